@@ -1,0 +1,181 @@
+"""Compare frameworks fairly on a noisy machine.
+
+Each framework runs in a process of its own and only one is active at a time. A round gives every
+framework one slot on the same workload, one right after the other, so that slow phases of the
+machine hit all of them; what is reported is the median over rounds of the ratio within a round,
+beside the ratio of the best times.
+
+A benchmark file defines `WORKLOADS: dict[framework, Callable[[], dict[name, function]]]` and calls
+`main(__file__, WORKLOADS)`. A peer may live in another environment: name its interpreter by
+`--peer-python` or the variable WEFT_PEER_PYTHON.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Workloads = dict[str, Callable[[], None]]
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def main(
+    file: str, frameworks: dict[str, Callable[[], Workloads]], bars: dict[str, float] | None = None
+) -> None:
+    """Run the benchmark, or serve as a worker process of it."""
+    options = _parse(sys.argv[1:])
+    if options.worker:
+        serve(frameworks[options.worker])
+    else:
+        compare(file, list(frameworks), options, bars or {})
+
+
+def _parse(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--worker", help=argparse.SUPPRESS)
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--slot", type=float, default=0.3, help="seconds per framework and round")
+    parser.add_argument("--only", help="run workloads whose name contains this")
+    parser.add_argument(
+        "--peer-python",
+        default=os.environ.get("WEFT_PEER_PYTHON", sys.executable),
+        help="interpreter that has the peers installed",
+    )
+    return parser.parse_args(argv)
+
+
+# -- worker -------------------------------------------------------------------------------------
+
+
+def serve(make: Callable[[], Workloads]) -> None:
+    """Answer requests on standard input: a workload's name and a number of seconds."""
+    try:
+        workloads = make()
+    except ImportError as error:
+        print(json.dumps({"missing": str(error)}), flush=True)
+        return
+    print(json.dumps({"workloads": list(workloads)}), flush=True)
+    for line in sys.stdin:
+        request = json.loads(line)
+        seconds = best_time(workloads[request["name"]], request["slot"])
+        print(json.dumps({"seconds": seconds}), flush=True)
+
+
+def best_time(fn: Callable[[], None], slot: float) -> float:
+    """Return the best time of one call, from batches that together fill the slot."""
+    fn()
+    batch = _batch_size(fn)
+    best, end = float("inf"), time.perf_counter() + slot
+    while time.perf_counter() < end:
+        start = time.perf_counter()
+        for _ in range(batch):
+            fn()
+        best = min(best, (time.perf_counter() - start) / batch)
+    return best
+
+
+def _batch_size(fn: Callable[[], None]) -> int:
+    start = time.perf_counter()
+    fn()
+    return max(1, int(2e-3 / max(time.perf_counter() - start, 1e-7)))
+
+
+# -- comparison ---------------------------------------------------------------------------------
+
+
+class Worker:
+    """A framework in its own process."""
+
+    def __init__(self, file: str, framework: str, python: str) -> None:
+        self.framework = framework
+        environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'benchmarks'}"}
+        self.process = subprocess.Popen(
+            [python, file, "--worker", framework],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        hello = self._read()
+        self.missing = hello.get("missing")
+        self.workloads: list[str] = hello.get("workloads", [])
+
+    def _read(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit(f"the {self.framework} process ended unexpectedly")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def measure(self, name: str, slot: float) -> float:
+        """Return the best time of a workload within one slot."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"name": name, "slot": slot}) + "\n")
+        self.process.stdin.flush()
+        return float(self._read()["seconds"])
+
+    def close(self) -> None:
+        """End the process."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def compare(
+    file: str, frameworks: list[str], options: argparse.Namespace, bars: dict[str, float]
+) -> None:
+    """Print a table of times and ratios; the first framework is compared with the others."""
+    workers = []
+    for framework in frameworks:
+        python = sys.executable if framework == frameworks[0] else options.peer_python
+        worker = Worker(file, framework, python)
+        if worker.missing:
+            print(f"{framework}: not measured ({worker.missing})")
+        else:
+            workers.append(worker)
+    print(_header([w.framework for w in workers]))
+    for name in workers[0].workloads:
+        if options.only is None or options.only in name:
+            able = [w for w in workers if name in w.workloads]
+            times = _rounds(able, name, options)
+            print(_row(name, [w.framework for w in workers], times, bars.get(name)), flush=True)
+    for worker in workers:
+        worker.close()
+
+
+def _rounds(
+    workers: list[Worker], name: str, options: argparse.Namespace
+) -> dict[str, list[float]]:
+    times: dict[str, list[float]] = {w.framework: [] for w in workers}
+    for _ in range(options.rounds):
+        for worker in workers:
+            times[worker.framework].append(worker.measure(name, options.slot))
+    return times
+
+
+def _header(names: list[str]) -> str:
+    columns = [f"{name + ' us':>12}" for name in names]
+    columns += [f"{f'vs {name}':>14}" for name in names[1:]]
+    return f"{'workload':<34}" + "".join(columns) + f"{'bar':>8}"
+
+
+def _row(name: str, names: list[str], times: dict[str, list[float]], bar: float | None) -> str:
+    ours = times[names[0]]
+    cells = [f"{min(times[n]) * 1e6:12.2f}" if n in times else f"{'-':>12}" for n in names]
+    cells += [_ratio(ours, times[n]) if n in times else f"{'-':>14}" for n in names[1:]]
+    return f"{name:<34}" + "".join(cells) + (f"{bar:8.2f}" if bar else "")
+
+
+def _ratio(ours: list[float], theirs: list[float]) -> str:
+    """Return "median of per-round ratios (ratio of the best times)"."""
+    median = statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
+    return f"{f'{median:.2f} ({min(ours) / min(theirs):.2f})':>14}"

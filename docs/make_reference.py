@@ -1,0 +1,71 @@
+"""Write docs/reference.md: every public name with its signature and first line of documentation.
+
+    python docs/make_reference.py
+
+A test compares the file with what this program would write.
+"""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import weft as wf
+from weft.core import public
+
+PAGE = Path(__file__).parent / "reference.md"
+INTRODUCTION = """# Reference
+
+Every public function, with the first line of its documentation; `help(wf.exp)` shows the rest. This
+page is written by `python docs/make_reference.py`.
+"""
+SECTIONS = {
+    "Elementwise": public.ELEMENTWISE,
+    "Reductions": public.REDUCTIONS,
+    "Movement": public.MOVEMENT,
+    "Indexing": public.INDEXING,
+    "Products": public.PRODUCTS,
+    "Softmax": public.NETWORK,
+}
+
+
+def reference() -> str:
+    """Return the text of the page."""
+    operators = {name for names in SECTIONS.values() for name in names}
+    other = sorted(set(wf.__all__) - operators - {"linalg", "nn", "ops", "autodiff"})
+    functions = [name for name in other if callable(getattr(wf, name))]
+    parts = [INTRODUCTION, _section("Tensors, modes and derivatives: `wf.`", wf, functions)]
+    parts += [_section(f"{title}: `wf.`", wf, names) for title, names in SECTIONS.items()]
+    parts.append(_section("Linear algebra: `wf.linalg.`", wf.linalg, wf.linalg.__all__))
+    functional = wf.nn.functional
+    parts.append(_section("Networks: `wf.nn.functional.`", functional, functional.__all__))
+    parts.append(_section("Checking: `wf.autodiff.`", wf.autodiff, wf.autodiff.__all__))
+    return "\n".join(parts)
+
+
+def _section(title: str, module: Any, names: Any) -> str:
+    rows = [
+        f"| `{name}{_signature(getattr(module, name))}` | {_summary(module, name)} |"
+        for name in sorted(names)
+    ]
+    return "\n".join([f"## {title}", "", "| name | what it does |", "|---|---|", *rows, ""])
+
+
+def _signature(value: Any) -> str:
+    """Return the parameters' names; defaults and types are in the full documentation."""
+    try:
+        parameters = inspect.signature(value).parameters.values()
+    except (TypeError, ValueError):
+        return ""
+    shown = [str(p.replace(annotation=p.empty, default=p.empty)) for p in parameters]
+    return f"({', '.join(shown)})"
+
+
+def _summary(module: Any, name: str) -> str:
+    text = inspect.getdoc(getattr(module, name)) or ""
+    return text.split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(reference())

@@ -1,0 +1,1 @@
+"""Tests of Weft; the directory tree mirrors the package."""

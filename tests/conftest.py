@@ -1,0 +1,44 @@
+"""Configure the whole test run: extra options, their markers, and Hypothesis profiles."""
+
+from importlib.util import find_spec
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# A slow or busy machine is no fault of the code under test, so nothing here depends on time.
+_NO_CLOCK = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+# "ci" draws the same examples on every run: a red build always has a cause in the change itself.
+settings.register_profile("ci", _NO_CLOCK, derandomize=True, max_examples=50)
+settings.register_profile("long", _NO_CLOCK, max_examples=2000, print_blob=True)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("weft")
+    group.addoption("--long", action="store_true", help="run tests marked long; more examples")
+    group.addoption("--peers", action="store_true", help="run comparisons with PyTorch")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--hypothesis-profile") is None:  # the user's explicit choice stands
+        settings.load_profile("long" if config.getoption("--long") else "ci")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    reasons = _skip_reasons(config)
+    for item in items:
+        for marker in item.iter_markers():
+            if marker.name in reasons:
+                item.add_marker(pytest.mark.skip(reason=reasons[marker.name]))
+
+
+def _skip_reasons(config: pytest.Config) -> dict[str, str]:
+    """Map each marker whose tests do not run to the reason why."""
+    reasons = {}
+    if not config.getoption("--long"):
+        reasons["long"] = "needs --long"
+    if not config.getoption("--peers"):
+        reasons["peers"] = "needs --peers"
+    elif find_spec("torch") is None:
+        reasons["peers"] = "needs torch, which is not installed"
+    return reasons

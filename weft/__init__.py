@@ -1,0 +1,181 @@
+"""Weft: a deep-learning framework in which every program is one dataflow graph.
+
+    import weft as wf
+
+Functions are flat in `wf.` under NumPy's names, linear algebra is in `wf.linalg`, network functions
+are in `wf.nn.functional`. This module only wires the layers together and names what is public.
+"""
+
+from __future__ import annotations
+
+import warnings as _warnings
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any
+
+from . import autodiff, linalg, ops
+from .autodiff import Function, custom_vjp, detect_anomaly, gradients, jvp
+from .autodiff.reverse import backward as _backward
+from .core import dtype as _dtype
+from .core.config import config
+from .core.dtype import (
+    bool_,
+    default_float,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    set_default_dtype,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from .core.errors import WeftError
+from .core.facade import lazy_names as _lazy_names
+from .core.methods import attach_operators as _attach_operators
+from .core.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
+from .core.public import FLAT as _FLAT
+from .core.rng import Generator
+from .core.tensor import Tensor
+from .ops.creation import (
+    arange,
+    asarray,
+    empty,
+    empty_like,
+    eye,
+    from_dlpack,
+    from_numpy,
+    full,
+    linspace,
+    logspace,
+    ones,
+    tensor,
+    zeros,
+)
+from .ops.movement import PROPERTIES as _PROPERTIES
+from .ops.random.draw import (
+    bernoulli,
+    beta,
+    categorical,
+    dirichlet,
+    exponential,
+    gamma,
+    get_rng_state,
+    manual_seed,
+    multinomial,
+    normal,
+    orthogonal,
+    permutation,
+    rand,
+    rand_like,
+    randint,
+    randn,
+    randn_like,
+    randperm,
+    set_rng_state,
+    truncated_normal,
+    uniform,
+)
+
+if _TYPE_CHECKING:
+    from . import nn
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Function",
+    "Generator",
+    "Tensor",
+    "WeftError",
+    "arange",
+    "asarray",
+    "autodiff",
+    "bernoulli",
+    "beta",
+    "bool_",
+    "categorical",
+    "config",
+    "custom_vjp",
+    "default_float",
+    "detect_anomaly",
+    "dirichlet",
+    "empty",
+    "empty_like",
+    "enable_grad",
+    "exponential",
+    "eye",
+    "float16",
+    "float32",
+    "float64",
+    "from_dlpack",
+    "from_numpy",
+    "full",
+    "gamma",
+    "get_rng_state",
+    "gradients",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "is_grad_enabled",
+    "jvp",
+    "linalg",
+    "linspace",
+    "logspace",
+    "manual_seed",
+    "multinomial",
+    "nn",
+    "no_grad",
+    "normal",
+    "ones",
+    "ops",
+    "orthogonal",
+    "permutation",
+    "rand",
+    "rand_like",
+    "randint",
+    "randn",
+    "randn_like",
+    "randperm",
+    "set_default_dtype",
+    "set_grad_enabled",
+    "set_rng_state",
+    "tensor",
+    "truncated_normal",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uniform",
+    "zeros",
+]
+
+__all__ += list(_FLAT)
+
+# log(0) is -inf without comment, as in every framework; see docs/design/0001-eager-core.md.
+_warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"weft\.")
+
+_attach_operators()
+Tensor.backward = _backward  # differentiation sits above core, where Tensor is defined
+for _name, _property in _PROPERTIES.items():
+    setattr(Tensor, _name, property(_property))
+
+_operators, __dir__ = _lazy_names(globals(), _FLAT)
+
+
+_PACKAGES = ("nn",)  # imported when first used, so that `import weft` stays fast
+
+
+def __getattr__(name: str) -> Any:
+    """Resolve operators, packages, and the names that would hide builtins in this module."""
+    if name in _PACKAGES:
+        return _import_module(f".{name}", __name__)
+    if name == "bfloat16":
+        return _dtype.bfloat16()
+    if name == "bool":
+        return bool_
+    return _operators(name)

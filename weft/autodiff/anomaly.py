@@ -1,0 +1,106 @@
+"""Anomaly detection: stop at the first operation, forward or backward, that makes a NaN.
+
+Forward, it is an interpreter that runs every operation eagerly and looks at the result; backward,
+it checks the gradients that each node hands on and names the line that recorded the node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextvars import ContextVar, Token
+from typing import Any
+
+import numpy as np
+
+from ..core.dtype import is_float
+from ..core.errors import AnomalyError, format_site, user_site
+from ..core.modes import current_interpreter, interpret_with
+from ..core.tensor import Tensor
+
+_detecting: ContextVar[bool] = ContextVar("weft_detecting_anomaly", default=False)
+
+
+def detecting_anomaly() -> bool:
+    """Tell whether anomaly detection is on in this context."""
+    return _detecting.get()
+
+
+class detect_anomaly:  # noqa: N801  (used like a function, as in PyTorch)
+    """Raise AnomalyError, naming operator and line, where the first NaN is made.
+
+    >>> import weft as wf
+    >>> with wf.detect_anomaly():
+    ...     wf.log(wf.tensor(-1.0))
+    Traceback (most recent call last):
+        ...
+    weft.core.errors.AnomalyError: log made the first NaN: ...
+    """
+
+    def __init__(self) -> None:
+        self._tokens: list[tuple[Token[bool], interpret_with]] = []
+
+    def __enter__(self) -> detect_anomaly:
+        """Switch detection on."""
+        context = interpret_with(AnomalyInterpreter(current_interpreter()))
+        self._tokens.append((_detecting.set(True), context))
+        context.__enter__()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Restore the state of before."""
+        token, context = self._tokens.pop()
+        context.__exit__(*exc)
+        _detecting.reset(token)
+
+
+class AnomalyInterpreter:
+    """Runs operations as before and refuses results that introduce a NaN."""
+
+    def __init__(self, below: Any) -> None:
+        self.below = below
+
+    def apply(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+        """Run one operation and check its outputs."""
+        with interpret_with(self.below):
+            if self.below is None:
+                result = op.specialized.execute(inputs, attrs)
+            else:
+                result = self.below.apply(op, inputs, attrs)
+        outputs = result if isinstance(result, tuple) else (result,)
+        if any(map(has_nan, outputs)) and not any(map(has_nan, inputs)):
+            raise AnomalyError(_forward_message(op, inputs))
+        return result
+
+
+def checked(
+    rules: Callable[[Any, Any], Iterable[Any]],
+) -> Callable[[Any, Any], Iterable[Any]]:
+    """Return rules that raise when a node turns a gradient without NaN into one with NaN."""
+
+    def gradients_of(node: Any, g: Any) -> Iterable[Any]:
+        with interpret_with(None):
+            gradients = tuple(rules(node, g))
+        clean = not any(map(has_nan, g if isinstance(g, list) else (g,)))
+        if clean and any(map(has_nan, gradients)):
+            where = format_site(node.site)
+            raise AnomalyError(
+                f"the backward of {node.op.name} made the first NaN; the operation was recorded "
+                f"at {where or 'an unknown line'}"
+            )
+        return gradients
+
+    return gradients_of
+
+
+def has_nan(value: Any) -> bool:
+    """Tell whether a tensor or array holds a NaN."""
+    array = getattr(value, "_value", value) if isinstance(value, Tensor) else value
+    if array is None or not is_float(np.asarray(array).dtype):
+        return False
+    return bool(np.isnan(array).any())
+
+
+def _forward_message(op: Any, inputs: tuple[Any, ...]) -> str:
+    where = format_site(user_site())
+    shown = ", ".join(f"{x.dtype}{list(x.shape)}" for x in inputs if isinstance(x, Tensor))
+    return f"{op.name} made the first NaN: inputs {shown or 'none'}, at {where or 'unknown line'}"

@@ -1,0 +1,285 @@
+"""What a call of a user-defined Function leaves on the tape.
+
+The node keeps what `save_for_backward` was given as arrays with their places (which input, which
+output), never as tensors: no cycle keeps a dead output alive, and the links for higher derivatives
+are made again when backward reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..core.dtype import is_float
+from ..core.errors import ArgumentTypeError, GradientError, user_site
+from ..core.modes import is_grad_enabled, no_grad
+from ..core.tape import FanNode, Node, next_order, output_node
+from ..core.tensor import Tensor, wrap, wrap_with_node
+from .dual import innermost
+
+Link = tuple[str, int]  # ("input", 0), ("output", 1) or ("value", 0): where a saved tensor stood
+
+
+class Context:
+    """What forward leaves for backward: saved tensors, and any attribute the user sets."""
+
+    _saved: tuple[tuple[np.ndarray[Any, Any] | None, Link], ...] = ()
+    _pending: tuple[Tensor | None, ...] = ()
+    _unmarked: tuple[int, ...] = ()
+    _places: _Places | None = None
+    needs_input_grad: tuple[bool, ...] = ()
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep inputs, outputs or other tensors for backward, where `saved_tensors` gives them."""
+        for tensor in tensors:
+            if tensor is not None and not isinstance(tensor, Tensor):
+                raise ArgumentTypeError(
+                    "save_for_backward takes tensors (or None); set other values as attributes: "
+                    f"ctx.name = value. Received: {type(tensor).__name__}"
+                )
+        self._pending = tensors
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """Return the saved tensors, linked to the graph so that they can be differentiated."""
+        if self._places is None:
+            return self._pending
+        return tuple(self._places.link(value, link) for value, link in self._saved)
+
+    def mark_non_differentiable(self, *outputs: Tensor) -> None:
+        """Declare outputs that carry no gradient although they are floating-point."""
+        self._unmarked = (*self._unmarked, *map(id, outputs))
+
+    def _seal(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
+        """Turn what is to be saved into arrays and places."""
+        places = {id(x): ("input", i) for i, x in enumerate(inputs) if isinstance(x, Tensor)}
+        places |= {id(y): ("output", i) for i, y in enumerate(outputs) if id(y) not in places}
+        self._saved = tuple(
+            (None if t is None else t._value, places.get(id(t), ("value", 0)))
+            for t in self._pending
+        )
+        self._pending = ()
+
+
+class _Places:
+    """Finds the graph positions of saved values again, while backward runs."""
+
+    def __init__(self, inputs: Sequence[Any], output: Callable[[int], Any]) -> None:
+        self.inputs = inputs
+        self.output = output
+
+    def link(self, value: Any, link: Link) -> Tensor | None:
+        """Return a saved value as a tensor at its place: a tensor, or a node of the tape."""
+        if value is None:
+            return None
+        kind, position = link
+        if kind == "value":
+            return wrap(value)
+        place = self.inputs[position] if kind == "input" else self.output(position)
+        return place if isinstance(place, Tensor) else wrap_with_node(value, place)
+
+
+class Call:
+    """One call of a Function: its arguments, its context, and the form of its result."""
+
+    __slots__ = ("args", "cls", "ctx", "kwargs", "many", "outputs", "tensors")
+
+    def __init__(self, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        for name, value in kwargs.items():
+            if isinstance(value, Tensor) and value.requires_grad:
+                raise GradientError(
+                    f"{cls.__name__}: the tensor {name!r} requires gradients and must be passed "
+                    "by position; backward returns gradients of positional arguments only"
+                )
+        self.cls = cls
+        self.kwargs = kwargs
+        self.tensors = [i for i, x in enumerate(args) if isinstance(x, Tensor)]
+        self.args = tuple(None if isinstance(x, Tensor) else x for x in args)
+        self.ctx: Context = Context()
+        self.outputs: list[Any] = []  # per output: None for a tensor, else the value itself
+        self.many = False
+
+    def filled(self, tensors: Sequence[Any]) -> list[Any]:
+        """Return the positional arguments with these tensors in their places."""
+        args = list(self.args)
+        for i, tensor in zip(self.tensors, tensors, strict=True):
+            args[i] = tensor
+        return args
+
+    def run(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """Run forward and return the output tensors, keeping the form of the result."""
+        args = self.filled(tensors)
+        self.ctx = ctx = Context()
+        recording = is_grad_enabled()
+        ctx.needs_input_grad = tuple(
+            recording and isinstance(x, Tensor) and x.requires_grad for x in args
+        )
+        with no_grad():
+            found = self._split(self.cls.forward(ctx, *args, **self.kwargs))
+        ctx._seal(tensors, found)
+        return found
+
+    def _split(self, result: Any) -> list[Tensor]:
+        """Return the tensors of a result; remember its form and its other values."""
+        self.many = isinstance(result, (tuple, list))
+        parts = list(result) if self.many else [result]
+        self.outputs = [None if isinstance(y, Tensor) else (y,) for y in parts]
+        found = [y for y in parts if isinstance(y, Tensor)]
+        if not found:
+            raise ArgumentTypeError(
+                f"{self.cls.__name__}.forward must return a tensor or a tuple with tensors. "
+                f"Received: {type(result).__name__}"
+            )
+        return found
+
+    def arrange(self, tensors: Sequence[Any]) -> Any:
+        """Return output tensors in the form in which forward returned them."""
+        given = iter(tensors)
+        parts = tuple(next(given) if kept is None else kept[0] for kept in self.outputs)
+        return parts if self.many else parts[0]
+
+    def gradients(
+        self, inputs: Sequence[Any], output: Callable[[int], Any], gs: Sequence[Any]
+    ) -> list[Any]:
+        """Run backward and return the gradients of the input tensors.
+
+        `inputs` and `output(i)` are the tensors, or their nodes, that saved values belong to.
+        """
+        ctx, given = self.ctx, iter(gs)
+        grads = [next(given) if kept is None else None for kept in self.outputs]
+        ctx._places = _Places(inputs, output)
+        try:
+            result = self.cls.backward(ctx, *grads)
+        finally:
+            ctx._places = None
+        found = list(result) if isinstance(result, (tuple, list)) else [result]
+        self._check_count(found)
+        return [found[i] for i in self.tensors]
+
+    def _check_count(self, found: list[Any]) -> None:
+        expected, name = len(self.args), self.cls.__name__
+        surplus = found[expected:]
+        if len(found) < expected or any(g is not None for g in surplus):
+            raise GradientError(
+                f"{name}.backward must return {expected} gradient(s), one per argument of forward "
+                f"(None where there is none). Received: {len(found)}"
+            )
+        for i, g in enumerate(found[:expected]):
+            if g is not None and i not in self.tensors:
+                raise GradientError(
+                    f"{name}.backward returned a gradient for argument {i}, which is not a tensor; "
+                    "return None there"
+                )
+
+
+class FunctionOp:
+    """Stands for a Function class on the tape and before interpreters, in the place of an Op."""
+
+    kind = "function"
+    inputs = ("args",)
+    variadic = True
+    outputs = None
+    linear = multilinear = ()
+    optional: frozenset[str] = frozenset()
+    partials: ClassVar[dict[str, Any]] = {}
+    vjps: ClassVar[dict[str, Any]] = {"args": None}
+    attrs: ClassVar[dict[str, Any]] = {"call": None}
+    jvp_rule = None
+
+    def __init__(self, cls: Any) -> None:
+        self.cls = cls
+        self.name = cls.__name__
+
+    @property
+    def specialized(self) -> FunctionOp:
+        """Return the holder of `execute`, as an Op does."""
+        return self
+
+    def execute(self, inputs: tuple[Tensor, ...], attrs: tuple[Any, ...]) -> Any:
+        """Run forward eagerly and record it."""
+        (call,) = attrs
+        outputs = call.run(inputs)
+        if is_grad_enabled() and any(x.requires_grad for x in inputs):
+            results = _record(self, call, inputs, outputs)
+        else:
+            results = [wrap(y._value) for y in outputs]
+        return tuple(results) if call.many else results[0]
+
+    def backward(self, node: Any, call: Call, g: Any) -> list[Any]:
+        """Return the gradients of the inputs as arrays."""
+        with no_grad():
+            grads = self._checked(node, call, g)
+        return [None if x is None else x._value for x in grads]
+
+    def linked(self, node: Any, call: Call, g: Any) -> list[Any]:
+        """Return the gradients of the inputs as tensors that can be differentiated again."""
+        return self._checked(node, call, g)
+
+    def pull_back(self, inputs: Sequence[Any], call: Call, outputs: Any, g: Any) -> list[Any]:
+        """Run backward for forward mode, which differentiates it with respect to g."""
+        outs = outputs if call.many else (outputs,)
+        call.ctx.needs_input_grad = tuple(i in call.tensors for i in range(len(call.args)))
+        grads = call.gradients(inputs, outs.__getitem__, g if call.many else [g])
+        if any(x is not None and not innermost(x).requires_grad for x in grads):
+            raise GradientError(
+                f"{self.name}: forward mode transposes backward, which must be written in Weft "
+                "operations on its gradients (return None for a zero gradient)"
+            )
+        return grads
+
+    def _checked(self, node: Any, call: Call, g: Any) -> list[Any]:
+        gs = [x if isinstance(x, Tensor) else wrap(x) for x in (g if call.many else [g])]
+        grads = call.gradients(node.parents, _output_finder(node), gs)
+        places = zip(grads, node.parents, node.attrs, call.tensors, strict=True)
+        return [
+            None if g is None or parent is None else self._fitting(g, shape, dtype, position)
+            for g, parent, (shape, dtype), position in places
+        ]
+
+    def _fitting(self, g: Any, shape: Any, dtype: Any, position: int) -> Tensor:
+        if not isinstance(g, Tensor):
+            raise GradientError(
+                f"{self.name}.backward must return tensors. "
+                f"Received for argument {position}: {type(g).__name__}"
+            )
+        if g.shape != shape:
+            raise GradientError(
+                f"{self.name}.backward must return a gradient of shape {shape} for argument "
+                f"{position}. Received: {g.shape}"
+            )
+        fitting: Tensor = g.to(dtype)
+        return fitting
+
+
+def _record(
+    op: FunctionOp, call: Call, inputs: Sequence[Tensor], outputs: list[Tensor]
+) -> list[Tensor]:
+    """Return the outputs behind a new node of the tape."""
+    types = [(x.shape, x.dtype) for x in inputs]
+    node = FanNode() if call.many else Node()
+    node.order = next_order()
+    node.op, node.saved, node.watch = op, call, None
+    node.parents = tuple(x._node for x in inputs)
+    node.shapes = None
+    node.attrs = tuple(types)
+    node.code, node.offset = user_site() or (None, 0)
+    if isinstance(node, FanNode):
+        node.outputs = tuple((y.shape, y.dtype) for y in outputs)
+    return [_output(node, i, y, id(y) in call.ctx._unmarked) for i, y in enumerate(outputs)]
+
+
+def _output(node: Node, position: int, y: Tensor, constant: bool) -> Tensor:
+    """Return one output of forward as a new tensor at its place on the tape."""
+    if constant or not is_float(y.dtype):
+        return wrap(y._value)
+    place = output_node(node, position) if isinstance(node, FanNode) else node
+    return wrap_with_node(y._value, place)
+
+
+def _output_finder(node: Node) -> Callable[[int], Node]:
+    if isinstance(node, FanNode):
+        return partial(output_node, node)
+    return lambda position: node

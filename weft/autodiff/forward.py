@@ -1,0 +1,135 @@
+"""Forward mode: run a function on dual numbers, each operation on a value and its derivative.
+
+Interpreters nest. Each tags its duals with its level; the duals of other levels are constants to
+it and are handled by the interpreter below, so perturbations never mix. Nothing is kept of an
+operation once it is done: memory does not grow with the length of the computation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.dispatch import array_from
+from ..core.dtype import is_float
+from ..core.errors import ArgumentTypeError, DTypeError, ShapeError
+from ..core.modes import current_interpreter, interpret_with
+from ..core.op import F
+from ..core.tensor import Tensor, wrap
+from ..core.tree import flatten
+from .dual import Dual, Level, make_dual
+from .pushforward import Pushforward, run
+
+
+def jvp(fn: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    """Return fn(*primals) and its derivative along the tangents.
+
+    `tangents` has the structure of `primals`; None stands for a zero tangent. The derivative has
+    the structure of fn's result, with zeros where nothing depends on the primals and None at
+    integer and boolean outputs.
+
+    >>> import weft as wf
+    >>> wf.jvp(lambda x: x * x, (wf.tensor(3.0),), (wf.tensor(1.0),))
+    (tensor(9.), tensor(6.))
+    """
+    values, structure = flatten(list(_as_sequence(primals, "primals")))
+    directions = structure.flatten_like(list(_as_sequence(tangents, "tangents")), "tangents")
+    interpreter = DualInterpreter(current_interpreter())
+    pairs = zip(values, directions, strict=True)
+    duals = [interpreter.lift(x, t, i) for i, (x, t) in enumerate(pairs)]
+    with interpreter.running():
+        outputs, result = flatten(fn(*structure.unflatten(duals)))
+        split = [interpreter.split(y) for y in outputs]
+        ties = [_zeros_or(y, t) for y, t in split]
+    return result.unflatten(y for y, _ in split), result.unflatten(ties)
+
+
+def _as_sequence(value: Any, what: str) -> Sequence[Any]:
+    if not isinstance(value, (list, tuple)):
+        raise ArgumentTypeError(
+            f"jvp: {what} must be a list or tuple with one entry per argument. "
+            f"Received: {type(value).__name__}"
+        )
+    return value
+
+
+def _zeros_or(y: Any, tangent: Any) -> Any:
+    if tangent is not None or not isinstance(y, Tensor) or not is_float(y.dtype):
+        return tangent
+    return F.zeros_like(y)
+
+
+class DualInterpreter:
+    """Runs operations on dual numbers of one level by means of the interpreter below."""
+
+    def __init__(self, below: Any) -> None:
+        self.below = below
+        self.level = Level()
+
+    def running(self) -> _Running:
+        """Return the context in which this interpreter is current."""
+        return _Running(self)
+
+    def lift(self, x: Any, tangent: Any, position: int) -> Any:
+        """Return an argument with its tangent as a dual number."""
+        if tangent is None:
+            return x
+        primal = x if isinstance(x, Tensor) else wrap(array_from(x, f"jvp: primal {position}"))
+        direction = tangent if isinstance(tangent, Tensor) else _array_like(tangent, primal)
+        if not is_float(primal.dtype):
+            raise DTypeError(
+                f"jvp: primal {position} is {primal.dtype} and has no derivative; pass None as its "
+                "tangent, or cast it to a floating dtype"
+            )
+        if direction.shape != primal.shape or direction.dtype != primal.dtype:
+            raise ShapeError(
+                f"jvp: tangent {position} must be {primal.dtype}{list(primal.shape)} like its "
+                f"primal. Received: {direction.dtype}{list(direction.shape)}"
+            )
+        return make_dual(primal, direction, self.level)
+
+    def split(self, x: Any) -> tuple[Any, Any]:
+        """Return value and tangent at this level; the tangent of a constant is None."""
+        if isinstance(x, Dual) and x.level is self.level:
+            return x.primal, x.tangent
+        return x, None
+
+    def apply(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+        """Run one operation on values and tangents."""
+        pairs = [self.split(x) for x in inputs]
+        primals, tangents = tuple(p for p, _ in pairs), tuple(t for _, t in pairs)
+        with interpret_with(self.below):
+            out = run(op, primals, attrs)
+            if all(t is None for t in tangents):
+                return out
+            rule = Pushforward(op, primals, attrs, out)
+            found = rule.tangents(tangents)
+        if not isinstance(out, tuple):
+            return make_dual(out, found[0], self.level)
+        return tuple(make_dual(y, t, self.level) for y, t in zip(out, found, strict=True))
+
+
+class _Running:
+    """Makes an interpreter current, and marks its level as ended afterwards."""
+
+    def __init__(self, interpreter: DualInterpreter) -> None:
+        self.level = interpreter.level
+        self.context = interpret_with(interpreter)
+
+    def __enter__(self) -> None:
+        self.context.__enter__()
+
+    def __exit__(self, *exc: object) -> None:
+        self.context.__exit__(*exc)
+        self.level.running = False
+
+
+def _array_like(value: Any, primal: Tensor) -> Tensor:
+    try:
+        return wrap(np.array(value, primal.dtype))
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(
+            f"jvp: a tangent must be a tensor or an array. Received: {type(value).__name__}"
+        ) from None

@@ -1,0 +1,209 @@
+"""The tangent of one operation, from the rules that reverse mode uses.
+
+partials      sum of tangent * partial
+linear        the operation itself, applied to the tangents
+multilinear   the operation with one input at a time replaced by its tangent
+the rest      the transpose of the vjp rule. A vjp is linear in g, so J t is the gradient of
+<vjp(g), t> with respect to g, taken on the tape at any g (here zero).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.dispatch import group
+from ..core.dtype import is_float
+from ..core.modes import current_interpreter, enable_grad, is_grad_enabled
+from ..core.op import F
+from ..core.tensor import Tensor, make_leaf
+from .calls import FunctionOp
+from .dual import dual_gradients, innermost
+
+Part = Sequence[Any]  # a contribution to the tangent of each output; None is zero
+
+
+def run(op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+    """Run an operation on lifted operands by the current interpreter."""
+    interpreter = current_interpreter()
+    if interpreter is None:
+        return op.specialized.execute(inputs, attrs)
+    return interpreter.apply(op, inputs, attrs)
+
+
+class Pushforward:
+    """The tangents of one operation's outputs from those of its inputs."""
+
+    def __init__(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...], out: Any) -> None:
+        self.op = op
+        self.inputs = inputs
+        self.attrs = attrs
+        self.out = out
+        self.outputs: tuple[Any, ...] = out if isinstance(out, tuple) else (out,)
+        last = len(op.inputs) - 1
+        self.names = [op.inputs[min(i, last)] for i in range(len(inputs))]
+
+    def tangents(self, tangents: tuple[Any, ...]) -> list[Any]:
+        """Return the tangent of each output; None is zero."""
+        totals: list[Any] = [None] * len(self.outputs)
+        for part in self._parts(tangents):
+            totals = [_plus(a, b) for a, b in zip(totals, part, strict=True)]
+        return [t if is_float(y.dtype) else None for y, t in zip(self.outputs, totals, strict=True)]
+
+    def _parts(self, tangents: tuple[Any, ...]) -> list[Part]:
+        """Return contributions to the outputs' tangents, each input treated by its own rule."""
+        op, parts = self.op, list[Part]()
+        if op.jvp_rule is not None:
+            return [_as_tuple(op.jvp_rule(**self._named(parameters(op.jvp_rule), tangents)))]
+        groups: dict[Any, list[Any]] = {}
+        for i, t in enumerate(tangents):
+            if t is not None:
+                rule = self._rule_of(self.names[i])
+                groups.setdefault(rule, [None] * len(tangents))[i] = t
+        for rule, chosen in groups.items():
+            parts += rule(self, tuple(chosen))
+        return parts
+
+    def _rule_of(self, name: str) -> Callable[..., list[Part]]:
+        op = self.op
+        if name in op.partials:
+            return Pushforward._by_partials
+        if name in op.linear:
+            return Pushforward._by_linearity
+        if name in op.multilinear:
+            return Pushforward._by_multilinearity
+        return Pushforward._by_transposition if name in op.vjps else Pushforward._nothing
+
+    def _nothing(self, tangents: tuple[Any, ...]) -> list[Part]:
+        return []
+
+    def _by_partials(self, tangents: tuple[Any, ...]) -> list[Part]:
+        parts: list[Part] = []
+        for name, t in zip(self.names, tangents, strict=True):
+            if t is not None:
+                part = _times(t, self._partial(name))
+                whole = part.shape == self.out.shape
+                parts.append((part if whole else F.broadcast_to(part, self.out.shape),))
+        return parts
+
+    def _partial(self, name: str) -> Any:
+        """Return d(out)/d(name): declared as 1, -1, the name of a value, or a rule."""
+        partial = self.op.partials[name]
+        if isinstance(partial, int):
+            return partial
+        if isinstance(partial, str):
+            return self._lookup(partial)
+        return partial(**self._named(parameters(partial), ()))
+
+    def _by_linearity(self, tangents: tuple[Any, ...]) -> list[Part]:
+        moved = [
+            t if t is not None else (F.zeros_like(x) if self._is_linear(i) else x)
+            for i, (x, t) in enumerate(zip(self.inputs, tangents, strict=True))
+        ]
+        return [_as_tuple(run(self.op, tuple(moved), self.attrs))]
+
+    def _is_linear(self, i: int) -> bool:
+        return self.names[i] in self.op.linear and self.inputs[i] is not None
+
+    def _by_multilinearity(self, tangents: tuple[Any, ...]) -> list[Part]:
+        parts: list[Part] = []
+        for i, t in enumerate(tangents):
+            if t is not None:
+                moved = (*self.inputs[:i], t, *self.inputs[i + 1 :])
+                parts.append(_as_tuple(run(self.op, moved, self.attrs)))
+        return parts
+
+    def _by_transposition(self, tangents: tuple[Any, ...]) -> list[Part]:
+        differentiable = is_grad_enabled() and any(map(_on_tape, (*self.inputs, *tangents)))
+        with enable_grad():
+            seeds = [_seed(y) for y in self.outputs]
+            g = seeds if isinstance(self.out, tuple) else seeds[0]
+            pulled = self._pull_back(g, tangents)
+            pairs = [
+                (x, t)
+                for x, t in zip(pulled, tangents, strict=True)
+                if x is not None and t is not None
+            ]
+            wanted = [s for s in seeds if s.requires_grad]
+            found = dual_gradients(
+                [x for x, _ in pairs],
+                wanted,
+                [t for _, t in pairs],
+                create_graph=differentiable,
+            )
+        by_seed = dict(zip(map(id, wanted), found, strict=True))
+        return [[by_seed.get(id(s)) for s in seeds]]
+
+    def _pull_back(self, g: Any, tangents: tuple[Any, ...]) -> Sequence[Any]:
+        """Apply the operation's vjp rules to tensors, for the inputs that have a tangent."""
+        if isinstance(self.op, FunctionOp):
+            return self.op.pull_back(self.inputs, self.attrs[0], self.out, g)
+        call = _Call(tuple(t if t is None else True for t in tangents), self.attrs, self._shapes())
+        self.op.specialized  # noqa: B018  (generates the rules' function on first use)
+        result: Sequence[Any] = self.op.linked(call, tuple(map(self._lookup, self.op.saves)), g)
+        return result
+
+    def _shapes(self) -> Any:
+        shapes = tuple(None if x is None else x.shape for x in self.inputs)
+        return None if len(set(shapes)) == 1 else shapes
+
+    def _named(self, names: Sequence[str], tangents: tuple[Any, ...]) -> dict[str, Any]:
+        """Return what a rule asks for; a jvp rule calls the tangent of x `x_t`."""
+        named = {f"{n}_t": t for n, t in zip(self.names, tangents, strict=False)}
+        return {name: named[name] if name in named else self._lookup(name) for name in names}
+
+    def _lookup(self, name: str) -> Any:
+        op = self.op
+        if name == "out":
+            return self.out
+        if name in op.inputs:
+            return group(op, self.inputs)[op.inputs.index(name)]
+        if name in op.attrs:
+            return self.attrs[list(op.attrs).index(name)]
+        base, _, meta = name.rpartition("_")
+        x = self._lookup(base)
+        if isinstance(x, list):
+            return [getattr(item, meta) for item in x]
+        return None if x is None else getattr(x, meta)
+
+
+def parameters(rule: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the parameter names of a rule."""
+    code = rule.__code__
+    return code.co_varnames[: code.co_argcount]
+
+
+class _Call(NamedTuple):
+    """What generated backward functions read of a node."""
+
+    parents: tuple[Any, ...]
+    attrs: tuple[Any, ...]
+    shapes: Any
+
+
+def _plus(a: Any, b: Any) -> Any:
+    if a is None or b is None:
+        return b if a is None else a
+    return a + b
+
+
+def _times(t: Any, partial: Any) -> Any:
+    if isinstance(partial, int):
+        return t if partial == 1 else -t
+    return t * partial
+
+
+def _as_tuple(result: Any) -> tuple[Any, ...]:
+    return tuple(result) if isinstance(result, (tuple, list)) else (result,)
+
+
+def _seed(y: Any) -> Tensor:
+    """Return the place of an output's gradient: its value does not matter to a linear rule."""
+    zeros = np.broadcast_to(np.zeros((), y.dtype), y.shape)
+    return make_leaf(zeros, is_float(y.dtype), None)
+
+
+def _on_tape(x: Any) -> bool:
+    return isinstance(x, Tensor) and innermost(x).requires_grad

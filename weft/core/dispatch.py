@@ -1,0 +1,321 @@
+"""The one path every operation takes.
+
+    lift      numbers, arrays and lists become tensors
+    promote   operands meet in a common dtype, by recorded casts
+    run       by the current interpreter if there is one, else eagerly: kernel, then tape
+
+`apply` is this path in general. The function that `specialize` generates for an operator is the
+same path with everything known beforehand left out; it falls back to `apply` whenever an operand is
+not a plain tensor of the expected dtype or an interpreter is active.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import dtype as dt
+from .errors import (
+    AllocationError,
+    ArgumentError,
+    ArgumentTypeError,
+    DTypeError,
+    IndexOutOfRange,
+    LinalgError,
+    ShapeError,
+    WeftError,
+    format_site,
+)
+from .modes import current_interpreter
+from .shape import broadcast_axes, type_of
+from .tape import FanNode, output_node
+from .tensor import Tensor, site_of, wrap, wrap_with_node
+
+if TYPE_CHECKING:
+    from .op import Op
+
+FLOAT_WARNINGS = (RuntimeWarning, FloatingPointError)
+ERRORS = (ValueError, TypeError, IndexError, ArithmeticError, MemoryError, WeftError)
+Number = bool | int | float
+
+
+def apply(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+    """Apply an operator to anything tensor-like and return its output or tuple of outputs."""
+    try:
+        tensors = promote(op, tuple(lift(op, i, x) for i, x in enumerate(inputs)))
+    except WeftError as error:
+        raise explain(op, error, inputs, attrs) from None
+    interpreter = current_interpreter()
+    if interpreter is None:
+        return op.specialized.execute(tensors, attrs)
+    return interpreter.apply(op, tensors, canonical(op, tensors, attrs))
+
+
+def canonical(op: Op, tensors: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return an operation's attributes checked and in canonical form."""
+    if op.canonicalize is None:
+        return attrs
+    try:
+        result = op.canonicalize(*group(op, tensors), *attrs)
+    except ERRORS as error:
+        raise explain(op, error, tensors, attrs) from None
+    return tuple(result)
+
+
+def group(op: Op, flat: Sequence[Any]) -> tuple[Any, ...]:
+    """Return flat operands as the operator's parameters: a trailing list if it is variadic."""
+    if not op.variadic:
+        return tuple(flat)
+    fixed = len(op.inputs) - 1
+    return (*flat[:fixed], list(flat[fixed:]))
+
+
+# -- lift -------------------------------------------------------------------------------------
+
+
+def lift(op: Op, position: int, x: Any) -> Any:
+    """Return an operand as a tensor; Python numbers stay as they are, None only where optional."""
+    if isinstance(x, (Tensor, bool, int, float)):
+        return x
+    name = op.inputs[min(position, len(op.inputs) - 1)]
+    if x is None and name in op.optional:
+        return None
+    if isinstance(x, (np.ndarray, np.generic, list, tuple)):
+        return wrap(array_from(x, f"{op.name}: {name}"))
+    raise ArgumentTypeError(
+        f"{name} must be a tensor, an array or a number. Received: {type(x).__name__} {x!r:.60}"
+    )
+
+
+def sequence(op: Op, tensors: Any) -> Sequence[Any]:
+    """Return the operands of a variadic operator as a sequence; raise if they are not one."""
+    if isinstance(tensors, Tensor) and tensors.ndim > 0:
+        return list(tensors)
+    if isinstance(tensors, (list, tuple)):
+        return tensors
+    name = op.inputs[-1]
+    raise ArgumentTypeError(
+        f"{op.name}: {name} must be a list or tuple of tensors. "
+        f"Received: {type(tensors).__name__} {tensors!r:.60}"
+    )
+
+
+def array_from(data: Any, what: str) -> np.ndarray[Any, Any]:
+    """Return array-like data as a fresh array of a supported dtype; lists take default dtypes."""
+    if isinstance(data, (np.ndarray, np.generic)):
+        array = np.array(data)
+        dt.check_dtype(array.dtype)
+        return array
+    plain = _without_tensors(data)
+    try:
+        array = np.array(plain)
+    except ValueError:
+        raise ShapeError(
+            f"{what} is ragged: rows of a nested list must have equal lengths. "
+            f"Received: {data!r:.80}"
+        ) from None
+    if array.dtype == object and all(isinstance(v, int) for v in array.flat):
+        raise DTypeError(f"{what} holds an integer beyond 64 bits. Received: {data!r:.80}")
+    if array.dtype.kind not in "biuf":
+        raise ArgumentTypeError(
+            f"{what} must hold numbers. Received: {type(data).__name__} {data!r:.80}"
+        )
+    if array.size == 0 or (array.dtype == dt.float64 and not _holds_arrays(plain)):
+        return array.astype(dt.default_float())  # Python floats carry no dtype of their own
+    return array
+
+
+def _without_tensors(data: Any) -> Any:
+    if isinstance(data, Tensor):
+        return data.numpy()
+    if isinstance(data, (list, tuple)):
+        return [_without_tensors(item) for item in data]
+    return data
+
+
+def _holds_arrays(data: Any) -> bool:
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return isinstance(data, (np.ndarray, np.generic))
+
+
+_SCALARS: dict[dt.DType, dict[Number, Tensor]] = {}
+_MAX_SCALARS = 1024
+
+
+def lift_scalar(scalar: float, other: Any) -> Any:
+    """Return a number as a constant of the other operand's dtype, or unchanged.
+
+    Constants are cached by value: programs use few numbers many times, and NumPy takes a 0-d array
+    twice as fast as a Python float. Zero is left out because 0.0 and -0.0 are equal keys.
+    """
+    value = getattr(other, "_value", None)
+    if value is None or value.dtype.kind != "f":
+        return scalar
+    known = _SCALARS.setdefault(value.dtype, {})
+    tensor = known.get(scalar)
+    if tensor is None:
+        tensor = wrap(scalar_array(scalar, value.dtype))
+        if scalar != 0 and len(known) < _MAX_SCALARS:
+            known[scalar] = tensor
+    return tensor
+
+
+def scalar_array(scalar: Number, dtype: dt.DType) -> np.ndarray[Any, Any]:
+    """Return a Python number as a 0-d array of a dtype that must be able to hold it."""
+    try:
+        return np.array(scalar, dtype)
+    except OverflowError:
+        raise DTypeError(f"the Python integer {scalar} does not fit in {dtype}") from None
+
+
+# -- promote ----------------------------------------------------------------------------------
+
+
+def promote(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the operands as tensors, those the operator promotes in their common dtype."""
+    if op.promote is None:
+        return tuple(_alone(x) for x in inputs)
+    last = len(op.inputs) - 1
+    members = [op.inputs[min(i, last)] in op.promoted for i in range(len(inputs))]
+    dtype = common_dtype([x for x, member in zip(inputs, members, strict=True) if member])
+    if op.promote == "float":
+        dtype = dt.to_float(dtype)
+    return tuple(
+        _to_dtype(x, dtype) if member else _alone(x)
+        for x, member in zip(inputs, members, strict=True)
+    )
+
+
+def common_dtype(operands: Sequence[Any]) -> dt.DType:
+    """Return the dtype in which tensors and weak Python numbers meet."""
+    dtypes = [x.dtype for x in operands if isinstance(x, Tensor)]
+    scalars = [x for x in operands if isinstance(x, (bool, int, float))]
+    if not dtypes:
+        return reduce(dt.promote, map(dt.scalar_dtype, scalars)) if scalars else dt.default_float()
+    return reduce(dt.promote_weak, scalars, reduce(dt.promote, dtypes))
+
+
+def _alone(x: Any) -> Any:
+    if isinstance(x, (bool, int, float)):
+        return wrap(scalar_array(x, dt.scalar_dtype(x)))
+    return x
+
+
+def _to_dtype(x: Any, dtype: dt.DType) -> Any:
+    if isinstance(x, Tensor):
+        return x if x.dtype == dtype else find("cast")(x, dtype)
+    return x if x is None else wrap(scalar_array(x, dtype))
+
+
+def find(name: str) -> Any:
+    """Return the public function of an operator by name (op.py sits above this module)."""
+    return _operators[name].function
+
+
+_operators: dict[str, Op] = {}
+
+
+def use_registry(registry: dict[str, Op]) -> None:
+    """Let this module look operators up; called once by op.py."""
+    global _operators  # noqa: PLW0603  (one assignment at import, in place of an import cycle)
+    _operators = registry
+
+
+# -- run --------------------------------------------------------------------------------------
+
+
+def wrap_outputs(values: Sequence[Any], node: FanNode | None) -> tuple[Tensor, ...]:
+    """Return the outputs of an operation with several of them as tensors behind its node."""
+    arrays = [np.asarray(v) for v in values]
+    if node is None:
+        return tuple(wrap(v) for v in arrays)
+    node.outputs = tuple((v.shape, v.dtype) for v in arrays)
+    return tuple(
+        wrap_with_node(v, output_node(node, i) if dt.is_float(v.dtype) else None)
+        for i, v in enumerate(arrays)
+    )
+
+
+def quietly(kernel: Callable[..., Any], *args: Any) -> Any:
+    """Run a kernel again whose floating-point warning the user's settings turned into an error.
+
+    log(0) is -inf and 0/0 is NaN without comment, as in every framework. Weft's own warning filter
+    sees to that; entering np.errstate on every call would cost more than the call.
+    """
+    with np.errstate(all="ignore"):
+        return kernel(*args)
+
+
+def sum_to(g: Any, shape: tuple[int, ...]) -> Any:
+    """Return a gradient summed over the axes along which its input was broadcast to `shape`."""
+    if g.shape == shape:
+        return g
+    if isinstance(g, Tensor):
+        return find("sum_to")(g, shape)
+    return sum_array_to(g, shape)
+
+
+def sum_array_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """Return an array summed over the axes along which `shape` would be broadcast to it."""
+    lead = x.ndim - len(shape)
+    if x.shape[lead:] == shape:  # the common case: a bias, a per-feature scale
+        return np.add.reduce(x, axis=0 if lead == 1 else tuple(range(lead)))
+    return np.add.reduce(x, axis=broadcast_axes(shape, x.shape), keepdims=True).reshape(shape)
+
+
+# -- errors -----------------------------------------------------------------------------------
+
+
+def explain(op: Op, error: Exception, inputs: Sequence[Any], attrs: tuple[Any, ...]) -> Exception:
+    """Return the error to raise: the operator, what was wrong, and where the operands came from."""
+    if not isinstance(error, WeftError):
+        error = _shape_rule_error(op, inputs, attrs) or _translate(error, inputs)
+    message = str(error)
+    if not message.startswith(f"{op.name}: "):
+        message = f"{op.name}: {message}"
+    return type(error)(message + _origins(op, message, inputs))
+
+
+def _shape_rule_error(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...]) -> WeftError | None:
+    """Ask the shape rule, which knows why operands do not fit, for a better message."""
+    try:
+        types = tuple(None if x is None else type_of(x) for x in inputs)
+        op.type_rule(group(op, types), attrs)
+    except WeftError as better:
+        return better
+    except Exception:  # the kernel's own error is reported then
+        return None
+    return None
+
+
+_TRANSLATIONS: tuple[tuple[type[Exception], type[WeftError]], ...] = (
+    (MemoryError, AllocationError),
+    (np.linalg.LinAlgError, LinalgError),
+    (IndexError, IndexOutOfRange),
+    (TypeError, ArgumentTypeError),
+    (Exception, ArgumentError),
+)
+
+
+def _translate(error: Exception, inputs: Sequence[Any]) -> WeftError:
+    kind = next(ours for theirs, ours in _TRANSLATIONS if isinstance(error, theirs))
+    shown = ", ".join(f"{x.dtype}{list(x.shape)}" for x in inputs if hasattr(x, "shape"))
+    return kind(f"{error}; received {shown}" if shown else str(error))
+
+
+def _origins(op: Op, message: str, inputs: Sequence[Any]) -> str:
+    """Return " (x from train.py:12, y from model.py:8)" for the operands whose origin is known."""
+    if message.endswith(")") and " from " in message:
+        return ""
+    last = len(op.inputs) - 1
+    found = []
+    for i, x in enumerate(inputs):
+        where = format_site(site_of(x))
+        if where is not None:
+            position = f"[{i - last}]" if op.variadic and i >= last else ""
+            found.append(f"{op.inputs[min(i, last)]}{position} from {where}")
+    return f" ({', '.join(found)})" if found else ""

@@ -1,0 +1,110 @@
+"""Errors that name what was received, and the user's source line behind every message.
+
+Each class also derives from the builtin that NumPy or Python would have raised, so that code
+written against those keeps working.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import CodeType, FrameType
+
+PACKAGE_DIR = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+GENERATED_PREFIX = "<weft."
+
+
+class WeftError(Exception):
+    """Base of every error that Weft raises on purpose."""
+
+
+class ShapeError(WeftError, ValueError):
+    """Shapes do not fit the operation."""
+
+
+class AxisError(ShapeError, IndexError):
+    """An axis lies outside the tensor's dimensions, or is named twice."""
+
+
+class DTypeError(WeftError, TypeError):
+    """A dtype, or a mixture of dtypes, does not fit the operation."""
+
+
+class ArgumentError(WeftError, ValueError):
+    """An argument has the right type but a value the operation cannot use."""
+
+
+class ArgumentTypeError(WeftError, TypeError):
+    """An argument has a type the operation cannot use."""
+
+
+class IndexOutOfRange(WeftError, IndexError):  # noqa: N818  (says what happened)
+    """An index points outside the dimension it selects from."""
+
+
+class LinalgError(WeftError, ValueError):
+    """A matrix lacks the property (full rank, positive definite) the operation needs."""
+
+
+class GradientError(WeftError, RuntimeError):
+    """The requested derivative does not exist or its graph is gone."""
+
+
+class AnomalyError(GradientError, ArithmeticError):
+    """A NaN appeared while anomaly detection was on."""
+
+
+class AllocationError(WeftError, MemoryError):
+    """The result would not fit in memory."""
+
+
+class MissingDependencyError(WeftError, ImportError):
+    """An optional package is needed for this function and is not installed."""
+
+
+Site = tuple[CodeType | None, int] | None
+
+# Whether a code object belongs to Weft, by id: hashing a code object is far slower. An id that is
+# reused after user code was freed can at worst name a wrong line in a message.
+internal_code: dict[int, bool] = {}
+_MAX_KNOWN_CODE = 100_000
+
+
+def caller_site(frame: FrameType | None) -> tuple[CodeType | None, int]:
+    """Return the nearest position outside Weft, starting at `frame`.
+
+    It is recorded for every operation, so it is the code object and the instruction's offset; the
+    line number is left to `format_site`.
+    """
+    while frame is not None:
+        code = frame.f_code
+        if not _is_internal(code):
+            return (code, frame.f_lasti)
+        frame = frame.f_back
+    return (None, 0)
+
+
+def user_site() -> Site:
+    """Return the nearest line outside Weft that led to this call."""
+    return caller_site(sys._getframe(1))
+
+
+def format_site(site: Site) -> str | None:
+    """Return "file.py:12" for a recorded source position."""
+    code, offset = site or (None, 0)
+    if code is None:
+        return None
+    line = code.co_firstlineno
+    for start, end, number in code.co_lines():
+        if start <= offset < end and number is not None:
+            line = number
+    return f"{os.path.basename(code.co_filename)}:{line}"
+
+
+def _is_internal(code: CodeType) -> bool:
+    known = internal_code.get(id(code))
+    if known is None:
+        known = code.co_filename.startswith((PACKAGE_DIR, GENERATED_PREFIX))
+        if len(internal_code) < _MAX_KNOWN_CODE:
+            internal_code[id(code)] = known
+    return known

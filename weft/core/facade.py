@@ -1,0 +1,102 @@
+"""Public namespaces that resolve operators by name when they are first used.
+
+Building the generated function of every operator would make `import weft` slow, so a public module
+lists its names and leaves their resolution to `lazy_names`, once per name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from inspect import unwrap
+from typing import Any
+
+import numpy as np
+
+from .dispatch import array_from
+from .errors import ArgumentTypeError
+from .op import aliases, composites, registry
+from .tensor import Tensor, wrap
+
+
+def lazy_names(
+    module: dict[str, Any], names: Iterable[str], renamed: Mapping[str, str] | None = None
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` for a module whose globals are given.
+
+    names     what the module offers, under the operators' own names
+    renamed   further names, each with the operator or composite it stands for
+    """
+    targets = {**{name: name for name in names}, **(renamed or {})}
+    where = module["__name__"]
+
+    def get(name: str) -> Any:
+        if name not in targets:
+            raise AttributeError(f"module {where!r} has no attribute {name!r}")
+        module[name] = found = public_function(targets[name])
+        return found
+
+    def names_of() -> list[str]:
+        return sorted({*module, *targets})
+
+    return get, names_of
+
+
+def public_function(name: str) -> Callable[..., Any]:
+    """Return the function that users call for an operator or composite."""
+    known_as = aliases.get(name, name)
+    if known_as in registry:
+        return registry[known_as].function
+    return lifting(composites[known_as])
+
+
+def lifting(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a composite that takes NumPy arrays, and lists in first place, as tensors.
+
+    Inside rules a composite computes on raw arrays and returns them; users always get tensors.
+    """
+    takes_many = _first_parameter(fn) == "tensors"
+
+    @wraps(fn)
+    def public(*args: Any, **kwargs: Any) -> Any:
+        if args and args[0].__class__ in (list, tuple):
+            first = [_to_tensor(v) for v in args[0]] if takes_many else _to_tensor(args[0])
+            args = (first, *args[1:])
+        for value in args:
+            if value.__class__ is not Tensor:
+                args = tuple(map(_lift, args))
+                break
+        if kwargs:
+            kwargs = {name: _lift(value) for name, value in kwargs.items()}
+        try:
+            return fn(*args, **kwargs)
+        except AttributeError as error:
+            if isinstance(error.obj, Tensor) or not _is_among(error.obj, args, kwargs):
+                raise
+            raise ArgumentTypeError(
+                f"{fn.__name__}: expected a tensor or an array. "
+                f"Received: {type(error.obj).__name__} {error.obj!r:.60}"
+            ) from None
+
+    return public
+
+
+def _is_among(value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    return any(value is given for given in (*args, *kwargs.values()))
+
+
+def _first_parameter(fn: Callable[..., Any]) -> str:
+    names = unwrap(fn).__code__.co_varnames
+    return names[0] if names else ""
+
+
+def _lift(value: Any) -> Any:
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _to_tensor(value)
+    if value.__class__ in (list, tuple) and any(isinstance(v, np.ndarray) for v in value):
+        return type(value)(map(_lift, value))
+    return value
+
+
+def _to_tensor(value: Any) -> Any:
+    return value if isinstance(value, Tensor) else wrap(array_from(value, "the argument"))

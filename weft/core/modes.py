@@ -1,0 +1,157 @@
+"""What surrounds an operation: whether it is recorded for gradients, and who runs it.
+
+Both modes are local to the thread (and to the asyncio task), with a process-wide default. Reading a
+context variable on every operation would cost a tenth of it, so `modes` keeps two global counters:
+while they are zero, as almost always, nothing else is looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import wraps
+from threading import Lock
+from types import TracebackType
+from typing import Any, ParamSpec, Protocol, TypeVar
+
+from .errors import ArgumentTypeError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Interpreter(Protocol):
+    """Runs operations in place of the eager path: a tracer, dual numbers, a batcher ..."""
+
+    def apply(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+        """Run one operation and return its output or tuple of outputs."""
+
+
+class Modes:
+    """Count, over all threads, the contexts that differ from the default."""
+
+    __slots__ = ("_lock", "grad_default", "grad_overrides", "interpreters")
+
+    def __init__(self) -> None:
+        self.interpreters = 0
+        self.grad_overrides = 0
+        self.grad_default = True
+        self._lock = Lock()
+
+    def count_grad(self, change: int) -> None:
+        """Count a context that fixes the grad mode in or out."""
+        with self._lock:
+            self.grad_overrides += change
+
+    def count_interpreter(self, change: int) -> None:
+        """Count an interpreter context in or out."""
+        with self._lock:
+            self.interpreters += change
+
+
+modes = Modes()
+_grad_enabled: ContextVar[bool | None] = ContextVar("weft_grad_enabled", default=None)
+_interpreter: ContextVar[Interpreter | None] = ContextVar("weft_interpreter", default=None)
+
+
+def is_grad_enabled() -> bool:
+    """Tell whether operations on tensors that require gradients are recorded.
+
+    >>> is_grad_enabled()
+    True
+    """
+    local = _grad_enabled.get()
+    return modes.grad_default if local is None else local
+
+
+class set_grad_enabled:  # noqa: N801  (used like a function, as in PyTorch)
+    """Switch recording on or off: as a call for this thread, as a context or as a decorator."""
+
+    def __init__(self, mode: bool) -> None:
+        if not isinstance(mode, bool):
+            raise ArgumentTypeError(f"set_grad_enabled expects True or False. Received: {mode!r}")
+        self._previous: list[bool | None] = [_grad_enabled.get()]
+        self._mode = mode
+        _grad_enabled.set(mode)
+        modes.count_grad(+1)
+
+    def __enter__(self) -> set_grad_enabled:
+        """Keep the mode that the constructor set."""
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Restore the mode of before."""
+        _grad_enabled.set(self._previous.pop())
+        modes.count_grad(-1)
+
+
+class GradMode:
+    """A reusable, nestable context manager and decorator that fixes the grad mode."""
+
+    __slots__ = ("_mode", "_previous")
+
+    def __init__(self, mode: bool) -> None:
+        self._mode = mode
+        self._previous: list[bool | None] = []
+
+    def __enter__(self) -> None:
+        """Enter the mode."""
+        self._previous.append(_grad_enabled.get())
+        _grad_enabled.set(self._mode)
+        modes.count_grad(+1)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Restore the mode of before, also after an error."""
+        _grad_enabled.set(self._previous.pop())
+        modes.count_grad(-1)
+
+    def __call__(self, fn: Callable[P, R]) -> Callable[P, R]:
+        """Return `fn` wrapped so that its body runs in this mode."""
+        mode = self._mode
+
+        @wraps(fn)
+        def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+            with GradMode(mode):
+                return fn(*args, **kwargs)
+
+        return wrapped
+
+
+def no_grad() -> GradMode:
+    """Return a context (or decorator) in which nothing is recorded for differentiation."""
+    return GradMode(False)
+
+
+def enable_grad() -> GradMode:
+    """Return a context (or decorator) that records again inside `no_grad`."""
+    return GradMode(True)
+
+
+def current_interpreter() -> Interpreter | None:
+    """Return the interpreter of this context, or None for plain eager execution."""
+    return _interpreter.get() if modes.interpreters else None
+
+
+class interpret_with:  # noqa: N801  (a context manager used like a function)
+    """Run the operations of a `with` block through an interpreter (None = eagerly)."""
+
+    __slots__ = ("_interpreter", "_token")
+
+    def __init__(self, interpreter: Interpreter | None) -> None:
+        self._interpreter = interpreter
+
+    def __enter__(self) -> Interpreter | None:
+        """Make the interpreter current."""
+        self._token = _interpreter.set(self._interpreter)
+        modes.count_interpreter(+1)
+        return self._interpreter
+
+    def __exit__(self, *exc: object) -> None:
+        """Restore the interpreter of before, also after an error."""
+        _interpreter.reset(self._token)
+        modes.count_interpreter(-1)

@@ -1,0 +1,341 @@
+"""The Op record: everything Weft knows of an operator, declared once, and the registry of them.
+
+An operator is a signature with a docstring, to which rules are attached:
+
+    @op(elementwise, promote="float")
+    def exp(x: Tensor) -> Tensor:
+        \"\"\"Return e**x for each element.\"\"\"
+
+    exp.eval(np.exp)
+
+    @exp.partial("x")
+    def _(out):
+        return out
+
+Parameters annotated `Tensor`, `Tensor | None` or `Sequence[Tensor]` are inputs, the others are
+attributes. A rule asks for what it needs by parameter name, and nothing else is kept for it:
+
+    g             the gradient of the output (a tuple of them if there are several outputs)
+    out           the output (a tuple if there are several)
+    x             the input named x
+    x_shape       the shape of x, without keeping x;  x_dtype likewise
+    axis          the attribute named axis
+
+Rules are written with Python operators and the namespace `F`, so that one rule serves raw arrays
+(fast backward), tensors (higher order) and symbols (gradients as a graph pass).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from .dispatch import use_registry
+from .dtype import bool_
+from .shape import TensorType, broadcast
+from .specialize import Specialized, specialize
+
+if TYPE_CHECKING:
+    from .samples import Sampler
+
+Rule = Callable[..., Any]
+RuleT = TypeVar("RuleT", bound=Rule)
+
+elementwise = "elementwise"
+reduction = "reduction"
+movement = "movement"
+general = "general"
+random = "random"
+KINDS = (elementwise, reduction, movement, general, random)
+
+registry: dict[str, Op] = {}
+composites: dict[str, Callable[..., Any]] = {}
+composite_methods: dict[str, Any] = {}
+aliases: dict[str, str] = {}  # another name -> the name of the operator or composite
+use_registry(registry)
+
+
+class Op:
+    """One operator: its signature, rules and samples. Call it like the function it declares."""
+
+    def __init__(
+        self,
+        declaration: Callable[..., Any],
+        kind: str,
+        *,
+        name: str | None = None,
+        promote: str | tuple[str, ...] | None = None,
+        result: str | None = None,
+        outputs: int | None = 1,
+        linear: Iterable[str] = (),
+        multilinear: Iterable[str] = (),
+        method: bool | str = True,
+        aliases: Iterable[str] = (),
+    ) -> None:
+        self.name = name or declaration.__name__
+        self.doc = declaration.__doc__ or ""
+        # Like functools.wraps: help(), inspect and doctest see the declaration.
+        self.__wrapped__ = declaration
+        self.__module__ = declaration.__module__
+        self.__doc__ = declaration.__doc__
+        self.kind = kind
+        self.declaration = declaration
+        self.promote = promote
+        self.result = result
+        self.outputs = outputs
+        self.linear = tuple(linear)
+        self.multilinear = tuple(multilinear)
+        self.method = method
+        self.aliases = tuple(aliases)
+        self.inputs, self.optional, self.attrs, self.variadic = _parameters(declaration)
+        self.kernel: Rule | None = None
+        self.canonicalize: Rule | None = None
+        self.infer_rule: Rule | None = None
+        self.partials: dict[str, Rule | str | int] = {}
+        self.vjps: dict[str, Rule] = {}
+        self.jvp_rule: Rule | None = None
+        self.batch_rule: Rule | None = None
+        self.lower_rule: Rule | None = None
+        self.sample_rule: Callable[[Sampler], Iterable[Any]] | None = None
+        self.error_rule: Callable[[Sampler], Iterable[Any]] | None = None
+        self.method_function: Callable[..., Any] | None = None
+        self._specialized: Specialized | None = None
+        # For the tape, set together with the generated functions:
+        self.backward: Rule | None = None
+        self.linked: Rule | None = None
+        self.saves: tuple[str, ...] = ()
+
+    # -- attaching rules --------------------------------------------------------------------
+
+    def eval(self, kernel: RuleT) -> RuleT:
+        """Attach the reference kernel: NumPy arrays and attributes in, an array out."""
+        self.kernel = kernel
+        return kernel
+
+    def canon(self, rule: RuleT) -> RuleT:
+        """Attach the rule that checks attributes and returns them in canonical form, as a tuple.
+
+        It receives the inputs (anything with shape, ndim and dtype) and all attributes.
+        """
+        self.canonicalize = rule
+        return rule
+
+    def infer(self, rule: RuleT) -> RuleT:
+        """Attach the shape and dtype rule: input types and attributes in, TensorType(s) out."""
+        self.infer_rule = rule
+        return rule
+
+    def partial(self, name: str) -> Callable[[RuleT], RuleT]:
+        """Attach d(out)/d(input `name`) of an elementwise operator."""
+        return self._attach(self.partials, name)
+
+    def partial_is(self, name: str, value: str | int) -> None:
+        """Declare d(out)/d(input `name`) as "out", another input by name, or the constant 1 or -1.
+
+        Says the same as a `partial` rule, and lets the generated backward skip a call.
+        """
+        self._attach(self.partials, name)(value)
+
+    def vjp(self, name: str) -> Callable[[RuleT], RuleT]:
+        """Attach the rule that turns the output's gradient into that of the input `name`."""
+        return self._attach(self.vjps, name)
+
+    def _attach(self, table: dict[str, Any], name: str) -> Callable[[Any], Any]:
+        if name not in self.inputs:
+            raise TypeError(f"{self.name} has no input {name!r}; its inputs are {self.inputs}")
+
+        def attach(rule: Any) -> Any:
+            table[name] = rule
+            return rule
+
+        return attach
+
+    def jvp(self, rule: RuleT) -> RuleT:
+        """Attach a forward-mode rule by hand (only where none can be derived well)."""
+        self.jvp_rule = rule
+        return rule
+
+    def batch(self, rule: RuleT) -> RuleT:
+        """Attach the batching rule used by vmap."""
+        self.batch_rule = rule
+        return rule
+
+    def lower(self, rule: RuleT) -> RuleT:
+        """Attach the lowering to tile IR used by the compiler."""
+        self.lower_rule = rule
+        return rule
+
+    def samples(self, rule: RuleT) -> RuleT:
+        """Attach the generator of sample inputs that drives the conformance suite."""
+        self.sample_rule = rule
+        return rule
+
+    def error_samples(self, rule: RuleT) -> RuleT:
+        """Attach the generator of bad inputs, each with the error it must raise."""
+        self.error_rule = rule
+        return rule
+
+    def as_method(self, fn: RuleT) -> RuleT:
+        """Attach the function to use as Tensor method where it differs, e.g. x.reshape(2, 3)."""
+        self.method_function = fn
+        return fn
+
+    # -- using the operator -----------------------------------------------------------------
+
+    @property
+    def differentiable(self) -> bool:
+        """Tell whether any input has a derivative rule."""
+        return bool(self.partials or self.vjps)
+
+    @property
+    def specialized(self) -> Specialized:
+        """Return the generated functions of this operator, built on first use."""
+        if self._specialized is None:
+            self._specialized = made = specialize(self)
+            self.backward, self.linked, self.saves = made.backward, made.linked, made.saves
+        return self._specialized
+
+    @property
+    def function(self) -> Callable[..., Any]:
+        """Return the public function of this operator."""
+        return self.specialized.call
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Apply the operator to tensors (or to raw arrays, inside rules)."""
+        return self.specialized.poly(*args, **kwargs)
+
+    def type_rule(self, types: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+        """Return the output type(s) for input types and canonical attributes."""
+        if self.infer_rule is not None:
+            return self.infer_rule(*types, *attrs)
+        if self.kind == elementwise:
+            return self._elementwise_type(types)
+        raise TypeError(f"operator {self.name} declares no shape rule")
+
+    def _elementwise_type(self, types: tuple[TensorType, ...]) -> TensorType:
+        shape = broadcast(*(t.shape for t in types))
+        promoted = [t.dtype for n, t in zip(self.inputs, types, strict=True) if n in self.promoted]
+        from_dtypes = promoted or [types[0].dtype]
+        return TensorType(shape, bool_ if self.result == "bool" else from_dtypes[0])
+
+    @property
+    def promoted(self) -> tuple[str, ...]:
+        """Return the names of the inputs that are brought to a common dtype."""
+        return self.promote if isinstance(self.promote, tuple) else self.inputs
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (find_op, (self.name,))
+
+
+def op(kind: str = general, **options: Any) -> Callable[[Callable[..., Any]], Op]:
+    """Declare an operator from a function whose signature and docstring describe it.
+
+    promote      "common": bring the inputs to one dtype; "float": and to a float dtype; a tuple of
+                 input names: only those, to a common dtype; None: take inputs as they are
+    result       "bool" if an elementwise operator yields truth values
+    outputs      number of outputs, or None if it varies (the kernel then returns a tuple)
+    linear       inputs in which the operator is jointly linear: jvp applies it to the tangents
+    multilinear  inputs in each of which it is linear: jvp sums over them
+    method       False: no Tensor method; a string: the method's name
+    aliases      other names of the same function (and method)
+    """
+    assert kind in KINDS, kind
+
+    def declare(declaration: Callable[..., Any]) -> Op:
+        record = Op(declaration, kind, **options)
+        assert record.name not in registry, f"operator {record.name} is declared twice"
+        registry[record.name] = record
+        _add_aliases(record.name, record.aliases)
+        return record
+
+    return declare
+
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+
+def composite(
+    *, method: bool | str = False, name: str | None = None, aliases: Sequence[str] = ()
+) -> Callable[[FunctionT], FunctionT]:
+    """Register a function written in operators; it needs no rules of its own.
+
+    method   True: also a Tensor method of that name; a string: under that name
+    name     the name in the namespace F, if the function's own name is taken in its module
+    """
+
+    def declare(fn: FunctionT) -> FunctionT:
+        known_as = name or fn.__name__
+        assert known_as not in composites, f"composite {known_as} is declared twice"
+        assert known_as not in registry, f"{known_as} is an operator already"
+        composites[known_as] = fn
+        _add_aliases(known_as, aliases)
+        if method:
+            for method_name in (method if isinstance(method, str) else known_as, *aliases):
+                composite_methods[method_name] = fn
+        return fn
+
+    return declare
+
+
+def _add_aliases(name: str, others: Iterable[str]) -> None:
+    for other in others:
+        assert other not in aliases, f"alias {other} is given twice"
+        aliases[other] = name
+
+
+def find_op(name: str) -> Op:
+    """Return the operator of that name."""
+    return registry[aliases.get(name, name)]
+
+
+class Namespace:
+    """Every operator and composite by name, resolved when first used.
+
+    Rules and composites call `F.sum(x)` without importing the file that declares `sum`; raw arrays
+    give arrays, tensors give tensors.
+    """
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        known_as = aliases.get(name, name)
+        if known_as in registry:
+            found: Callable[..., Any] = registry[known_as].specialized.poly
+        elif known_as in composites:
+            found = composites[known_as]
+        else:
+            raise AttributeError(f"no operator is named {name!r}")
+        setattr(self, name, found)
+        return found
+
+
+F = Namespace()
+
+
+def _parameters(
+    declaration: Callable[..., Any],
+) -> tuple[tuple[str, ...], frozenset[str], dict[str, Any], bool]:
+    """Split a declaration's parameters into inputs (required, optional) and attributes.
+
+    Reads the code object: inspect.signature would make `import weft` several times slower.
+    """
+    code, hints = declaration.__code__, declaration.__annotations__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    inputs = tuple(n for n in names if "Tensor" in str(hints.get(n, "")))
+    optional = frozenset(n for n in inputs if "None" in str(hints[n]))
+    variadic = any("Sequence" in str(hints[n]) for n in inputs)
+    defaults = declaration.__defaults__ or ()
+    positional = code.co_varnames[: code.co_argcount]
+    with_default = dict(zip(positional[len(positional) - len(defaults) :], defaults, strict=True))
+    with_default.update(declaration.__kwdefaults__ or {})
+    attrs = {n: with_default.get(n, REQUIRED) for n in names if n not in inputs}
+    return inputs, optional, attrs, variadic
+
+
+class _Required:
+    def __repr__(self) -> str:
+        return "REQUIRED"
+
+
+REQUIRED = _Required()

@@ -1,0 +1,196 @@
+"""Continuous distributions of one lane per element: uniform, normal, truncated normal, exponential.
+
+Each is a pure function of ``(key, counter)`` and its parameters; ``blocks_for(shape, dtype)`` is
+what it consumes. float16 and bfloat16 are computed in float32 (float64 where noted) and rounded.
+"""
+
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .dtype import DType
+from .errors import ArgumentError
+from .random_lanes import (
+    Array,
+    closed_unit,
+    fill,
+    finite_scalar,
+    flat_parameter,
+    float_dtype,
+    lane_bits,
+    open_unit,
+    real_scalar,
+    standard_normal,
+)
+from .random_math import log_of_normal, normal_cdf, normal_quantile
+from .shape import as_shape
+
+__all__ = ["exponential", "normal", "truncated_normal", "uniform"]
+
+_SMALLEST_NORMAL: Final = 2.0**-1022
+_BELOW_ONE: Final = 1.0 - 2.0**-53
+
+
+def uniform(
+    key: int,
+    counter: int,
+    shape: Any,
+    *,
+    low: float = 0.0,
+    high: float = 1.0,
+    dtype: Any = "float32",
+) -> Array:
+    """Draw from [low, high), the bounds as rounded to ``dtype``; ``high`` itself never occurs.
+
+    The value is ``low + (high - low) * u`` with u of 24 random bits (53 in float64), at most the
+    float before ``high``.
+    """
+    dtype, shape = float_dtype(dtype, "uniform"), as_shape(shape)
+    bits = lane_bits(dtype)
+    if (low, high) == (0, 1) and dtype.itemsize * 8 == bits:
+        return fill(key, counter, shape, dtype, bits, lambda lanes, _: closed_unit(lanes))
+    first, span, last = _interval(finite_scalar(low, "low"), finite_scalar(high, "high"), dtype)
+
+    def transform(lanes: Array, _: slice) -> Array:
+        u = closed_unit(lanes)
+        u *= span
+        u += first
+        return np.minimum(u, last, out=u)
+
+    return fill(key, counter, shape, dtype, bits, transform)
+
+
+def normal(
+    key: int,
+    counter: int,
+    shape: Any,
+    *,
+    mean: float = 0.0,
+    std: float = 1.0,
+    dtype: Any = "float32",
+) -> Array:
+    """Draw ``mean + std * z`` with z standard normal, by inversion (AS 241).
+
+    float32 and narrower compute in float32 throughout, float64 in float64.
+    """
+    dtype, shape = float_dtype(dtype, "normal"), as_shape(shape)
+    mean, std = finite_scalar(mean, "mean"), finite_scalar(std, "std")
+    if std < 0:
+        raise ArgumentError(f"normal: std must not be negative. Received: {std}")
+    if (mean, std) == (0.0, 1.0):
+        return fill(
+            key, counter, shape, dtype, lane_bits(dtype), lambda lanes, _: standard_normal(lanes)
+        )
+
+    def transform(lanes: Array, _: slice) -> Array:
+        z = standard_normal(lanes)
+        z *= std
+        z += mean
+        return z
+
+    return fill(key, counter, shape, dtype, lane_bits(dtype), transform)
+
+
+def truncated_normal(
+    key: int,
+    counter: int,
+    shape: Any,
+    *,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    dtype: Any = "float32",
+) -> Array:
+    """Draw from the normal distribution of ``mean`` and ``std`` restricted to [a, b].
+
+    By inversion in float64, then rounded within the interval; ``a`` and ``b`` may be infinite.
+    """
+    dtype, shape = float_dtype(dtype, "truncated_normal"), as_shape(shape)
+    mean, std = finite_scalar(mean, "mean"), finite_scalar(std, "std")
+    a, b = real_scalar(a, "a"), real_scalar(b, "b")
+    if not (std > 0 and a < b):
+        raise ArgumentError(
+            f"truncated_normal: std must be positive and a < b. Received: {std=}, {a=}, {b=}"
+        )
+    start, mass, sign = _truncation(mean, std, a, b)
+    bounds = _bounds_inside(a, b, dtype)
+
+    def transform(lanes: Array, _: slice) -> Array:
+        p = open_unit(lanes)
+        p *= mass
+        p += start
+        z = normal_quantile(np.clip(p, _SMALLEST_NORMAL, _BELOW_ONE, out=p))
+        z *= sign * std
+        z += mean
+        return np.clip(z, *bounds, out=z)
+
+    return fill(key, counter, shape, dtype, lane_bits(dtype), transform)
+
+
+def exponential(
+    key: int, counter: int, shape: Any, *, rate: ArrayLike = 1.0, dtype: Any = "float32"
+) -> Array:
+    """Draw ``-log(u) / rate`` with u in (0, 1), in float64; ``rate`` broadcasts to ``shape``."""
+    dtype, shape = float_dtype(dtype, "exponential"), as_shape(shape)
+    rates = np.asarray(rate, np.float64)
+    if not np.all((rates > 0) & (rates < np.inf)):
+        raise ArgumentError(f"exponential: rate must be positive and finite. Received: {rates}")
+    flat = flat_parameter(rates, shape, "exponential: rate")
+
+    def transform(lanes: Array, part: slice) -> Array:
+        y = log_of_normal(open_unit(lanes))
+        y /= -flat[part]
+        return y
+
+    return fill(key, counter, shape, dtype, lane_bits(dtype), transform)
+
+
+@lru_cache
+def _interval(low: float, high: float, dtype: DType) -> tuple[float, float, float]:
+    """Return ``low``, ``high - low`` and the last float before ``high``, all within ``dtype``."""
+    real = np.float64 if lane_bits(dtype) == 64 else np.float32
+    with np.errstate(over="ignore"):
+        below = np.asarray(low).astype(dtype)
+        above = np.asarray(high).astype(dtype)
+        span = real(above) - real(below)
+    if not (below < above and np.isfinite(span)):
+        raise ArgumentError(
+            f"uniform: low must be less than high, and both and their difference must be finite in "
+            f"{dtype}. Received: low={low}, high={high}"
+        )
+    last = np.nextafter(above, np.asarray(-np.inf, dtype))
+    return float(below), float(span), float(last)
+
+
+def _truncation(mean: float, std: float, a: float, b: float) -> tuple[float, float, float]:
+    """Return the probability below the interval, that inside it, and the sign of z.
+
+    An interval above the mean is reflected: the lower tail has the finer floats.
+    """
+    low, high, sign = (a - mean) / std, (b - mean) / std, 1.0
+    if low > 0:
+        low, high, sign = -high, -low, -1.0
+    start = normal_cdf(low)
+    mass = normal_cdf(high) - start
+    if not mass > 0:
+        raise ArgumentError(
+            f"truncated_normal: [{a}, {b}] holds no probability that float64 can represent for "
+            f"mean={mean}, std={std}; widen it, or draw from uniform"
+        )
+    return start, mass, sign
+
+
+def _bounds_inside(a: float, b: float, dtype: DType) -> tuple[float, float]:
+    """Return the least and the greatest value of ``dtype`` in [a, b]."""
+    with np.errstate(over="ignore"):
+        least, greatest = np.asarray(a).astype(dtype), np.asarray(b).astype(dtype)
+    if float(least) < a:  # as floats: NumPy would round the bound to the narrow dtype first
+        least = np.nextafter(least, np.asarray(np.inf, dtype))
+    if float(greatest) > b:
+        greatest = np.nextafter(greatest, np.asarray(-np.inf, dtype))
+    if least > greatest:
+        raise ArgumentError(f"truncated_normal: no {dtype} lies in [{a}, {b}]; use a wider dtype")
+    return float(least), float(greatest)

@@ -1,0 +1,158 @@
+"""From Philox words to the uniform and normal lanes that every distribution is made of.
+
+A *lane* is the share of random bits of one element: a 32-bit half of a word (low half first) for
+floats of at most 32 bits, a whole 64-bit word for every other dtype. Element ``i`` of a draw reads
+lane ``i`` and nothing else, so a longer draw begins with the shorter one.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .dtype import DType, as_dtype, is_float
+from .errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
+from .random_math import normal_magnitude
+from .rng import WORDS_PER_BLOCK, Words, philox_bits
+from .shape import Shape, as_shape, broadcast, size_of
+
+__all__ = [
+    "blocks_for",
+    "closed_unit",
+    "fill",
+    "finite_scalar",
+    "flat_parameter",
+    "float_dtype",
+    "lane_bits",
+    "open_unit",
+    "real_scalar",
+    "scattered_words",
+    "standard_normal",
+]
+
+Array: TypeAlias = NDArray[Any]
+Transform: TypeAlias = Callable[[Array, slice], Array]
+
+# Elements worked on at once: their temporaries stay in the second-level cache. A whole number of
+# blocks of either lane width.
+CHUNK: Final = 8192
+
+
+def blocks_for(shape: Any, dtype: Any) -> int:
+    """Return how many Philox blocks a draw of ``shape`` consumes.
+
+    Holds for every distribution of one lane per element; ``gamma_blocks`` and
+    ``categorical_blocks`` speak for the two others. ``dtype`` is that of the result, for
+    ``bernoulli`` that of the probabilities.
+    """
+    lanes_per_block = WORDS_PER_BLOCK * 64 // lane_bits(as_dtype(dtype))
+    return -(-size_of(as_shape(shape)) // lanes_per_block)
+
+
+def lane_bits(dtype: DType) -> int:
+    """Return the number of random bits an element of ``dtype`` is made from, 32 or 64."""
+    return 32 if is_float(dtype) and dtype.itemsize <= 4 else 64
+
+
+def fill(
+    key: int, counter: int, shape: Shape, dtype: DType, bits: int, transform: Transform
+) -> Array:
+    """Return the array of ``transform(lanes, positions)``, made in chunks and cast to ``dtype``."""
+    out = np.empty(size_of(shape), dtype)
+    lanes_per_block = WORDS_PER_BLOCK * 64 // bits
+    with np.errstate(over="ignore", under="ignore"):  # what leaves the range becomes inf or 0
+        for start in range(0, out.size, CHUNK):
+            part = slice(start, min(start + CHUNK, out.size))
+            words_from = counter + start // lanes_per_block
+            out[part] = transform(_lanes(key, words_from, part.stop - start, bits), part)
+    return out.reshape(shape)
+
+
+def _lanes(key: int, counter: int, n: int, bits: int) -> Array:
+    if bits == 64:
+        return philox_bits(key, counter, n)
+    words = philox_bits(key, counter, (n + 1) >> 1)
+    return words.astype("<u8", copy=False).view("<u4")[:n]
+
+
+def closed_unit(lanes: Array) -> Array:
+    """Return uniforms in [0, 1) in the float dtype of the lanes' width: 24 or 53 random bits."""
+    if lanes.dtype.itemsize == 4:
+        u = (lanes >> np.uint32(8)).astype(np.float32)
+        u *= np.float32(2.0**-24)
+        return u
+    wide: Array = (lanes >> np.uint64(11)).astype(np.float64)
+    wide *= 2.0**-53
+    return wide
+
+
+def open_unit(lanes: Array) -> NDArray[np.float64]:
+    """Return float64 uniforms in (0, 1): midpoints of the cells of a grid of 2**32 or 2**52."""
+    if lanes.dtype.itemsize == 4:
+        u, cell = lanes.astype(np.float64), 2.0**-32
+    else:  # one bit less than the significand, which leaves room for the half
+        u, cell = (lanes >> np.uint64(12)).astype(np.float64), 2.0**-52
+    u += 0.5
+    u *= cell
+    return u
+
+
+def standard_normal(lanes: Array) -> Array:
+    """Return normals by inversion, float32 from 32-bit lanes and float64 from words.
+
+    The top bit is the sign. The other bits ``m`` are the distance from the median and their
+    complement the distance from the end, so that both have full relative precision: the tail
+    reaches |z| = 6.3 in float32 and 9.1 in float64.
+    """
+    bits = 8 * lanes.dtype.itemsize
+    integer, real = (np.int32, np.float32) if bits == 32 else (np.int64, np.float64)
+    signed: Array = lanes.view(integer)
+    magnitude = signed ^ (signed >> (bits - 1))
+    complement = integer((1 << (bits - 1)) - 1) - magnitude
+    cell = real(2.0**-bits)
+    centred = (magnitude.astype(real) + real(0.5)) * cell
+    tail = (complement.astype(real) + real(0.5)) * cell
+    z: Array = np.copysign(normal_magnitude(centred, tail), signed.astype(real))
+    return z
+
+
+def float_dtype(dtype: Any, what: str) -> DType:
+    """Return ``dtype`` if it is a float, or say that ``what`` needs one."""
+    checked = as_dtype(dtype)
+    if not is_float(checked):
+        raise DTypeError(f"{what} draws floats; give a dtype such as float32. Received: {checked}")
+    return checked
+
+
+def finite_scalar(value: Any, what: str) -> float:
+    """Return ``value`` as a finite Python float, or say what is wrong with it."""
+    number = real_scalar(value, what)
+    if not math.isfinite(number):
+        raise ArgumentError(f"{what} must be finite. Received: {number}")
+    return number
+
+
+def real_scalar(value: Any, what: str) -> float:
+    """Return ``value`` as a Python float, or say that it is none."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(f"{what} must be a real number. Received: {value!r}") from None
+
+
+def flat_parameter(values: Array, shape: Shape, what: str) -> Array:
+    """Return ``values`` broadcast to ``shape`` and flattened, not copied if it is one number."""
+    if broadcast(values.shape, shape) != shape:
+        raise ShapeError(
+            f"{what} of shape {values.shape} does not broadcast to the shape of the draw, {shape}"
+        )
+    if values.size == 1:
+        return np.broadcast_to(values.reshape(()), (size_of(shape),))
+    return np.broadcast_to(values, shape).reshape(-1)
+
+
+def scattered_words(words: Words, column: int) -> Words:
+    """Return one word of each block, contiguous."""
+    return np.ascontiguousarray(words[:, column])

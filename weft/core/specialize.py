@@ -1,0 +1,484 @@
+"""Turn an Op record into straight-line Python functions: the eager hot path.
+
+`dispatch.apply` says what happens to an operation in general; here the same steps are written out
+for one operator, with its kernel, rules and attribute names bound, so that an eager call costs
+little more than NumPy itself: no loops over inputs, no keyword dictionaries, no type tests that
+the operator does not need. The text is registered with linecache, so tracebacks and pdb show it.
+
+Four functions are made for each operator:
+
+    call(x, y, axis=0)          the public function
+    execute(inputs, attrs)      the same on lifted tensors, from `dispatch.apply`
+    poly(x, y, axis=0)          for rules: raw arrays in, raw arrays out; tensors likewise
+    backward(node, saved, g)    the gradients of the inputs; `linked` is its twin for tensors
+
+Names in the text: for an input x, `x_` is its array and `x_n` its tape node.
+"""
+
+from __future__ import annotations
+
+import linecache
+import operator
+import sys
+from collections.abc import Callable
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from . import dispatch
+from .dtype import float32, float64
+from .errors import GENERATED_PREFIX, ArgumentTypeError, caller_site, internal_code
+from .modes import is_grad_enabled, modes
+from .tape import FanNode, Node, next_order
+from .tensor import Tensor, new_tensor
+
+if TYPE_CHECKING:
+    from .op import Op, Rule
+
+ALIASES = {"axis": "dim", "keepdims": "keepdim"}
+META = ("_shape", "_dtype")
+MISSING = type("Missing", (), {"__repr__": lambda self: "<not given>"})()
+
+
+# What a generated backward multiplies and negates with. On arrays the ufuncs themselves are called:
+# they start a quarter faster than the operators.
+ARRAY_ARITHMETIC = {"times": np.multiply, "negative": np.negative}
+TENSOR_ARITHMETIC = {"times": operator.mul, "negative": operator.neg}
+
+
+class Specialized(NamedTuple):
+    """The generated functions of one operator, and what its nodes save."""
+
+    call: Callable[..., Any]
+    execute: Callable[..., Any]
+    poly: Callable[..., Any]
+    backward: Callable[..., Any] | None
+    linked: Callable[..., Any] | None
+    saves: tuple[str, ...]
+    source: str
+
+
+def specialize(op: Op) -> Specialized:
+    """Generate and compile the functions of an operator."""
+    writer = _Writer(op)
+    source = writer.source()
+    filename = f"{GENERATED_PREFIX}{op.name}>"
+    scope = writer.scope()
+    exec(compile(source, filename, "exec"), scope)
+    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    call = scope[writer.name]
+    call.__doc__ = op.doc
+    call.__annotations__ = dict(op.declaration.__annotations__)
+    call.op = op
+    backward, linked = scope.get("backward"), None
+    if backward is not None:
+        linked = FunctionType(backward.__code__, scope | TENSOR_ARITHMETIC, "linked")
+    poly, execute = scope["poly"], scope["execute"]
+    return Specialized(call, execute, poly, backward, linked, writer.saves, source)
+
+
+class _Writer:
+    """Writes the source text for one operator."""
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+        self.name = op.name if op.name.isidentifier() else "operator"
+        self.fixed = op.inputs[:-1] if op.variadic else op.inputs
+        self.variadic = op.inputs[-1] if op.variadic else None
+        self.attrs = tuple(op.attrs)
+        self.unary = not self.variadic and len(self.fixed) == 1
+        self.rules: dict[str, Rule | str | int] = {**op.partials, **op.vjps}
+        self.wanted = {name: needs(rule) for name, rule in self.rules.items()}
+        self.saves = self._saves()
+        self.broadcasts = op.kind == "elementwise" and len(self.fixed) > 1 and bool(self.rules)
+
+    def _saves(self) -> tuple[str, ...]:
+        """Return everything that some rule asks for, in a fixed order; attributes are apart."""
+        asked = {name for names in self.wanted.values() for name in names}
+        return tuple(sorted(asked - {"g"} - set(self.attrs)))
+
+    def scope(self) -> dict[str, Any]:
+        op = self.op
+        scope: dict[str, Any] = {
+            "__name__": f"weft.ops.{op.name}",
+            "OP": op,
+            "Node": Node,
+            "FanNode": FanNode,
+            "ArgumentTypeError": ArgumentTypeError,
+            "Tensor": Tensor,
+            "MISSING": MISSING,
+            "ERRORS": dispatch.ERRORS,
+            "FLOAT_WARNINGS": dispatch.FLOAT_WARNINGS,
+            "apply": dispatch.apply,
+            "asarray": np.asarray,
+            "canon": op.canonicalize,
+            "caller_site": caller_site,
+            "getframe": sys._getframe,
+            "internal_code": internal_code,
+            "explain": dispatch.explain,
+            "f32": float32,
+            "f64": float64,
+            "is_grad_enabled": is_grad_enabled,
+            "kernel": op.kernel,
+            "lift_scalar": dispatch.lift_scalar,
+            "modes": modes,
+            "ndarray": np.ndarray,
+            "new_tensor": new_tensor,
+            "next_order": next_order,
+            "quietly": dispatch.quietly,
+            "sequence": dispatch.sequence,
+            "sum_to": dispatch.sum_to,
+            "wrap_outputs": dispatch.wrap_outputs,
+        }
+        scope |= ARRAY_ARITHMETIC
+        scope |= {f"default_{name}": value for name, value in op.attrs.items()}
+        scope |= {f"rule_{name}": rule for name, rule in self.rules.items()}
+        return scope
+
+    # -- the four functions ------------------------------------------------------------------
+
+    def source(self) -> str:
+        parts = [self._call(), self._execute(), self._poly()]
+        if self.rules:
+            parts.append(self._backward())
+        return "\n\n".join(parts) + "\n"
+
+    def _call(self) -> str:
+        inputs = self._tuple(self._flat_inputs())
+        retry = f"return apply(OP, {inputs}, {self._tuple(self.attrs)})"
+        caught = "(AttributeError, TypeError)" if self.variadic else "AttributeError"
+        lines = [
+            *self._aliases(),
+            *self._scalars(),
+            "try:",
+            *indent(self._values()),
+            f"except {caught}:",
+            f"    {retry}",
+            f"if {' or '.join(('modes.interpreters', *self._dtype_tests()))}:",
+            f"    {retry}",
+            *self._body(),
+        ]
+        return function(self.name, self._signature(), lines)
+
+    def _execute(self) -> str:
+        fixed = list(self.fixed) + ([f"*{self.variadic}"] if self.variadic else [])
+        lines = [
+            f"{self._tuple(fixed)} = inputs" if fixed else "",
+            f"{self._tuple(self.attrs)} = attrs" if self.attrs else "",
+            *self._values(),
+            *self._body(),
+        ]
+        return function("execute", "inputs, attrs", [line for line in lines if line])
+
+    def _poly(self) -> str:
+        tests = [f"isinstance({name}, Tensor)" for name in self.fixed]
+        if self.variadic:
+            tests.append(f"any(isinstance(t, Tensor) for t in {self.variadic})")
+        lines = self._aliases()
+        if tests:
+            lines += [f"if {' or '.join(tests)}:", f"    return {self.name}({self._arguments()})"]
+        else:
+            lines += [f"return {self.name}({self._arguments()})"]
+        arrays = [*self.fixed, *([self.variadic] if self.variadic else [])]
+        lines += self._canon(arrays)
+        lines.append(f"return kernel({', '.join([*arrays, *self.attrs])})")
+        return function("poly", self._signature(), lines)
+
+    def _backward(self) -> str:
+        grads = [f"{name}_g" for name in self.fixed]
+        names = [f"{name}_n" for name in self.fixed]
+        rest = f"{self.variadic}_n" if self.variadic else None
+        lines = []
+        if not self.unary:
+            lines.append(f"{self._tuple([*names, *([f'*{rest}'] if rest else [])])} = node.parents")
+        lines += [f"{self._tuple(self.saves)} = saved"] if self.saves else []
+        lines += [f"{self._tuple(self.attrs)} = node.attrs"] if self.attrs else []
+        lines += ["shapes = node.shapes"] if self.broadcasts else []
+        lines += [f"{' = '.join(grads)} = None"] if grads and not self.unary else []
+        for i, name in enumerate(self.fixed):
+            if name in self.rules:
+                lines += [] if self.unary else [f"if {name}_n is not None:"]
+                lines += indent(self._gradient(i, name), 0 if self.unary else 1)
+        if self.variadic:
+            has_rule = self.variadic in self.rules
+            value = self._rule_call(self.variadic) if has_rule else f"[None] * len({rest})"
+            lines.append(f"{self.variadic}_g = {value}")
+            grads.append(f"*{self.variadic}_g")
+        lines.append(f"return {self._tuple(grads)}")
+        return function("backward", "node, saved, g", lines)
+
+    def _gradient(self, position: int, name: str) -> list[str]:
+        lines = [f"{name}_g = {self._gradient_expression(name)}"]
+        if self.broadcasts:
+            lines += [
+                "if shapes is not None:",
+                f"    {name}_g = sum_to({name}_g, shapes[{position}])",
+            ]
+        return lines
+
+    def _gradient_expression(self, name: str) -> str:
+        partial = self.op.partials.get(name)
+        if partial is None:
+            return self._rule_call(name)
+        if isinstance(partial, int):
+            return {1: "g", -1: "negative(g)"}[partial]
+        return f"times(g, {partial if isinstance(partial, str) else self._rule_call(name)})"
+
+    def _rule_call(self, name: str) -> str:
+        return f"rule_{name}({', '.join(self.wanted[name])})"
+
+    # -- pieces of the forward functions -------------------------------------------------------
+
+    def _signature(self) -> str:
+        """Return the declared parameters, with defaults, and the aliases of axis and keepdims."""
+        code = self.op.declaration.__code__
+        positional = code.co_varnames[: code.co_argcount]
+        keyword = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
+        extra = [f"{alias}=MISSING" for alias in self._alias_pairs().values()]
+        parts = [self._parameter(name) for name in positional]
+        if keyword or extra:
+            parts += ["*", *(self._parameter(name) for name in keyword), *extra]
+        return ", ".join(parts)
+
+    def _parameter(self, name: str) -> str:
+        if name in self.op.optional:
+            return f"{name}=None"
+        if self._required(name):
+            return f"{name}=MISSING" if name in self._deferred() else name
+        return f"{name}=default_{name}"
+
+    def _required(self, name: str) -> bool:
+        if name in self.op.inputs:
+            return name not in self.op.optional
+        return repr(self.op.attrs[name]) == "REQUIRED"
+
+    def _deferred(self) -> list[str]:
+        """Return required parameters that may come by an alias, and those that follow them.
+
+        Python wants defaults after the first one, so that these are found missing in the body.
+        """
+        code = self.op.declaration.__code__
+        deferred: list[str] = []
+        for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
+            if self._required(name) and (deferred or name in self._alias_pairs()):
+                deferred.append(name)
+        return deferred
+
+    def _alias_pairs(self) -> dict[str, str]:
+        taken = {*self.op.inputs, *self.attrs}
+        return {n: a for n, a in ALIASES.items() if n in self.attrs and a not in taken}
+
+    def _aliases(self) -> list[str]:
+        lines = []
+        for name, alias in self._alias_pairs().items():
+            lines += [f"if {alias} is not MISSING:", f"    {name} = {alias}"]
+        for name in self._deferred():
+            missing = f'"{self.name}: the argument {name!r} is missing"'
+            lines += [f"if {name} is MISSING:", f"    raise ArgumentTypeError({missing})"]
+        return lines
+
+    def _arguments(self) -> str:
+        code = self.op.declaration.__code__
+        positional = code.co_varnames[: code.co_argcount]
+        keyword = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
+        return ", ".join([*positional, *(f"{name}={name}" for name in keyword)])
+
+    def _flat_inputs(self) -> list[str]:
+        if self.variadic is None:
+            return list(self.fixed)
+        return [*self.fixed, f"*sequence(OP, {self.variadic})"]
+
+    def _scalars(self) -> list[str]:
+        """Lift a Python number right of a float tensor to a cached constant of its dtype."""
+        if self.op.kind != "elementwise" or len(self.fixed) != 2 or self.op.promote is None:
+            return []
+        x, y = self.fixed
+        return [
+            f"if {y}.__class__ is float or {y}.__class__ is int:",
+            f"    {y} = lift_scalar({y}, {x})",
+        ]
+
+    def _values(self) -> list[str]:
+        lines = [f"{name}_ = {self._value(name)}" for name in self.fixed]
+        if self.variadic:
+            lines.append(f"{self.variadic}_ = [t._value for t in {self.variadic}]")
+        return lines or ["pass"]
+
+    def _value(self, name: str) -> str:
+        value = f"{name}._value"
+        return f"None if {name} is None else {value}" if name in self.op.optional else value
+
+    def _dtype_tests(self) -> list[str]:
+        """Return conditions under which dtypes need the general path."""
+        names = [n for n in self.op.promoted if n in self.fixed and n not in self.op.optional]
+        if self.op.promote is None:
+            return []
+        if self.variadic in self.op.promoted:
+            return [f"len({{t.dtype for t in {self.variadic}_}}) != 1"]
+        first, *others = names
+        tests = [f"{first}_.dtype is not {other}_.dtype" for other in others]
+        if self.op.promote == "float":
+            tests.append(f"({first}_.dtype is not f32 and {first}_.dtype is not f64)")
+        tests += [
+            f"({n} is not None and {n}_.dtype is not {first}_.dtype)"
+            for n in self.op.promoted
+            if n in self.op.optional
+        ]
+        return tests
+
+    def _canon(self, arrays: list[str]) -> list[str]:
+        if self.op.canonicalize is None:
+            return []
+        return [f"{self._tuple(self.attrs)} = canon({', '.join([*arrays, *self.attrs])})"]
+
+    def _body(self) -> list[str]:
+        arrays = [f"{n}_" for n in (*self.fixed, *([self.variadic] if self.variadic else []))]
+        inputs = [*self.fixed, *([f"*{self.variadic}"] if self.variadic else [])]
+        arguments = ", ".join([*arrays, *self.attrs])
+        received = f"{self._tuple(inputs)}, {self._tuple(self.attrs)}"
+        lines = [
+            "try:",
+            *indent(self._canon(arrays)),
+            f"    v = kernel({arguments})",
+            "except FLOAT_WARNINGS:",
+            f"    v = quietly(kernel, {arguments})",
+            "except ERRORS as error:",
+            f"    raise explain(OP, error, {received}) from None",
+        ]
+        if self.op.outputs != 1:
+            return lines + self._several_outputs()
+        return lines + self._one_output()
+
+    def _one_output(self) -> list[str]:
+        lines = [
+            "if v.__class__ is not ndarray:",
+            "    v = asarray(v)",
+            "out = new_tensor()",
+            "out._value = v",
+        ]
+        if not self.rules:
+            return [*lines, "out._node = None", "return out"]
+        skip = self._untracked()
+        if self.op.result == "any":
+            skip += " or v.dtype.kind not in 'fV'"
+        return [
+            *lines,
+            *self._nodes(),
+            f"if {skip}:",
+            "    out._node = None",
+            "    return out",
+            "out._node = node = Node()",
+            *self._record(),
+            "return out",
+        ]
+
+    def _several_outputs(self) -> list[str]:
+        if not self.rules:
+            return ["return wrap_outputs(v, None)"]
+        return [
+            *self._nodes(),
+            f"if {self._untracked()}:",
+            "    return wrap_outputs(v, None)",
+            "node = FanNode()",
+            *self._record(),
+            "return wrap_outputs(v, node)",
+        ]
+
+    def _nodes(self) -> list[str]:
+        lines = []
+        for name in self.fixed:
+            node = f"{name}._node"
+            optional = name in self.op.optional
+            lines.append(
+                f"{name}_n = {f'None if {name} is None else {node}' if optional else node}"
+            )
+        if self.variadic:
+            lines.append(f"{self.variadic}_n = [t._node for t in {self.variadic}]")
+        return lines
+
+    def _untracked(self) -> str:
+        """Return the condition under which nothing is recorded."""
+        tests = [f"{name}_n is None" for name in self.fixed if name in self.rules]
+        if self.variadic and self.variadic in self.rules:
+            tests.append(f"not any({self.variadic}_n)")
+        connected = " and ".join(tests)
+        return f"({connected}) or (modes.grad_overrides and not is_grad_enabled())"
+
+    def _record(self) -> list[str]:
+        parents = [f"{n}_n" if n in self.rules else "None" for n in self.fixed]
+        if self.variadic:
+            parents.append(f"*{self.variadic}_n")
+        saved = [self._saved(name) for name in self.saves]
+        lines = [
+            "node.order = next_order()",
+            "node.op = OP",
+            f"node.parents = {self._tuple(parents)}",
+            f"node.saved = {self._tuple(saved)}",
+            "node.watch = None",
+        ]
+        if self.attrs:
+            lines.append(f"node.attrs = {self._tuple(self.attrs)}")
+        if self.broadcasts:
+            shapes = [f"{name}_.shape" for name in self.fixed]
+            lines.append(f"node.shapes = None if {' == '.join(shapes)} else {self._tuple(shapes)}")
+        return [
+            *lines,
+            "frame = getframe(1)",
+            "code = frame.f_code",
+            "if internal_code.get(id(code)) is not False:",
+            "    code, node.offset = caller_site(frame)",
+            "else:",
+            "    node.offset = frame.f_lasti",
+            "node.code = code",
+        ]
+
+    def _saved(self, name: str) -> str:
+        """Return the expression to save: nothing, where only unneeded rules would ask for it."""
+        value = self._saved_value(name)
+        users = [n for n, wanted in self.wanted.items() if name in wanted]
+        if name.endswith(META) or len(users) == len(self.rules):
+            return value
+        needed = " or ".join(f"{n}_n is not None" for n in users if n != self.variadic)
+        return f"{value} if {needed} else None" if needed else value
+
+    def _saved_value(self, name: str) -> str:
+        if name == "out":
+            return "v" if self.op.outputs == 1 else "tuple(v)"
+        if name in self.op.inputs:
+            return f"{name}_"
+        base, _, meta = name.rpartition("_")
+        if base not in self.op.inputs or f"_{meta}" not in META:
+            raise TypeError(
+                f"a rule of {self.op.name} asks for {name!r}, which is neither g, out, an input "
+                f"{self.op.inputs}, an attribute {self.attrs}, nor <input>_shape/_dtype"
+            )
+        if base == self.variadic:
+            return f"[t.{meta} for t in {base}_]"
+        value = f"{base}_.{meta}"
+        return f"None if {base}_ is None else {value}" if base in self.op.optional else value
+
+    @staticmethod
+    def _tuple(items: Any) -> str:
+        items = tuple(items)
+        return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+
+
+def needs(rule: Rule | str | int) -> tuple[str, ...]:
+    """Return the names of the values a rule needs: its parameters, or what it is itself."""
+    if isinstance(rule, int):
+        return ()
+    if isinstance(rule, str):
+        return (rule,)
+    code = rule.__code__
+    return code.co_varnames[: code.co_argcount]
+
+
+def function(name: str, signature: str, lines: list[str]) -> str:
+    """Return the text of a function definition."""
+    return "\n".join([f"def {name}({signature}):", *indent(lines)])
+
+
+def indent(lines: list[str], levels: int = 1) -> list[str]:
+    """Return lines moved to the right."""
+    return ["    " * levels + line for line in lines]

@@ -1,0 +1,434 @@
+"""The Tensor: a value, and the tape node that says where it came from.
+
+Tensors are values: no two of them alias. Writing into one (`x[i] = v`, `x += y`) gives that tensor
+a new value and leaves every earlier result untouched; the buffer is reused only when nobody else
+holds it. Operators become methods in core/methods.py.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import dtype as dt
+from .errors import (
+    ArgumentTypeError,
+    DTypeError,
+    GradientError,
+    ShapeError,
+    Site,
+    user_site,
+)
+from .modes import is_grad_enabled
+from .shape import Shape
+from .tape import HookHandle, Leaf, Node, add_hook, watch_of
+
+
+class Tensor:
+    """An n-dimensional array that can be differentiated. Make one with `wf.tensor(data)`."""
+
+    __slots__ = ("__weakref__", "_node", "_site", "_value")
+
+    _value: np.ndarray[Any, Any]
+    _node: Node | Leaf | None
+    _site: Site
+
+    __array_ufunc__ = None  # ndarray + tensor asks the tensor
+    __array_priority__ = 1000
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Refuse direct construction, which would be ambiguous between data and sizes."""
+        raise ArgumentTypeError(
+            f"{type(self).__name__} is not called directly; use wf.tensor(data) or wf.zeros(shape)"
+        )
+
+    # -- what it is --------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Shape:
+        """Return the sizes of all dimensions."""
+        shape: Shape = self._value.shape
+        return shape
+
+    @property
+    def dtype(self) -> dt.DType:
+        """Return the element type."""
+        dtype: dt.DType = self._value.dtype
+        return dtype
+
+    @property
+    def ndim(self) -> int:
+        """Return the number of dimensions."""
+        return self._value.ndim
+
+    @property
+    def size(self) -> int:
+        """Return the number of elements."""
+        return self._value.size
+
+    @property
+    def nbytes(self) -> int:
+        """Return the number of bytes of the elements."""
+        return self._value.nbytes
+
+    @property
+    def itemsize(self) -> int:
+        """Return the number of bytes of one element."""
+        return self._value.itemsize
+
+    @property
+    def device(self) -> str:
+        """Return the device that holds the value."""
+        return "cpu"
+
+    def dim(self) -> int:
+        """Return the number of dimensions."""
+        return self.ndim
+
+    def numel(self) -> int:
+        """Return the number of elements."""
+        return self.size
+
+    # -- its place in the graph --------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        """Tell whether gradients with respect to this tensor are recorded; may be set on leaves."""
+        return self._node is not None
+
+    @requires_grad.setter
+    def requires_grad(self, flag: bool) -> None:
+        self.requires_grad_(flag)
+
+    def requires_grad_(self, flag: bool = True) -> Tensor:
+        """Start (or stop) recording gradients with respect to this leaf; return it."""
+        if not self.is_leaf:
+            raise GradientError(
+                "requires_grad can be changed only on leaves; this tensor is the result of "
+                f"{self._node.op.name}: use x.detach() for an independent leaf"  # type: ignore[union-attr]  # not a leaf, so a Node
+            )
+        if flag and self._node is None:
+            check_differentiable(self.dtype)
+            self._node = Leaf(user_site())
+        elif not flag:
+            self._node = None
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Tell whether the tensor was made by the user and not by a recorded operation."""
+        return self._node is None or isinstance(self._node, Leaf)
+
+    @property
+    def grad(self) -> Any:
+        """Return the gradient that `backward` left here, or None."""
+        node = self._node
+        if isinstance(node, Leaf):
+            return node.grad
+        return node.watch.grad if node is not None and node.watch is not None else None
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            _check_grad_value(self, value)
+        if isinstance(self._node, Leaf):
+            self._node.grad = value
+        elif self._node is not None:
+            watch_of(self._node).grad = value
+        elif value is not None:
+            raise GradientError(
+                "cannot set .grad of a tensor that does not require gradients; "
+                "call x.requires_grad_() first"
+            )
+
+    @grad.deleter
+    def grad(self) -> None:
+        self.grad = None
+
+    @property
+    def grad_fn(self) -> Node | None:
+        """Return the tape node of the operation that made this tensor, or None for a leaf."""
+        return self._node if isinstance(self._node, Node) else None
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
+        """Call `hook(grad)` once the gradient of this tensor is known; it may return another."""
+        if self._node is None:
+            raise GradientError("cannot register a hook on a tensor that requires no gradient")
+        if not callable(hook):
+            raise ArgumentTypeError(f"a hook must be callable. Received: {hook!r}")
+        return add_hook(self._node, hook)
+
+    def retain_grad(self) -> None:
+        """Keep `.grad` of this non-leaf tensor after backward."""
+        if self._node is None:
+            raise GradientError("cannot retain the gradient of a tensor that requires none")
+        watch_of(self._node).retain = True
+
+    def detach(self) -> Tensor:
+        """Return a tensor of the same value that is cut off from the graph."""
+        return wrap(self._value)
+
+    # -- reading values ----------------------------------------------------------------------
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """Return the value as a read-only NumPy view (no copy); np.array(x) gives a copy."""
+        view = self._value.view()
+        view.flags.writeable = False
+        return view
+
+    def item(self) -> Any:
+        """Return the only element as a Python number."""
+        self._check_single("item()")
+        return self._value.item()
+
+    def tolist(self) -> Any:
+        """Return the value as nested Python lists (a number if 0-d)."""
+        return self._value.tolist()
+
+    def _check_single(self, what: str) -> None:
+        if self.size != 1:
+            raise ShapeError(
+                f"{what} needs a tensor with one element; this one has shape {self.shape}"
+            )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if copy is False and dtype is not None and np.dtype(dtype) != self.dtype:
+            raise ValueError(f"converting {self.dtype} to {np.dtype(dtype)} needs a copy")
+        if copy is False:
+            return self.numpy()
+        if dtype is None or np.dtype(dtype) == self.dtype:
+            return self._value.copy() if copy else self.numpy()
+        return self._value.astype(dtype)
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        # A consumer may write, and tensors are values: hand over a copy unless it is asked for
+        # by `copy=True`, in which case NumPy makes it.
+        return self._value.copy().__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._value.__dlpack_device__()
+
+    def __len__(self) -> int:
+        if self.ndim == 0:
+            raise ArgumentTypeError("a 0-d tensor has no length")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if self.ndim == 0:
+            raise ArgumentTypeError("cannot iterate over a 0-d tensor")
+        return (self[i] for i in range(self.shape[0]))
+
+    def __bool__(self) -> bool:
+        if self.size != 1:
+            raise ShapeError(
+                f"the truth value of a tensor of shape {self.shape} is ambiguous; "
+                "use x.any() or x.all()"
+            )
+        return bool(self._value.item())
+
+    def __float__(self) -> float:
+        self._check_single("float()")
+        return float(self._value.item())
+
+    def __int__(self) -> int:
+        self._check_single("int()")
+        return int(self._value.item())
+
+    def __index__(self) -> int:
+        if self.ndim != 0 or not dt.is_integer(self.dtype):
+            raise ArgumentTypeError(
+                "only 0-d integer tensors can be used as an index; "
+                f"this one has shape {self.shape} and dtype {self.dtype}"
+            )
+        return int(self._value.item())
+
+    def __contains__(self, element: Any) -> bool:
+        return bool((self._value == np.asarray(element)).any())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.item(), spec) if spec and self.size == 1 else format(repr(self), spec)
+
+    def __repr__(self) -> str:
+        return format_tensor(self)
+
+    __hash__ = object.__hash__  # identity: == compares elements
+
+    if TYPE_CHECKING:  # operators and methods are attached from the registry (core/methods.py)
+        backward: Callable[..., None]
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __getitem__(self, index: Any) -> Tensor: ...
+        def __setitem__(self, index: Any, value: Any) -> None: ...
+        def __add__(self, other: Any) -> Tensor: ...
+        def __radd__(self, other: Any) -> Tensor: ...
+        def __sub__(self, other: Any) -> Tensor: ...
+        def __rsub__(self, other: Any) -> Tensor: ...
+        def __mul__(self, other: Any) -> Tensor: ...
+        def __rmul__(self, other: Any) -> Tensor: ...
+        def __truediv__(self, other: Any) -> Tensor: ...
+        def __rtruediv__(self, other: Any) -> Tensor: ...
+        def __floordiv__(self, other: Any) -> Tensor: ...
+        def __mod__(self, other: Any) -> Tensor: ...
+        def __pow__(self, other: Any) -> Tensor: ...
+        def __rpow__(self, other: Any) -> Tensor: ...
+        def __matmul__(self, other: Any) -> Tensor: ...
+        def __and__(self, other: Any) -> Tensor: ...
+        def __or__(self, other: Any) -> Tensor: ...
+        def __xor__(self, other: Any) -> Tensor: ...
+        def __neg__(self) -> Tensor: ...
+        def __invert__(self) -> Tensor: ...
+        def __lt__(self, other: Any) -> Tensor: ...
+        def __le__(self, other: Any) -> Tensor: ...
+        def __gt__(self, other: Any) -> Tensor: ...
+        def __ge__(self, other: Any) -> Tensor: ...
+
+    # -- copying -----------------------------------------------------------------------------
+
+    def __copy__(self) -> Tensor:
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if not self.is_leaf:
+            raise GradientError(
+                "only leaves can be deep-copied; use x.detach() or x.clone() for a result"
+            )
+        copy = wrap(self._value, cls=type(self))
+        if isinstance(self._node, Leaf):
+            copy._node = Leaf(self._node.site)
+            copy.grad = self.grad.detach() if self.grad is not None else None
+        memo[id(self)] = copy
+        return copy
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuild, (type(self), self._value, self.requires_grad))
+
+    # -- writing: this tensor gets a new value ------------------------------------------------
+
+    def _rebind(self, result: Tensor) -> Tensor:
+        """Make this tensor the given result; every other tensor keeps its value."""
+        if result.shape != self.shape:
+            raise ShapeError(
+                f"writing in place cannot change the shape {self.shape} to {result.shape}"
+            )
+        if result.dtype != self.dtype:
+            raise DTypeError(
+                f"writing in place cannot change the dtype {self.dtype} to {result.dtype}"
+            )
+        if isinstance(self._node, Leaf):
+            if is_grad_enabled():
+                raise GradientError(
+                    "a leaf that requires gradients cannot be changed while operations are "
+                    "recorded; write inside `with wf.no_grad():`"
+                )
+            self._value = result._value
+        else:
+            self._value, self._node = result._value, result._node
+        return self
+
+    def _exclusive(self) -> np.ndarray[Any, Any] | None:
+        """Return the buffer if this tensor is the only one to hold it, ready to be written."""
+        value = self._value
+        # Two references: the slot and `value`; getrefcount adds its own argument. A view keeps its
+        # base alive by a reference, so an array with views is never exclusive.
+        if value.base is None and value.flags.writeable and sys.getrefcount(value) == 3:
+            return value
+        return None
+
+    def copy_(self, source: Any) -> Tensor:
+        """Replace the value by `source`, broadcast to this shape and cast to this dtype."""
+        value = source._value if isinstance(source, Tensor) else np.asarray(source)
+        if value.dtype.kind in "OUS":
+            raise ArgumentTypeError(f"cannot copy values of dtype {value.dtype} into a tensor")
+        try:
+            filled = np.broadcast_to(value, self.shape).astype(self.dtype)
+        except ValueError:
+            raise ShapeError(f"copy_: shape {value.shape} does not fill {self.shape}") from None
+        return self._rebind(wrap(filled))
+
+    def fill_(self, value: float) -> Tensor:
+        """Set every element to `value`."""
+        return self.copy_(value)
+
+    def zero_(self) -> Tensor:
+        """Set every element to zero."""
+        return self.copy_(0)
+
+
+new_tensor: Callable[[], Tensor] = partial(object.__new__, Tensor)  # the fastest way past __init__
+
+
+def wrap(value: np.ndarray[Any, Any], cls: type[Tensor] = Tensor) -> Tensor:
+    """Return a tensor around an array, without copying or recording."""
+    tensor: Tensor = object.__new__(cls)
+    tensor._value = value
+    tensor._node = None
+    return tensor
+
+
+def wrap_with_node(value: np.ndarray[Any, Any], node: Node | Leaf | None) -> Tensor:
+    """Return a tensor around an array that stands at a given node of the tape."""
+    tensor = new_tensor()
+    tensor._value = value
+    tensor._node = node
+    return tensor
+
+
+def make_leaf(value: np.ndarray[Any, Any], requires_grad: bool, site: Site) -> Tensor:
+    """Return a user-made tensor that remembers where it was made."""
+    tensor = wrap(value)
+    tensor._site = site
+    if requires_grad:
+        check_differentiable(value.dtype)
+        tensor._node = Leaf(site)
+    return tensor
+
+
+def site_of(tensor: Any) -> Site:
+    """Return where a tensor was made, if that is known."""
+    node = getattr(tensor, "_node", None)
+    site: Site = node.site if node is not None else getattr(tensor, "_site", None)
+    return site
+
+
+def check_differentiable(dtype: dt.DType) -> None:
+    """Raise if gradients with respect to values of this dtype make no sense."""
+    if not dt.is_float(dtype):
+        raise DTypeError(
+            f"only floating-point tensors can require gradients; this one is {dtype}: "
+            "cast it first, e.g. x.to(wf.float32)"
+        )
+
+
+def _check_grad_value(tensor: Tensor, grad: Any) -> None:
+    if not isinstance(grad, Tensor):
+        raise ArgumentTypeError(f".grad must be a tensor or None. Received: {type(grad).__name__}")
+    if grad.shape != tensor.shape:
+        raise ShapeError(f".grad must have shape {tensor.shape}. Received: {grad.shape}")
+
+
+def _rebuild(cls: type[Tensor], value: np.ndarray[Any, Any], requires_grad: bool) -> Tensor:
+    tensor = wrap(value, cls)
+    if requires_grad:
+        tensor._node = Leaf()
+    return tensor
+
+
+def format_tensor(tensor: Tensor) -> str:
+    """Return the repr: values, dtype where it is not the obvious one, and grad state."""
+    value = tensor._value
+    body = np.array2string(value, separator=", ", prefix="tensor(", threshold=1000)
+    parts = [body]
+    obvious = (dt.default_float(), dt.int64, dt.bool_)
+    if value.dtype not in obvious or value.size == 0:
+        parts.append(f"dtype={value.dtype.name}")
+    if value.size == 0 and value.ndim > 1:
+        parts.append(f"shape={value.shape}")
+    if isinstance(tensor._node, Leaf):
+        parts.append("requires_grad=True")
+    elif tensor._node is not None:
+        parts.append(f"grad_fn=<{tensor._node.op.name}>")
+    return f"tensor({', '.join(parts)})"

@@ -1,0 +1,8 @@
+"""Convolution: one N-d operator, its two adjoints, and the functions built on them.
+
+`geometry` and `windows` (sizes, padding, window views) also serve pooling and resizing.
+"""
+
+from . import convolution, functions, patches
+
+__all__ = ["convolution", "functions", "patches"]

@@ -1,0 +1,401 @@
+"""Making tensors: from data, filled with a value, or in a range.
+
+Tensors made here are leaves: they remember the user's line that made them, and record gradients if
+asked to. `wf.tensor` copies; `asarray(copy=False)`, `from_numpy` and `from_dlpack` share memory, so
+a later write to the source shows in the tensor: sources that are written to must be copied.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.device import check_device
+from ..core.dispatch import array_from
+from ..core.dtype import DType, as_dtype, check_dtype, default_float, int64, is_float, scalar_dtype
+from ..core.errors import ArgumentError, ArgumentTypeError, user_site
+from ..core.shape import as_int, as_shape
+from ..core.tensor import Tensor, make_leaf
+from ._memory import check_allocation
+from .elementwise.filling import (
+    check_fits,
+    empty_like,
+    fill_number,
+    full_like,
+    ones_like,
+    zeros_like,
+)
+
+__all__ = [
+    "arange",
+    "asarray",
+    "empty",
+    "empty_like",
+    "eye",
+    "from_dlpack",
+    "from_numpy",
+    "full",
+    "full_like",
+    "linspace",
+    "logspace",
+    "ones",
+    "ones_like",
+    "tensor",
+    "zeros",
+    "zeros_like",
+]
+
+
+# -- from data ----------------------------------------------------------------------------------
+
+
+def tensor(
+    data: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None
+) -> Tensor:
+    """Return a tensor with a copy of the data: a number, nested lists, an array or a tensor.
+
+    Python floats become the default float (float32), Python integers int64; arrays keep their
+    dtype.
+
+    >>> import weft as wf
+    >>> wf.tensor([[1.0, 2.0], [3.0, 4.0]])
+    tensor([[1., 2.],
+            [3., 4.]])
+    >>> wf.tensor([1, 2], dtype=wf.float32, requires_grad=True)
+    tensor([1., 2.], requires_grad=True)
+    """
+    check_device(device)
+    array = _to_array(data, dtype, "tensor")
+    return make_leaf(array, _flag(requires_grad), user_site())
+
+
+def asarray(
+    obj: Any,
+    *,
+    dtype: Any = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+    device: Any = None,
+) -> Tensor:
+    """Return the object as a tensor; a tensor that fits already is returned as it is.
+
+    copy=True always copies. copy=None copies unless the object is a tensor. copy=False never
+    copies: the tensor shares the memory of the given array, so that writing to the array changes
+    the tensor; it raises where a copy would be needed.
+
+    >>> import numpy as np, weft as wf
+    >>> source = np.zeros(2)
+    >>> shared = wf.asarray(source, copy=False)
+    >>> source[0] = 7.0
+    >>> shared
+    tensor([7., 0.], dtype=float64)
+    """
+    check_device(device)
+    if copy is False:
+        return make_leaf(_shared_array(obj, dtype), _flag(requires_grad), user_site())
+    if copy is None and isinstance(obj, Tensor):
+        result = obj if dtype is None else obj.to(dtype)
+        return result.requires_grad_() if requires_grad else result
+    return make_leaf(_to_array(obj, dtype, "asarray"), _flag(requires_grad), user_site())
+
+
+def from_numpy(array: np.ndarray[Any, Any], *, requires_grad: bool = False) -> Tensor:
+    """Return a tensor that shares the memory of a NumPy array, like asarray(array, copy=False)."""
+    if not isinstance(array, np.ndarray):
+        raise ArgumentTypeError(
+            "from_numpy: expected a NumPy array; use wf.tensor(data) for other data. "
+            f"Received: {type(array).__name__}"
+        )
+    return make_leaf(_shared_array(array, None), _flag(requires_grad), user_site())
+
+
+def from_dlpack(source: Any, *, requires_grad: bool = False) -> Tensor:
+    """Return a tensor that shares the memory of any array on the CPU that speaks DLPack.
+
+    >>> import numpy as np, weft as wf
+    >>> wf.from_dlpack(np.arange(3))
+    tensor([0, 1, 2])
+    """
+    try:
+        array = np.from_dlpack(source)
+    except (AttributeError, TypeError, ValueError, RuntimeError, BufferError) as error:
+        raise ArgumentTypeError(
+            f"from_dlpack: cannot take over this object ({error}). "
+            f"Received: {type(source).__name__}"
+        ) from None
+    return make_leaf(_shared_array(array, None), _flag(requires_grad), user_site())
+
+
+def _to_array(data: Any, dtype: Any, what: str) -> np.ndarray[Any, Any]:
+    """Return a fresh array of the data, in the given dtype or in the one it implies."""
+    wanted = None if dtype is None else as_dtype(dtype)
+    if isinstance(data, Tensor):
+        return data._value.astype(wanted or data.dtype)
+    if wanted is not None and isinstance(data, (float, list, tuple)):
+        array = array_from(data, f"{what}: data")
+        # Straight from the Python floats: by way of the default float, digits would be lost.
+        exact = np.array(_plain(data), np.float64) if is_float(array.dtype) else array
+        return exact.astype(wanted)
+    if not isinstance(data, (bool, int, float, np.ndarray, np.generic, list, tuple)):
+        data = _foreign_array(data, what)
+    array = array_from(data, f"{what}: data")
+    return array if wanted is None else array.astype(wanted)
+
+
+def _plain(data: Any) -> Any:
+    if isinstance(data, Tensor):
+        return data._value
+    return [_plain(item) for item in data] if isinstance(data, (list, tuple)) else data
+
+
+def _foreign_array(data: Any, what: str) -> np.ndarray[Any, Any]:
+    """Return an object of another library as an array, if it offers one of the protocols."""
+    if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
+        return np.asarray(data)
+    if hasattr(data, "__dlpack__"):
+        return np.from_dlpack(data)
+    if isinstance(data, (range, memoryview, bytearray)):
+        return np.asarray(data)
+    raise ArgumentTypeError(
+        f"{what}: data must be numbers, nested lists of them, an array or a tensor. "
+        f"Received: {type(data).__name__} {data!r:.60}"
+    )
+
+
+def _shared_array(obj: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    """Return the object's own memory as an array; raise if it would have to be copied."""
+    if isinstance(obj, Tensor):
+        obj = obj._value
+    if not isinstance(obj, np.ndarray):
+        raise ArgumentError(
+            "asarray: copy=False shares memory, which only arrays and tensors have. "
+            f"Received: {type(obj).__name__}; use wf.tensor(data)"
+        )
+    check_dtype(obj.dtype)
+    if dtype is not None and as_dtype(dtype) != obj.dtype:
+        raise ArgumentError(
+            f"asarray: copy=False cannot convert {obj.dtype} to {as_dtype(dtype)}; "
+            "leave copy out to convert"
+        )
+    return obj.view(np.ndarray)
+
+
+# -- filled -------------------------------------------------------------------------------------
+
+
+def zeros(
+    *shape: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None
+) -> Tensor:
+    """Return a tensor of zeros; the shape is one tuple or separate sizes.
+
+    >>> import weft as wf
+    >>> wf.zeros(2, 3)
+    tensor([[0., 0., 0.],
+            [0., 0., 0.]])
+    """
+    return _filled("zeros", np.zeros, shape, dtype, requires_grad, device)
+
+
+def ones(*shape: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
+    """Return a tensor of ones; the shape is one tuple or separate sizes.
+
+    >>> import weft as wf
+    >>> wf.ones((3,), dtype=wf.int64)
+    tensor([1, 1, 1])
+    """
+    return _filled("ones", np.ones, shape, dtype, requires_grad, device)
+
+
+def empty(
+    *shape: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None
+) -> Tensor:
+    """Return a tensor of arbitrary values, to be written before they are read."""
+    return _filled("empty", np.empty, shape, dtype, requires_grad, device)
+
+
+def full(
+    shape: Any,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+) -> Tensor:
+    """Return a tensor with every element set to a number.
+
+    >>> import weft as wf
+    >>> wf.full((2,), 7)
+    tensor([7, 7])
+    """
+    value = fill_number(fill_value, "full: fill_value")
+    wanted = scalar_dtype(value) if dtype is None else as_dtype(dtype)
+    check_fits(value, wanted, "full: fill_value")
+
+    def fill(sizes: tuple[int, ...], dtype: DType) -> np.ndarray[Any, Any]:
+        return np.full(sizes, value, dtype)
+
+    return _filled("full", fill, (shape,), wanted, requires_grad, device)
+
+
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    k: int = 0,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+) -> Tensor:
+    """Return an (n, m) matrix with ones on the k-th diagonal; square if m is not given.
+
+    >>> import weft as wf
+    >>> wf.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    diagonal = as_int(k, "eye: k")
+
+    def fill(sizes: tuple[int, int], dtype: DType) -> np.ndarray[Any, Any]:
+        return np.eye(sizes[0], sizes[1], k=diagonal, dtype=dtype)
+
+    return _filled("eye", fill, ((n, n if m is None else m),), dtype, requires_grad, device)
+
+
+def _filled(
+    what: str,
+    fill: Callable[..., np.ndarray[Any, Any]],
+    shape: tuple[Any, ...],
+    dtype: Any,
+    requires_grad: bool,
+    device: Any,
+) -> Tensor:
+    """Return a leaf of the checked shape and dtype, filled by a NumPy constructor."""
+    check_device(device)
+    sizes = as_shape(shape[0] if len(shape) == 1 else shape, f"{what}: shape")
+    wanted = default_float() if dtype is None else as_dtype(dtype)
+    check_allocation(what, sizes, wanted)
+    return make_leaf(fill(sizes, wanted), _flag(requires_grad), user_site())
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, (bool, np.bool_)):
+        raise ArgumentTypeError(f"requires_grad must be True or False. Received: {value!r:.60}")
+    return bool(value)
+
+
+# -- ranges -------------------------------------------------------------------------------------
+
+
+def arange(
+    start: float,
+    stop: float | None = None,
+    step: float = 1,
+    *,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+) -> Tensor:
+    """Return the numbers from start up to, but without, stop, `step` apart.
+
+    With one argument, arange(n) counts from 0 to n - 1. Integers give int64, a float among the
+    arguments the default float.
+
+    >>> import weft as wf
+    >>> wf.arange(3)
+    tensor([0, 1, 2])
+    >>> wf.arange(1.0, 2.0, 0.25)
+    tensor([1.  , 1.25, 1.5 , 1.75])
+    """
+    check_device(device)
+    first, last = (0, start) if stop is None else (start, stop)
+    named = (("start", first), ("stop", last), ("step", step))
+    numbers = [_number(value, f"arange: {name}") for name, value in named]
+    whole = all(isinstance(v, int) for v in numbers)
+    wanted = (int64 if whole else default_float()) if dtype is None else as_dtype(dtype)
+    check_allocation("arange", (_steps(*numbers),), wanted)
+    # Computed in float64 (or exactly) and rounded once, so that errors do not add up along the way.
+    array = np.arange(*numbers).astype(wanted, copy=False)
+    return make_leaf(array, _flag(requires_grad), user_site())
+
+
+def _steps(start: float, stop: float, step: float) -> int:
+    """Return how many elements a range has; raise if it never ends."""
+    if step == 0:
+        raise ArgumentError("arange: step must not be zero. Received: step=0")
+    if not all(map(math.isfinite, (start, stop, step))):
+        raise ArgumentError(
+            f"arange: the range must be finite. Received: start={start}, stop={stop}, step={step}"
+        )
+    return max(0, math.ceil((stop - start) / step))
+
+
+def linspace(
+    start: float,
+    stop: float,
+    num: int = 50,
+    *,
+    endpoint: bool = True,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+) -> Tensor:
+    """Return `num` evenly spaced numbers from start to stop, stop included if `endpoint`.
+
+    >>> import weft as wf
+    >>> wf.linspace(0, 1, 5)
+    tensor([0.  , 0.25, 0.5 , 0.75, 1.  ])
+    """
+    array = _spaced("linspace", start, stop, num, endpoint, dtype, device)
+    return make_leaf(array, _flag(requires_grad), user_site())
+
+
+def logspace(
+    start: float,
+    stop: float,
+    num: int = 50,
+    *,
+    endpoint: bool = True,
+    base: float = 10.0,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+) -> Tensor:
+    """Return `num` numbers from base**start to base**stop, evenly spaced in their logarithm.
+
+    >>> import weft as wf
+    >>> wf.logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
+    exponents = _spaced("logspace", start, stop, num, endpoint, np.float64, device)
+    wanted = default_float() if dtype is None else as_dtype(dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        array = np.power(float(_number(base, "logspace: base")), exponents).astype(wanted)
+    return make_leaf(array, _flag(requires_grad), user_site())
+
+
+def _spaced(
+    what: str, start: Any, stop: Any, num: Any, endpoint: bool, dtype: Any, device: Any
+) -> np.ndarray[Any, Any]:
+    check_device(device)
+    (count,) = as_shape(num if np.ndim(num) == 0 else as_int(num, f"{what}: num"), f"{what}: num")
+    wanted = default_float() if dtype is None else as_dtype(dtype)
+    check_allocation(what, (count,), wanted)
+    ends = _number(start, f"{what}: start"), _number(stop, f"{what}: stop")
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.linspace(*ends, count, endpoint=endpoint).astype(wanted)
+
+
+def _number(value: Any, what: str) -> int | float:
+    """Return a Python, NumPy or 0-d tensor number as a Python number."""
+    if isinstance(value, (Tensor, np.ndarray)) and value.ndim == 0:
+        value = value.item()
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value
+    raise ArgumentTypeError(
+        f"{what} must be a number. Received: {type(value).__name__} {value!r:.60}"
+    )

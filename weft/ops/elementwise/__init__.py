@@ -1,0 +1,41 @@
+"""Operators that work element by element, with broadcasting."""
+
+from . import (
+    activation,
+    arithmetic,
+    cast,
+    classification,
+    comparison,
+    division,
+    exponential,
+    extremum,
+    filling,
+    hyperbolic,
+    logic,
+    powers,
+    rectifier,
+    rounding,
+    selection,
+    special,
+    trigonometric,
+)
+
+__all__ = [
+    "activation",
+    "arithmetic",
+    "cast",
+    "classification",
+    "comparison",
+    "division",
+    "exponential",
+    "extremum",
+    "filling",
+    "hyperbolic",
+    "logic",
+    "powers",
+    "rectifier",
+    "rounding",
+    "selection",
+    "special",
+    "trigonometric",
+]

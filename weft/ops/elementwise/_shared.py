@@ -1,0 +1,86 @@
+"""What several files of elementwise operators need: attribute checks and common rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...core.dtype import bool_
+from ...core.errors import ArgumentTypeError, DTypeError, WeftError
+from ...core.op import F, Op
+from ...core.samples import ErrorSample, Sampler
+from ...core.shape import TensorType, broadcast
+
+
+def as_number(value: Any, what: str) -> int | float:
+    """Return a numeric attribute as a Python number; an integer stays one."""
+    if value.__class__ is float or value.__class__ is int:
+        number: int | float = value
+        return number
+    if isinstance(value, (float, np.floating)):
+        return float(value)
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return int(value)
+    raise ArgumentTypeError(
+        f"{what} must be a Python number. Received: {type(value).__name__} {value!r:.60}"
+    )
+
+
+def as_real(value: Any, what: str) -> float:
+    """Return a numeric attribute as a Python float."""
+    return float(as_number(value, what))
+
+
+def constant(value: float, x: Any) -> Any:
+    """Return a number in the dtype of x.
+
+    Kernels and rules need it for fractions: bfloat16 is not one of NumPy's own dtypes, and a Python
+    float (an int does no harm) next to it would widen the result to float32.
+    """
+    return x.dtype.type(value)
+
+
+def named(error: WeftError, name: str, inner: str) -> WeftError:
+    """Return an error of the operator `inner` as one of the function the user called."""
+    return type(error)(f"{name}: {str(error).removeprefix(f'{inner}: ')}")
+
+
+def without_derivative(record: Op) -> None:
+    """Give every input of a piecewise constant operator the gradient zero."""
+    for name in record.inputs:
+        record.vjp(name)(_zeros)
+
+
+def _zeros(g):
+    return F.zeros_like(g)
+
+
+def same_type(x: TensorType, *attrs: Any) -> TensorType:
+    """Return the type of x: the shape rule of a function of one tensor with attributes."""
+    return x
+
+
+def refuse_bool(hint: str) -> Any:
+    """Return a shape rule for an operator that is not defined for truth values."""
+
+    def rule(*types: TensorType) -> TensorType:
+        dtype = types[0].dtype
+        if dtype == bool_:
+            raise DTypeError(f"truth values are not numbers here; {hint}. Received: dtype bool")
+        return TensorType(broadcast(*(t.shape for t in types)), dtype)
+
+    return rule
+
+
+def unary_errors(s: Sampler) -> Iterator[ErrorSample]:
+    """Yield arguments that no function of one tensor takes."""
+    yield ErrorSample("text", error=TypeError, match="x must be a tensor.*text")
+    yield ErrorSample([[1.0], [2.0, 3.0]], error=ValueError, match="ragged")
+
+
+def binary_errors(s: Sampler) -> Iterator[ErrorSample]:
+    """Yield arguments that no function of two broadcast tensors takes."""
+    yield ErrorSample(s.real(2), s.real(3), error=ValueError, match=r"\(2,\) and \(3,\)")
+    yield ErrorSample(s.real(2), "text", error=TypeError, match="must be a tensor.*text")

@@ -1,0 +1,367 @@
+"""Smooth activation functions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...core import special
+from ...core.errors import ArgumentError
+from ...core.op import F, elementwise, op
+from ...core.samples import ErrorSample, Sample
+from ...core.tensor import Tensor
+from ._shared import as_real, constant, same_type, unary_errors
+
+
+def _real_samples(s):
+    yield from s.unary()
+    yield Sample(np.array([-40.0, 40.0]), label="saturated")
+    yield Sample(s.integers(3), label="integers")
+
+
+@op(elementwise, promote="float")
+def sigmoid(x: Tensor) -> Tensor:
+    """Return 1 / (1 + exp(-x)) for each element.
+
+    >>> import weft as wf
+    >>> wf.sigmoid(wf.tensor([0.0, 2.0]))
+    tensor([0.5 , 0.88])
+    """
+
+
+@sigmoid.eval
+def _(x):
+    return 1 / (1 + np.exp(-x))  # exp may overflow: 1 / inf is the 0 that is due
+
+
+@sigmoid.partial("x")
+def _(out):
+    return out * (1 - out)
+
+
+@op(elementwise, promote="float", aliases=("logsigmoid",))
+def log_sigmoid(x: Tensor) -> Tensor:
+    """Return log(sigmoid(x)), also where the sigmoid itself underflows."""
+
+
+@log_sigmoid.eval
+def _(x):
+    return np.minimum(x, 0) - _log1p_exp(x)
+
+
+def _log1p_exp(x):
+    """Return log(1 + exp(-|x|)), in which nothing overflows or cancels.
+
+    With it log(1 + exp(x)) is max(x, 0) + _log1p_exp(x), for every x.
+    """
+    return np.log1p(np.exp(-np.absolute(x)))
+
+
+@log_sigmoid.partial("x")
+def _(x):
+    return F.sigmoid(-x)
+
+
+@op(elementwise, promote="float", aliases=("swish",))
+def silu(x: Tensor) -> Tensor:
+    """Return x * sigmoid(x) (Elfwing et al. 2017; swish, Ramachandran et al. 2017).
+
+    >>> import weft as wf
+    >>> wf.silu(wf.tensor([0.0, 2.0]))
+    tensor([0.   , 1.762])
+    """
+
+
+@silu.eval
+def _(x):
+    return x / (1 + np.exp(-x))
+
+
+@silu.partial("x")
+def _(x):
+    s = F.sigmoid(x)
+    return s * (1 + x * (1 - s))
+
+
+@op(elementwise, promote="float")
+def mish(x: Tensor) -> Tensor:
+    """Return x * tanh(softplus(x)) (Misra 2019)."""
+
+
+@mish.eval
+def _(x):
+    return x * np.tanh(np.maximum(x, 0) + _log1p_exp(x))
+
+
+@mish.partial("x")
+def _(x):
+    t = F.tanh(F.softplus(x))
+    return t + x * F.sigmoid(x) * (1 - t * t)
+
+
+@op(elementwise, promote="float")
+def softsign(x: Tensor) -> Tensor:
+    """Return x / (1 + |x|)."""
+
+
+@softsign.eval
+def _(x):
+    return x / (1 + np.absolute(x))
+
+
+@softsign.partial("x")
+def _(x):
+    return F.reciprocal(F.square(1 + abs(x)))
+
+
+@op(elementwise, promote="float")
+def tanhshrink(x: Tensor) -> Tensor:
+    """Return x - tanh(x)."""
+
+
+@tanhshrink.eval
+def _(x):
+    return x - np.tanh(x)
+
+
+@tanhshrink.partial("x")
+def _(x):
+    return F.square(F.tanh(x))
+
+
+for _record in (sigmoid, log_sigmoid, silu, mish, tanhshrink):
+    _record.samples(_real_samples)
+for _record in (sigmoid, log_sigmoid, silu, mish, softsign, tanhshrink):
+    _record.error_samples(unary_errors)
+
+
+@softsign.samples
+def _(s):
+    yield from s.unary(s.away)
+    yield Sample(s.integers(3, low=-5), label="integers")
+
+
+# -- gelu -----------------------------------------------------------------------------------------
+
+_GELU_SCALE = math.sqrt(2.0 / math.pi)
+_GELU_CUBIC = 0.044715
+
+
+@op(elementwise, promote="float")
+def gelu(x: Tensor, *, approximate: str = "none") -> Tensor:
+    """Return x * Phi(x) with the normal distribution function Phi (Hendrycks and Gimpel 2016).
+
+    approximate="tanh" takes Phi(x) as (1 + tanh(sqrt(2/pi) (x + 0.044715 x**3))) / 2.
+
+    >>> import weft as wf
+    >>> wf.gelu(wf.tensor([0.0, 1.0]))
+    tensor([0.   , 0.841])
+    """
+
+
+@gelu.canon
+def _(x, approximate):
+    if approximate not in ("none", "tanh"):
+        raise ArgumentError(f"approximate must be 'none' or 'tanh'. Received: {approximate!r}")
+    return (approximate,)
+
+
+gelu.infer(same_type)
+
+
+@gelu.eval
+def _(x, approximate):
+    if approximate == "tanh":
+        return x / 2 * (1 + np.tanh(_gelu_argument(x)))
+    if x.dtype.itemsize == 8:
+        return x / 2 * special.erfc(x * -math.sqrt(0.5))  # no cancellation where x is far below 0
+    wide = x.astype(np.float64)  # enough digits for the cheaper 1 + erf
+    return (wide / 2 * (1 + special.erf(wide * math.sqrt(0.5)))).astype(x.dtype)
+
+
+@gelu.partial("x")
+def _(x, approximate):
+    if approximate == "tanh":
+        t = F.tanh(_gelu_argument(x))
+        slope = (x * x * constant(3 * _GELU_CUBIC, x) + 1) * constant(_GELU_SCALE, x)
+        return (1 + t + x * (1 - t * t) * slope) / 2
+    density = F.exp(x * x / -2) * constant(1 / math.sqrt(2 * math.pi), x)
+    return (1 + F.erf(x * constant(math.sqrt(0.5), x))) / 2 + x * density
+
+
+def _gelu_argument(x):
+    # x**3 as a power would cost thirty multiplications.
+    return (x * x * constant(_GELU_CUBIC, x) + 1) * x * constant(_GELU_SCALE, x)
+
+
+@gelu.samples
+def _(s):
+    for approximate in ("none", "tanh"):
+        yield from s.unary(approximate=approximate)
+        yield Sample(s.integers(3), approximate=approximate, label="integers")
+
+
+@gelu.error_samples
+def _(s):
+    yield ErrorSample(s.real(3), approximate="fast", error=ValueError, match="Received: 'fast'")
+    yield from unary_errors(s)
+
+
+# -- exponential linear units ----------------------------------------------------------------------
+
+
+@op(elementwise, promote="float")
+def elu(x: Tensor, alpha: Any = 1.0) -> Tensor:
+    """Return x above 0 and alpha * (exp(x) - 1) elsewhere (Clevert et al. 2015).
+
+    The derivative at 0 is that of the exponential side, alpha.
+    """
+
+
+@elu.canon
+def _(x, alpha):
+    return (as_real(alpha, "alpha"),)
+
+
+elu.infer(same_type)
+
+
+@elu.eval
+def _(x, alpha):
+    return np.where(x > 0, x, np.expm1(np.minimum(x, 0)) * constant(alpha, x))
+
+
+@elu.partial("x")
+def _(x, alpha):
+    return F.where(x > 0, 1, F.exp(F.minimum(x, 0)) * constant(alpha, x))
+
+
+@op(elementwise, promote="float")
+def celu(x: Tensor, alpha: Any = 1.0) -> Tensor:
+    """Return x above 0 and alpha * (exp(x / alpha) - 1) elsewhere (Barron 2017)."""
+
+
+@celu.canon
+def _(x, alpha):
+    alpha = as_real(alpha, "alpha")
+    if alpha == 0:
+        raise ArgumentError("alpha must not be zero, since x is divided by it. Received: alpha=0")
+    return (alpha,)
+
+
+celu.infer(same_type)
+
+
+@celu.eval
+def _(x, alpha):
+    scale = constant(alpha, x)
+    return np.where(x > 0, x, np.expm1(np.minimum(x, 0) / scale) * scale)
+
+
+@celu.partial("x")
+def _(x, alpha):
+    return F.where(x > 0, 1, F.exp(F.minimum(x, 0) / constant(alpha, x)))
+
+
+def _alpha_samples(s):
+    yield from s.unary(s.away)
+    for alpha in (0.5, 2):
+        yield Sample(s.away(2, 3), alpha, label=f"alpha {alpha}")
+    yield Sample(np.array([-1000.0, 1000.0]), label="saturated")
+    yield Sample(s.integers(3, low=-3), label="integers")
+
+
+def _alpha_errors(s):
+    yield from unary_errors(s)
+    yield ErrorSample(s.real(3), alpha="a", error=TypeError, match="alpha must be.*str 'a'")
+
+
+for _record in (elu, celu):
+    _record.samples(_alpha_samples)
+    _record.error_samples(_alpha_errors)
+
+# The fixed point of Klambauer et al. (2017), equation 14: mean 0 and variance 1 are preserved.
+_SELU_ALPHA = 1.6732632423543772848170429916717
+_SELU_SCALE = 1.0507009873554804934193349852946
+
+
+@op(elementwise, promote="float")
+def selu(x: Tensor) -> Tensor:
+    """Return the scaled exponential linear unit of self-normalising networks."""
+
+
+@selu.eval
+def _(x):
+    below = np.expm1(np.minimum(x, 0)) * constant(_SELU_ALPHA * _SELU_SCALE, x)
+    return np.where(x > 0, x * constant(_SELU_SCALE, x), below)
+
+
+@selu.vjp("x")
+def _(g, x):
+    below = g * F.exp(F.minimum(x, 0)) * constant(_SELU_ALPHA * _SELU_SCALE, x)
+    return F.where(x > 0, g * constant(_SELU_SCALE, x), below)
+
+
+@selu.samples
+def _(s):
+    yield from s.unary(s.away)
+    yield Sample(np.array([-1000.0, 1000.0]), label="saturated")
+
+
+selu.error_samples(unary_errors)
+
+
+# -- softplus -------------------------------------------------------------------------------------
+
+
+@op(elementwise, promote="float")
+def softplus(x: Tensor, beta: Any = 1.0, threshold: Any = 20.0) -> Tensor:
+    """Return log(1 + exp(beta * x)) / beta, and x itself where beta * x exceeds the threshold.
+
+    Nothing overflows without the threshold; math.inf switches it off.
+    """
+
+
+@softplus.canon
+def _(x, beta, threshold):
+    beta = as_real(beta, "beta")
+    if beta == 0 or not math.isfinite(beta):
+        raise ArgumentError(f"beta must be finite and not zero. Received: beta={beta}")
+    return beta, as_real(threshold, "threshold")
+
+
+softplus.infer(same_type)
+
+
+@softplus.eval
+def _(x, beta, threshold):
+    scale = constant(beta, x)
+    z = x * scale
+    # max(z, 0) / beta is taken from x, because beta * x may overflow and need not divide back.
+    linear = np.maximum(x, 0) if beta > 0 else np.minimum(x, 0)
+    return np.where(z > constant(threshold, x), x, linear + _log1p_exp(z) / scale)
+
+
+@softplus.partial("x")
+def _(x, beta, threshold):
+    z = x if beta == 1 else x * constant(beta, x)
+    return F.where(z > threshold, 1, F.sigmoid(z))
+
+
+@softplus.samples
+def _(s):
+    yield from s.unary()
+    yield Sample(s.real(2, 3), beta=0.5, threshold=30.0, label="beta")
+    yield Sample(s.real(3), -2.0, label="negative beta")
+    yield Sample(np.array([0.5, 1.5]), threshold=1.0, label="beyond threshold")
+    yield Sample(np.array([-800.0, 800.0]), threshold=math.inf, label="saturated")
+    yield Sample(s.integers(3), label="integers")
+
+
+@softplus.error_samples
+def _(s):
+    yield from unary_errors(s)
+    yield ErrorSample(s.real(3), beta=0, error=ValueError, match="Received: beta=0")
+    yield ErrorSample(s.real(3), threshold=None, error=TypeError, match="threshold must be.*None")

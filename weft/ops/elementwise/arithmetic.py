@@ -1,0 +1,252 @@
+"""Sums, differences, products, quotients and signs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core.op import F, elementwise, op
+from ...core.samples import ErrorSample, Sample
+from ...core.tensor import Tensor
+from ._shared import refuse_bool, without_derivative
+
+
+@op(elementwise, promote="common", linear=("x", "y"))
+def add(x: Tensor, y: Tensor) -> Tensor:
+    """Return x + y.
+
+    >>> import weft as wf
+    >>> wf.add(wf.tensor([1.0, 2.0]), 10)
+    tensor([11., 12.])
+    """
+
+
+add.eval(np.add)
+add.partial_is("x", 1)
+add.partial_is("y", 1)
+
+
+@add.samples
+def _(s):
+    yield from s.binary()
+    yield Sample(s.integers(3), s.integers(2, 3), label="integers")
+    yield Sample(s.real(3), 2, label="number")
+    yield Sample(s.booleans(3), s.booleans(3), label="booleans")
+
+
+@add.error_samples
+def _(s):
+    yield ErrorSample(s.real(3), s.real(4), error=ValueError, match=r"\(3,\) and \(4,\)")
+    yield ErrorSample(s.real(3), "text", error=TypeError, match="y must be a tensor")
+
+
+@op(elementwise, promote="common", linear=("x", "y"), aliases=("subtract",))
+def sub(x: Tensor, y: Tensor) -> Tensor:
+    """Return x - y. Unsigned integers wrap around; truth values are refused.
+
+    >>> import weft as wf
+    >>> wf.sub(wf.tensor([1.0, 2.0]), 10)
+    tensor([-9., -8.])
+    """
+
+
+sub.eval(np.subtract)
+sub.infer(refuse_bool("cast them, e.g. x.to(wf.int64), or use logical_xor"))
+
+
+sub.partial_is("x", 1)
+sub.partial_is("y", -1)
+
+
+@sub.samples
+def _(s):
+    yield from s.binary()
+    yield Sample(s.integers(3), s.integers(2, 3), label="integers")
+    yield Sample(s.real(3), 2, label="number")
+
+
+@sub.error_samples
+def _(s):
+    yield ErrorSample(s.real(2, 3), s.real(2), error=ValueError, match=r"\(2, 3\) and \(2,\)")
+    yield ErrorSample(s.booleans(3), s.booleans(3), error=TypeError, match="dtype bool")
+
+
+@op(elementwise, promote="common", multilinear=("x", "y"), aliases=("multiply",))
+def mul(x: Tensor, y: Tensor) -> Tensor:
+    """Return x * y.
+
+    >>> import weft as wf
+    >>> wf.mul(wf.tensor([1.0, 2.0]), wf.tensor([[2.0], [3.0]]))
+    tensor([[2., 4.],
+            [3., 6.]])
+    """
+
+
+mul.eval(np.multiply)
+mul.partial_is("x", "y")
+mul.partial_is("y", "x")
+
+
+@mul.samples
+def _(s):
+    yield from s.binary()
+    yield Sample(s.integers(3), s.integers(2, 3), label="integers")
+    yield Sample(s.real(3), -1.5, label="number")
+
+
+@mul.error_samples
+def _(s):
+    yield ErrorSample(s.real(3), s.real(2), error=ValueError, match=r"\(3,\) and \(2,\)")
+    yield ErrorSample(s.real(3), {}, error=TypeError, match="y must be a tensor.*dict")
+
+
+@op(elementwise, promote="float", aliases=("divide", "true_divide"))
+def div(x: Tensor, y: Tensor) -> Tensor:
+    """Return x / y in floating point; integers become the default float first.
+
+    Division by zero follows IEEE 754: it gives an infinity, or NaN for 0 / 0.
+
+    >>> import weft as wf
+    >>> wf.div(wf.tensor([1, 2]), 4)
+    tensor([0.25, 0.5 ])
+    """
+
+
+div.eval(np.divide)
+
+
+@div.vjp("x")
+def _(g, y):
+    return g / y
+
+
+@div.vjp("y")
+def _(g, y, out):
+    return -(g * out) / y
+
+
+@div.samples
+def _(s):
+    yield from s.binary(s.real, s.away)
+    yield Sample(s.integers(3), s.integers(3, low=1), label="integers")
+    yield Sample(s.real(3), 2, label="number")
+
+
+@div.error_samples
+def _(s):
+    yield ErrorSample(s.real(3), s.real(2, 4), error=ValueError, match=r"\(3,\) and \(2, 4\)")
+    yield ErrorSample(None, s.real(3), error=TypeError, match="x must be a tensor.*None")
+
+
+@op(elementwise, linear=("x",), aliases=("negative",))
+def neg(x: Tensor) -> Tensor:
+    """Return -x. Unsigned integers wrap around; truth values are refused.
+
+    >>> import weft as wf
+    >>> wf.neg(wf.tensor([1.0, -2.0]))
+    tensor([-1.,  2.])
+    """
+
+
+neg.eval(np.negative)
+neg.infer(refuse_bool("use logical_not, ~x"))
+
+
+neg.partial_is("x", -1)
+
+
+@neg.samples
+def _(s):
+    yield from s.unary()
+    yield Sample(s.integers(3), label="integers")
+
+
+@neg.error_samples
+def _(s):
+    yield ErrorSample(s.booleans(3), error=TypeError, match="logical_not.*dtype bool")
+    yield ErrorSample("text", error=TypeError, match="x must be a tensor.*text")
+
+
+@op(elementwise, linear=("x",))
+def positive(x: Tensor) -> Tensor:
+    """Return a copy of x; gradients flow through to x."""
+
+
+@positive.eval
+def _(x):
+    return x.copy()
+
+
+positive.partial_is("x", 1)
+
+
+@positive.samples
+def _(s):
+    yield from s.unary()
+    yield Sample(s.integers(3), label="integers")
+    yield Sample(s.booleans(3), label="booleans")
+
+
+@positive.error_samples
+def _(s):
+    yield ErrorSample({1, 2}, error=TypeError, match="x must be a tensor.*set")
+    yield ErrorSample(["a"], error=TypeError, match="must hold numbers")
+
+
+@op(elementwise, aliases=("absolute",))
+def abs(x: Tensor) -> Tensor:
+    """Return the absolute value of each element. The derivative at 0 is taken as 0.
+
+    The most negative signed integer has no positive counterpart and stays as it is.
+
+    >>> import weft as wf
+    >>> wf.abs(wf.tensor([1.0, -2.0]))
+    tensor([1., 2.])
+    """
+
+
+abs.eval(np.absolute)
+
+
+@abs.partial("x")
+def _(x):
+    return F.sign(x)
+
+
+@abs.samples
+def _(s):
+    yield from s.unary(s.away)
+    yield Sample(s.integers(3, low=-5), label="integers")
+    yield Sample(np.array([0.0, -0.0, -np.inf, np.nan]), grad=0, label="special values")
+
+
+@abs.error_samples
+def _(s):
+    yield ErrorSample("text", error=TypeError, match="x must be a tensor.*text")
+    yield ErrorSample([[1.0], [2.0, 3.0]], error=ValueError, match="ragged")
+
+
+@op(elementwise)
+def sign(x: Tensor) -> Tensor:
+    """Return -1, 0 or 1 by the sign of each element, NaN for NaN. The derivative is 0.
+
+    >>> import weft as wf
+    >>> wf.sign(wf.tensor([3.0, -0.5, 0.0]))
+    tensor([ 1., -1.,  0.])
+    """
+
+
+sign.eval(np.sign)
+sign.infer(refuse_bool("cast them, e.g. x.to(wf.int64)"))
+without_derivative(sign)
+
+
+@sign.samples
+def _(s):
+    yield from s.unary(s.away)
+    yield Sample(s.integers(3, low=-5), label="integers")
+
+
+@sign.error_samples
+def _(s):
+    yield ErrorSample(s.booleans(3), error=TypeError, match="dtype bool")
+    yield ErrorSample({}, error=TypeError, match="x must be a tensor.*dict")

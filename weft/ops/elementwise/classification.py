@@ -1,0 +1,177 @@
+"""Telling apart NaN, infinities and signs, and comparing within a tolerance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.dtype import bool_
+from ...core.errors import ArgumentError
+from ...core.op import F, composite, elementwise, op
+from ...core.samples import ErrorSample, Sample
+from ...core.shape import TensorType, broadcast
+from ...core.tensor import Tensor
+from ._shared import as_number, as_real, binary_errors, same_type, unary_errors
+
+
+@op(elementwise, result="bool")
+def isnan(x: Tensor) -> Tensor:
+    """Return whether each element is NaN; integers never are."""
+
+
+isnan.eval(np.isnan)
+
+
+@op(elementwise, result="bool")
+def isinf(x: Tensor) -> Tensor:
+    """Return whether each element is infinite, of either sign."""
+
+
+isinf.eval(np.isinf)
+
+
+@op(elementwise, result="bool")
+def isfinite(x: Tensor) -> Tensor:
+    """Return whether each element is neither NaN nor infinite."""
+
+
+isfinite.eval(np.isfinite)
+
+
+@op(elementwise, result="bool")
+def signbit(x: Tensor) -> Tensor:
+    """Return whether each element carries a minus sign, as -0.0 does."""
+
+
+@signbit.eval
+def _(x):
+    return np.signbit(x) if x.dtype.kind not in "biu" else x < 0
+
+
+def _samples(s):
+    yield from s.unary(grad=0)
+    special = np.array([np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0])
+    yield Sample(special, grad=0, label="special values")
+    yield Sample(s.integers(3, low=-5), label="integers")
+    yield Sample(s.booleans(3), label="booleans")
+
+
+for _record in (isnan, isinf, isfinite, signbit):
+    _record.samples(_samples)
+    _record.error_samples(unary_errors)
+
+
+@op(elementwise)
+def nan_to_num(x: Tensor, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Tensor:
+    """Return x with NaN and infinities replaced, these by the largest finite values by default.
+
+    The derivative of a replaced element is 0.
+
+    >>> import weft as wf
+    >>> wf.nan_to_num(wf.tensor([float("nan"), 1.0]), nan=5.0)
+    tensor([5., 1.])
+    """
+
+
+@nan_to_num.canon
+def _(x, nan, posinf, neginf):
+    return (
+        as_number(nan, "nan"),
+        None if posinf is None else as_number(posinf, "posinf"),
+        None if neginf is None else as_number(neginf, "neginf"),
+    )
+
+
+nan_to_num.infer(same_type)
+
+
+@nan_to_num.eval
+def _(x, nan, posinf, neginf):
+    return np.asarray(np.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf))
+
+
+@nan_to_num.partial("x")
+def _(x):
+    return F.isfinite(x)
+
+
+@nan_to_num.samples
+def _(s):
+    yield from s.unary()
+    special = np.array([np.nan, np.inf, -np.inf, -0.0, 2.0])
+    yield Sample(special, nan=1.0, posinf=2.0, neginf=-3, grad=0, label="replacements")
+    yield Sample(special[[0, 3, 4]], grad=0, label="NaN")
+    yield Sample(s.integers(3), label="integers")
+
+
+@nan_to_num.error_samples
+def _(s):
+    yield from unary_errors(s)
+    yield ErrorSample(s.real(3), nan="a", error=TypeError, match="nan must be.*'a'")
+
+
+# -- nearness -------------------------------------------------------------------------------------
+
+
+@op(elementwise, promote="common", result="bool")
+def isclose(
+    x: Tensor, y: Tensor, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
+) -> Tensor:
+    """Return whether |x - y| <= atol + rtol * |y|; infinities of one sign are close.
+
+    >>> import weft as wf
+    >>> wf.isclose(wf.tensor([1.0, 2.0]), wf.tensor([1.000001, 2.1]))
+    tensor([ True, False])
+    """
+
+
+@isclose.canon
+def _(x, y, rtol, atol, equal_nan):
+    tolerances = as_real(rtol, "rtol"), as_real(atol, "atol")
+    if not min(tolerances) >= 0:
+        raise ArgumentError(f"tolerances must not be negative. Received: rtol={rtol}, atol={atol}")
+    return (*tolerances, bool(equal_nan))
+
+
+@isclose.infer
+def _(x, y, rtol, atol, equal_nan):
+    return TensorType(broadcast(x.shape, y.shape), bool_)
+
+
+@isclose.eval
+def _(x, y, rtol, atol, equal_nan):
+    if np.result_type(x) == bool_:
+        return x == y
+    return np.isclose(x, y, rtol, atol, equal_nan)
+
+
+@isclose.samples
+def _(s):
+    yield from s.binary(grad=0)
+    x = np.array([1.0, np.nan, np.inf, -np.inf, 0.0])
+    yield Sample(x, x, grad=0, label="special values")
+    yield Sample(x, x, equal_nan=True, grad=0, label="equal_nan")
+    yield Sample(x, x[::-1], rtol=0.5, atol=1, grad=0, label="tolerances")
+    yield Sample(s.integers(3), s.integers(3), label="integers")
+    yield Sample(s.booleans(3), s.booleans(3), label="booleans")
+
+
+@isclose.error_samples
+def _(s):
+    yield from binary_errors(s)
+    yield ErrorSample(s.real(2), s.real(2), rtol=-1, error=ValueError, match="rtol=-1")
+    yield ErrorSample(s.real(2), s.real(2), atol="a", error=TypeError, match="atol must be.*'a'")
+
+
+@composite(method=True)
+def allclose(
+    x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> bool:
+    """Tell, as a Python bool, whether all elements of x and y are close; see `isclose`.
+
+    >>> import weft as wf
+    >>> wf.allclose(wf.tensor([1.0, 2.0]), wf.tensor([1.0, 2.000001]))
+    True
+    """
+    return bool(F.all(F.isclose(x, y, rtol, atol, equal_nan)))

@@ -1,0 +1,73 @@
+"""Comparisons: truth values out of numbers. They have no derivative."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core.op import Op, elementwise, op
+from ...core.samples import ErrorSample, Sample
+from ...core.tensor import Tensor
+
+
+@op(elementwise, promote="common", result="bool", aliases=("eq",))
+def equal(x: Tensor, y: Tensor) -> Tensor:
+    """Return x == y, element by element; NaN equals nothing.
+
+    >>> import weft as wf
+    >>> wf.equal(wf.tensor([1, 2, 3]), wf.tensor([1, 0, 3]))
+    tensor([ True, False,  True])
+    """
+
+
+@op(elementwise, promote="common", result="bool", aliases=("ne",))
+def not_equal(x: Tensor, y: Tensor) -> Tensor:
+    """Return x != y, element by element; NaN differs from everything, itself included."""
+
+
+@op(elementwise, promote="common", result="bool", aliases=("lt",))
+def less(x: Tensor, y: Tensor) -> Tensor:
+    """Return x < y, element by element; False where either is NaN."""
+
+
+@op(elementwise, promote="common", result="bool", aliases=("le",))
+def less_equal(x: Tensor, y: Tensor) -> Tensor:
+    """Return x <= y, element by element; False where either is NaN."""
+
+
+@op(elementwise, promote="common", result="bool", aliases=("gt",))
+def greater(x: Tensor, y: Tensor) -> Tensor:
+    """Return x > y, element by element; False where either is NaN."""
+
+
+@op(elementwise, promote="common", result="bool", aliases=("ge",))
+def greater_equal(x: Tensor, y: Tensor) -> Tensor:
+    """Return x >= y, element by element; False where either is NaN."""
+
+
+def _complete(record: Op, kernel: np.ufunc) -> None:
+    """Attach the kernel and the samples that all comparisons share."""
+    record.eval(kernel)
+    record.samples(_samples)
+    record.error_samples(_error_samples)
+
+
+def _samples(s):
+    yield from s.binary()
+    yield Sample(s.integers(2, 3), s.integers(3), label="integers")
+    yield Sample(s.booleans(3), s.booleans(3), label="booleans")
+    yield Sample(s.integers(3), 2, label="number")
+    special = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0])
+    yield Sample(special[:, None], special, grad=0, label="special values")
+
+
+def _error_samples(s):
+    yield ErrorSample(s.real(2), s.real(3), error=ValueError, match=r"\(2,\) and \(3,\)")
+    yield ErrorSample(s.real(2), "text", error=TypeError, match="y must be a tensor.*text")
+
+
+_complete(equal, np.equal)
+_complete(not_equal, np.not_equal)
+_complete(less, np.less)
+_complete(less_equal, np.less_equal)
+_complete(greater, np.greater)
+_complete(greater_equal, np.greater_equal)

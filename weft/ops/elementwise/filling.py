@@ -1,0 +1,135 @@
+"""Constants in the shape and dtype of another tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.device import check_device
+from ...core.dispatch import array_from
+from ...core.dtype import DType, as_dtype
+from ...core.errors import ArgumentTypeError, DTypeError, WeftError, user_site
+from ...core.op import F, composite, elementwise, op
+from ...core.samples import ErrorSample, Sample
+from ...core.shape import TensorType
+from ...core.tensor import Tensor, make_leaf
+from ._shared import named
+
+
+@op(elementwise, method=False, result="any")
+def fill_like(x: Tensor, value: Any, dtype: Any = None) -> Tensor:
+    """Return a constant in the shape (and, if no dtype is given, the dtype) of x."""
+
+
+@fill_like.canon
+def _(x, value, dtype):
+    value = fill_number(value, "fill_value")
+    wanted = x.dtype if dtype is None else as_dtype(dtype)
+    check_fits(value, wanted, "fill_value")
+    return value, wanted
+
+
+@fill_like.infer
+def _(x, value, dtype):
+    return TensorType(x.shape, dtype)
+
+
+@fill_like.eval
+def _(x, value, dtype):
+    if value.__class__ is int and value == 0:  # not -0.0
+        return np.zeros(x.shape, dtype)
+    return np.full(x.shape, value, dtype)
+
+
+@fill_like.samples
+def _(s):
+    yield from s.unary(grad=0, value=2.5)
+    yield Sample(s.real(3), 0, grad=0, label="zero")
+    yield Sample(s.real(3), -0.0, grad=0, label="minus zero")
+    yield Sample(s.real(3), True, dtype="bool", grad=0, label="bool")
+    yield Sample(s.integers(3), 2, label="integers")
+    yield Sample(s.integers(3), 0.5, dtype="float32", label="other dtype")
+
+
+@fill_like.error_samples
+def _(s):
+    yield ErrorSample(s.real(3), "a", error=TypeError, match="must be a number.*'a'")
+    yield ErrorSample(s.integers(3), 0.5, error=TypeError, match="0.5 .*int64")
+    yield ErrorSample(s.real(3), 1, "complex", error=TypeError, match="complex")
+
+
+@composite(method=False)
+def full_like(
+    x: Any,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+) -> Any:
+    """Return a tensor of the shape and dtype of x with every element set to a number.
+
+    >>> import weft as wf
+    >>> wf.full_like(wf.zeros(2), 7)
+    tensor([7., 7.])
+    """
+    return _constant_like("full_like", x, fill_value, dtype, requires_grad, device)
+
+
+@composite(method=False)
+def zeros_like(
+    x: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None
+) -> Any:
+    """Return zeros of the shape and dtype of x."""
+    return _constant_like("zeros_like", x, 0, dtype, requires_grad, device)
+
+
+@composite(method=False)
+def ones_like(x: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Any:
+    """Return ones of the shape and dtype of x."""
+    return _constant_like("ones_like", x, 1, dtype, requires_grad, device)
+
+
+def empty_like(
+    x: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None
+) -> Tensor:
+    """Return arbitrary values in the shape and dtype of x, to be written before they are read."""
+    check_device(device)
+    source = x if hasattr(x, "shape") else array_from(x, "empty_like: x")
+    values = np.empty(source.shape, source.dtype if dtype is None else as_dtype(dtype))
+    return make_leaf(values, requires_grad, user_site())
+
+
+def _constant_like(
+    name: str, x: Any, value: Any, dtype: Any, requires_grad: bool, device: Any
+) -> Any:
+    try:
+        check_device(device)
+        result = F.fill_like(x, value, dtype)
+    except WeftError as error:
+        raise named(error, name, "fill_like") from None
+    return result.requires_grad_() if requires_grad else result
+
+
+def fill_number(value: Any, what: str) -> bool | int | float:
+    """Return the number to fill with; raise for anything that is not one."""
+    if isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, np.generic) and value.dtype.kind in "biuf":
+        number: bool | int | float = value.item()
+        return number
+    raise ArgumentTypeError(
+        f"{what} must be a number. Received: {type(value).__name__} {value!r:.60}"
+    )
+
+
+def check_fits(value: bool | int | float, dtype: DType, what: str) -> None:
+    """Raise if the dtype cannot hold the number; floats may round it or make it infinite."""
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        fits = limits.min <= value <= limits.max and value % 1 == 0
+    else:
+        fits = not isinstance(value, int) or value.bit_length() < 1024  # what float64 reaches
+    if not fits:
+        raise DTypeError(f"{what} {value!r:.60} is not a value of {dtype}; pass a wider dtype")

@@ -1,0 +1,180 @@
+"""Logical operators on truth values and bitwise operators on integers. They have no derivative."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core.dtype import bool_, is_integer
+from ...core.errors import DTypeError
+from ...core.op import Op, elementwise, op
+from ...core.samples import ErrorSample, Sample
+from ...core.shape import TensorType, broadcast
+from ...core.tensor import Tensor
+from ._shared import binary_errors, unary_errors
+
+
+@op(elementwise, result="bool")
+def logical_and(x: Tensor, y: Tensor) -> Tensor:
+    """Return whether both elements hold; numbers other than 0 (NaN too) count as true."""
+
+
+@op(elementwise, result="bool")
+def logical_or(x: Tensor, y: Tensor) -> Tensor:
+    """Return whether at least one element holds; numbers other than 0 count as true."""
+
+
+@op(elementwise, result="bool")
+def logical_xor(x: Tensor, y: Tensor) -> Tensor:
+    """Return whether exactly one element holds; numbers other than 0 count as true."""
+
+
+@op(elementwise, result="bool")
+def logical_not(x: Tensor) -> Tensor:
+    """Return whether an element does not hold; numbers other than 0 count as true."""
+
+
+def _logical_samples(s):
+    yield from s.binary(s.booleans)
+    yield Sample(s.integers(2, 3), s.real(3), grad=0, label="numbers")
+    yield Sample(np.array([0.0, -0.0, np.nan]), True, grad=0, label="special values")
+
+
+for _record, _kernel in (
+    (logical_and, np.logical_and),
+    (logical_or, np.logical_or),
+    (logical_xor, np.logical_xor),
+):
+    _record.eval(_kernel)
+    _record.samples(_logical_samples)
+    _record.error_samples(binary_errors)
+
+logical_not.eval(np.logical_not)
+logical_not.error_samples(unary_errors)
+
+
+@logical_not.samples
+def _(s):
+    yield from s.unary(s.booleans)
+    yield Sample(s.integers(3, high=2), label="integers")
+    yield Sample(np.array([0.0, np.nan, 2.0]), grad=0, label="floats")
+
+
+# -- bits -----------------------------------------------------------------------------------------
+
+
+@op(elementwise, promote="common")
+def bitwise_and(x: Tensor, y: Tensor) -> Tensor:
+    """Return x & y on the bits of integers, or on truth values.
+
+    >>> import weft as wf
+    >>> wf.bitwise_and(wf.tensor([6, 5]), 3)
+    tensor([2, 1])
+    """
+
+
+@op(elementwise, promote="common")
+def bitwise_or(x: Tensor, y: Tensor) -> Tensor:
+    """Return x | y on the bits of integers, or on truth values."""
+
+
+@op(elementwise, promote="common")
+def bitwise_xor(x: Tensor, y: Tensor) -> Tensor:
+    """Return x ^ y on the bits of integers, or on truth values."""
+
+
+@op(elementwise, aliases=("bitwise_invert", "invert"))
+def bitwise_not(x: Tensor) -> Tensor:
+    """Return ~x: every bit of an integer flipped, or the opposite truth value."""
+
+
+@op(elementwise, promote="common", aliases=("left_shift",))
+def bitwise_left_shift(x: Tensor, y: Tensor) -> Tensor:
+    """Return x << y. Shifting by a negative number, or by all bits or more, gives 0."""
+
+
+@op(elementwise, promote="common", aliases=("right_shift",))
+def bitwise_right_shift(x: Tensor, y: Tensor) -> Tensor:
+    """Return x >> y, which keeps the sign: by all bits or more (or fewer than 0) gives 0 or -1."""
+
+
+def _bits_type(*types: TensorType) -> TensorType:
+    return _checked_type(types, takes_bool=True)
+
+
+def _shift_type(*types: TensorType) -> TensorType:
+    return _checked_type(types, takes_bool=False)
+
+
+def _checked_type(types: tuple[TensorType, ...], *, takes_bool: bool) -> TensorType:
+    """Return the type of the result; raise unless the operands are made of bits."""
+    dtype = types[0].dtype
+    if not is_integer(dtype) and not (takes_bool and dtype == bool_):
+        allowed = "integers or truth values" if takes_bool else "integers"
+        raise DTypeError(
+            f"bits are defined for {allowed} only; cast the operands first. Received: dtype {dtype}"
+        )
+    return TensorType(broadcast(*(t.shape for t in types)), dtype)
+
+
+def _left_shift(x, y):
+    if np.result_type(x, y) == bool_:
+        raise TypeError  # explained by the shape rule
+    return np.left_shift(x, y)
+
+
+def _right_shift(x, y):
+    if np.result_type(x, y) == bool_:
+        raise TypeError  # explained by the shape rule
+    return np.right_shift(x, y)
+
+
+def _integer_samples(s):
+    yield from s.binary(s.integers)
+    signed = s.integers(2, 3, low=-9, high=9, dtype=np.int8)
+    yield Sample(signed, s.integers(3, dtype=np.int8), label="int8")
+    yield Sample(s.integers(3), 3, label="number")
+
+
+def _bit_samples(s):
+    yield from _integer_samples(s)
+    yield Sample(s.booleans(2, 3), s.booleans(3), label="booleans")
+
+
+def _float_errors(s):
+    yield ErrorSample(s.real(3), s.integers(3), error=TypeError, match="Received: dtype float64")
+    yield ErrorSample(s.integers(2), s.integers(3), error=ValueError, match=r"\(2,\) and \(3,\)")
+
+
+def _shift_errors(s):
+    yield from _float_errors(s)
+    yield ErrorSample(s.booleans(3), s.booleans(3), error=TypeError, match="Received: dtype bool")
+
+
+def _complete(record: Op, kernel, infer, samples, errors):
+    record.eval(kernel)
+    record.infer(infer)
+    record.samples(samples)
+    record.error_samples(errors)
+
+
+_complete(bitwise_and, np.bitwise_and, _bits_type, _bit_samples, _float_errors)
+_complete(bitwise_or, np.bitwise_or, _bits_type, _bit_samples, _float_errors)
+_complete(bitwise_xor, np.bitwise_xor, _bits_type, _bit_samples, _float_errors)
+_complete(bitwise_left_shift, _left_shift, _shift_type, _integer_samples, _shift_errors)
+_complete(bitwise_right_shift, _right_shift, _shift_type, _integer_samples, _shift_errors)
+
+bitwise_not.eval(np.invert)
+bitwise_not.infer(_bits_type)
+
+
+@bitwise_not.samples
+def _(s):
+    yield from s.unary(s.integers)
+    yield Sample(s.booleans(3), label="booleans")
+    yield Sample(s.integers(3, dtype=np.uint8), label="uint8")
+
+
+@bitwise_not.error_samples
+def _(s):
+    yield ErrorSample(s.real(3), error=TypeError, match="Received: dtype float64")
+    yield from unary_errors(s)

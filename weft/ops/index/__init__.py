@@ -1,0 +1,31 @@
+"""Indexing: reading and writing by index, gathering and scattering, sorting and searching.
+
+Tensors and index expressions enter, tensors leave. Imports core only; other operator packages may
+import the scatter-add kernels from `_scatter`.
+"""
+
+from . import (
+    embedding,
+    gather,
+    getitem,
+    grids,
+    mask,
+    scatter_reduce,
+    search,
+    setitem,
+    sort,
+    take,
+)
+
+__all__ = [
+    "embedding",
+    "gather",
+    "getitem",
+    "grids",
+    "mask",
+    "scatter_reduce",
+    "search",
+    "setitem",
+    "sort",
+    "take",
+]

@@ -1,0 +1,97 @@
+"""Checks of index operands, shared by every operator that takes one.
+
+Kernels let NumPy find a bad index (that costs nothing) and come here only to explain it: which
+value, where it stands, and what would have been allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ...core.dispatch import array_from
+from ...core.errors import DTypeError, IndexOutOfRange, WeftError
+from ...core.op import composites, registry
+from ...core.shape import normalize_axis
+from ...core.tensor import wrap
+
+Array = np.ndarray[Any, Any]
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+
+def names_errors(fn: FunctionT) -> FunctionT:
+    """Return a composite whose errors begin with its own name, not that of an operator within."""
+
+    @wraps(fn)
+    def named(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return fn(*args, **kwargs)
+        except WeftError as error:
+            raise type(error)(f"{fn.__name__}: {_without_name(str(error))}") from None
+
+    return named  # type: ignore[return-value]  # wraps keeps the signature
+
+
+def operands(*values: Any) -> tuple[Any, ...]:
+    """Return the operands of a composite with lists and numbers as tensors."""
+    return tuple(
+        v if hasattr(v, "shape") else wrap(array_from(v, f"operand {i}"))
+        for i, v in enumerate(values)
+    )
+
+
+def _without_name(message: str) -> str:
+    name, _, rest = message.partition(": ")
+    return rest if name in registry or name in composites else message
+
+
+def check_integer(index: Any, what: str = "index") -> None:
+    """Raise unless an index operand holds integers."""
+    if index.dtype.kind not in "iu":
+        hint = "; use x[mask] or masked_select for a boolean mask" if index.dtype == bool else ""
+        raise DTypeError(f"{what} must hold integers. Received: dtype {index.dtype}{hint}")
+
+
+def check_boolean(mask: Any, what: str = "mask") -> None:
+    """Raise unless a mask operand holds truth values."""
+    if mask.dtype.kind != "b":
+        raise DTypeError(
+            f"{what} must hold booleans. Received: dtype {mask.dtype}; compare first, e.g. m != 0"
+        )
+
+
+def check_range(index: Array, size: int, axis: int | None, what: str = "index") -> None:
+    """Raise for the first index outside -size..size-1."""
+    _refuse_first((index < -size) | (index >= size), index, size, axis, what)
+
+
+def check_non_negative(index: Array, size: int, axis: int | None, what: str = "index") -> None:
+    """Raise for the first index below zero, where counting from the end is not meant."""
+    if index.dtype.kind == "i" and index.size and np.minimum.reduce(index, axis=None) < 0:
+        _refuse_first(index < 0, index, size, axis, what, low=0)
+
+
+def _refuse_first(
+    bad: Array, index: Array, size: int, axis: int | None, what: str, low: int | None = None
+) -> None:
+    if not bad.any():
+        return
+    place = tuple(int(i) for i in np.argwhere(bad)[0])
+    shown = f"{what}[{', '.join(map(str, place))}] = {index[place]}" if place else f"{what} {index}"
+    raise IndexOutOfRange(f"{shown} is out of range for {allowed(size, axis, low)}")
+
+
+def allowed(size: int, axis: int | None, low: int | None = None) -> str:
+    """Return "axis 0 of size 3; use -3..2"."""
+    where = f"size {size}" if axis is None else f"axis {axis} of size {size}"
+    if size == 0:
+        return f"{where}, from which nothing can be taken"
+    return f"{where}; use {-size if low is None else low}..{size - 1}"
+
+
+def flat_axis(x: Any, axis: Any) -> int | None:
+    """Return an axis counted from the front, or None, which stands for the flattened tensor."""
+    return None if axis is None else normalize_axis(axis, x.ndim)

@@ -1,0 +1,361 @@
+"""Searching in sorted tensors, sets of values, and counts.
+
+None of these has a derivative, except that `bincount` is linear in its weights.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.dtype import bool_, int64
+from ...core.errors import ArgumentError, ShapeError
+from ...core.op import F, composite, general, op
+from ...core.samples import ErrorSample, Sample
+from ...core.shape import TensorType, as_int
+from ...core.tensor import Tensor
+from .._aliases import accepts_dim
+from ._checks import check_integer, check_non_negative, flat_axis, names_errors, operands
+from ._spec import UNKNOWN
+
+Array = np.ndarray[Any, Any]
+
+
+# -- searchsorted -------------------------------------------------------------------------------
+
+
+@op(general, promote="common", method=False)
+def sorted_search(boundaries: Tensor, values: Tensor, right: bool = False) -> Tensor:
+    """Return where values belong in sorted boundaries (lines of the last axis if not 1-D)."""
+
+
+@sorted_search.canon
+def _(boundaries, values, right):
+    if boundaries.ndim == 0:
+        raise ShapeError("the sorted sequence must have an axis. Received: a 0-d tensor")
+    lead = tuple(boundaries.shape[:-1])
+    if lead and (values.ndim != boundaries.ndim or tuple(values.shape[:-1]) != lead):
+        raise ShapeError(
+            f"values must have the leading sizes {lead} of the sorted sequences. "
+            f"Received: values {tuple(values.shape)}, sequences {tuple(boundaries.shape)}"
+        )
+    return (bool(right),)
+
+
+@sorted_search.eval
+def _(boundaries, values, right):
+    if boundaries.ndim == 1:
+        places = np.searchsorted(boundaries, values, "right" if right else "left")
+        return np.asarray(places, np.int64)
+    return _search_lines(boundaries, values, right)
+
+
+def _search_lines(boundaries: Array, values: Array, right: bool) -> Array:
+    """Bisect all lines at once; the answer stays within [low, high], which halves each time."""
+    size = boundaries.shape[-1]
+    low = np.zeros(values.shape, np.int64)
+    high = np.full(values.shape, size, np.int64)
+    for _ in range(size.bit_length()):
+        middle = (low + high) // 2
+        known = np.take_along_axis(boundaries, np.minimum(middle, size - 1), -1)
+        after = (~_less(values, known) if right else _less(known, values)) & (low < high)
+        low, high = np.where(after, middle + 1, low), np.where(after, high, middle)
+    return low
+
+
+def _less(a: Array, b: Array) -> Array:
+    """Compare with NaN as the largest value, as sorting does."""
+    if a.dtype.kind in "fV":
+        return np.less(a, b) | (np.isnan(b) & ~np.isnan(a))
+    return np.less(a, b)
+
+
+@sorted_search.infer
+def _(boundaries, values, right):
+    return TensorType(values.shape, int64)
+
+
+@sorted_search.samples
+def _(s):
+    ticks = np.array([1, 2, 2, 4, 7])
+    for right in (False, True):
+        yield Sample(ticks, np.array([[0, 2, 3], [4, 7, 9]]), right)
+        yield Sample(np.sort(s.integers(2, 5), axis=-1), s.integers(2, 4), right, label="lines")
+        lines = np.sort(s.real(2, 4), axis=-1)
+        lines[:, -1] = np.nan
+        yield Sample(lines, np.array([[0.0, np.nan], [5.0, -9.0]]), right, grad=0, label="nan")
+    yield Sample(ticks / 2, np.array(1.5), grad=0, label="0-d")
+    yield Sample(ticks[:0], np.array([1, 2]), label="empty")
+    yield Sample(np.zeros((2, 0)), s.real(2, 3), grad=0, label="empty lines")
+
+
+@sorted_search.error_samples
+def _(s):
+    yield ErrorSample(s.real(2, 3), s.real(3), error=ValueError, match=r"values \(3,\)")
+    yield ErrorSample(s.real(), s.real(3), error=ValueError, match="0-d")
+
+
+@composite()
+@names_errors
+def searchsorted(
+    sorted_sequence: Any, values: Any, *, side: str | None = None, right: bool = False
+) -> Tensor:
+    """Return the index at which each value would be inserted into a sorted sequence.
+
+    side "left" (the default) gives the first such place, "right" (or right=True) the last. A
+    sequence of several dimensions is searched line by line.
+
+    >>> import weft as wf
+    >>> wf.searchsorted(wf.tensor([1.0, 2.0, 2.0, 5.0]), wf.tensor([2.0, 3.0]))
+    tensor([1, 3])
+    """
+    if side not in (None, "left", "right"):
+        raise ArgumentError(f"side must be 'left' or 'right'. Received: {side!r}")
+    if side == "left" and right:
+        raise ArgumentError("side='left' contradicts right=True")
+    sorted_sequence, values = operands(sorted_sequence, values)
+    result: Tensor = F.sorted_search(sorted_sequence, values, right or side == "right")
+    return result
+
+
+@composite()
+@names_errors
+def bucketize(x: Any, boundaries: Any, *, right: bool = False) -> Tensor:
+    """Return the bucket of each element: boundaries[i-1] < x <= boundaries[i] gives i.
+
+    With right=True: boundaries[i-1] <= x < boundaries[i].
+
+    >>> import weft as wf
+    >>> wf.bucketize(wf.tensor([0.0, 1.0, 9.0]), wf.tensor([1.0, 3.0]))
+    tensor([0, 0, 2])
+    """
+    x, boundaries = operands(x, boundaries)
+    result: Tensor = F.sorted_search(boundaries, x, right)
+    return result
+
+
+# -- sets ---------------------------------------------------------------------------------------
+
+
+@op(general, outputs=3)
+def unique_all(x: Tensor, axis: int | None = None) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the sorted distinct values (or slices), the inverse index, and the counts."""
+
+
+@unique_all.canon
+def _(x, axis):
+    return (flat_axis(x, axis),)
+
+
+@unique_all.eval
+def _(x, axis):
+    values, inverse, counts = np.unique(x, return_inverse=True, return_counts=True, axis=axis)
+    inverse = inverse.reshape(x.shape if axis is None else -1)
+    return values, inverse.astype(np.int64), counts.astype(np.int64)
+
+
+@unique_all.infer
+def _(x, axis):
+    found = (UNKNOWN,) if axis is None else (*x.shape[:axis], UNKNOWN, *x.shape[axis + 1 :])
+    inverse = x.shape if axis is None else (x.shape[axis],)
+    return TensorType(found, x.dtype), TensorType(inverse, int64), TensorType((UNKNOWN,), int64)
+
+
+@unique_all.samples
+def _(s):
+    yield Sample(s.integers(3, 4))
+    yield Sample(s.integers(4, 2, high=2), axis=0)
+    yield Sample(s.integers(2, 5, high=2), dim=-1)
+    yield Sample(np.array([1.0, np.nan, 1.0, np.nan]), grad=0, label="nan")
+    yield Sample(np.array(3), label="0-d")
+    yield Sample(np.zeros(0), grad=0, label="empty")
+
+
+@unique_all.error_samples
+def _(s):
+    yield ErrorSample(s.real(2, 3), axis=2, error=IndexError, match="axis 2 is out of range")
+    yield ErrorSample(s.real(2, 3), axis="x", error=TypeError, match="Received: 'x'")
+
+
+@composite(method=True)
+@accepts_dim
+@names_errors
+def unique(
+    x: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+) -> Any:
+    """Return the distinct elements of x, or with an axis the distinct slices; always sorted.
+
+    return_inverse   also the index of each element's (slice's) value among them
+    return_counts    also how often each occurs
+
+    NaNs count as equal. Nothing here has a gradient.
+
+    >>> import weft as wf
+    >>> wf.unique(wf.tensor([3, 1, 3]), return_counts=True)
+    (tensor([1, 3]), tensor([1, 2]))
+    """
+    (x,) = operands(x)
+    values, inverse, counts = F.unique_all(x, axis)
+    if not (return_inverse or return_counts):
+        return values
+    return (values, *[inverse] * bool(return_inverse), *[counts] * bool(return_counts))
+
+
+@op(general, promote="common", method=False)
+def isin(x: Tensor, test_elements: Tensor, invert: bool = False) -> Tensor:
+    """Tell for each element of x whether it is among the test elements (or not, if `invert`).
+
+    >>> import weft as wf
+    >>> wf.isin(wf.tensor([1, 2, 3]), wf.tensor([3, 1]))
+    tensor([ True, False,  True])
+    """
+
+
+@isin.canon
+def _(x, test_elements, invert):
+    return (bool(invert),)
+
+
+@isin.eval
+def _(x, test_elements, invert):
+    return np.isin(x, test_elements, invert=invert)
+
+
+@isin.infer
+def _(x, test_elements, invert):
+    return TensorType(x.shape, bool_)
+
+
+@isin.samples
+def _(s):
+    yield Sample(s.integers(2, 3), np.array([1, 4]))
+    yield Sample(s.integers(2, 3), np.array([[1], [0]]), invert=True)
+    yield Sample(np.array([1.0, np.nan]), np.array([np.nan]), grad=0, label="nan")
+    yield Sample(np.array(2), np.array([2]), label="0-d")
+    yield Sample(s.integers(3), np.array([], int), label="empty")
+
+
+# -- counts -------------------------------------------------------------------------------------
+
+
+@op(general, linear=("weights",))
+def bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """Return how often each of 0, 1, ... occurs in a 1-D x, or the sum of the weights given to it.
+
+    >>> import weft as wf
+    >>> wf.bincount(wf.tensor([0, 2, 2]), minlength=4)
+    tensor([1, 0, 2, 0])
+    """
+
+
+@bincount.canon
+def _(x, weights, minlength):
+    check_integer(x, "x")
+    if x.ndim != 1 or (weights is not None and tuple(weights.shape) != tuple(x.shape)):
+        shown = "" if weights is None else f", weights {tuple(weights.shape)}"
+        raise ShapeError(
+            f"x must be 1-D, and weights of its shape. Received: x {tuple(x.shape)}{shown}"
+        )
+    length = as_int(minlength, "minlength")
+    if length < 0:
+        raise ArgumentError(f"minlength must not be negative. Received: {length}")
+    return (length,)
+
+
+@bincount.eval
+def _(x, weights, minlength):
+    check_non_negative(x, max(int(x.max(initial=0)) + 1, minlength), None, "x")
+    if weights is None:
+        return np.bincount(x, minlength=minlength).astype(np.int64, copy=False)
+    return np.bincount(x, weights.astype(np.float64), minlength).astype(weights.dtype)
+
+
+@bincount.infer
+def _(x, weights, minlength):
+    return TensorType((UNKNOWN,), int64 if weights is None else weights.dtype)
+
+
+@bincount.vjp("weights")
+def _(g, x):
+    return F.take(g, x, 0)
+
+
+@bincount.samples
+def _(s):
+    yield Sample(np.array([0, 2, 2]))
+    yield Sample(np.array([0, 2, 2], np.uint8), minlength=6)
+    yield Sample(np.array([0, 2, 2]), s.real(3))
+    yield Sample(np.array([], int), minlength=2, label="empty")
+
+
+@bincount.error_samples
+def _(s):
+    yield ErrorSample(np.array([0, -2]), error=IndexError, match=r"x\[1\] = -2")
+    yield ErrorSample(s.integers(2, 2), error=ValueError, match=r"x \(2, 2\)")
+    yield ErrorSample(np.array([0, 1]), s.real(3), error=ValueError, match=r"weights \(3,\)")
+    yield ErrorSample(s.real(3), error=TypeError, match="x must hold integers.*float64")
+
+
+@op(general, outputs=2, promote="float")
+def histogram(
+    x: Tensor, bins: int = 10, range: tuple[float, float] | None = None
+) -> tuple[Tensor, Tensor]:
+    """Return how many elements fall into each of `bins` equal intervals, and the bins + 1 edges.
+
+    The intervals span `range`, by default the smallest to the largest element; elements outside
+    are not counted, and the last interval includes its upper edge.
+
+    >>> import weft as wf
+    >>> wf.histogram(wf.tensor([0.0, 1.0, 1.5, 4.0]), bins=2)
+    (tensor([3, 1]), tensor([0., 2., 4.]))
+    """
+
+
+@histogram.canon
+def _(x, bins, range):
+    count = as_int(bins, "bins")
+    if count < 1:
+        raise ArgumentError(f"bins must be at least 1. Received: {count}")
+    if range is None:
+        return count, None
+    low, high = _span(range)
+    return count, (low, high)
+
+
+def _span(span: Any) -> tuple[float, float]:
+    try:
+        low, high = map(float, span)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"range must be two numbers. Received: {span!r:.60}") from None
+    if not -np.inf < low <= high < np.inf:
+        raise ArgumentError(f"range must be finite and ascending. Received: {(low, high)}")
+    return low, high
+
+
+@histogram.eval
+def _(x, bins, range):
+    counts, edges = np.histogram(x, bins, range)
+    return counts.astype(np.int64, copy=False), edges.astype(x.dtype)
+
+
+@histogram.infer
+def _(x, bins, range):
+    return TensorType((bins,), int64), TensorType((bins + 1,), x.dtype)
+
+
+@histogram.samples
+def _(s):
+    yield Sample(s.real(9), bins=4, grad=0)
+    yield Sample(s.real(3, 3), bins=3, range=(-1.0, 1.0), grad=0)
+    yield Sample(np.zeros(0), bins=2, grad=0, label="empty")
+
+
+@histogram.error_samples
+def _(s):
+    yield ErrorSample(s.real(3), bins=0, error=ValueError, match="Received: 0")
+    yield ErrorSample(s.real(3), range=(2, 1), error=ValueError, match=r"Received: \(2\.0, 1\.0\)")

@@ -1,0 +1,247 @@
+"""Sorting: values, the permutation that sorts, and the k largest.
+
+NaN counts as larger than every number. Sorting is stable, also downwards: equal elements keep their
+order. The gradient of a sorted value goes to the element it came from.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.dtype import int64
+from ...core.errors import ArgumentError
+from ...core.op import F, composite, general, op
+from ...core.samples import ErrorSample, Sample
+from ...core.shape import TensorType, as_int, normalize_axis, size_of
+from ...core.tensor import Tensor
+from .._aliases import accepts_dim
+from ._checks import flat_axis, names_errors, operands
+
+Array = np.ndarray[Any, Any]
+_SELECT_FROM = 512  # axes longer than this are partitioned before the k largest are sorted
+
+
+@op(general)
+def sort(x: Tensor, axis: int | None = -1, descending: bool = False, stable: bool = True) -> Tensor:
+    """Return the elements of x sorted along an axis (None: all of them, as a 1-D tensor).
+
+    Returns values only; `argsort` gives the permutation. `stable` is accepted for its name's sake:
+    every sort is stable.
+
+    >>> import weft as wf
+    >>> wf.sort(wf.tensor([3.0, 1.0, 2.0]), descending=True)
+    tensor([3., 2., 1.])
+    """
+
+
+@sort.canon
+def _(x, axis, descending, stable):
+    return flat_axis(x, axis), bool(descending), True
+
+
+@sort.eval
+def _(x, axis, descending, stable):
+    x, axis = (x.reshape(-1), 0) if axis is None else (x, axis)
+    values = np.sort(x, axis=axis, kind="stable")
+    return np.flip(values, axis) if descending else values
+
+
+@sort.infer
+def _(x, axis, descending, stable):
+    return TensorType((size_of(x.shape),) if axis is None else x.shape, x.dtype)
+
+
+@sort.vjp("x")
+def _(g, x, x_shape, axis, descending):
+    order = F.argsort(x, axis, descending)
+    if axis is None:
+        return F.take_adjoint(g, order, x_shape, None)
+    return F.gather_adjoint(g, order, x_shape, axis)
+
+
+@sort.samples
+def _(s):
+    yield Sample(s.distinct(5))
+    yield Sample(s.distinct(2, 3), axis=0, descending=True)
+    yield Sample(s.distinct(2, 3), dim=-1)
+    yield Sample(s.distinct(2, 3), axis=None, descending=True)
+    yield Sample(s.distinct(4, 6)[::2, ::-1].T, axis=0, label="non-contiguous")
+    yield Sample(s.real(2, 0), label="empty")
+    yield Sample(s.real(), axis=None, label="0-d")
+    yield Sample(s.integers(2, 5), descending=True, label="ties")
+    yield Sample(s.booleans(4), label="booleans")
+    yield Sample(np.array([np.nan, 1.0, np.inf, -np.inf]), grad=0, label="nan")
+
+
+@sort.error_samples
+def _(s):
+    yield ErrorSample(s.real(2, 3), axis=2, error=IndexError, match="axis 2 is out of range")
+    yield ErrorSample(s.real(), error=IndexError, match="axis -1 .* 0-d")
+
+
+@op(general)
+def argsort(
+    x: Tensor, axis: int | None = -1, descending: bool = False, stable: bool = True
+) -> Tensor:
+    """Return the indices (int64) that sort x along an axis (None: of the flattened x).
+
+    >>> import weft as wf
+    >>> wf.argsort(wf.tensor([3.0, 1.0, 2.0]))
+    tensor([1, 2, 0])
+    """
+
+
+@argsort.canon
+def _(x, axis, descending, stable):
+    return flat_axis(x, axis), bool(descending), True
+
+
+@argsort.eval
+def _(x, axis, descending, stable):
+    x, axis = (x.reshape(-1), 0) if axis is None else (x, axis)
+    return _argsort(x, axis, descending).astype(np.int64, copy=False)
+
+
+def _argsort(x: Array, axis: int, descending: bool) -> Array:
+    """Sort stably; downwards, sort the reversed array upwards and reverse the outcome."""
+    if not descending:
+        return np.argsort(x, axis=axis, kind="stable")
+    backwards = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
+    order: Array = x.shape[axis] - 1 - np.flip(backwards, axis)
+    return order
+
+
+@argsort.infer
+def _(x, axis, descending, stable):
+    return TensorType((size_of(x.shape),) if axis is None else x.shape, int64)
+
+
+@argsort.samples
+def _(s):
+    yield Sample(s.real(5), grad=0)
+    yield Sample(s.real(2, 3), axis=0, descending=True, grad=0)
+    yield Sample(s.integers(3, 4), axis=None, descending=True, label="ties")
+    yield Sample(s.integers(2, 6, high=2), label="ties")
+    yield Sample(s.strided(3, 2), axis=0, grad=0, label="non-contiguous")
+    yield Sample(s.real(0), grad=0, label="empty")
+    yield Sample(np.array([np.nan, 1.0, np.nan, -np.inf]), descending=True, grad=0, label="nan")
+
+
+@argsort.error_samples
+def _(s):
+    yield ErrorSample(s.real(2, 3), axis=-3, error=IndexError, match="axis -3 is out of range")
+    yield ErrorSample(s.real(2, 3), axis=1.0, error=TypeError, match=r"Received: 1\.0")
+
+
+# -- the k largest ------------------------------------------------------------------------------
+
+
+class TopK(NamedTuple):
+    """The k largest (or smallest) elements along an axis, and their indices."""
+
+    values: Tensor
+    indices: Tensor
+
+
+@composite(method=True)
+@accepts_dim
+@names_errors
+def topk(x: Tensor, k: int, axis: int = -1, largest: bool = True, sorted: bool = True) -> TopK:
+    """Return the k largest (or smallest) elements along an axis, and their indices.
+
+    Of equal elements the first ones are taken. The order is from the best on if `sorted`, else not
+    specified.
+
+    >>> import weft as wf
+    >>> wf.topk(wf.tensor([3.0, 1.0, 4.0, 2.0]), 2)
+    TopK(values=tensor([4., 3.]), indices=tensor([2, 0]))
+    """
+    (x,) = operands(x)
+    return TopK(*F.top_k(x, k, axis, largest, sorted))
+
+
+@op(general, outputs=2, method=False)
+def top_k(
+    x: Tensor, k: int, axis: int = -1, largest: bool = True, sorted: bool = True
+) -> tuple[Tensor, Tensor]:
+    """Return the k largest (or smallest) elements along an axis, and their indices."""
+
+
+@top_k.canon
+def _(x, k, axis, largest, sorted):
+    axis, k = normalize_axis(axis, x.ndim), as_int(k, "k")
+    if not 0 <= k <= x.shape[axis]:
+        raise ArgumentError(
+            f"k must lie between 0 and the size {x.shape[axis]} of axis {axis}. Received: {k}"
+        )
+    return k, axis, bool(largest), bool(sorted)
+
+
+@top_k.eval
+def _(x, k, axis, largest, sorted):
+    lines = np.moveaxis(x, axis, -1)
+    order = _first_k(lines, k, largest)
+    indices = np.moveaxis(order, -1, axis).astype(np.int64, copy=False)
+    return np.take_along_axis(x, indices, axis), indices
+
+
+def _first_k(lines: Array, k: int, largest: bool) -> Array:
+    """Return the indices of the k best of each line, best first, equal ones in their order."""
+    if lines.shape[-1] < _SELECT_FROM or k == 0 or _has_nan(lines):
+        return _argsort_best_first(lines, largest)[..., :k]
+    candidates = _candidates(lines, k, largest)
+    values = np.take_along_axis(lines, candidates, -1)
+    return np.take_along_axis(candidates, _argsort_best_first(values, largest), -1)
+
+
+def _has_nan(x: Array) -> bool:
+    return x.dtype.kind in "fV" and bool(np.isnan(x).any())
+
+
+def _argsort_best_first(lines: Array, largest: bool) -> Array:
+    return _argsort(lines, lines.ndim - 1, largest)
+
+
+def _candidates(lines: Array, k: int, largest: bool) -> Array:
+    """Return, unsorted, the k best of each line: all beyond the k-th value, then its equals."""
+    size = lines.shape[-1]
+    kth = size - k if largest else k - 1
+    threshold = np.partition(lines, kth, axis=-1)[..., kth : kth + 1]
+    beyond = lines > threshold if largest else lines < threshold
+    equal = lines == threshold
+    missing = k - beyond.sum(axis=-1, keepdims=True)
+    chosen = beyond | (equal & (np.cumsum(equal, axis=-1) <= missing))
+    return np.nonzero(chosen)[-1].reshape(*lines.shape[:-1], k)
+
+
+@top_k.infer
+def _(x, k, axis, largest, sorted):
+    shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
+    return TensorType(shape, x.dtype), TensorType(shape, int64)
+
+
+@top_k.vjp("x")
+def _(g, out, x_shape, axis):
+    return F.gather_adjoint(g[0], out[1], x_shape, axis)
+
+
+@top_k.samples
+def _(s):
+    yield Sample(s.distinct(5), 2)
+    yield Sample(s.distinct(2, 4), 3, axis=-1, largest=False)
+    yield Sample(s.distinct(4, 2), 2, dim=0, sorted=False)
+    yield Sample(s.distinct(2, 4), 4)
+    yield Sample(s.distinct(2, 4), 0, label="none")
+    yield Sample(s.integers(3, 6, high=3), 4, label="ties")
+    yield Sample(s.integers(2, 600, high=40), 50, grad=0, label="long, ties")
+    yield Sample(s.real(2, 600), 5, largest=False, grad=0, label="long")
+    yield Sample(np.array([np.nan, 1.0, 3.0]), 2, grad=0, label="nan")
+
+
+@top_k.error_samples
+def _(s):
+    yield ErrorSample(s.real(3), 4, error=ValueError, match="size 3 of axis 0. Received: 4")
+    yield ErrorSample(s.real(3), 1.5, error=TypeError, match=r"Received: 1\.5")
+    yield ErrorSample(s.real(3), 1, axis=1, error=IndexError, match="axis 1 is out of range")

@@ -1,0 +1,213 @@
+"""Taking whole slices along one axis: take, index_select, narrow, and their transposes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core.errors import ArgumentError, IndexOutOfRange, ShapeError
+from ...core.op import F, composite, general, op
+from ...core.samples import ErrorSample, Sample
+from ...core.shape import Shape, TensorType, as_int, normalize_axis, size_of
+from ...core.tensor import Tensor
+from .._aliases import accepts_dim
+from ._checks import check_integer, check_range, flat_axis, names_errors, operands
+from ._scatter import count_from_front, scatter_add_flat, scatter_add_rows
+from ._spec import check_integer_index
+from .setitem import as_value
+
+ALL = (None, None, None)
+
+
+@op(general, linear=("x",))
+def take(x: Tensor, indices: Tensor, axis: int | None = None) -> Tensor:
+    """Return the slices of x that `indices` names along an axis (None: elements of flattened x).
+
+    The shape of `indices` takes the place of that axis. Negative indices count from the end.
+
+    >>> import weft as wf
+    >>> wf.take(wf.tensor([[1.0, 2.0], [3.0, 4.0]]), wf.tensor([1, 0, 1]), axis=0)
+    tensor([[3., 4.],
+            [1., 2.],
+            [3., 4.]])
+    """
+
+
+@take.canon
+def _(x, indices, axis):
+    check_integer(indices, "indices")
+    return (flat_axis(x, axis),)
+
+
+@take.eval
+def _(x, indices, axis):
+    try:
+        return x.take(indices.astype(np.intp, copy=False), axis)
+    except IndexError:
+        check_range(indices, x.size if axis is None else x.shape[axis], axis, "indices")
+        raise
+
+
+@take.infer
+def _(x, indices, axis):
+    return TensorType(_taken_shape(x.shape, indices.shape, axis), x.dtype)
+
+
+def _taken_shape(shape: Shape, index_shape: Shape, axis: int | None) -> Shape:
+    if axis is None:
+        return tuple(index_shape)
+    return (*shape[:axis], *index_shape, *shape[axis + 1 :])
+
+
+@take.vjp("x")
+def _(g, indices, x_shape, axis):
+    return F.take_adjoint(g, indices, x_shape, axis)
+
+
+@take.samples
+def _(s):
+    yield Sample(s.real(2, 3), np.array([5, 0, -1]))
+    yield Sample(s.real(2, 3), np.array([[1, 0, 1]]), axis=0)
+    yield Sample(s.real(2, 3), np.array([2, 2]), axis=-1)
+    yield Sample(s.real(2, 3, 2), np.array(1), dim=1, label="0-d index")
+    yield Sample(s.strided(3, 2), np.array([0, 2]), axis=0, label="non-contiguous")
+    yield Sample(s.real(), np.array([0, 0]), label="0-d")
+    yield Sample(s.real(2, 3), np.zeros((0, 2), int), axis=1, label="empty index")
+    yield Sample(s.real(0, 3), np.array([1]), axis=1, label="empty")
+    yield Sample(s.integers(4), np.array([1, 3], np.uint8), label="integers")
+
+
+@take.error_samples
+def _(s):
+    x = s.real(2, 3)
+    yield ErrorSample(
+        x, np.array([0, 3]), axis=1, error=IndexError, match=r"indices\[1\] = 3 .* axis 1 of size 3"
+    )
+    yield ErrorSample(x, np.array([0]), axis=2, error=IndexError, match="axis 2 is out of range")
+    yield ErrorSample(x, s.real(2), error=TypeError, match="indices must hold integers.*float64")
+    yield ErrorSample(s.real(0), np.array(0), error=IndexError, match="indices 0 .* size 0")
+
+
+@op(general, linear=("g",), method=False)
+def take_adjoint(g: Tensor, indices: Tensor, shape: Shape, axis: int | None) -> Tensor:
+    """Return zeros of `shape` with the slices of g added where `indices` points along the axis."""
+
+
+@take_adjoint.eval
+def _(g, indices, shape, axis):
+    if axis is None:
+        return scatter_add_flat(shape, count_from_front(indices, size_of(shape)), g, g.dtype)
+    if axis == 0:
+        return scatter_add_rows(shape, indices, g, g.dtype)
+    in_front = np.moveaxis(g, range(axis, axis + indices.ndim), range(indices.ndim))
+    first = (shape[axis], *shape[:axis], *shape[axis + 1 :])
+    return np.moveaxis(scatter_add_rows(first, indices, in_front, g.dtype), 0, axis)
+
+
+@take_adjoint.infer
+def _(g, indices, shape, axis):
+    expected = _taken_shape(shape, indices.shape, axis)
+    if tuple(g.shape) != expected:
+        raise ShapeError(f"g must have shape {expected}. Received: {tuple(g.shape)}")
+    return TensorType(shape, g.dtype)
+
+
+@take_adjoint.vjp("g")
+def _(g, indices, axis):
+    return F.take(g, indices, axis)
+
+
+@take_adjoint.samples
+def _(s):
+    yield Sample(s.real(3), np.array([5, 0, -1]), (2, 3), None)
+    yield Sample(s.real(3, 3), np.array([1, 0, 1]), (2, 3), 0)
+    yield Sample(s.real(2, 2, 2), np.array([[2, -1], [0, 0]]), (2, 3), 1)
+    yield Sample(s.real(2, 0), np.array([], int), (2, 3), 1, label="empty")
+
+
+@composite(method=True)
+@names_errors
+def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
+    """Return the slices of x that a 1-D (or 0-d) index names along `dim`.
+
+    >>> import weft as wf
+    >>> wf.index_select(wf.tensor([[1.0, 2.0, 3.0]]), 1, wf.tensor([2, 0]))
+    tensor([[3., 1.]])
+    """
+    x, index = operands(x, index)
+    if index.ndim > 1:
+        raise ShapeError(
+            f"index must be 1-D. Received: shape {tuple(index.shape)}; "
+            "use take for an index of any shape"
+        )
+    result: Tensor = F.take(x, F.reshape(index, (-1,)), dim)
+    return result
+
+
+@composite(method=True)
+@names_errors
+def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
+    """Return x with `alpha` times each slice of source added at its index along `dim`.
+
+    >>> import weft as wf
+    >>> wf.index_add(wf.zeros(3), 0, wf.tensor([0, 2, 0]), wf.tensor([1.0, 2.0, 3.0]))
+    tensor([4., 0., 2.])
+    """
+    x, index = operands(x, index)
+    dim = normalize_axis(dim, x.ndim, "dim")
+    check_integer(index, "index")
+    source = as_value(source, x.dtype)
+    expected = (*x.shape[:dim], *index.shape, *x.shape[dim + 1 :])
+    if index.ndim != 1 or tuple(source.shape) != expected:
+        raise ShapeError(
+            f"source must have shape {expected} for a 1-D index into dim {dim} of "
+            f"{tuple(x.shape)}. Received: source {tuple(source.shape)}, index {tuple(index.shape)}"
+        )
+    source = source if source.dtype == x.dtype else F.cast(source, x.dtype)
+    added = F.take_adjoint(source, index, tuple(x.shape), dim)
+    result: Tensor = x + (added if alpha == 1 else alpha * added)
+    return result
+
+
+# -- one slice, one range -----------------------------------------------------------------------
+
+
+@composite(method=True)
+@accepts_dim
+@names_errors
+def narrow(x: Tensor, axis: int, start: int, length: int) -> Tensor:
+    """Return `length` slices of x along an axis, beginning at `start`.
+
+    >>> import weft as wf
+    >>> wf.narrow(wf.tensor([1.0, 2.0, 3.0, 4.0]), 0, 1, 2)
+    tensor([2., 3.])
+    """
+    (x,) = operands(x)
+    axis = normalize_axis(axis, x.ndim)
+    size = x.shape[axis]
+    start, length = as_int(start, "start"), as_int(length, "length")
+    begin = start + size if start < 0 else start
+    if length < 0:
+        raise ArgumentError(f"length must not be negative. Received: {length}")
+    if not 0 <= begin <= begin + length <= size:
+        raise IndexOutOfRange(
+            f"start {start} with length {length} leaves axis {axis} of size {size}"
+        )
+    result: Tensor = F.getitem(x, (*[ALL] * axis, (begin, begin + length, None)))
+    return result
+
+
+@composite(method=True)
+@accepts_dim
+@names_errors
+def select(x: Tensor, axis: int, index: int) -> Tensor:
+    """Return the slice of x at one position of an axis, without that axis.
+
+    >>> import weft as wf
+    >>> wf.select(wf.tensor([[1.0, 2.0], [3.0, 4.0]]), 1, 0)
+    tensor([1., 3.])
+    """
+    (x,) = operands(x)
+    axis, index = normalize_axis(axis, x.ndim), as_int(index, "index")
+    check_integer_index(index, x.shape[axis], axis)
+    result: Tensor = F.getitem(x, (*[ALL] * axis, index))
+    return result

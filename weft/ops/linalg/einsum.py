@@ -1,0 +1,67 @@
+"""Einstein summation, by diagonals, sums and permutations around matrix products.
+
+It is a composite: graphs hold its matmuls and permutations, which the compiler knows, and its
+gradients are theirs.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.errors import ArgumentTypeError, WeftError
+from ...core.op import F, composite
+from ._contraction import Program, Steps, plan
+from ._matrices import operand
+
+
+@composite()
+def einsum(subscripts: str, *operands: Any) -> Any:
+    """Return a sum of products of the operands, each axis named by a letter.
+
+    Letters that the output leaves out are summed; a letter twice in one operand takes the
+    diagonal; `...` stands for broadcast dimensions; without `->` the output holds the letters that
+    occur once, alphabetically. Dimensions of size one broadcast. Several operands are contracted
+    two at a time in a greedy order. The operands may also be given as one list.
+
+    >>> import weft as wf
+    >>> a, b = wf.ones(2, 3), wf.ones(4, 3)
+    >>> wf.einsum("ik, jk -> ij", a, b).shape
+    (2, 4)
+    >>> wf.einsum("ii", wf.eye(3))
+    tensor(3.)
+    """
+    tensors = [operand(t) for t in _listed(subscripts, operands)]
+    return _run(_program(subscripts, tensors), tensors)
+
+
+def _listed(subscripts: Any, operands: tuple[Any, ...]) -> tuple[Any, ...] | list[Any]:
+    if not isinstance(subscripts, str):
+        raise ArgumentTypeError(
+            f"einsum: subscripts must be a string such as 'ij,jk->ik'. Received: {subscripts!r:.60}"
+        )
+    first = operands[0] if len(operands) == 1 else None
+    if isinstance(first, (list, tuple)) and all(hasattr(t, "ndim") for t in first):
+        return list(first)
+    return operands
+
+
+def _program(subscripts: str, tensors: list[Any]) -> Program:
+    try:
+        return plan(subscripts, tuple([t.shape for t in tensors]))
+    except WeftError as error:
+        raise type(error)(f"einsum: {error}") from None
+
+
+def _run(program: Program, tensors: list[Any]) -> Any:
+    values = [_take(steps, x) for steps, x in zip(program.before, tensors, strict=True)]
+    for left, right, operator, after in program.products:
+        product = getattr(F, operator)(values[left], values[right])
+        values = [x for i, x in enumerate(values) if i not in (left, right)]
+        values.append(_take(after, product))
+    return values[0]
+
+
+def _take(steps: Steps, x: Any) -> Any:
+    for operator, arguments in steps:
+        x = getattr(F, operator)(x, *arguments)
+    return x

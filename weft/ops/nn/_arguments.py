@@ -1,0 +1,184 @@
+"""Checks shared by the network functions: operands, axes, reductions and shapes.
+
+Functions here take the name of the public function first and begin their messages with it.
+Dimensions may be None (unknown until the graph runs); only known ones are compared.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core import dtype as dt
+from ...core.dispatch import array_from
+from ...core.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
+from ...core.op import F
+from ...core.shape import Shape, as_int, broadcast, normalize_axis
+from ...core.tensor import Tensor, wrap
+
+REDUCTIONS = ("mean", "sum", "none")
+
+
+def operand(fn: str, name: str, x: Any) -> Any:
+    """Return an argument as something to compute with; lists and numbers become tensors."""
+    if isinstance(x, (Tensor, np.ndarray)):
+        return x
+    if isinstance(x, (bool, int, float, list, tuple, np.generic)):
+        return wrap(array_from(x, f"{fn}: {name}"))
+    raise ArgumentTypeError(
+        f"{fn}: {name} must be a tensor, an array or a list of numbers. "
+        f"Received: {type(x).__name__} {x!r:.60}"
+    )
+
+
+def operands(fn: str, **named: Any) -> list[Any]:
+    """Return several arguments as something to compute with; None stays None."""
+    return [None if x is None else operand(fn, name, x) for name, x in named.items()]
+
+
+def constant(value: float, dtype: dt.DType) -> Tensor:
+    """Return a number as a tensor: operators take it faster than a number to be converted."""
+    return wrap(np.array(value, dtype))
+
+
+def concrete(x: Any) -> np.ndarray[Any, Any] | None:
+    """Return the value of an operand, or None for a symbol, which has none yet."""
+    value = x if isinstance(x, np.ndarray) else getattr(x, "_value", None)
+    return value if isinstance(value, np.ndarray) else None
+
+
+def chosen_axis(fn: str, x: Any, axis: Any, dim: Any) -> int:
+    """Return the axis given as `axis` or as its alias `dim`, counted from the front."""
+    return normalize_axis(axis if dim is None else dim, x.ndim, f"{fn}: axis")
+
+
+def in_dtype(x: Any, dtype: Any) -> Any:
+    """Return x in a dtype, or as it is if none is asked for."""
+    return x if dtype is None or dt.as_dtype(dtype) == x.dtype else F.cast(x, dt.as_dtype(dtype))
+
+
+# -- reductions -------------------------------------------------------------------------------
+
+
+def check_reduction(fn: str, reduction: Any, allowed: tuple[str, ...] = REDUCTIONS) -> None:
+    """Raise unless `reduction` names one of the ways to reduce a loss."""
+    if reduction not in allowed:
+        shown = ", ".join(map(repr, allowed[:-1])) + f" or {allowed[-1]!r}"
+        raise ArgumentError(f"{fn}: reduction must be {shown}. Received: {reduction!r}")
+
+
+def reduce_loss(fn: str, loss: Any, reduction: str) -> Tensor:
+    """Return the mean or sum of a loss, or its elements as they are."""
+    check_reduction(fn, reduction)
+    if reduction == "mean":
+        loss = F.mean(loss)
+    elif reduction == "sum":
+        loss = F.sum(loss)
+    result: Tensor = loss
+    return result
+
+
+def weighted(loss: Any, weight: Any) -> Any:
+    """Return the loss times an optional weight."""
+    return loss if weight is None else loss * weight
+
+
+# -- shapes and values -------------------------------------------------------------------------
+
+
+def same_dims(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
+    """Tell whether two shapes agree wherever both are known."""
+    return a == b or (
+        len(a) == len(b)
+        and all(m == n or m is None or n is None for m, n in zip(a, b, strict=True))
+    )
+
+
+def check_same_shape(fn: str, input: Any, target: Any, names: str = "input and target") -> None:
+    """Raise unless two operands have one shape: a loss never broadcasts silently."""
+    if input.shape != target.shape and not same_dims(input.shape, target.shape):
+        raise ShapeError(
+            f"{fn}: {names} must have the same shape. "
+            f"Received: {input.shape} and {target.shape}{_shape_hint(input.shape, target.shape)}"
+        )
+
+
+def _shape_hint(a: tuple[Any, ...], b: tuple[Any, ...]) -> str:
+    short, long = sorted((a, b), key=len)
+    if len(short) < len(long) and tuple(d for d in long if d != 1) == short:
+        return f"; remove the axis of size 1 with x.reshape({short}), or add it with x[..., None]"
+    return "; a loss does not broadcast: use broadcast_to if that is meant"
+
+
+def broadcast_shapes(fn: str, *operands: Any) -> Shape | None:
+    """Return the shape that operands broadcast to, or None if a dimension is unknown."""
+    shapes = [tuple(x.shape) for x in operands]
+    if any(None in shape for shape in shapes):
+        return None
+    try:
+        return broadcast(*shapes)
+    except ShapeError as error:
+        raise ShapeError(f"{fn}: {error}") from None
+
+
+def check_ndim(fn: str, name: str, x: Any, least: int, layout: str) -> None:
+    """Raise unless an operand has at least so many dimensions."""
+    if x.ndim < least:
+        raise ShapeError(f"{fn}: {name} must have shape {layout}. Received: {x.shape}")
+
+
+def check_vector(fn: str, name: str, x: Any, size: Any, what: str = "channels") -> None:
+    """Raise unless an optional operand is a vector with one element per channel."""
+    if x is not None and not same_dims(tuple(x.shape), (size,)):
+        raise ShapeError(
+            f"{fn}: {name} must have shape ({size},) for {size} {what}. Received: {x.shape}"
+        )
+
+
+def check_integers(fn: str, name: str, x: Any, hint: str) -> None:
+    """Raise unless an operand holds integers."""
+    if not dt.is_integer(x.dtype):
+        raise DTypeError(f"{fn}: {name} must hold integers; {hint}. Received: {x.dtype}")
+
+
+def check_floats(fn: str, name: str, x: Any) -> None:
+    """Raise unless an operand holds floating-point numbers."""
+    if not dt.is_float(x.dtype):
+        raise DTypeError(
+            f"{fn}: {name} must hold floating-point numbers; cast it with x.to(wf.float32). "
+            f"Received: {x.dtype}"
+        )
+
+
+def check_number(fn: str, name: str, value: Any, *, above: float | None = None) -> float:
+    """Return a real-number option as a float; raise if it is none, or not above a bound."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise ArgumentTypeError(f"{fn}: {name} must be a number. Received: {value!r}")
+    if above is not None and not value > above:
+        raise ArgumentError(f"{fn}: {name} must be above {above:g}. Received: {value!r}")
+    return float(value)
+
+
+def check_not_negative(fn: str, name: str, value: Any) -> float:
+    """Return a real-number option that must not be negative as a float."""
+    number = check_number(fn, name, value)
+    if not number >= 0:
+        raise ArgumentError(f"{fn}: {name} must not be negative. Received: {value!r}")
+    return number
+
+
+def check_probability(fn: str, p: Any, name: str = "p") -> float:
+    """Return a probability option as a float in [0, 1]."""
+    number = check_number(fn, name, p)
+    if not 0 <= number <= 1:
+        raise ArgumentError(f"{fn}: {name} must lie in [0, 1]. Received: {p!r}")
+    return number
+
+
+def check_positive_int(fn: str, name: str, value: Any) -> int:
+    """Return an option that must be a positive integer."""
+    number = as_int(value, f"{fn}: {name}")
+    if number < 1:
+        raise ArgumentError(f"{fn}: {name} must be at least 1. Received: {number}")
+    return number

@@ -1,0 +1,315 @@
+"""Normalisation: by layer, group, instance, batch, root mean square, norm, and across channels.
+
+Statistics are computed in two passes (mean, then mean of squared deviations), which loses no digits
+where the mean is large. The biased variance normalises.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.dtype import is_float
+from ...core.errors import ArgumentError, ShapeError
+from ...core.modes import no_grad
+from ...core.op import F, composite
+from ...core.shape import as_shape, size_of
+from ...core.tensor import Tensor
+from ._arguments import (
+    check_ndim,
+    check_not_negative,
+    check_number,
+    check_positive_int,
+    check_vector,
+    chosen_axis,
+    operand,
+    operands,
+    same_dims,
+)
+
+CHANNELS = "(N, C, ...)"
+
+
+@composite()
+def layer_norm(
+    x: Tensor,
+    normalized_shape: int | tuple[int, ...],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalise over the trailing dimensions `normalized_shape` (Ba et al. 2016).
+
+    weight and bias, of that shape, scale and shift the result.
+    """
+    x, weight, bias = operands("layer_norm", x=x, weight=weight, bias=bias)
+    axes = _trailing_axes("layer_norm", x, normalized_shape, weight, bias)
+    return _affine(_standardized(x, axes, eps), weight, bias)
+
+
+@composite()
+def rms_norm(
+    x: Tensor,
+    normalized_shape: int | tuple[int, ...],
+    weight: Tensor | None = None,
+    eps: float | None = None,
+) -> Tensor:
+    """Divide by the root mean square over the trailing dimensions (Zhang and Sennrich 2019).
+
+    eps is added to the mean square; None takes the machine epsilon of the dtype.
+    """
+    x, weight = operands("rms_norm", x=x, weight=weight)
+    axes = _trailing_axes("rms_norm", x, normalized_shape, weight, None)
+    eps = _machine_epsilon(x) if eps is None else check_not_negative("rms_norm", "eps", eps)
+    scale = F.rsqrt(F.mean(F.square(x), axis=axes, keepdims=True) + eps)
+    return _affine(x * scale, weight, None)
+
+
+@composite()
+def group_norm(
+    x: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalise each sample over groups of channels (Wu and He 2018); x has shape (N, C, ...)."""
+    x, weight, bias = operands("group_norm", x=x, weight=weight, bias=bias)
+    check_ndim("group_norm", "x", x, 2, CHANNELS)
+    _check_channel_vectors("group_norm", x, weight=weight, bias=bias)
+    groups = check_positive_int("group_norm", "num_groups", num_groups)
+    channels = x.shape[1]
+    if channels % groups:
+        raise ArgumentError(
+            f"group_norm: num_groups must divide the channels. "
+            f"Received: {groups} groups for {channels} channels"
+        )
+    grouped = F.reshape(x, (x.shape[0], groups, channels // groups, *x.shape[2:]))
+    normal = _standardized(grouped, tuple(range(2, grouped.ndim)), eps)
+    return _channel_affine(F.reshape(normal, x.shape), weight, bias)
+
+
+@composite()
+def instance_norm(
+    x: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalise each channel of each sample over its positions (Ulyanov et al. 2016).
+
+    x has shape (N, C, d1, ...). Running statistics, if given, follow the averages over samples;
+    without use_input_stats they normalise in place of the sample's own.
+    """
+    fn = "instance_norm"
+    x, running_mean, running_var, weight, bias = operands(
+        fn, x=x, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
+    )
+    check_ndim(fn, "x", x, 3, "(N, C, d1, ...)")
+    _check_running(fn, x, running_mean, running_var, use_input_stats)
+    _check_channel_vectors(fn, x, weight=weight, bias=bias)
+    if not use_input_stats:
+        return _with_running(fn, x, running_mean, running_var, weight, bias, eps)
+    axes = tuple(range(2, x.ndim))
+    _check_enough(fn, x, axes)
+    mean, centered, var = _moments(x, axes)
+    if running_mean is not None:
+        rows, columns = F.mean(mean, axis=0), F.mean(var, axis=0)
+        _update_running(x, axes, running_mean, running_var, rows, columns, momentum)
+    return _channel_affine(centered * F.rsqrt(var + _checked_eps(fn, eps)), weight, bias)
+
+
+@composite()
+def batch_norm(
+    x: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalise each channel over the batch (Ioffe and Szegedy 2015); x has shape (N, C, ...).
+
+    In training the batch's own statistics are used and, if running statistics are given, these are
+    moved towards them in place: running = (1 - momentum) * running + momentum * batch, with the
+    unbiased variance. Otherwise the running statistics normalise.
+    """
+    fn = "batch_norm"
+    x, running_mean, running_var, weight, bias = operands(
+        fn, x=x, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
+    )
+    check_ndim(fn, "x", x, 2, CHANNELS)
+    _check_running(fn, x, running_mean, running_var, training)
+    _check_channel_vectors(fn, x, weight=weight, bias=bias)
+    if not training:
+        return _with_running(fn, x, running_mean, running_var, weight, bias, eps)
+    axes = (0, *range(2, x.ndim))
+    _check_enough(fn, x, axes)
+    mean, centered, var = _moments(x, axes)
+    if running_mean is not None:
+        _update_running(x, axes, running_mean, running_var, mean, var, momentum)
+    return _channel_affine(centered * F.rsqrt(var + _checked_eps(fn, eps)), weight, bias)
+
+
+@composite()
+def normalize(
+    x: Tensor, p: float = 2.0, axis: int = 1, eps: float = 1e-12, *, dim: int | None = None
+) -> Tensor:
+    """Divide by the p-norm along an axis, or by eps where the norm is smaller.
+
+    >>> import weft as wf
+    >>> wf.nn.functional.normalize(wf.tensor([[3.0, 4.0], [0.0, 0.0]]))
+    tensor([[0.6, 0.8],
+            [0. , 0. ]])
+    """
+    x = operand("normalize", "x", x)
+    axis = chosen_axis("normalize", x, axis, dim)
+    eps = check_not_negative("normalize", "eps", eps)
+    norm = F.norm(x, check_number("normalize", "p", p), axis=axis, keepdims=True)
+    result: Tensor = x / F.maximum(norm, eps)
+    return result
+
+
+@composite()
+def local_response_norm(
+    x: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Tensor:
+    """Divide by (k + alpha * mean of squares over `size` neighbouring channels) ** beta.
+
+    Krizhevsky et al. 2012, section 3.3, with the mean in place of the sum; x has shape (N, C, ...).
+    """
+    fn = "local_response_norm"
+    x = operand(fn, "x", x)
+    check_ndim(fn, "x", x, 2, CHANNELS)
+    size = check_positive_int(fn, "size", size)
+    around = ((0, 0), (size // 2, (size - 1) // 2), *((0, 0),) * (x.ndim - 2))
+    squares, channels = F.pad(F.square(x), around), x.shape[1]
+    total = squares[:, :channels]
+    for offset in range(1, size):
+        total = total + squares[:, offset : offset + channels]
+    alpha, beta = check_number(fn, "alpha", alpha), check_number(fn, "beta", beta)
+    result: Tensor = x / (total * (alpha / size) + check_number(fn, "k", k)) ** beta
+    return result
+
+
+# -- the parts --------------------------------------------------------------------------------
+
+
+def _moments(x: Any, axes: tuple[int, ...]) -> tuple[Any, Any, Any]:
+    """Return the mean, x minus the mean, and the biased variance, with reduced axes kept."""
+    mean = F.mean(x, axis=axes, keepdims=True)
+    centered = x - mean
+    return mean, centered, F.mean(F.square(centered), axis=axes, keepdims=True)
+
+
+def _standardized(x: Any, axes: tuple[int, ...], eps: float) -> Any:
+    _, centered, var = _moments(x, axes)
+    return centered * F.rsqrt(var + eps)
+
+
+def _affine(x: Any, weight: Any, bias: Any) -> Tensor:
+    x = x if weight is None else x * weight
+    result: Tensor = x if bias is None else x + bias
+    return result
+
+
+def _channel_affine(x: Any, weight: Any, bias: Any) -> Tensor:
+    return _affine(x, _per_channel(weight, x), _per_channel(bias, x))
+
+
+def _per_channel(vector: Any, x: Any) -> Any:
+    """Return a vector over channels with trailing axes, so that it broadcasts along axis 1."""
+    if vector is None or x.ndim == 2:
+        return vector
+    return F.reshape(vector, (vector.shape[0], *(1,) * (x.ndim - 2)))
+
+
+def _with_running(
+    fn: str, x: Any, mean: Any, var: Any, weight: Any, bias: Any, eps: float
+) -> Tensor:
+    """Normalise by running statistics: all factors are folded into one per channel."""
+    scale = F.rsqrt(var + _checked_eps(fn, eps))
+    scale = scale if weight is None else scale * weight
+    shift = -mean * scale if bias is None else bias - mean * scale
+    return _channel_affine(x, scale, shift)
+
+
+def _update_running(
+    x: Any,
+    axes: tuple[int, ...],
+    running_mean: Any,
+    running_var: Any,
+    mean: Any,
+    var: Any,
+    momentum: float,
+) -> None:
+    """Move the running statistics towards those of the batch, outside of any gradient."""
+    momentum = check_number("batch_norm", "momentum", momentum)
+    count = size_of(x.shape[i] for i in axes)
+    unbiased = momentum * count / max(count - 1, 1)
+    with no_grad():
+        for running, batch, factor in (
+            (running_mean, mean, momentum),
+            (running_var, var, unbiased),
+        ):
+            new = F.reshape(F.stop_gradient(batch), running.shape) * factor
+            running.copy_(running * (1 - momentum) + new)
+
+
+# -- checks -----------------------------------------------------------------------------------
+
+
+def _trailing_axes(
+    fn: str, x: Any, normalized_shape: Any, weight: Any, bias: Any
+) -> tuple[int, ...]:
+    """Return the axes of the trailing dimensions `normalized_shape`, which must match."""
+    shape = as_shape(normalized_shape, f"{fn}: normalized_shape")
+    if not shape or not same_dims(tuple(x.shape[-len(shape) :]), shape):
+        raise ShapeError(
+            f"{fn}: x must end in the dimensions normalized_shape={shape}. Received: {x.shape}"
+        )
+    for name, vector in (("weight", weight), ("bias", bias)):
+        if vector is not None and not same_dims(tuple(vector.shape), shape):
+            raise ShapeError(f"{fn}: {name} must have shape {shape}. Received: {vector.shape}")
+    return tuple(range(x.ndim - len(shape), x.ndim))
+
+
+def _check_channel_vectors(fn: str, x: Any, **vectors: Any) -> None:
+    for name, vector in vectors.items():
+        check_vector(fn, name, vector, x.shape[1])
+
+
+def _check_running(fn: str, x: Any, mean: Any, var: Any, from_input: bool) -> None:
+    if (mean is None) != (var is None):
+        raise ArgumentError(f"{fn}: give both running_mean and running_var, or neither")
+    if mean is None and not from_input:
+        raise ArgumentError(
+            f"{fn}: without statistics of the input, running_mean and running_var are needed"
+        )
+    _check_channel_vectors(fn, x, running_mean=mean, running_var=var)
+
+
+def _check_enough(fn: str, x: Any, axes: tuple[int, ...]) -> None:
+    dims = [x.shape[i] for i in axes]
+    if None not in dims and size_of(dims) == 1:
+        raise ShapeError(
+            f"{fn}: needs more than one value per channel to take statistics of. "
+            f"Received: {x.shape}"
+        )
+
+
+def _checked_eps(fn: str, eps: Any) -> float:
+    return check_not_negative(fn, "eps", eps)
+
+
+def _machine_epsilon(x: Any) -> float:
+    if x.dtype.name == "bfloat16":
+        return 2.0**-7  # NumPy's finfo does not know it: 8 significant bits
+    return float(np.finfo(x.dtype if is_float(x.dtype) else np.float32).eps)

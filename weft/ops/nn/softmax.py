@@ -1,0 +1,87 @@
+"""Softmax and its relatives.
+
+All are shift-invariant in exact arithmetic and subtract the largest logit, so logits of any finite
+size are safe. A row of logits that is -inf throughout has no distribution and gives NaN.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.op import F, composite
+from ...core.rng import Generator
+from ...core.tensor import Tensor
+from ..random.draw import exponential
+from ._arguments import check_floats, check_number, chosen_axis, in_dtype, operand
+
+
+@composite(method=True)
+def softmax(x: Tensor, axis: int = -1, *, dim: int | None = None, dtype: Any = None) -> Tensor:
+    """Return exp(x) divided by its sum along an axis: positive numbers that sum to one.
+
+    >>> import weft as wf
+    >>> wf.softmax(wf.tensor([0.0, 0.0, -float("inf")]))
+    tensor([0.5, 0.5, 0. ])
+    """
+    x = in_dtype(operand("softmax", "x", x), dtype)
+    axis = chosen_axis("softmax", x, axis, dim)
+    if x.shape[axis] == 0:
+        return x
+    # Dividing keeps the sum at one to rounding; exp(x - logsumexp(x)) would be off by the
+    # rounding of logsumexp, which grows with the logits.
+    e = F.exp(x - F.max(F.stop_gradient(x), axis=axis, keepdims=True))
+    result: Tensor = e / F.sum(e, axis=axis, keepdims=True)
+    return result
+
+
+@composite(method=True)
+def log_softmax(x: Tensor, axis: int = -1, *, dim: int | None = None, dtype: Any = None) -> Tensor:
+    """Return log(softmax(x)) along an axis, without underflow.
+
+    >>> import weft as wf
+    >>> wf.log_softmax(wf.tensor([1000.0, 0.0]))
+    tensor([    0., -1000.])
+    """
+    x = in_dtype(operand("log_softmax", "x", x), dtype)
+    axis = chosen_axis("log_softmax", x, axis, dim)
+    return x if x.shape[axis] == 0 else x - F.logsumexp(x, axis=axis, keepdims=True)
+
+
+@composite()
+def softmin(x: Tensor, axis: int = -1, *, dim: int | None = None, dtype: Any = None) -> Tensor:
+    """Return softmax(-x): the smallest element gets the largest share."""
+    x = operand("softmin", "x", x)
+    return softmax(-x, chosen_axis("softmin", x, axis, dim), dtype=dtype)
+
+
+@composite()
+def gumbel_softmax(
+    logits: Tensor,
+    tau: float = 1.0,
+    hard: bool = False,
+    axis: int = -1,
+    *,
+    dim: int | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Draw from a categorical distribution, relaxed so that gradients reach the logits.
+
+    softmax((logits + Gumbel noise) / tau), Jang et al. 2017 (arXiv:1611.01144). With `hard` the
+    result is one-hot while the gradient stays that of the relaxed draw (straight-through).
+    """
+    logits = operand("gumbel_softmax", "logits", logits)
+    check_floats("gumbel_softmax", "logits", logits)
+    tau = check_number("gumbel_softmax", "tau", tau, above=0)
+    axis = chosen_axis("gumbel_softmax", logits, axis, dim)
+    clocks = exponential(1.0, logits.shape, dtype=logits.dtype, generator=generator)
+    soft = softmax((logits - F.log(clocks)) / tau, axis)
+    return _straight_through(soft, axis) if hard else soft
+
+
+def _straight_through(soft: Tensor, axis: int) -> Tensor:
+    """Return the one-hot of the largest element, with the gradient of `soft`."""
+    constant = F.stop_gradient(soft)
+    hot = F.one_hot(F.argmax(constant, axis=axis), soft.shape[axis])
+    hard = F.cast(F.moveaxis(hot, -1, axis), soft.dtype)
+    result: Tensor = soft + (hard - constant)
+    return result

@@ -1,0 +1,215 @@
+"""Largest and smallest elements and where they stand; any and all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.dtype import bool_, int64
+from ...core.errors import ShapeError
+from ...core.op import F, composite, op, reduction
+from ...core.samples import ErrorSample, Sample
+from ...core.shape import Axes, TensorType, normalize_axis, reduced_shape
+from ...core.tensor import Tensor
+from .._aliases import accepts_dim
+from ._common import (
+    as_flag,
+    canon_reduction,
+    check_not_empty,
+    reduced_type,
+    reduction_samples,
+    spread,
+    unreduce,
+)
+
+
+@op(reduction, aliases=("amax",))
+def max(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """Return the largest element over the given axes (all of them by default).
+
+    With an axis only values are returned; `argmax` gives positions. nan wins over any number. The
+    gradient is shared equally among equal largest elements.
+
+    >>> import weft as wf
+    >>> wf.max(wf.tensor([[1.0, 5.0], [7.0, 2.0]]), axis=1)
+    tensor([5., 7.])
+    """
+
+
+@op(reduction, aliases=("amin",))
+def min(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """Return the smallest element over the given axes (all of them by default).
+
+    With an axis only values are returned; `argmin` gives positions. nan wins over any number. The
+    gradient is shared equally among equal smallest elements.
+    """
+
+
+def _extremum_type(x: TensorType, axis: tuple[int, ...], keepdims: bool) -> TensorType:
+    check_not_empty(x, axis, "the extremum")
+    return reduced_type(x, axis, keepdims)
+
+
+@max.eval
+def _(x, axis, keepdims):
+    return np.maximum.reduce(x, axis=axis, keepdims=keepdims)
+
+
+@min.eval
+def _(x, axis, keepdims):
+    return np.minimum.reduce(x, axis=axis, keepdims=keepdims)
+
+
+def _share_among_ties(g, out, x, axis, keepdims):
+    shape = x.shape
+    # nan equals nothing: where the extremum is nan, its origins are the nans.
+    chosen = (x == unreduce(out, shape, axis, keepdims)) | F.isnan(x)
+    chosen = F.cast(chosen, g.dtype)
+    share = g / F.sum(chosen, axis, keepdims)
+    return spread(share, shape, axis, keepdims) * chosen
+
+
+def _extremum_samples(s):
+    yield from reduction_samples(s, s.distinct, empty=False)
+    yield Sample(np.array([[1.0, 3.0, 3.0], [2.0, 2.0, 2.0]]), axis=1, grad=0, label="ties")
+    yield Sample(np.array([[1.0, np.nan], [-np.inf, np.inf]]), axis=1, grad=0, label="nan, inf")
+    yield Sample(s.integers(2, 3), axis=0, label="integers")
+    yield Sample(s.booleans(2, 3), axis=0, label="truth values")
+
+
+def _extremum_errors(s):
+    yield ErrorSample(s.real(0), error=ValueError, match=r"no identity.*shape \(0,\)")
+    yield ErrorSample(s.real(2, 0), axis=1, error=ValueError, match=r"shape \(2, 0\)")
+    yield ErrorSample(s.real(2, 3), axis=2, error=IndexError, match="axis 2 is out of range")
+
+
+for _extremum in (max, min):
+    _extremum.canon(canon_reduction)
+    _extremum.infer(_extremum_type)
+    _extremum.vjp("x")(_share_among_ties)
+    _extremum.samples(_extremum_samples)
+    _extremum.error_samples(_extremum_errors)
+
+
+@composite(method=True)
+@accepts_dim
+def aminmax(x: Any, axis: Axes = None, keepdims: bool = False) -> tuple[Any, Any]:
+    """Return the smallest and the largest element over the given axes."""
+    return F.min(x, axis, keepdims), F.max(x, axis, keepdims)
+
+
+@op(reduction)
+def argmax(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Return the position of the largest element along an axis, the first one among equals.
+
+    Without an axis the position counts through the flattened tensor. nan wins over any number.
+
+    >>> import weft as wf
+    >>> wf.argmax(wf.tensor([[1.0, 5.0], [7.0, 2.0]]), axis=1)
+    tensor([1, 0])
+    """
+
+
+@op(reduction)
+def argmin(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """Return the position of the smallest element along an axis, the first one among equals.
+
+    Without an axis the position counts through the flattened tensor. nan wins over any number.
+    """
+
+
+def _canon_position(x, axis, keepdims):
+    axis = None if axis is None else normalize_axis(axis, x.ndim)
+    if (0 in x.shape) if axis is None else (x.shape[axis] == 0):
+        raise ShapeError(
+            "the position of an extremum among no elements is undefined. Received: a tensor of "
+            f"shape {tuple(x.shape)} with axis={axis}"
+        )
+    return axis, as_flag(keepdims, "keepdims")
+
+
+def _position_type(x, axis, keepdims):
+    axes = tuple(range(x.ndim)) if axis is None else (axis,)
+    return TensorType(reduced_shape(x.shape, axes, keepdims), int64)
+
+
+@argmax.eval
+def _(x, axis, keepdims):
+    return _as_int64(np.argmax(x, axis=axis, keepdims=keepdims))
+
+
+@argmin.eval
+def _(x, axis, keepdims):
+    return _as_int64(np.argmin(x, axis=axis, keepdims=keepdims))
+
+
+def _as_int64(position: Any) -> Any:
+    return position if position.dtype == int64 else position.astype(int64)  # intp may be 32 bits
+
+
+def _position_samples(s):
+    for shape, axis in (((), None), ((4,), 0), ((2, 3), None), ((2, 3), 0), ((2, 3), -1)):
+        yield Sample(s.distinct(*shape), axis=axis, grad=0)
+        yield Sample(s.distinct(*shape), axis=axis, keepdims=True, grad=0)
+    yield Sample(np.array([1.0, 3.0, 3.0, 1.0]), grad=0, label="ties")
+    yield Sample(np.array([1.0, np.nan, 3.0, np.nan]), grad=0, label="nan")
+    yield Sample(s.integers(2, 3), axis=1, label="integers")
+    yield Sample(s.booleans(5), label="truth values")
+    yield Sample(s.strided(3, 2), axis=1, grad=0, label="non-contiguous")
+
+
+def _position_errors(s):
+    yield ErrorSample(s.real(0), error=ValueError, match=r"undefined.*shape \(0,\)")
+    yield ErrorSample(s.real(2, 0), axis=1, error=ValueError, match=r"shape \(2, 0\)")
+    yield ErrorSample(s.real(2, 3), axis=-3, error=IndexError, match="axis -3 is out of range")
+    yield ErrorSample(s.real(2, 3), axis=(0, 1), error=TypeError, match=r"Received: \(0, 1\)")
+
+
+for _position in (argmax, argmin):
+    _position.canon(_canon_position)
+    _position.infer(_position_type)
+    _position.samples(_position_samples)
+    _position.error_samples(_position_errors)
+
+
+@op(reduction)
+def any(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """Tell whether some element over the given axes is true or other than zero (False of none)."""
+
+
+@op(reduction)
+def all(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """Tell whether each element over the given axes is true or other than zero (True of none)."""
+
+
+@any.eval
+def _(x, axis, keepdims):
+    return np.logical_or.reduce(x, axis=axis, keepdims=keepdims)
+
+
+@all.eval
+def _(x, axis, keepdims):
+    return np.logical_and.reduce(x, axis=axis, keepdims=keepdims)
+
+
+def _truth_type(x, axis, keepdims):
+    return reduced_type(x, axis, keepdims, bool_)
+
+
+def _truth_samples(s):
+    yield from reduction_samples(s, s.booleans, grad=0)
+    yield Sample(np.array([0.0, np.nan, 1.0]), grad=0, label="floats")
+    yield Sample(s.integers(3, 4, high=2), axis=0, label="integers")
+
+
+def _truth_errors(s):
+    yield ErrorSample(s.booleans(2, 3), axis=2, error=IndexError, match="axis 2 is out of range")
+    yield ErrorSample(s.booleans(2), keepdims=None, error=TypeError, match="Received: None")
+
+
+for _truth in (any, all):
+    _truth.canon(canon_reduction)
+    _truth.infer(_truth_type)
+    _truth.samples(_truth_samples)
+    _truth.error_samples(_truth_errors)

@@ -1,0 +1,68 @@
+"""Sums of exponentials in the log domain."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core.dtype import float32
+from ...core.op import F, op, reduction
+from ...core.samples import ErrorSample, Sample
+from ...core.shape import Axes
+from ...core.tensor import Tensor
+from ._common import (
+    canon_reduction,
+    is_half,
+    reduced_type,
+    reduction_samples,
+    spread,
+    unreduce,
+)
+
+
+@op(reduction, promote="float")
+def logsumexp(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """Return log(sum(exp(x))) over the given axes, without overflow.
+
+    Where all elements are -inf, and over no elements, the result is -inf; the gradient there is 0.
+
+    >>> import weft as wf
+    >>> wf.logsumexp(wf.tensor([1000.0, 0.0]))
+    tensor(1000.)
+    """
+
+
+logsumexp.canon(canon_reduction)
+logsumexp.infer(reduced_type)
+
+
+@logsumexp.eval
+def _(x, axis, keepdims):
+    wide = x.astype(float32) if is_half(x.dtype) else x
+    top = np.maximum.reduce(wide, axis=axis, keepdims=True, initial=-np.inf)
+    top = np.where(np.isfinite(top), top, 0)  # inf - inf would be nan
+    with np.errstate(divide="ignore", over="ignore"):
+        total = np.add.reduce(np.exp(wide - top), axis=axis, keepdims=keepdims)
+        result = np.log(total) + top.reshape(total.shape)
+    return result.astype(x.dtype, copy=False)
+
+
+@logsumexp.vjp("x")
+def _(g, out, x, axis, keepdims):
+    # The gradient is softmax(x); a sum of nothing (-inf) has no elements to share it among.
+    top = unreduce(F.where(out == -np.inf, F.zeros_like(out), out), x.shape, axis, keepdims)
+    return spread(g, x.shape, axis, keepdims) * F.exp(x - top)
+
+
+@logsumexp.samples
+def _(s):
+    yield from reduction_samples(s)
+    yield Sample(np.array([1e4, 1e4 + 1, -1e4]), label="would overflow")
+    yield Sample(s.integers(2, 3), axis=0, label="integers")
+    infinite = np.array([[-np.inf, -np.inf], [0.5, -np.inf], [np.inf, 1.0], [np.nan, 1.0]])
+    yield Sample(infinite, axis=1, grad=0, label="inf and nan")
+
+
+@logsumexp.error_samples
+def _(s):
+    yield ErrorSample(s.real(2, 3), axis=2, error=IndexError, match="axis 2 is out of range")
+    yield ErrorSample(s.real(3), axis=(0, 0), error=ValueError, match="more than once")

@@ -1,0 +1,258 @@
+"""Norms of vectors and matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.dtype import float32, int64, is_float
+from ...core.errors import ArgumentError, ArgumentTypeError, ShapeError
+from ...core.op import F, composite, op, reduction
+from ...core.samples import ErrorSample, Sample
+from ...core.shape import Axes, normalize_axes, normalize_axis
+from ...core.tensor import Tensor
+from .._aliases import accepts_dim
+from ._common import (
+    canon_reduction,
+    check_not_empty,
+    count_of,
+    is_half,
+    reduced_type,
+    reduction_samples,
+    spread,
+    unreduce,
+)
+
+INF = float("inf")
+
+
+@op(reduction, promote="float")
+def vector_norm(x: Tensor, ord: float = 2.0, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """Return the norm of the elements over the given axes, taken as one vector.
+
+    ord 2 is the Euclidean norm (free of overflow), 1 the sum of magnitudes, inf and -inf the
+    largest and smallest magnitude, 0 the number of elements other than zero, any other p
+    sum(abs(x)**p)**(1/p). The gradient is 0 where a norm has none (at the zero vector); equal
+    largest or smallest magnitudes share it.
+
+    >>> import weft as wf
+    >>> wf.linalg.vector_norm(wf.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
+
+
+@vector_norm.canon
+def _(x, ord, axis, keepdims):
+    if isinstance(ord, bool) or not isinstance(ord, (int, float, np.number)):
+        raise ArgumentTypeError(f"ord must be a number, inf or -inf. Received: {ord!r}")
+    if np.isnan(ord):
+        raise ArgumentError(f"ord must not be nan. Received: {ord!r}")
+    return float(ord), *canon_reduction(x, axis, keepdims)
+
+
+@vector_norm.infer
+def _(x, ord, axis, keepdims):
+    if ord < 0:
+        check_not_empty(x, axis, f"the norm of order {ord}")
+    return reduced_type(x, axis, keepdims)
+
+
+@vector_norm.eval
+def _(x, ord, axis, keepdims):
+    wide = x.astype(float32) if is_half(x.dtype) else x
+    kernel = _KERNELS.get(ord)
+    with np.errstate(over="ignore", divide="ignore"):
+        if kernel is None:
+            result = _power_norm(wide, ord, axis, keepdims)
+        else:
+            result = kernel(wide, axis, keepdims)
+    return result.astype(x.dtype, copy=False)
+
+
+@vector_norm.vjp("x")
+def _(g, out, x, ord, axis, keepdims):
+    if ord == 0 or count_of(x.shape, axis) == 0:
+        return F.zeros_like(x)
+    if abs(ord) == INF:
+        return _gradient_of_extreme(g, out, x, axis, keepdims)
+    # A norm is homogeneous, so its gradient depends on x / norm only, which cannot overflow.
+    norm = unreduce(out, x.shape, axis, keepdims)
+    zero = norm == 0
+    unit = x / F.where(zero, F.ones_like(norm), norm)
+    wanted = F.where(out == 0, F.zeros_like(g), g)
+    return spread(wanted, x.shape, axis, keepdims) * _power_slope(unit, ord)
+
+
+@vector_norm.samples
+def _(s):
+    yield from reduction_samples(s, s.away)
+    for order in (1, 0, INF, 3, 1.5, 4):
+        yield Sample(s.distinct(3), order, grad=0 if order == 0 else 2)
+        yield Sample(s.distinct(2, 3), order, 1, True, grad=0 if order == 0 else 2)
+        yield Sample(s.distinct(2, 3), order, (0, 1), grad=0)
+        yield Sample(s.real(2, 0), order, 1, label="empty")
+    for order in (-INF, -1, 0.5, -2.5):
+        yield Sample(s.distinct(2, 3), order, 1)
+    yield Sample(np.zeros(3), grad=0, label="zero vector")
+    yield Sample(np.array([3e25, 4e25], np.float32), grad=0, label="squares overflow")
+    yield Sample(np.array([3e-25, 4e-25], np.float32), grad=0, label="squares underflow")
+    yield Sample(np.array([3.0, np.inf, 4.0]), grad=0, label="inf")
+    yield Sample(np.array([3.0, np.nan, 4.0]), 3, grad=0, label="nan")
+    yield Sample(s.integers(2, 3), axis=0, label="integers")
+
+
+@vector_norm.error_samples
+def _(s):
+    yield ErrorSample(s.real(3), "fro", error=TypeError, match="Received: 'fro'")
+    yield ErrorSample(s.real(3), float("nan"), error=ValueError, match="nan")
+    yield ErrorSample(s.real(2, 3), axis=2, error=IndexError, match="axis 2 is out of range")
+    yield ErrorSample(s.real(0), -INF, error=ValueError, match=r"no identity.*\(0,\)")
+
+
+def _count(x, axis, keepdims):
+    return np.add.reduce(x != 0, axis=axis, dtype=int64, keepdims=keepdims)
+
+
+def _sum_of_magnitudes(x, axis, keepdims):
+    return np.add.reduce(np.abs(x), axis=axis, keepdims=keepdims)
+
+
+def _largest(x, axis, keepdims):
+    return np.maximum.reduce(np.abs(x), axis=axis, keepdims=keepdims, initial=0)
+
+
+def _smallest(x, axis, keepdims):
+    return np.minimum.reduce(np.abs(x), axis=axis, keepdims=keepdims)
+
+
+def _euclidean(x, axis, keepdims):
+    """Return the root of the sum of squares, scaled only where squares leave the range."""
+    norm = np.sqrt(np.add.reduce(np.square(x), axis=axis, keepdims=keepdims))
+    safe = np.sqrt(np.finfo(x.dtype).tiny) / np.finfo(x.dtype).eps
+    if ((norm > safe) & (norm < np.inf)).all():
+        return norm
+    return _power_norm(x, 2.0, axis, keepdims)
+
+
+_KERNELS = {
+    0.0: _count,
+    1.0: _sum_of_magnitudes,
+    2.0: _euclidean,
+    INF: _largest,
+    -INF: _smallest,
+}
+
+
+def _power_norm(x, p, axis, keepdims):
+    """Return sum(abs(x)**p)**(1/p), scaled so that the dominant element becomes 1."""
+    size = np.abs(x)
+    if p > 0:
+        top = np.maximum.reduce(size, axis=axis, keepdims=True, initial=0)
+    else:
+        top = np.minimum.reduce(size, axis=axis, keepdims=True)
+    top = np.where((top > 0) & np.isfinite(top), top, np.ones((), x.dtype))
+    total = np.add.reduce((size / top) ** p, axis=axis, keepdims=keepdims)
+    return total ** (1 / p) * top.reshape(total.shape)
+
+
+def _power_slope(unit: Any, p: float) -> Any:
+    """Return the derivative of the p-norm at a vector of norm 1: sign(x) * abs(x)**(p - 1)."""
+    if p == 2.0:
+        return unit
+    if p == 1.0:
+        return F.sign(unit)
+    zero = unit == 0
+    size = F.where(zero, F.ones_like(unit), F.abs(unit))  # 0 ** (p - 1) may be infinite
+    return F.sign(unit) * size ** (p - 1)
+
+
+def _gradient_of_extreme(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:
+    chosen = (F.abs(x) == unreduce(out, x.shape, axis, keepdims)) | F.isnan(x)
+    chosen = F.cast(chosen, g.dtype)
+    share = g / F.sum(chosen, axis, keepdims)
+    return spread(share, x.shape, axis, keepdims) * chosen * F.sign(x)
+
+
+@composite()
+@accepts_dim
+def matrix_norm(
+    x: Any, ord: Any = "fro", axis: tuple[int, int] = (-2, -1), keepdims: bool = False
+) -> Any:
+    """Return the norm of the matrices in two axes of x.
+
+    ord "fro" is the root of the sum of squares, "nuc" the sum of the singular values, 2 and -2 the
+    largest and smallest of these, 1 and -1 the largest and smallest column sum of magnitudes, inf
+    and -inf the same of rows.
+    """
+    rows, columns = _matrix_axes(x, axis)
+    if ord == "fro":
+        return F.vector_norm(x, 2.0, (rows, columns), keepdims)
+    if ord in ("nuc", 2, -2):
+        return _singular_norm(x, ord, rows, columns, keepdims)
+    if ord not in (1, -1, INF, -INF):
+        raise ArgumentError(
+            f"matrix_norm: ord must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf. Received: {ord!r}"
+        )
+    summed, compared = (rows, columns) if abs(ord) == 1 else (columns, rows)
+    totals = F.vector_norm(x, 1.0, summed, True)
+    extreme = F.max if ord > 0 else F.min
+    result = extreme(totals, compared, True)
+    return result if keepdims else F.squeeze(result, (rows, columns))
+
+
+def _matrix_axes(x: Any, axis: Any) -> tuple[int, int]:
+    if not isinstance(axis, (tuple, list)) or len(axis) != 2:
+        raise ArgumentError(f"matrix_norm: axis must be two axes. Received: {axis!r}")
+    if x.ndim < 2:
+        raise ShapeError(f"matrix_norm: a matrix is needed. Received: shape {tuple(x.shape)}")
+    rows, columns = (normalize_axis(a, x.ndim, "matrix_norm: axis") for a in axis)
+    normalize_axes(axis, x.ndim, "matrix_norm: axis")  # raises on repeats
+    return rows, columns
+
+
+def _singular_norm(x: Any, ord: Any, rows: int, columns: int, keepdims: bool) -> Any:
+    values = F.svdvals(F.moveaxis(x, (rows, columns), (-2, -1)))
+    result = {"nuc": F.sum, 2: F.max, -2: F.min}[ord](values, -1)
+    return F.unsqueeze(result, (rows, columns)) if keepdims else result
+
+
+@composite(method=True)
+@accepts_dim
+def norm(
+    x: Any, ord: Any = None, axis: Axes = None, keepdims: bool = False, *, p: Any = None
+) -> Any:
+    """Return a vector or matrix norm, as NumPy's linalg.norm.
+
+    One axis gives vector norms, two give matrix norms. Without an axis and with ord=None all
+    elements count as one vector; with an ord, a vector or a matrix is needed. `p` is PyTorch's
+    argument: the vector norm of that order, over all elements unless axes are given.
+
+    >>> import weft as wf
+    >>> wf.norm(wf.tensor([[3.0, 0.0], [0.0, 4.0]]))
+    tensor(5.)
+    """
+    if not is_float(x.dtype):
+        x = F.mean(x, ())  # over no axes: the same values as floats
+    if p is not None:
+        if ord is not None:
+            raise ArgumentError(f"norm: ord or p, not both. Received: ord={ord!r}, p={p!r}")
+        return F.vector_norm(x, 2.0 if p == "fro" else p, axis, keepdims)
+    if ord is None:
+        return F.vector_norm(x, 2.0, axis, keepdims)
+    count = len(_norm_axes(x, ord, axis))
+    if count == 2:
+        both = (0, 1) if axis is None else axis
+        return matrix_norm(x, ord, both, keepdims)
+    return F.vector_norm(x, ord, axis, keepdims)
+
+
+def _norm_axes(x: Any, ord: Any, axis: Axes) -> tuple[int, ...]:
+    """Return the axes of a norm of given order: one for a vector norm, two for a matrix norm."""
+    axes = normalize_axes(axis, x.ndim, "norm: axis")
+    if len(axes) not in (1, 2):
+        raise ShapeError(
+            f"norm: ord={ord!r} is defined for vectors and matrices; name one or two axes. "
+            f"Received: shape {tuple(x.shape)} with axis={axis!r}"
+        )
+    return axes

@@ -1,0 +1,107 @@
+"""Medians and quantiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...core.dtype import is_float
+from ...core.errors import ArgumentError, ArgumentTypeError
+from ...core.op import F, composite
+from ...core.shape import Axes, normalize_axes, reduced_shape
+from .._aliases import accepts_dim
+from ._common import as_flag, count_of, rows_of
+
+# The place to read between two neighbours, as a share of the way from the lower to the upper one.
+METHODS: dict[str, Callable[[float, int], float]] = {
+    "linear": lambda share, lower: share,
+    "lower": lambda share, lower: 0.0,
+    "higher": lambda share, lower: 1.0 if share else 0.0,
+    "midpoint": lambda share, lower: 0.5 if share else 0.0,
+    "nearest": lambda share, lower: float(share > 0.5 or (share == 0.5 and lower % 2 == 1)),
+}
+
+
+@composite(method=True)
+@accepts_dim
+def median(x: Any, axis: Axes = None, keepdims: bool = False) -> Any:
+    """Return the median over the given axes: the mean of the two middle elements if even in number.
+
+    nan if an element is nan, or if there is none. (PyTorch's median takes the lower of the two:
+    that is quantile(x, 0.5, method="lower").)
+
+    >>> import weft as wf
+    >>> wf.median(wf.tensor([3.0, 1.0, 2.0, 10.0]))
+    tensor(2.5)
+    """
+    return quantile(x, 0.5, axis, keepdims)
+
+
+@composite(method=True)
+@accepts_dim
+def quantile(
+    x: Any,
+    q: Any,
+    axis: Axes = None,
+    keepdims: bool = False,
+    *,
+    method: str = "linear",
+    interpolation: str | None = None,
+) -> Any:
+    """Return the q-th quantiles over the given axes; several q come along a new first axis.
+
+    method says what to do between two elements: "linear", "lower", "higher", "nearest" or
+    "midpoint" (`interpolation` is PyTorch's name of it). nan if an element is nan, or if there is
+    none. Gradients flow to the elements read, none to q.
+
+    >>> import weft as wf
+    >>> wf.quantile(wf.tensor([1.0, 2.0, 3.0]), 0.75)
+    tensor(2.5)
+    """
+    levels = _as_levels(q)
+    between = _as_method(method if interpolation is None else interpolation)
+    axes = normalize_axes(axis, x.ndim, "quantile: axis")
+    if not is_float(x.dtype):
+        x = F.mean(x, ())  # over no axes: the same values as floats
+    shape = reduced_shape(x.shape, axes, as_flag(keepdims, "quantile: keepdims"))
+    results = [F.reshape(r, shape) for r in _quantiles(x, levels.ravel(), axes, between)]
+    return F.stack(results, 0) if levels.ndim else results[0]
+
+
+def _quantiles(x: Any, levels: Any, axes: tuple[int, ...], between: Any) -> list[Any]:
+    if count_of(x.shape, axes) == 0:
+        return [F.mean(x, axes)] * len(levels)  # the mean of nothing: nan, in the right shape
+    rows = F.sort(rows_of(x, axes), -1)
+    return [_read(rows, level * (rows.shape[-1] - 1), between) for level in levels.tolist()]
+
+
+def _read(rows: Any, place: float, between: Callable[[float, int], float]) -> Any:
+    """Return what stands at a place, not always a whole number, in sorted rows."""
+    lower = int(place)
+    share = between(place - lower, lower)
+    value = rows[..., lower + (share == 1.0)]
+    if 0.0 < share < 1.0:
+        value = value + (rows[..., lower + 1] - value) * share
+    last = rows[..., -1]  # nan is sorted last
+    return F.where(F.isnan(last), last, value)
+
+
+def _as_levels(q: Any) -> Any:
+    levels = np.asarray(q)
+    if levels.dtype.kind not in "iuf" or levels.ndim > 1:
+        raise ArgumentTypeError(
+            f"quantile: q must be a number or a vector of numbers. Received: {q!r:.60}"
+        )
+    if levels.size == 0 or not ((levels >= 0) & (levels <= 1)).all():
+        raise ArgumentError(f"quantile: q must lie between 0 and 1. Received: {q!r:.60}")
+    return levels.astype(np.float64)
+
+
+def _as_method(method: Any) -> Callable[[float, int], float]:
+    if method not in METHODS:
+        raise ArgumentError(
+            f"quantile: method must be one of {tuple(METHODS)}. Received: {method!r}"
+        )
+    return METHODS[method]
