@@ -7,6 +7,7 @@ Fresh processes, interleaved; the median of the differences and the difference o
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
@@ -26,8 +27,13 @@ print(time.perf_counter() - start)
 def import_seconds(module: str) -> float:
     """Return the time to import a module after NumPy, in a fresh process."""
     program = PROGRAM.format(root=str(ROOT), module=module)
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     result = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=environment,
     )
     return float(result.stdout)
 

@@ -12,7 +12,7 @@ import pytest
 
 import weft as wf
 from weft.core import public
-from weft.core.op import aliases, composites, registry
+from weft.core.op import aliases, composites, load_all, registry
 
 ROOT = Path(__file__).parent.parent
 NAMES = [(wf, name) for name in wf.__all__]
@@ -29,6 +29,7 @@ def test_name_exists_and_is_documented(module, name):
 
 
 def test_public_tables_name_operators():
+    load_all()
     known = {*registry, *composites, *aliases}
     targets = {
         *public.FLAT,

@@ -39,7 +39,6 @@ from .core.facade import lazy_names as _lazy_names
 from .core.methods import attach_operators as _attach_operators
 from .core.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .core.public import FLAT as _FLAT
-from .core.rng import Generator
 from .core.tensor import Tensor
 from .ops.creation import (
     arange,
@@ -57,32 +56,33 @@ from .ops.creation import (
     zeros,
 )
 from .ops.movement import PROPERTIES as _PROPERTIES
-from .ops.random.draw import (
-    bernoulli,
-    beta,
-    categorical,
-    dirichlet,
-    exponential,
-    gamma,
-    get_rng_state,
-    manual_seed,
-    multinomial,
-    normal,
-    orthogonal,
-    permutation,
-    rand,
-    rand_like,
-    randint,
-    randn,
-    randn_like,
-    randperm,
-    set_rng_state,
-    truncated_normal,
-    uniform,
-)
 
 if _TYPE_CHECKING:
     from . import nn
+    from .core.rng import Generator
+    from .ops.random.draw import (
+        bernoulli,
+        beta,
+        categorical,
+        dirichlet,
+        exponential,
+        gamma,
+        get_rng_state,
+        manual_seed,
+        multinomial,
+        normal,
+        orthogonal,
+        permutation,
+        rand,
+        rand_like,
+        randint,
+        randn,
+        randn_like,
+        randperm,
+        set_rng_state,
+        truncated_normal,
+        uniform,
+    )
 
 __version__ = "0.1.0"
 
@@ -164,9 +164,34 @@ Tensor.backward = _backward  # differentiation sits above core, where Tensor is 
 for _name, _property in _PROPERTIES.items():
     setattr(Tensor, _name, property(_property))
 
-_operators, __dir__ = _lazy_names(globals(), _FLAT)
+_operators, _ = _lazy_names(globals(), _FLAT)
 
 
+_RANDOM = "weft.ops.random.draw"
+_LAZY = {
+    "Generator": "weft.core.rng",
+    "bernoulli": _RANDOM,
+    "beta": _RANDOM,
+    "categorical": _RANDOM,
+    "dirichlet": _RANDOM,
+    "exponential": _RANDOM,
+    "gamma": _RANDOM,
+    "get_rng_state": _RANDOM,
+    "manual_seed": _RANDOM,
+    "multinomial": _RANDOM,
+    "normal": _RANDOM,
+    "orthogonal": _RANDOM,
+    "permutation": _RANDOM,
+    "rand": _RANDOM,
+    "rand_like": _RANDOM,
+    "randint": _RANDOM,
+    "randn": _RANDOM,
+    "randn_like": _RANDOM,
+    "randperm": _RANDOM,
+    "set_rng_state": _RANDOM,
+    "truncated_normal": _RANDOM,
+    "uniform": _RANDOM,
+}
 _PACKAGES = ("nn",)  # imported when first used, so that `import weft` stays fast
 
 
@@ -174,8 +199,16 @@ def __getattr__(name: str) -> Any:
     """Resolve operators, packages, and the names that would hide builtins in this module."""
     if name in _PACKAGES:
         return _import_module(f".{name}", __name__)
+    if name in _LAZY:
+        globals()[name] = found = getattr(_import_module(_LAZY[name]), name)
+        return found
     if name == "bfloat16":
         return _dtype.bfloat16()
     if name == "bool":
         return bool_
     return _operators(name)
+
+
+def __dir__() -> list[str]:
+    """List what is public."""
+    return sorted(__all__)

@@ -15,19 +15,16 @@ from weft.core import special
 oracle = pytest.importorskip("scipy.special")
 
 RNG = np.random.default_rng(20)
-UNARY = ("erf", "erfc", "erfinv", "lgamma", "digamma", "sigmoid", "log_sigmoid", "softplus")
+UNARY = ("erf", "erfc", "erfinv", "lgamma", "digamma")
 ORACLES = {
     "erf": oracle.erf,
     "erfc": oracle.erfc,
     "erfinv": oracle.erfinv,
     "lgamma": oracle.gammaln,
     "digamma": oracle.digamma,
-    "sigmoid": oracle.expit,
-    "log_sigmoid": oracle.log_expit,
-    "softplus": lambda x: -oracle.log_expit(-x),
 }
 # Worst ulp measured against the exact function, rounded up to leave room for another libm.
-MAX_ULP = {"erf": 4, "erfc": 7, "erfinv": 6, "lgamma": 4, "digamma": 4, "sigmoid": 4}
+MAX_ULP = {"erf": 4, "erfc": 7, "erfinv": 6, "lgamma": 4, "digamma": 4}
 EXACT = {
     "erf": (
         (1e-310, 1.1283791670955e-310),
@@ -84,13 +81,6 @@ EXACT = {
         (1e10, 23.025850929890456),
         (1e305, 702.288453363184),
     ),
-    "sigmoid": (
-        (-740.0, 4.2e-322),
-        (-709.5, 7.38014831401258e-309),
-        (-36.78594937715915, 1.0569761161472004e-16),
-        (1e-09, 0.50000000025),
-        (40.0, 1.0),
-    ),
 }
 POLYGAMMA_EXACT = (
     (1, 0.001, 1000001.6425331958),
@@ -115,9 +105,6 @@ EXCEPTIONAL = {
     "erfinv": ((1.0, INF), (-1.0, -INF), (1.5, NAN), (-INF, NAN), (-0.0, -0.0)),
     "lgamma": ((0.0, INF), (-0.0, INF), (-3.0, INF), (-1e300, INF), (1.0, 0.0), (2.0, 0.0)),
     "digamma": ((0.0, -INF), (-0.0, INF), (-2.0, NAN), (-1e300, NAN), (INF, INF), (-INF, NAN)),
-    "sigmoid": ((INF, 1.0), (-INF, 0.0), (0.0, 0.5), (-1e308, 0.0)),
-    "log_sigmoid": ((INF, 0.0), (-INF, -INF), (-1e308, -1e308)),
-    "softplus": ((INF, INF), (-INF, 0.0), (1e308, 1e308)),
 }
 
 
@@ -159,11 +146,6 @@ def test_agrees_with_exact_values(name):
         ("lgamma", grid(-0.5, -1e-6), 6),
         ("digamma", grid(1e-6, 50), 7),
         ("digamma", 10.0 ** grid(-307, 305), 7),
-        ("sigmoid", grid(-700, 700), 5),
-        ("sigmoid", either_sign(-323, 2), 5),
-        ("log_sigmoid", grid(-740, 740), 6),
-        ("log_sigmoid", either_sign(-323, 2), 6),
-        ("softplus", grid(-700, 700), 6),
     ],
 )
 def test_agrees_with_scipy_in_ulp(name, x, bound):
@@ -279,7 +261,7 @@ def test_float32_is_rounded_from_float64(name):
     assert ulp_error(got[normal], want[normal]) <= 0.54
 
 
-@pytest.mark.parametrize("name", ["erf", "sigmoid", "log_sigmoid", "softplus"])
+@pytest.mark.parametrize("name", ["erf"])
 def test_float32_on_both_sides_of_zero(name):
     x = np.concatenate([grid(-80, 80), grid(-6, 6), either_sign(-37, 0)]).astype(np.float32)
     want = ORACLES[name](x.astype(np.float64))
@@ -352,33 +334,6 @@ def test_zeta_refuses_a_bad_exponent(s):
         special.zeta(s, 1.0)
 
 
-@pytest.mark.parametrize("beta", [0.5, 2.0, -1.5])
-def test_softplus_with_beta(beta):
-    x = np.concatenate([grid(-30, 30, 2_001), [1e308, -1e308]])
-    with np.errstate(over="ignore"):
-        want = np.logaddexp(0.0, beta * x[:-2]) / beta
-    got = special.softplus(x, beta)
-    np.testing.assert_allclose(got[:-2], want, rtol=1e-15)
-    np.testing.assert_array_equal(got[-2:], [1e308, 0.0] if beta > 0 else [0.0, -1e308])
-
-
-def test_softplus_threshold_returns_the_argument_beyond_it():
-    x = np.array([1.0, 9.0, 11.0])
-    got = special.softplus(x, 2.0, threshold=20.0)
-    np.testing.assert_array_equal(got == x, [False, False, True])
-
-
-@pytest.mark.parametrize("beta", [0.0, INF, NAN])
-def test_softplus_refuses_a_bad_beta(beta):
-    with pytest.raises(ValueError, match="softplus: beta must be"):
-        special.softplus(1.0, beta)
-
-
 def test_erfinv_inverts_erf():
     x = grid(-0.999, 0.999, 10_001)
     np.testing.assert_allclose(special.erf(special.erfinv(x)), x, rtol=2e-15, atol=0)
-
-
-def test_sigmoid_of_opposites_sum_to_one():
-    x = either_sign(-300, 3)
-    np.testing.assert_allclose(special.sigmoid(x) + special.sigmoid(-x), 1.0, rtol=5e-16)

@@ -27,7 +27,7 @@ from weft.core import op as op_module
 from weft.core.dispatch import group
 from weft.core.methods import attach_operators
 from weft.core.modes import interpret_with
-from weft.core.op import Op
+from weft.core.op import Op, load_all
 from weft.core.samples import Sample, Sampler
 from weft.core.shape import TensorType, type_of
 from weft.core.tensor import Tensor, make_leaf
@@ -55,6 +55,7 @@ def load() -> dict[str, str]:
     return failures
 
 
+load_all()
 IMPORTED_BY_WEFT = frozenset(name for name in sys.modules if name.startswith("weft.ops"))
 IMPORT_FAILURES = load()
 

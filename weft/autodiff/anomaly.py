@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core.dtype import is_float
-from ..core.errors import AnomalyError, format_site, user_site
+from ..core.errors import AnomalyError, SiteSearch, format_site, user_site
 from ..core.modes import current_interpreter, interpret_with
 from ..core.tensor import Tensor
 
@@ -43,6 +43,7 @@ class detect_anomaly:  # noqa: N801  (used like a function, as in PyTorch)
         """Switch detection on."""
         context = interpret_with(AnomalyInterpreter(current_interpreter()))
         self._tokens.append((_detecting.set(True), context))
+        SiteSearch.depth = SiteSearch.FULL
         context.__enter__()
         return self
 
@@ -51,6 +52,8 @@ class detect_anomaly:  # noqa: N801  (used like a function, as in PyTorch)
         token, context = self._tokens.pop()
         context.__exit__(*exc)
         _detecting.reset(token)
+        if not detecting_anomaly():
+            SiteSearch.depth = SiteSearch.QUICK
 
 
 class AnomalyInterpreter:

@@ -182,11 +182,12 @@ class Walk:
 
     def _complete(self, node: FanNode, parts: list[Any]) -> list[Any]:
         """Return the gradients of all outputs, zero for those that nothing depends on."""
-        zeros = [np.broadcast_to(np.zeros((), dtype), shape) for shape, dtype in node.outputs]
-        return [
-            (wrap(zero) if self.create else zero) if part is None else part
-            for part, zero in zip(parts, zeros, strict=True)
-        ]
+        for i, part in enumerate(parts):
+            if part is None:
+                shape, dtype = node.outputs[i]
+                zeros = np.broadcast_to(np.zeros((), dtype), shape)
+                parts[i] = wrap(zeros) if self.create else zeros
+        return parts
 
     def _settle(self, node: AnyNode, g: Any) -> Any:
         """Run the hooks on a complete gradient, and keep it where that was asked for."""

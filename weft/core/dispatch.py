@@ -213,16 +213,16 @@ def _to_dtype(x: Any, dtype: dt.DType) -> Any:
 
 def find(name: str) -> Any:
     """Return the public function of an operator by name (op.py sits above this module)."""
-    return _operators[name].function
+    return _find_operator(name)
 
 
-_operators: dict[str, Op] = {}
+_find_operator: Callable[[str], Any]
 
 
-def use_registry(registry: dict[str, Op]) -> None:
+def use_operators(find_operator: Callable[[str], Any]) -> None:
     """Let this module look operators up; called once by op.py."""
-    global _operators  # noqa: PLW0603  (one assignment at import, in place of an import cycle)
-    _operators = registry
+    global _find_operator  # noqa: PLW0603  (one assignment at import, instead of a cycle)
+    _find_operator = find_operator
 
 
 # -- run --------------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ def use_registry(registry: dict[str, Op]) -> None:
 
 def wrap_outputs(values: Sequence[Any], node: FanNode | None) -> tuple[Tensor, ...]:
     """Return the outputs of an operation with several of them as tensors behind its node."""
-    arrays = [np.asarray(v) for v in values]
+    arrays = [v if v.__class__ is np.ndarray else np.asarray(v) for v in values]
     if node is None:
         return tuple(wrap(v) for v in arrays)
     node.outputs = tuple((v.shape, v.dtype) for v in arrays)

@@ -70,23 +70,38 @@ internal_code: dict[int, bool] = {}
 _MAX_KNOWN_CODE = 100_000
 
 
-def caller_site(frame: FrameType | None) -> tuple[CodeType | None, int]:
+class SiteSearch:
+    """How many of Weft's own frames are passed over in search of the user's line.
+
+    Every operation inside a layer pays for the frames between it and the user, so the search ends
+    early: a line of Weft's own is recorded then. Anomaly detection searches to the end.
+    """
+
+    QUICK, FULL = 5, sys.maxsize
+
+    depth = QUICK
+
+
+def caller_site(frame: FrameType | None, depth: int = 0) -> tuple[CodeType | None, int]:
     """Return the nearest position outside Weft, starting at `frame`.
 
     It is recorded for every operation, so it is the code object and the instruction's offset; the
     line number is left to `format_site`.
     """
-    while frame is not None:
-        code = frame.f_code
+    code, offset = None, 0
+    depth = depth or SiteSearch.depth
+    while frame is not None and depth > 0:
+        code, offset = frame.f_code, frame.f_lasti
         if not _is_internal(code):
-            return (code, frame.f_lasti)
+            break
         frame = frame.f_back
-    return (None, 0)
+        depth -= 1
+    return (code, offset)
 
 
 def user_site() -> Site:
     """Return the nearest line outside Weft that led to this call."""
-    return caller_site(sys._getframe(1))
+    return caller_site(sys._getframe(1), SiteSearch.FULL)
 
 
 def format_site(site: Site) -> str | None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from .dispatch import array_from
 from .errors import ArgumentTypeError
-from .op import aliases, composites, registry
+from .op import Op, find
 from .tensor import Tensor, wrap
 
 
@@ -44,10 +44,10 @@ def lazy_names(
 
 def public_function(name: str) -> Callable[..., Any]:
     """Return the function that users call for an operator or composite."""
-    known_as = aliases.get(name, name)
-    if known_as in registry:
-        return registry[known_as].function
-    return lifting(composites[known_as])
+    found = find(name)
+    if found is None:
+        raise KeyError(f"no operator or composite is named {name!r}")
+    return found.function if isinstance(found, Op) else lifting(found)
 
 
 def lifting(fn: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,7 +14,7 @@ import numpy as np
 from .device import check_device, is_device
 from .dispatch import lift_scalar
 from .dtype import as_dtype
-from .op import F, composite_methods, registry
+from .op import F, composite_methods, load_all, registry
 from .tensor import Tensor
 
 Function = Callable[..., Any]
@@ -58,7 +58,7 @@ COMPARISONS = {"__eq__": "equal", "__ne__": "not_equal"}
 
 
 def attach_operators() -> None:
-    """Give Tensor every operator that the registry holds."""
+    """Give Tensor Python's operators and every method that is known so far."""
     for name, op_name in OPERATORS.items():
         _attach(name, op_name)
     for name, direct in REFLECTED.items():
@@ -67,6 +67,12 @@ def attach_operators() -> None:
         setattr(Tensor, name, _in_place(name, op_name))
     for name, op_name in COMPARISONS.items():
         setattr(Tensor, name, _comparison(name, op_name))
+    Tensor.__getattr__ = _load_method  # type: ignore[method-assign]  # declared for type checkers only
+    attach_methods()
+
+
+def attach_methods() -> None:
+    """Give Tensor the methods of all operators declared so far."""
     for record in registry.values():
         names = (_method_name(record), *record.aliases) if record.method else ()
         for name in names:
@@ -76,6 +82,16 @@ def attach_operators() -> None:
                 _attach(name, record.name)
     for name, function in {**EXTRA_METHODS, **composite_methods}.items():
         setattr(Tensor, name, function)
+
+
+def _load_method(self: Tensor, name: str) -> Any:
+    """Look for a method among the operators that are declared only when needed."""
+    if not name.startswith("_"):
+        load_all()
+        attach_methods()
+        if hasattr(Tensor, name):
+            return getattr(self, name)
+    raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
 def _method_name(record: Any) -> str:

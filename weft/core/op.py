@@ -28,9 +28,10 @@ Rules are written with Python operators and the namespace `F`, so that one rule 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .dispatch import use_registry
+from .dispatch import use_operators
 from .dtype import bool_
 from .shape import TensorType, broadcast
 from .specialize import Specialized, specialize
@@ -52,7 +53,8 @@ registry: dict[str, Op] = {}
 composites: dict[str, Callable[..., Any]] = {}
 composite_methods: dict[str, Any] = {}
 aliases: dict[str, str] = {}  # another name -> the name of the operator or composite
-use_registry(registry)
+_later: list[Callable[[], None]] = []
+_loading = RLock()
 
 
 class Op:
@@ -286,9 +288,44 @@ def _add_aliases(name: str, others: Iterable[str]) -> None:
         aliases[other] = name
 
 
+def declare_later(load: Callable[[], None]) -> None:
+    """Register a function that declares further operators; it runs when a name is not yet known.
+
+    So `import weft` pays only for what most programs use.
+    """
+    _later.append(load)
+
+
+def load_all() -> None:
+    """Declare every operator now: for those who walk the registry."""
+    with _loading:
+        while _later:
+            _later.pop(0)()
+
+
+def find(name: str) -> Op | Callable[..., Any] | None:
+    """Return the operator or composite of that name, or None if there is none."""
+    found = _known(name)
+    if found is None:
+        with _loading:
+            found = _known(name)
+            while found is None and _later:
+                _later.pop(0)()
+                found = _known(name)
+    return found
+
+
+def _known(name: str) -> Op | Callable[..., Any] | None:
+    known_as = aliases.get(name, name)
+    return registry.get(known_as) or composites.get(known_as)
+
+
 def find_op(name: str) -> Op:
     """Return the operator of that name."""
-    return registry[aliases.get(name, name)]
+    found = find(name)
+    if not isinstance(found, Op):
+        raise KeyError(f"no operator is named {name!r}")
+    return found
 
 
 class Namespace:
@@ -299,18 +336,16 @@ class Namespace:
     """
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        known_as = aliases.get(name, name)
-        if known_as in registry:
-            found: Callable[..., Any] = registry[known_as].specialized.poly
-        elif known_as in composites:
-            found = composites[known_as]
-        else:
+        found = find(name)
+        if found is None:
             raise AttributeError(f"no operator is named {name!r}")
-        setattr(self, name, found)
-        return found
+        function = found.specialized.poly if isinstance(found, Op) else found
+        setattr(self, name, function)
+        return function
 
 
 F = Namespace()
+use_operators(lambda name: find_op(name).function)
 
 
 def _parameters(

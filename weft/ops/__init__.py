@@ -1,33 +1,45 @@
-"""The operators. Importing this package fills the registry in `weft.core.op`.
+"""The operators. Importing this package declares those that most programs use.
 
 Each operator stands in one file with all that is known of it; composites are functions written in
-operators. Imports core only.
+operators. The packages named in LATER are imported when a name is asked for that is not known yet,
+so that `import weft` stays fast. Imports core only.
 """
 
-from . import (
-    conv,
-    creation,
-    elementwise,
-    index,
-    linalg,
-    movement,
-    nn,
-    pool,
-    random,
-    reduce,
-    resize,
-)
+from functools import partial
+from importlib import import_module
+
+from ..core.methods import attach_methods
+from ..core.op import declare_later
+from . import creation, elementwise, index, movement, reduce
+from .linalg import einsum, matmul, products, tensors
 
 __all__ = [
-    "conv",
     "creation",
+    "einsum",
     "elementwise",
     "index",
-    "linalg",
+    "matmul",
     "movement",
-    "nn",
-    "pool",
-    "random",
+    "products",
     "reduce",
-    "resize",
+    "tensors",
 ]
+
+LATER = (
+    ("nn", "random"),
+    ("conv", "pool", "resize"),
+    tuple(
+        f"linalg.{name}"
+        for name in ("cholesky", "determinant", "eigh", "expm", "pinv", "qr", "solve", "svd")
+    ),
+)
+
+
+def _declare(names: tuple[str, ...]) -> None:
+    for name in names:
+        import_module(f"{__name__}.{name}")
+    attach_methods()
+
+
+for _names in LATER:
+    declare_later(partial(_declare, _names))

@@ -9,7 +9,6 @@ Largest errors measured against 60-digit references, in float64 ulp:
     lgamma 3.0        for x > -1/2, the zeros at 1 and 2 included
     digamma 3.1       for x > 0, the zero at 1.46 included
     polygamma 4.4     for x > 0 and n <= 10; 8.2 for n <= 100
-    sigmoid 2.2       log_sigmoid 2.9         softplus 3.2
 
 On the negative axis lgamma, digamma and polygamma come from reflection: the error is some ulp of
 the larger reflected term, which near a zero of the function (digamma at -0.504, lgamma at -2.457,
@@ -17,10 +16,9 @@ the larger reflected term, which near a zero of the function (digamma at -0.504,
 their results are within 0.54 ulp of their own dtype, again relative to the reflected terms.
 """
 
-from weft.core.special._error import erf, erfc, erfinv
-from weft.core.special._gamma import digamma, lgamma
-from weft.core.special._logistic import log_sigmoid, sigmoid, softplus
-from weft.core.special._polygamma import polygamma, zeta
+from ._error import erf, erfc, erfinv
+from ._gamma import digamma, lgamma
+from ._polygamma import polygamma, zeta
 
 __all__ = [
     "digamma",
@@ -28,9 +26,6 @@ __all__ = [
     "erfc",
     "erfinv",
     "lgamma",
-    "log_sigmoid",
     "polygamma",
-    "sigmoid",
-    "softplus",
     "zeta",
 ]

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from weft.core.special._kernel import Array, Block, evaluate, piecewise, rational
+from ..normal_quantile import PPND16
+from ._kernel import Array, Block, evaluate, piecewise, rational
 
 # erf(x) = x R(x**2) for |x| <= 1: the form of Cody's first interval ("Rational Chebyshev
 # approximations for the error function", Math. Comp. 23, 1969) on a wider range, so that the
@@ -91,68 +92,7 @@ _ERFC_FAR_Q = (
 )
 _ERFC_UNDERFLOW = 28.0  # erfc(27.3) is already below the smallest subnormal
 
-# Wichura, "Algorithm AS 241: the percentage points of the normal distribution", Appl. Statist. 37,
-# 1988, routine PPND16. With p = (1 + x)/2 the normal quantile is sqrt(2) erfinv(x).
-_QUANTILE_CENTRE_P = (
-    3.3871328727963666080e0,
-    1.3314166789178437745e2,
-    1.9715909503065514427e3,
-    1.3731693765509461125e4,
-    4.5921953931549871457e4,
-    6.7265770927008700853e4,
-    3.3430575583588128105e4,
-    2.5090809287301226727e3,
-)
-_QUANTILE_CENTRE_Q = (
-    1.0,
-    4.2313330701600911252e1,
-    6.8718700749205790830e2,
-    5.3941960214247511077e3,
-    2.1213794301586595867e4,
-    3.9307895800092710610e4,
-    2.8729085735721942674e4,
-    5.2264952788528545610e3,
-)
-_QUANTILE_MIDDLE_P = (
-    1.42343711074968357734e0,
-    4.63033784615654529590e0,
-    5.76949722146069140550e0,
-    3.64784832476320460504e0,
-    1.27045825245236838258e0,
-    2.41780725177450611770e-1,
-    2.27238449892691845833e-2,
-    7.74545014278341407640e-4,
-)
-_QUANTILE_MIDDLE_Q = (
-    1.0,
-    2.05319162663775882187e0,
-    1.67638483018380384940e0,
-    6.89767334985100004550e-1,
-    1.48103976427480074590e-1,
-    1.51986665636164571966e-2,
-    5.47593808499534494600e-4,
-    1.05075007164441684324e-9,
-)
-_QUANTILE_FAR_P = (
-    6.65790464350110377720e0,
-    5.46378491116411436990e0,
-    1.78482653991729133580e0,
-    2.96560571828504891230e-1,
-    2.65321895265761230930e-2,
-    1.24266094738807843860e-3,
-    2.71155556874348757815e-5,
-    2.01033439929228813265e-7,
-)
-_QUANTILE_FAR_Q = (
-    1.0,
-    5.99832206555887937690e-1,
-    1.36929880922735805310e-1,
-    1.48753612908506148525e-2,
-    7.86869131145613259100e-4,
-    1.84631831751005468180e-5,
-    1.42151175831644588870e-7,
-    2.04426310338993978564e-15,
-)
+# With p = (1 + x)/2 the normal quantile is sqrt(2) erfinv(x).
 _CENTRE_EDGE = 0.85
 _FAR_EDGE = 1.0 - 2.0 * math.exp(-25.0)  # where sqrt(-log p), p = (1 - |x|)/2, passes 5
 
@@ -246,18 +186,18 @@ def _erfinv(x: Block) -> Block:
 
 def _erfinv_centre(x: Block) -> Block:
     r = 0.180625 - 0.25 * (x * x)
-    return x * (rational(r, _QUANTILE_CENTRE_P, _QUANTILE_CENTRE_Q) * math.sqrt(0.125))
+    return x * (rational(r, *PPND16.centre) * math.sqrt(0.125))
 
 
 def _erfinv_middle(x: Block) -> Block:
     r = _tail_radius(x) - 1.6
-    quantile = rational(r, _QUANTILE_MIDDLE_P, _QUANTILE_MIDDLE_Q)
+    quantile = rational(r, *PPND16.tail)
     return np.copysign(quantile * math.sqrt(0.5), x)
 
 
 def _erfinv_far(x: Block) -> Block:
     r = _tail_radius(x) - 5.0
-    quantile = rational(r, _QUANTILE_FAR_P, _QUANTILE_FAR_Q) * math.sqrt(0.5)
+    quantile = rational(r, *PPND16.far_tail) * math.sqrt(0.5)
     return np.copysign(np.where(np.abs(x) == 1.0, np.inf, quantile), x)
 
 

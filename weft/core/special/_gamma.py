@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from weft.core.special._kernel import Array, Block, evaluate, horner, piecewise, rational
+from ._kernel import Array, Block, evaluate, horner, piecewise, rational
 
 
 class _Fit(NamedTuple):

@@ -8,8 +8,8 @@ from typing import SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from weft.core.special._gamma import BERNOULLI, cotangent_pi, digamma, distance_to_integer
-from weft.core.special._kernel import Array, Block, evaluate, horner, piecewise
+from ._gamma import BERNOULLI, cotangent_pi, digamma, distance_to_integer
+from ._kernel import Array, Block, evaluate, horner, piecewise
 
 _DIRECT_TERMS = 10  # summed one by one before Euler-Maclaurin takes over
 _MAX_ORDER = 500  # beyond it pi**(n + 1) nears the end of float64 on the negative axis
