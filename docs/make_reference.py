@@ -30,10 +30,19 @@ SECTIONS = {
 }
 
 
+PACKAGES = {
+    "Layers: `wf.nn.`": wf.nn,
+    "Initialisers: `wf.nn.init.`": wf.nn.init,
+    "Optimizers: `wf.optim.`": wf.optim,
+    "Schedules: `wf.optim.lr.`": wf.optim.lr,
+    "Saving: `wf.io.`": wf.io,
+}
+
+
 def reference() -> str:
     """Return the text of the page."""
     operators = {name for names in SECTIONS.values() for name in names}
-    other = sorted(set(wf.__all__) - operators - {"linalg", "nn", "ops", "autodiff"})
+    other = sorted(set(wf.__all__) - operators)
     functions = [name for name in other if callable(getattr(wf, name))]
     parts = [INTRODUCTION, _section("Tensors, modes and derivatives: `wf.`", wf, functions)]
     parts += [_section(f"{title}: `wf.`", wf, names) for title, names in SECTIONS.items()]
@@ -41,6 +50,9 @@ def reference() -> str:
     functional = wf.nn.functional
     parts.append(_section("Networks: `wf.nn.functional.`", functional, functional.__all__))
     parts.append(_section("Checking: `wf.autodiff.`", wf.autodiff, wf.autodiff.__all__))
+    for title, module in PACKAGES.items():
+        names = [name for name in module.__all__ if callable(getattr(module, name))]
+        parts.append(_section(title, module, names))
     return "\n".join(parts)
 
 

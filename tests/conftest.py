@@ -5,6 +5,8 @@ from importlib.util import find_spec
 import pytest
 from hypothesis import HealthCheck, settings
 
+from weft.core.rng import manual_seed
+
 # A slow or busy machine is no fault of the code under test, so nothing here depends on time.
 _NO_CLOCK = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -42,3 +44,9 @@ def _skip_reasons(config: pytest.Config) -> dict[str, str]:
     elif find_spec("torch") is None:
         reasons["peers"] = "needs torch, which is not installed"
     return reasons
+
+
+@pytest.fixture(autouse=True)
+def _same_random_numbers() -> None:
+    """Start every test at the same random state, whatever ran before it."""
+    manual_seed(0)

@@ -58,8 +58,9 @@ from .ops.creation import (
 from .ops.movement import PROPERTIES as _PROPERTIES
 
 if _TYPE_CHECKING:
-    from . import nn
+    from . import io, nn, optim
     from .core.rng import Generator
+    from .io import load, load_metadata, save
     from .ops.random.draw import (
         bernoulli,
         beta,
@@ -121,10 +122,13 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "io",
     "is_grad_enabled",
     "jvp",
     "linalg",
     "linspace",
+    "load",
+    "load_metadata",
     "logspace",
     "manual_seed",
     "multinomial",
@@ -133,6 +137,7 @@ __all__ = [
     "normal",
     "ones",
     "ops",
+    "optim",
     "orthogonal",
     "permutation",
     "rand",
@@ -141,6 +146,7 @@ __all__ = [
     "randn",
     "randn_like",
     "randperm",
+    "save",
     "set_default_dtype",
     "set_grad_enabled",
     "set_rng_state",
@@ -191,8 +197,11 @@ _LAZY = {
     "set_rng_state": _RANDOM,
     "truncated_normal": _RANDOM,
     "uniform": _RANDOM,
+    "load": "weft.io",
+    "load_metadata": "weft.io",
+    "save": "weft.io",
 }
-_PACKAGES = ("nn",)  # imported when first used, so that `import weft` stays fast
+_PACKAGES = ("io", "nn", "optim")  # imported when first used, so that `import weft` stays fast
 
 
 def __getattr__(name: str) -> Any:

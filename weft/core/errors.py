@@ -77,7 +77,7 @@ class SiteSearch:
     early: a line of Weft's own is recorded then. Anomaly detection searches to the end.
     """
 
-    QUICK, FULL = 5, sys.maxsize
+    QUICK, FULL = 4, sys.maxsize
 
     depth = QUICK
 
@@ -88,15 +88,17 @@ def caller_site(frame: FrameType | None, depth: int = 0) -> tuple[CodeType | Non
     It is recorded for every operation, so it is the code object and the instruction's offset; the
     line number is left to `format_site`.
     """
-    code, offset = None, 0
-    depth = depth or SiteSearch.depth
-    while frame is not None and depth > 0:
-        code, offset = frame.f_code, frame.f_lasti
-        if not _is_internal(code):
+    if frame is None:
+        return (None, 0)
+    for _ in range(depth or SiteSearch.depth):
+        code = frame.f_code
+        internal = internal_code.get(id(code))
+        if internal is None:
+            internal = _classify(code)
+        if not internal or frame.f_back is None:
             break
         frame = frame.f_back
-        depth -= 1
-    return (code, offset)
+    return (frame.f_code, frame.f_lasti)
 
 
 def user_site() -> Site:
@@ -116,10 +118,9 @@ def format_site(site: Site) -> str | None:
     return f"{os.path.basename(code.co_filename)}:{line}"
 
 
-def _is_internal(code: CodeType) -> bool:
-    known = internal_code.get(id(code))
-    if known is None:
-        known = code.co_filename.startswith((PACKAGE_DIR, GENERATED_PREFIX))
-        if len(internal_code) < _MAX_KNOWN_CODE:
-            internal_code[id(code)] = known
-    return known
+def _classify(code: CodeType) -> bool:
+    """Return whether a code object belongs to Weft, and remember it."""
+    internal = code.co_filename.startswith((PACKAGE_DIR, GENERATED_PREFIX))
+    if len(internal_code) < _MAX_KNOWN_CODE:
+        internal_code[id(code)] = internal
+    return internal

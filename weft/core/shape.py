@@ -86,6 +86,8 @@ def as_int(value: Any, what: str) -> int:
 
 def as_shape(shape: Any, what: str = "shape") -> Shape:
     """Return a shape argument (an int or a sequence of ints) as a tuple of sizes >= 0."""
+    if shape.__class__ is tuple and all(d.__class__ is int and d >= 0 for d in shape):
+        return shape
     if isinstance(shape, (int, np.integer)):
         shape = (shape,)
     try:
@@ -103,7 +105,7 @@ def as_shape(shape: Any, what: str = "shape") -> Shape:
 
 def normalize_axis(axis: Any, ndim: int, what: str = "axis") -> int:
     """Return an axis counted from the front; raise if it lies outside `ndim` dimensions."""
-    index = as_int(axis, what)
+    index = axis if axis.__class__ is int else as_int(axis, what)
     if -ndim <= index < ndim:
         return index + ndim if index < 0 else index
     if ndim == 0:

@@ -1,0 +1,91 @@
+"""Gradient clipping."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import weft as wf
+from weft.core.errors import GradientError
+from weft.optim import clip_grad_norm_, clip_grad_value_
+from weft.optim.clip import total_norm
+
+
+def params(*grads, dtype=np.float32):
+    found = []
+    for g in grads:
+        w = wf.tensor(np.zeros(np.shape(g), dtype), requires_grad=True)
+        w.grad = wf.tensor(np.asarray(g, dtype))
+        found.append(w)
+    return found
+
+
+def test_norm_over_all_parameters():
+    w, v = params([3.0, 0.0], [[4.0]])
+    assert clip_grad_norm_(iter([w, v]), 1.0).item() == 5.0
+    np.testing.assert_allclose(w.grad.numpy(), [0.6, 0.0], rtol=1e-6)
+    np.testing.assert_allclose(v.grad.numpy(), [[0.8]], rtol=1e-6)
+
+
+def test_short_gradients_are_left_alone():
+    (w,) = params([0.3, 0.4])
+    before = w.grad
+    assert clip_grad_norm_(w, 1.0).item() == pytest.approx(0.5)
+    assert w.grad is before
+
+
+@given(
+    st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=30),
+    st.sampled_from([1.0, 2.0, 3.0, np.inf]),
+)
+def test_norms(values, order):
+    arrays = np.array_split(np.array(values), 3)
+    assert total_norm(arrays, order) == pytest.approx(np.linalg.norm(values, order), rel=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e30])
+def test_huge_and_tiny_gradients(size):
+    (w,) = params([3.0 * size, 4.0 * size])
+    assert clip_grad_norm_(w, 1e-35).item() == pytest.approx(5.0 * size, rel=1e-5)
+
+
+def test_nonfinite_gradients():
+    (w,) = params([np.inf, 1.0])
+    with pytest.raises(GradientError, match="inf"):
+        clip_grad_norm_(w, 1.0, error_if_nonfinite=True)
+    assert w.grad.tolist() == [np.inf, 1.0]
+    (v,) = params([np.nan, 1.0])
+    assert np.isnan(clip_grad_norm_(v, 1.0).item())
+    assert np.isnan(v.grad.numpy()).all()
+
+
+def test_no_gradients_and_empty_ones():
+    assert clip_grad_norm_([], 1.0).item() == 0.0
+    assert clip_grad_norm_([wf.tensor([1.0], requires_grad=True)], 1.0).item() == 0.0
+    assert clip_grad_norm_(params([]), 1.0).item() == 0.0
+
+
+def test_half_precision_does_not_overflow():
+    (w,) = params([300.0, 400.0], dtype=np.float16)
+    assert clip_grad_norm_(w, 1.0).item() == 500.0
+    assert w.grad.dtype == np.float16
+
+
+def test_value():
+    (w,) = params([-2.0, 0.5, np.nan])
+    clip_grad_value_([w], 1.0)
+    assert w.grad.tolist()[:2] == [-1.0, 0.5]
+    assert np.isnan(w.grad.tolist()[2])
+
+
+def test_bad_arguments():
+    (w,) = params([1.0])
+    for call in (
+        lambda: clip_grad_norm_(w, -1.0),
+        lambda: clip_grad_norm_(w, 1.0, 0.0),
+        lambda: clip_grad_value_(w, np.nan),
+    ):
+        with pytest.raises(ValueError, match="must be positive"):
+            call()
+    with pytest.raises(TypeError, match="expected parameters"):
+        clip_grad_value_([3], 1.0)

@@ -1,0 +1,339 @@
+"""Every optimizer against its published formulas, written out step by step in plain NumPy."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import weft as wf
+from weft import optim
+from weft.optim import executor
+
+STEPS = 50
+
+
+def trajectory(name, options, start, grads):
+    """Return the values of one parameter after each step, for given gradients."""
+    w = wf.tensor(start, requires_grad=True)
+    optimizer = getattr(optim, name)([w], **options)
+    path = []
+    for g in grads:
+        w.grad = wf.tensor(g)
+        optimizer.step()
+        path.append(np.array(w.detach()))
+    return np.array(path)
+
+
+def expected(rule, options, start, grads):
+    path, w = [], start.copy()
+    state = {}
+    for t, gradient in enumerate(grads, 1):
+        g = -gradient if options.get("maximize") else gradient
+        w = rule(w, g, t, state, **options)
+        path.append(w)
+    return np.array(path)
+
+
+def slot(state, name, like, value=0.0):
+    return state.get(name, np.full_like(like, value))
+
+
+def sgd(w, g, t, s, lr=1e-3, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False, **_):
+    g = g + weight_decay * w
+    if momentum:
+        s["b"] = g if t == 1 else momentum * s["b"] + (1 - dampening) * g
+        g = g + momentum * s["b"] if nesterov else s["b"]
+    return w - lr * g
+
+
+def momentum(w, g, t, s, **options):
+    return sgd(w, g, t, s, **{"momentum": 0.9, **options})
+
+
+def adagrad(
+    w,
+    g,
+    t,
+    s,
+    lr=1e-2,
+    lr_decay=0.0,
+    weight_decay=0.0,
+    initial_accumulator_value=0.0,
+    eps=1e-10,
+    **_,
+):
+    g = g + weight_decay * w
+    s["h"] = slot(s, "h", w, initial_accumulator_value) + g**2
+    return w - lr / (1 + (t - 1) * lr_decay) * g / (np.sqrt(s["h"]) + eps)
+
+
+def adadelta(w, g, t, s, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0.0, **_):
+    g = g + weight_decay * w
+    s["g"] = rho * slot(s, "g", w) + (1 - rho) * g**2
+    x = np.sqrt(slot(s, "x", w) + eps) / np.sqrt(s["g"] + eps) * g
+    s["x"] = rho * slot(s, "x", w) + (1 - rho) * x**2
+    return w - lr * x
+
+
+def rmsprop(
+    w, g, t, s, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0, centered=False, **_
+):
+    g = g + weight_decay * w
+    s["n"] = alpha * slot(s, "n", w) + (1 - alpha) * g**2
+    s["m"] = alpha * slot(s, "m", w) + (1 - alpha) * g
+    spread = s["n"] - s["m"] ** 2 if centered else s["n"]
+    s["b"] = momentum * slot(s, "b", w) + g / (np.sqrt(spread) + eps)
+    return w - lr * s["b"]
+
+
+def moments(w, g, t, s, betas, scale=True):
+    s["m"] = betas[0] * slot(s, "m", w) + (1 - betas[0]) * g
+    s["v"] = betas[1] * slot(s, "v", w) + (1 - betas[1]) * g**2
+    return s["m"] / (1 - betas[0] ** t), s["v"] / (1 - betas[1] ** t)
+
+
+def adam(
+    w,
+    g,
+    t,
+    s,
+    lr=1e-3,
+    betas=(0.9, 0.999),
+    eps=1e-8,
+    weight_decay=0.0,
+    amsgrad=False,
+    decoupled_weight_decay=False,
+    **_,
+):
+    if decoupled_weight_decay:
+        w = w * (1 - lr * weight_decay)
+    else:
+        g = g + weight_decay * w
+    m, v = moments(w, g, t, s, betas)
+    if amsgrad:
+        s["top"] = np.maximum(slot(s, "top", w), s["v"])
+        v = s["top"] / (1 - betas[1] ** t)
+    return w - lr * m / (np.sqrt(v) + eps)
+
+
+def adamw(w, g, t, s, **options):
+    return adam(w, g, t, s, decoupled_weight_decay=True, **{"weight_decay": 1e-2, **options})
+
+
+def amsgrad(w, g, t, s, **options):
+    return adam(w, g, t, s, amsgrad=True, **options)
+
+
+def adamax(w, g, t, s, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, **_):
+    g = g + weight_decay * w
+    s["m"] = betas[0] * slot(s, "m", w) + (1 - betas[0]) * g
+    s["u"] = np.maximum(betas[1] * slot(s, "u", w), np.abs(g) + eps)
+    return w - lr / (1 - betas[0] ** t) * s["m"] / s["u"]
+
+
+def nadam(
+    w, g, t, s, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, momentum_decay=4e-3, **_
+):
+    g = g + weight_decay * w
+    mu = [betas[0] * (1 - 0.5 * 0.96 ** (k * momentum_decay)) for k in (t, t + 1)]
+    s["p"] = s.get("p", 1.0) * mu[0]
+    _, v = moments(w, g, t, s, betas)
+    m = mu[1] * s["m"] / (1 - s["p"] * mu[1]) + (1 - mu[0]) * g / (1 - s["p"])
+    return w - lr * m / (np.sqrt(v) + eps)
+
+
+def radam(w, g, t, s, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, **_):
+    g = g + weight_decay * w
+    m, _ = moments(w, g, t, s, betas)
+    rho_inf = 2 / (1 - betas[1]) - 1
+    rho = rho_inf - 2 * t * betas[1] ** t / (1 - betas[1] ** t)
+    if rho <= 5:
+        return w - lr * m
+    r = np.sqrt((rho - 4) * (rho - 2) * rho_inf / ((rho_inf - 4) * (rho_inf - 2) * rho))
+    return w - lr * m * r * np.sqrt(1 - betas[1] ** t) / (np.sqrt(s["v"]) + eps)
+
+
+def lion(w, g, t, s, lr=1e-4, betas=(0.9, 0.99), weight_decay=0.0, **_):
+    m = slot(s, "m", w)
+    update = np.sign(betas[0] * m + (1 - betas[0]) * g)
+    s["m"] = betas[1] * m + (1 - betas[1]) * g
+    return w - lr * (update + weight_decay * w)
+
+
+def lamb(w, g, t, s, lr=1e-3, betas=(0.9, 0.999), eps=1e-6, weight_decay=0.0, **_):
+    m, v = moments(w, g, t, s, betas)
+    update = m / (np.sqrt(v) + eps) + weight_decay * w
+    lengths = np.linalg.norm(w), np.linalg.norm(update)
+    ratio = lengths[0] / lengths[1] if all(lengths) else 1.0
+    return w - lr * ratio * update
+
+
+def options_of(**choices):
+    return [
+        dict(zip(choices, values, strict=True)) for values in itertools.product(*choices.values())
+    ]
+
+
+DECAY = {"weight_decay": [0.0, 0.1], "maximize": [False, True]}
+BETAS = [(0.9, 0.999), (0.5, 0.9), (0.0, 0.0)]
+CASES = {
+    ("SGD", sgd): [
+        *options_of(lr=[0.1], momentum=[0.0, 0.9], dampening=[0.0, 0.5], **DECAY),
+        *options_of(lr=[0.1], momentum=[0.9], nesterov=[True], **DECAY),
+    ],
+    ("Momentum", momentum): options_of(lr=[0.1], nesterov=[False, True], **DECAY),
+    ("Adagrad", adagrad): options_of(
+        lr_decay=[0.0, 0.1], initial_accumulator_value=[0.0, 0.1], eps=[1e-10, 0.1], **DECAY
+    ),
+    ("Adadelta", adadelta): options_of(lr=[1.0, 0.3], rho=[0.9, 0.5], eps=[1e-6, 0.1], **DECAY),
+    ("RMSprop", rmsprop): options_of(
+        alpha=[0.99, 0.5], eps=[1e-8, 0.1], momentum=[0.0, 0.9], centered=[False, True], **DECAY
+    ),
+    ("Adam", adam): options_of(
+        betas=BETAS,
+        eps=[1e-8, 0.1],
+        amsgrad=[False, True],
+        decoupled_weight_decay=[False, True],
+        **DECAY,
+    ),
+    ("AdamW", adamw): options_of(betas=BETAS, amsgrad=[False, True], **DECAY),
+    ("Amsgrad", amsgrad): options_of(betas=BETAS, **DECAY),
+    ("Adamax", adamax): options_of(betas=BETAS, eps=[1e-8, 0.1], **DECAY),
+    ("NAdam", nadam): options_of(betas=BETAS, momentum_decay=[0.004, 0.1], **DECAY),
+    ("RAdam", radam): options_of(betas=BETAS[:2], eps=[1e-8, 0.1], **DECAY),
+    ("Lion", lion): options_of(lr=[1e-2], betas=BETAS, **DECAY),
+    ("LAMB", lamb): options_of(lr=[1e-2], betas=BETAS[:2], eps=[1e-6, 0.1], **DECAY),
+}
+ALL = [
+    pytest.param(name, rule, options, id=f"{name}-{index}")
+    for (name, rule), cases in CASES.items()
+    for index, options in enumerate([{}, *cases])
+]
+
+
+@pytest.mark.parametrize(("name", "rule", "options"), ALL)
+def test_formula(name, rule, options):
+    rng = np.random.default_rng(0)
+    start, grads = rng.normal(size=(3, 2)), rng.normal(size=(STEPS, 3, 2))
+    found = trajectory(name, options, start, grads)
+    np.testing.assert_allclose(found, expected(rule, options, start, grads), rtol=1e-9, atol=1e-12)
+
+
+NAMES = [name for name, _ in CASES]
+SHAPES = [(), (1,), (0, 3), (40, 50)]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("name", NAMES)
+def test_shapes(name, shape):
+    rng = np.random.default_rng(1)
+    start = np.asarray(rng.normal(size=shape), np.float32)
+    grads = [np.asarray(rng.normal(size=shape), np.float32) for _ in range(5)]
+    rule = dict(CASES.keys())[name]
+    found = trajectory(name, {}, start, grads)
+    assert found.shape == (5, *shape)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected(rule, {}, start, grads), rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", NAMES)
+def test_blocks_change_no_bit(name, dtype, monkeypatch):
+    rng = np.random.default_rng(2)
+    start = rng.normal(size=(7, 11)).astype(dtype)
+    grads = rng.normal(size=(8, 11, 7)).astype(dtype).transpose(0, 2, 1)  # not contiguous
+    whole = trajectory(name, {}, start, grads)
+    monkeypatch.setattr(executor, "BLOCK", 10)
+    np.testing.assert_array_equal(trajectory(name, {}, start, grads), whole)
+
+
+@pytest.mark.parametrize("blocked", [False, True])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", NAMES)
+def test_half_precision_is_computed_in_single(name, dtype, blocked, monkeypatch):
+    rng = np.random.default_rng(2)
+    monkeypatch.setattr(executor, "BLOCK", 3 if blocked else 100)
+    w = wf.tensor(rng.normal(size=(5,)).astype(np.float32)).to(dtype).requires_grad_()
+    single = wf.tensor(np.array(w.detach().float()), requires_grad=True)
+    g = wf.tensor(rng.normal(size=(5,)).astype(np.float32) * 1e-3).to(dtype)
+    for p, gradient in ((w, g), (single, g.float())):
+        p.grad = gradient
+        getattr(optim, name)([p]).step()
+    assert w.dtype.name == dtype
+    assert np.array_equal(w.detach().numpy(), single.detach().to(dtype).numpy())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nan_and_inf_stay_where_they_are(name):
+    start = np.array([1.0, 2.0, 3.0, 0.0])
+    grads = [np.array([np.nan, np.inf, 1e300, 0.0])] * 3
+    found = trajectory(name, {}, start, grads)
+    if name == "LAMB":  # one length for the whole layer
+        assert np.isnan(found[-1, 0])
+        return
+    assert np.isnan(found[-1, 0])
+    assert found[-1, 3] == 0.0
+
+
+def test_rounding_cannot_make_a_centered_spread_negative():
+    grads = np.full((200, 4), 0.1, np.float32)
+    found = trajectory("RMSprop", {"centered": True}, np.zeros(4, np.float32), grads)
+    assert np.isfinite(found).all()
+
+
+# -- Eve -------------------------------------------------------------------------------------------
+
+
+def eve(w, grads, losses, lr=1e-3, betas=(0.9, 0.999, 0.999), k=0.1, K=10.0, eps=1e-8):
+    s, d, followed = {}, 1.0, None
+    for t, (g, f) in enumerate(zip(grads, losses, strict=True), 1):
+        m, v = moments(w, g, t, s, betas[:2])
+        if t == 1:
+            followed = f
+        else:
+            delta, top = (k + 1, K + 1) if f >= followed else (1 / (K + 1), 1 / (k + 1))
+            new = min(max(delta, f / followed), top) * followed
+            d = betas[2] * d + (1 - betas[2]) * abs(new - followed) / min(new, followed)
+            followed = new
+        w = w - lr / d * m / (np.sqrt(v) + eps)
+    return w
+
+
+@pytest.mark.parametrize("betas", [(0.9, 0.999, 0.999), (0.5, 0.9, 0.5)])
+@pytest.mark.parametrize("bounds", [(0.1, 10.0), (0.5, 2.0)])
+def test_eve(betas, bounds):
+    rng = np.random.default_rng(0)
+    start, grads = rng.normal(size=3), rng.normal(size=(STEPS, 3))
+    losses = np.exp(rng.normal(size=STEPS))
+    w = wf.tensor(start, requires_grad=True)
+    optimizer = optim.Eve([w], betas=betas, bounds=bounds)
+    for g, loss in zip(grads, losses, strict=True):
+        w.grad = wf.tensor(g)
+        optimizer.step(loss=wf.tensor(loss))
+    wanted = eve(start, grads, losses, betas=betas, k=bounds[0], K=bounds[1])
+    np.testing.assert_allclose(w.detach().numpy(), wanted, rtol=1e-10)
+
+
+def test_eve_takes_a_minimum_and_survives_bad_losses():
+    w = wf.tensor([1.0], requires_grad=True)
+    optimizer = optim.Eve([w], minimum=-5.0)
+    for loss in [-4.0, np.nan, np.inf, -5.0, *[-5.0] * 400]:
+        w.grad = wf.tensor([0.1])
+        optimizer.step(loss=loss)
+    assert np.isfinite(w.detach().numpy()).all()
+
+
+@pytest.mark.parametrize("options", [{"bounds": (1.0, 0.5)}, {"bounds": (0.0, 1.0)}])
+def test_eve_refuses_bad_bounds(options):
+    with pytest.raises(ValueError, match="0 < k < K"):
+        optim.Eve([wf.tensor([1.0], requires_grad=True)], **options)
+
+
+def test_eve_asks_for_the_loss():
+    w = wf.tensor([1.0], requires_grad=True)
+    optimizer = optim.Eve([w])
+    w.grad = wf.tensor([1.0])
+    with pytest.raises(TypeError, match=r"step\(loss=loss\)"):
+        optimizer.step()
+    with pytest.raises(ValueError, match="minimum="):
+        optimizer.step(loss=-1.0)

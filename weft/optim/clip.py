@@ -1,0 +1,90 @@
+"""Clip gradients in place of what backward left: by their joint norm or by value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import ArgumentError, ArgumentTypeError, GradientError
+from ..core.tensor import Tensor, wrap
+
+
+def clip_grad_norm_(
+    parameters: Tensor | Iterable[Tensor],
+    max_norm: float,
+    norm_type: float = 2.0,
+    *,
+    error_if_nonfinite: bool = False,
+) -> Tensor:
+    """Scale all gradients so that their joint norm is at most `max_norm`; return the norm before.
+
+    >>> import weft as wf
+    >>> w = wf.tensor([0.0, 0.0], requires_grad=True)
+    >>> (w * wf.tensor([3.0, 4.0])).sum().backward()
+    >>> clip_grad_norm_([w], 1.0)
+    tensor(5.)
+    >>> [round(g, 4) for g in w.grad.tolist()]
+    [0.6, 0.8]
+    """
+    params = _with_grads(parameters)
+    limit, order = _positive("max_norm", max_norm), _positive("norm_type", norm_type)
+    total = total_norm((p.grad._value for p in params), order)
+    if error_if_nonfinite and not math.isfinite(total):
+        raise GradientError(f"clip_grad_norm_: the {order}-norm of the gradients is {total}")
+    # PyTorch's constant: a zero norm gives no division by zero.
+    factor = limit / (total + 1e-6)
+    if not factor >= 1.0:  # so that a NaN reaches the gradients, where it can be seen
+        for p in params:
+            p.grad = wrap(np.asarray(p.grad._value * factor, p.grad.dtype))
+    return wrap(np.asarray(total, params[0].grad.dtype if params else np.float32))
+
+
+def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
+    """Bound each element of the gradients to [-clip_value, clip_value]."""
+    limit = _positive("clip_value", clip_value)
+    for p in _with_grads(parameters):
+        p.grad = wrap(np.asarray(np.clip(p.grad._value, -limit, limit), p.grad.dtype))
+
+
+def total_norm(arrays: Iterable[Any], order: float = 2.0) -> float:
+    """Return the norm of all elements of several arrays, taken as one vector."""
+    norms = [_norm(array, order) for array in arrays if array.size]
+    if not norms:
+        return 0.0
+    return _norm(np.asarray(norms), order)
+
+
+def _norm(array: Any, order: float) -> float:
+    flat = array.reshape(-1)
+    with np.errstate(all="ignore"):
+        if order == 2.0 and flat.dtype.itemsize >= 4:
+            square = float(flat @ flat)
+            if 1e-30 < square < math.inf:  # squares neither overflowed nor vanished
+                return math.sqrt(square)
+        return _careful_norm(np.abs(flat.astype(np.float64)), order)
+
+
+def _careful_norm(sizes: Any, order: float) -> float:
+    """Return a norm without overflow or underflow of the powers."""
+    largest = float(sizes.max())
+    if order == math.inf or largest == 0.0 or not math.isfinite(largest):
+        return largest
+    return largest * float(((sizes / largest) ** order).sum() ** (1.0 / order))
+
+
+def _with_grads(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
+    params = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    for p in params:
+        if not isinstance(p, Tensor):
+            raise ArgumentTypeError(f"expected parameters. Received: {type(p).__name__}")
+    return [p for p in params if p.grad is not None]
+
+
+def _positive(name: str, value: Any) -> float:
+    number = float(value)
+    if not number > 0.0:
+        raise ArgumentError(f"{name} must be positive. Received: {value!r}")
+    return number

@@ -1,0 +1,241 @@
+"""The optimizer: parameter groups with hyperparameters, around a pure transform.
+
+A step runs in this order: the loss-scale check (which may skip the step), the hooks before, t += 1,
+the update, the hooks after.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from itertools import count
+from operator import itemgetter
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..core.errors import ArgumentError, ArgumentTypeError
+from ..core.modes import enable_grad
+from ..core.tensor import Tensor, wrap
+from .executor import initial_state, run_transform
+from .groups import MULTIPLIERS, Group, as_groups, complete_group, effective_settings
+from .state import dump_optimizer, load_optimizer
+from .transform import State, Transform
+
+Closure = Callable[[], Any]
+StepHook = Callable[["Optimizer"], Any]
+_next_hook = count().__next__
+
+
+class LossScaling(Protocol):
+    """What may be put in `optimizer.loss_scaling`: training in half precision needs it."""
+
+    def scale(self, loss: Tensor) -> Tensor:
+        """Return the loss multiplied by the current scale."""
+
+    def accept(self, optimizer: Optimizer) -> bool:
+        """Divide the gradients by the scale; return whether they are fit for a step."""
+
+
+class Optimizer(ABC):
+    """Base of all optimizers; a subclass says in `transform` how gradients become updates.
+
+    params     parameters, (name, parameter) pairs, or dictionaries: one per group, with "params"
+               and the hyperparameters that differ from the defaults
+    defaults   hyperparameters of groups that do not say otherwise
+
+    Hyperparameters live in `param_groups` and may be changed between steps. Besides its own, each
+    group has `lr_mult` and `decay_mult`, factors of `lr` and `weight_decay`.
+    """
+
+    def __init__(self, params: Any, **defaults: Any) -> None:
+        self.defaults = defaults
+        self.param_groups: list[Group] = []
+        self.state: dict[Tensor, State] = {}
+        self.t = 0
+        self.loss_scaling: LossScaling | None = None
+        self._before: dict[int, StepHook] = {}
+        self._after: dict[int, StepHook] = {}
+        self._read = itemgetter(*defaults, *MULTIPLIERS)
+        self._seen: dict[int, tuple[Any, Mapping[str, Any]]] = {}
+        for group in as_groups(params):
+            self.add_param_group(group)
+
+    @abstractmethod
+    def transform(self, group: Mapping[str, Any]) -> Transform:
+        """Return the rule of this optimizer for the hyperparameters of a group."""
+
+    def check_group(self, group: Mapping[str, Any]) -> None:  # noqa: B027  (most need none)
+        """Raise if the hyperparameters of a group do not go together."""
+
+    # -- one step ----------------------------------------------------------------------------------
+
+    def step(self, closure: Closure | None = None, *, loss: Any = None) -> Any:
+        """Update all parameters that have gradients; return the loss if it is known.
+
+        closure   computes the loss and its gradients anew; it is called first
+        loss      the loss the gradients belong to, for methods that use its value (Eve)
+        """
+        if closure is not None:
+            loss = self._evaluate(closure)
+        if self.loss_scaling is not None and not self.loss_scaling.accept(self):
+            return loss
+        for hook in tuple(self._before.values()):
+            hook(self)
+        self.t += 1
+        with np.errstate(all="ignore"):
+            self._update(loss, closure)
+        for hook in tuple(self._after.values()):
+            hook(self)
+        return loss
+
+    def minimize(self, loss: Tensor) -> None:
+        """Take one step against the gradient of a loss: zero_grad, backward, step."""
+        self.zero_grad()
+        scaled = loss if self.loss_scaling is None else self.loss_scaling.scale(loss)
+        scaled.backward()
+        self.step(loss=loss)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of all parameters, or set them to zero."""
+        for p in self.parameters():
+            if p.grad is not None:
+                p.grad = None if set_to_none else wrap(np.zeros_like(p.grad._value))
+
+    def _evaluate(self, closure: Closure) -> Any:
+        if not callable(closure):
+            raise ArgumentTypeError(
+                f"step takes a function that computes the loss. Received: {closure!r:.60}; "
+                "pass a loss as step(loss=...)"
+            )
+        with enable_grad():
+            return closure()
+
+    def _update(self, loss: Any, closure: Closure | None) -> None:
+        for index, group in enumerate(self.param_groups):
+            params = [p for p in group["params"] if p.grad is not None]
+            if params:
+                rule = self.transform(self._settings(index, group))
+                run_transform(rule, params, [self._state_of(p, rule) for p in params])
+
+    def _settings(self, index: int, group: Group) -> Mapping[str, Any]:
+        """Return the hyperparameters of a group, checked again whenever one was changed."""
+        values = self._read(group)
+        values_before, settings = self._seen.get(index, (None, {}))
+        if values_before != values:
+            settings = effective_settings(group)
+            self.check_group(settings)
+            self._seen[index] = (values, settings)
+        return settings
+
+    def _state_of(self, p: Tensor, rule: Transform) -> State:
+        state = self.state.get(p)
+        if state is None:
+            state = self.state[p] = initial_state(rule, p)
+        elif len(state) < len(rule.slots):  # an option was switched on after the start
+            for name, value in initial_state(rule, p).items():
+                state.setdefault(name, value)
+        return state
+
+    # -- parameters --------------------------------------------------------------------------------
+
+    def parameters(self) -> Iterator[Tensor]:
+        """Yield the parameters of all groups."""
+        return (p for group in self.param_groups for p in group["params"])
+
+    def add_param_group(self, group: Mapping[str, Any]) -> None:
+        """Add a group, e.g. for layers that are unfrozen during training."""
+        if not isinstance(group, Mapping):
+            raise ArgumentTypeError(f"a group must be a dictionary. Received: {group!r:.60}")
+        complete = complete_group(group, self.defaults)
+        self.check_group(complete)
+        known = {id(p) for p in self.parameters()}
+        for position, p in enumerate(complete["params"]):
+            if id(p) in known:
+                raise ArgumentError(
+                    f"parameter number {position} of the group, of shape {p.shape}, is given twice"
+                )
+            known.add(id(p))
+        self.param_groups.append(complete)
+
+    # -- hooks -------------------------------------------------------------------------------------
+
+    def register_step_pre_hook(self, hook: StepHook) -> StepHookHandle:
+        """Call `hook(optimizer)` before each update, when the gradients are complete."""
+        return StepHookHandle(self._before, hook)
+
+    def register_step_post_hook(self, hook: StepHook) -> StepHookHandle:
+        """Call `hook(optimizer)` after each update."""
+        return StepHookHandle(self._after, hook)
+
+    # -- state -------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return hyperparameters and state as nested dictionaries of tensors and numbers.
+
+        The tensors are copies. Parameters are numbered in the order of the groups.
+        """
+        return dump_optimizer(self)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take over what `state_dict` returned; if it does not fit, raise and change nothing."""
+        load_optimizer(self, state)
+
+    def __repr__(self) -> str:
+        lines = [type(self).__name__ + " ("]
+        for index, group in enumerate(self.param_groups):
+            shown = {k: v for k, v in group.items() if k not in ("params", "param_names")}
+            settings = ", ".join(f"{name}={value}" for name, value in shown.items())
+            lines.append(f"  group {index}: {len(group['params'])} parameters, {settings}")
+        return "\n".join([*lines, ")"])
+
+
+class StepHookHandle:
+    """Lets a hook of an optimizer be removed again."""
+
+    def __init__(self, hooks: dict[int, StepHook], hook: StepHook) -> None:
+        if not callable(hook):
+            raise ArgumentTypeError(f"a hook must be callable. Received: {hook!r}")
+        self._hooks = hooks
+        self._key = _next_hook()
+        hooks[self._key] = hook
+
+    def remove(self) -> None:
+        """Unregister the hook; doing so twice is harmless."""
+        self._hooks.pop(self._key, None)
+
+
+class TransformOptimizer(Optimizer):
+    """An optimizer made from a transform, or from a function of a group that returns one.
+
+    >>> import weft as wf
+    >>> from weft.optim import transform as tx
+    >>> w = wf.tensor([1.0, -2.0], requires_grad=True)
+    >>> optimizer = wf.optim.TransformOptimizer(
+    ...     [w],
+    ...     lambda group: tx.chain(tx.clip_by_global_norm(1.0), tx.sign(), tx.scale(-group["lr"])),
+    ...     lr=0.5,
+    ... )
+    >>> optimizer.minimize((w * w).sum())
+    >>> w.detach()
+    tensor([ 0.5, -1.5])
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        transform: Transform | Callable[[Mapping[str, Any]], Transform],
+        **defaults: Any,
+    ) -> None:
+        if not isinstance(transform, Transform) and not callable(transform):
+            raise ArgumentTypeError(
+                "TransformOptimizer takes a transform or a function of a group. "
+                f"Received: {transform!r:.60}"
+            )
+        self._transform = transform
+        super().__init__(params, **defaults)
+
+    def transform(self, group: Mapping[str, Any]) -> Transform:
+        """Return the given transform."""
+        chosen = self._transform
+        return chosen if isinstance(chosen, Transform) else chosen(group)

@@ -1,0 +1,73 @@
+"""Stochastic gradient descent, with momentum."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..core.errors import ArgumentError
+from .optimizer import Optimizer
+from .transform import Transform, add_decayed_weights, chain, scale, trace
+
+
+def ascend_if(maximize: bool) -> Transform:
+    """Return the transform that turns gradients around when the objective is to be maximized."""
+    return scale(-1.0 if maximize else 1.0)
+
+
+class SGD(Optimizer):
+    """Descend along the gradient, with momentum, Nesterov momentum and L2 weight decay.
+
+    >>> import weft as wf
+    >>> w = wf.tensor([4.0], requires_grad=True)
+    >>> optimizer = wf.optim.SGD([w], lr=0.25)
+    >>> optimizer.minimize((w * w).sum())
+    >>> w.detach()
+    tensor([2.])
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        momentum: float = 0.0,
+        dampening: float = 0.0,
+        weight_decay: float = 0.0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(
+            params,
+            lr=lr,
+            momentum=momentum,
+            dampening=dampening,
+            weight_decay=weight_decay,
+            nesterov=nesterov,
+            maximize=maximize,
+        )
+
+    def check_group(self, group: Mapping[str, Any]) -> None:
+        """Raise unless Nesterov's method has a momentum to look ahead with."""
+        if group["nesterov"] and (group["momentum"] <= 0 or group["dampening"] != 0):
+            raise ArgumentError(
+                "Nesterov momentum needs momentum > 0 and dampening = 0. Received: "
+                f"momentum={group['momentum']}, dampening={group['dampening']}"
+            )
+
+    def transform(self, group: Mapping[str, Any]) -> Transform:
+        """Return decay, then momentum, then the learning rate."""
+        momentum = group["momentum"]
+        parts = [ascend_if(group["maximize"]), add_decayed_weights(group["weight_decay"])]
+        if momentum:
+            parts.append(trace(momentum, dampening=group["dampening"], nesterov=group["nesterov"]))
+        return chain(*parts, scale(-group["lr"]))
+
+
+class Momentum(SGD):
+    """SGD with momentum 0.9 unless told otherwise."""
+
+    def __init__(
+        self, params: Any, lr: float = 1e-3, momentum: float = 0.9, **options: Any
+    ) -> None:
+        super().__init__(params, lr, momentum, **options)
