@@ -36,6 +36,10 @@ PACKAGES = {
     "Optimizers: `wf.optim.`": wf.optim,
     "Schedules: `wf.optim.lr.`": wf.optim.lr,
     "Saving: `wf.io.`": wf.io,
+    "Data: `wf.data.`": wf.data,
+    "Image transforms: `wf.data.transforms.`": wf.data.transforms,
+    "Training: `wf.train.`": wf.train,
+    "Metrics: `wf.train.metrics.`": wf.train.metrics,
 }
 
 

@@ -36,6 +36,7 @@ from .core.dtype import (
 )
 from .core.errors import WeftError
 from .core.facade import lazy_names as _lazy_names
+from .core.late import provide as _provide
 from .core.methods import attach_operators as _attach_operators
 from .core.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .core.public import FLAT as _FLAT
@@ -58,8 +59,9 @@ from .ops.creation import (
 from .ops.movement import PROPERTIES as _PROPERTIES
 
 if _TYPE_CHECKING:
-    from . import io, nn, optim
+    from . import data, io, nn, optim, train
     from .core.rng import Generator
+    from .core.threads import get_num_threads, set_num_threads
     from .io import load, load_metadata, save
     from .ops.random.draw import (
         bernoulli,
@@ -101,6 +103,7 @@ __all__ = [
     "categorical",
     "config",
     "custom_vjp",
+    "data",
     "default_float",
     "detect_anomaly",
     "dirichlet",
@@ -116,6 +119,7 @@ __all__ = [
     "from_numpy",
     "full",
     "gamma",
+    "get_num_threads",
     "get_rng_state",
     "gradients",
     "int8",
@@ -149,8 +153,10 @@ __all__ = [
     "save",
     "set_default_dtype",
     "set_grad_enabled",
+    "set_num_threads",
     "set_rng_state",
     "tensor",
+    "train",
     "truncated_normal",
     "uint8",
     "uint16",
@@ -167,6 +173,7 @@ _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"weft\.")
 
 _attach_operators()
 Tensor.backward = _backward  # differentiation sits above core, where Tensor is defined
+_provide("Module", ("compile", "evaluate", "fit", "predict"), "weft.train.keras")
 for _name, _property in _PROPERTIES.items():
     setattr(Tensor, _name, property(_property))
 
@@ -197,11 +204,14 @@ _LAZY = {
     "set_rng_state": _RANDOM,
     "truncated_normal": _RANDOM,
     "uniform": _RANDOM,
+    "get_num_threads": "weft.core.threads",
     "load": "weft.io",
     "load_metadata": "weft.io",
     "save": "weft.io",
+    "set_num_threads": "weft.core.threads",
 }
-_PACKAGES = ("io", "nn", "optim")  # imported when first used, so that `import weft` stays fast
+# Imported when first used, so that `import weft` stays fast.
+_PACKAGES = ("data", "io", "nn", "optim", "train")
 
 
 def __getattr__(name: str) -> Any:

@@ -61,15 +61,6 @@ def load_example(name: str) -> ModuleType:
     return module
 
 
-def test_every_example_is_checked_and_described() -> None:
-    names = {path.stem for path in EXAMPLES.glob("*.py")}
-    assert names == set(CHECKS)
-    described = re.findall(
-        r"^\| \[(\w+)\.py\]\(\1\.py\)", (EXAMPLES / "README.md").read_text(), re.MULTILINE
-    )
-    assert sorted(described) == sorted(names)
-
-
 @pytest.mark.parametrize("name", CHECKS)
 def test_example_prints_its_figure(name: str) -> None:
     pattern, holds = CHECKS[name]

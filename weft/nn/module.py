@@ -8,11 +8,13 @@ load.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from types import MethodType
 from typing import Any, TypeVar
 
 from ..core import dtype as dt
 from ..core.device import check_device, is_device
 from ..core.errors import ArgumentError, ArgumentTypeError
+from ..core.late import late_method
 from ..core.shape import Shape
 from ..core.tensor import Tensor, wrap
 from . import hooks, state
@@ -77,6 +79,13 @@ class Module:
         elif name in kinds:
             _check_replacement(self, name, kinds[name], value)
         self.__dict__[name] = value
+
+    def __getattr__(self, name: str) -> Any:
+        """Find the methods that training adds: compile, fit, evaluate, predict."""
+        method = late_method("Module", name)
+        if method is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return MethodType(method, self)
 
     def __delattr__(self, name: str) -> None:
         self._kinds.pop(name, None)

@@ -1,0 +1,11 @@
+"""The command line: `weft train`, `test`, `predict`, `time` and `info`.
+
+Enter: a TOML file and options. Leave: a run directory, files of predictions, tables on the
+terminal. It stands on everything else; nothing imports it.
+"""
+
+from .errors import ConfigError, UsageError
+from .main import main
+from .registries import REGISTRIES, register
+
+__all__ = ["REGISTRIES", "ConfigError", "UsageError", "main", "register"]

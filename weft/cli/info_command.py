@@ -1,0 +1,117 @@
+"""`weft info`: this installation; a run or a file of weights; what a configuration may name."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from ..io import load, load_metadata
+from .assemble import build_run
+from .errors import UsageError, hint
+from .registries import REGISTRIES
+from .registry import Entry
+from .saved_runs import open_source
+
+OPTIONAL = (
+    *("safetensors", "rich", "matplotlib", "tensorboardX", "pillow", "pyarrow"),
+    *("scikit-learn", "ml_dtypes", "gymnasium"),
+)
+
+
+def info(options: Namespace) -> int:
+    """Print what is known of something, by default of this installation."""
+    target = options.target
+    if target is None:
+        facts = installation()
+        print(json.dumps(facts, indent=1) if options.json else "\n".join(_lines(facts)))
+    elif target in REGISTRIES:
+        print("\n".join(sorted(REGISTRIES[target])))
+    elif Path(target).exists():
+        _describe_path(Path(target), options.set)
+    else:
+        _describe_name(target)
+    return 0
+
+
+def installation() -> dict[str, Any]:
+    """Return the versions and the machine."""
+    return {
+        "weft": version("weft"),
+        "python": platform.python_version(),
+        "numpy": version("numpy"),
+        "llvmlite": version("llvmlite"),
+        "optional": {name: version(name) for name in OPTIONAL},
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "processors": _processors(),
+        "executable": Path(sys.executable).name,
+    }
+
+
+def version(package: str) -> str | None:
+    """Return the version of an installed package, or None."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        if package != "weft":
+            return None
+    # A source tree that is on the path but not installed knows its version all the same.
+    return getattr(sys.modules.get("weft"), "__version__", None)
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _lines(facts: dict[str, Any]) -> Iterator[str]:
+    for name, value in facts.items():
+        if isinstance(value, dict):
+            for inner, found in value.items():
+                yield f"{inner:<14} {found or 'not installed'}"
+        else:
+            yield f"{name:<14} {value or 'not installed'}"
+
+
+def _describe_path(path: Path, settings: list[str]) -> None:
+    if path.suffix == ".safetensors":
+        for name, tensor in load(path).items():
+            print(f"{name:<50} {tuple(tensor.shape)!s:<20} {tensor.dtype}")
+        metadata = load_metadata(path)
+        print(f"metadata: {', '.join(metadata) or 'none'}")
+        return
+    source, _ = open_source(str(path), settings)
+    run = build_run(source)
+    sizes = ", ".join(f"{name} {len(data)}" for name, data in run.data.splits.items())
+    print(f"data: {sizes}")
+    print(run.model.summary(*run.example))
+
+
+def _describe_name(name: str) -> None:
+    """Print the options of everything that has that name."""
+    found = [(kind, r[name]) for kind, r in REGISTRIES.items() if name in r]
+    if not found:
+        known = [*REGISTRIES, *(entry for r in REGISTRIES.values() for entry in r)]
+        near = hint(name, known)
+        raise UsageError(
+            f"there is no file, list or name {name!r}; "
+            + (near if near.startswith("did") else f"the lists are: {', '.join(REGISTRIES)}")
+        )
+    for kind, entry in found:
+        print("\n".join(_described(kind, entry)))
+
+
+def _described(kind: str, entry: Entry) -> Iterator[str]:
+    first = (entry.make.__doc__ or "").strip().partition("\n")[0]
+    yield f"{entry.name} ({kind}): {first}"
+    for option in entry.options.values():
+        default = "required" if option.required else f"default {option.default!r}"
+        kinds = " or ".join(sorted(option.kinds)) if option.kinds else "any value"
+        yield f"  {option.name:<20} {kinds} ({default})"

@@ -1,0 +1,149 @@
+"""The entry point: the options of each command, and errors as one line instead of a traceback."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.errors import WeftError
+from .errors import ConfigError, UsageError
+from .evaluate_command import evaluate_run
+from .info_command import info, version
+from .predict_command import predict
+from .time_command import time_layers
+from .train_command import train
+
+GROUP = "weft.extensions"
+OK, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130  # 130 is what shells report for Ctrl-C
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; return the exit status: 0, 1 (failed), 2 (bad input), 130 (Ctrl-C)."""
+    options = parser().parse_args(arguments)
+    try:
+        _load_extensions()
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            status: int = options.run_command(options)
+        return status
+    except KeyboardInterrupt:
+        print("weft: stopped by Ctrl-C; what was saved can be resumed", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of a pipe has gone, as with `| head`
+        sys.stdout = None  # or the exit would try to flush it
+        return FAILED
+    except (WeftError, OSError) as error:
+        if options.debug:
+            traceback.print_exc()
+        print(f"weft: error: {error}", file=sys.stderr)
+        return BAD_INPUT if isinstance(error, ConfigError | UsageError) else FAILED
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of the command line."""
+    top = argparse.ArgumentParser(
+        prog="weft", description="Train, test and use networks that TOML files describe."
+    )
+    top.add_argument("--version", action="version", version=f"weft {version('weft')}")
+    commands = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    _add_train(commands)
+    _add_test(commands)
+    _add_predict(commands)
+    _add_time(commands)
+    _add_info(commands)
+    return top
+
+
+def _command(commands: Any, name: str, run: Callable[..., int], about: str) -> Any:
+    made = commands.add_parser(name, help=about, description=about)
+    made.set_defaults(run_command=run)
+    made.add_argument("--debug", action="store_true", help="show tracebacks of errors")
+    made.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="change a value of the configuration, e.g. --set trainer.epochs=5",
+    )
+    return made
+
+
+def _add_train(commands: Any) -> None:
+    made = _command(commands, "train", train, "train a model in a run directory")
+    made.add_argument("config", help="a TOML file")
+    made.add_argument("--out", metavar="DIR", help="the run directory (default: runs/NAME-001)")
+    made.add_argument(
+        "--resume",
+        metavar="auto|PATH",
+        help="continue the newest run of that name, if there is one; or a run or checkpoint",
+    )
+    made.add_argument("--dry-run", action="store_true", help="only check the configuration")
+
+
+def _add_test(commands: Any) -> None:
+    made = _command(commands, "test", evaluate_run, "evaluate trained weights")
+    made.add_argument("run", help="a run directory, or a TOML file with --weights")
+    _add_weights(made)
+    made.add_argument("--split", default="test", choices=("train", "val", "test"))
+    made.add_argument("--out", metavar="FILE", help="write the figures as JSON")
+
+
+def _add_predict(commands: Any) -> None:
+    made = _command(commands, "predict", predict, "apply a trained model to new samples")
+    made.add_argument("run", help="a run directory, or a TOML file with --weights")
+    made.add_argument("inputs", nargs="+", help="images, folders of images, CSV, Parquet, npz, npy")
+    _add_weights(made)
+    made.add_argument("--out", metavar="FILE", help="a .csv or .json file (default: the terminal)")
+    made.add_argument("--format", choices=("csv", "json"), help="default: by the name of --out")
+    made.add_argument("--top", type=_positive, default=1, help="so many classes of each sample")
+    made.add_argument("--batch-size", type=_positive, metavar="N")
+
+
+def _add_time(commands: Any) -> None:
+    made = _command(commands, "time", time_layers, "measure each layer, forward and backward")
+    made.add_argument("run", help="a TOML file or a run directory")
+    made.add_argument("--batch-size", type=_positive, metavar="N")
+    made.add_argument("--repeat", type=_positive, default=10, metavar="N")
+    made.add_argument("--json", action="store_true", help="print seconds as JSON")
+
+
+def _add_info(commands: Any) -> None:
+    made = _command(commands, "info", info, "show this installation, a run, a file, or a name")
+    made.add_argument(
+        "target",
+        nargs="?",
+        help="a TOML file, run directory or safetensors file; a list (layers, optimizers, ...); "
+        "or a name in one (Conv2d, adam)",
+    )
+    made.add_argument("--json", action="store_true", help="print the installation as JSON")
+
+
+def _add_weights(made: Any) -> None:
+    made.add_argument(
+        "--weights",
+        default="auto",
+        metavar="auto|final|last|best|PATH",
+        help="which weights: the final ones (default), the last or best checkpoint, or a file",
+    )
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1. Received: {text}")
+    return value
+
+
+def _load_extensions() -> None:
+    """Load what installed packages register for configurations (see registries.register)."""
+    for point in importlib.metadata.entry_points(group=GROUP):
+        point.load()
+
+
+def _show_warning(message: Any, *_: Any, **__: Any) -> None:
+    print(f"weft: warning: {message}", file=sys.stderr)

@@ -1,0 +1,79 @@
+"""`weft predict`: apply a trained model to new samples."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from typing import Any
+
+from ..core.errors import WeftError
+from ..data.transforms import Compose
+from ..nn import Module
+from .config import Source
+from .data import Prepare, Standardize
+from .errors import UsageError
+from .evaluate_command import best_metric
+from .model import build_model, run_example
+from .predict_inputs import Sample, batches, read_samples
+from .predict_outputs import Row, rows_of, write_rows
+from .registries import TRANSFORMS
+from .run_schema import resolve
+from .saved_runs import facts_of, load_weights, open_source
+
+
+def predict(options: Namespace) -> int:
+    """Write what a trained model says of samples; the training data is not needed."""
+    source, directory = open_source(options.run, options.set)
+    config = resolve(source)
+    facts = facts_of(directory)
+    transform = _transform(config["data"])
+    samples = (
+        Sample(s.label, (transform(s.inputs[0]), *s.inputs[1:]))
+        for s in read_samples(options.inputs, config["data"], facts)
+    )
+    size = options.batch_size or config["data"].get("eval_batch_size", config["data"]["batch_size"])
+    prepare = Prepare(config["precision"], "last")
+    rows: list[Row] = []
+    model: Module | None = None
+    for labels, inputs in batches(samples, size):
+        prepared = prepare(inputs)
+        if model is None:
+            model = _loaded(source, config, prepared, facts)
+            load_weights(model, directory, options.weights, best_metric(config))
+        output = _applied(model, prepared, labels)
+        rows += rows_of(labels, output, config["loss"]["type"], facts.get("classes"), options.top)
+    if not rows:
+        raise UsageError("there are no samples to predict")
+    write_rows(rows, options.out, options.format)
+    if options.out:
+        print(f"{len(rows)} predictions written to {options.out}", file=sys.stderr)
+    return 0
+
+
+def _transform(settings: Any) -> Callable[[Any], Any]:
+    """Return what evaluation does to an input: standardizing, then its transforms."""
+    made: list[Callable[[Any], Any]] = []
+    if "statistics" in settings:
+        made.append(Standardize(**settings["statistics"]))
+    for table in settings.get("eval_transforms", settings["transforms"]):
+        options = {name: value for name, value in table.items() if name != "type"}
+        made.append(TRANSFORMS[table["type"]].make(**options))
+    return Compose(made)
+
+
+def _loaded(source: Source, config: Any, inputs: Any, facts: Any) -> Module:
+    settings = {**config["model"]}
+    settings.pop("weights", None)  # the trained ones take their place
+    try:
+        model = build_model(source, {**config, "model": settings}, inputs, facts)
+    except WeftError as error:
+        raise UsageError(f"the samples do not fit the model: {error}") from error
+    return model.to(Prepare(config["precision"], "last").dtype)
+
+
+def _applied(model: Module, inputs: Any, labels: list[str]) -> Any:
+    try:
+        return run_example(model, inputs)
+    except WeftError as error:
+        raise UsageError(f"the model cannot take {labels[0]}: {error}") from error

@@ -1,0 +1,89 @@
+"""`weft train`: make a run directory and train in it, or continue in one."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..io import save
+from ..train import Trainer, evaluate
+from ..train.summary import scalars_of
+from .assemble import Run, build_run, build_updater
+from .config import read_source
+from .extensions import extend
+from .run_directory import (
+    RESULTS,
+    WEIGHTS,
+    changed_keys,
+    choose_directory,
+    write_files,
+    write_text,
+)
+
+
+def train(options: Namespace) -> int:
+    """Train as a configuration says."""
+    source = read_source(options.config, options.set)
+    run = build_run(source)
+    directory = choose_directory(source, run.config, options.out, options.resume)
+    trainer = Trainer(build_updater(run), stop=_stop(run.config["trainer"]), out=directory)
+    notes = extend(trainer, run)
+    if options.dry_run:
+        _announce(run, directory, notes)
+        print("the configuration is good; nothing was trained (--dry-run)")
+        return 0
+    _resume(trainer, run, directory, options.resume)
+    write_files(directory, run.config, _facts(run))
+    _announce(run, directory, notes)
+    trainer.run()
+    _finish(trainer, run, directory)
+    return 0
+
+
+def _stop(settings: Mapping[str, Any]) -> tuple[Any, str]:
+    if "iterations" in settings:
+        return settings["iterations"], "iteration"
+    return settings["epochs"], "epoch"
+
+
+def _resume(trainer: Trainer, run: Run, directory: Path, resume: str | None) -> None:
+    if resume is None:
+        return
+    changed = changed_keys(directory, run.config)
+    if changed:
+        print(f"resuming with other settings than before: {', '.join(changed[:10])}")
+    is_run = resume == "auto" or Path(resume) == directory
+    if trainer.resume("auto" if is_run else resume):
+        print(f"resumed at epoch {trainer.epoch_detail:g}, iteration {trainer.iteration}")
+    else:
+        print("there is no checkpoint to resume from; starting at the beginning")
+
+
+def _announce(run: Run, directory: Path, notes: list[str]) -> None:
+    sizes = ", ".join(f"{name} {len(data)}" for name, data in run.data.splits.items())
+    parameters = sum(p.size for p in run.model.parameters())
+    print(f"data: {sizes}    model: {parameters:,} parameters    run directory: {directory}")
+    for note in notes:
+        print(f"note: {note}")
+
+
+def _facts(run: Run) -> dict[str, Any]:
+    shapes = [list(x.shape[1:]) for x in run.example if hasattr(x, "shape")]
+    return {**run.data.facts, "input_shapes": shapes}
+
+
+def _finish(trainer: Trainer, run: Run, directory: Path) -> None:
+    """Save the final weights, and evaluate them on the test data."""
+    if trainer.stop_reason:
+        print(f"stopped: {trainer.stop_reason}")
+    save(directory / WEIGHTS, run.model.state_dict(), {"config": run.config, **run.data.facts})
+    results: dict[str, Any] = {"epoch": trainer.epoch_detail, "iteration": trainer.iteration}
+    if run.config["trainer"]["test"] and "test" in run.data.splits:
+        figures = evaluate(run.objective, run.loader("test"), run.metrics())
+        results["test"] = scalars_of(figures)
+        print("test  " + "  ".join(f"{k} {v:.4g}" for k, v in results["test"].items()))
+    write_text(directory / RESULTS, json.dumps(results, indent=1) + "\n")
+    print(f"saved {directory / WEIGHTS}")

@@ -1,0 +1,27 @@
+"""Methods that a class gets from a layer above it, imported when first used.
+
+`weft/__init__.py` says which (`model.fit` lives in `weft.train`); the class only asks here, so that
+no layer names one above itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import Any
+
+_sources: dict[tuple[str, str], str] = {}
+
+
+def provide(owner: str, names: Iterable[str], module: str) -> None:
+    """Say that methods of a class are functions of a module."""
+    _sources.update({(owner, name): module for name in names})
+
+
+def late_method(owner: str, name: str) -> Callable[..., Any] | None:
+    """Return the function for a method of a class, or None if nobody provides it."""
+    module = _sources.get((owner, name))
+    if module is None:
+        return None
+    found: Callable[..., Any] = getattr(import_module(module), name)
+    return found

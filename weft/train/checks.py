@@ -1,0 +1,28 @@
+"""Checks of arguments that several modules share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.errors import ArgumentError
+
+
+def checked_int(name: str, value: Any, least: int) -> int:
+    """Return an integer that is not less than a bound."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ArgumentError(f"{name} must be an integer from {least} on. Received: {value!r}")
+    return value
+
+
+def optional_int(name: str, value: Any, least: int) -> int | None:
+    """Return such an integer, or None."""
+    return None if value is None else checked_int(name, value, least)
+
+
+def optional_positive(name: str, value: Any) -> float | None:
+    """Return a number greater than 0, or None."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        raise ArgumentError(f"{name} must be a number greater than 0. Received: {value!r}")
+    return float(value)

@@ -1,0 +1,97 @@
+"""TensorBoard: scalars, histograms and images for its web page (needs tensorboardX)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...core.errors import ArgumentError
+from ...core.tensor import Tensor
+from ..extension import PRIORITY_READER, Extension
+from ..optional import require
+from ..summary import scalars_of
+from ..triggers import as_trigger
+
+if TYPE_CHECKING:
+    from ..trainer import Trainer
+
+Images = Callable[["Trainer"], Mapping[str, Any]]
+
+
+class TensorBoard(Extension):
+    """Write what is observed to event files.
+
+    directory           within the output directory
+    scalars             trigger for numbers
+    histograms          trigger for histograms of parameters and their gradients (None: none)
+    images              a function of the trainer that returns named images: (H, W), (C, H, W) or
+                        (N, C, H, W), as floats of 0 to 1 or bytes
+    image_trigger       when to call it
+
+    A resumed run hides the events that an interrupted one wrote beyond the checkpoint.
+    """
+
+    priority = PRIORITY_READER
+
+    def __init__(
+        self,
+        directory: str | Path = "tensorboard",
+        *,
+        scalars: Any = (1, "iteration"),
+        histograms: Any = None,
+        images: Images | None = None,
+        image_trigger: Any = (1, "epoch"),
+    ) -> None:
+        require("tensorboardX", "tensorboard", "TensorBoard")
+        self.directory = directory
+        self.images = images
+        self._scalars = as_trigger(scalars)
+        self._histograms = None if histograms is None else as_trigger(histograms)
+        self._image_trigger = as_trigger(image_trigger)
+        self._writer: Any = None
+
+    def initialize(self, trainer: Trainer) -> None:
+        """Open the event file."""
+        board = require("tensorboardX", "tensorboard", "TensorBoard")
+        folder = trainer.out_path(self.directory)
+        # The purge hides all events from that step on.
+        purge = trainer.iteration + 1 if folder.is_dir() else None
+        self._writer = board.SummaryWriter(str(folder), purge_step=purge)
+
+    def __call__(self, trainer: Trainer) -> None:
+        """Write what is due."""
+        step = trainer.iteration
+        if self._scalars(trainer):
+            for key, value in scalars_of(trainer.observation).items():
+                self._writer.add_scalar(key, value, step)
+        if self._histograms is not None and self._histograms(trainer):
+            self._write_histograms(trainer, step)
+        if self.images is not None and self._image_trigger(trainer):
+            for name, image in self.images(trainer).items():
+                self._write_image(name, image, step)
+
+    def _write_histograms(self, trainer: Trainer, step: int) -> None:
+        for name, parameter in trainer.model.named_parameters():
+            for title, tensor in ((name, parameter), (f"{name}/grad", parameter.grad)):
+                if tensor is not None and np.isfinite(tensor.numpy()).all() and tensor.size:
+                    self._writer.add_histogram(title, np.array(tensor), step)
+
+    def _write_image(self, name: str, image: Any, step: int) -> None:
+        array = image.numpy() if isinstance(image, Tensor) else np.asarray(image)
+        layouts = {2: "HW", 3: "CHW", 4: "NCHW"}
+        if array.ndim not in layouts:
+            raise ArgumentError(
+                f"the image {name!r} must be (H, W), (C, H, W) or (N, C, H, W). "
+                f"Received: {array.shape}"
+            )
+        add = self._writer.add_images if array.ndim == 4 else self._writer.add_image
+        add(name, array, step, dataformats=layouts[array.ndim])
+
+    def finalize(self) -> None:
+        """Write everything out and close the file."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None

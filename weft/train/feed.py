@@ -1,0 +1,132 @@
+"""Feed: batches without end from a loader, with an exact count of epochs.
+
+An epoch is one pass over the loader, or `epoch_length` batches if that is given. Whether a batch
+was the last of its epoch must be known before the next is asked for, so that extensions run at the
+end of an epoch. A loader that knows its length tells; one that does not is read one batch ahead,
+and its state of before that is what gets saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+from ..core.errors import ArgumentError, ArgumentTypeError
+from .checks import optional_int
+
+_NOTHING: Any = object()
+_ATTEMPTS = 3  # an ended pass, a resumed pass that was at its end, and a new one
+
+
+class Feed:
+    """Draw batches from a loader again and again.
+
+    >>> feed = Feed([10, 20, 30])
+    >>> [feed.draw() for _ in range(4)], feed.epoch, feed.position
+    ([10, 20, 30, 10], 1, Fraction(4, 3))
+    """
+
+    def __init__(self, loader: Iterable[Any], epoch_length: int | None = None) -> None:
+        if not isinstance(loader, Iterable):
+            raise ArgumentTypeError(f"a loader must be iterable. Received: {type(loader).__name__}")
+        self.loader = loader
+        self._length = optional_int("epoch_length", epoch_length, 1)
+        self._fixed = epoch_length is not None
+        self.epoch = 0
+        self.index = 0  # batches drawn in this epoch
+        self._passed = 0  # batches drawn in this pass over the loader
+        self._skip = 0
+        self._iterator: Iterator[Any] | None = None
+        self._held = _NOTHING
+        self._held_state: Any = None
+
+    @property
+    def length(self) -> int | None:
+        """Return the number of batches in an epoch, or None if nobody knows."""
+        if self._fixed:
+            return self._length
+        try:
+            return len(self.loader)  # type: ignore[arg-type]  # what has no length raises
+        except (TypeError, NotImplementedError):
+            return None
+
+    @property
+    def position(self) -> Fraction:
+        """Return the number of epochs done, as an exact fraction where the length is known."""
+        length = self.length
+        return self.epoch + (Fraction(self.index, length) if length else Fraction(0))
+
+    def draw(self) -> Any:
+        """Return the next batch."""
+        if self._held is not _NOTHING:
+            batch, self._held = self._held, _NOTHING
+        else:
+            batch = self._next()
+        self.index += 1
+        self._passed += 1
+        if self._is_last():
+            self.epoch, self.index = self.epoch + 1, 0
+        return batch
+
+    def _is_last(self) -> bool:
+        length = self.length
+        return self.index >= length if length is not None else not self._peek()
+
+    def _peek(self) -> bool:
+        """Read one batch ahead; tell whether there was one."""
+        assert self._iterator is not None
+        self._held_state = _state_of(self.loader)
+        try:
+            self._held = next(self._iterator)
+        except StopIteration:
+            return False
+        return True
+
+    def _next(self) -> Any:
+        for _ in range(_ATTEMPTS):
+            if self._iterator is None:
+                self._iterator, self._passed = iter(self.loader), 0
+                self._skip_again()
+            try:
+                return next(self._iterator)
+            except StopIteration:
+                self._iterator = None
+        drawn = f" after {self.epoch} epochs" if self.epoch else ""
+        raise ArgumentError(
+            f"the loader ({type(self.loader).__name__}) gives no batches{drawn}; if it is a "
+            "generator, pass something that can be iterated anew, or stop training earlier"
+        )
+
+    def _skip_again(self) -> None:
+        """Pass over what an interrupted run has seen, in a loader that keeps no state."""
+        assert self._iterator is not None
+        for _ in range(self._skip):
+            if next(self._iterator, _NOTHING) is _NOTHING:
+                break
+        self._passed, self._skip = self._skip, 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the position, and the loader's own state if it has one."""
+        held = self._held is not _NOTHING
+        return {
+            "epoch": self.epoch,
+            "index": self.index,
+            "passed": self._passed if self.index or self._fixed else 0,
+            "loader": self._held_state if held else _state_of(self.loader),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue where `state_dict` was taken."""
+        self.epoch, self.index = int(state["epoch"]), int(state["index"])
+        self._iterator, self._held = None, _NOTHING
+        saved = state["loader"]
+        if saved is not None and hasattr(self.loader, "load_state_dict"):
+            self.loader.load_state_dict(saved)
+            self._passed = self._skip = 0
+        else:
+            self._passed = self._skip = int(state["passed"])
+
+
+def _state_of(loader: Any) -> Any:
+    return loader.state_dict() if hasattr(loader, "state_dict") else None

@@ -1,0 +1,272 @@
+"""What stands between `model.fit` and the Trainer: the objective, the updater, the callbacks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import ArgumentError, ArgumentTypeError
+from ..core.tensor import Tensor, wrap
+from ..core.tree import tree_map
+from ..data import DataLoader
+from ..nn import Module
+from ..optim import Optimizer
+from .arrays import (
+    Arrays,
+    Sample,
+    Source,
+    as_arrays,
+    class_weights,
+    float_dtype,
+    is_batched,
+    is_dataset,
+    source_of_arrays,
+    source_of_batches,
+    split_off,
+    split_sample,
+)
+from .callbacks import Callback, History
+from .extension import PRIORITY_READER, Extension
+from .extensions import Evaluator
+from .losses import Loss
+from .metrics import Mean
+from .objective import Objective, Outcome, evaluating, size_of
+from .summary import scalars_of
+from .trainer import Trainer
+from .updater import Updater
+
+BATCH_SIZE = 32  # Keras's
+
+
+class CompiledObjective(Objective):
+    """The model and loss of `compile`, for batches of x, y and weights."""
+
+    def __init__(
+        self,
+        model: Module,
+        loss: Loss | None,
+        source: Source,
+        class_weight: Mapping[int, float] | None = None,
+    ) -> None:
+        super().__init__(model, loss)
+        self.split = source.split
+        self.class_weight = class_weight
+
+    def __call__(self, batch: Any) -> Outcome:
+        """Return the outcome of a batch."""
+        sample = Sample(*(tree_map(as_tensor, part) for part in self.split(batch)))
+        output = call_model(self.model, sample.x)
+        if self.loss is None or sample.y is None:
+            return Outcome(None, {}, output, sample.y)
+        loss = self.loss(output, sample.y, self._weights(sample))
+        return Outcome(loss, {}, output, sample.y)
+
+    def _weights(self, sample: Sample) -> Tensor | None:
+        weights: Tensor | None = sample.weights
+        if self.class_weight is None:
+            return weights
+        of_classes = wrap(class_weights(sample.y, self.class_weight))
+        return of_classes if weights is None else weights * of_classes
+
+
+class FitUpdater(Updater):
+    """Updates with a given objective; tells when an iteration begins and ends."""
+
+    def __init__(
+        self,
+        objective: CompiledObjective,
+        optimizer: Optimizer,
+        loader: Iterable[Any],
+        **options: Any,
+    ) -> None:
+        super().__init__(objective.model, optimizer, None, loader, **options)
+        self.objective = objective
+        self.bridge: Bridge | None = None
+
+    def update_core(self, batches: list[Any]) -> dict[str, Any]:
+        """Announce the iteration, make it, and tell what came out."""
+        if self.bridge is not None:
+            self.bridge.before_batch(self)
+        observation = super().update_core(batches)
+        if self.bridge is not None:
+            self.bridge.after_batch(self, float(observation[f"{self.prefix}loss"]))
+        return observation
+
+    def compute(self, batch: Any) -> Outcome:
+        """Return the outcome of a batch, which must have a target."""
+        outcome = self.objective(batch)
+        if outcome.loss is None:
+            raise ArgumentError("training needs targets: fit(x, y), or batches of (x, y)")
+        return outcome
+
+
+class Bridge(Extension):
+    """Calls Keras's callbacks at the events of a Trainer."""
+
+    trigger = (1, "epoch")
+    priority = PRIORITY_READER
+
+    def __init__(self, model: Module, callbacks: list[Callback], initial_epoch: int) -> None:
+        self.model = model
+        self.history = History()
+        self.callbacks = [self.history, *callbacks]
+        self.initial_epoch = initial_epoch
+        self._loss = Mean()
+        self._batch = 0
+
+    def set_params(self, params: Mapping[str, Any]) -> None:
+        """Tell the callbacks what is known of the run."""
+        for callback in self.callbacks:
+            callback.set_model(self.model)
+            callback.set_params(params)
+
+    def emit(self, event: str, *args: Any) -> None:
+        """Call one method of all callbacks."""
+        for callback in self.callbacks:
+            getattr(callback, event)(*args)
+
+    def initialize(self, trainer: Trainer) -> None:
+        """Begin training."""
+        self.model.__dict__["stop_training"] = False
+        self.emit("on_train_begin", {})
+
+    def before_batch(self, updater: Updater) -> None:
+        """Begin a batch, and an epoch if it is the first of one."""
+        if self._batch == 0:
+            self._loss.reset()
+            self.emit("on_epoch_begin", self.initial_epoch + int(updater.previous_position), {})
+        self.emit("on_train_batch_begin", self._batch, {})
+
+    def after_batch(self, updater: Updater, loss: float) -> None:
+        """End a batch."""
+        samples = sum(size_of(outcome.output) for outcome in updater.outcomes)
+        self._loss.add(loss, samples)
+        self.emit("on_train_batch_end", self._batch, {"loss": loss, "size": samples})
+        self._batch += 1
+
+    def observe(self, trainer: Trainer) -> None:
+        """Stop if a callback asked for it during the batch."""
+        self._stop_if_asked(trainer)
+
+    def __call__(self, trainer: Trainer) -> None:
+        """End an epoch."""
+        self._batch = 0
+        logs = self._logs(trainer.observation)
+        self.emit("on_epoch_end", self.initial_epoch + trainer.epoch - 1, logs)
+        self._stop_if_asked(trainer)
+
+    def _logs(self, observation: Mapping[str, Any]) -> dict[str, float]:
+        """Return the values of an epoch under Keras's names."""
+        found = scalars_of(observation)
+        found["train/loss"] = self._loss.compute()
+        return {
+            key.removeprefix("train/").replace("val/", "val_"): value
+            for key, value in found.items()
+        }
+
+    def _stop_if_asked(self, trainer: Trainer) -> None:
+        if self.model.__dict__.get("stop_training"):
+            trainer.request_stop("model.stop_training was set")
+
+    def finish(self, trainer: Trainer) -> None:
+        """End training."""
+        self.emit("on_train_end", {})
+
+
+class Validation(Evaluator):
+    """An Evaluator that tells callbacks when it begins and ends."""
+
+    bridge: Bridge
+
+    def __call__(self, trainer: Trainer) -> None:
+        """Evaluate and report."""
+        self.bridge.emit("on_test_begin", {})
+        super().__call__(trainer)
+        self.bridge.emit("on_test_end", scalars_of(trainer.observation))
+
+
+# -- data ------------------------------------------------------------------------------------------
+
+
+def training_sources(
+    model: Module, data: tuple[Any, Any, Any], share: float, **options: Any
+) -> tuple[Source, Arrays | None]:
+    """Return the batches for training, and what `validation_split` keeps from them."""
+    x, y, weights = data
+    _check_given(x)
+    if is_batched(x) or is_dataset(x):
+        if share:
+            raise ArgumentError(
+                "validation_split takes arrays; split a dataset with random_split and pass "
+                "validation_data"
+            )
+        return source_of(model, x, y, weights, **options), None
+    arrays = as_arrays(x, y, weights, float_dtype(model))
+    kept = None
+    if share:
+        arrays, kept = split_off(arrays, share)
+    return source_of_arrays(arrays, **_completed(options)), kept
+
+
+def source_of(model: Module, x: Any, y: Any = None, weights: Any = None, **options: Any) -> Source:
+    """Return batches of arrays, of a dataset, or of a loader."""
+    _check_given(x)
+    if not is_batched(x) and not is_dataset(x):
+        arrays = as_arrays(x, y, weights, float_dtype(model))
+        return source_of_arrays(arrays, **_completed(options))
+    if y is not None or weights is not None:
+        raise ArgumentError("a dataset or loader brings its own targets: leave y and weights out")
+    if is_batched(x):
+        return source_of_batches(x)
+    return source_of_batches(DataLoader(x, **_completed(options)))
+
+
+def validation_source(model: Module, data: Any, batch_size: int | None) -> Source:
+    """Return batches for validation from (x, y), (x, y, weights), a dataset or a loader."""
+    options = {"batch_size": batch_size}
+    if isinstance(data, Arrays):
+        return source_of_arrays(data, **_completed(options))
+    if isinstance(data, tuple | list):
+        return source_of(model, *split_sample(data), **options)
+    return source_of(model, data, **options)
+
+
+def _check_given(x: Any) -> None:
+    if x is None:
+        raise ArgumentTypeError("there is no data: x is None")
+
+
+def _completed(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a DataLoader; only shuffling draws a seed from the global generator."""
+    size = BATCH_SIZE if options.get("batch_size") is None else options["batch_size"]
+    seed = options.get("seed") if options.get("shuffle") else 0
+    return {**options, "batch_size": size, "seed": seed}
+
+
+def as_tensor(value: Any) -> Any:
+    """Return an array as a tensor; everything else as it is."""
+    return wrap(value) if isinstance(value, np.ndarray) else value
+
+
+def call_model(model: Module, x: Any) -> Any:
+    """Call a model with one input, several by position, or several by name."""
+    if isinstance(x, Mapping):
+        return model(**x)
+    return model(*x) if isinstance(x, tuple | list) else model(x)
+
+
+def settle(model: Module, source: Source) -> None:
+    """Run a model once if layers wait for an input to learn their sizes from."""
+    if not any(getattr(module, "_pending", False) for module in model.modules()):
+        return
+    if iter(source.loader) is source.loader:
+        raise ArgumentError(
+            "the model has layers without input sizes: run it once on an example before training "
+            "from a generator"
+        )
+    with evaluating(model):
+        for batch in source.loader:
+            call_model(model, tree_map(as_tensor, source.split(batch).x))
+            break

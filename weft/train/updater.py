@@ -1,0 +1,224 @@
+"""Updater: one iteration of training, from a batch to new weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import ArgumentTypeError
+from ..core.tensor import Tensor, wrap
+from ..nn import Module
+from ..optim import Optimizer, clip_grad_norm_, clip_grad_value_
+from .checks import checked_int, optional_positive
+from .feed import Feed
+from .objective import Objective, Outcome
+
+
+class Updater:
+    """Draw a batch, compute the loss and its gradients, and let the optimizer make a step.
+
+    model          called with the inputs of a batch
+    optimizer      of the model's parameters
+    loss           `loss(output, target)`; see Objective for dictionaries and models with their own
+    loader         anything that can be iterated again and again and yields batches
+    target         which part of a batch is the target (default: the last)
+    prepare        a function applied to each batch first
+    accumulate     batches whose mean gradient makes one step; at the end of an epoch, what is left
+    clip_norm      largest joint norm of the gradients
+    clip_value     largest size of an element of the gradients
+    epoch_length   batches in an epoch, for loaders without end (default: one pass)
+
+    Subclass it and override `compute` or `update_core` for other kinds of training. After an
+    iteration `outcomes` holds the losses, outputs and targets of its batches.
+
+    >>> import weft as wf
+    >>> w = wf.nn.Parameter(wf.tensor([0.0]))
+    >>> optimizer = wf.optim.SGD([w], lr=0.5)
+    >>> loss = lambda output, target: ((output - target) ** 2).sum()
+    >>> updater = Updater(lambda x: x * w, optimizer, loss, [(wf.tensor([1.0]), wf.tensor([3.0]))])
+    >>> updater.update()
+    {'train/loss': 9.0}
+    >>> w.detach(), updater.iteration, updater.epoch
+    (tensor([3.]), 1, 1)
+    """
+
+    prefix = "train/"
+
+    def __init__(
+        self,
+        model: Any,
+        optimizer: Optimizer,
+        loss: Callable[..., Any] | None,
+        loader: Iterable[Any],
+        *,
+        target: int | str | None = -1,
+        prepare: Callable[[Any], Any] | None = None,
+        accumulate: int = 1,
+        clip_norm: float | None = None,
+        clip_value: float | None = None,
+        epoch_length: int | None = None,
+    ) -> None:
+        self.objective = Objective(model, loss, target=target, prepare=prepare)
+        self.optimizer = _checked_optimizer(optimizer)
+        self.feed = Feed(loader, epoch_length)
+        self.accumulate = checked_int("accumulate", accumulate, 1)
+        self.clip_norm = optional_positive("clip_norm", clip_norm)
+        self.clip_value = optional_positive("clip_value", clip_value)
+        self.iteration = 0
+        self.previous_position = Fraction(0)
+        self.outcomes: list[Outcome] = []
+
+    # -- where training stands -----------------------------------------------------------------
+
+    @property
+    def model(self) -> Any:
+        """Return the model that is trained."""
+        return self.objective.model
+
+    @property
+    def loader(self) -> Iterable[Any]:
+        """Return where the batches come from."""
+        return self.feed.loader
+
+    @property
+    def epoch(self) -> int:
+        """Return the number of completed epochs."""
+        return self.feed.epoch
+
+    @property
+    def position(self) -> Fraction:
+        """Return the number of epochs as an exact fraction."""
+        return self.feed.position
+
+    @property
+    def epoch_detail(self) -> float:
+        """Return the number of epochs with its fraction."""
+        return float(self.position)
+
+    @property
+    def is_new_epoch(self) -> bool:
+        """Tell whether the latest iteration completed an epoch."""
+        return int(self.position) != int(self.previous_position)
+
+    @property
+    def epoch_iterations(self) -> int | None:
+        """Return the number of iterations in an epoch, or None if nobody knows."""
+        batches = self.feed.length
+        return None if batches is None else -(-batches // self.accumulate)
+
+    # -- one iteration ----------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Prepare for a run: a model left in evaluation mode goes to training mode.
+
+        Only the model itself is looked at, so that submodules frozen by `eval()` stay so.
+        """
+        if isinstance(self.model, Module) and not self.model.training:
+            self.model.train()
+
+    def update(self) -> dict[str, Any]:
+        """Make one iteration and return what was observed."""
+        self.previous_position = self.position
+        observation = self.update_core(self._draw())
+        self.iteration += 1
+        return observation
+
+    def update_core(self, batches: list[Any]) -> dict[str, Any]:
+        """Make one step of the optimizer with the mean gradient of some batches."""
+        self.outcomes = []
+        hook = self.optimizer.register_step_pre_hook(lambda _: self._clip())
+        try:
+            self.optimizer.step(lambda: self._evaluate(batches))
+        finally:
+            hook.remove()
+        return self._observed()
+
+    def compute(self, batch: Any) -> Outcome:
+        """Return the outcome of one batch."""
+        return self.objective(batch)
+
+    def _draw(self) -> list[Any]:
+        batches = [self.feed.draw()]
+        while len(batches) < self.accumulate and self.feed.index:
+            batches.append(self.feed.draw())
+        return batches
+
+    def _evaluate(self, batches: list[Any]) -> Tensor:
+        """Leave the mean gradient of the batches in the parameters; return their mean loss."""
+        self.optimizer.zero_grad()
+        outcomes = [self._backward(batch) for batch in batches]
+        # A line search evaluates again; what is reported is the model as it was before the step.
+        self.outcomes = self.outcomes or outcomes
+        if len(batches) > 1:
+            self._divide_gradients(len(batches))
+        return wrap(np.asarray(sum(float(o.loss) for o in outcomes) / len(outcomes)))
+
+    def _backward(self, batch: Any) -> Outcome:
+        outcome = self.compute(batch)
+        scaling = self.optimizer.loss_scaling
+        loss = outcome.loss
+        (loss if scaling is None else scaling.scale(loss)).backward()
+        output = outcome.output
+        return outcome._replace(
+            loss=loss.detach(), output=output.detach() if isinstance(output, Tensor) else output
+        )
+
+    def _divide_gradients(self, count: int) -> None:
+        for p in self.optimizer.parameters():
+            if p.grad is not None:
+                p.grad = wrap(np.asarray(p.grad._value / count, p.grad.dtype))
+
+    def _clip(self) -> None:
+        parameters = list(self.optimizer.parameters())
+        if self.clip_value is not None:
+            clip_grad_value_(parameters, self.clip_value)
+        if self.clip_norm is not None:
+            clip_grad_norm_(parameters, self.clip_norm)
+
+    def _observed(self) -> dict[str, Any]:
+        outcomes = self.outcomes
+        names = ["loss", *outcomes[0].values]
+        rows = [{"loss": outcome.loss, **outcome.values} for outcome in outcomes]
+        return {
+            self.prefix + name: sum(float(row[name]) for row in rows) / len(rows) for name in names
+        }
+
+    # -- state ---------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the model, the optimizer and the exact position in the data."""
+        state: dict[str, Any] = {
+            "iteration": self.iteration,
+            "previous_position": str(self.previous_position),
+            "optimizer": self.optimizer.state_dict(),
+            "feed": self.feed.state_dict(),
+        }
+        if isinstance(self.model, Module):
+            state["model"] = self.model.state_dict()
+        scaling: Any = self.optimizer.loss_scaling
+        if hasattr(scaling, "state_dict"):
+            state["loss_scaling"] = scaling.state_dict()
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue where `state_dict` was taken."""
+        if "model" in state:
+            self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
+        scaling: Any = self.optimizer.loss_scaling
+        if "loss_scaling" in state and hasattr(scaling, "load_state_dict"):
+            scaling.load_state_dict(state["loss_scaling"])
+        self.feed.load_state_dict(state["feed"])
+        self.iteration = int(state["iteration"])
+        self.previous_position = Fraction(state["previous_position"])
+
+
+def _checked_optimizer(optimizer: Any) -> Optimizer:
+    if not isinstance(optimizer, Optimizer):
+        raise ArgumentTypeError(
+            f"optimizer must be a weft.optim.Optimizer. Received: {optimizer!r:.60}"
+        )
+    return optimizer
