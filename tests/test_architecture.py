@@ -40,7 +40,7 @@ MAY_USE_SIBLINGS = ("jit", "train", "cli")
 
 # Modules directly under the package that are no layer themselves, and the highest layer each may
 # import. They are doors for users; the layers below `MAY_USE_SIBLINGS` never go through them.
-DOORS = {"extend": "autodiff", "linalg": "autodiff", "__main__": "cli"}
+DOORS = {"extend": "cli", "linalg": "autodiff", "__main__": "cli"}
 
 FORBIDDEN_EVERYWHERE = ("scipy", "torch", "jax", "tensorflow")
 MAY_USE_LLVMLITE = ("lower", "codegen", "runtime", "compile")

@@ -7,10 +7,14 @@
         \"\"\"Return x**3.\"\"\"
 
 `attach` makes operators declared after `import weft` available as Tensor methods. CONTRIBUTING.md
-explains the rules.
+explains the rules. `register` lets TOML configurations name layers, losses, optimizers, schedules,
+metrics, transforms and datasets of your own.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 from .core.methods import attach_operators as attach
 from .core.op import (
@@ -47,5 +51,17 @@ __all__ = [
     "op",
     "random",
     "reduction",
+    "register",
     "registry",
 ]
+
+
+def register(kind: str, name: str, make: Callable[..., Any]) -> None:
+    """Let configurations name a class or function of your own; its parameters are its options.
+
+    kind   "layers", "architectures", "losses", "optimizers", "schedules", "metrics",
+           "transforms", "batch_transforms" or "datasets"
+    """
+    from .cli import register as register_name  # noqa: PLC0415  (the command line is rarely used)
+
+    register_name(kind, name, make)

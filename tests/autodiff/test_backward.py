@@ -414,3 +414,14 @@ def test_several_outputs_each_carry_their_gradient():
     assert x.grad.tolist() == [1.0, 1.0, 0.0, 0.0, 3.0, 3.0]
     assert b.requires_grad
     assert node_count(wf.sum(wf.split(x, 2)[0])) >= 2
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_hooks_cannot_change_the_dtype(create_graph):
+    x = wf.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 2.0
+    y.register_hook(lambda g: g.to(wf.float64) * 3.0)
+    x.register_hook(lambda g: g.to(wf.float64))
+    (y * y).sum().backward(create_graph=create_graph)
+    assert x.grad.dtype == wf.float32
+    assert x.grad.tolist() == [24.0, 48.0]

@@ -189,3 +189,46 @@ def peak_of_chain(length):
 def test_memory_does_not_grow_with_depth():
     peak_of_chain(2)  # operators are compiled on first use
     assert peak_of_chain(100) < 1.2 * peak_of_chain(10)
+
+
+# -- writing into plain tensors -------------------------------------------------------------------
+
+
+def filled_by_index(x):
+    out = wf.zeros(2, 3, dtype=x.dtype)
+    alias = out
+    out[0] = x * x
+    out[1, 0] = 5.0
+    return alias * 2.0
+
+
+def filled_by_operator(x):
+    out = wf.zeros(3, dtype=x.dtype)
+    for _ in range(2):
+        out += x * x
+    return out
+
+
+def filled_by_copy(x):
+    out = wf.zeros(2, 3, dtype=x.dtype)
+    out.copy_(x * x)
+    return out[1] * x
+
+
+@pytest.mark.parametrize("fn", [filled_by_index, filled_by_operator, filled_by_copy])
+def test_a_plain_tensor_takes_a_dual_value(fn):
+    check_grads(fn, [array(0.5, -1.0, 2.0)], order=2)
+
+
+def test_a_leaf_cannot_take_a_dual_value():
+    weight = wf.tensor([1.0], requires_grad=True)
+
+    def write(x):
+        with wf.no_grad():
+            weight.copy_(x)
+        return weight
+
+    with pytest.raises(GradientError, match="inside jvp"):
+        jvp(write, (wf.tensor([2.0]),), (wf.tensor([1.0]),))
+    assert weight.tolist() == [1.0]
+    assert weight.requires_grad

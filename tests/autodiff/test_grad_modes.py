@@ -245,3 +245,25 @@ def test_numpy_views_never_change():
     x += 1.0
     x[0] = 50.0
     assert view.tolist() == [1.0, 2.0]
+
+
+def test_set_grad_enabled_as_decorator():
+    @wf.set_grad_enabled(False)
+    def inside():
+        return wf.is_grad_enabled()
+
+    assert wf.is_grad_enabled()
+    assert inside() is False
+    assert inside() is False
+    assert wf.is_grad_enabled()
+    assert modes.grad_overrides == 0
+
+
+def test_no_grad_as_bare_decorator():
+    @wf.no_grad
+    def inside(x):
+        return x * 2.0
+
+    assert not inside(leaf(1.0)).requires_grad
+    with pytest.raises(ArgumentTypeError, match="no_grad"):
+        wf.no_grad(3)

@@ -1,5 +1,9 @@
 """The path of an operation: lifting, promotion, interpreters, errors."""
 
+import gc
+import weakref
+from contextlib import suppress
+
 import numpy as np
 import pytest
 
@@ -181,3 +185,40 @@ def test_unknown_arguments_are_python_s_errors():
         wf.exp(wf.tensor(1.0), speed=3)
     with pytest.raises(ArgumentTypeError, match="must be a list or tuple of tensors"):
         wf.concat(3.0)
+
+
+# -- data of any byte order, and errors ----------------------------------------------------------
+
+
+def test_swapped_byte_order_is_turned():
+    swapped = np.arange(3, dtype=">f4")
+    assert (wf.ones(3) + swapped).tolist() == [1.0, 2.0, 3.0]
+    assert wf.tensor(swapped).dtype == wf.float32
+    assert wf.arange(4)[np.array([1, 2], ">i8")].tolist() == [1, 2]
+    with pytest.raises(DTypeError, match="byte order"):
+        wf.from_numpy(swapped)
+
+
+def test_numpy_numbers_anywhere_in_a_list_keep_their_dtype():
+    assert wf.tensor([1.0, np.float64(2.0)]).dtype == wf.float64
+    assert wf.tensor([[1.0], [np.float64(2.0)]]).dtype == wf.float64
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_number_beyond_floats_names_the_operator(swapped):
+    x = wf.tensor([1.0])
+    with pytest.raises(DTypeError, match=r"^add: the Python integer of 401 digits"):
+        _ = 10**400 + x if swapped else x + 10**400
+
+
+def test_errors_leave_no_cycles():
+    gc.disable()
+    try:
+        operand = wf.ones(3)
+        alive = weakref.ref(operand)
+        with suppress(ShapeError):
+            wf.ones(2) + operand
+        del operand
+        assert alive() is None
+    finally:
+        gc.enable()

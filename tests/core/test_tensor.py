@@ -179,7 +179,7 @@ def test_fill_zero_and_copy():
     assert (x.dtype, kept.tolist()) == (wf.float32, [1.0, 2.0])
     with pytest.raises(ShapeError, match=r"\(3,\) does not fill \(2,\)"):
         x.copy_(np.ones(3))
-    with pytest.raises(ArgumentTypeError, match="dtype"):
+    with pytest.raises(ArgumentTypeError, match="Received: str 'text'"):
         x.copy_("text")
 
 
@@ -282,3 +282,121 @@ def test_pickle():
     assert x.requires_grad
     (x * 2.0).backward(np.ones(2))
     assert x.grad.tolist() == [2.0, 2.0]
+
+
+# -- switching gradients off and on ---------------------------------------------------------------
+
+
+def test_a_frozen_leaf_keeps_its_gradient():
+    x = leaf(1.0, 2.0)
+    (x * x).sum().backward()
+    x.requires_grad_(False)
+    assert not (x * 2.0).requires_grad
+    assert x.grad.tolist() == [2.0, 4.0]
+    x.requires_grad_(True)
+    (x * x).sum().backward()
+    assert x.grad.tolist() == [4.0, 8.0]
+    x.requires_grad_(False)
+    x.grad = None
+    assert x.grad is None
+
+
+def test_a_graph_recorded_before_freezing_still_finds_its_leaf():
+    x = leaf(1.0, 2.0)
+    loss = (x * x).sum()
+    x.requires_grad_(False)
+    x.requires_grad_(True)
+    loss.backward()
+    assert x.grad.tolist() == [2.0, 4.0]
+
+
+@pytest.mark.parametrize("grad", [wf.tensor([1, 2]), wf.tensor([1.0, 2.0])])
+def test_a_gradient_has_the_dtype_of_its_tensor(grad):
+    with pytest.raises(DTypeError, match=r"\.grad must have dtype float64\. Received: (int|fl)"):
+        leaf(1.0, 2.0).grad = grad
+
+
+# -- replacing the value --------------------------------------------------------------------------
+
+
+def test_copy_records_its_source():
+    x, y = leaf(1.0, 2.0), leaf(3.0, 4.0) * 2.0
+    kept = y * 1.0
+    y.copy_(x * 3.0)
+    (y * y).sum().backward()
+    assert x.grad.tolist() == [18.0, 36.0]
+    assert kept.tolist() == [6.0, 8.0]
+
+
+def test_copy_broadcasts_casts_and_forgets():
+    x = leaf(1.0, 2.0) * 2.0
+    x.copy_(wf.tensor(7, dtype=wf.float32))
+    assert x.tolist() == [7.0, 7.0]
+    assert (x.dtype, x.requires_grad) == (wf.float64, False)
+    x.zero_()
+    x[0] = 1.0
+    assert x.fill_(2).tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "match"),
+    [
+        (300, TypeError, "300 does not fit in int8"),
+        (float("nan"), ValueError, "nan into int8"),
+        (1j, TypeError, "Received: complex"),
+        (np.zeros(2, "M8[s]"), TypeError, "Received: ndarray"),
+        ([[1], [1, 2]], ValueError, "into int8"),
+        ("a", TypeError, "Received: str"),
+        (None, TypeError, "Received: NoneType"),
+        (np.ones(3), ShapeError, r"\(3,\)"),
+    ],
+)
+def test_copy_refuses_what_cannot_be_held(value, error, match):
+    x = wf.tensor(np.zeros(2, np.int8))
+    with pytest.raises(wf.WeftError, match=match) as raised:
+        x.copy_(value)
+    assert isinstance(raised.value, error)
+    assert x.tolist() == [0, 0]
+
+
+# -- odd company ----------------------------------------------------------------------------------
+
+
+def test_equality_with_a_stranger_is_false():
+    stranger = object()
+    assert (wf.tensor(1.0) == stranger) is False
+    assert (wf.tensor(1.0) != stranger) is True
+
+
+def test_a_format_that_does_not_fit_says_so():
+    with pytest.raises(wf.WeftError, match=r"'\.2f' .* shape \(2,\)"):
+        f"{wf.tensor([1.0, 2.0]):.2f}"
+    with pytest.raises(ValueError, match=r"'d' .* float32"):
+        f"{wf.tensor(1.0):d}"
+    assert f"{wf.tensor([1.0, 2.0]):>18}" == "  tensor([1., 2.])"
+
+
+def test_contains_of_a_shape_that_does_not_fit():
+    assert 2.0 in wf.tensor([1.0, 2.0])
+    with pytest.raises(ShapeError, match=r"\(2,\) .*\(3,\)"):
+        _ = [1, 2, 3] in wf.tensor([1.0, 2.0])
+
+
+def test_dlpack_never_shares():
+    x = wf.tensor([1.0, 2.0])
+    np.from_dlpack(x)[0] = 5.0
+    assert x.tolist() == [1.0, 2.0]
+    with pytest.raises(BufferError, match="copy=False"):
+        x.__dlpack__(copy=False)
+
+
+def test_exclusive_only_without_other_holders():
+    x = wf.tensor([1.0, 2.0])
+    assert x._exclusive() is not None
+    y = x.detach()
+    assert x._exclusive() is None
+    del y
+    view = x.numpy()
+    assert x._exclusive() is None
+    del view
+    assert x._exclusive() is not None

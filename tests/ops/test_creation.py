@@ -272,3 +272,33 @@ def test_like():
     assert np.signbit(wf.full_like(wf.zeros(1), -0.0).item())
     with pytest.raises(DTypeError, match=r"full_like: .*0.5.*int64"):
         wf.full_like(wf.arange(2), 0.5)
+
+
+@pytest.mark.parametrize("data", [300, [300], [[1, 2], [300, 4]], -129])
+def test_integers_that_do_not_fit_are_refused(data):
+    with pytest.raises(DTypeError, match=r"tensor: data .* int8"):
+        wf.tensor(data, dtype="int8")
+
+
+@pytest.mark.parametrize("data", [float("nan"), [1.0, float("inf")]])
+def test_numbers_without_an_integer_value_are_refused(data):
+    with pytest.raises(WeftError, match=r"tensor: data .* int64"):
+        wf.tensor(data, dtype="int64")
+
+
+def test_floats_are_cut_and_rounded_once():
+    same(wf.tensor([1.7, -1.7], dtype="int64"), np.array([1, -1]))
+    same(wf.tensor([0.1, 2], dtype="float64"), np.array([0.1, 2.0]))
+    same(wf.tensor(1e10, dtype="float16"), np.array(np.inf, np.float16))
+    same(wf.tensor([2**53 + 1], dtype="int64"), np.array([2**53 + 1]))
+
+
+@pytest.mark.parametrize("dtype", ["a", (1, 2, 3), ([1], 2), "<U3"])
+def test_a_dtype_that_is_none(dtype):
+    with pytest.raises(TypeError, match="dtype"):
+        wf.zeros(2, dtype=dtype)
+
+
+def test_a_device_that_is_none():
+    with pytest.raises(WeftError, match="device must be 'cpu'"):
+        wf.zeros(2, device=np.zeros(3))

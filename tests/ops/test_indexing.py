@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import weft as wf
 from tests.ops import conformance  # noqa: F401  (loads every operator)
 from weft.autodiff.reverse import gradients
 from weft.core.errors import (
@@ -532,3 +533,13 @@ def test_no_operator_of_this_package_writes_its_inputs():
         registry[name](x)
     F.setitem(x, np.float64(1.0), (0,))
     assert x[0, 0] == 0.0
+
+
+def test_embedding_takes_the_index_first_among_network_functions():
+    weight = leaf(np.array([[0.0, 1.0], [2.0, 3.0]]))
+    index = wf.tensor([[1, 0, 1]])
+    found = wf.nn.functional.embedding(index, weight, padding_idx=0)
+    assert found.tolist() == [[[2.0, 3.0], [0.0, 1.0], [2.0, 3.0]]]
+    found.sum().backward()
+    assert weight.grad.tolist() == [[0.0, 0.0], [2.0, 2.0]]
+    assert wf.nn.functional.embedding(input=index, weight=weight).shape == (1, 3, 2)

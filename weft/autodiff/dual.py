@@ -14,6 +14,7 @@ import numpy as np
 from ..core.dtype import DType
 from ..core.errors import GradientError, ShapeError
 from ..core.op import F
+from ..core.tape import Leaf
 from ..core.tensor import Tensor
 from .reverse import gradients
 
@@ -25,15 +26,20 @@ class Dual(Tensor):
 
     It has no `_value`, so generated code hands every operation on it to the interpreter. Reading it
     in Python (`if x > 0`, float(x), print) reads the value.
+
+    Its parts lie in the slots of a Tensor under other names: of the same layout, a plain tensor can
+    become a dual number when one is written into it.
     """
 
-    __slots__ = ("level", "primal", "tangent")
+    __slots__ = ()
 
-    primal: Tensor
-    tangent: Tensor | None
-    level: Level
+    primal: Tensor = vars(Tensor)["_value"]
+    tangent: Tensor | None = vars(Tensor)["_site"]
+    level: Level = vars(Tensor)["_node"]
 
     _node = None  # the tape sees the primal and the tangent, never the dual
+    _site = None
+    _paused = None  # type: ignore[assignment]  # a dual is never a leaf
 
     @property
     def _value(self) -> Any:  # type: ignore[override]  # a slot in the base class
@@ -105,10 +111,19 @@ class Dual(Tensor):
                 f"to {result.dtype}{list(result.shape)}"
             )
         if isinstance(result, Dual) and result.level is self.level:
-            self.primal, self.tangent = result.primal, result.tangent
+            _fill(self, result.primal, result.tangent, self.level)
         else:
-            self.primal, self.tangent = result, None
+            _fill(self, result, None, self.level)
         return self
+
+    def _move_into(self, target: Tensor) -> None:
+        if type(target) is not Tensor or isinstance(target._node, Leaf):
+            raise GradientError(
+                "a leaf or parameter cannot take a value with a derivative inside jvp; write into "
+                "a plain tensor, e.g. x.detach()"
+            )
+        target.__class__ = Dual
+        _fill(target, self.primal, self.tangent, self.level)
 
 
 class Level:
@@ -126,8 +141,12 @@ def make_dual(primal: Tensor, tangent: Tensor | None, level: Level) -> Tensor:
     if tangent is None:
         return primal
     dual = object.__new__(Dual)
-    dual.primal, dual.tangent, dual.level = primal, tangent, level
+    _fill(dual, primal, tangent, level)
     return dual
+
+
+def _fill(dual: Any, primal: Tensor, tangent: Tensor | None, level: Level) -> None:
+    dual.primal, dual.tangent, dual.level = primal, tangent, level
 
 
 # -- gradients of dual numbers ---------------------------------------------------------------------

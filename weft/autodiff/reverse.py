@@ -212,6 +212,7 @@ class Walk:
                 f"a hook must return None or a tensor of the gradient's shape {g.shape}. "
                 f"Received: {received}"
             )
+        result = result.to(g.dtype)
         return result if self.create else result._value
 
     def _finish(self) -> dict[AnyNode, Any]:

@@ -16,6 +16,6 @@ def is_device(target: Any) -> bool:
 
 def check_device(device: Any) -> str:
     """Return the device's name; raise unless it is one that Weft runs on."""
-    if device is None or device == "cpu":
+    if device is None or (isinstance(device, str) and device == "cpu"):
         return "cpu"
     raise ArgumentError(f"device must be 'cpu', the only one supported. Received: {device!r}")

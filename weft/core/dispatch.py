@@ -11,6 +11,7 @@ not a plain tensor of the expected dtype or an interpreter is active.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -92,13 +93,17 @@ def lift(op: Op, position: int, x: Any) -> Any:
 
 def sequence(op: Op, tensors: Any) -> Sequence[Any]:
     """Return the operands of a variadic operator as a sequence; raise if they are not one."""
-    if isinstance(tensors, Tensor) and tensors.ndim > 0:
+    return as_sequence(tensors, f"{op.name}: {op.inputs[-1]}")
+
+
+def as_sequence(tensors: Any, what: str) -> Sequence[Any]:
+    """Return a list or tuple as it is and a tensor as the list of its rows; else raise."""
+    if isinstance(tensors, (Tensor, np.ndarray)) and tensors.ndim > 0:
         return list(tensors)
     if isinstance(tensors, (list, tuple)):
         return tensors
-    name = op.inputs[-1]
     raise ArgumentTypeError(
-        f"{op.name}: {name} must be a list or tuple of tensors. "
+        f"{what} must be a list or tuple of tensors. "
         f"Received: {type(tensors).__name__} {tensors!r:.60}"
     )
 
@@ -106,7 +111,7 @@ def sequence(op: Op, tensors: Any) -> Sequence[Any]:
 def array_from(data: Any, what: str) -> np.ndarray[Any, Any]:
     """Return array-like data as a fresh array of a supported dtype; lists take default dtypes."""
     if isinstance(data, (np.ndarray, np.generic)):
-        array = np.array(data)
+        array = np.array(data, data.dtype.newbyteorder("="))
         dt.check_dtype(array.dtype)
         return array
     plain = _without_tensors(data)
@@ -137,8 +142,8 @@ def _without_tensors(data: Any) -> Any:
 
 
 def _holds_arrays(data: Any) -> bool:
-    while isinstance(data, (list, tuple)) and data:
-        data = data[0]
+    if isinstance(data, (list, tuple)):
+        return any(map(_holds_arrays, data))
     return isinstance(data, (np.ndarray, np.generic))
 
 
@@ -158,7 +163,10 @@ def lift_scalar(scalar: float, other: Any) -> Any:
     known = _SCALARS.setdefault(value.dtype, {})
     tensor = known.get(scalar)
     if tensor is None:
-        tensor = wrap(scalar_array(scalar, value.dtype))
+        try:
+            tensor = wrap(scalar_array(scalar, value.dtype))
+        except DTypeError:
+            return scalar  # the general path raises it again, with the operator's name
         if scalar != 0 and len(known) < _MAX_SCALARS:
             known[scalar] = tensor
     return tensor
@@ -169,7 +177,10 @@ def scalar_array(scalar: Number, dtype: dt.DType) -> np.ndarray[Any, Any]:
     try:
         return np.array(scalar, dtype)
     except OverflowError:
-        raise DTypeError(f"the Python integer {scalar} does not fit in {dtype}") from None
+        shown = (
+            f"{scalar}" if abs(scalar) < 10**40 else f"of {int(math.log10(abs(scalar))) + 1} digits"
+        )
+        raise DTypeError(f"the Python integer {shown} does not fit in {dtype}") from None
 
 
 # -- promote ----------------------------------------------------------------------------------
@@ -286,7 +297,7 @@ def _shape_rule_error(op: Op, inputs: Sequence[Any], attrs: tuple[Any, ...]) -> 
         types = tuple(None if x is None else type_of(x) for x in inputs)
         op.type_rule(group(op, types), attrs)
     except WeftError as better:
-        return better
+        return better.with_traceback(None)  # which would hold these frames in a cycle
     except Exception:  # the kernel's own error is reported then
         return None
     return None

@@ -54,7 +54,7 @@ def as_dtype(spec: Any) -> DType:
         if spec is None:  # which NumPy would take for float64
             raise TypeError
         return check_dtype(np.dtype(spec))
-    except TypeError as error:
+    except (TypeError, ValueError, DeprecationWarning) as error:
         if isinstance(error, DTypeError):
             raise
         raise ArgumentTypeError(
@@ -66,6 +66,11 @@ def check_dtype(dtype: DType) -> DType:
     """Return the dtype if Weft supports it; raise otherwise."""
     if dtype in _NATIVE or dtype.name == "bfloat16":
         return dtype
+    if not dtype.isnative:
+        raise DTypeError(
+            f"dtype {dtype} has the byte order of another machine; copy the data with "
+            "wf.tensor(data), or convert it with array.astype(array.dtype.newbyteorder('='))"
+        )
     raise DTypeError(
         f"dtype {dtype} is not supported; use bool, an integer, or a float of 16, 32 or 64 bits"
     )

@@ -71,14 +71,36 @@ def lifting(fn: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return fn(*args, **kwargs)
         except AttributeError as error:
-            if isinstance(error.obj, Tensor) or not _is_among(error.obj, args, kwargs):
-                raise
-            raise ArgumentTypeError(
-                f"{fn.__name__}: expected a tensor or an array. "
-                f"Received: {type(error.obj).__name__} {error.obj!r:.60}"
-            ) from None
+            raise _explained(fn, error, args, kwargs) from None
 
     return public
+
+
+def as_method(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a composite as a Tensor method, which names an argument that should be a tensor."""
+    if unwrap(fn).__code__.co_argcount == 1:  # the tensor alone
+        return fn
+
+    @wraps(fn)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return fn(*args, **kwargs)
+        except AttributeError as error:
+            raise _explained(fn, error, args, kwargs) from None
+
+    return method
+
+
+def _explained(
+    fn: Callable[..., Any], error: AttributeError, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Exception:
+    """Return what to raise when something lacks an attribute: if an argument does, its name."""
+    if isinstance(error.obj, Tensor) or not _is_among(error.obj, args, kwargs):
+        return error
+    return ArgumentTypeError(
+        f"{fn.__name__}: expected a tensor or an array. "
+        f"Received: {type(error.obj).__name__} {error.obj!r:.60}"
+    )
 
 
 def _is_among(value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

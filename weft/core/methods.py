@@ -7,13 +7,16 @@ on the class by the operator's own function: from the second call on, `x + y` en
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .device import check_device, is_device
 from .dispatch import lift_scalar
-from .dtype import as_dtype
+from .dtype import as_dtype, is_float
+from .errors import ShapeError
+from .facade import as_method
 from .op import F, composite_methods, load_all, registry
 from .tensor import Tensor
 
@@ -54,6 +57,7 @@ UNREFLECTED = {
 }
 REFLECTED = {f"__r{name[2:]}": name for name in OPERATORS if name not in UNREFLECTED}
 IN_PLACE = {f"__i{name[3:]}": OPERATORS[f"__{name[3:]}"] for name in REFLECTED}
+COMPARABLE = (Tensor, bool, int, float, complex, np.ndarray, np.generic, list, tuple)
 COMPARISONS = {"__eq__": "equal", "__ne__": "not_equal"}
 
 
@@ -81,7 +85,7 @@ def attach_methods() -> None:
             else:
                 _attach(name, record.name)
     for name, function in {**EXTRA_METHODS, **composite_methods}.items():
-        setattr(Tensor, name, function)
+        setattr(Tensor, name, function if name.startswith("_") else as_method(function))
 
 
 def _load_method(self: Tensor, name: str) -> Any:
@@ -91,7 +95,14 @@ def _load_method(self: Tensor, name: str) -> Any:
         attach_methods()
         if hasattr(Tensor, name):
             return getattr(self, name)
+        if name.endswith("_") and hasattr(Tensor, name[:-1]):
+            return partial(_write, self, name[:-1])
     raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+def _write(self: Tensor, name: str, *args: Any, **kwargs: Any) -> Tensor:
+    """Run a method in place, as in `x.mul_(2)`: the tensor takes the result as its new value."""
+    return self._rebind(getattr(self, name)(*args, **kwargs))
 
 
 def _method_name(record: Any) -> str:
@@ -137,10 +148,10 @@ def _in_place(name: str, op_name: str) -> Function:
 
 
 def _comparison(name: str, op_name: str) -> Function:
-    """Return == or !=, which Python also asks of None, strings and the like."""
+    """Return == or !=, which Python also asks of None, strings and the like: False and True."""
 
     def compare(self: Tensor, other: Any) -> Any:
-        if other is None or isinstance(other, (str, bytes, dict, set)):
+        if not isinstance(other, COMPARABLE):
             return NotImplemented
         return registry[op_name].function(self, other)
 
@@ -191,6 +202,21 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
     return to(self, other.dtype)
 
 
+def matrix_t(self: Tensor) -> Tensor:
+    """Return the transpose of a tensor with up to two dimensions."""
+    if self.ndim > 2:
+        raise ShapeError(
+            f"t() takes up to 2 dimensions; use x.mT or x.permute(). Received: shape {self.shape}"
+        )
+    result: Tensor = self if self.ndim < 2 else F.permute(self, (1, 0))
+    return result
+
+
+def is_floating_point(self: Tensor) -> bool:
+    """Tell whether the elements are floating-point numbers."""
+    return is_float(self.dtype)
+
+
 def same(self: Tensor) -> Tensor:
     """Return the tensor itself; here for programs written with `.contiguous()` or `.cpu()`."""
     return self
@@ -201,6 +227,9 @@ EXTRA_METHODS: dict[str, Function] = {
     "astype": cast_to,
     "type": cast_to,
     "clone": clone,
+    "copy": clone,
+    "is_floating_point": is_floating_point,
+    "t": matrix_t,
     "type_as": type_as,
     "contiguous": same,
     "cpu": same,

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from functools import wraps
 from threading import Lock
 from types import TracebackType
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from .errors import ArgumentTypeError
 
@@ -84,6 +84,11 @@ class set_grad_enabled:  # noqa: N801  (used like a function, as in PyTorch)
         _grad_enabled.set(self._previous.pop())
         modes.count_grad(-1)
 
+    def __call__(self, fn: Callable[P, R]) -> Callable[P, R]:
+        """Restore the mode of before and return `fn` wrapped so that its body runs in this one."""
+        self.__exit__()
+        return GradMode(self._mode)(fn)
+
 
 class GradMode:
     """A reusable, nestable context manager and decorator that fixes the grad mode."""
@@ -122,14 +127,30 @@ class GradMode:
         return wrapped
 
 
-def no_grad() -> GradMode:
+@overload
+def no_grad(fn: None = None) -> GradMode: ...
+@overload
+def no_grad(fn: Callable[P, R]) -> Callable[P, R]: ...
+def no_grad(fn: Any = None) -> Any:
     """Return a context (or decorator) in which nothing is recorded for differentiation."""
-    return GradMode(False)
+    return GradMode(False) if fn is None else _decorated(GradMode(False), fn, "no_grad")
 
 
-def enable_grad() -> GradMode:
+@overload
+def enable_grad(fn: None = None) -> GradMode: ...
+@overload
+def enable_grad(fn: Callable[P, R]) -> Callable[P, R]: ...
+def enable_grad(fn: Any = None) -> Any:
     """Return a context (or decorator) that records again inside `no_grad`."""
-    return GradMode(True)
+    return GradMode(True) if fn is None else _decorated(GradMode(True), fn, "enable_grad")
+
+
+def _decorated(mode: GradMode, fn: Any, what: str) -> Any:
+    if not callable(fn):
+        raise ArgumentTypeError(
+            f"{what} takes no arguments, or as a decorator a function. Received: {fn!r:.60}"
+        )
+    return mode(fn)
 
 
 def current_interpreter() -> Interpreter | None:

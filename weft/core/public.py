@@ -375,7 +375,6 @@ FUNCTIONAL = (
     "dropout2d",
     "dropout3d",
     "elu",
-    "embedding",
     "embedding_bag",
     "feature_alpha_dropout",
     "fold",
@@ -449,4 +448,8 @@ FUNCTIONAL = (
 )
 
 # Where PyTorch's signature differs from NumPy's, the network function has a name of its own.
-FUNCTIONAL_RENAMED = {"pad": "pad_torch", "unfold": "unfold_patches"}
+FUNCTIONAL_RENAMED = {
+    "embedding": "embedding_of",
+    "pad": "pad_torch",
+    "unfold": "unfold_patches",
+}

@@ -16,6 +16,7 @@ import numpy as np
 
 from . import dtype as dt
 from .errors import (
+    ArgumentError,
     ArgumentTypeError,
     DTypeError,
     GradientError,
@@ -31,10 +32,11 @@ from .tape import HookHandle, Leaf, Node, add_hook, watch_of
 class Tensor:
     """An n-dimensional array that can be differentiated. Make one with `wf.tensor(data)`."""
 
-    __slots__ = ("__weakref__", "_node", "_site", "_value")
+    __slots__ = ("__weakref__", "_node", "_paused", "_site", "_value")
 
     _value: np.ndarray[Any, Any]
     _node: Node | Leaf | None
+    _paused: Leaf  # set while gradients of a leaf are switched off, to go on with afterwards
     _site: Site
 
     __array_ufunc__ = None  # ndarray + tensor asks the tensor
@@ -113,9 +115,9 @@ class Tensor:
             )
         if flag and self._node is None:
             check_differentiable(self.dtype)
-            self._node = Leaf(user_site())
-        elif not flag:
-            self._node = None
+            self._node = paused_leaf(self) or Leaf(user_site())
+        elif not flag and isinstance(self._node, Leaf):
+            self._paused, self._node = self._node, None
         return self
 
     @property
@@ -126,7 +128,7 @@ class Tensor:
     @property
     def grad(self) -> Any:
         """Return the gradient that `backward` left here, or None."""
-        node = self._node
+        node = self._node or paused_leaf(self)
         if isinstance(node, Leaf):
             return node.grad
         return node.watch.grad if node is not None and node.watch is not None else None
@@ -135,10 +137,11 @@ class Tensor:
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
             _check_grad_value(self, value)
-        if isinstance(self._node, Leaf):
-            self._node.grad = value
-        elif self._node is not None:
-            watch_of(self._node).grad = value
+        node = self._node or paused_leaf(self)
+        if isinstance(node, Leaf):
+            node.grad = value
+        elif node is not None:
+            watch_of(node).grad = value
         elif value is not None:
             raise GradientError(
                 "cannot set .grad of a tensor that does not require gradients; "
@@ -204,9 +207,10 @@ class Tensor:
             return self._value.copy() if copy else self.numpy()
         return self._value.astype(dtype)
 
-    def __dlpack__(self, **kwargs: Any) -> Any:
-        # A consumer may write, and tensors are values: hand over a copy unless it is asked for
-        # by `copy=True`, in which case NumPy makes it.
+    def __dlpack__(self, *, copy: bool | None = None, **kwargs: Any) -> Any:
+        # A consumer may write, and tensors are values: what is handed over is always a copy.
+        if copy is False:
+            raise BufferError("a tensor is exported by copying; leave copy=False out")
         return self._value.copy().__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -247,10 +251,22 @@ class Tensor:
         return int(self._value.item())
 
     def __contains__(self, element: Any) -> bool:
-        return bool((self._value == np.asarray(element)).any())
+        value = np.asarray(element)
+        try:
+            return bool((self._value == value).any())
+        except ValueError:
+            raise ShapeError(
+                f"a tensor of shape {self.shape} cannot hold an element of shape {value.shape}"
+            ) from None
 
     def __format__(self, spec: str) -> str:
-        return format(self.item(), spec) if spec and self.size == 1 else format(repr(self), spec)
+        try:
+            return format(self.item() if spec and self.size == 1 else repr(self), spec)
+        except ValueError:
+            raise ArgumentError(
+                f"the format {spec!r} does not fit a tensor of shape {self.shape} and dtype "
+                f"{self.dtype}"
+            ) from None
 
     def __repr__(self) -> str:
         return format_tensor(self)
@@ -259,6 +275,10 @@ class Tensor:
 
     if TYPE_CHECKING:  # operators and methods are attached from the registry (core/methods.py)
         backward: Callable[..., None]
+
+        copy_: Callable[..., Tensor]
+        fill_: Callable[..., Tensor]
+        zero_: Callable[..., Tensor]
 
         def __getattr__(self, name: str) -> Any: ...
         def __getitem__(self, index: Any) -> Tensor: ...
@@ -318,44 +338,27 @@ class Tensor:
             raise DTypeError(
                 f"writing in place cannot change the dtype {self.dtype} to {result.dtype}"
             )
-        if isinstance(self._node, Leaf):
-            if is_grad_enabled():
-                raise GradientError(
-                    "a leaf that requires gradients cannot be changed while operations are "
-                    "recorded; write inside `with wf.no_grad():`"
-                )
-            self._value = result._value
-        else:
-            self._value, self._node = result._value, result._node
+        if isinstance(self._node, Leaf) and is_grad_enabled():
+            raise GradientError(
+                "a leaf that requires gradients cannot be changed while operations are "
+                "recorded; write inside `with wf.no_grad():`"
+            )
+        result._move_into(self)
         return self
+
+    def _move_into(self, target: Tensor) -> None:
+        """Make another tensor of this shape and dtype hold this value."""
+        target._value = self._value
+        if not isinstance(target._node, Leaf):
+            target._node = self._node
 
     def _exclusive(self) -> np.ndarray[Any, Any] | None:
         """Return the buffer if this tensor is the only one to hold it, ready to be written."""
+        # A view keeps its base alive by a reference, so an array with views is never exclusive.
+        if _holders(self) != ALONE:
+            return None
         value = self._value
-        # Two references: the slot and `value`; getrefcount adds its own argument. A view keeps its
-        # base alive by a reference, so an array with views is never exclusive.
-        if value.base is None and value.flags.writeable and sys.getrefcount(value) == 3:
-            return value
-        return None
-
-    def copy_(self, source: Any) -> Tensor:
-        """Replace the value by `source`, broadcast to this shape and cast to this dtype."""
-        value = source._value if isinstance(source, Tensor) else np.asarray(source)
-        if value.dtype.kind in "OUS":
-            raise ArgumentTypeError(f"cannot copy values of dtype {value.dtype} into a tensor")
-        try:
-            filled = np.broadcast_to(value, self.shape).astype(self.dtype)
-        except ValueError:
-            raise ShapeError(f"copy_: shape {value.shape} does not fill {self.shape}") from None
-        return self._rebind(wrap(filled))
-
-    def fill_(self, value: float) -> Tensor:
-        """Set every element to `value`."""
-        return self.copy_(value)
-
-    def zero_(self) -> Tensor:
-        """Set every element to zero."""
-        return self.copy_(0)
+        return value if value.base is None and value.flags.writeable else None
 
 
 new_tensor: Callable[[], Tensor] = partial(object.__new__, Tensor)  # the fastest way past __init__
@@ -387,6 +390,22 @@ def make_leaf(value: np.ndarray[Any, Any], requires_grad: bool, site: Site) -> T
     return tensor
 
 
+def _holders(tensor: Tensor) -> int:
+    """Return how many references to a tensor's array there are, the interpreter's included."""
+    value = tensor._value
+    return sys.getrefcount(value)
+
+
+# Measured, because how many references a call itself holds differs between versions of Python.
+ALONE = _holders(wrap(np.empty(0)))
+
+
+def paused_leaf(tensor: Tensor) -> Leaf | None:
+    """Return the leaf of a tensor whose gradients were switched off."""
+    leaf: Leaf | None = getattr(tensor, "_paused", None)
+    return leaf
+
+
 def site_of(tensor: Any) -> Site:
     """Return where a tensor was made, if that is known."""
     node = getattr(tensor, "_node", None)
@@ -408,6 +427,8 @@ def _check_grad_value(tensor: Tensor, grad: Any) -> None:
         raise ArgumentTypeError(f".grad must be a tensor or None. Received: {type(grad).__name__}")
     if grad.shape != tensor.shape:
         raise ShapeError(f".grad must have shape {tensor.shape}. Received: {grad.shape}")
+    if grad.dtype != tensor.dtype:
+        raise DTypeError(f".grad must have dtype {tensor.dtype}. Received: {grad.dtype}")
 
 
 def _rebuild(cls: type[Tensor], value: np.ndarray[Any, Any], requires_grad: bool) -> Tensor:

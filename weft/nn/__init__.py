@@ -3,7 +3,7 @@
 Parameters and inputs enter as tensors; outputs leave as tensors. Imports core, ops and autodiff.
 """
 
-from . import functional, init
+from . import functional, init, models
 from .activation import (
     CELU,
     ELU,
@@ -352,6 +352,7 @@ __all__ = [
     "functional",
     "functional_call",
     "init",
+    "models",
     "pack_padded_sequence",
     "pack_sequence",
     "pad_packed_sequence",

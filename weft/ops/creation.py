@@ -15,8 +15,17 @@ import numpy as np
 
 from ..core.device import check_device
 from ..core.dispatch import array_from
-from ..core.dtype import DType, as_dtype, check_dtype, default_float, int64, is_float, scalar_dtype
-from ..core.errors import ArgumentError, ArgumentTypeError, user_site
+from ..core.dtype import (
+    DType,
+    as_dtype,
+    check_dtype,
+    default_float,
+    int64,
+    is_float,
+    is_integer,
+    scalar_dtype,
+)
+from ..core.errors import ArgumentError, ArgumentTypeError, DTypeError, user_site
 from ..core.shape import as_int, as_shape
 from ..core.tensor import Tensor, make_leaf
 from ._memory import check_allocation
@@ -134,15 +143,28 @@ def _to_array(data: Any, dtype: Any, what: str) -> np.ndarray[Any, Any]:
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(data, Tensor):
         return data._value.astype(wanted or data.dtype)
-    if wanted is not None and isinstance(data, (float, list, tuple)):
-        array = array_from(data, f"{what}: data")
-        # Straight from the Python floats: by way of the default float, digits would be lost.
-        exact = np.array(_plain(data), np.float64) if is_float(array.dtype) else array
-        return exact.astype(wanted)
+    if wanted is not None and isinstance(data, (bool, int, float, list, tuple)):
+        return _converted(data, wanted, what)
     if not isinstance(data, (bool, int, float, np.ndarray, np.generic, list, tuple)):
         data = _foreign_array(data, what)
     array = array_from(data, f"{what}: data")
     return array if wanted is None else array.astype(wanted)
+
+
+def _converted(data: Any, dtype: DType, what: str) -> np.ndarray[Any, Any]:
+    """Return Python numbers in a dtype; an integer dtype must be able to hold them."""
+    array = array_from(data, f"{what}: data")
+    if is_integer(dtype):
+        try:
+            return np.array(_plain(data), dtype)
+        except (OverflowError, ValueError) as error:
+            raise DTypeError(
+                f"{what}: data does not fit in {dtype}: {error}. Received: {data!r:.60}"
+            ) from None
+    # Straight from the Python floats: by way of the default float, digits would be lost.
+    exact = np.array(_plain(data), np.float64) if is_float(array.dtype) else array
+    with np.errstate(over="ignore"):
+        return exact.astype(dtype)
 
 
 def _plain(data: Any) -> Any:
@@ -154,7 +176,13 @@ def _plain(data: Any) -> Any:
 def _foreign_array(data: Any, what: str) -> np.ndarray[Any, Any]:
     """Return an object of another library as an array, if it offers one of the protocols."""
     if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
-        return np.asarray(data)
+        try:
+            return np.asarray(data)
+        except (RuntimeError, TypeError, ValueError) as error:
+            raise ArgumentTypeError(
+                f"{what}: data cannot be read as an array ({error}). "
+                f"Received: {type(data).__name__}"
+            ) from None
     if hasattr(data, "__dlpack__"):
         return np.from_dlpack(data)
     if isinstance(data, (range, memoryview, bytearray)):

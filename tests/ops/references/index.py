@@ -248,6 +248,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "narrow": _narrow,
     "select": lambda x, axis, index: np.take(x, index, axis),
     "embedding": lambda weight, index, padding_idx=None: weight[index],
+    "embedding_of": lambda input, weight, padding_idx=None: weight[input],
     "one_hot": _one_hot,
     "one_hot_rows": _one_hot,
     "masked_fill": lambda x, mask, value: np.where(mask, np.asarray(value, x.dtype), x),
@@ -415,6 +416,12 @@ def triangle_samples(s: Sampler) -> Iterable[Sample]:
     yield Sample(0)
 
 
+def embedding_samples(s: Sampler) -> Iterable[Sample]:
+    yield Sample(np.array([[1, 0], [3, 1]]), s.real(4, 3))
+    yield Sample(np.array([1, 0, 1]), s.real(2, 3), padding_idx=0, grad=0)
+    yield Sample(np.zeros((0, 2), int), s.real(2, 3), label="empty")
+
+
 COMPOSITE_SAMPLES: dict[str, Callable[[Sampler], Iterable[Sample]]] = {
     "index_get": index_get_samples,
     "index_set": index_set_samples,
@@ -426,6 +433,7 @@ COMPOSITE_SAMPLES: dict[str, Callable[[Sampler], Iterable[Sample]]] = {
     "index_select": index_select_samples,
     "index_add": index_add_samples,
     "narrow": narrow_samples,
+    "embedding_of": embedding_samples,
     "select": select_samples,
     "one_hot": one_hot_samples,
     "masked_fill": masked_fill_samples,

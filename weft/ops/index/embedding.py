@@ -98,6 +98,20 @@ def _(s):
     )
 
 
+@composite()
+def embedding_of(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
+    """Return the rows of `weight` that `input` names, with PyTorch's order of arguments.
+
+    >>> import weft as wf
+    >>> wf.nn.functional.embedding(wf.tensor([1, 0]), wf.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([[3., 4.],
+            [1., 2.]])
+    """
+    index, weight = operands(input, weight)
+    result: Tensor = F.embedding(weight, index, padding_idx)
+    return result
+
+
 # -- one-hot ------------------------------------------------------------------------------------
 
 

@@ -59,7 +59,28 @@ def _assign(self: Tensor, index: Any, value: Any) -> None:
         self._rebind(_write(self, spec, arrays, value))
 
 
-composite_methods["__setitem__"] = _assign
+def copy_(self: Tensor, source: Any) -> Tensor:
+    """Replace the value by `source`, broadcast to this shape and cast to this dtype."""
+    value = as_value(source, self.dtype)
+    value = value if value.dtype == self.dtype else F.cast(value, self.dtype)
+    try:
+        filled = value if value.shape == self.shape else F.broadcast_to(value, self.shape)
+    except ShapeError:
+        raise ShapeError(f"copy_: shape {value.shape} does not fill {self.shape}") from None
+    return self._rebind(F.positive(filled))
+
+
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Set every element to `value`."""
+    return copy_(self, value)
+
+
+def zero_(self: Tensor) -> Tensor:
+    """Set every element to zero."""
+    return copy_(self, 0)
+
+
+composite_methods |= {"__setitem__": _assign, "copy_": copy_, "fill_": fill_, "zero_": zero_}
 
 
 def _write(x: Tensor, spec: Spec, arrays: Sequence[Tensor], value: Any) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dispatch import sum_to
+from ...core.dispatch import as_sequence, sum_to
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite, general, op
 from ...core.samples import ErrorSample, Sample
@@ -234,7 +234,7 @@ def multi_dot(tensors: Sequence[Any]) -> Any:
 
     The first and the last may be vectors.
     """
-    matrices = [operand(t) for t in tensors]
+    matrices = [operand(t) for t in as_sequence(tensors, "multi_dot: tensors")]
     if len(matrices) < 2:
         raise ArgumentError(f"multi_dot: needs at least two tensors. Received: {len(matrices)}")
     ends = (0, len(matrices) - 1)

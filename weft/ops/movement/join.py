@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dispatch import as_sequence
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite, movement, op
 from ...core.samples import ErrorSample, Sample
@@ -159,26 +160,26 @@ def _without(shape: Shape, axis: int) -> Shape:
 @composite()
 def vstack(tensors: Sequence[Any]) -> Any:
     """Return tensors joined along the first axis; vectors are taken as rows."""
-    return F.concat([F.atleast_2d(x) for x in tensors], 0)
+    return F.concat([F.atleast_2d(x) for x in as_sequence(tensors, "vstack: tensors")], 0)
 
 
 @composite()
 def hstack(tensors: Sequence[Any]) -> Any:
     """Return tensors joined along the second axis, vectors along their only one."""
-    parts = [F.atleast_1d(x) for x in tensors]
+    parts = [F.atleast_1d(x) for x in as_sequence(tensors, "hstack: tensors")]
     return F.concat(parts, 0 if parts and parts[0].ndim == 1 else 1)
 
 
 @composite()
 def dstack(tensors: Sequence[Any]) -> Any:
     """Return tensors joined along the third axis, which is added where it is missing."""
-    return F.concat([F.atleast_3d(x) for x in tensors], 2)
+    return F.concat([F.atleast_3d(x) for x in as_sequence(tensors, "dstack: tensors")], 2)
 
 
 @composite()
 def column_stack(tensors: Sequence[Any]) -> Any:
     """Return tensors joined along the second axis; vectors are taken as columns."""
-    parts = [F.atleast_1d(x) for x in tensors]
+    parts = [F.atleast_1d(x) for x in as_sequence(tensors, "column_stack: tensors")]
     return F.concat([F.unsqueeze(x, 1) if x.ndim == 1 else x for x in parts], 1)
 
 

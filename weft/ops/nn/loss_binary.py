@@ -10,6 +10,7 @@ from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite, elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
+from ..elementwise._shared import constant
 from ._arguments import (
     broadcast_shapes,
     check_ndim,
@@ -45,12 +46,13 @@ def _(p, target):
 
 @bernoulli_nll.partial("p")
 def _(p, target):
-    return (p - target) / F.maximum(p * (1 - p), VARIANCE_FLOOR)
+    return (p - target) / F.maximum(p * (1 - p), constant(VARIANCE_FLOOR, p))
 
 
 @bernoulli_nll.partial("target")
 def _(p):
-    return F.maximum(F.log1p(-p), LOG_FLOOR) - F.maximum(F.log(p), LOG_FLOOR)
+    floor = constant(LOG_FLOOR, p)
+    return F.maximum(F.log1p(-p), floor) - F.maximum(F.log(p), floor)
 
 
 @bernoulli_nll.samples

@@ -24,6 +24,7 @@ from ._arguments import (
     as_tensor,
     like_dtype,
     made,
+    names_errors,
     plain,
     read_floats,
     read_parameters,
@@ -63,6 +64,7 @@ Shape = int | tuple[int, ...] | None
 # -- continuous ---------------------------------------------------------------------------------
 
 
+@names_errors
 def rand(
     *shape: Any,
     dtype: Any = None,
@@ -80,6 +82,7 @@ def rand(
     return made(draw(continuous.random_uniform, (), attrs, generator), requires_grad, device)
 
 
+@names_errors
 def randn(
     *shape: Any,
     dtype: Any = None,
@@ -92,16 +95,21 @@ def randn(
     return made(draw(continuous.random_normal, (), attrs, generator), requires_grad, device)
 
 
+@names_errors
 def rand_like(x: Tensor, *, dtype: Any = None, **options: Any) -> Tensor:
     """Draw uniformly from [0, 1) in the shape and dtype of x."""
+    x = read_tensor("rand_like", "x", x)
     return rand(x.shape, dtype=like_dtype(x) if dtype is None else dtype, **options)
 
 
+@names_errors
 def randn_like(x: Tensor, *, dtype: Any = None, **options: Any) -> Tensor:
     """Draw from the standard normal distribution in the shape and dtype of x."""
+    x = read_tensor("randn_like", "x", x)
     return randn(x.shape, dtype=like_dtype(x) if dtype is None else dtype, **options)
 
 
+@names_errors
 def uniform(
     low: Parameter = 0.0,
     high: Parameter = 1.0,
@@ -126,6 +134,7 @@ def uniform(
     return made(low + (high - low) * u, requires_grad, device)
 
 
+@names_errors
 def normal(
     mean: Parameter = 0.0,
     std: Parameter = 1.0,
@@ -153,6 +162,7 @@ def normal(
     return made(mean + std * z, requires_grad, device)
 
 
+@names_errors
 def truncated_normal(
     mean: float = 0.0,
     std: float = 1.0,
@@ -171,6 +181,7 @@ def truncated_normal(
     return made(drawn, requires_grad, device)
 
 
+@names_errors
 def exponential(
     rate: Parameter = 1.0,
     shape: Shape = None,
@@ -189,6 +200,7 @@ def exponential(
     return made(scaled, requires_grad, device)
 
 
+@names_errors
 def gamma(
     alpha: Parameter,
     scale: Parameter = 1.0,
@@ -209,6 +221,7 @@ def gamma(
     return made(scaled, requires_grad, device)
 
 
+@names_errors
 def beta(
     a: Parameter,
     b: Parameter,
@@ -224,6 +237,7 @@ def beta(
     return x / (x + y)
 
 
+@names_errors
 def dirichlet(
     alpha: Tensor, shape: Shape = None, *, dtype: Any = None, generator: Generator | None = None
 ) -> Tensor:
@@ -238,6 +252,7 @@ def dirichlet(
     return shares
 
 
+@names_errors
 def orthogonal(
     *shape: Any,
     gain: float = 1.0,
@@ -265,6 +280,7 @@ def orthogonal(
 # -- discrete -----------------------------------------------------------------------------------
 
 
+@names_errors
 def randint(
     low: int,
     high: int | None = None,
@@ -286,6 +302,7 @@ def randint(
     return made(draw(discrete.random_integers, (), attrs, generator), False, device)
 
 
+@names_errors
 def bernoulli(
     p: Parameter,
     shape: Shape = None,
@@ -300,6 +317,7 @@ def bernoulli(
     return made(drawn, False, device)
 
 
+@names_errors
 def categorical(
     logits: Tensor,
     num_samples: int | None = None,
@@ -317,6 +335,7 @@ def categorical(
     return made(drawn[..., 0] if num_samples is None else drawn, False, None)
 
 
+@names_errors
 def multinomial(
     weights: Tensor,
     num_samples: int,
@@ -330,6 +349,7 @@ def multinomial(
     return made(draw(discrete.random_categorical, inputs, attrs, generator), False, None)
 
 
+@names_errors
 def permutation(x: Any, axis: int = 0, *, generator: Generator | None = None) -> Tensor:
     """Draw a random order of 0 ... x-1, or shuffle the tensor x along an axis."""
     if isinstance(x, (int, np.integer)):
@@ -341,6 +361,7 @@ def permutation(x: Any, axis: int = 0, *, generator: Generator | None = None) ->
     return result
 
 
+@names_errors
 def randperm(n: Any, *, device: Any = None, generator: Generator | None = None) -> Tensor:
     """Draw a random order of 0 ... n-1."""
     return made(draw(discrete.random_permutation, (), (n,), generator), False, device)

@@ -12,6 +12,7 @@ from ...core.op import F, op, reduction
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Axes, Shape
 from ...core.tensor import Tensor
+from ..elementwise._shared import constant
 from ._common import (
     canon_reduction,
     count_of,
@@ -85,7 +86,7 @@ def _deviation(x: Any, axis: tuple[int, ...], correction: float, factor: float) 
     """Return factor / (n - correction) times the deviation from the mean."""
     freedom = _freedom(x.shape, axis, correction)
     scale = factor / freedom if freedom > 0 else float("nan")
-    return (x - F.mean(x, axis, keepdims=True)) * scale
+    return (x - F.mean(x, axis, keepdims=True)) * constant(scale, x)
 
 
 def _canon_moment(x, axis, correction, keepdims):
