@@ -174,31 +174,25 @@ class ModuleList(NumberedModules):
         return format_module(self, parts)
 
 
-class ModuleDict(Module):
-    """A dictionary of modules, which registers them.
+class NamedItems(Module):
+    """What a dictionary of modules and one of parameters share: all but how an item is stored."""
 
-    >>> import weft as wf
-    >>> heads = wf.nn.ModuleDict({"a": wf.nn.Linear(4, 2), "b": wf.nn.Identity()})
-    >>> list(heads)
-    ['a', 'b']
-    """
-
-    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()) -> None:
+    def __init__(self, items: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
         super().__init__()
-        self.update(modules)
+        self.update(items)
 
-    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
-        """Add or replace modules, from a mapping or from pairs."""
-        for name, module in _pairs(self, modules):
-            self[name] = module
+    def __setitem__(self, name: str, item: Any) -> None:
+        raise ArgumentTypeError(f"{type(self).__name__} does not say how items are stored")
+
+    def update(self, items: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
+        """Add or replace items, from a mapping or from pairs."""
+        for name, item in _pairs(self, items):
+            self[name] = item
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._kinds:
             raise KeyError(name)
         return self.__dict__[name]
-
-    def __setitem__(self, name: str, module: Module) -> None:
-        self.add_module(name, _module(self, module))
 
     def __delitem__(self, name: str) -> None:
         self.pop(name)
@@ -216,24 +210,40 @@ class ModuleDict(Module):
         """Return the names."""
         return list(self._kinds)
 
-    def values(self) -> Iterable[Module]:
-        """Return the modules."""
+    def values(self) -> Iterable[Any]:
+        """Return the items."""
         return [self.__dict__[name] for name in self._kinds]
 
-    def items(self) -> Iterable[tuple[str, Module]]:
-        """Return pairs of name and module."""
+    def items(self) -> Iterable[tuple[str, Any]]:
+        """Return pairs of name and item."""
         return [(name, self.__dict__[name]) for name in self._kinds]
 
-    def pop(self, name: str) -> Module:
-        """Take a module out and return it."""
-        module: Module = self[name]
+    def pop(self, name: str) -> Any:
+        """Take an item out and return it."""
+        item = self[name]
         delattr(self, name)
-        return module
+        return item
 
     def clear(self) -> None:
-        """Take all modules out."""
+        """Take all items out."""
         for name in self:
             delattr(self, name)
+
+
+class ModuleDict(NamedItems):
+    """A dictionary of modules, which registers them.
+
+    >>> import weft as wf
+    >>> heads = wf.nn.ModuleDict({"a": wf.nn.Linear(4, 2), "b": wf.nn.Identity()})
+    >>> list(heads)
+    ['a', 'b']
+    """
+
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()) -> None:
+        super().__init__(modules)
+
+    def __setitem__(self, name: str, module: Module) -> None:
+        self.add_module(name, _module(self, module))
 
 
 def _module(owner: Module, module: Any) -> Module:

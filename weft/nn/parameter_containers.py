@@ -8,7 +8,7 @@ from typing import Any
 from ..core.errors import ArgumentTypeError, IndexOutOfRange
 from ..core.shape import as_int
 from ..core.tensor import Tensor
-from .containers import _pairs
+from .containers import NamedItems
 from .module import Module
 from .parameter import Parameter
 
@@ -80,7 +80,7 @@ class ParameterList(Module):
         return _format(self)
 
 
-class ParameterDict(Module):
+class ParameterDict(NamedItems):
     """A dictionary of parameters, which registers them; tensors and arrays become parameters.
 
     >>> import weft as wf
@@ -90,56 +90,10 @@ class ParameterDict(Module):
     """
 
     def __init__(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
-        super().__init__()
-        self.update(parameters)
-
-    def update(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
-        """Add or replace parameters, from a mapping or from pairs."""
-        for name, parameter in _pairs(self, parameters):
-            self[name] = parameter
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._kinds:
-            raise KeyError(name)
-        return self.__dict__[name]
+        super().__init__(parameters)
 
     def __setitem__(self, name: str, parameter: Any) -> None:
         self.register_parameter(name, _parameter(self, parameter))
-
-    def __delitem__(self, name: str) -> None:
-        self.pop(name)
-
-    def __len__(self) -> int:
-        return len(self._kinds)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(list(self._kinds))
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._kinds
-
-    def keys(self) -> Iterable[str]:
-        """Return the names."""
-        return list(self._kinds)
-
-    def values(self) -> Iterable[Parameter]:
-        """Return the parameters."""
-        return [self.__dict__[name] for name in self._kinds]
-
-    def items(self) -> Iterable[tuple[str, Parameter]]:
-        """Return pairs of name and parameter."""
-        return [(name, self.__dict__[name]) for name in self._kinds]
-
-    def pop(self, name: str) -> Parameter:
-        """Take a parameter out and return it."""
-        parameter: Parameter = self[name]
-        delattr(self, name)
-        return parameter
-
-    def clear(self) -> None:
-        """Take all parameters out."""
-        for name in self:
-            delattr(self, name)
 
     def __repr__(self) -> str:
         return _format(self)
