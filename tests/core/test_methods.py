@@ -1,5 +1,9 @@
 """Methods of tensors that are composites: they take arrays, and bad arguments are named."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -84,3 +88,20 @@ def test_t_transposes_matrices_only():
     assert wf.ones(2).t().shape == (2,)
     with pytest.raises(ValueError, match=r"Received: shape \(1, 2, 3\)"):
         wf.ones(1, 2, 3).t()
+
+
+def test_methods_of_operators_declared_later_are_there_from_the_start():
+    program = """
+import weft as wf
+from weft.core.methods import attach_methods
+from weft.core.op import load_all
+from weft.ops import LATER_METHODS
+before = set(dir(wf.Tensor))
+stubs = {name: getattr(wf.Tensor, name) for name in LATER_METHODS}
+assert wf.eye(2).det().item() == 1.0
+load_all()
+attach_methods()
+assert set(dir(wf.Tensor)) == before, set(dir(wf.Tensor)) ^ before
+assert all(getattr(wf.Tensor, name) is not stub for name, stub in stubs.items())
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[2])

@@ -6,8 +6,7 @@ on the class by the operator's own function: from the second call on, `x + y` en
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from .dispatch import lift_scalar
 from .dtype import as_dtype, is_float
 from .errors import ShapeError
 from .facade import as_method
-from .op import F, composite_methods, load_all, registry
+from .op import F, composite_methods, elementwise, load_all, registry
 from .tensor import Tensor
 
 Function = Callable[..., Any]
@@ -71,7 +70,6 @@ def attach_operators() -> None:
         setattr(Tensor, name, _in_place(name, op_name))
     for name, op_name in COMPARISONS.items():
         setattr(Tensor, name, _comparison(name, op_name))
-    Tensor.__getattr__ = _load_method  # type: ignore[method-assign]  # declared for type checkers only
     attach_methods()
 
 
@@ -84,25 +82,46 @@ def attach_methods() -> None:
                 setattr(Tensor, name, record.method_function)
             else:
                 _attach(name, record.name)
+            if record.kind == elementwise and not hasattr(Tensor, f"{name}_"):
+                setattr(Tensor, f"{name}_", _writing(name))
+    for name in ("clip", "clamp"):
+        setattr(Tensor, f"{name}_", _writing(name))
     for name, function in {**EXTRA_METHODS, **composite_methods}.items():
         setattr(Tensor, name, function if name.startswith("_") else as_method(function))
 
 
-def _load_method(self: Tensor, name: str) -> Any:
-    """Look for a method among the operators that are declared only when needed."""
-    if not name.startswith("_"):
+def attach_later(names: Iterable[str]) -> None:
+    """Give Tensor methods of operators that are declared when first needed.
+
+    A `__getattr__` would do without the names, but it makes Python look up every attribute of every
+    tensor the slow way.
+    """
+    for name in names:
+        _later.add(name)
+        setattr(Tensor, name, _loading(name))
+
+
+def _loading(name: str) -> Function:
+    def load(self: Tensor, *args: Any, **kwargs: Any) -> Any:
         load_all()
         attach_methods()
-        if hasattr(Tensor, name):
-            return getattr(self, name)
-        if name.endswith("_") and hasattr(Tensor, name[:-1]):
-            return partial(_write, self, name[:-1])
-    raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self, name)(*args, **kwargs)
+
+    load.__name__ = name
+    return load
 
 
-def _write(self: Tensor, name: str, *args: Any, **kwargs: Any) -> Tensor:
-    """Run a method in place, as in `x.mul_(2)`: the tensor takes the result as its new value."""
-    return self._rebind(getattr(self, name)(*args, **kwargs))
+_later: set[str] = set()
+
+
+def _writing(name: str) -> Function:
+    """Return a method run in place, as in `x.mul_(2)`: the tensor takes the result as its value."""
+
+    def write(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return self._rebind(getattr(self, name)(*args, **kwargs))
+
+    write.__name__ = f"{name}_"
+    return write
 
 
 def _method_name(record: Any) -> str:
@@ -111,7 +130,7 @@ def _method_name(record: Any) -> str:
 
 def _attach(name: str, op_name: str) -> None:
     """Attach an operator under a method name unless the class defines that name itself."""
-    if op_name not in registry or name in Tensor.__dict__:
+    if op_name not in registry or (name in Tensor.__dict__ and name not in _later):
         return
 
     def stub(self: Tensor, *args: Any, **kwargs: Any) -> Any:

@@ -8,7 +8,7 @@ so that `import weft` stays fast. Imports core only.
 from functools import partial
 from importlib import import_module
 
-from ..core.methods import attach_methods
+from ..core.methods import attach_later, attach_methods
 from ..core.op import declare_later
 from . import creation, elementwise, index, movement, reduce
 from .linalg import einsum, matmul, products, tensors
@@ -35,6 +35,30 @@ LATER = (
 )
 
 
+# The Tensor methods among them.
+LATER_METHODS = (
+    "cholesky",
+    "det",
+    "eigh",
+    "eigvalsh",
+    "expm",
+    "inv",
+    "inverse",
+    "log_softmax",
+    "logdet",
+    "matrix_exp",
+    "matrix_rank",
+    "pinv",
+    "qr",
+    "slogdet",
+    "softmax",
+    "solve",
+    "solve_triangular",
+    "svd",
+    "triangular_solve",
+)
+
+
 def _declare(names: tuple[str, ...]) -> None:
     for name in names:
         import_module(f"{__name__}.{name}")
@@ -43,3 +67,4 @@ def _declare(names: tuple[str, ...]) -> None:
 
 for _names in LATER:
     declare_later(partial(_declare, _names))
+attach_later(LATER_METHODS)
