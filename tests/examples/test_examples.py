@@ -61,6 +61,14 @@ def load_example(name: str) -> ModuleType:
     return module
 
 
+def test_every_example_is_checked() -> None:
+    """Each program prints a figure that is checked, here or among the training examples."""
+    others = Path(__file__).with_name("test_training_examples.py").read_text()
+    names = {path.stem for path in EXAMPLES.glob("*.py")}
+    assert set(CHECKS) <= names
+    assert not [name for name in names if name not in CHECKS and f'"{name}' not in others]
+
+
 @pytest.mark.parametrize("name", CHECKS)
 def test_example_prints_its_figure(name: str) -> None:
     pattern, holds = CHECKS[name]
