@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import dtype as dt
+from .dim import Dim
+from .dim_number import RealDim
 from .errors import (
     AllocationError,
     ArgumentError,
@@ -33,7 +35,7 @@ from .errors import (
 from .modes import current_interpreter
 from .shape import broadcast_axes, type_of
 from .tape import FanNode, output_node
-from .tensor import Tensor, site_of, wrap, wrap_with_node
+from .tensor import Tensor, constant, site_of, wrap, wrap_with_node
 
 if TYPE_CHECKING:
     from .op import Op
@@ -79,13 +81,14 @@ def group(op: Op, flat: Sequence[Any]) -> tuple[Any, ...]:
 
 def lift(op: Op, position: int, x: Any) -> Any:
     """Return an operand as a tensor; Python numbers stay as they are, None only where optional."""
-    if isinstance(x, (Tensor, bool, int, float)):
+    if isinstance(x, (Tensor, bool, int, float, Dim)):
         return x
     name = op.inputs[min(position, len(op.inputs) - 1)]
     if x is None and name in op.optional:
         return None
     if isinstance(x, (np.ndarray, np.generic, list, tuple)):
-        return wrap(array_from(x, f"{op.name}: {name}"))
+        return constant(array_from(x, f"{op.name}: {name}"))
+
     raise ArgumentTypeError(
         f"{name} must be a tensor, an array or a number. Received: {type(x).__name__} {x!r:.60}"
     )
@@ -164,7 +167,7 @@ def lift_scalar(scalar: float, other: Any) -> Any:
     tensor = known.get(scalar)
     if tensor is None:
         try:
-            tensor = wrap(scalar_array(scalar, value.dtype))
+            tensor = constant(scalar_array(scalar, value.dtype))
         except DTypeError:
             return scalar  # the general path raises it again, with the operator's name
         if scalar != 0 and len(known) < _MAX_SCALARS:
@@ -192,9 +195,13 @@ def promote(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(_alone(x) for x in inputs)
     last = len(op.inputs) - 1
     members = [op.inputs[min(i, last)] in op.promoted for i in range(len(inputs))]
-    dtype = common_dtype([x for x, member in zip(inputs, members, strict=True) if member])
-    if op.promote == "float":
-        dtype = dt.to_float(dtype)
+    promoted = [x for x, member in zip(inputs, members, strict=True) if member]
+    if _are_numbers(inputs):
+        dtype = _number_dtype(promoted, whole=op.promote != "float")
+    else:
+        dtype = common_dtype(promoted)
+        if op.promote == "float":
+            dtype = dt.to_float(dtype)
     return tuple(
         _to_dtype(x, dtype) if member else _alone(x)
         for x, member in zip(inputs, members, strict=True)
@@ -203,23 +210,45 @@ def promote(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def common_dtype(operands: Sequence[Any]) -> dt.DType:
     """Return the dtype in which tensors and weak Python numbers meet."""
-    dtypes = [x.dtype for x in operands if isinstance(x, Tensor)]
+    dtypes = [x.dtype for x in operands if isinstance(x, Tensor) and not x.weak]
     scalars = [x for x in operands if isinstance(x, (bool, int, float))]
+    scalars += [x.dtype.type(1).item() for x in operands if isinstance(x, Tensor) and x.weak]
+    scalars += [1.0 if isinstance(x, RealDim) else 1 for x in operands if isinstance(x, Dim)]
     if not dtypes:
         return reduce(dt.promote, map(dt.scalar_dtype, scalars)) if scalars else dt.default_float()
     return reduce(dt.promote_weak, scalars, reduce(dt.promote, dtypes))
 
 
+def _are_numbers(inputs: Sequence[Any]) -> bool:
+    """Tell whether the operands are numbers of a graph: weak symbols and Python numbers only."""
+    tensors = [x for x in inputs if isinstance(x, Tensor)]
+    return bool(tensors) and all(x.weak for x in tensors)
+
+
+def _number_dtype(operands: Sequence[Any], *, whole: bool) -> dt.DType:
+    """Return the dtype in which a graph computes with numbers: double precision, as Python does."""
+    kinds = {type(x) if isinstance(x, (bool, int, float)) else _kind(x) for x in operands}
+    if float in kinds or not whole:
+        return dt.float64
+    return dt.int64 if int in kinds else dt.bool_
+
+
+def _kind(x: Any) -> type:
+    return type(x.dtype.type(1).item()) if isinstance(x, Tensor) else int
+
+
 def _alone(x: Any) -> Any:
     if isinstance(x, (bool, int, float)):
-        return wrap(scalar_array(x, dt.scalar_dtype(x)))
-    return x
+        return constant(scalar_array(x, dt.scalar_dtype(x)))
+    return find("size_value")(x) if isinstance(x, Dim) else x
 
 
 def _to_dtype(x: Any, dtype: dt.DType) -> Any:
     if isinstance(x, Tensor):
         return x if x.dtype == dtype else find("cast")(x, dtype)
-    return x if x is None else wrap(scalar_array(x, dtype))
+    if isinstance(x, Dim):
+        return find("size_value")(x, dtype)
+    return x if x is None else constant(scalar_array(x, dtype))
 
 
 def find(name: str) -> Any:

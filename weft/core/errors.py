@@ -26,6 +26,10 @@ class AxisError(ShapeError, IndexError):
     """An axis lies outside the tensor's dimensions, or is named twice."""
 
 
+class UnknownSizeError(ShapeError):
+    """A size is needed that is not known before the graph runs."""
+
+
 class DTypeError(WeftError, TypeError):
     """A dtype, or a mixture of dtypes, does not fit the operation."""
 
@@ -48,6 +52,10 @@ class LinalgError(WeftError, ValueError):
 
 class GradientError(WeftError, RuntimeError):
     """The requested derivative does not exist or its graph is gone."""
+
+
+class GraphError(WeftError, RuntimeError):
+    """A graph is used in a way that its state or its contents do not allow."""
 
 
 class AnomalyError(GradientError, ArithmeticError):
@@ -104,6 +112,16 @@ def caller_site(frame: FrameType | None, depth: int = 0) -> tuple[CodeType | Non
 def user_site() -> Site:
     """Return the nearest line outside Weft that led to this call."""
     return caller_site(sys._getframe(1), SiteSearch.FULL)
+
+
+def user_stacklevel() -> int:
+    """Return the `stacklevel` with which a warning names the user's line."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 1
+    while frame is not None and _classify(frame.f_code):
+        frame = frame.f_back
+        level += 1
+    return level
 
 
 def format_site(site: Site) -> str | None:

@@ -1,7 +1,7 @@
-"""Methods that a class gets from a layer above it, imported when first used.
+"""Methods and functions that come from a module above, imported when first used.
 
 `weft/__init__.py` says which (`model.fit` lives in `weft.train`); the class only asks here, so that
-no layer names one above itself.
+no layer names one above itself, and `import weft` does not load what most programs never use.
 """
 
 from __future__ import annotations
@@ -24,4 +24,11 @@ def late_method(owner: str, name: str) -> Callable[..., Any] | None:
     if module is None:
         return None
     found: Callable[..., Any] = getattr(import_module(module), name)
+    return found
+
+
+def late_function(owner: str, name: str) -> Callable[..., Any]:
+    """Return a function that a module imported later provides."""
+    found = late_method(owner, name)
+    assert found is not None, f"nobody provides {owner}.{name}"
     return found

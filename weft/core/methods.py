@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .device import check_device, is_device
+from .dim import Dim
 from .dispatch import lift_scalar
 from .dtype import as_dtype, is_float
 from .errors import ShapeError
@@ -56,7 +57,7 @@ UNREFLECTED = {
 }
 REFLECTED = {f"__r{name[2:]}": name for name in OPERATORS if name not in UNREFLECTED}
 IN_PLACE = {f"__i{name[3:]}": OPERATORS[f"__{name[3:]}"] for name in REFLECTED}
-COMPARABLE = (Tensor, bool, int, float, complex, np.ndarray, np.generic, list, tuple)
+COMPARABLE = (Tensor, Dim, bool, int, float, complex, np.ndarray, np.generic, list, tuple)
 COMPARISONS = {"__eq__": "equal", "__ne__": "not_equal"}
 
 

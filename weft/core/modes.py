@@ -158,6 +158,27 @@ def current_interpreter() -> Interpreter | None:
     return _interpreter.get() if modes.interpreters else None
 
 
+def current_tracer() -> Any:
+    """Return the interpreter that builds a graph, also from below dual numbers, or None."""
+    interpreter: Any = current_interpreter()
+    while interpreter is not None and not hasattr(interpreter, "read_state"):
+        interpreter = getattr(interpreter, "below", None)
+    return interpreter
+
+
+def eagerly(fn: Callable[P, R]) -> Callable[P, R]:
+    """Return a function that runs eagerly although a graph is being built: to make state."""
+
+    @wraps(fn)
+    def outside(*args: P.args, **kwargs: P.kwargs) -> R:
+        if modes.interpreters and current_tracer() is not None:
+            with interpret_with(None):
+                return fn(*args, **kwargs)
+        return fn(*args, **kwargs)
+
+    return outside
+
+
 class interpret_with:  # noqa: N801  (a context manager used like a function)
     """Run the operations of a `with` block through an interpreter (None = eagerly)."""
 

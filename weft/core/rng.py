@@ -52,6 +52,14 @@ _ALGORITHM: Final = "philox4x64-10"
 _FORK_DOMAIN: Final = 1 << 192
 
 
+STATE_SHAPE: Final = (3,)
+
+
+def make_state(key: int, counter: int) -> Words:
+    """Return a key and a counter as the words of a state, which random operators take."""
+    return np.array((key & _MASK64, key >> 64, counter), np.uint64)
+
+
 def philox_bits(key: int, counter: int, n: int) -> Words:
     """Return ``n`` random words: the blocks ``philox(key, counter + i)``, one after another.
 
@@ -136,6 +144,17 @@ class Generator:
                 raise _reserve_error(start, n_blocks)
             self._counter = end
         return key, start
+
+    def position(self) -> tuple[int, int]:
+        """Return the key and the counter at which the next draw starts."""
+        with _state_lock:
+            return self._seeded_key(), self._counter
+
+    def move_to(self, counter: int) -> None:
+        """Let the next draw start at a counter of the same key."""
+        counter = _checked_index("counter", counter, _GENERATOR_LIMIT + 1)
+        with _state_lock:
+            self._counter = counter
 
     def fork(self, stream: SupportsIndex) -> "Generator":
         """Return an independent generator for ``stream`` (0 to 2**64 - 1), at counter 0.

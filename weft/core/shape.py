@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .dim import Dim, broadcast_sizes
 from .dtype import DType
 from .errors import ArgumentTypeError, AxisError, ShapeError
 
-Shape = tuple[int, ...]
+Size = Any  # an int, or a Dim where a graph does not know it yet; both behave as integers
+Shape = tuple[Size, ...]
 Axes = int | Sequence[int] | None
 
 
@@ -48,10 +50,13 @@ def size_of(shape: Iterable[int]) -> int:
 def broadcast(*shapes: Shape) -> Shape:
     """Return the shape that all given shapes broadcast to."""
     ndim = max(map(len, shapes), default=0)
-    result = [1] * ndim
+    result: list[Size] = [1] * ndim
     for shape in shapes:
         for i, dim in enumerate(shape, ndim - len(shape)):
             if dim == 1 or dim == result[i]:
+                continue
+            if dim.__class__ is Dim or result[i].__class__ is Dim:
+                result[i] = broadcast_sizes(result[i], dim)
                 continue
             if result[i] != 1:
                 raise ShapeError(_broadcast_message(shapes, i - ndim))
@@ -60,7 +65,7 @@ def broadcast(*shapes: Shape) -> Shape:
 
 
 def _broadcast_message(shapes: tuple[Shape, ...], axis: int) -> str:
-    dims = sorted({s[axis] for s in shapes if len(s) >= -axis and s[axis] != 1})
+    dims = sorted({s[axis] for s in shapes if len(s) >= -axis and s[axis] != 1}, key=str)
     shown = " and ".join(map(str, shapes))
     hint = _broadcast_hint(shapes)
     return f"shapes {shown} do not broadcast: sizes {dims} differ at axis {axis}{hint}"
@@ -75,7 +80,9 @@ def _broadcast_hint(shapes: tuple[Shape, ...]) -> str:
 
 
 def as_int(value: Any, what: str) -> int:
-    """Return an integer argument as a Python int; raise if it is not one."""
+    """Return an integer argument as a Python int (or an unknown size); raise if it is none."""
+    if value.__class__ is Dim:
+        return value  # type: ignore[return-value]  # stands for an int
     if isinstance(value, bool):
         raise ArgumentTypeError(f"{what} must be an integer. Received: {value!r}")
     try:
@@ -88,17 +95,17 @@ def as_shape(shape: Any, what: str = "shape") -> Shape:
     """Return a shape argument (an int or a sequence of ints) as a tuple of sizes >= 0."""
     if shape.__class__ is tuple and all(d.__class__ is int and d >= 0 for d in shape):
         return shape
-    if isinstance(shape, (int, np.integer)):
+    if isinstance(shape, (int, np.integer, Dim)):
         shape = (shape,)
     try:
-        result = tuple(as_int(dim, f"each size in {what}") for dim in shape)
+        result: Shape = tuple(as_int(dim, f"each size in {what}") for dim in shape)
     except TypeError as error:
         if isinstance(error, ArgumentTypeError):
             raise
         raise ArgumentTypeError(
             f"{what} must be an int or a sequence of ints. Received: {shape!r}"
         ) from None
-    if any(dim < 0 for dim in result):
+    if any(dim < 0 for dim in result if dim.__class__ is not Dim):
         raise ShapeError(f"{what} must not hold negative sizes. Received: {result}")
     return result
 

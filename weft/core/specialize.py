@@ -67,7 +67,7 @@ def specialize(op: Op) -> Specialized:
     scope = writer.scope()
     exec(compile(source, filename, "exec"), scope)
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
-    call = scope[writer.name]
+    call = scope["public"] = scope[writer.name]  # by a name that no parameter has
     call.__doc__ = op.doc
     call.__annotations__ = dict(op.declaration.__annotations__)
     call.op = op
@@ -177,9 +177,9 @@ class _Writer:
             tests.append(f"any(isinstance(t, Tensor) for t in {self.variadic})")
         lines = self._aliases()
         if tests:
-            lines += [f"if {' or '.join(tests)}:", f"    return {self.name}({self._arguments()})"]
+            lines += [f"if {' or '.join(tests)}:", f"    return public({self._arguments()})"]
         else:
-            lines += [f"return {self.name}({self._arguments()})"]
+            lines += [f"return public({self._arguments()})"]
         arrays = [*self.fixed, *([self.variadic] if self.variadic else [])]
         lines += self._canon(arrays)
         lines.append(f"return kernel({', '.join([*arrays, *self.attrs])})")

@@ -24,7 +24,7 @@ from .errors import (
     Site,
     user_site,
 )
-from .modes import is_grad_enabled
+from .modes import current_tracer, is_grad_enabled
 from .shape import Shape
 from .tape import HookHandle, Leaf, Node, add_hook, watch_of
 
@@ -38,6 +38,9 @@ class Tensor:
     _node: Node | Leaf | None
     _paused: Leaf  # set while gradients of a leaf are switched off, to go on with afterwards
     _site: Site
+
+    symbolic = False  # True for a symbol of a graph, which has no value yet
+    weak = False  # True for a number of a graph, which takes the dtype of what it meets
 
     __array_ufunc__ = None  # ndarray + tensor asks the tensor
     __array_priority__ = 1000
@@ -173,7 +176,11 @@ class Tensor:
 
     def detach(self) -> Tensor:
         """Return a tensor of the same value that is cut off from the graph."""
-        return wrap(self._value)
+        tracer = current_tracer()
+        if tracer is None:
+            return wrap(self._value)
+        detached: Tensor = tracer.detached(self)  # of the value that each run of the graph reads
+        return detached
 
     # -- reading values ----------------------------------------------------------------------
 
@@ -219,7 +226,8 @@ class Tensor:
     def __len__(self) -> int:
         if self.ndim == 0:
             raise ArgumentTypeError("a 0-d tensor has no length")
-        return self.shape[0]
+        length: int = self.shape[0]
+        return length
 
     def __iter__(self) -> Iterator[Tensor]:
         if self.ndim == 0:
@@ -274,6 +282,7 @@ class Tensor:
     __hash__ = object.__hash__  # identity: == compares elements
 
     if TYPE_CHECKING:  # operators and methods are attached from the registry (core/methods.py)
+        assign: Callable[..., Tensor]
         backward: Callable[..., None]
 
         copy_: Callable[..., Tensor]
@@ -370,6 +379,20 @@ def wrap(value: np.ndarray[Any, Any], cls: type[Tensor] = Tensor) -> Tensor:
     tensor._value = value
     tensor._node = None
     return tensor
+
+
+class Constant(Tensor):
+    """A tensor made from a literal of the program: nobody holds it, so its value never changes.
+
+    A graph keeps the values of constants, where it reads all other tensors anew in each run.
+    """
+
+    __slots__ = ()
+
+
+def constant(value: np.ndarray[Any, Any]) -> Tensor:
+    """Return a literal (a number, a list or an array given as an operand) as a tensor."""
+    return wrap(value, Constant)
 
 
 def wrap_with_node(value: np.ndarray[Any, Any], node: Node | Leaf | None) -> Tensor:

@@ -10,7 +10,7 @@ from importlib import import_module
 
 from ..core.methods import attach_later, attach_methods
 from ..core.op import declare_later
-from . import creation, elementwise, index, movement, reduce
+from . import creation, elementwise, index, movement, reduce, sizes
 from .linalg import einsum, matmul, products, tensors
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "movement",
     "products",
     "reduce",
+    "sizes",
     "tensors",
 ]
 

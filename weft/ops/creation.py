@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from ..core.device import check_device
+from ..core.dim import Dim, is_known, known_size, size_max
+from ..core.dim_number import RealDim
 from ..core.dispatch import array_from
 from ..core.dtype import (
     DType,
@@ -26,8 +28,10 @@ from ..core.dtype import (
     scalar_dtype,
 )
 from ..core.errors import ArgumentError, ArgumentTypeError, DTypeError, user_site
+from ..core.modes import current_tracer, modes
+from ..core.op import F
 from ..core.shape import as_int, as_shape
-from ..core.tensor import Tensor, make_leaf
+from ..core.tensor import Tensor, constant, make_leaf
 from ._memory import check_allocation
 from .elementwise.filling import (
     check_fits,
@@ -77,8 +81,17 @@ def tensor(
     tensor([1., 2.], requires_grad=True)
     """
     check_device(device)
+    if isinstance(data, Dim):
+        return _number_when_run(data, dtype)
     array = _to_array(data, dtype, "tensor")
-    return make_leaf(array, _flag(requires_grad), user_site())
+    return _leaf(array, requires_grad)
+
+
+def _number_when_run(number: Dim, dtype: Any) -> Tensor:
+    """Return a number that a graph computes from sizes, in the dtype that it would have as such."""
+    implied = default_float() if isinstance(number, RealDim) else int64
+    symbol: Tensor = F.size_value(number, implied if dtype is None else as_dtype(dtype))
+    return symbol
 
 
 def asarray(
@@ -108,7 +121,7 @@ def asarray(
     if copy is None and isinstance(obj, Tensor):
         result = obj if dtype is None else obj.to(dtype)
         return result.requires_grad_() if requires_grad else result
-    return make_leaf(_to_array(obj, dtype, "asarray"), _flag(requires_grad), user_site())
+    return _leaf(_to_array(obj, dtype, "asarray"), requires_grad)
 
 
 def from_numpy(array: np.ndarray[Any, Any], *, requires_grad: bool = False) -> Tensor:
@@ -142,7 +155,7 @@ def _to_array(data: Any, dtype: Any, what: str) -> np.ndarray[Any, Any]:
     """Return a fresh array of the data, in the given dtype or in the one it implies."""
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(data, Tensor):
-        return data._value.astype(wanted or data.dtype)
+        return data.numpy().astype(wanted or data.dtype)
     if wanted is not None and isinstance(data, (bool, int, float, list, tuple)):
         return _converted(data, wanted, what)
     if not isinstance(data, (bool, int, float, np.ndarray, np.generic, list, tuple)):
@@ -258,6 +271,9 @@ def full(
     >>> wf.full((2,), 7)
     tensor([7, 7])
     """
+    if isinstance(fill_value, Dim):
+        filled: Tensor = F.broadcast_to(_number_when_run(fill_value, dtype), as_shape(shape))
+        return filled
     value = fill_number(fill_value, "full: fill_value")
     wanted = scalar_dtype(value) if dtype is None else as_dtype(dtype)
     check_fits(value, wanted, "full: fill_value")
@@ -285,6 +301,10 @@ def eye(
             [0., 1.]])
     """
     diagonal = as_int(k, "eye: k")
+    if not is_known((n, m)):
+        same = F.equal(F.iota(n)[:, None] + diagonal, F.iota(n if m is None else m))
+        unit: Tensor = F.cast(same, default_float() if dtype is None else as_dtype(dtype))
+        return unit
 
     def fill(sizes: tuple[int, int], dtype: DType) -> np.ndarray[Any, Any]:
         return np.eye(sizes[0], sizes[1], k=diagonal, dtype=dtype)
@@ -304,8 +324,26 @@ def _filled(
     check_device(device)
     sizes = as_shape(shape[0] if len(shape) == 1 else shape, f"{what}: shape")
     wanted = default_float() if dtype is None else as_dtype(dtype)
+    if not is_known(sizes):
+        return _filled_when_run(fill, sizes, wanted)
     check_allocation(what, sizes, wanted)
-    return make_leaf(fill(sizes, wanted), _flag(requires_grad), user_site())
+    return _leaf(fill(sizes, wanted), requires_grad)
+
+
+def _filled_when_run(fill: Callable[..., Any], sizes: Any, dtype: DType) -> Tensor:
+    """Return a constant of a graph whose size is known when it runs."""
+    result: Tensor = F.broadcast_to(constant(fill((), dtype)), sizes)
+    return result
+
+
+def _leaf(array: np.ndarray[Any, Any], requires_grad: Any) -> Tensor:
+    """Return a new tensor; while a graph is built, a constant of the graph."""
+    flag = _flag(requires_grad)
+    tracer = current_tracer() if modes.interpreters else None
+    if tracer is not None and not flag:
+        made: Tensor = tracer.constant(array)
+        return made
+    return make_leaf(array, flag, user_site())
 
 
 def _flag(value: Any) -> bool:
@@ -339,6 +377,8 @@ def arange(
     """
     check_device(device)
     first, last = (0, start) if stop is None else (start, stop)
+    if not is_known((first, last)):
+        return _range_when_run(first, last, step, dtype)
     named = (("start", first), ("stop", last), ("step", step))
     numbers = [_number(value, f"arange: {name}") for name, value in named]
     whole = all(isinstance(v, int) for v in numbers)
@@ -346,7 +386,16 @@ def arange(
     check_allocation("arange", (_steps(*numbers),), wanted)
     # Computed in float64 (or exactly) and rounded once, so that errors do not add up along the way.
     array = np.arange(*numbers).astype(wanted, copy=False)
-    return make_leaf(array, _flag(requires_grad), user_site())
+    return _leaf(array, requires_grad)
+
+
+def _range_when_run(start: Any, stop: Any, step: Any, dtype: Any) -> Tensor:
+    """Return a range of a graph whose ends are known when it runs."""
+    by = as_int(step, "arange: step with an unknown size")
+    count = (stop - start + by - (1 if by > 0 else -1)) // by
+    numbers = F.iota(size_max(count, 0)) * by + start
+    result: Tensor = numbers if dtype is None else F.cast(numbers, as_dtype(dtype))
+    return result
 
 
 def _steps(start: float, stop: float, step: float) -> int:
@@ -377,7 +426,7 @@ def linspace(
     tensor([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
     array = _spaced("linspace", start, stop, num, endpoint, dtype, device)
-    return make_leaf(array, _flag(requires_grad), user_site())
+    return _leaf(array, requires_grad)
 
 
 def logspace(
@@ -401,7 +450,7 @@ def logspace(
     wanted = default_float() if dtype is None else as_dtype(dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         array = np.power(float(_number(base, "logspace: base")), exponents).astype(wanted)
-    return make_leaf(array, _flag(requires_grad), user_site())
+    return _leaf(array, requires_grad)
 
 
 def _spaced(
@@ -409,6 +458,7 @@ def _spaced(
 ) -> np.ndarray[Any, Any]:
     check_device(device)
     (count,) = as_shape(num if np.ndim(num) == 0 else as_int(num, f"{what}: num"), f"{what}: num")
+    known_size(count, f"{what}: the distance of the elements")
     wanted = default_float() if dtype is None else as_dtype(dtype)
     check_allocation(what, (count,), wanted)
     ends = _number(start, f"{what}: start"), _number(stop, f"{what}: stop")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.dim import may_equal
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
@@ -195,7 +196,7 @@ def as_groups(groups: Any) -> int:
 
 def check_divides(groups: int, channels: int, what: str) -> None:
     """Raise unless channels split evenly into groups."""
-    if channels % groups:
+    if channels % groups != 0:
         raise ShapeError(
             f"groups must divide the {what} channels. Received: groups={groups}, "
             f"{channels} {what} channels"
@@ -226,7 +227,7 @@ def check_output(y: Any, weight_shape: Shape, size: Shape, settings: Settings) -
     stride, pairs, dilation, _ = settings
     counts = window_counts(size, weight_shape[2:], stride, pairs, dilation)
     expected = (weight_shape[0], *counts)
-    if tuple(y.shape[1:]) != expected:
+    if y.shape[1:] != expected and not may_equal(tuple(y.shape[1:]), expected):
         raise ShapeError(
             f"y must have the shape (batch, {', '.join(map(str, expected))}) that a convolution "
             f"of size {size} has. Received: {tuple(y.shape)}"

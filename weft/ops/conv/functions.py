@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.dim import may_equal, surely_less
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite
 from ...core.tensor import Tensor
@@ -171,7 +172,7 @@ def _operands(name: str, x: Any, weight: Any) -> tuple[Any, bool]:
 
 def check_bias(bias: Any, outputs: int) -> None:
     """Raise unless bias is None or has one element for each output channel."""
-    if bias is not None and tuple(getattr(bias, "shape", ())) != (outputs,):
+    if bias is not None and not may_equal(tuple(getattr(bias, "shape", ())), (outputs,)):
         received = tuple(bias.shape) if hasattr(bias, "shape") else bias
         raise ShapeError(
             f"bias must have the shape ({outputs},), one element for each output channel. "
@@ -207,7 +208,7 @@ def _output_padding(value: Any, stride: tuple[int, ...], dilation: tuple[int, ..
 def _transposed_size(x: Any, weight: Any, stride: Any, pairs: Any, dilation: Any) -> Any:
     axes = zip(x.shape[2:], weight.shape[2:], stride, pairs, dilation, strict=True)
     size = tuple((n - 1) * s - lo - hi + d * (k - 1) + 1 for n, k, s, (lo, hi), d in axes)
-    if any(n < 1 for n in size):
+    if any(surely_less(n, 1) for n in size):
         raise ShapeError(
             f"the output would have the size {size}; use less padding or a larger input. "
             f"Received: input {tuple(x.shape)}, weight {tuple(weight.shape)}"

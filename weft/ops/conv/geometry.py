@@ -9,6 +9,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any
 
+from ...core.dim import surely_less
 from ...core.errors import ArgumentError, ArgumentTypeError, ShapeError, WeftError
 from ...core.shape import Shape, as_int
 
@@ -23,7 +24,7 @@ def per_axis(value: Any, ndim: int, what: str, minimum: int = 1) -> Shape:
         raise ArgumentError(
             f"{what} must be an int or {ndim} ints, one for each spatial axis. Received: {value!r}"
         )
-    if any(size < minimum for size in sizes):
+    if any(surely_less(size, minimum) for size in sizes):
         raise ArgumentError(f"{what} must be at least {minimum}. Received: {value!r}")
     return sizes * ndim if len(sizes) == 1 else sizes
 
@@ -81,7 +82,7 @@ def window_counts(
     """Return how many windows fit along each axis; raise if a kernel is larger than its input."""
     padded = tuple(n + before + after for n, (before, after) in zip(size, pairs, strict=True))
     extent = spans(kernel, dilation)
-    if any(e > n for e, n in zip(extent, padded, strict=True)):
+    if any(surely_less(n, e) for e, n in zip(extent, padded, strict=True)):
         dilated = f" (dilated: {extent})" if extent != kernel else ""
         raise ShapeError(
             f"kernel {kernel}{dilated} is larger than the padded input {padded}. "

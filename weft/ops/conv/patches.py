@@ -123,7 +123,7 @@ def _settings(
 def _check_columns(
     x: Any, size: Shape, kernel: Shape, dilation: Shape, pairs: Pairs, stride: Shape
 ) -> None:
-    if x.ndim != 3 or x.shape[1] % size_of(kernel):
+    if x.ndim != 3 or x.shape[1] % size_of(kernel) != 0:
         raise ShapeError(
             f"the input must be (batch, channels * {size_of(kernel)}, windows) for the kernel "
             f"{kernel}. Received: {tuple(x.shape)}"

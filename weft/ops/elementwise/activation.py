@@ -36,6 +36,9 @@ def _(x):
     return 1 / (1 + np.exp(-x))  # exp may overflow: 1 / inf is the 0 that is due
 
 
+sigmoid.lower(lambda b, x: b.sigmoid(x))
+
+
 @sigmoid.partial("x")
 def _(out):
     return out * (1 - out)
@@ -49,6 +52,9 @@ def log_sigmoid(x: Tensor) -> Tensor:
 @log_sigmoid.eval
 def _(x):
     return np.minimum(x, 0) - _log1p_exp(x)
+
+
+log_sigmoid.lower(lambda b, x: b.minimum(x, 0.0) - b.log1p(b.exp(-b.abs(x))))
 
 
 def _log1p_exp(x):
@@ -79,6 +85,9 @@ def _(x):
     return x / (1 + np.exp(-x))
 
 
+silu.lower(lambda b, x: x / (1.0 + b.exp(-x)))
+
+
 @silu.partial("x")
 def _(x):
     s = F.sigmoid(x)
@@ -93,6 +102,9 @@ def mish(x: Tensor) -> Tensor:
 @mish.eval
 def _(x):
     return x * np.tanh(np.maximum(x, 0) + _log1p_exp(x))
+
+
+mish.lower(lambda b, x: x * b.tanh(b.maximum(x, 0.0) + b.log1p(b.exp(-b.abs(x)))))
 
 
 @mish.partial("x")
@@ -126,6 +138,9 @@ def _(x):
     return x - np.tanh(x)
 
 
+tanhshrink.lower(lambda b, x: x - b.tanh(x))
+
+
 @tanhshrink.partial("x")
 def _(x):
     return F.square(F.tanh(x))
@@ -135,6 +150,9 @@ for _record in (sigmoid, log_sigmoid, silu, mish, tanhshrink):
     _record.samples(_real_samples)
 for _record in (sigmoid, log_sigmoid, silu, mish, softsign, tanhshrink):
     _record.error_samples(unary_errors)
+
+
+softsign.lower(lambda b, x: x / (1.0 + b.abs(x)))
 
 
 @softsign.samples
@@ -233,6 +251,9 @@ def _(x, alpha):
     return np.where(x > 0, x, np.expm1(np.minimum(x, 0)) * constant(alpha, x))
 
 
+elu.lower(lambda b, x, alpha: b.select(x > 0.0, x, b.expm1(b.minimum(x, 0.0)) * alpha))
+
+
 @elu.partial("x")
 def _(x, alpha):
     return F.where(x > 0, 1, F.exp(F.minimum(x, 0)) * constant(alpha, x))
@@ -302,6 +323,13 @@ def _(x):
 def _(g, x):
     below = g * F.exp(F.minimum(x, 0)) * constant(_SELU_ALPHA * _SELU_SCALE, x)
     return F.where(x > 0, g * constant(_SELU_SCALE, x), below)
+
+
+selu.lower(
+    lambda b, x: b.select(
+        x > 0.0, x * _SELU_SCALE, b.expm1(b.minimum(x, 0.0)) * (_SELU_ALPHA * _SELU_SCALE)
+    )
+)
 
 
 @selu.samples

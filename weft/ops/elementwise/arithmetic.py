@@ -25,6 +25,9 @@ add.partial_is("x", 1)
 add.partial_is("y", 1)
 
 
+add.lower(lambda b, x, y: x + y)
+
+
 @add.samples
 def _(s):
     yield from s.binary()
@@ -57,6 +60,9 @@ sub.partial_is("x", 1)
 sub.partial_is("y", -1)
 
 
+sub.lower(lambda b, x, y: x - y)
+
+
 @sub.samples
 def _(s):
     yield from s.binary()
@@ -84,6 +90,9 @@ def mul(x: Tensor, y: Tensor) -> Tensor:
 mul.eval(np.multiply)
 mul.partial_is("x", "y")
 mul.partial_is("y", "x")
+
+
+mul.lower(lambda b, x, y: x * y)
 
 
 @mul.samples
@@ -124,6 +133,9 @@ def _(g, y, out):
     return -(g * out) / y
 
 
+div.lower(lambda b, x, y: x / y)
+
+
 @div.samples
 def _(s):
     yield from s.binary(s.real, s.away)
@@ -154,6 +166,9 @@ neg.infer(refuse_bool("use logical_not, ~x"))
 neg.partial_is("x", -1)
 
 
+neg.lower(lambda b, x: -x)
+
+
 @neg.samples
 def _(s):
     yield from s.unary()
@@ -177,6 +192,9 @@ def _(x):
 
 
 positive.partial_is("x", 1)
+
+
+positive.lower(lambda b, x: x)
 
 
 @positive.samples
@@ -212,6 +230,9 @@ def _(x):
     return F.sign(x)
 
 
+abs.lower(lambda b, x: b.abs(x))
+
+
 @abs.samples
 def _(s):
     yield from s.unary(s.away)
@@ -238,6 +259,9 @@ def sign(x: Tensor) -> Tensor:
 sign.eval(np.sign)
 sign.infer(refuse_bool("cast them, e.g. x.to(wf.int64)"))
 without_derivative(sign)
+
+
+sign.lower(lambda b, x: b.sign(x))
 
 
 @sign.samples

@@ -46,6 +46,9 @@ def _(g, x_dtype):
     return F.cast(g, x_dtype)
 
 
+cast.lower(lambda b, x, dtype: b.cast(x, dtype))
+
+
 @cast.samples
 def _(s):
     yield from s.unary(dtype="float64")

@@ -21,6 +21,7 @@ def isnan(x: Tensor) -> Tensor:
 
 
 isnan.eval(np.isnan)
+isnan.lower(lambda b, x: b.is_nan(x))
 
 
 @op(elementwise, result="bool")
@@ -29,6 +30,7 @@ def isinf(x: Tensor) -> Tensor:
 
 
 isinf.eval(np.isinf)
+isinf.lower(lambda b, x: b.eq(b.abs(x), float("inf")))
 
 
 @op(elementwise, result="bool")
@@ -37,6 +39,7 @@ def isfinite(x: Tensor) -> Tensor:
 
 
 isfinite.eval(np.isfinite)
+isfinite.lower(lambda b, x: b.abs(x) < float("inf"))
 
 
 @op(elementwise, result="bool")

@@ -26,6 +26,7 @@ def exp(x: Tensor) -> Tensor:
 
 
 exp.eval(np.exp)
+exp.lower(lambda b, x: b.exp(x))
 exp.partial_is("x", "out")
 
 
@@ -35,6 +36,7 @@ def exp2(x: Tensor) -> Tensor:
 
 
 exp2.eval(np.exp2)
+exp2.lower(lambda b, x: b.exp2(x))
 
 
 @exp2.partial("x")
@@ -48,6 +50,7 @@ def expm1(x: Tensor) -> Tensor:
 
 
 expm1.eval(np.expm1)
+expm1.lower(lambda b, x: b.expm1(x))
 
 
 @expm1.partial("x")
@@ -66,6 +69,7 @@ def log(x: Tensor) -> Tensor:
 
 
 log.eval(np.log)
+log.lower(lambda b, x: b.log(x))
 
 
 @log.vjp("x")
@@ -79,6 +83,7 @@ def log2(x: Tensor) -> Tensor:
 
 
 log2.eval(np.log2)
+log2.lower(lambda b, x: b.log2(x))
 
 
 @log2.vjp("x")
@@ -92,6 +97,7 @@ def log10(x: Tensor) -> Tensor:
 
 
 log10.eval(np.log10)
+log10.lower(lambda b, x: b.log10(x))
 
 
 @log10.vjp("x")
@@ -105,6 +111,7 @@ def log1p(x: Tensor) -> Tensor:
 
 
 log1p.eval(np.log1p)
+log1p.lower(lambda b, x: b.log1p(x))
 
 
 @log1p.vjp("x")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import Dim
 from ...core.dtype import bool_, default_float, is_float
 from ...core.errors import ArgumentError, DTypeError, WeftError
 from ...core.op import F, composite, elementwise, op
@@ -25,6 +26,7 @@ def maximum(x: Tensor, y: Tensor) -> Tensor:
 
 
 maximum.eval(np.maximum)
+maximum.lower(lambda b, x, y: b.maximum(x, y))
 
 
 @maximum.vjp("x")
@@ -43,6 +45,7 @@ def minimum(x: Tensor, y: Tensor) -> Tensor:
 
 
 minimum.eval(np.minimum)
+minimum.lower(lambda b, x, y: b.minimum(x, y))
 
 
 @minimum.vjp("x")
@@ -135,7 +138,14 @@ def clip(x: Any, min: Any = None, max: Any = None) -> Any:
     try:
         return F.clip_to(x, min, max)
     except WeftError as error:
+        if isinstance(min, Dim) or isinstance(max, Dim):
+            return clip(x, _size_bound(min, x), _size_bound(max, x))
         raise named(error, "clip", "clip_to") from None
+
+
+def _size_bound(bound: Any, x: Any) -> Any:
+    """Return a bound; one that a graph knows only when it runs, as a tensor."""
+    return F.size_value(bound, x.dtype) if isinstance(bound, Dim) else bound
 
 
 def _clip_below(x: Any, low: Any) -> Any:

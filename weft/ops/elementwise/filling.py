@@ -42,6 +42,9 @@ def _(x, value, dtype):
     return np.full(x.shape, value, dtype)
 
 
+fill_like.lower(lambda b, x, value, dtype: b.constant(value, dtype))
+
+
 @fill_like.samples
 def _(s):
     yield from s.unary(grad=0, value=2.5)

@@ -16,6 +16,7 @@ def sinh(x: Tensor) -> Tensor:
 
 
 sinh.eval(np.sinh)
+sinh.lower(lambda b, x: b.sinh(x))
 
 
 @sinh.partial("x")
@@ -29,6 +30,7 @@ def cosh(x: Tensor) -> Tensor:
 
 
 cosh.eval(np.cosh)
+cosh.lower(lambda b, x: b.cosh(x))
 
 
 @cosh.partial("x")
@@ -47,6 +49,7 @@ def tanh(x: Tensor) -> Tensor:
 
 
 tanh.eval(np.tanh)
+tanh.lower(lambda b, x: b.tanh(x))
 
 
 @tanh.partial("x")
@@ -60,6 +63,7 @@ def asinh(x: Tensor) -> Tensor:
 
 
 asinh.eval(np.arcsinh)
+asinh.lower(lambda b, x: b.asinh(x))
 
 
 @asinh.vjp("x")
@@ -104,11 +108,17 @@ for _record in (sinh, cosh, tanh, asinh, acosh, atanh):
     _record.error_samples(unary_errors)
 
 
+acosh.lower(lambda b, x: b.acosh(x))
+
+
 @acosh.samples
 def _(s):
     yield from s.unary(lambda *shape: s.positive(*shape, low=1.3, high=3.0))
     yield Sample(s.integers(3, low=1), label="integers")
     yield Sample(np.array([0.5, 1.0, np.inf]), grad=0, label="special values")
+
+
+atanh.lower(lambda b, x: b.atanh(x))
 
 
 @atanh.samples

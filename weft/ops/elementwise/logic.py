@@ -48,8 +48,15 @@ for _record, _kernel in (
     _record.samples(_logical_samples)
     _record.error_samples(binary_errors)
 
+logical_and.lower(lambda b, x, y: b.truth(x) & b.truth(y))
+logical_or.lower(lambda b, x, y: b.truth(x) | b.truth(y))
+logical_xor.lower(lambda b, x, y: b.truth(x) ^ b.truth(y))
+
 logical_not.eval(np.logical_not)
 logical_not.error_samples(unary_errors)
+
+
+logical_not.lower(lambda b, x: ~b.truth(x))
 
 
 @logical_not.samples
@@ -165,6 +172,9 @@ _complete(bitwise_right_shift, _right_shift, _shift_type, _integer_samples, _shi
 
 bitwise_not.eval(np.invert)
 bitwise_not.infer(_bits_type)
+
+
+bitwise_not.lower(lambda b, x: ~x)
 
 
 @bitwise_not.samples

@@ -90,6 +90,13 @@ def _(x, y, out):
     return out * F.log(F.where((x == 0) & (y >= 0), 1, x))
 
 
+@pow.lower
+def _(b, x, y):
+    if y.kind == "const" and y.data == 2.0:
+        return x * x
+    return b.sqrt(x) if y.kind == "const" and y.data == 0.5 else b.pow(x, y)
+
+
 @pow.samples
 def _(s):
     yield from s.binary(s.positive, s.real)
@@ -121,6 +128,9 @@ def _(x):
     return 2 * x
 
 
+square.lower(lambda b, x: b.square(x))
+
+
 @square.samples
 def _(s):
     yield from s.unary()
@@ -141,6 +151,7 @@ def sqrt(x: Tensor) -> Tensor:
 
 
 sqrt.eval(np.sqrt)
+sqrt.lower(lambda b, x: b.sqrt(x))
 
 
 @sqrt.vjp("x")
@@ -158,6 +169,9 @@ def _(x):
     return np.reciprocal(np.sqrt(x))
 
 
+rsqrt.lower(lambda b, x: b.rsqrt(x))
+
+
 @rsqrt.partial("x")
 def _(out):
     return out * out * out / -2
@@ -169,6 +183,7 @@ def reciprocal(x: Tensor) -> Tensor:
 
 
 reciprocal.eval(np.reciprocal)
+reciprocal.lower(lambda b, x: b.reciprocal(x))
 
 
 @reciprocal.partial("x")
@@ -207,6 +222,9 @@ def _(x, out):
 @hypot.partial("y")
 def _(y, out):
     return y / F.where(out == 0, 1, out)
+
+
+hypot.lower(lambda b, x, y: b.hypot(x, y))
 
 
 @hypot.samples

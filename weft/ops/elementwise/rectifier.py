@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import may_equal
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite, elementwise, op
 from ...core.samples import ErrorSample, Sample
@@ -36,6 +37,9 @@ def _(out):
     return out > 0
 
 
+relu.lower(lambda b, x: b.maximum(x, 0))
+
+
 @relu.samples
 def _(s):
     yield from s.unary(s.away)
@@ -53,6 +57,9 @@ def relu6(x: Tensor) -> Tensor:
 @relu6.eval
 def _(x):
     return np.minimum(np.maximum(x, 0), 6)
+
+
+relu6.lower(lambda b, x: b.minimum(b.maximum(x, 0), 6))
 
 
 @relu6.partial("x")
@@ -86,6 +93,9 @@ def _(g, x, negative_slope):
     return F.where(x > 0, g, g * constant(negative_slope, g))
 
 
+leaky_relu.lower(lambda b, x, slope: b.select(x > 0.0, x, x * slope))
+
+
 @leaky_relu.samples
 def _(s):
     yield from s.unary(s.away)
@@ -109,8 +119,10 @@ def prelu(x: Any, weight: Any) -> Any:
     """
     if weight.size == 1:
         slopes = F.reshape(weight, ())
-    elif x.ndim >= 2 and weight.shape == (x.shape[1],):
+    elif x.ndim >= 2 and may_equal(weight.shape, (x.shape[1],)):
         slopes = F.reshape(weight, (weight.size,) + (1,) * (x.ndim - 2))
+    elif may_equal(weight.size, 1):
+        slopes = F.reshape(weight, ())
     else:
         raise ShapeError(
             "prelu: weight must have one element or one per channel (axis 1 of x). "
@@ -150,6 +162,9 @@ def _(x, min_val, max_val):
     return (x > min_val) & (x < max_val)
 
 
+hardtanh.lower(lambda b, x, low, high: b.minimum(b.maximum(x, low), high))
+
+
 @hardtanh.samples
 def _(s):
     yield from s.unary(lambda *shape: s.away(*shape, points=(-1.0, 1.0)))
@@ -173,6 +188,9 @@ def _(x):
     return np.minimum(np.maximum(x + 3, 0), 6) / 6
 
 
+hardsigmoid.lower(lambda b, x: b.minimum(b.maximum(x + 3.0, 0.0), 6.0) / 6.0)
+
+
 @hardsigmoid.vjp("x")
 def _(g, x):
     return g * ((x > -3) & (x < 3)) / 6
@@ -186,6 +204,9 @@ def hardswish(x: Tensor) -> Tensor:
 @hardswish.eval
 def _(x):
     return x * (np.minimum(np.maximum(x + 3, 0), 6) / 6)
+
+
+hardswish.lower(lambda b, x: x * (b.minimum(b.maximum(x + 3.0, 0.0), 6.0) / 6.0))
 
 
 @hardswish.partial("x")
@@ -286,6 +307,9 @@ def _(x, threshold, value):
 @threshold.partial("x")
 def _(x, threshold):
     return x > threshold
+
+
+threshold.lower(lambda b, x, limit, value: b.select(x <= limit, value, x))
 
 
 @threshold.samples

@@ -18,6 +18,7 @@ def floor(x: Tensor) -> Tensor:
 
 
 floor.eval(np.floor)
+floor.lower(lambda b, x: b.floor(x))
 
 
 @op(elementwise)
@@ -26,6 +27,7 @@ def ceil(x: Tensor) -> Tensor:
 
 
 ceil.eval(np.ceil)
+ceil.lower(lambda b, x: b.ceil(x))
 
 
 @op(elementwise)
@@ -34,6 +36,7 @@ def trunc(x: Tensor) -> Tensor:
 
 
 trunc.eval(np.trunc)
+trunc.lower(lambda b, x: b.trunc(x))
 
 
 def _samples(s):
@@ -102,6 +105,9 @@ def frac(x: Tensor) -> Tensor:
 @frac.eval
 def _(x):
     return x - np.trunc(x)
+
+
+frac.lower(lambda b, x: x - b.trunc(x))
 
 
 @frac.vjp("x")

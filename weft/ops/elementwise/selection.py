@@ -40,6 +40,9 @@ def _(g, condition):
     return F.where(condition, 0, g)
 
 
+where.lower(lambda b, condition, x, y: b.select(b.truth(condition), x, y))
+
+
 @where.samples
 def _(s):
     for shapes in (((), (), ()), ((3,), (3,), (3,)), ((2, 1), (3,), (2, 3)), ((0,), (0,), (1,))):
@@ -96,6 +99,13 @@ def _(x, y):
     return y - x
 
 
+lerp.lower(
+    lambda b, x, y, weight: b.select(
+        weight < 0.5, x + weight * (y - x), y - (y - x) * (1.0 - weight)
+    )
+)
+
+
 @lerp.samples
 def _(s):
     yield Sample(s.real(3), s.real(3), s.real(3))
@@ -131,6 +141,9 @@ def _(x, y):
 @copysign.vjp("y")
 def _(g):
     return F.zeros_like(g)
+
+
+copysign.lower(lambda b, x, y: b.copysign(x, y))
 
 
 @copysign.samples

@@ -29,6 +29,7 @@ def erf(x: Tensor) -> Tensor:
 
 
 erf.eval(special.erf)
+erf.lower(lambda b, x: b.erf(x))
 
 
 @erf.partial("x")
@@ -42,6 +43,7 @@ def erfc(x: Tensor) -> Tensor:
 
 
 erfc.eval(special.erfc)
+erfc.lower(lambda b, x: b.erfc(x))
 
 
 @erfc.partial("x")

@@ -18,6 +18,7 @@ def sin(x: Tensor) -> Tensor:
 
 
 sin.eval(np.sin)
+sin.lower(lambda b, x: b.sin(x))
 
 
 @sin.partial("x")
@@ -31,6 +32,7 @@ def cos(x: Tensor) -> Tensor:
 
 
 cos.eval(np.cos)
+cos.lower(lambda b, x: b.cos(x))
 
 
 @cos.partial("x")
@@ -44,6 +46,7 @@ def tan(x: Tensor) -> Tensor:
 
 
 tan.eval(np.tan)
+tan.lower(lambda b, x: b.tan(x))
 
 
 @tan.partial("x")
@@ -57,6 +60,7 @@ def asin(x: Tensor) -> Tensor:
 
 
 asin.eval(np.arcsin)
+asin.lower(lambda b, x: b.asin(x))
 
 
 @asin.partial("x")
@@ -70,6 +74,7 @@ def acos(x: Tensor) -> Tensor:
 
 
 acos.eval(np.arccos)
+acos.lower(lambda b, x: b.acos(x))
 
 
 @acos.partial("x")
@@ -83,6 +88,7 @@ def atan(x: Tensor) -> Tensor:
 
 
 atan.eval(np.arctan)
+atan.lower(lambda b, x: b.atan(x))
 
 
 @atan.vjp("x")
@@ -140,6 +146,9 @@ def _radius(x, y):
     """Return the distance from the origin; dividing by it twice overflows later than its square."""
     r = F.hypot(x, y)
     return F.where(r == 0, 1, r)
+
+
+atan2.lower(lambda b, y, x: b.atan2(y, x))
 
 
 @atan2.samples

@@ -21,10 +21,17 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import Dim, may_equal, size_max, size_min, surely_less
 from ...core.dispatch import array_from
-from ...core.errors import ArgumentError, ArgumentTypeError, IndexOutOfRange, ShapeError
+from ...core.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    IndexOutOfRange,
+    ShapeError,
+    UnknownSizeError,
+)
 from ...core.shape import Shape, broadcast
-from ...core.tensor import Tensor, wrap
+from ...core.tensor import Tensor, constant
 from ._checks import allowed, check_range
 
 ARRAY = "array"
@@ -61,13 +68,15 @@ def _integer_or_array(item: Any, arrays: list[Tensor], position: int) -> Any:
     if isinstance(item, Tensor):
         arrays.append(_check_index_tensor(item, position))
     elif isinstance(item, (bool, list, tuple, np.ndarray, np.bool)):
-        arrays.append(_check_index_tensor(wrap(_index_array(item)), position))
+        arrays.append(_check_index_tensor(constant(_index_array(item)), position))
     else:
         return _as_index(item, position)
     return ARRAY
 
 
-def _as_index(item: Any, position: int) -> int:
+def _as_index(item: Any, position: int) -> Any:
+    if item.__class__ is Dim:
+        return item
     try:
         return operator.index(item)
     except TypeError:
@@ -103,9 +112,9 @@ def _slice_item(item: slice) -> tuple[Any, Any, Any]:
     return (_bound(start, "start"), _bound(stop, "stop"), _bound(step, "step"))
 
 
-def _bound(value: Any, what: str) -> int | None:
-    if value is None:
-        return None
+def _bound(value: Any, what: str) -> Any:
+    if value is None or value.__class__ is Dim:
+        return value
     try:
         return operator.index(value)
     except TypeError:
@@ -217,7 +226,7 @@ class _Walk:
 
     def _check_mask(self, mask_shape: Shape) -> None:
         covered = self.shape[self.axis : self.axis + len(mask_shape)]
-        if tuple(mask_shape) != tuple(covered):
+        if not may_equal(tuple(mask_shape), tuple(covered)):
             raise ShapeError(
                 f"a boolean mask must have the shape of the axes it selects from, {covered} from "
                 f"axis {self.axis} of a tensor of shape {self.shape}. Received: {mask_shape}"
@@ -232,7 +241,7 @@ class _Walk:
             raise ShapeError(
                 f"index arrays must broadcast to one shape. Received: shapes {shown}"
             ) from None
-        if not self.has_mask or (known and known[-1] != 1):
+        if not self.has_mask or (known and known[-1] != 1 and isinstance(known[-1], int)):
             return known
         return (*known[:-1], UNKNOWN)
 
@@ -253,15 +262,36 @@ def _axes_used(shape: Shape, spec: Spec, arrays: Sequence[Any]) -> int:
 
 def check_integer_index(index: int, size: int, axis: int) -> None:
     """Raise if an integer index lies outside its axis."""
-    if not -size <= index < size:
+    if surely_less(index, -size) or surely_less(size - 1, index):
         raise IndexOutOfRange(f"index {index} is out of range for {allowed(size, axis)}")
 
 
-def slice_length(item: tuple[Any, Any, Any], size: int) -> int:
+def slice_length(item: tuple[Any, Any, Any], size: Any) -> Any:
     """Return how many elements a slice takes from an axis."""
-    if item[2] == 0:
+    start, stop, step = item
+    if not isinstance(step, Dim) and step == 0:
         raise ArgumentError(f"the step of a slice must not be zero. Received: {slice(*item)}")
-    return len(range(*slice(*item).indices(size)))
+    if not any(isinstance(value, Dim) for value in (*item, size)):
+        return len(range(*slice(*item).indices(size)))
+    try:
+        return _unknown_length(start, stop, 1 if step is None else step, size)
+    except UnknownSizeError:  # a bound that may count from the front or from the end
+        return UNKNOWN
+
+
+def _unknown_length(start: Any, stop: Any, step: Any, size: Any) -> Any:
+    """Return how many elements a slice takes if an unknown size matters.
+
+    Bounds are clipped to the axis on one side only: what lies beyond the other takes nothing.
+    `size - size_min(k, size)` is the place that -k names, clipped to the beginning.
+    """
+    if step > 0:
+        first = 0 if start is None else size - size_min(-start, size) if start < 0 else start
+        last = size if stop is None else size + stop if stop < 0 else size_min(stop, size)
+        return size_max((last - first + step - 1) // step, 0)
+    first = size - 1 if start is None else size + start if start < 0 else size_min(start, size - 1)
+    last = -1 if stop is None else size - size_min(-stop, size + 1) if stop < 0 else stop
+    return size_max((first - last - step - 1) // -step, 0)
 
 
 def explain_bad_index(shape: Shape, spec: Spec, arrays: Sequence[Any]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import surely_less
 from ...core.dtype import as_dtype, int64
 from ...core.errors import ArgumentError, IndexOutOfRange, ShapeError
 from ...core.op import F, composite, general, op
@@ -42,9 +43,9 @@ def _(weight, index, padding_idx):
 
 def _padding_row(padding_idx: Any, rows: int) -> int:
     row = as_int(padding_idx, "padding_idx")
-    if not -rows <= row < rows:
+    if surely_less(row, -rows) or surely_less(rows - 1, row):
         raise IndexOutOfRange(f"padding_idx {row} is out of range for {allowed(rows, 0)}")
-    return row % rows
+    return row + rows if row < 0 else row
 
 
 @embedding.eval
@@ -124,7 +125,7 @@ def one_hot_rows(index: Tensor, num_classes: int, dtype: Any = int64) -> Tensor:
 def _(index, num_classes, dtype):
     check_integer(index)
     count = as_int(num_classes, "num_classes")
-    if count < 0:
+    if surely_less(count, 0):
         raise ArgumentError(f"num_classes must not be negative. Received: {count}")
     return count, as_dtype(dtype)
 

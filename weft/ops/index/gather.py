@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import Dim, may_equal, surely_less
 from ...core.errors import ShapeError
 from ...core.op import F, composite, general, op
 from ...core.samples import ErrorSample, Sample
@@ -34,10 +35,11 @@ def along(index: Any, dim: int) -> tuple[Any, ...]:
     )
 
 
-def _places(size: int, axis: int, ndim: int) -> Array:
+def _places(size: Any, axis: int, ndim: int) -> Any:
     shape = [1] * ndim
     shape[axis] = size
-    return np.arange(size).reshape(shape)
+    places = F.iota(size) if isinstance(size, Dim) else np.arange(size)
+    return places.reshape(shape)
 
 
 # -- gather -------------------------------------------------------------------------------------
@@ -146,7 +148,7 @@ def scatter_along(x: Tensor, index: Tensor, src: Tensor, dim: int) -> Tensor:
 
 @scatter_along.canon
 def _(x, index, src, dim):
-    if src.ndim and tuple(src.shape) != tuple(index.shape):
+    if src.ndim and not may_equal(tuple(src.shape), tuple(index.shape)):
         raise ShapeError(f"src must have the shape of index, {index.shape}. Received: {src.shape}")
     return (_check_along(x, index, dim),)
 
@@ -240,7 +242,7 @@ def _cut_to_index(src: Tensor, index: Any) -> Tensor:
     shape = tuple(index.shape)
     if not src.ndim:
         return src
-    if len(shape) != src.ndim or any(a > b for a, b in zip(shape, src.shape, strict=True)):
+    if len(shape) != src.ndim or any(map(surely_less, src.shape, shape)):
         raise ShapeError(
             f"src must be at least as large as index, shape {shape}, in each dimension. "
             f"Received: src of shape {tuple(src.shape)}"
@@ -329,7 +331,8 @@ def _check_along(x: Any, index: Any, given: Any) -> int:
     dim = normalize_axis(given, x.ndim, "dim")
     check_integer(index)
     fits = index.ndim == x.ndim and all(
-        a <= b or axis == dim for axis, (a, b) in enumerate(zip(index.shape, x.shape, strict=True))
+        axis == dim or not surely_less(b, a)
+        for axis, (a, b) in enumerate(zip(index.shape, x.shape, strict=True))
     )
     if not fits:
         raise ShapeError(

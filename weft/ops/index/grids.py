@@ -7,7 +7,7 @@ import numpy as np
 from ...core.errors import ArgumentError
 from ...core.op import composite
 from ...core.shape import as_int
-from ...core.tensor import Tensor, wrap
+from ...core.tensor import Tensor, constant
 from ._checks import names_errors
 
 
@@ -49,4 +49,4 @@ def _sizes(n: int, k: int, m: int | None) -> tuple[int, int, int]:
 
 def _where(mask: np.ndarray[tuple[int, ...], np.dtype[np.bool]]) -> tuple[Tensor, Tensor]:
     rows, columns = np.nonzero(mask)
-    return wrap(rows.astype(np.int64)), wrap(columns.astype(np.int64))
+    return constant(rows.astype(np.int64)), constant(columns.astype(np.int64))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import may_equal
 from ...core.errors import ArgumentError
 from ...core.op import F, composite, general, op
 from ...core.samples import ErrorSample, Sample
@@ -61,7 +62,8 @@ def scatter_extreme(
 @scatter_extreme.canon
 def _(x, index, src, dim, largest, include_self):
     check_integer(index)
-    if not (x.ndim == index.ndim == src.ndim) or tuple(index.shape) != tuple(src.shape):
+    one_shape = may_equal(tuple(index.shape), tuple(src.shape))
+    if not (x.ndim == index.ndim == src.ndim and one_shape):
         raise ArgumentError(
             f"index and src must have one shape, with as many dimensions as x, {tuple(x.shape)}. "
             f"Received: index {tuple(index.shape)}, src {tuple(src.shape)}"

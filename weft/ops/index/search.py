@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import may_equal
 from ...core.dtype import bool_, int64
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite, general, op
@@ -35,7 +36,7 @@ def _(boundaries, values, right):
     if boundaries.ndim == 0:
         raise ShapeError("the sorted sequence must have an axis. Received: a 0-d tensor")
     lead = tuple(boundaries.shape[:-1])
-    if lead and (values.ndim != boundaries.ndim or tuple(values.shape[:-1]) != lead):
+    if lead and (values.ndim != boundaries.ndim or not may_equal(tuple(values.shape[:-1]), lead)):
         raise ShapeError(
             f"values must have the leading sizes {lead} of the sorted sequences. "
             f"Received: values {tuple(values.shape)}, sequences {tuple(boundaries.shape)}"
@@ -256,7 +257,7 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Te
 @bincount.canon
 def _(x, weights, minlength):
     check_integer(x, "x")
-    if x.ndim != 1 or (weights is not None and tuple(weights.shape) != tuple(x.shape)):
+    if x.ndim != 1 or (weights is not None and not may_equal(weights.shape, x.shape)):
         shown = "" if weights is None else f", weights {tuple(weights.shape)}"
         raise ShapeError(
             f"x must be 1-D, and weights of its shape. Received: x {tuple(x.shape)}{shown}"

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import Dim, may_equal
 from ...core.dispatch import ERRORS, scalar_array
 from ...core.dtype import DType, is_float
 from ...core.errors import ArgumentError, ArgumentTypeError, ShapeError
@@ -18,7 +19,7 @@ from ...core.modes import is_grad_enabled, modes
 from ...core.op import F, composite, composite_methods, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType
-from ...core.tensor import Tensor, wrap
+from ...core.tensor import Tensor, constant
 from ._checks import operands
 from ._scatter import flat_positions
 from ._spec import (
@@ -113,12 +114,14 @@ def as_value(value: Any, dtype: DType) -> Tensor:
     """
     if isinstance(value, Tensor):
         return value
+    if isinstance(value, Dim):
+        return F.size_value(value, dtype)  # type: ignore[no-any-return]  # an operator
     try:
         if isinstance(value, (bool, int, float)):
-            return wrap(scalar_array(value, dtype))
+            return constant(scalar_array(value, dtype))
         array = np.array(value)
         if array.dtype.kind in "biuf" or is_float(array.dtype):
-            return wrap(array.astype(dtype))
+            return constant(array.astype(dtype))
     except (ValueError, OverflowError) as error:
         raise ArgumentError(f"cannot write {value!r:.60} into {dtype}: {error}") from None
     raise ArgumentTypeError(
@@ -287,7 +290,7 @@ def _check_value(shape: Shape, target: Any) -> None:
     """Raise unless a value of this shape broadcasts into the selected elements."""
     extra = max(0, len(shape) - len(target))
     pairs = zip(reversed(shape), reversed(target), strict=False)
-    fits = all(a == 1 or b is None or a == b for a, b in pairs)
+    fits = all(a == 1 or b is None or may_equal(a, b) or may_equal(a, 1) for a, b in pairs)
     if any(dim != 1 for dim in shape[:extra]) or not fits:
         raise ShapeError(
             f"the value must broadcast to the selected elements, shape {tuple(target)}. "

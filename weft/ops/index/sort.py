@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.dim import surely_less
 from ...core.dtype import int64
 from ...core.errors import ArgumentError
 from ...core.op import F, composite, general, op
@@ -172,7 +173,7 @@ def top_k(
 @top_k.canon
 def _(x, k, axis, largest, sorted):
     axis, k = normalize_axis(axis, x.ndim), as_int(k, "k")
-    if not 0 <= k <= x.shape[axis]:
+    if surely_less(k, 0) or surely_less(x.shape[axis], k):
         raise ArgumentError(
             f"k must lie between 0 and the size {x.shape[axis]} of axis {axis}. Received: {k}"
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.dim import may_equal, surely_less
 from ...core.errors import ArgumentError, IndexOutOfRange, ShapeError
 from ...core.op import F, composite, general, op
 from ...core.samples import ErrorSample, Sample
@@ -106,7 +107,7 @@ def _(g, indices, shape, axis):
 @take_adjoint.infer
 def _(g, indices, shape, axis):
     expected = _taken_shape(shape, indices.shape, axis)
-    if tuple(g.shape) != expected:
+    if not may_equal(tuple(g.shape), expected):
         raise ShapeError(f"g must have shape {expected}. Received: {tuple(g.shape)}")
     return TensorType(shape, g.dtype)
 
@@ -157,7 +158,7 @@ def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: floa
     check_integer(index, "index")
     source = as_value(source, x.dtype)
     expected = (*x.shape[:dim], *index.shape, *x.shape[dim + 1 :])
-    if index.ndim != 1 or tuple(source.shape) != expected:
+    if index.ndim != 1 or not may_equal(tuple(source.shape), expected):
         raise ShapeError(
             f"source must have shape {expected} for a 1-D index into dim {dim} of "
             f"{tuple(x.shape)}. Received: source {tuple(source.shape)}, index {tuple(index.shape)}"
@@ -186,9 +187,9 @@ def narrow(x: Tensor, axis: int, start: int, length: int) -> Tensor:
     size = x.shape[axis]
     start, length = as_int(start, "start"), as_int(length, "length")
     begin = start + size if start < 0 else start
-    if length < 0:
+    if surely_less(length, 0):
         raise ArgumentError(f"length must not be negative. Received: {length}")
-    if not 0 <= begin <= begin + length <= size:
+    if surely_less(begin, 0) or surely_less(size, begin + length):
         raise IndexOutOfRange(
             f"start {start} with length {length} leaves axis {axis} of size {size}"
         )

@@ -12,6 +12,7 @@ from functools import lru_cache
 from itertools import combinations
 from typing import Any, NamedTuple
 
+from ...core.dim import typical
 from ...core.shape import Shape, size_of
 from ._subscripts import Label, Labels, Reading, read
 
@@ -73,7 +74,7 @@ class Value:
         self.shape = shape
         self.steps: list[Step] = []
 
-    def size(self, label: Label) -> int:
+    def size(self, label: Label) -> Any:
         """Return the size of the axis with a label."""
         return self.shape[self.labels.index(label)]
 
@@ -81,7 +82,8 @@ class Value:
         """Take the diagonals of repeated labels and drop the axes that only broadcast."""
         while len(set(self.labels)) < len(self.labels):
             self._take_diagonal(next(k for k in self.labels if self.labels.count(k) > 1))
-        ones = [k for k in self.labels if self.size(k) == 1 and sizes[k] != 1]
+        spread = [k for k in self.labels if not (sizes[k] == 1)]  # noqa: SIM201  (or may be)
+        ones = [k for k in spread if self.size(k) == 1]
         self._drop("squeeze", ones)
 
     def _take_diagonal(self, label: Label) -> None:
@@ -187,7 +189,7 @@ def _cheapest_pair(values: list[Value], reading: Reading) -> tuple[int, int]:
         others = (labels for k, labels in enumerate(terms) if k not in pair)
         left = (x | y) & frozenset(reading.output).union(*others)
         grown = volume(left) - volume(x) - volume(y)
-        return grown, volume(x | y)
+        return typical(grown), typical(volume(x | y))
 
     def volume(labels: frozenset[Label]) -> int:
         return size_of(reading.sizes[k] for k in labels)

@@ -8,12 +8,19 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import Dim, is_known
 from ...core.dispatch import array_from
 from ...core.dtype import DType, float32
-from ...core.errors import ArgumentError, ArgumentTypeError, LinalgError, ShapeError
+from ...core.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    LinalgError,
+    ShapeError,
+    UnknownSizeError,
+)
 from ...core.op import F
 from ...core.shape import Shape, broadcast
-from ...core.tensor import wrap
+from ...core.tensor import constant
 
 Array = np.ndarray[Any, Any]
 
@@ -73,6 +80,16 @@ def batch_shape(x: Any, y: Any) -> Shape:
         ) from None
 
 
+def known_sides(name: str, rows: Any, columns: Any) -> tuple[int, int]:
+    """Return the sizes of matrices whose gradient takes another form for tall and for wide ones."""
+    if not is_known((rows, columns)):
+        raise UnknownSizeError(
+            f"{name}: the gradient depends on which of the sizes {rows} and {columns} is larger, "
+            "which is not known until the graph runs; give the placeholder known sizes"
+        )
+    return rows, columns
+
+
 def as_flag(value: Any, name: str) -> bool:
     """Return a truth-valued attribute as a bool; raise if it is none."""
     if isinstance(value, (bool, np.bool_)):
@@ -93,7 +110,7 @@ def as_tolerance(value: Any, name: str) -> float | None:
 
 def operand(x: Any) -> Any:
     """Return an operand that has a shape as it is, and numbers or lists lifted to a tensor."""
-    return x if hasattr(x, "ndim") else wrap(array_from(x, "an operand"))
+    return x if hasattr(x, "ndim") else constant(array_from(x, "an operand"))
 
 
 # -- kernels ------------------------------------------------------------------------------------
@@ -182,7 +199,10 @@ def symmetric_part(x: Any) -> Any:
 
 def identity_like(x: Any) -> Any:
     """Return a stack of identity matrices of the shape and dtype of the square matrices `x`."""
-    return F.zeros_like(x) + np.eye(x.shape[-1], dtype=x.dtype)
+    size = x.shape[-1]
+    if not isinstance(size, Dim):
+        return F.zeros_like(x) + np.eye(size, dtype=x.dtype)
+    return F.zeros_like(x) + F.cast(F.iota(size)[:, None] == F.iota(size), x.dtype)
 
 
 def column(x: Any) -> Any:

@@ -10,8 +10,10 @@ them, so ellipses of different lengths align the way broadcasting does.
 from __future__ import annotations
 
 from collections import Counter
+from itertools import combinations
 from typing import NamedTuple
 
+from ...core.dim import broadcast_sizes, may_equal
 from ...core.errors import ArgumentError, ShapeError
 from ...core.shape import Shape
 
@@ -77,16 +79,16 @@ def _sizes(terms: tuple[Labels, ...], shapes: tuple[Shape, ...]) -> dict[Label, 
                     f"index {_shown(label)} has sizes {known} and {size}; "
                     f"received operands of shapes {', '.join(map(str, shapes))}"
                 )
-            sizes[label] = known if size == 1 else size
+            sizes[label] = broadcast_sizes(known, size)
     return sizes
 
 
 def _check_diagonals(labels: Labels, shape: Shape) -> None:
-    pairs = set(zip(labels, shape, strict=True))
-    for label, count in Counter(label for label, _ in pairs).items():
-        if count > 1:
-            sizes = sorted(size for other, size in pairs if other == label)
-            raise ShapeError(f"the repeated index {_shown(label)} of one operand has sizes {sizes}")
+    for label in set(labels):
+        sizes = {size for other, size in zip(labels, shape, strict=True) if other == label}
+        if not all(may_equal(a, b) for a, b in combinations(sizes, 2)):
+            shown = sorted(sizes, key=str)
+            raise ShapeError(f"the repeated index {_shown(label)} of one operand has sizes {shown}")
 
 
 def _shown(label: Label) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.dim import may_equal
 from ...core.dispatch import sum_to
 from ...core.dtype import float32
 from ...core.errors import ShapeError
@@ -174,7 +175,7 @@ def _check_linear(x, weight, bias):
             f"the last dimension of x must match the input size of weight; got x of shape "
             f"{x.shape} and weight (out, in) = {weight.shape}: {x.shape[-1]} and {weight.shape[1]}"
         )
-    if bias is not None and tuple(bias.shape) != (weight.shape[0],):
+    if bias is not None and not may_equal(tuple(bias.shape), (weight.shape[0],)):
         raise ShapeError(
             f"bias must have shape ({weight.shape[0]},) to go with weight of shape {weight.shape}. "
             f"Received: {bias.shape}"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import may_equal, typical
 from ...core.dispatch import as_sequence, sum_to
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite, general, op
@@ -197,7 +198,7 @@ def baddbmm(x: Any, a: Any, b: Any, *, beta: Number = 1, alpha: Number = 1) -> A
 
 def _add_product(name: str, x: Any, product: Any, beta: Number, alpha: Number) -> Any:
     shape = tuple(product.shape)
-    if broadcast(tuple(x.shape), shape) != shape:
+    if not may_equal(broadcast(tuple(x.shape), shape), shape):
         raise ShapeError(f"{name}: x must broadcast to the product's shape {shape}; got {x.shape}")
     if alpha != 1:
         product = product * alpha
@@ -268,7 +269,7 @@ def _best_splits(sizes: list[int]) -> dict[tuple[int, int], int]:
                 k: cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1]
                 for k in range(i, j)
             }
-            split[i, j] = min(costs, key=costs.__getitem__)
+            split[i, j] = min(costs, key=lambda k: typical(costs[k]))
             cost[i, j] = costs[split[i, j]]
     return split
 

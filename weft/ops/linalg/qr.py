@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.dim import size_min
 from ...core.errors import ArgumentError, GradientError
 from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType
 from ...core.tensor import Tensor
-from ._matrices import check_matrix, in_working_precision, transposed
+from ._matrices import check_matrix, in_working_precision, known_sides, transposed
 from ._samples import regular
 
 MODES = ("reduced", "complete")
@@ -38,7 +39,7 @@ def _(x, mode):
 def _(x, mode):
     check_matrix(x)
     *batch, m, n = x.shape
-    k = m if mode == "complete" else min(m, n)
+    k = m if mode == "complete" else size_min(m, n)
     return TensorType((*batch, m, k), x.dtype), TensorType((*batch, k, n), x.dtype)
 
 
@@ -51,7 +52,7 @@ def _(x, mode):
 @qr.vjp("x")
 def _(g, out, mode):
     (gq, gr), (q, r) = g, out
-    m, n = q.shape[-2], r.shape[-1]
+    m, n = known_sides("qr", q.shape[-2], r.shape[-1])
     if m > n and q.shape[-1] == m:
         raise GradientError(
             f"qr: the complete factorisation of a tall ({m}, {n}) matrix has no gradient; "

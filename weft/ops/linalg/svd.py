@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import size_min
 from ...core.dtype import int64
 from ...core.errors import ArgumentError, GradientError
 from ...core.op import F, composite, general, op
@@ -19,6 +20,7 @@ from ._matrices import (
     check_square,
     column,
     in_working_precision,
+    known_sides,
     naming_failures,
     operand,
     reciprocal_gap,
@@ -57,7 +59,7 @@ def _(x, full_matrices):
 def _(x, full_matrices):
     check_matrix(x)
     *batch, m, n = x.shape
-    k = min(m, n)
+    k = size_min(m, n)
     left, right = (m, n) if full_matrices else (k, k)
     shapes = ((*batch, m, left), (*batch, k), (*batch, right, n))
     return tuple(TensorType(shape, x.dtype) for shape in shapes)
@@ -70,7 +72,8 @@ svd.eval(in_working_precision(_svd))
 @svd.vjp("x")
 def _(g, out, full_matrices):
     (gu, gs, gvh), (u, s, vh) = g, out
-    m, n, k = u.shape[-2], vh.shape[-1], s.shape[-1]
+    m, n = known_sides("svd", u.shape[-2], vh.shape[-1])
+    k = min(m, n)
     if full_matrices and m != n:
         raise GradientError(
             f"svd: with full_matrices=True the decomposition of a ({m}, {n}) matrix has no "
@@ -127,7 +130,7 @@ def svdvals(x: Tensor) -> Tensor:
 @svdvals.infer
 def _(x):
     check_matrix(x)
-    return TensorType((*x.shape[:-2], min(x.shape[-2:])), x.dtype)
+    return TensorType((*x.shape[:-2], size_min(*x.shape[-2:])), x.dtype)
 
 
 _svdvals = naming_failures(lambda x: np.linalg.svd(x, compute_uv=False), FAILED, square=False)

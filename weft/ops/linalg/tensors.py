@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import surely_less
 from ...core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ...core.op import F, composite
 from ...core.shape import as_int, normalize_axis, size_of
@@ -95,7 +96,7 @@ def vander(x: Any, n: int | None = None, *, increasing: bool = False) -> Any:
     if x.ndim == 0:
         raise ShapeError("vander: x must have at least one dimension. Received: a 0-d tensor")
     n = x.shape[-1] if n is None else as_int(n, "vander: n")
-    if n < 0:
+    if surely_less(n, 0):
         raise ArgumentError(f"vander: n must not be negative. Received: {n}")
-    powers = np.arange(n) if increasing else np.arange(n)[::-1]
-    return column(x) ** powers.astype(x.dtype)
+    powers = F.cast(F.iota(n), x.dtype)
+    return column(x) ** (powers if increasing else powers[::-1])

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import may_stretch
 from ...core.errors import ShapeError
 from ...core.op import F, composite, movement, op
 from ...core.samples import ErrorSample, Sample
@@ -35,7 +36,7 @@ def _(x, shape):
 @broadcast_to.infer
 def _(x, shape):
     lead = len(shape) - x.ndim
-    if lead < 0 or any(d not in (1, shape[i + lead]) for i, d in enumerate(x.shape)):
+    if lead < 0 or not all(may_stretch(d, shape[i + lead]) for i, d in enumerate(x.shape)):
         raise ShapeError(
             f"a tensor of shape {x.shape} does not broadcast to {shape}: sizes must be equal or 1, "
             "aligned at the last axis"

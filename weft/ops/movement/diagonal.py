@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import may_equal, size_max, size_min
 from ...core.errors import AxisError, ShapeError
 from ...core.op import F, composite, movement, op
 from ...core.samples import ErrorSample, Sample
@@ -150,7 +151,7 @@ def _(x, shape, offset, axis1, axis2):
     offset, axis1, axis2 = _canon_plane(len(shape), offset, axis1, axis2)
     rest = tuple(dim for i, dim in enumerate(shape) if i not in (axis1, axis2))
     expected = (*rest, _length(shape, offset, axis1, axis2))
-    if tuple(x.shape) != expected:
+    if not may_equal(tuple(x.shape), expected):
         raise ShapeError(
             f"the diagonal of shape {shape} has shape {expected}. Received: {tuple(x.shape)}"
         )
@@ -198,9 +199,9 @@ def _canon_plane(ndim: int, offset: Any, axis1: Any, axis2: Any) -> tuple[int, i
     return as_int(offset, "offset"), first, second
 
 
-def _length(shape: Shape, offset: int, axis1: int, axis2: int) -> int:
+def _length(shape: Shape, offset: int, axis1: int, axis2: int) -> Any:
     rows, columns = shape[axis1] + min(offset, 0), shape[axis2] - max(offset, 0)
-    return max(min(rows, columns), 0)
+    return size_max(size_min(rows, columns), 0)
 
 
 @composite(method=True)

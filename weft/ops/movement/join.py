@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import may_equal
 from ...core.dispatch import as_sequence
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite, movement, op
@@ -47,7 +48,7 @@ def _(tensors, axis):
     if axis is None:
         return TensorType((sum(size_of(t.shape) for t in tensors),), first.dtype)
     for i, t in enumerate(tensors):
-        if t.ndim != first.ndim or _without(t.shape, axis) != _without(first.shape, axis):
+        if not may_equal(_without(t.shape, axis), _without(first.shape, axis)):
             raise ShapeError(
                 f"shapes must agree except along axis {axis}. Received: {first.shape} for "
                 f"tensors[0] and {t.shape} for tensors[{i}]"
@@ -112,7 +113,7 @@ def _(tensors, axis):
 def _(tensors, axis):
     first = tensors[0]
     for i, t in enumerate(tensors):
-        if t.shape != first.shape:
+        if not may_equal(t.shape, first.shape):
             raise ShapeError(
                 f"shapes must be equal. Received: {first.shape} for tensors[0] and {t.shape} for "
                 f"tensors[{i}]"

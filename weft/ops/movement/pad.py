@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import surely_less
 from ...core.dtype import is_float
 from ...core.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 from ...core.op import F, composite, movement, op
@@ -115,7 +116,7 @@ def _(x, pad_width, mode):
     if mode not in MODES or mode == "constant":
         raise ArgumentError(f"mode must be one that copies elements. Received: {mode!r}")
     for axis, (dim, pair) in enumerate(zip(x.shape, widths, strict=True)):
-        if dim < sum(pair) or (dim == sum(pair) and dim):
+        if surely_less(dim, sum(pair)) or (dim == sum(pair) and dim != 0):
             raise ShapeError(
                 f"nothing is left of axis {axis} of shape {tuple(x.shape)}. Received: {pair}"
             )
@@ -206,7 +207,7 @@ def _as_pair(pair: Any) -> tuple[int, int]:
     if not isinstance(pair, (tuple, list)) or len(pair) not in (1, 2):
         raise ArgumentTypeError(f"each of pad_width must be (before, after). Received: {pair!r}")
     before, after = (as_int(width, "each width in pad_width") for width in (pair[0], pair[-1]))
-    if before < 0 or after < 0:
+    if surely_less(before, 0) or surely_less(after, 0):
         raise ShapeError(f"widths must not be negative. Received: {(before, after)}")
     return before, after
 

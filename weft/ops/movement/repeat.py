@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import Dim, may_equal, surely_less
 from ...core.errors import ArgumentError
 from ...core.op import F, composite
 from ...core.shape import as_int, as_shape, normalize_axis
@@ -47,19 +48,22 @@ def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
     if axis is None:
         x, axis = F.ravel(x), 0
     axis = normalize_axis(axis, x.ndim, "repeat: axis")
-    if np.ndim(repeats) == 0:
+    if isinstance(repeats, Dim) or np.ndim(repeats) == 0:
         return _repeat_evenly(x, as_int(repeats, "repeat: repeats"), axis)
     counts = np.asarray(repeats)
-    if counts.shape != (x.shape[axis],) or counts.dtype.kind not in "iu" or (counts < 0).any():
+    fits = may_equal(counts.shape, (x.shape[axis],))
+    if not fits or counts.dtype.kind not in "iu" or (counts < 0).any():
         raise ArgumentError(
             f"repeat: repeats must be {x.shape[axis]} integers >= 0, one for each element along "
             f"axis {axis}. Received: {repeats!r:.80}"
         )
+    if isinstance(x.shape[axis], Dim):
+        x = F.ensure_shape(x, (*x.shape[:axis], len(counts), *x.shape[axis + 1 :]))
     return F.take(x, np.repeat(np.arange(len(counts)), counts), axis)
 
 
 def _repeat_evenly(x: Any, count: int, axis: int) -> Any:
-    if count < 0:
+    if surely_less(count, 0):
         raise ArgumentError(f"repeat: repeats must not be negative. Received: {count}")
     lead, size, tail = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
     often = F.broadcast_to(F.unsqueeze(x, axis + 1), (*lead, size, count, *tail))

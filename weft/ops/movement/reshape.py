@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.errors import ArgumentTypeError, ShapeError
+from ...core.dim import Dim, differ_unless_empty, may_equal, surely_less
+from ...core.errors import ArgumentTypeError, ShapeError, UnknownSizeError
 from ...core.op import F, composite, movement, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import (
@@ -42,7 +43,7 @@ def _(x, shape):
 
 @reshape.infer
 def _(x, shape):
-    if size_of(shape) != x.size:
+    if differ_unless_empty(size_of(shape), x.size):
         raise ShapeError(
             f"a tensor of shape {x.shape} with {x.size} element(s) cannot take shape {shape} "
             f"with {size_of(shape)}"
@@ -99,12 +100,12 @@ def is_plain(shape: Any) -> bool:
 
 def as_sizes(shape: Any) -> Shape:
     """Return a shape argument as a tuple of sizes, of which -1 may be one."""
-    if isinstance(shape, (int, np.integer)):
+    if isinstance(shape, (int, np.integer, Dim)):
         shape = (shape,)
     if not isinstance(shape, (tuple, list)):
         raise ArgumentTypeError(f"shape must be an int or a sequence of ints. Received: {shape!r}")
     sizes = tuple(as_int(dim, "each size in shape") for dim in shape)
-    if sizes and min(sizes) < -1:
+    if any(surely_less(size, -1) for size in sizes):
         raise ShapeError(f"sizes must be 0 or more, or -1 to be inferred. Received: {sizes}")
     return sizes
 
@@ -121,7 +122,7 @@ def _fill_unknown(sizes: Shape, x: Any) -> Shape:
     total = size_of(x.shape)
     if known == 0:
         raise ShapeError(f"the size for -1 is ambiguous beside a size of 0. Received: {sizes}")
-    if total % known:
+    if total % known != 0:
         raise ShapeError(
             f"{total} elements of shape {tuple(x.shape)} do not divide into shape {sizes}"
         )
@@ -143,7 +144,7 @@ def reshape_as(x: Any, other: Any) -> Any:
 @composite(method=True)
 def ravel(x: Any) -> Any:
     """Return the elements in one dimension."""
-    return F.reshape(x, (-1,)) if x.size else F.reshape(x, (0,))
+    return F.reshape(x, (x.size,))
 
 
 @composite(method=True)
@@ -192,7 +193,7 @@ def squeeze(x: Tensor, axis: Axes = None) -> Tensor:
 @squeeze.canon
 def _(x, axis):
     if axis is None:
-        return (tuple(i for i, dim in enumerate(x.shape) if dim == 1),)
+        return (tuple(i for i, dim in enumerate(x.shape) if _is_one(dim)),)
     axes = normalize_axes(axis, x.ndim)
     for i in axes:
         if x.shape[i] != 1:
@@ -201,6 +202,12 @@ def _(x, axis):
                 f"size {x.shape[i]}"
             )
     return (axes,)
+
+
+def _is_one(size: Any) -> bool:
+    if isinstance(size, Dim) and may_equal(size, 1):
+        raise UnknownSizeError(f"the size {size} may be 1 or not; name the axes to remove")
+    return bool(size == 1)
 
 
 @squeeze.infer

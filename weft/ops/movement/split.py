@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import accumulate, pairwise
 from typing import Any
 
-from ...core.errors import ArgumentError, ShapeError
+from ...core.dim import Dim, is_known, known_size, size_max, size_min, surely_less
+from ...core.errors import ArgumentError, ShapeError, UnknownSizeError
 from ...core.op import F, composite, movement, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int, as_shape, normalize_axis
@@ -81,8 +82,13 @@ def _(s):
 
 
 def _equal_parts(total: int, size: int) -> tuple[int, ...]:
-    if size < 1:
+    if surely_less(size, 1):
         raise ArgumentError(f"the size of a part must be at least 1. Received: {size}")
+    if not isinstance(total // size, int):
+        raise UnknownSizeError(
+            f"into how many parts of {size} the size {total} splits is not known until the graph "
+            "runs; give the placeholder a known size, or give the sizes of all parts"
+        )
     whole, rest = divmod(total, size)
     return (size,) * whole + ((rest,) if rest or not total else ())
 
@@ -105,7 +111,7 @@ def _(x, axis):
 @unbind.infer
 def _(x, axis):
     shape = (*x.shape[:axis], *x.shape[axis + 1 :])
-    return (TensorType(shape, x.dtype),) * x.shape[axis]
+    return (TensorType(shape, x.dtype),) * known_size(x.shape[axis], "the number of slices")
 
 
 @unbind.eval
@@ -148,6 +154,11 @@ def chunk(x: Any, chunks: int, axis: int = 0) -> Any:
         raise ArgumentError(f"chunk: chunks must be at least 1. Received: {count}")
     axis = normalize_axis(axis, x.ndim, "chunk: axis")
     size = -(-x.shape[axis] // count)
+    if isinstance(size, Dim):
+        raise UnknownSizeError(
+            f"chunk: how many parts there are depends on the size {x.shape[axis]}, which is not "
+            "known until the graph runs; use tensor_split, which always makes as many as asked for"
+        )
     return F.split(x, size, axis) if size else F.split(x, (0,) * count, axis)
 
 
@@ -170,16 +181,21 @@ def tensor_split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     count = as_int(indices_or_sections, "tensor_split: the number of parts")
     if count < 1:
         raise ArgumentError(f"tensor_split: at least one part is needed. Received: {count}")
-    size, larger = divmod(total, count)
-    return F.split(x, (size + 1,) * larger + (size,) * (count - larger), axis)
+    sizes = tuple((total + count - 1 - i) // count for i in range(count))
+    return F.split(x, sizes, axis)
 
 
 def _split_at(x: Any, indices: Any, axis: int) -> Any:
     """Cut at positions taken as in slices: clipped, with nothing between a later and an earlier."""
     total = x.shape[axis]
-    cuts = [range(total)[slice(as_int(i, "tensor_split: each index"), None)].start for i in indices]
+    cuts = [_clipped(as_int(i, "tensor_split: each index"), total) for i in indices]
     bounds = [0, *cuts, total]
-    if all(start <= stop for start, stop in pairwise(bounds)):
+    if is_known(bounds) and all(start <= stop for start, stop in pairwise(bounds)):
         return F.split(x, tuple(stop - start for start, stop in pairwise(bounds)), axis)
     lead = (slice(None),) * axis
     return tuple(x[(*lead, slice(start, stop))] for start, stop in pairwise(bounds))
+
+
+def _clipped(index: Any, total: Any) -> Any:
+    """Return the position that an index names as the start of a slice."""
+    return size_max(total + index, 0) if index < 0 else size_min(index, total)

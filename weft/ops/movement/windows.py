@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from ...core.dim import surely_less
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite, movement, op
 from ...core.samples import ErrorSample, Sample
@@ -32,7 +33,7 @@ def sliding_windows(x: Tensor, dimension: int, size: int, step: int = 1) -> Tens
 def _(x, dimension, size, step):
     dimension = normalize_axis(dimension, x.ndim, "dimension")
     size, step = _canon_window(size, step)
-    if size > x.shape[dimension]:
+    if surely_less(x.shape[dimension], size):
         raise ShapeError(
             f"a window of {size} does not fit into dimension {dimension} of shape {tuple(x.shape)}"
         )
@@ -140,7 +141,7 @@ def _(s):
 
 def _canon_window(size: Any, step: Any) -> tuple[int, int]:
     size, step = as_int(size, "size"), as_int(step, "step")
-    if size < 1:
+    if surely_less(size, 1):
         raise ArgumentError(f"the size of a window must be at least 1. Received: {size}")
     if step < 1:
         raise ArgumentError(f"the step between windows must be at least 1. Received: {step}")

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from ...core import dtype as dt
+from ...core import tensor as tensors
+from ...core.dim import may_equal, surely_less
 from ...core.dispatch import array_from
 from ...core.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 from ...core.op import F
 from ...core.shape import Shape, as_int, broadcast, normalize_axis
-from ...core.tensor import Tensor, wrap
+from ...core.tensor import Tensor
 
 REDUCTIONS = ("mean", "sum", "none")
 
@@ -25,7 +27,7 @@ def operand(fn: str, name: str, x: Any) -> Any:
     if isinstance(x, (Tensor, np.ndarray)):
         return x
     if isinstance(x, (bool, int, float, list, tuple, np.generic)):
-        return wrap(array_from(x, f"{fn}: {name}"))
+        return tensors.constant(array_from(x, f"{fn}: {name}"))
     raise ArgumentTypeError(
         f"{fn}: {name} must be a tensor, an array or a list of numbers. "
         f"Received: {type(x).__name__} {x!r:.60}"
@@ -39,7 +41,7 @@ def operands(fn: str, **named: Any) -> list[Any]:
 
 def constant(value: float, dtype: dt.DType) -> Tensor:
     """Return a number as a tensor: operators take it faster than a number to be converted."""
-    return wrap(np.array(value, dtype))
+    return tensors.constant(np.array(value, dtype))
 
 
 def concrete(x: Any) -> np.ndarray[Any, Any] | None:
@@ -89,19 +91,24 @@ def weighted(loss: Any, weight: Any) -> Any:
 
 def same_dims(a: tuple[Any, ...], b: tuple[Any, ...]) -> bool:
     """Tell whether two shapes agree wherever both are known."""
-    return a == b or (
-        len(a) == len(b)
-        and all(m == n or m is None or n is None for m, n in zip(a, b, strict=True))
-    )
+    return a == b or may_equal(tuple(a), tuple(b))
 
 
-def check_same_shape(fn: str, input: Any, target: Any, names: str = "input and target") -> None:
-    """Raise unless two operands have one shape: a loss never broadcasts silently."""
-    if input.shape != target.shape and not same_dims(input.shape, target.shape):
+def of_shape(x: Any, shape: tuple[Any, ...]) -> Any:
+    """Return x; unless its shape surely is the given one, a graph checks that when it runs."""
+    return x if tuple(x.shape) == tuple(shape) else F.ensure_shape(x, tuple(shape))
+
+
+def check_same_shape(fn: str, input: Any, target: Any, names: str = "input and target") -> Any:
+    """Return the second of two operands of one shape; raise: a loss never broadcasts silently."""
+    if input.shape == target.shape:
+        return target
+    if not same_dims(input.shape, target.shape):
         raise ShapeError(
             f"{fn}: {names} must have the same shape. "
             f"Received: {input.shape} and {target.shape}{_shape_hint(input.shape, target.shape)}"
         )
+    return of_shape(target, input.shape)
 
 
 def _shape_hint(a: tuple[Any, ...], b: tuple[Any, ...]) -> str:
@@ -111,11 +118,9 @@ def _shape_hint(a: tuple[Any, ...], b: tuple[Any, ...]) -> str:
     return "; a loss does not broadcast: use broadcast_to if that is meant"
 
 
-def broadcast_shapes(fn: str, *operands: Any) -> Shape | None:
-    """Return the shape that operands broadcast to, or None if a dimension is unknown."""
+def broadcast_shapes(fn: str, *operands: Any) -> Shape:
+    """Return the shape that operands broadcast to."""
     shapes = [tuple(x.shape) for x in operands]
-    if any(None in shape for shape in shapes):
-        return None
     try:
         return broadcast(*shapes)
     except ShapeError as error:
@@ -179,6 +184,6 @@ def check_probability(fn: str, p: Any, name: str = "p") -> float:
 def check_positive_int(fn: str, name: str, value: Any) -> int:
     """Return an option that must be a positive integer."""
     number = as_int(value, f"{fn}: {name}")
-    if number < 1:
+    if surely_less(number, 1):
         raise ArgumentError(f"{fn}: {name} must be at least 1. Received: {number}")
     return number

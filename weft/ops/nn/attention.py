@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from ...core import dtype as dt
+from ...core.dim import is_known, may_stretch, size_max
+from ...core.dim_number import size_sqrt
 from ...core.errors import ArgumentError, DTypeError, ShapeError
 from ...core.op import F, composite
 from ...core.rng import Generator
@@ -51,8 +52,11 @@ def scaled_dot_product_attention(
     if enable_gqa:
         key, value = _repeat_heads(fn, query, key), _repeat_heads(fn, query, value)
     _check_batches(fn, query, key, value)
-    scale = 1 / math.sqrt(max(query.shape[-1], 1)) if scale is None else scale
-    scores = F.matmul(query * check_number(fn, "scale", scale), F.swapaxes(key, -1, -2))
+    if scale is None:
+        factor = 1 / size_sqrt(size_max(query.shape[-1], 1))
+    else:
+        factor = check_number(fn, "scale", scale)
+    scores = F.matmul(query * factor, F.swapaxes(key, -1, -2))
     _check_mask(fn, mask, scores)
     weights = _weights(scores, mask, is_causal)
     dropout_p = check_probability(fn, dropout_p, "dropout_p")
@@ -71,11 +75,18 @@ def _weights(scores: Any, mask: Any, is_causal: bool) -> Any:
         return scores
     if is_causal:
         # The first key is open to every query, so no row is empty for this mask alone.
-        scores = F.where(np.tri(*scores.shape[-2:], dtype=bool), scores, -np.inf)
+        scores = F.where(_causal(*scores.shape[-2:]), scores, -np.inf)
     if mask is None:
         return softmax(scores, -1)
     masked = F.where(mask, scores, -np.inf) if mask.dtype == dt.bool_ else scores + mask
     return _softmax_or_zeros(masked)
+
+
+def _causal(queries: Any, keys: Any) -> Any:
+    """Return which keys lie at the query's own place or before it."""
+    if is_known((queries, keys)):
+        return np.tri(queries, keys, dtype=bool)
+    return F.iota(queries)[:, None] >= F.iota(keys)
 
 
 def _softmax_or_zeros(scores: Any) -> Any:
@@ -94,7 +105,7 @@ def _repeat_heads(fn: str, query: Any, x: Any) -> Any:
             f"Received: {query.shape} and {x.shape}"
         )
     heads, shared = query.shape[-3], x.shape[-3]
-    if shared == 0 or heads % shared:
+    if shared == 0 or heads % shared != 0:
         raise ArgumentError(
             f"{fn}: with enable_gqa the heads of key and value must divide those of query. "
             f"Received: {heads} query heads and {shared}"
@@ -126,15 +137,14 @@ def _check_shapes(fn: str, query: Any, key: Any, value: Any) -> None:
 
 def _check_batches(fn: str, query: Any, key: Any, value: Any) -> None:
     shapes = [tuple(x.shape[:-2]) for x in (query, key, value)]
-    if all(None not in shape for shape in shapes):
-        try:
-            broadcast(*shapes)
-        except ShapeError as error:
-            raise ShapeError(f"{fn}: leading dimensions of query, key and value: {error}") from None
+    try:
+        broadcast(*shapes)
+    except ShapeError as error:
+        raise ShapeError(f"{fn}: leading dimensions of query, key and value: {error}") from None
 
 
 def _check_mask(fn: str, mask: Any, scores: Any) -> None:
-    if mask is None or None in scores.shape or None in mask.shape:
+    if mask is None:
         return
     if mask.dtype != dt.bool_ and not dt.is_float(mask.dtype):
         raise DTypeError(
@@ -143,9 +153,8 @@ def _check_mask(fn: str, mask: Any, scores: Any) -> None:
         )
     wanted, given = tuple(scores.shape), tuple(mask.shape)
     fits = len(given) <= len(wanted) or set(given[: len(given) - len(wanted)]) == {1}
-    if not fits or any(
-        g not in (1, w) for g, w in zip(reversed(given), reversed(wanted), strict=False)
-    ):
+    pairs = zip(reversed(given), reversed(wanted), strict=False)
+    if not fits or not all(may_stretch(*pair) for pair in pairs):
         raise ShapeError(
             f"{fn}: attn_mask must broadcast to the scores, {wanted} (queries by keys). "
             f"Received: {given}"

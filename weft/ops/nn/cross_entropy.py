@@ -23,6 +23,7 @@ from ._arguments import (
     check_vector,
     constant,
     in_dtype,
+    of_shape,
     operands,
     same_dims,
 )
@@ -59,7 +60,7 @@ def cross_entropy(
     axis = _checked_class_axis(fn, input, weight, reduction)
     smoothing = check_probability(fn, label_smoothing, "label_smoothing")
     if not dt.is_integer(target.dtype) and dt.is_float(target.dtype):
-        _check_probabilities(fn, input, target)
+        target = _checked_probabilities(fn, input, target)
         return _soft_cross_entropy(input, target, weight, smoothing, reduction)
     target = _class_indices(fn, input, target, axis)
     if smoothing:
@@ -186,7 +187,7 @@ def _class_indices(fn: str, input: Any, target: Any, axis: int) -> Any:
             f"{fn}: class indices for input of shape {input.shape} must have shape "
             f"{expected}. Received: {target.shape}{_index_hint(input, target)}"
         )
-    return in_dtype(target, dt.int64)
+    return in_dtype(of_shape(target, expected), dt.int64)
 
 
 def _index_hint(input: Any, target: Any) -> str:
@@ -195,10 +196,11 @@ def _index_hint(input: Any, target: Any) -> str:
     return ""
 
 
-def _check_probabilities(fn: str, input: Any, target: Any) -> None:
+def _checked_probabilities(fn: str, input: Any, target: Any) -> Any:
     if not same_dims(tuple(target.shape), tuple(input.shape)):
         raise ShapeError(
             f"{fn}: floating-point targets are class probabilities and must have the shape of "
             f"input, {input.shape}. Received: {target.shape}; cast class indices with "
             "target.to(wf.int64)"
         )
+    return of_shape(target, input.shape)

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from ...core import dtype as dt
+from ...core.dim import is_known, known_size, may_equal, size_min, surely_less
 from ...core.errors import ArgumentError, IndexOutOfRange, ShapeError
 from ...core.op import F, composite
 from ...core.shape import as_int
-from ...core.tensor import Tensor
+from ...core.tensor import Tensor, constant
 from ._arguments import (
     check_floats,
     check_integers,
@@ -91,7 +92,7 @@ def _losses(log_probs: Any, targets: Any, frames: Any, labels: Any, blank: int) 
     scores = F.take_along_axis(steps, index, axis=2)
     skips = _may_skip(states, blank)
     alpha = _start(labels, scores)
-    for t in range(1, log_probs.shape[0]):
+    for t in range(1, known_size(log_probs.shape[0], "ctc_loss: the number of frames")):
         moved = _reached(alpha, skips) + scores[t]
         alpha = F.where((frames > t)[:, None], moved, alpha)
     return _final(alpha, labels, frames)
@@ -102,7 +103,7 @@ def _extended(targets: Any, blank: int) -> Any:
     n, s = targets.shape
     blanks = F.full_like(targets, blank)
     pairs = F.reshape(F.stack([blanks, targets], axis=2), (n, 2 * s))
-    return F.concat([pairs, np.full((n, 1), blank)], axis=1)
+    return F.concat([pairs, _filled((n, 1), blank)], axis=1)
 
 
 def _may_skip(states: Any, blank: int) -> Any:
@@ -112,14 +113,15 @@ def _may_skip(states: Any, blank: int) -> Any:
     """
     n = states.shape[0]
     differ = F.logical_and(states[:, 2:] != states[:, :-2], states[:, 2:] != blank)
-    return F.concat([np.zeros((n, min(2, states.shape[1])), bool), differ], axis=1)
+    nothing = _filled((n, size_min(2, states.shape[1])), False)
+    return F.concat([nothing, differ], axis=1)
 
 
 def _start(labels: Any, scores: Any) -> Any:
     """Return alpha of the first frame: it shows the first blank or the first label."""
-    first = np.arange(scores.shape[2]) < 2
-    open_to = F.logical_and(first, (labels > 0)[:, None])
-    open_to = F.logical_or(open_to, np.arange(scores.shape[2]) == 0)
+    place = F.iota(scores.shape[2])
+    open_to = F.logical_and(place < 2, (labels > 0)[:, None])
+    open_to = F.logical_or(open_to, place == 0)
     return F.where(open_to, scores[0], IMPOSSIBLE)
 
 
@@ -132,8 +134,14 @@ def _reached(alpha: Any, skips: Any) -> Any:
 def _shifted(alpha: Any, by: int) -> Any:
     """Return alpha moved on by some states, with nothing possible in the first ones."""
     n, states = alpha.shape
-    by = min(by, states)
-    return F.concat([np.full((n, by), IMPOSSIBLE, alpha.dtype), alpha[:, : states - by]], axis=1)
+    by = size_min(by, states)
+    return F.concat([_filled((n, by), IMPOSSIBLE, alpha.dtype), alpha[:, : states - by]], axis=1)
+
+
+def _filled(shape: tuple[Any, ...], value: Any, dtype: Any = None) -> Any:
+    """Return an array of one value; of unknown sizes, a value of the graph."""
+    array = np.array(value, dtype)
+    return np.full(shape, array) if is_known(shape) else F.broadcast_to(constant(array), shape)
 
 
 def _final(alpha: Any, labels: Any, frames: Any) -> Any:
@@ -183,14 +191,16 @@ def _padded(fn: str, targets: Any, labels: Any, shape: tuple[int, ...], blank: i
         )
     if targets.ndim == 1:
         targets = _split(fn, targets, labels)
-    used = np.arange(targets.shape[1]) < labels[:, None]
+    used = F.iota(targets.shape[1]) < labels[:, None]
     _check_label_values(fn, targets, used, labels, shape[2], blank)
     return F.where(used, targets, blank)
 
 
 def _split(fn: str, targets: Any, labels: Any) -> Any:
     """Return sequences that stand one after another as the rows of a matrix."""
-    lengths = np.asarray(labels)  # the width of the result depends on them
+    lengths = concrete(labels)  # the width of the result depends on them
+    if lengths is None:
+        return _only_row(fn, targets, labels)
     total, longest = int(lengths.sum()), int(lengths.max(initial=0))
     if total != targets.shape[0]:
         raise ShapeError(
@@ -201,10 +211,20 @@ def _split(fn: str, targets: Any, labels: Any) -> Any:
     return F.take(targets, index, axis=0) if total else F.reshape(targets, index.shape)
 
 
+def _only_row(fn: str, targets: Any, labels: Any) -> Any:
+    """Return targets as a matrix in a graph, where the lengths are not known: they must be one."""
+    if labels.shape != (1,):
+        raise ArgumentError(
+            f"{fn}: in a graph, where target_lengths are not known, targets must be padded to "
+            f"(N, S). Received: shape {targets.shape}"
+        )
+    return F.reshape(targets, (1, targets.shape[0]))
+
+
 def _check_lengths(fn: str, log_probs: Any, frames: Any, labels: Any) -> None:
     limits = (("input_lengths", frames, log_probs.shape[0]), ("target_lengths", labels, None))
     for name, lengths, limit in limits:
-        if tuple(lengths.shape) != (log_probs.shape[1],):
+        if not may_equal(tuple(lengths.shape), (log_probs.shape[1],)):
             raise ShapeError(
                 f"{fn}: {name} must have one entry for each of {log_probs.shape[1]} sequences. "
                 f"Received: shape {lengths.shape}"
@@ -212,7 +232,7 @@ def _check_lengths(fn: str, log_probs: Any, frames: Any, labels: Any) -> None:
         value = concrete(lengths)
         if value is None or value.size == 0:
             continue
-        if value.min() < 0 or (limit is not None and value.max() > limit):
+        if value.min() < 0 or (limit is not None and surely_less(limit, int(value.max()))):
             allowed = "not negative" if limit is None else f"from 0 to T = {limit}"
             raise ArgumentError(f"{fn}: {name} must be {allowed}. Received: {value}")
 
@@ -238,7 +258,7 @@ def _check_label_values(
 
 def _checked_blank(fn: str, blank: Any, classes: int) -> int:
     index = as_int(blank, f"{fn}: blank")
-    if not 0 <= index < classes:
+    if index < 0 or surely_less(classes - 1, index):
         raise IndexOutOfRange(
             f"{fn}: blank must be one of {classes} classes, 0 ... {classes - 1}. Received: {index}"
         )

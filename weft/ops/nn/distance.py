@@ -34,7 +34,7 @@ def cosine_similarity(
     axis = chosen_axis(fn, longer, axis, dim) - longer.ndim  # from the end: fits both operands
     eps = check_not_negative(fn, "eps", eps)
     shape = broadcast_shapes(fn, x1, x2)
-    if x1.shape != x2.shape and shape is not None:  # norms are of the repeated vectors
+    if x1.shape != x2.shape:  # norms are of the repeated vectors
         x1, x2 = F.broadcast_to(x1, shape), F.broadcast_to(x2, shape)
     similarity: Tensor = F.sum(_unit(x1, axis, eps) * _unit(x2, axis, eps), axis=axis)
     return similarity

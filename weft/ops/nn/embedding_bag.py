@@ -7,10 +7,18 @@ from typing import Any
 import numpy as np
 
 from ...core import dtype as dt
+from ...core.dim import is_known
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite
 from ...core.tensor import Tensor
-from ._arguments import check_integers, check_same_shape, concrete, in_dtype, operands
+from ._arguments import (
+    check_integers,
+    check_same_shape,
+    concrete,
+    in_dtype,
+    of_shape,
+    operands,
+)
 
 MODES = ("sum", "mean", "max")
 
@@ -44,7 +52,7 @@ def embedding_bag(
         members = F.logical_and(members, index != row)
     rows = F.embedding(weight, index)
     if factors is not None:
-        rows = rows * F.reshape(factors, (-1, 1))
+        rows = rows * F.reshape(of_shape(factors, input.shape), (-1, 1))
     return _reduced(members, rows, mode)
 
 
@@ -76,7 +84,9 @@ def _members(fn: str, input: Any, offsets: Any, include_last: bool) -> Any:
         if offsets is not None:
             raise ArgumentError(f"{fn}: offsets are for one-dimensional input; rows are bags here")
         bags, length = input.shape
-        return np.arange(bags)[:, None] == np.repeat(np.arange(bags), length)
+        if is_known((bags, length)):
+            return np.arange(bags)[:, None] == np.repeat(np.arange(bags), length)
+        return F.iota(bags)[:, None] == F.iota(bags * length) // length
     if input.ndim != 1 or offsets is None:
         raise ShapeError(
             f"{fn}: input must have shape (B, L), or (n,) with offsets. Received: {input.shape}"
@@ -85,9 +95,10 @@ def _members(fn: str, input: Any, offsets: Any, include_last: bool) -> Any:
     _check_offsets(fn, offsets, input.shape[0], include_last)
     ends = offsets[1:]
     if not include_last:
-        ends = F.concat([in_dtype(ends, dt.int64), np.array([input.shape[0]])], axis=0)
+        end = F.reshape(F.size_value(input.shape[0]), (1,))
+        ends = F.concat([in_dtype(ends, dt.int64), end], axis=0)
     starts = offsets[:-1] if include_last else offsets
-    place = np.arange(input.shape[0])
+    place = F.iota(input.shape[0])
     return F.logical_and(starts[:, None] <= place, place < ends[:, None])
 
 

@@ -14,7 +14,7 @@ def glu(x: Tensor, axis: int = -1, *, dim: int | None = None) -> Tensor:
     x = operand("glu", "x", x)
     axis = chosen_axis("glu", x, axis, dim)
     half, odd = divmod(x.shape[axis], 2)
-    if odd:
+    if odd != 0:
         raise ShapeError(f"glu: the size of axis {axis} must be even. Received: {x.shape}")
     before = (slice(None),) * axis
     result: Tensor = x[(*before, slice(half))] * F.sigmoid(x[(*before, slice(half, None))])

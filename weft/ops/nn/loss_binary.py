@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import may_equal
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite, elementwise, op
 from ...core.samples import ErrorSample, Sample
@@ -85,7 +86,7 @@ def binary_cross_entropy(
     fn = "binary_cross_entropy"
     input, target, weight = operands(fn, input=input, target=target, weight=weight)
     check_reduction(fn, reduction)
-    check_same_shape(fn, input, target)
+    target = check_same_shape(fn, input, target)
     _check_broadcasts(fn, "weight", weight, input)
     _check_unit_interval(fn, input)
     return reduce_loss(fn, weighted(F.bernoulli_nll(input, target), weight), reduction)
@@ -113,7 +114,7 @@ def binary_cross_entropy_with_logits(
     input, target, weight, pos_weight = operands(
         fn, input=input, target=target, weight=weight, pos_weight=pos_weight
     )
-    check_same_shape(fn, input, target)
+    target = check_same_shape(fn, input, target)
     _check_broadcasts(fn, "weight", weight, input)
     _check_broadcasts(fn, "pos_weight", pos_weight, input)
     log_likelihood = F.log_sigmoid(input)
@@ -140,7 +141,7 @@ def sigmoid_focal_loss(
     """
     fn = "sigmoid_focal_loss"
     input, target = operands(fn, input=input, target=target)
-    check_same_shape(fn, input, target)
+    target = check_same_shape(fn, input, target)
     loss = binary_cross_entropy_with_logits(input, target, reduction="none")
     p = F.sigmoid(input)
     missed = p + target - 2 * p * target  # 1 - p where the target is 1, p where it is 0
@@ -155,7 +156,7 @@ def sigmoid_focal_loss(
 def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """Return log(1 + exp(-target * input)) for targets 1 and -1."""
     input, target = operands("soft_margin_loss", input=input, target=target)
-    check_same_shape("soft_margin_loss", input, target)
+    target = check_same_shape("soft_margin_loss", input, target)
     return reduce_loss("soft_margin_loss", -F.log_sigmoid(target * input), reduction)
 
 
@@ -167,7 +168,7 @@ def multilabel_soft_margin_loss(
     fn = "multilabel_soft_margin_loss"
     input, target, weight = operands(fn, input=input, target=target, weight=weight)
     check_ndim(fn, "input", input, 1, "(..., C)")
-    check_same_shape(fn, input, target)
+    target = check_same_shape(fn, input, target)
     _check_broadcasts(fn, "weight", weight, input)
     loss = binary_cross_entropy_with_logits(input, target, weight, reduction="none")
     return reduce_loss(fn, F.mean(loss, axis=-1), reduction)
@@ -178,7 +179,7 @@ def _check_broadcasts(fn: str, name: str, x: Any, input: Any) -> None:
     if x is None or x.shape == input.shape:
         return
     shape = broadcast_shapes(f"{fn}: {name} and input", x, input)
-    if shape is not None and shape != tuple(input.shape):
+    if not may_equal(shape, tuple(input.shape)):
         raise ShapeError(
             f"{fn}: {name} must broadcast to the shape of input, {input.shape}. Received: {x.shape}"
         )

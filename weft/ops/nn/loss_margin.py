@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ...core.errors import ArgumentError, IndexOutOfRange, ShapeError
 from ...core.op import F, composite
 from ...core.tensor import Tensor
@@ -19,6 +17,7 @@ from ._arguments import (
     check_same_shape,
     check_vector,
     concrete,
+    of_shape,
     operands,
     reduce_loss,
     same_dims,
@@ -35,7 +34,7 @@ def hinge_loss(
 ) -> Tensor:
     """Return max(0, margin - target * input) for targets 1 and -1."""
     input, target = operands("hinge_loss", input=input, target=target)
-    check_same_shape("hinge_loss", input, target)
+    target = check_same_shape("hinge_loss", input, target)
     margin = check_number("hinge_loss", "margin", margin)
     return reduce_loss("hinge_loss", F.relu(margin - target * input), reduction)
 
@@ -47,7 +46,7 @@ def hinge_embedding_loss(
     """Return input where target is 1 and max(0, margin - input) where it is -1."""
     fn = "hinge_embedding_loss"
     input, target = operands(fn, input=input, target=target)
-    check_same_shape(fn, input, target)
+    target = check_same_shape(fn, input, target)
     far = F.relu(check_number(fn, "margin", margin) - input)
     return reduce_loss(fn, F.where(F.equal(target, 1), input, far), reduction)
 
@@ -67,8 +66,8 @@ def margin_ranking_loss(
     """
     fn = "margin_ranking_loss"
     input1, input2, target = operands(fn, input1=input1, input2=input2, target=target)
-    check_same_shape(fn, input1, input2, "input1 and input2")
-    check_same_shape(fn, input1, target, "input1 and target")
+    input2 = check_same_shape(fn, input1, input2, "input1 and input2")
+    target = check_same_shape(fn, input1, target, "input1 and target")
     margin = check_number(fn, "margin", margin)
     return reduce_loss(fn, F.relu(margin - target * (input1 - input2)), reduction)
 
@@ -95,6 +94,7 @@ def multi_margin_loss(
         raise ShapeError(
             f"{fn}: target must have shape {input.shape[:axis]}. Received: {target.shape}"
         )
+    target = of_shape(target, input.shape[:axis])
     check_vector(fn, "weight", weight, input.shape[axis], "classes")
     terms = _margin_powers(fn, _score_gaps(fn, input, target, axis), p, margin)
     if weight is not None:
@@ -114,13 +114,13 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "m
     input, target = operands(fn, input=input, target=target)
     axis = _scores_axis(fn, input)
     check_integers(fn, "target", target, "class indices ended by -1")
-    check_same_shape(fn, input, target)
+    target = check_same_shape(fn, input, target)
     classes = input.shape[axis]
     _check_labels(fn, target, classes)
     listed = F.cumprod(F.cast(target >= 0, "int64"), axis=axis) > 0
     index = F.where(listed, target, 0)
     # (..., j, i): does entry j name class i?
-    named = F.logical_and(listed[..., None], index[..., None] == np.arange(classes))
+    named = F.logical_and(listed[..., None], index[..., None] == F.iota(classes))
     others = F.logical_not(F.any(named, axis=axis))
     gaps = 1 - F.take_along_axis(input, index, axis=axis)[..., None] + input[..., None, :]
     counted = F.logical_and(listed[..., None], others[..., None, :])
@@ -143,10 +143,10 @@ def cosine_embedding_loss(
     """
     fn = "cosine_embedding_loss"
     input1, input2, target = operands(fn, input1=input1, input2=input2, target=target)
-    check_same_shape(fn, input1, input2, "input1 and input2")
+    input2 = check_same_shape(fn, input1, input2, "input1 and input2")
     check_ndim(fn, "input1", input1, 1, "(D,) or (N, D)")
     cosine = cosine_similarity(input1, input2, axis=-1)
-    check_same_shape(fn, cosine, target, "the similarities and target")
+    target = check_same_shape(fn, cosine, target, "the similarities and target")
     unlike = F.relu(cosine - check_number(fn, "margin", margin))
     return reduce_loss(fn, F.where(F.equal(target, 1), 1 - cosine, unlike), reduction)
 
@@ -170,8 +170,8 @@ def triplet_margin_loss(
     """
     fn = "triplet_margin_loss"
     anchor, positive, negative = operands(fn, anchor=anchor, positive=positive, negative=negative)
-    check_same_shape(fn, anchor, positive, "anchor and positive")
-    check_same_shape(fn, anchor, negative, "anchor and negative")
+    positive = check_same_shape(fn, anchor, positive, "anchor and positive")
+    negative = check_same_shape(fn, anchor, negative, "anchor and negative")
     near = pairwise_distance(anchor, positive, p, eps)
     far = pairwise_distance(anchor, negative, p, eps)
     if swap:

@@ -148,9 +148,8 @@ def kl_div(
 
 
 def _pair(fn: str, input: Any, target: Any) -> list[Any]:
-    pair = operands(fn, input=input, target=target)
-    check_same_shape(fn, *pair)
-    return pair
+    input, target = operands(fn, input=input, target=target)
+    return [input, check_same_shape(fn, input, target)]
 
 
 def _difference(fn: str, input: Any, target: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import size_max
 from ...core.dtype import is_float
 from ...core.errors import ArgumentError, ShapeError
 from ...core.modes import no_grad
@@ -80,7 +81,7 @@ def group_norm(
     _check_channel_vectors("group_norm", x, weight=weight, bias=bias)
     groups = check_positive_int("group_norm", "num_groups", num_groups)
     channels = x.shape[1]
-    if channels % groups:
+    if channels % groups != 0:
         raise ArgumentError(
             f"group_norm: num_groups must divide the channels. "
             f"Received: {groups} groups for {channels} channels"
@@ -253,7 +254,7 @@ def _update_running(
     """Move the running statistics towards those of the batch, outside of any gradient."""
     momentum = check_number("batch_norm", "momentum", momentum)
     count = size_of(x.shape[i] for i in axes)
-    unbiased = momentum * count / max(count - 1, 1)
+    unbiased = momentum * count / size_max(count - 1, 1)
     with no_grad():
         for running, batch, factor in (
             (running_mean, mean, momentum),
@@ -297,8 +298,7 @@ def _check_running(fn: str, x: Any, mean: Any, var: Any, from_input: bool) -> No
 
 
 def _check_enough(fn: str, x: Any, axes: tuple[int, ...]) -> None:
-    dims = [x.shape[i] for i in axes]
-    if None not in dims and size_of(dims) == 1:
+    if size_of(x.shape[i] for i in axes) == 1:
         raise ShapeError(
             f"{fn}: needs more than one value per channel to take statistics of. "
             f"Received: {x.shape}"

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import may_equal
 from ...core.errors import ShapeError
 from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
@@ -78,7 +79,7 @@ def _(y, input_size, kernel_size, stride, padding):
     ones = (1,) * spatial
     pairs = fit_windows(size, kernel, strides, padding, ones, False)
     counts = window_counts(size, kernel, strides, pairs, ones)
-    if tuple(y.shape[2:]) != counts:
+    if not may_equal(tuple(y.shape[2:]), counts):
         raise ShapeError(
             f"y must have the window counts {counts} of an input of size {size}. "
             f"Received: {tuple(y.shape)}"

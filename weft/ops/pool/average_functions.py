@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import is_known
 from ...core.dtype import float32, is_float, to_float
 from ...core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ...core.op import F, composite
@@ -166,6 +167,8 @@ def _divided(x: Any, windows: tuple[Any, ...], divisor: Any) -> Any:
         return F.cast(_divided(F.cast(x, float32), windows, divisor), dtype)
     if isinstance(divisor, np.ndarray):
         divisor = divisor.astype(to_float(dtype)) if divisor.ndim else float(divisor)
+    elif not isinstance(divisor, float):
+        divisor = F.cast(divisor, to_float(dtype))
     return F.sum_pool(x, *windows) / divisor
 
 
@@ -178,17 +181,31 @@ def _override(value: Any) -> Any:
     return float(divisor)
 
 
-def _divisors(size: Shape, kernel: Shape, stride: Shape, pairs: Pairs, counted: Shape) -> Array:
+def _divisors(size: Shape, kernel: Shape, stride: Shape, pairs: Pairs, counted: Shape) -> Any:
     """Return how many elements of each window count; 0-d if it is the same for all windows.
 
     counted   how far beyond the input elements count: the padding, or nothing
     """
+    if not is_known(size):
+        return _divisors_when_run(size, kernel, stride, pairs, counted)
     divisors = np.ones(())
     for n, k, s, (before, after), beyond in zip(size, kernel, stride, pairs, counted, strict=True):
         start = np.arange((n + before + after - k) // s + 1) * s - before
         inside = np.minimum(start + k, n + beyond) - np.maximum(start, -beyond)
         divisors = divisors[..., None] * inside
     return np.asarray(divisors.flat[0]) if np.all(divisors == divisors.flat[0]) else divisors
+
+
+def _divisors_when_run(
+    size: Shape, kernel: Shape, stride: Shape, pairs: Pairs, counted: Shape
+) -> Any:
+    """Return the same as a value of the graph, for sizes that are known when it runs."""
+    divisors: Any = 1
+    for n, k, s, (before, after), beyond in zip(size, kernel, stride, pairs, counted, strict=True):
+        start = F.iota((n + before + after - k) // s + 1) * s - before
+        inside = F.minimum(start + k, n + beyond) - F.maximum(start, -beyond)
+        divisors = (divisors[..., None] if hasattr(divisors, "ndim") else divisors) * inside
+    return divisors
 
 
 def _lp_pool(name: str, x: Any, norm_type: Any, options: tuple[Any, ...]) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.dim import Dim, size_min, surely_less
 from ...core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ...core.shape import Shape
 from ..conv.geometry import Pairs, is_pairs, padding_pairs, per_axis, spans, window_counts
@@ -49,7 +50,7 @@ def _pool_counts(
 ) -> Shape:
     axes = zip(size, extent, stride, padding, strict=True)
     counts = tuple(_count(*axis, ceil_mode) for axis in axes)
-    if any(count < 1 for count in counts):
+    if any(surely_less(count, 1) for count in counts):
         raise ShapeError(
             f"kernel of extent {extent} is larger than the padded input. "
             f"Received: input size {size}, padding {padding}"
@@ -57,10 +58,12 @@ def _pool_counts(
     return counts
 
 
-def _count(size: int, extent: int, stride: int, padding: int, ceil_mode: bool) -> int:
+def _count(size: Any, extent: int, stride: int, padding: int, ceil_mode: bool) -> Any:
     """Return the number of windows along one axis; the last starts in the input or before it."""
     room = size + 2 * padding - extent
     if not ceil_mode:
         return room // stride + 1
     count = -(-room // stride) + 1
+    if isinstance(size, Dim):  # the same as below: as many as start before the padded end
+        return size_min(count, -(-(size + padding) // stride))
     return count - 1 if (count - 1) * stride >= size + padding else count

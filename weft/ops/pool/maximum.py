@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.dim import is_known
 from ...core.errors import DTypeError, ShapeError
 from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
@@ -49,7 +50,8 @@ def _(x, kernel_size, stride, padding, dilation, ceil_mode):
     dilations = per_axis(dilation, spatial, "dilation")
     size = tuple(x.shape[2:])
     pairs = fit_windows(size, kernel, strides, padding, dilations, ceil_mode)
-    _window_axes(size, kernel, strides, pairs, dilations)  # refuses windows without elements
+    if is_known(size):
+        _window_axes(size, kernel, strides, pairs, dilations)  # refuses windows without elements
     return kernel, strides, pairs, dilations, False
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.dim import surely_less
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite
 from ...core.tensor import Tensor
@@ -217,7 +218,7 @@ def _unpooled_size(
         return default
     size = per_axis(tuple(output_size)[-spatial:], spatial, "output_size", minimum=0)
     near = zip(size, default, strides, strict=True)
-    if any(abs(wanted - usual) >= s for wanted, usual, s in near):
+    if any(surely_less(s - 1, abs(wanted - usual)) for wanted, usual, s in near):
         raise ArgumentError(
             f"output_size must differ from {default} by less than the stride {strides}. "
             f"Received: {output_size!r}"

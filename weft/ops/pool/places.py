@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import may_equal
 from ...core.errors import DTypeError, IndexOutOfRange, ShapeError
 from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
@@ -24,7 +25,7 @@ def pool_gather(x: Tensor, index: Tensor) -> Tensor:
 @pool_gather.canon
 def _(x, index):
     _check_index(index)
-    if tuple(x.shape[:2]) != tuple(index.shape[:2]):
+    if not may_equal(tuple(x.shape[:2]), tuple(index.shape[:2])):
         raise ShapeError(
             "index must have the batch and channels of x. "
             f"Received: x {tuple(x.shape)}, index {tuple(index.shape)}"
@@ -59,7 +60,7 @@ def pool_scatter(y: Tensor, index: Tensor, size: tuple[int, ...]) -> Tensor:
 @pool_scatter.canon
 def _(y, index, size):
     _check_index(index)
-    if tuple(y.shape) != tuple(index.shape):
+    if not may_equal(tuple(y.shape), tuple(index.shape)):
         raise ShapeError(
             "values and index must have the same shape. "
             f"Received: {tuple(y.shape)} and {tuple(index.shape)}"

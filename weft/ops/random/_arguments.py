@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ...core.device import check_device
+from ...core.dim import may_equal
 from ...core.dispatch import array_from
 from ...core.dtype import default_float, is_float, promote
 from ...core.errors import ArgumentTypeError, DTypeError, ShapeError, WeftError, user_site
 from ...core.op import F, registry
 from ...core.shape import as_shape, broadcast
-from ...core.tensor import Tensor, wrap
+from ...core.tensor import Tensor, constant
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
@@ -22,7 +23,8 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 def made(tensor: Any, requires_grad: bool, device: Any) -> Tensor:
     """Return a draw as the tensor the user made: with the line that made it, a leaf if asked."""
     check_device(device)
-    tensor._site = user_site()
+    if tensor.__class__ is Tensor:  # a symbol knows its line already
+        tensor._site = user_site()
     result: Tensor = tensor.requires_grad_() if requires_grad else tensor
     return result
 
@@ -67,7 +69,7 @@ def read_parameters(
     tensors = [p for p in values if isinstance(p, Tensor)]
     own = broadcast(*(t.shape for t in tensors))
     shape = own if shape is None else as_shape(shape, f"{fn}: shape")
-    if broadcast(own, shape) != shape:
+    if not may_equal(broadcast(own, shape), shape):
         raise ShapeError(
             f"{fn}: parameters of shape {own} do not broadcast to shape {shape}; "
             "leave shape out to use theirs"
@@ -89,7 +91,7 @@ def read_tensor(fn: str, name: str, x: Any) -> Tensor:
     if isinstance(x, Tensor):
         return x
     if isinstance(x, (int, float, list, tuple, np.ndarray, np.generic)):
-        return wrap(array_from(x, f"{fn}: {name}"))
+        return constant(array_from(x, f"{fn}: {name}"))
     raise ArgumentTypeError(
         f"{fn}: {name} must be a number or a tensor. Received: {type(x).__name__} {x!r:.60}"
     )
@@ -109,7 +111,7 @@ def read_floats(fn: str, name: str, x: Any) -> Tensor:
 def as_tensor(parameter: Any, dtype: Any) -> Tensor:
     """Return a parameter as a tensor of a dtype."""
     if not isinstance(parameter, Tensor):
-        return wrap(np.asarray(parameter, dtype))
+        return constant(np.asarray(parameter, dtype))
     cast: Tensor = parameter if parameter.dtype == dtype else F.cast(parameter, dtype)
     return cast
 

@@ -15,10 +15,11 @@ from ...core import dtype as dt
 from ...core import random_kernels as kernels
 from ...core.errors import ArgumentError, ArgumentTypeError, DTypeError
 from ...core.op import op, random
+from ...core.rng import make_state
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int, as_shape, broadcast
 from ...core.tensor import Tensor
-from .state import blocks_rule, check_state, make_state, read_state
+from .state import blocks_rule, check_state, read_state
 
 
 @op(random, method=False)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core import dtype as dt
 from ...core import random_kernels as kernels
+from ...core.dim import surely_less
 from ...core.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 from ...core.op import op, random
 from ...core.samples import ErrorSample, Sample
@@ -30,7 +31,8 @@ def _(state, shape, low, high, dtype):
     if not dt.is_integer(dtype):
         raise DTypeError(f"dtype must be an integer dtype. Received: {dtype}")
     limits = np.iinfo(dtype)
-    if not limits.min <= low < high <= limits.max + 1:
+    beyond = surely_less(low, limits.min) or surely_less(limits.max + 1, high)
+    if beyond or surely_less(high, low + 1):
         raise ArgumentError(
             f"low must be less than high, and {dtype} holds {limits.min} ... {limits.max}. "
             f"Received: low={low}, high={high}"
@@ -46,6 +48,8 @@ def _(state, shape, low, high, dtype):
 
 @random_integers.eval
 def _(state, shape, low, high, dtype):
+    if low >= high:  # sizes that a graph knows only now
+        raise ArgumentError(f"low must be less than high. Received: low={low}, high={high}")
     return kernels.randint(*read_state(state), shape, low=low, high=high, dtype=dtype)
 
 
@@ -201,7 +205,7 @@ def random_permutation(state: Tensor, n: int) -> Tensor:
 @random_permutation.canon
 def _(state, n):
     n = as_int(n, "n")
-    if n < 0:
+    if surely_less(n, 0):
         raise ArgumentError(f"n must not be negative. Received: {n}")
     return (n,)
 

@@ -17,7 +17,7 @@ from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F
 from ...core.rng import Generator, manual_seed
 from ...core.shape import normalize_axis, size_of
-from ...core.tensor import Tensor, wrap
+from ...core.tensor import Tensor, constant
 from . import continuous, discrete
 from ._arguments import (
     as_sizes,
@@ -371,6 +371,6 @@ def dropout_mask(
     x: Any, p: float, spatial: int = 0, *, scale: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
     """Draw a mask for x: 0 with probability p, else `scale`; see the operator random_dropout."""
-    inputs = (x if isinstance(x, Tensor) else wrap(x),)
+    inputs = (x if isinstance(x, Tensor) else constant(x),)
     mask: Tensor = draw(continuous.random_dropout, inputs, (p, spatial, scale), generator)
     return mask

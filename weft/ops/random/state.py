@@ -14,15 +14,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ...core.dim import may_equal
 from ...core.dispatch import canonical
 from ...core.dtype import uint64
 from ...core.errors import ArgumentTypeError, DTypeError, ShapeError
-from ...core.op import Op
-from ...core.rng import Generator, default_generator
+from ...core.modes import current_tracer, modes
+from ...core.op import Op, general, op
+from ...core.rng import STATE_SHAPE, Generator, default_generator, make_state
+from ...core.samples import ErrorSample, Sample
+from ...core.shape import TensorType, as_int
 from ...core.tensor import Tensor, wrap
 
-WORD = (1 << 64) - 1
-STATE_SHAPE = (3,)
 BLOCKS: dict[str, Callable[..., int]] = {}
 RuleT = TypeVar("RuleT", bound=Callable[..., int])
 
@@ -56,12 +58,47 @@ def reserve_state(generator: Generator | None, blocks: int) -> Tensor:
             "generator must be a wf.Generator or None. "
             f"Received: {type(generator).__name__} {generator!r:.60}"
         )
+    tracer = current_tracer() if modes.interpreters else None
+    if tracer is not None:
+        symbol: Tensor = tracer.reserve(generator, blocks)
+        return symbol
     return wrap(make_state(*generator.reserve(blocks)))
 
 
-def make_state(key: int, counter: int) -> np.ndarray[Any, Any]:
-    """Return a key and a counter as the words of a state."""
-    return np.array((key & WORD, key >> 64, counter), uint64)
+@op(general, method=False)
+def advance_state(state: Tensor, blocks: Any) -> Tensor:
+    """Return the state behind a draw of so many blocks: how a graph counts its draws."""
+
+
+@advance_state.canon
+def _(state, blocks):
+    check_state(state)
+    return (as_int(blocks, "blocks"),)
+
+
+@advance_state.infer
+def _(state, blocks):
+    return TensorType(STATE_SHAPE, uint64)
+
+
+@advance_state.eval
+def _(state, blocks):
+    advanced = np.array(state)
+    advanced[2] += np.uint64(blocks)
+    return advanced
+
+
+@advance_state.samples
+def _(s):
+    yield Sample(make_state(7, 3), 5)
+
+
+@advance_state.error_samples
+def _(s):
+    yield ErrorSample(make_state(7, 3)[:2], 5, error=ValueError, match=r"shape \(3,\).*\(2,\)")
+    yield ErrorSample(
+        make_state(7, 3), 1.5, error=TypeError, match="blocks must be an integer.*1.5"
+    )
 
 
 def read_state(state: np.ndarray[Any, Any]) -> tuple[int, int]:
@@ -75,7 +112,7 @@ def check_state(state: Any) -> None:
     """Raise unless an operand can be the state of a draw."""
     if state.dtype != uint64:
         raise DTypeError(f"state must be of dtype uint64. Received: {state.dtype}")
-    if tuple(state.shape) != STATE_SHAPE:
+    if not may_equal(tuple(state.shape), STATE_SHAPE):
         raise ShapeError(
             f"state must have shape {STATE_SHAPE}: two words of the key, and the counter. "
             f"Received: {state.shape}"

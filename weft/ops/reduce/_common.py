@@ -37,7 +37,8 @@ def reduced_type(
 
 def check_not_empty(x: TensorType, axis: tuple[int, ...], what: str) -> None:
     """Raise if a reduction without identity would run over no elements."""
-    if size_of(x.shape[i] for i in axis) == 0 and size_of(reduced_shape(x.shape, axis, True)):
+    results = size_of(reduced_shape(x.shape, axis, True))
+    if size_of(x.shape[i] for i in axis) == 0 and results != 0:
         raise ShapeError(
             f"{what} of no elements is undefined (it has no identity). Received: a tensor of "
             f"shape {x.shape} reduced over axis {axis}"

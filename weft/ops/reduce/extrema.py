@@ -56,9 +56,15 @@ def _(x, axis, keepdims):
     return np.maximum.reduce(x, axis=axis, keepdims=keepdims)
 
 
+max.lower(lambda b, x, axis, keepdims: b.reduce("max", x))
+
+
 @min.eval
 def _(x, axis, keepdims):
     return np.minimum.reduce(x, axis=axis, keepdims=keepdims)
+
+
+min.lower(lambda b, x, axis, keepdims: b.reduce("min", x))
 
 
 def _share_among_ties(g, out, x, axis, keepdims):
@@ -188,9 +194,15 @@ def _(x, axis, keepdims):
     return np.logical_or.reduce(x, axis=axis, keepdims=keepdims)
 
 
+any.lower(lambda b, x, axis, keepdims: b.reduce("max", b.truth(x)))
+
+
 @all.eval
 def _(x, axis, keepdims):
     return np.logical_and.reduce(x, axis=axis, keepdims=keepdims)
+
+
+all.lower(lambda b, x, axis, keepdims: b.reduce("min", b.truth(x)))
 
 
 def _truth_type(x, axis, keepdims):

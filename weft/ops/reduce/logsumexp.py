@@ -53,6 +53,13 @@ def _(g, out, x, axis, keepdims):
     return spread(g, x.shape, axis, keepdims) * F.exp(x - top)
 
 
+@logsumexp.lower
+def _(b, x, axis, keepdims):
+    top = b.reduce("max", x)
+    top = b.select(b.abs(top) < float("inf"), top, 0.0)  # inf - inf would be NaN
+    return b.log(b.reduce("sum", b.exp(x - top))) + top
+
+
 @logsumexp.samples
 def _(s):
     yield from reduction_samples(s)

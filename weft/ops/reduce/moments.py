@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dtype import float32
+from ...core.dim import Dim
+from ...core.dtype import float32, float64
 from ...core.errors import ArgumentTypeError
 from ...core.op import F, op, reduction
 from ...core.samples import ErrorSample, Sample
@@ -84,9 +85,15 @@ def _(g, out, x, axis, correction, keepdims):
 
 def _deviation(x: Any, axis: tuple[int, ...], correction: float, factor: float) -> Any:
     """Return factor / (n - correction) times the deviation from the mean."""
-    freedom = _freedom(x.shape, axis, correction)
-    scale = factor / freedom if freedom > 0 else float("nan")
-    return (x - F.mean(x, axis, keepdims=True)) * constant(scale, x)
+    scale = _scale(factor, _freedom(x.shape, axis, correction), x)
+    return (x - F.mean(x, axis, keepdims=True)) * scale
+
+
+def _scale(factor: float, freedom: Any, x: Any) -> Any:
+    if isinstance(freedom, Dim):
+        count = F.size_value(freedom, float64)
+        return F.cast(F.where(count > 0, factor / count, float("nan")), x.dtype)
+    return constant(factor / freedom if freedom > 0 else float("nan"), x)
 
 
 def _canon_moment(x, axis, correction, keepdims):

@@ -13,7 +13,6 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import Axes, normalize_axes, normalize_axis
 from ...core.tensor import Tensor
 from .._aliases import accepts_dim
-from ..elementwise._shared import constant
 from ._common import (
     canon_reduction,
     check_not_empty,
@@ -165,7 +164,7 @@ def _power_slope(unit: Any, p: float) -> Any:
         return F.sign(unit)
     zero = unit == 0
     size = F.where(zero, F.ones_like(unit), F.abs(unit))  # 0 ** (p - 1) may be infinite
-    return F.sign(unit) * size ** constant(p - 1, unit)
+    return F.sign(unit) * F.pow(size, np.array(p - 1, unit.dtype))
 
 
 def _gradient_of_extreme(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> Any:

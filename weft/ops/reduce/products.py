@@ -75,6 +75,9 @@ def _product_of_others(x: Any, axis: tuple[int, ...]) -> Any:
     return from_rows(before * after, x.shape, axis)
 
 
+prod.lower(lambda b, x, axis, keepdims, dtype: b.reduce("prod", b.cast(x, b.result)))
+
+
 @prod.samples
 def _(s):
     yield from reduction_samples(s)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dtype import is_float
+from ...core.dim import Dim
+from ...core.dtype import float64, int64, is_float
 from ...core.errors import ArgumentError, ArgumentTypeError
 from ...core.op import F, composite
 from ...core.shape import Axes, normalize_axes, reduced_shape
@@ -21,6 +22,15 @@ METHODS: dict[str, Callable[[float, int], float]] = {
     "higher": lambda share, lower: 1.0 if share else 0.0,
     "midpoint": lambda share, lower: 0.5 if share else 0.0,
     "nearest": lambda share, lower: float(share > 0.5 or (share == 0.5 and lower % 2 == 1)),
+}
+METHODS_WHEN_RUN: dict[str, Callable[[Any, Any], Any]] = {
+    "linear": lambda share, lower: share,
+    "lower": lambda share, lower: F.zeros_like(share),
+    "higher": lambda share, lower: F.cast(share > 0.0, float64),
+    "midpoint": lambda share, lower: F.cast(share > 0.0, float64) * 0.5,
+    "nearest": lambda share, lower: F.cast(
+        (share > 0.5) | ((share == 0.5) & (lower % 2.0 == 1.0)), float64
+    ),
 }
 
 
@@ -61,20 +71,23 @@ def quantile(
     tensor(2.5)
     """
     levels = _as_levels(q)
-    between = _as_method(method if interpolation is None else interpolation)
+    method = _checked_method(method if interpolation is None else interpolation)
     axes = normalize_axes(axis, x.ndim, "quantile: axis")
     if not is_float(x.dtype):
         x = F.mean(x, ())  # over no axes: the same values as floats
     shape = reduced_shape(x.shape, axes, as_flag(keepdims, "quantile: keepdims"))
-    results = [F.reshape(r, shape) for r in _quantiles(x, levels.ravel(), axes, between)]
+    results = [F.reshape(r, shape) for r in _quantiles(x, levels.ravel(), axes, method)]
     return F.stack(results, 0) if levels.ndim else results[0]
 
 
-def _quantiles(x: Any, levels: Any, axes: tuple[int, ...], between: Any) -> list[Any]:
+def _quantiles(x: Any, levels: Any, axes: tuple[int, ...], method: str) -> list[Any]:
     if count_of(x.shape, axes) == 0:
         return [F.mean(x, axes)] * len(levels)  # the mean of nothing: nan, in the right shape
     rows = F.sort(rows_of(x, axes), -1)
-    return [_read(rows, level * (rows.shape[-1] - 1), between) for level in levels.tolist()]
+    places = [level * (rows.shape[-1] - 1) for level in levels.tolist()]
+    if isinstance(rows.shape[-1], Dim):
+        return [_read_when_run(rows, F.size_value(p, float64), method) for p in places]
+    return [_read(rows, place, METHODS[method]) for place in places]
 
 
 def _read(rows: Any, place: float, between: Callable[[float, int], float]) -> Any:
@@ -85,6 +98,19 @@ def _read(rows: Any, place: float, between: Callable[[float, int], float]) -> An
     if 0.0 < share < 1.0:
         value = value + (rows[..., lower + 1] - value) * share
     last = rows[..., -1]  # nan is sorted last
+    return F.where(F.isnan(last), last, value)
+
+
+def _read_when_run(rows: Any, place: Any, method: str) -> Any:
+    """Return the same for a place that a graph computes from the number of elements."""
+    lower = F.floor(place)
+    share = METHODS_WHEN_RUN[method](place - lower, lower)
+    index = F.cast(lower, int64)
+    value = rows[..., index + F.cast(share == 1.0, int64)]
+    upper = rows[..., F.minimum(index + 1, rows.shape[-1] - 1)]
+    mixed = value + (upper - value) * F.cast(share, rows.dtype)
+    value = F.where((share > 0.0) & (share < 1.0), mixed, value)
+    last = rows[..., -1]
     return F.where(F.isnan(last), last, value)
 
 
@@ -99,9 +125,9 @@ def _as_levels(q: Any) -> Any:
     return levels.astype(np.float64)
 
 
-def _as_method(method: Any) -> Callable[[float, int], float]:
+def _checked_method(method: Any) -> str:
     if method not in METHODS:
         raise ArgumentError(
             f"quantile: method must be one of {tuple(METHODS)}. Received: {method!r}"
         )
-    return METHODS[method]
+    return str(method)

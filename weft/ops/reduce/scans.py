@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import may_equal
 from ...core.dtype import float32
 from ...core.errors import AxisError, ShapeError
 from ...core.op import F, op, reduction
@@ -123,7 +124,7 @@ def linear_recurrence(
 
 @linear_recurrence.canon
 def _(a, b, axis, reverse):
-    if a.shape != b.shape:
+    if a.shape != b.shape and not may_equal(a.shape, b.shape):
         raise ShapeError(
             f"a and b must have the same shape. Received: {tuple(a.shape)} and {tuple(b.shape)}"
         )

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import Dim, may_stretch
 from ...core.dispatch import sum_array_to
 from ...core.dtype import DType, as_dtype, bool_, float32, int64, is_float, uint64
 from ...core.errors import ShapeError
@@ -64,6 +65,9 @@ def _(g, x_shape, x_dtype, axis, keepdims):
     return spread(g, x_shape, axis, keepdims)
 
 
+sum.lower(lambda b, x, axis, keepdims, dtype: b.reduce("sum", b.cast(x, b.result)))
+
+
 @sum.samples
 def _(s):
     yield from reduction_samples(s)
@@ -116,7 +120,12 @@ def _(x, axis, keepdims):
 
 @mean.vjp("x")
 def _(g, x_shape, axis, keepdims):
-    return spread(g / (count_of(x_shape, axis) or 1), x_shape, axis, keepdims)
+    count: Any = count_of(x_shape, axis)
+    # Of no elements there is no gradient, whatever is divided by.
+    return spread(g / (count if isinstance(count, Dim) else count or 1), x_shape, axis, keepdims)
+
+
+mean.lower(lambda b, x, axis, keepdims: b.reduce("sum", x) / float(b.count))
 
 
 @mean.samples
@@ -167,6 +176,9 @@ def _(g, x_shape):
     return F.broadcast_to(g, x_shape)
 
 
+sum_to.lower(lambda b, x, shape: b.reduce("sum", x))
+
+
 @sum_to.samples
 def _(s):
     shapes = [((2, 3), ()), ((2, 3), (3,)), ((2, 3), (2, 1)), ((2, 3), (2, 3)), ((), ())]
@@ -186,7 +198,7 @@ def _(s):
 
 def _check_broadcasts(shape: Shape, full: Shape) -> None:
     ends = zip(reversed(shape), reversed(full), strict=False)
-    if len(shape) > len(full) or not all(dim in (1, whole) for dim, whole in ends):
+    if len(shape) > len(full) or not all(may_stretch(*pair) for pair in ends):
         raise ShapeError(
             f"shape {shape} does not broadcast to the tensor's shape {full}, so there is nothing "
             "to sum over"
@@ -210,6 +222,9 @@ def _(x, axis, keepdims):
 def _(x, axis, keepdims):
     nonzero = x if x.dtype == bool_ else x != 0
     return np.add.reduce(nonzero, axis=axis, dtype=int64, keepdims=keepdims)
+
+
+count_nonzero.lower(lambda b, x, axis, keepdims: b.reduce("sum", b.cast(b.truth(x), b.result)))
 
 
 @count_nonzero.samples

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import surely_less
 from ...core.dtype import is_float
 from ...core.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 from ...core.op import F, general, op
@@ -42,7 +43,7 @@ def resize_axis(
 @resize_axis.canon
 def _(x, size, axis, mode, align_corners, scale):
     size, axis, *rest = _canonical(x, size, axis, mode, align_corners, scale)
-    if x.shape[axis] == 0 and size > 0:
+    if x.shape[axis] == 0 and size != 0:
         raise ShapeError(f"cannot resize an empty axis. Received: {tuple(x.shape)}, axis {axis}")
     return size, axis, *rest
 
@@ -85,7 +86,7 @@ def resize_axis_adjoint(
 @resize_axis_adjoint.canon
 def _(y, input_size, axis, mode, align_corners, scale):
     size, axis, *rest = _canonical(y, input_size, axis, mode, align_corners, scale, "input_size")
-    if size == 0 and y.shape[axis] > 0:
+    if size == 0 and y.shape[axis] != 0:
         raise ShapeError(f"an empty axis is not resized to {y.shape[axis]}. Received: input_size=0")
     return size, axis, *rest
 
@@ -177,7 +178,7 @@ def _canonical(
     x: Any, size: Any, axis: Any, mode: Any, align_corners: Any, scale: Any, what: str = "size"
 ) -> tuple[Any, ...]:
     size, axis = as_int(size, what), normalize_axis(axis, x.ndim)
-    if size < 0:
+    if surely_less(size, 0):
         raise ArgumentError(f"{what} must not be negative. Received: {size}")
     if mode not in MODES:
         raise ArgumentError(f"mode must be one of {', '.join(MODES)}. Received: {mode!r}")

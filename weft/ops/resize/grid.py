@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import Dim, may_equal
 from ...core.dtype import int64, is_float
 from ...core.errors import ArgumentError, DTypeError, ShapeError
 from ...core.op import F, composite
@@ -64,7 +65,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = False) ->
     shape = as_shape(size, "affine_grid: size")
     spatial = shape[2:]
     expected = (shape[0] if shape else 0, len(spatial), len(spatial) + 1)
-    if len(spatial) not in (2, 3) or tuple(theta.shape) != expected:
+    if len(spatial) not in (2, 3) or not may_equal(tuple(theta.shape), expected):
         raise ShapeError(
             "affine_grid: theta must be (N, 2, 3) for a size (N, C, H, W), or (N, 3, 4) for "
             f"(N, C, D, H, W). Received: theta {tuple(theta.shape)}, size {shape}"
@@ -120,11 +121,17 @@ def _place(g: Any, size: int, padding_mode: str, align_corners: bool) -> Any:
     return F.clip(where, 0, size - 1)
 
 
-def _reflect(where: Any, low: float, high: float) -> Any:
+def _reflect(where: Any, low: Any, high: Any) -> Any:
     """Return positions mirrored at both ends until they lie between them."""
     span = high - low
-    if span == 0:
-        return where * 0 + low
+    if isinstance(span, Dim):
+        span = F.size_value(span, where.dtype)
+        single = F.equal(span, 0)  # one element: every position is its own
+        return F.where(single, where * 0 + low, _mirrored(where, low, F.where(single, 1, span)))
+    return where * 0 + low if span == 0 else _mirrored(where, low, span)
+
+
+def _mirrored(where: Any, low: float, span: Any) -> Any:
     distance = F.abs(where - low)
     turns = F.floor(distance / span)
     rest = distance - turns * span

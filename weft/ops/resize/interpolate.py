@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import Dim, known_size
 from ...core.dtype import is_float, to_float
 from ...core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ...core.op import F, composite
@@ -22,6 +23,7 @@ MODES: dict[str, tuple[str, int | None]] = {
     "trilinear": ("linear", 3),
     "bicubic": ("cubic", 2),
 }
+MOST_EXACT = 2**20  # numerators of factors by which sizes are scaled without rounding
 
 
 @composite(aliases=("upsample",))
@@ -91,12 +93,20 @@ def _sizes_and_steps(
     if size is not None:
         return per_axis(size, len(current), "size", minimum=1), (None,) * len(current)
     factors = _factors(scale_factor, len(current))
-    sizes = tuple(int(np.floor(n * f)) for n, f in zip(current, factors, strict=True))
+    sizes = tuple(_scaled(n, f) for n, f in zip(current, factors, strict=True))
     if 0 in sizes:
         raise ArgumentError(
             f"scale_factor {scale_factor!r} leaves nothing of the size {current}: it gives {sizes}"
         )
     return sizes, tuple(1.0 / f for f in factors)
+
+
+def _scaled(size: Any, factor: float) -> Any:
+    """Return a size times a factor, rounded down."""
+    numerator, denominator = factor.as_integer_ratio()
+    if isinstance(size, Dim) and numerator < MOST_EXACT:  # then the product of floats is exact
+        return size * numerator // denominator
+    return int(np.floor(known_size(size, f"the size scaled by {factor}") * factor))
 
 
 def _factors(scale_factor: Any, spatial: int) -> tuple[float, ...]:

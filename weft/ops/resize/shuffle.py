@@ -21,7 +21,7 @@ def pixel_shuffle(x: Tensor, upscale_factor: int) -> Tensor:
     """
     r = _factor("pixel_shuffle", "upscale_factor", upscale_factor)
     *lead, channels, height, width = _image_shape("pixel_shuffle", x)
-    if channels % (r * r):
+    if channels % (r * r) != 0:
         raise ShapeError(
             f"pixel_shuffle: upscale_factor {r} needs a multiple of {r * r} channels. "
             f"Received: {channels} channels in shape {tuple(x.shape)}"
@@ -38,7 +38,7 @@ def pixel_unshuffle(x: Tensor, downscale_factor: int) -> Tensor:
     """Return (..., C, H * r, W * r) rearranged to (..., C * r * r, H, W): undo `pixel_shuffle`."""
     r = _factor("pixel_unshuffle", "downscale_factor", downscale_factor)
     *lead, channels, height, width = _image_shape("pixel_unshuffle", x)
-    if height % r or width % r:
+    if height % r != 0 or width % r != 0:
         raise ShapeError(
             f"pixel_unshuffle: downscale_factor {r} must divide height and width. "
             f"Received: shape {tuple(x.shape)}"
@@ -60,7 +60,7 @@ def channel_shuffle(x: Tensor, groups: int) -> Tensor:
             f"Received: {tuple(x.shape)}"
         )
     batch, channels, *rest = x.shape
-    if channels % count:
+    if channels % count != 0:
         raise ShapeError(
             f"channel_shuffle: groups must divide the channels. Received: groups={count}, "
             f"{channels} channels"
