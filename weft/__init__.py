@@ -36,6 +36,7 @@ from .core.dtype import (
 )
 from .core.errors import WeftError
 from .core.facade import lazy_names as _lazy_names
+from .core.late import late_function as _late_function
 from .core.late import provide as _provide
 from .core.methods import attach_operators as _attach_operators
 from .core.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
@@ -60,8 +61,10 @@ from .ops.movement import PROPERTIES as _PROPERTIES
 
 if _TYPE_CHECKING:
     from . import data, io, nn, optim, train
+    from .autodiff.graph_forward import forward_gradients
     from .core.rng import Generator
     from .core.threads import get_num_threads, set_num_threads
+    from .graph import Graph, Session, Symbol, cond, name_scope, placeholder, scan, while_loop
     from .io import load, load_metadata, save
     from .ops.random.draw import (
         bernoulli,
@@ -92,6 +95,9 @@ __version__ = "0.1.0"
 __all__ = [
     "Function",
     "Generator",
+    "Graph",
+    "Session",
+    "Symbol",
     "Tensor",
     "WeftError",
     "arange",
@@ -101,6 +107,7 @@ __all__ = [
     "beta",
     "bool_",
     "categorical",
+    "cond",
     "config",
     "custom_vjp",
     "data",
@@ -115,6 +122,7 @@ __all__ = [
     "float16",
     "float32",
     "float64",
+    "forward_gradients",
     "from_dlpack",
     "from_numpy",
     "full",
@@ -136,6 +144,7 @@ __all__ = [
     "logspace",
     "manual_seed",
     "multinomial",
+    "name_scope",
     "nn",
     "no_grad",
     "normal",
@@ -144,6 +153,7 @@ __all__ = [
     "optim",
     "orthogonal",
     "permutation",
+    "placeholder",
     "rand",
     "rand_like",
     "randint",
@@ -151,6 +161,7 @@ __all__ = [
     "randn_like",
     "randperm",
     "save",
+    "scan",
     "set_default_dtype",
     "set_grad_enabled",
     "set_num_threads",
@@ -163,6 +174,7 @@ __all__ = [
     "uint32",
     "uint64",
     "uniform",
+    "while_loop",
     "zeros",
 ]
 
@@ -173,6 +185,21 @@ _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"weft\.")
 
 _attach_operators()
 Tensor.backward = _backward  # differentiation sits above core, where Tensor is defined
+_provide("Tensor", ("assign",), "weft.graph.frontend")
+_provide("Graph", ("canonical_hash",), "weft.graph.canonical")
+_provide("Graph", ("draw", "repr_svg"), "weft.graph.draw")
+_provide("Graph", ("graph_text",), "weft.graph.printer")
+_provide("Graph", ("load_graph", "save_graph"), "weft.io.graphs")
+_provide("graph operator", ("FUSED",), "weft.passes.fused")
+_provide("graph operator", ("TRANSFER",), "weft.passes.place")
+_provide("Graph", ("memory_plan",), "weft.passes.memory")
+_provide("Graph", ("optimize",), "weft.passes.pipeline")
+_provide("Graph", ("verify",), "weft.graph.verify")
+_provide("Graph", ("write_tensorboard_graph",), "weft.graph.tensorboard")
+_provide("Session", ("compile_program",), "weft.compile")
+_provide("autodiff", ("symbol_gradients",), "weft.autodiff.graph_reverse")
+_provide("autodiff", ("trace_call",), "weft.autodiff.graph_calls")
+_provide("autodiff", ("jvp_of_symbols",), "weft.autodiff.graph_forward")
 _provide("Module", ("compile", "evaluate", "fit", "predict"), "weft.train.keras")
 for _name, _property in _PROPERTIES.items():
     setattr(Tensor, _name, property(_property))
@@ -180,8 +207,26 @@ for _name, _property in _PROPERTIES.items():
 _operators, _ = _lazy_names(globals(), _FLAT)
 
 
+def _assign(self: Tensor, value: Any) -> Tensor:
+    """Give this tensor another value: now, or in a graph at the end of each run that fetches it."""
+    result: Tensor = _late_function("Tensor", "assign")(self, value)
+    return result
+
+
+Tensor.assign = _assign
+
+_GRAPH = "weft.graph"
 _RANDOM = "weft.ops.random.draw"
 _LAZY = {
+    "Graph": _GRAPH,
+    "Session": _GRAPH,
+    "Symbol": _GRAPH,
+    "cond": _GRAPH,
+    "forward_gradients": "weft.autodiff.graph_forward",
+    "name_scope": _GRAPH,
+    "placeholder": _GRAPH,
+    "scan": _GRAPH,
+    "while_loop": _GRAPH,
     "Generator": "weft.core.rng",
     "bernoulli": _RANDOM,
     "beta": _RANDOM,

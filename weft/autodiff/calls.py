@@ -15,6 +15,7 @@ import numpy as np
 
 from ..core.dtype import is_float
 from ..core.errors import ArgumentTypeError, GradientError, user_site
+from ..core.late import late_function
 from ..core.modes import is_grad_enabled, no_grad
 from ..core.tape import FanNode, Node, next_order, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
@@ -45,7 +46,7 @@ class Context:
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
         """Return the saved tensors, linked to the graph so that they can be differentiated."""
-        if self._places is None:
+        if self._places is None or self._pending:  # in a graph, symbols are kept as they are
             return self._pending
         return tuple(self._places.link(value, link) for value, link in self._saved)
 
@@ -121,6 +122,13 @@ class Call:
             found = self._split(self.cls.forward(ctx, *args, **self.kwargs))
         ctx._seal(tensors, found)
         return found
+
+    def trace(self, tensors: Sequence[Tensor]) -> list[Tensor]:
+        """Run forward on symbols and return its outputs; what it saves stays symbols."""
+        args = self.filled(tensors)
+        self.ctx = Context()
+        self.ctx.needs_input_grad = tuple(isinstance(x, Tensor) for x in args)
+        return self._split(self.cls.forward(self.ctx, *args, **self.kwargs))
 
     def _split(self, result: Any) -> list[Tensor]:
         """Return the tensors of a result; remember its form and its other values."""
@@ -206,6 +214,12 @@ class FunctionOp:
             results = _record(self, call, inputs, outputs)
         else:
             results = [wrap(y._value) for y in outputs]
+        return tuple(results) if call.many else results[0]
+
+    def trace(self, tracer: Any, inputs: tuple[Tensor, ...], attrs: tuple[Any, ...]) -> Any:
+        """Trace forward into a graph, and let backward stand for its derivative there."""
+        (call,) = attrs
+        results = late_function("autodiff", "trace_call")(tracer, call, inputs)
         return tuple(results) if call.many else results[0]
 
     def backward(self, node: Any, call: Call, g: Any) -> list[Any]:

@@ -15,9 +15,10 @@ import numpy as np
 from ..core.dispatch import array_from
 from ..core.dtype import is_float
 from ..core.errors import ArgumentTypeError, DTypeError, ShapeError
-from ..core.modes import current_interpreter, interpret_with
+from ..core.late import late_function
+from ..core.modes import current_interpreter, current_tracer, interpret_with
 from ..core.op import F
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor, constant
 from ..core.tree import flatten
 from .dual import Dual, Level, make_dual
 from .pushforward import Pushforward, run
@@ -36,6 +37,14 @@ def jvp(fn: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any])
     """
     values, structure = flatten(list(_as_sequence(primals, "primals")))
     directions = structure.flatten_like(list(_as_sequence(tangents, "tangents")), "tangents")
+    if current_tracer() is not None:
+        checked = [
+            check_direction(*pair, i) for i, pair in enumerate(zip(values, directions, strict=True))
+        ]
+        traced: tuple[Any, Any] = late_function("autodiff", "jvp_of_symbols")(
+            fn, checked, structure
+        )
+        return traced
     interpreter = DualInterpreter(current_interpreter())
     pairs = zip(values, directions, strict=True)
     duals = [interpreter.lift(x, t, i) for i, (x, t) in enumerate(pairs)]
@@ -74,21 +83,8 @@ class DualInterpreter:
 
     def lift(self, x: Any, tangent: Any, position: int) -> Any:
         """Return an argument with its tangent as a dual number."""
-        if tangent is None:
-            return x
-        primal = x if isinstance(x, Tensor) else wrap(array_from(x, f"jvp: primal {position}"))
-        direction = tangent if isinstance(tangent, Tensor) else _array_like(tangent, primal)
-        if not is_float(primal.dtype):
-            raise DTypeError(
-                f"jvp: primal {position} is {primal.dtype} and has no derivative; pass None as its "
-                "tangent, or cast it to a floating dtype"
-            )
-        if direction.shape != primal.shape or direction.dtype != primal.dtype:
-            raise ShapeError(
-                f"jvp: tangent {position} must be {primal.dtype}{list(primal.shape)} like its "
-                f"primal. Received: {direction.dtype}{list(direction.shape)}"
-            )
-        return make_dual(primal, direction, self.level)
+        primal, direction = check_direction(x, tangent, position)
+        return primal if direction is None else make_dual(primal, direction, self.level)
 
     def split(self, x: Any) -> tuple[Any, Any]:
         """Return value and tangent at this level; the tangent of a constant is None."""
@@ -111,6 +107,25 @@ class DualInterpreter:
         return tuple(make_dual(y, t, self.level) for y, t in zip(out, found, strict=True))
 
 
+def check_direction(x: Any, tangent: Any, position: int) -> tuple[Any, Any]:
+    """Return an argument and its tangent as tensors of one type; a tangent of None stays."""
+    if tangent is None:
+        return x, None
+    primal = x if isinstance(x, Tensor) else constant(array_from(x, f"jvp: primal {position}"))
+    direction = tangent if isinstance(tangent, Tensor) else _array_like(tangent, primal)
+    if not is_float(primal.dtype):
+        raise DTypeError(
+            f"jvp: primal {position} is {primal.dtype} and has no derivative; pass None as its "
+            "tangent, or cast it to a floating dtype"
+        )
+    if direction.shape != primal.shape or direction.dtype != primal.dtype:
+        raise ShapeError(
+            f"jvp: tangent {position} must be {primal.dtype}{list(primal.shape)} like its "
+            f"primal. Received: {direction.dtype}{list(direction.shape)}"
+        )
+    return primal, direction
+
+
 class _Running:
     """Makes an interpreter current, and marks its level as ended afterwards."""
 
@@ -128,7 +143,7 @@ class _Running:
 
 def _array_like(value: Any, primal: Tensor) -> Tensor:
     try:
-        return wrap(np.array(value, primal.dtype))
+        return constant(np.array(value, primal.dtype))
     except (TypeError, ValueError):
         raise ArgumentTypeError(
             f"jvp: a tangent must be a tensor or an array. Received: {type(value).__name__}"

@@ -10,17 +10,16 @@ the rest      the transpose of the vjp rule. A vjp is linear in g, so J t is the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from ..core.dispatch import group
 from ..core.dtype import is_float
 from ..core.modes import current_interpreter, enable_grad, is_grad_enabled
 from ..core.op import F
 from ..core.tensor import Tensor, make_leaf
-from .calls import FunctionOp
 from .dual import dual_gradients, innermost
+from .rules import Operation, parameters
 
 Part = Sequence[Any]  # a contribution to the tangent of each output; None is zero
 
@@ -33,17 +32,8 @@ def run(op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
     return interpreter.apply(op, inputs, attrs)
 
 
-class Pushforward:
+class Pushforward(Operation):
     """The tangents of one operation's outputs from those of its inputs."""
-
-    def __init__(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...], out: Any) -> None:
-        self.op = op
-        self.inputs = inputs
-        self.attrs = attrs
-        self.out = out
-        self.outputs: tuple[Any, ...] = out if isinstance(out, tuple) else (out,)
-        last = len(op.inputs) - 1
-        self.names = [op.inputs[min(i, last)] for i in range(len(inputs))]
 
     def tangents(self, tangents: tuple[Any, ...]) -> list[Any]:
         """Return the tangent of each output; None is zero."""
@@ -94,7 +84,7 @@ class Pushforward:
         if isinstance(partial, int):
             return partial
         if isinstance(partial, str):
-            return self._lookup(partial)
+            return self.lookup(partial)
         return partial(**self._named(parameters(partial), ()))
 
     def _by_linearity(self, tangents: tuple[Any, ...]) -> list[Part]:
@@ -120,7 +110,7 @@ class Pushforward:
         with enable_grad():
             seeds = [_seed(y) for y in self.outputs]
             g = seeds if isinstance(self.out, tuple) else seeds[0]
-            pulled = self._pull_back(g, tangents)
+            pulled = self.pull_back(g, tangents)
             pairs = [
                 (x, t)
                 for x, t in zip(pulled, tangents, strict=True)
@@ -136,51 +126,10 @@ class Pushforward:
         by_seed = dict(zip(map(id, wanted), found, strict=True))
         return [[by_seed.get(id(s)) for s in seeds]]
 
-    def _pull_back(self, g: Any, tangents: tuple[Any, ...]) -> Sequence[Any]:
-        """Apply the operation's vjp rules to tensors, for the inputs that have a tangent."""
-        if isinstance(self.op, FunctionOp):
-            return self.op.pull_back(self.inputs, self.attrs[0], self.out, g)
-        call = _Call(tuple(t if t is None else True for t in tangents), self.attrs, self._shapes())
-        self.op.specialized  # noqa: B018  (generates the rules' function on first use)
-        result: Sequence[Any] = self.op.linked(call, tuple(map(self._lookup, self.op.saves)), g)
-        return result
-
-    def _shapes(self) -> Any:
-        shapes = tuple(None if x is None else x.shape for x in self.inputs)
-        return None if len(set(shapes)) == 1 else shapes
-
     def _named(self, names: Sequence[str], tangents: tuple[Any, ...]) -> dict[str, Any]:
         """Return what a rule asks for; a jvp rule calls the tangent of x `x_t`."""
         named = {f"{n}_t": t for n, t in zip(self.names, tangents, strict=False)}
-        return {name: named[name] if name in named else self._lookup(name) for name in names}
-
-    def _lookup(self, name: str) -> Any:
-        op = self.op
-        if name == "out":
-            return self.out
-        if name in op.inputs:
-            return group(op, self.inputs)[op.inputs.index(name)]
-        if name in op.attrs:
-            return self.attrs[list(op.attrs).index(name)]
-        base, _, meta = name.rpartition("_")
-        x = self._lookup(base)
-        if isinstance(x, list):
-            return [getattr(item, meta) for item in x]
-        return None if x is None else getattr(x, meta)
-
-
-def parameters(rule: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the parameter names of a rule."""
-    code = rule.__code__
-    return code.co_varnames[: code.co_argcount]
-
-
-class _Call(NamedTuple):
-    """What generated backward functions read of a node."""
-
-    parents: tuple[Any, ...]
-    attrs: tuple[Any, ...]
-    shapes: Any
+        return {name: named[name] if name in named else self.lookup(name) for name in names}
 
 
 def _plus(a: Any, b: Any) -> Any:
@@ -201,6 +150,9 @@ def _as_tuple(result: Any) -> tuple[Any, ...]:
 
 def _seed(y: Any) -> Tensor:
     """Return the place of an output's gradient: its value does not matter to a linear rule."""
+    if y.symbolic:
+        place: Tensor = F.zeros_like(y)
+        return place
     zeros = np.broadcast_to(np.zeros((), y.dtype), y.shape)
     return make_leaf(zeros, is_float(y.dtype), None)
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import ArgumentTypeError, GradientError, ShapeError, format_site
+from ..core.late import late_function
 from ..core.modes import GradMode
 from ..core.tape import FREED, OUTPUT, FanNode, Leaf, Node, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
@@ -68,15 +69,21 @@ def gradients(
     """Return the gradients of the sum of `ys` with respect to each of `xs`; `.grad` is untouched.
 
     Returns a list as long as `xs` (one tensor if `xs` is one), with None where no path leads from
-    a y to that x. Only the part of the graph between them is walked.
+    a y to that x. Only the part of the graph between them is walked. Of symbols, gradients are
+    symbols: nodes that extend the graph, which must be open.
 
     >>> import weft as wf
     >>> x = wf.tensor(3.0, requires_grad=True)
     >>> wf.gradients(x**3, x)
     tensor(27.)
     """
-    wanted = [_target_node(x, i) for i, x in enumerate(as_tensors(xs, "xs"))]
-    roots, seeds = _roots(as_tensors(ys, "ys"), grad_ys)
+    outputs, inputs = as_tensors(ys, "ys"), as_tensors(xs, "xs")
+    given = _given_seeds(outputs, grad_ys)
+    if any(tensor.symbolic for tensor in (*outputs, *inputs)):
+        made = late_function("autodiff", "symbol_gradients")(outputs, inputs, given)
+        return made[0] if isinstance(xs, Tensor) else made
+    wanted = [_target_node(x, i) for i, x in enumerate(inputs)]
+    roots, seeds = _roots(outputs, given)
     walk = Walk(retain=create_graph if retain_graph is None else retain_graph, create=create_graph)
     found = walk.run(roots, seeds, set(wanted))
     results = [as_tensor(found[node]) if node in found else None for node in wanted]
@@ -340,12 +347,16 @@ def _checked_gradient(tensor: Tensor, gradient: Any, what: str) -> Tensor:
     return matching
 
 
-def _roots(ys: list[Tensor], grad_ys: Any) -> tuple[list[AnyNode], list[Tensor]]:
+def _given_seeds(ys: list[Tensor], grad_ys: Any) -> list[Any]:
     given = [None] * len(ys) if grad_ys is None else _as_list(grad_ys)
     if len(given) != len(ys):
         raise ArgumentTypeError(
             f"gradients: grad_ys must match ys, {len(ys)} tensor(s). Received: {len(given)}"
         )
+    return given
+
+
+def _roots(ys: list[Tensor], given: list[Any]) -> tuple[list[AnyNode], list[Tensor]]:
     pairs = [
         (y._node, initial_gradient(y, g, "gradients") if g is not None else _ones(y))
         for y, g in zip(ys, given, strict=True)

@@ -91,7 +91,8 @@ class RunningNorm(OpenInput):
         return {name: (size,) for name in names if self.__dict__.get(name, size) is not None}
 
     def _size_of(self, name: str, shape: Shape) -> int | None:
-        return shape[0]
+        size: int = shape[0]
+        return size
 
     def _input_size(self, x: Any) -> int:
         self._check(x)

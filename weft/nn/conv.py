@@ -91,7 +91,8 @@ class ConvBase(OpenInput):
         return {"weight": (ends[0], ends[1] // self.groups, *self.kernel_size)}
 
     def _size_of(self, name: str, shape: Shape) -> int | None:
-        return shape[0] if self._transposed else shape[1] * self.groups
+        size: int = shape[0] if self._transposed else shape[1] * self.groups
+        return size
 
     def _input_size(self, x: Any) -> int:
         return self._grouped("in_channels", channels_of(self, x, self._spatial))

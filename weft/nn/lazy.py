@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ..core.errors import ArgumentTypeError, ShapeError
+from ..core.modes import eagerly
 from ..core.shape import Shape
 from ..ops.creation import zeros
 from .hooks import BEFORE, drop_hook
@@ -50,6 +51,7 @@ class OpenInput(Module):
             return UninitializedParameter(dtype)
         return new_parameter(self._shapes(size)[name], dtype, device)
 
+    @eagerly
     def _settle(self, size: int, draw: bool) -> None:
         """Take the input size, and become an ordinary layer."""
         for name, shape in self._shapes(size).items():

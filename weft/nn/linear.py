@@ -87,7 +87,8 @@ class Linear(OpenInput):
         return {"weight": (self.out_features, size)}
 
     def _size_of(self, name: str, shape: Shape) -> int | None:
-        return shape[1]
+        size: int = shape[1]
+        return size
 
     def _input_size(self, x: Any) -> int:
         if x.ndim == 0:

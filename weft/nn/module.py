@@ -15,12 +15,14 @@ from ..core import dtype as dt
 from ..core.device import check_device, is_device
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.late import late_method
+from ..core.modes import current_tracer, eagerly, modes
 from ..core.shape import Shape
 from ..core.tensor import Tensor, wrap
 from . import hooks, state
 from .hooks import HookRemover
 from .parameter import Parameter
 from .printing import format_module
+from .scopes import module_scope
 from .state import LoadReport
 from .summary import Summary, summarize
 
@@ -52,6 +54,12 @@ class Module:
     def __init__(self) -> None:
         self.__dict__.update(training=True, _kinds={}, _transient=set(), _hooks={})
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Let modules made while a graph is built have parameters with values, as anywhere."""
+        super().__init_subclass__(**kwargs)
+        if "__init__" in cls.__dict__:
+            cls.__init__ = eagerly(cls.__init__)  # type: ignore[method-assign]
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the output; every subclass defines it."""
         raise ArgumentTypeError(
@@ -60,6 +68,9 @@ class Module:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run `forward`, with the hooks around it if there are any."""
+        if modes.interpreters and (tracer := current_tracer()) is not None:
+            with module_scope(tracer, self):
+                return hooks.call_with_hooks(self, args, kwargs)
         if not self._hooks:
             return self.forward(*args, **kwargs)
         return hooks.call_with_hooks(self, args, kwargs)

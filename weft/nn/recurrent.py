@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ..core.errors import ArgumentError, ArgumentTypeError, ShapeError
+from ..core.errors import ArgumentError, ArgumentTypeError, ShapeError, user_stacklevel
 from ..core.shape import as_int
 from ..core.tensor import Tensor
 from .arguments import as_flag, as_probability, as_size
@@ -399,5 +399,5 @@ def _warn_of_idle_dropout(module: RNNBase) -> None:
         warnings.warn(
             f"{type(module).__name__}: dropout={module.dropout} has no effect with one layer: it "
             "acts between layers",
-            stacklevel=4,
+            stacklevel=user_stacklevel(),
         )

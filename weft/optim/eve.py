@@ -8,7 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..core.errors import ArgumentError, ArgumentTypeError
+from ..core.op import F
+from ..graph.symbol import Symbol
 from .adam import MomentOptimizer
+from .graph_step import GraphNumbers, GraphRule
 from .optimizer import Closure
 from .scaling import scale_by_adam
 from .transform import Transform
@@ -94,6 +97,30 @@ class Eve(MomentOptimizer):
         decay = self.param_groups[0]["betas"][2]
         self.feedback = decay * self.feedback + (1.0 - decay) * change
         self._followed = following
+
+    def graph_rule(self, loss: Symbol, numbers: GraphNumbers) -> GraphRule:
+        """Return the same in a graph: the feedback is state that a step reads and writes."""
+        feedback = numbers.attribute("feedback", self, "feedback")
+        followed = numbers.attribute("followed", self, "_followed")  # NaN before the first step
+        height = numbers.number(loss) - self.minimum
+        heard = F.isfinite(height)
+        first = F.isnan(followed)
+        k, K = self.bounds
+        rising = height >= followed
+        lower = F.where(rising, 1.0 + k, 1.0 / (1.0 + K))
+        upper = F.where(rising, 1.0 + K, 1.0 / (1.0 + k))
+        ratio = F.minimum(F.maximum(height / followed, lower), upper)
+        following = F.maximum(ratio * followed, sys.float_info.min)
+        change = abs(following - followed) / F.minimum(following, followed)
+        decay = self.param_groups[0]["betas"][2]
+        new = F.where(heard & ~first, decay * feedback + (1.0 - decay) * change, feedback)
+        next_followed = F.where(heard, F.where(first, height, following), followed)
+
+        def rule(settings: Mapping[str, Any]) -> Transform:
+            return super(Eve, self).transform({**settings, "lr": settings["lr"] / new})
+
+        written = {"feedback": new, "followed": next_followed}
+        return GraphRule(rule, written)
 
     def state_dict(self) -> dict[str, Any]:
         """Return hyperparameters, state and the feedback."""

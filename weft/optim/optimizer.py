@@ -17,7 +17,9 @@ import numpy as np
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.modes import enable_grad
 from ..core.tensor import Tensor, wrap
+from ..graph.symbol import Symbol
 from .executor import initial_state, run_transform
+from .graph_step import GraphNumbers, GraphRule, build_step
 from .groups import MULTIPLIERS, Group, as_groups, complete_group, effective_settings
 from .state import dump_optimizer, load_optimizer
 from .transform import State, Transform
@@ -65,6 +67,10 @@ class Optimizer(ABC):
     def transform(self, group: Mapping[str, Any]) -> Transform:
         """Return the rule of this optimizer for the hyperparameters of a group."""
 
+    def graph_rule(self, loss: Symbol, numbers: GraphNumbers) -> GraphRule:
+        """Return the rule for a step in a graph; one that uses the loss may write numbers."""
+        return GraphRule(self.transform, {})
+
     def check_group(self, group: Mapping[str, Any]) -> None:  # noqa: B027  (most need none)
         """Raise if the hyperparameters of a group do not go together."""
 
@@ -89,12 +95,18 @@ class Optimizer(ABC):
             hook(self)
         return loss
 
-    def minimize(self, loss: Tensor) -> None:
-        """Take one step against the gradient of a loss: zero_grad, backward, step."""
+    def minimize(self, loss: Tensor) -> Any:
+        """Take one step against the gradient of a loss: zero_grad, backward, step.
+
+        In a graph, build that step instead: fetching the result in a session takes it.
+        """
+        if loss.symbolic:
+            return build_step(self, loss)  # type: ignore[arg-type]  # symbolic: a Symbol
         self.zero_grad()
         scaled = loss if self.loss_scaling is None else self.loss_scaling.scale(loss)
         scaled.backward()
         self.step(loss=loss)
+        return None
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters, or set them to zero."""

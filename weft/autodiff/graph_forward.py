@@ -1,0 +1,128 @@
+"""Forward mode on a graph: extend it by the tangents of some of its values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..core.dtype import is_float
+from ..core.errors import ArgumentTypeError, ShapeError
+from ..core.op import F
+from ..core.tensor import Tensor
+from ..core.tree import Structure, flatten
+from ..graph.frontend import open_tracer
+from ..graph.node import Node, Value
+from ..graph.scope import outermost_scope
+from ..graph.symbol import make_symbol
+from ..graph.tracer import Tracer
+from .graph_reverse import place_of
+from .pushforward import Pushforward
+from .reverse import as_tensors
+
+SCOPE = "tangents"
+
+
+def forward_gradients(ys: Any, xs: Any, tangents: Any) -> Any:
+    """Return the derivatives of `ys` along the directions `tangents` of `xs`, as symbols.
+
+    Forward mode as a pass: nodes are added to the open graph. Returns a list as long as `ys` (one
+    symbol if `ys` is one), with None where a y does not depend on any x.
+
+    >>> import weft as wf
+    >>> with wf.Graph() as graph:
+    ...     x = wf.placeholder((), wf.float32, name="x")
+    ...     dy = wf.forward_gradients(x * x, x, wf.tensor(1.0))
+    >>> float(wf.Session(graph).run(dy, {x: 3.0}))
+    6.0
+    """
+    tracer = open_tracer("forward_gradients")
+    outputs, inputs = as_tensors(ys, "ys"), as_tensors(xs, "xs")
+    given = list(tangents) if isinstance(tangents, (list, tuple)) else [tangents]
+    if len(given) != len(inputs):
+        raise ArgumentTypeError(
+            f"forward_gradients: tangents must match xs, {len(inputs)} tensor(s). "
+            f"Received: {len(given)}"
+        )
+    directions = {}
+    for i, (x, t) in enumerate(zip(inputs, given, strict=True)):
+        place = place_of(tracer, x)
+        if place is not None and t is not None:
+            directions[place] = _checked(t, x, i)
+    roots = [tracer.value_of(y) for y in outputs]
+    found = push_forward_graph(tracer, roots, directions)
+    results = [found.get(y) for y in roots]
+    return results[0] if isinstance(ys, Tensor) else results
+
+
+def _checked(tangent: Any, x: Tensor, position: int) -> Tensor:
+    if not isinstance(tangent, Tensor):
+        raise ArgumentTypeError(
+            f"forward_gradients: tangents[{position}] must be a tensor or None. "
+            f"Received: {type(tangent).__name__}"
+        )
+    if tangent.shape != x.shape or tangent.dtype != x.dtype:
+        raise ShapeError(
+            f"forward_gradients: tangents[{position}] must be {x.dtype}{list(x.shape)} like its x. "
+            f"Received: {tangent.dtype}{list(tangent.shape)}"
+        )
+    return tangent
+
+
+def jvp_of_symbols(
+    fn: Callable[..., Any], pairs: Sequence[tuple[Any, Any]], structure: Structure
+) -> tuple[Any, Any]:
+    """Trace a function of values, some with a tangent, in the open graph; add its derivative."""
+    # Nodes of their own, so that a value from outside that fn also uses directly stays a constant.
+    places = [x if t is None else F.positive(x) for x, t in pairs]
+    outputs, result = flatten(fn(*structure.unflatten(places)))
+    moved = [(x, t) for x, (_, t) in zip(places, pairs, strict=True) if t is not None]
+    ys = [y for y in outputs if isinstance(y, Tensor)]
+    found = forward_gradients(ys, [x for x, _ in moved], [t for _, t in moved])
+    by_output = dict(zip(map(id, ys), found, strict=True))
+    tangents = [_zeros_or(y, by_output.get(id(y))) for y in outputs]
+    return result.unflatten(outputs), result.unflatten(tangents)
+
+
+def _zeros_or(y: Any, tangent: Any) -> Any:
+    if tangent is not None or not isinstance(y, Tensor) or not is_float(y.dtype):
+        return tangent
+    return F.zeros_like(y)
+
+
+def push_forward_graph(
+    tracer: Tracer, roots: Sequence[Value], directions: Mapping[Value, Any]
+) -> dict[Value, Any]:
+    """Return the tangents of values that depend on those with a direction, as new nodes."""
+    tangents: dict[Value, Any] = dict(directions)
+    needed = set(tracer.graph.ancestors(roots))
+    for node in list(tracer.graph.nodes):
+        if node in needed and any(x in tangents for x in node.inputs):
+            with tracer.at(node.site), outermost_scope((SCOPE, *node.scope)):
+                _visit(tracer, node, tangents)
+    return tangents
+
+
+def _visit(tracer: Tracer, node: Node, tangents: dict[Value, Any]) -> None:
+    given = tuple(None if x is None else tangents.get(x) for x in node.inputs)
+    if hasattr(node.op, "push_forward_node"):
+        found = node.op.push_forward_node(tracer, node, given, push_forward_graph)
+    else:
+        found = _by_rules(tracer, node, given)
+    for value, tangent in zip(node.outputs, found, strict=True):
+        if tangent is not None and is_float(value.dtype):
+            tangents.setdefault(value, tangent)
+
+
+def _by_rules(tracer: Tracer, node: Node, given: tuple[Any, ...]) -> Sequence[Any]:
+    def symbol(value: Value | None) -> Any:
+        return None if value is None else make_symbol(tracer.graph, value)
+
+    outputs = tuple(map(symbol, node.outputs))
+    single = node.op.outputs == 1
+    rules = Pushforward(
+        node.op,
+        tuple(map(symbol, node.inputs)),
+        node.attrs,
+        outputs[0] if single else outputs,
+    )
+    return rules.tangents(given)

@@ -1,0 +1,143 @@
+"""Reverse mode on a graph: extend it by the gradients of some of its values.
+
+The same rules as on the tape, applied to symbols: the result is nodes, which can be fetched,
+optimised and differentiated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..core.dtype import is_float
+from ..core.errors import ArgumentTypeError, DTypeError, ShapeError
+from ..core.modes import enable_grad
+from ..core.op import F
+from ..core.tensor import Tensor
+from ..graph.frontend import open_tracer
+from ..graph.node import Node, Value
+from ..graph.paths import reach
+from ..graph.scope import outermost_scope
+from ..graph.symbol import Symbol, make_symbol
+from ..graph.tracer import Tracer
+from .rules import Operation
+
+SCOPE = "gradients"
+
+
+def symbol_gradients(
+    ys: Sequence[Tensor], xs: Sequence[Tensor], grad_ys: Sequence[Any]
+) -> list[Symbol | None]:
+    """Return symbols for the gradients of the sum of `ys`; None where no path leads to an x."""
+    tracer = open_tracer("gradients")
+    roots = [tracer.value_of(y) for y in ys]
+    places = [place_of(tracer, x) for x in xs]
+    tracer.graph.differentiated.update(roots)
+    with enable_grad():
+        with outermost_scope((SCOPE,)):
+            seeds = [
+                _seed(tracer, y, g, i) for i, (y, g) in enumerate(zip(roots, grad_ys, strict=True))
+            ]
+        wanted = [place for place in places if place is not None]
+        found = pull_back_graph(tracer, roots, seeds, wanted)
+    return [None if place is None else found.get(place) for place in places]
+
+
+def place_of(tracer: Tracer, x: Tensor) -> Value | None:
+    """Return the value at which a graph reads a tensor, or None if it never does."""
+    if isinstance(x, Symbol):
+        return tracer.value_of(x)
+    key = (id(x), "")
+    if tracer.parent is None:
+        return tracer.graph.states_by_key().get(key)
+    outer = place_of(tracer.parent, x)
+    return None if outer is None else tracer.captured.get(outer)
+
+
+def pull_back_graph(
+    tracer: Tracer, roots: Sequence[Value], seeds: Sequence[Any], wanted: Iterable[Value]
+) -> dict[Value, Symbol]:
+    """Return the gradients of wanted values, given those of the roots, as new nodes."""
+    walk = GraphWalk(tracer, list(wanted))
+    for root, seed in zip(roots, seeds, strict=True):
+        walk.arrive(root, seed)
+    walk.run()
+    return walk.gradients
+
+
+class GraphWalk:
+    """One traversal of a graph from outputs towards inputs, latest node first."""
+
+    def __init__(self, tracer: Tracer, wanted: list[Value]) -> None:
+        self.tracer = tracer
+        self.gradients: dict[Value, Any] = {}
+        self.nodes = list(tracer.graph.nodes)  # those before the gradients
+        self.useful = reach(self.nodes, wanted)  # by paths a gradient can take
+
+    def arrive(self, value: Value, g: Any) -> None:
+        """Add to the gradient of a value."""
+        if value in self.useful:
+            known = self.gradients.get(value)
+            self.gradients[value] = g if known is None else known + g
+
+    def run(self) -> None:
+        """Visit the nodes whose results have gradients."""
+        for node in reversed(self.nodes):
+            if any(value in self.gradients for value in node.outputs) and any(
+                x in self.useful for x in node.inputs
+            ):
+                with self.tracer.at(node.site), outermost_scope((SCOPE, *_own_scope(node))):
+                    self._visit(node)
+
+    def _visit(self, node: Node) -> None:
+        gs = [self.gradients.get(value) for value in node.outputs]
+        needs = [x is not None and x in self.useful for x in node.inputs]
+        for x, g in zip(node.inputs, self._pull_back(node, gs, needs), strict=True):
+            if x is not None and g is not None:
+                self.arrive(x, g)
+
+    def _pull_back(self, node: Node, gs: list[Any], needs: list[bool]) -> Sequence[Any]:
+        op = node.op
+        if hasattr(op, "pull_back_node"):
+            pulled: Sequence[Any] = op.pull_back_node(self.tracer, node, gs, needs, pull_back_graph)
+            return pulled
+        symbol = self._symbol
+        outputs = tuple(symbol(value) for value in node.outputs)
+        complete = [F.zeros_like(y) if g is None else g for g, y in zip(gs, outputs, strict=True)]
+        single = op.outputs == 1
+        rules = Operation(
+            op,
+            tuple(None if x is None else symbol(x) for x in node.inputs),
+            node.attrs,
+            outputs[0] if single else outputs,
+        )
+        flags = tuple(True if need else None for need in needs)
+        return rules.pull_back(complete[0] if single else complete, flags)
+
+    def _symbol(self, value: Value) -> Symbol:
+        return make_symbol(self.tracer.graph, value)
+
+
+def _own_scope(node: Node) -> tuple[str, ...]:
+    return node.scope[1:] if node.scope[:1] == (SCOPE,) else node.scope
+
+
+def _seed(tracer: Tracer, y: Value, g: Any, position: int) -> Any:
+    """Return the gradient to start with: ones, or what was given."""
+    if not is_float(y.dtype):
+        raise DTypeError(
+            f"gradients: ys[{position}] is {y.dtype} and has no gradient; only floats have"
+        )
+    symbol = make_symbol(tracer.graph, y)
+    if g is None:
+        return F.ones_like(symbol)
+    if not isinstance(g, Tensor):
+        raise ArgumentTypeError(
+            f"gradients: grad_ys[{position}] must be a tensor or None. Received: {type(g).__name__}"
+        )
+    if g.shape != symbol.shape or g.dtype != symbol.dtype:
+        raise ShapeError(
+            f"gradients: grad_ys[{position}] must be {y.dtype}{list(y.shape)} like ys[{position}]. "
+            f"Received: {g.dtype}{list(g.shape)}"
+        )
+    return g

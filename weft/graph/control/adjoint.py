@@ -1,0 +1,291 @@
+"""Reverse mode through control flow.
+
+The adjoint of a loop is a scan in the opposite direction. What the adjoint of one step needs of
+the step itself is stacked by the forward loop, with an extended copy of its body; what does not
+change from step to step enters once; what a parameter from outside receives is summed in a carry.
+All of these are ordinary nodes, so that they can be differentiated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ...core.dim import SizeVar, variables
+from ...core.dtype import is_float
+from ...core.modes import interpret_with
+from ...core.op import F
+from ..graph import Graph
+from ..inline import copy_nodes, inline
+from ..node import Node, Value, size_variables
+from ..paths import inputs_leading, reach
+from ..special import CONSTANT, SOURCES
+from ..symbol import make_symbol
+from ..tracer import Tracer
+from .shapes import Loop, born_sizes, extended_loop, leading_inputs, loop_of, moved_inputs
+
+PullBack = Callable[..., dict[Value, Any]]
+
+
+def pull_back_cond(
+    tracer: Tracer, node: Node, gs: Sequence[Any], needs: Sequence[bool], pull_back: PullBack
+) -> list[Any]:
+    """Return the gradients of a cond's operands: another cond, of the branches' adjoints."""
+    from .ops import COND  # noqa: PLC0415  (the operator names its own rule)
+
+    pred, *operands = node.inputs
+    given = [i for i, g in enumerate(gs) if g is not None]
+    leading = inputs_leading(node, set(given))
+    wanted = [i - 1 for i in _needed(node, needs) if i in leading]
+    if not wanted:
+        return [None] * len(needs)
+    seeds = [tracer.value_of(gs[i]) for i in given]
+    branches = [
+        _branch_adjoint(tracer, graph, given, wanted, pull_back) for graph in node.attrs[:2]
+    ]
+    types = [operands[i].type for i in wanted]  # type: ignore[union-attr]  # never left out
+    made = tracer.add(COND, [pred, *operands, *seeds], (*branches, ()), types)
+    found = dict(zip(wanted, made.outputs, strict=True))
+    return [None, *(_symbol(tracer, found.get(i)) for i in range(len(operands)))]
+
+
+def _branch_adjoint(
+    tracer: Tracer, graph: Graph, given: list[int], wanted: list[int], pull_back: PullBack
+) -> Graph:
+    inner = Tracer(Graph(f"{graph.name}_adjoint"), parent=tracer)
+    inputs = [inner.parameter(x.type, "arg") for x in graph.inputs]
+    seeds = [inner.parameter(graph.outputs[i].type, "g") for i in given]
+    with interpret_with(inner):
+        values = inline(inner.graph, graph, inputs)
+        roots = [values[graph.outputs[i]] for i in given]
+        places = [inputs[i] for i in wanted]
+        symbols = [make_symbol(inner.graph, g) for g in seeds]
+        found = pull_back(inner, roots, symbols, places)
+        outputs = [inner.value_of(_or_zeros(inner, found.get(x), x)) for x in places]
+    inner.graph.inputs = [*inputs, *seeds]
+    inner.graph.outputs = outputs
+    return inner.graph
+
+
+def pull_back_loop(
+    tracer: Tracer, node: Node, gs: Sequence[Any], needs: Sequence[bool], pull_back: PullBack
+) -> list[Any]:
+    """Return the gradients of a loop's operands."""
+    loop = loop_of(node)
+    given = [j for j, g in enumerate(gs) if g is not None]
+    useful = moved_inputs(loop, _needed(node, needs)) & leading_inputs(loop, given)
+    if not useful:
+        return [None] * len(needs)
+    return _LoopAdjoint(tracer, loop, gs, sorted(useful), pull_back).gradients()
+
+
+def _needed(node: Node, needs: Sequence[bool]) -> list[int]:
+    inputs = zip(node.inputs, needs, strict=True)
+    return [i for i, (x, need) in enumerate(inputs) if need and x is not None and is_float(x.dtype)]
+
+
+class _LoopAdjoint:
+    """Builds the adjoint of one loop."""
+
+    def __init__(
+        self,
+        tracer: Tracer,
+        loop: Loop,
+        gs: Sequence[Any],
+        useful: Sequence[int],
+        pull_back: PullBack,
+    ) -> None:
+        self.tracer = tracer
+        self.loop = loop
+        self.gs = gs
+        self.useful = useful
+        reached = reach(loop.body.nodes, [loop.body.inputs[i] for i in self.useful])
+        self.carries = [i for i in self.useful if i < loop.carries]
+        self.xs = [i for i in self.useful if loop.carries <= i < loop.carries + loop.xs]
+        self.captured = [i for i in self.useful if i >= loop.carries + loop.xs]
+        rows = range(loop.carries, len(loop.results))
+        self.rows = [i for i in rows if gs[i] is not None and loop.results[i] in reached]
+        self.step = _StepAdjoint(tracer, self, pull_back)
+
+    def gradients(self) -> list[Any]:
+        """Return the gradients of all operands, None where there is none."""
+        loop, tracer, step = self.loop, self.tracer, self.step
+        stacks, steps = step.stacked_residuals()
+        starts = [self._final_gradient(i) for i in self.carries]
+        starts += [F.zeros_like(self._operand(i)) for i in self.captured]
+        columns = [*stacks, *(self.gs[i] for i in self.rows)]
+        made = loop.scan_back(
+            tracer,
+            step.closed(),
+            [tracer.value_of(x) for x in starts],
+            [tracer.value_of(x) for x in columns],
+            step.invariants(),
+            steps,
+        )
+        symbols = [make_symbol(tracer.graph, value) for value in made.outputs]
+        order = [*self.carries, *self.captured, *self.xs]
+        found = dict(zip(order, symbols, strict=True))
+        for i in self.xs:
+            found[i] = loop.filled_up(found[i], self._operand(i))
+        return [found.get(i) for i in range(len(loop.node.inputs))]
+
+    def _operand(self, i: int) -> Any:
+        return _symbol(self.tracer, self.loop.node.inputs[i])
+
+    def _final_gradient(self, i: int) -> Any:
+        g = self.gs[i]
+        return F.zeros_like(_symbol(self.tracer, self.loop.node.outputs[i])) if g is None else g
+
+
+class _StepAdjoint:
+    """The adjoint of one step, split into what the forward step leaves and what uses it."""
+
+    def __init__(self, tracer: Tracer, owner: _LoopAdjoint, pull_back: PullBack) -> None:
+        self.outer = tracer
+        self.owner = owner
+        self.loop = loop = owner.loop
+        self.tracer = Tracer(Graph("adjoint"), parent=tracer)
+        graph = self.tracer.graph
+        self.inputs = [self.tracer.parameter(x.type, "arg") for x in loop.body.inputs]
+        with interpret_with(self.tracer):
+            self.values = inline(graph, loop.body, self.inputs)
+            self.forward = set(graph.nodes)
+            roots = [loop.results[i] for i in (*owner.carries, *owner.rows)]
+            self.seeds = [self.tracer.parameter(y.type, "g") for y in roots]
+            self.sums = [self.tracer.parameter(self.inputs[i].type, "sum") for i in owner.captured]
+            self.outputs = self._adjoint(roots, pull_back)
+        self.origin = {copy: value for value, copy in self.values.items()}
+        self.invariant = self._invariant_values()
+        self.born = {v for node in graph.nodes if node in self.forward for v in born_sizes(node)}
+        self._classify()
+
+    def _adjoint(self, roots: list[Value], pull_back: PullBack) -> list[Value]:
+        """Return the outputs of the adjoint step: carries, sums and rows."""
+        tracer, owner = self.tracer, self.owner
+        places = [self.inputs[i] for i in owner.useful]
+        symbols = [make_symbol(tracer.graph, g) for g in self.seeds]
+        found = pull_back(tracer, [self.values[y] for y in roots], symbols, places)
+        gs = {i: found.get(self.inputs[i]) for i in owner.useful}
+        outputs = [_or_zeros(tracer, gs[i], self.inputs[i]) for i in owner.carries]
+        for i, total in zip(owner.captured, self.sums, strict=True):
+            known = make_symbol(tracer.graph, total)
+            outputs.append(known if gs[i] is None else known + gs[i])
+        outputs += [_or_zeros(tracer, gs[i], self.inputs[i]) for i in owner.xs]
+        return [tracer.value_of(y) for y in outputs]
+
+    def _invariant_values(self) -> set[Value]:
+        """Return the forward values that are the same in every step."""
+        first = self.loop.carries + self.loop.xs
+        invariant = set(self.inputs[first:])
+        varying: set[SizeVar] = set()  # sizes that steps may tell differently
+        for node in self.tracer.graph.nodes:
+            if node in self.forward and node.op not in SOURCES:
+                known = all(
+                    x is None or x in invariant or x.node.op is CONSTANT for x in node.inputs
+                )
+                if known and varying.isdisjoint(size_variables(node)):
+                    invariant.update(node.outputs)
+                else:
+                    varying |= born_sizes(node)
+        return invariant
+
+    def _classify(self) -> None:
+        """Sort what the adjoint takes from the forward step.
+
+        What has a size that is born in the step (the number of trips of a loop inside it) may
+        differ from step to step and cannot be stacked: it is computed again.
+        """
+        graph = self.tracer.graph
+        own = [n for n in graph.nodes if n not in self.forward]
+        sources = graph.size_sources() if self.born else {}
+        again: set[Node] = set()
+        used: dict[Value, None] = {}
+        pending = [
+            *reversed(self.outputs),
+            *(x for n in reversed(own) for x in self._taken(n, sources)),
+        ]
+        while pending:
+            value = pending.pop()
+            if value.node not in self.forward or value in used:
+                continue
+            used[value] = None
+            if self._is_ragged(value) and value.node not in again:
+                again.add(value.node)
+                pending += self._taken(value.node, sources)
+        kept = [x for x in used if x.node not in again]
+        self.constants = [x for x in kept if x.node.op is CONSTANT]
+        self.invariants_used = [x for x in kept if x in self.invariant]
+        self.residuals = [x for x in kept if x not in self.invariant and x.node.op is not CONSTANT]
+        self.adjoint_nodes = [n for n in graph.nodes if n not in self.forward or n in again]
+
+    def _taken(self, node: Node, sources: Mapping[SizeVar, Value]) -> list[Value]:
+        """Return what a node takes: its inputs, and what tells sizes that are born in the step."""
+        told = [sources[v] for v in size_variables(node) & self.born if v in sources]
+        return [*(x for x in node.inputs if x is not None), *told]
+
+    def _is_ragged(self, value: Value) -> bool:
+        if value in self.invariant or value.node.op in SOURCES:
+            return False
+        return any(v in self.born for size in value.shape for v in variables(size))
+
+    # -- for the loop that runs back ---------------------------------------------------------------
+
+    def stacked_residuals(self) -> tuple[list[Any], Any]:
+        """Return the residuals of all steps, stacked, and the number of steps."""
+        loop = self.loop
+        wanted = [self.origin[x] for x in self.residuals]
+        stacks, steps = extended_loop(self.outer, loop, wanted)
+        return [make_symbol(self.outer.graph, value) for value in stacks], steps
+
+    def closed(self) -> Graph:
+        """Return the adjoint step as a function: gradients, sums, residuals, then invariants."""
+        carries = len(self.owner.carries)
+        graph = Graph("adjoint")
+        mapping: dict[Value, Value] = {}
+        order = [
+            *self.seeds[:carries],
+            *self.sums,
+            *self.residuals,
+            *self.seeds[carries:],
+            *self.invariants_used,
+        ]
+        inner = Tracer(graph, parent=self.outer)
+        for value in order:
+            mapping[value] = inner.parameter(value.type, "arg")
+        copy_nodes(graph, [x.node for x in self.constants], mapping)
+        copy_nodes(graph, self.adjoint_nodes, mapping)
+        graph.outputs = [mapping[y] for y in self.outputs]
+        return graph
+
+    def invariants(self) -> list[Value]:
+        """Return the invariants in the graph around the loop, computing them there once."""
+        loop = self.loop
+        first = loop.carries + loop.xs
+        mapping = {
+            place: value
+            for place, value in zip(self.inputs[first:], loop.node.inputs[first:], strict=True)
+            if value is not None
+        }
+        needed = _makers(self.invariants_used, set(mapping))
+        nodes = [n for n in self.tracer.graph.nodes if n in needed]
+        copy_nodes(self.outer.graph, nodes, mapping)
+        return [mapping[x] for x in self.invariants_used]
+
+
+def _makers(values: Sequence[Value], known: set[Value]) -> set[Node]:
+    needed: set[Node] = set()
+    pending = [x for x in values if x not in known]
+    while pending:
+        node = pending.pop().node
+        if node not in needed:
+            needed.add(node)
+            pending += [x for x in node.inputs if x is not None and x not in known]
+    return needed
+
+
+def _or_zeros(tracer: Tracer, g: Any, like: Value) -> Any:
+    return F.zeros_like(make_symbol(tracer.graph, like)) if g is None else g
+
+
+def _symbol(tracer: Tracer, value: Value | None) -> Any:
+    return None if value is None else make_symbol(tracer.graph, value)

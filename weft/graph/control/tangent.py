@@ -1,0 +1,183 @@
+"""Forward mode through control flow: the same node, with tangents carried along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...core.modes import interpret_with
+from ...core.op import F
+from ..graph import Graph
+from ..inline import function_graph, inline
+from ..node import Node, Value
+from ..paths import outputs_reached, reach
+from ..special import PLACEHOLDER
+from ..symbol import make_symbol
+from ..tracer import Tracer
+from .shapes import Loop, ScanLoop, loop_of, moved_inputs
+
+PushForward = Callable[..., dict[Value, Any]]
+
+
+def push_forward_cond(
+    tracer: Tracer, node: Node, tangents: Sequence[Any], push_forward: PushForward
+) -> list[Any]:
+    """Return the tangents of a cond's results: another cond, of the branches' derivatives."""
+    from .ops import COND  # noqa: PLC0415  (the operator names its own rule)
+
+    yes, no = node.attrs[:2]
+    moved = [i for i, t in enumerate(tangents[1:]) if t is not None]
+    wanted = sorted(outputs_reached(node, {i + 1 for i in moved}))
+    if not wanted:
+        return [None] * len(node.outputs)
+    branches = [
+        _Derivative(tracer, graph, moved, wanted, push_forward).graph for graph in (yes, no)
+    ]
+    values = [tracer.value_of(t) for t in tangents[1:] if t is not None]
+    types = [node.outputs[i].type for i in wanted]
+    made = tracer.add(COND, [*node.inputs, *values], (*branches, ()), types)
+    return _spread(tracer, made.outputs, wanted, len(node.outputs))
+
+
+def push_forward_loop(
+    tracer: Tracer, node: Node, tangents: Sequence[Any], push_forward: PushForward
+) -> list[Any]:
+    """Return the tangents of a loop's results: a loop that carries values and tangents."""
+    return _LoopTangent(tracer, loop_of(node), tangents, push_forward).tangents()
+
+
+class _LoopTangent:
+    """Builds the loop that computes the tangents of one loop."""
+
+    def __init__(
+        self, tracer: Tracer, loop: Loop, tangents: Sequence[Any], push_forward: PushForward
+    ) -> None:
+        self.tracer = tracer
+        self.loop = loop
+        self.given = tangents
+        self.push_forward = push_forward
+        self.moved = sorted(
+            moved_inputs(loop, (i for i, t in enumerate(tangents) if t is not None))
+        )
+        n, m = loop.carries, loop.carries + loop.xs
+        self.carries = [i for i in self.moved if i < n]
+        self.xs = [i for i in self.moved if n <= i < m]
+        self.captured = [i for i in self.moved if i >= m]
+        reached = reach(loop.body.nodes, [loop.body.inputs[i] for i in self.moved])
+        self.rows = [i for i in range(n, len(loop.results)) if loop.results[i] in reached]
+
+    def tangents(self) -> list[Any]:
+        """Return the tangents of all results, None where there is none."""
+        loop, node, tracer = self.loop, self.loop.node, self.tracer
+        n, m = loop.carries, loop.carries + loop.xs
+        inputs = [
+            *node.inputs[:n],
+            *self._tangent_values(self.carries),
+            *node.inputs[n:m],
+            *self._tangent_values(self.xs),
+            *node.inputs[m:],
+            *self._tangent_values(self.captured),
+        ]
+        carried = [x.type for x in inputs[: n + len(self.carries)] if x is not None]
+        rows = [node.outputs[i].type for i in self.rows]
+        made = tracer.add(node.op, inputs, self._attrs(), [*carried, *rows])
+        found = made.outputs[n:]
+        return _spread(tracer, found, [*self.carries, *self.rows], len(node.outputs))
+
+    def _tangent_values(self, positions: list[int]) -> list[Value]:
+        return [self.tracer.value_of(self._tangent(i)) for i in positions]
+
+    def _tangent(self, i: int) -> Any:
+        given = self.given[i]
+        value = self.loop.node.inputs[i]
+        assert value is not None
+        return F.zeros_like(make_symbol(self.tracer.graph, value)) if given is None else given
+
+    def _attrs(self) -> tuple[Any, ...]:
+        """Return the attributes of the loop over values and tangents."""
+        loop = self.loop
+        wanted = [*self.carries, *self.rows]
+        results = [loop.flags + i for i in wanted]
+        step = _Derivative(self.tracer, loop.body, self.moved, results, self.push_forward)
+        body = self._body(step)
+        carries, threads = loop.carries + len(self.carries), loop.node.attrs[-1]
+        if isinstance(loop, ScanLoop):
+            xs = loop.xs + len(self.xs)
+            return (body, carries, xs, *loop.node.attrs[3:6], threads)
+        return (self._test(), body, carries, threads)
+
+    def _ordered(self, inputs: Sequence[Value], tangents: dict[int, Value]) -> list[Value]:
+        """Return inputs and their tangents in the order of the new node's operands."""
+        n, m = self.loop.carries, self.loop.carries + self.loop.xs
+        return [
+            *inputs[:n],
+            *(tangents[i] for i in self.carries),
+            *inputs[n:m],
+            *(tangents[i] for i in self.xs),
+            *inputs[m:],
+            *(tangents[i] for i in self.captured),
+        ]
+
+    def _body(self, step: _Derivative) -> Graph:
+        graph = step.graph
+        graph.inputs = self._ordered(step.inputs, step.tangents)
+        values = step.primal[: self.loop.flags + self.loop.carries]
+        graph.outputs = [*values, *graph.outputs]  # whose carries come first
+        return graph
+
+    def _test(self) -> Graph:
+        """Return the condition as a function of tangents too, which it does not look at."""
+        test = self.loop.node.attrs[0]
+        extra = {}
+        nodes = list(test.nodes)
+        for i in (*self.carries, *self.captured):
+            kind = self.loop.body.inputs[i].type
+            node = Node(PLACEHOLDER, (), (kind,), (kind,), name=f"tangent_{i}")
+            nodes.append(node)
+            extra[i] = node.outputs[0]
+        return function_graph(test.name, nodes, self._ordered(test.inputs, extra), test.outputs)
+
+
+class _Derivative:
+    """The derivative of a function graph.
+
+    inputs     of the function itself
+    tangents   of those inputs that have one, by their positions
+    primal     what the function gives
+    graph      its outputs are the tangents of the wanted outputs, zeros where they do not depend
+               on an input that has one
+    """
+
+    def __init__(
+        self,
+        tracer: Tracer,
+        graph: Graph,
+        moved: Sequence[int],
+        wanted: Sequence[int],
+        push_forward: PushForward,
+    ) -> None:
+        inner = Tracer(Graph(f"{graph.name}_tangent"), parent=tracer)
+        self.graph = inner.graph
+        self.inputs = [inner.parameter(x.type, "arg") for x in graph.inputs]
+        self.tangents = {i: inner.parameter(graph.inputs[i].type, "tangent") for i in moved}
+        with interpret_with(inner):
+            values = inline(inner.graph, graph, self.inputs)
+            self.primal = [values[y] for y in graph.outputs]
+            directions = {self.inputs[i]: self._symbol(t) for i, t in self.tangents.items()}
+            found = push_forward(inner, [self.primal[i] for i in wanted], directions)
+            made = [self._or_zeros(found.get(self.primal[i]), self.primal[i]) for i in wanted]
+            self.graph.outputs = [inner.value_of(t) for t in made]
+        self.graph.inputs = [*self.inputs, *self.tangents.values()]
+
+    def _symbol(self, value: Value) -> Any:
+        return make_symbol(self.graph, value)
+
+    def _or_zeros(self, tangent: Any, like: Value) -> Any:
+        return F.zeros_like(self._symbol(like)) if tangent is None else tangent
+
+
+def _spread(
+    tracer: Tracer, values: Sequence[Value], positions: Sequence[int], count: int
+) -> list[Any]:
+    found = {i: make_symbol(tracer.graph, v) for i, v in zip(positions, values, strict=True)}
+    return [found.get(i) for i in range(count)]

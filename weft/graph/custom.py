@@ -1,0 +1,63 @@
+"""A node that passes values on and whose derivative a user's function gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import GradientError
+from ..core.shape import TensorType
+from .node import Node
+
+Array = np.ndarray[Any, Any]
+
+
+class CustomGradient:
+    """Returns `results` operands behind the first `arguments`; to differentiation, a function.
+
+    Further operands are what the gradient needs.
+    A graph that was saved and loaded keeps the values, not the Python function for the gradient.
+    """
+
+    name = "custom_gradient"
+    kind = "control"
+    variadic = True
+    inputs = ("operands",)
+    outputs = None
+    optional: frozenset[str] = frozenset()
+    linear = multilinear = ()
+    jvp_rule = None
+    differentiable = True
+
+    def __init__(self) -> None:
+        self.attrs: dict[str, Any] = {"label": None, "arguments": None, "results": None}
+        self.partials: dict[str, Any] = {}
+        self.vjps = {"operands": self}
+
+    def type_rule(self, types: tuple[Any, ...], attrs: tuple[Any, ...]) -> list[TensorType]:
+        """Return the types of what is passed on."""
+        _, arguments, results = attrs
+        return list(types[0][arguments : arguments + results])
+
+    def kernel(
+        self, operands: Sequence[Array], label: str, arguments: int, results: int
+    ) -> list[Array]:
+        """Pass the values on."""
+        return list(operands[arguments : arguments + results])
+
+    def pull_back_node(self, tracer: Any, node: Node, *_: Any) -> Any:
+        """Refuse: the function is not there."""
+        raise GradientError(
+            f"the derivative of {node.attrs[0]} is a Python function that was not saved with the "
+            "graph; build the gradients before saving"
+        )
+
+    push_forward_node = pull_back_node
+
+    def __repr__(self) -> str:
+        return "<op custom_gradient>"
+
+
+CUSTOM_GRADIENT = CustomGradient()

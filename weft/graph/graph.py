@@ -1,0 +1,328 @@
+"""The graph: nodes in an order in which they can run.
+
+A graph is built by `with graph:`, in which every operation becomes a node, or by a pass from
+another graph. It only grows; its nodes are frozen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from ..core.dim import Dim, SizeVar, variables
+from ..core.errors import ArgumentError, ArgumentTypeError, GraphError, Site
+from ..core.late import late_function
+from ..core.modes import interpret_with
+from ..core.rng import Generator
+from ..core.shape import TensorType
+from .node import Node, Value, size_variables
+from .special import ASSIGN, PLACEHOLDER, STATE
+from .state import State
+from .tracer import Tracer
+
+
+class Graph:
+    """A dataflow graph. Build it inside `with graph:`, run it by `wf.Session(graph)`.
+
+    nodes     all operations, each after those whose results it takes
+    outputs   the results of a graph that is a function (a body of control flow, an optimised
+              graph); empty for one that sessions fetch from
+    names     values the user has named
+    aliases   values of the graph this one was made from, and what they became here
+    """
+
+    def __init__(self, name: str = "graph") -> None:
+        if not isinstance(name, str):
+            raise ArgumentTypeError(f"Graph: name must be a string. Received: {name!r:.60}")
+        self.name = name
+        self.nodes: list[Node] = []
+        self.inputs: list[Value] = []
+        self.outputs: list[Value] = []
+        self.names: dict[str, Value] = {}
+        self.aliases: dict[Value, Value] = {}
+        self._states: dict[tuple[int, str], Value] = {}
+        self._members: set[Node] = set()
+        self._taken: dict[str, int] = {}
+        self.program: Any = None  # of a function: made by run.py when it first runs
+        self.differentiated: set[Value] = set()
+        self.extended: dict[Node, Node] = {}  # loops, and the same loops with more results
+        self.given_names: dict[Value, str] = {}
+        self.tracer = Tracer(self)
+        self._contexts: list[Any] = []
+
+    # -- building ----------------------------------------------------------------------------------
+
+    def __enter__(self) -> Graph:
+        """Let every operation become a node of this graph until the end of the block."""
+        if self.outputs:
+            raise GraphError(
+                f"{self.name} is finished: it has outputs; build in a wf.Graph() of your own"
+            )
+        context = interpret_with(self.tracer)
+        context.__enter__()
+        self._contexts.append(context)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Close the graph; it may be opened again."""
+        self._contexts.pop().__exit__(*exc)
+
+    def name_value(self, value: Value, name: Any) -> None:
+        """Give a value a name by which it can be fetched and fed."""
+        if not isinstance(name, str) or not name:
+            raise ArgumentTypeError(f"a name must be a non-empty string. Received: {name!r:.60}")
+        if name in self._taken and self.names.get(name) is not value:
+            raise ArgumentError(f"the name {name!r} is taken in this graph")
+        self._taken.setdefault(name, 0)
+        self.names[name] = value
+        self.given_names[value] = name
+
+    def pending_updates(self) -> list[tuple[State, Value]]:
+        """Return what the program wrote to tensors from outside, in order; draws are not here."""
+        return [
+            (state, value)
+            for state, value in self.tracer.written.values()
+            if not isinstance(state.owner, Generator)
+        ]
+
+    # -- growing -----------------------------------------------------------------------------------
+
+    def add(
+        self,
+        op: Any,
+        inputs: Sequence[Value | None],
+        attrs: tuple[Any, ...],
+        types: Iterable[TensorType],
+        *,
+        name: str | None = None,
+        scope: tuple[str, ...] = (),
+        site: Site | str = None,
+        device: str = "cpu",
+    ) -> Node:
+        """Append an operation and return its node."""
+        unique = self.unique_name("/".join((*scope, name or op.name)))
+        return self.append(
+            Node(op, inputs, attrs, types, name=unique, scope=scope, site=site, device=device)
+        )
+
+    def append(self, node: Node) -> Node:
+        """Append a node whose inputs are in the graph already."""
+        self.nodes.append(node)
+        self._members.add(node)
+        self._taken.setdefault(node.name, 0)
+        if node.op is PLACEHOLDER:
+            self.inputs.append(node.outputs[0])
+        elif node.op is STATE:
+            self._states[node.attrs[0].key] = node.outputs[0]
+        return node
+
+    def unique_name(self, wanted: str) -> str:
+        """Return a name no node has yet: the wanted one, or with a number behind it."""
+        if wanted not in self._taken:
+            self._taken[wanted] = 0
+            return wanted
+        while True:
+            self._taken[wanted] += 1
+            name = f"{wanted}_{self._taken[wanted]}"
+            if name not in self._taken:
+                self._taken[name] = 0
+                return name
+
+    def state_value(self, state: State, site: Site | str = None) -> Value:
+        """Return the value that a run reads from a state when it starts."""
+        known = self._states.get(state.key)
+        if known is None:
+            node = self.add(STATE, (), (state,), (state.type,), name=state.name, site=site)
+            known = node.outputs[0]
+        return known
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def __contains__(self, value: object) -> bool:
+        """Tell whether a value, or a node, belongs to this graph."""
+        return (value.node if isinstance(value, Value) else value) in self._members
+
+    def __len__(self) -> int:
+        """Return the number of nodes."""
+        return len(self.nodes)
+
+    def __iter__(self) -> Iterator[Node]:
+        """Iterate over the nodes in their order."""
+        return iter(self.nodes)
+
+    def values(self) -> Iterator[Value]:
+        """Yield all values of the graph in the order of their nodes."""
+        for node in self.nodes:
+            yield from node.outputs
+
+    def states(self) -> list[State]:
+        """Return the states that the graph reads or writes."""
+        found = {n.attrs[0].key: n.attrs[0] for n in self.nodes if n.op in (STATE, ASSIGN)}
+        return list(found.values())
+
+    def states_by_key(self) -> dict[tuple[int, str], Value]:
+        """Return the value that a run reads from each state, by the key of the state."""
+        return self._states
+
+    def results(self) -> list[Value]:
+        """Return the outputs; for a graph without them, all that a user is likely to fetch.
+
+        These are the values that no node takes, those with a name of the user's, and those whose
+        gradients were asked for.
+        """
+        if self.outputs:
+            return list(self.outputs)
+        used = {value for node in self.nodes for value in node.inputs if value is not None}
+        wanted = {*self.names.values(), *self.differentiated}
+        return [value for value in self.values() if value not in used or value in wanted]
+
+    def find(self, name: str) -> Value:
+        """Return a value by its name."""
+        known = self.names.get(name)
+        if known is not None:
+            return known
+        base, _, position = name.partition(":")
+        for node in self.nodes:
+            if node.name == base:
+                index = int(position) if position.isdigit() else 0
+                if index < len(node.outputs):
+                    return node.outputs[index]
+        near = _nearest(name, [*self.names, *(node.name for node in self.nodes)])
+        raise ArgumentError(
+            f"the graph has no value named {name!r}" + (f"; did you mean {near!r}?" if near else "")
+        )
+
+    def users(self) -> dict[Value, list[Node]]:
+        """Return, for each value, the nodes that take it."""
+        found: dict[Value, list[Node]] = {value: [] for value in self.values()}
+        for node in self.nodes:
+            for value in dict.fromkeys(node.inputs):
+                if value is not None:
+                    found[value].append(node)
+        return found
+
+    def size_sources(self) -> dict[SizeVar, Value]:
+        """Return the value whose shape tells each unknown size: the first that has it."""
+        found: dict[SizeVar, Value] = {}
+        for value in self.values():
+            for size in value.shape:
+                variable = _variable(size)
+                if variable is not None and variable not in found:
+                    found[variable] = value
+        return found
+
+    def free_sizes(self) -> set[SizeVar]:
+        """Return the unknown sizes that must be known before this graph can run.
+
+        They are those its nodes use and no value inside it tells.
+        """
+        needed: set[SizeVar] = set()
+        for node in self.nodes:
+            needed |= size_variables(node)
+        told = {
+            variable
+            for node in self.nodes
+            if node.op is not PLACEHOLDER
+            for value in node.outputs
+            for size in value.shape
+            for variable in variables(size)
+            if _variable(size) is not None
+        }
+        return needed - told
+
+    def ancestors(self, values: Iterable[Value], cut: Iterable[Value] = ()) -> list[Node]:
+        """Return the nodes needed to compute values, in order; the search stops at `cut`.
+
+        A node also needs those values whose shapes tell the unknown sizes among its attributes.
+        """
+        sources = self.size_sources()
+        known = set(cut)
+        told_sizes = {v for value in known for size in value.shape if (v := _variable(size))}
+        needed: set[Node] = set()
+        pending = [value for value in values if value not in known]
+        while pending:
+            node = pending.pop().node
+            if node in needed:
+                continue
+            needed.add(node)
+            pending += [x for x in node.inputs if x is not None and x not in known]
+            told = (sources.get(v) for v in size_variables(node) - told_sizes)
+            pending += [x for x in told if x is not None and x not in known]
+        return [node for node in self.nodes if node in needed]
+
+    def check_member(self, value: Value, what: str) -> Value:
+        """Return the value that stands for one in this graph; raise if there is none."""
+        known = self.aliases.get(value, value)
+        if known not in self:
+            gone = "; if it was optimised away, name it in graph.optimize(outputs=...)"
+            raise GraphError(
+                f"{what}: {value.name} does not belong to this graph ({self.name})"
+                f"{gone if self.aliases else ''}"
+            )
+        return known
+
+    # -- what other modules do with a graph --------------------------------------------------------
+
+    def optimize(self, outputs: Any = None, **options: Any) -> Graph:
+        """Return an equivalent graph that computes less; fetch symbols of this one from it.
+
+        outputs         what must be kept: symbols or nests of them; default: see `results`
+        memory_budget   bytes that a run may use: values are computed again rather than kept
+        """
+        made: Graph = late_function("Graph", "optimize")(self, outputs, **options)
+        return made
+
+    def memory_plan(self, outputs: Any = None, **options: Any) -> Any:
+        """Return where each value would lie in one arena: the bytes with and without sharing."""
+        return late_function("Graph", "memory_plan")(self, outputs, **options)
+
+    def draw(self, path: Any = None, **options: Any) -> str:
+        """Draw the graph to an SVG, PNG or DOT file; return the text of the picture."""
+        text: str = late_function("Graph", "draw")(self, path, **options)
+        return text
+
+    def save(self, path: Any) -> None:
+        """Write the graph with its constants and the present values of its states to a file."""
+        late_function("Graph", "save_graph")(self, path)
+
+    @staticmethod
+    def load(path: Any, **options: Any) -> Graph:
+        """Return a graph that `save` wrote."""
+        loaded: Graph = late_function("Graph", "load_graph")(path, **options)
+        return loaded
+
+    def hash(self, outputs: Any = None) -> str:
+        """Return a hash of what the graph computes, whatever its nodes are called and ordered."""
+        text: str = late_function("Graph", "canonical_hash")(self, outputs)
+        return text
+
+    def verify(self) -> None:
+        """Raise a GraphError if the graph is not well-formed."""
+        late_function("Graph", "verify")(self)
+
+    def write_tensorboard(self, logdir: Any) -> None:
+        """Write the graph for TensorBoard's graph tab."""
+        late_function("Graph", "write_tensorboard_graph")(self, logdir)
+
+    def _repr_svg_(self) -> str:
+        text: str = late_function("Graph", "repr_svg")(self)
+        return text
+
+    def __str__(self) -> str:
+        text: str = late_function("Graph", "graph_text")(self)
+        return text
+
+    def __repr__(self) -> str:
+        return f"<Graph {self.name}: {len(self.nodes)} nodes>"
+
+
+def _variable(size: Any) -> SizeVar | None:
+    """Return the unknown size that a value with this dimension tells, if any."""
+    return size.variable() if isinstance(size, Dim) else None
+
+
+def _nearest(name: str, known: list[str]) -> str | None:
+    from difflib import get_close_matches  # noqa: PLC0415  (slow to import, for an error only)
+
+    found = get_close_matches(name, known, n=1)
+    return found[0] if found else None

@@ -1,0 +1,342 @@
+"""Run a graph node by node on NumPy arrays, by the same kernels as eager mode.
+
+A `Program` is what is left of a graph for given fetches and feeds: the steps to take, in order,
+with the values laid out in numbered slots that are cleared as soon as nobody needs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.dim import Dim, SizeVar, evaluate
+from ..core.dispatch import ERRORS, canonical, explain
+from ..core.errors import (
+    ArgumentError,
+    DTypeError,
+    GraphError,
+    ShapeError,
+    UnknownSizeError,
+    WeftError,
+)
+from ..core.shape import TensorType
+from .draws import Draws
+from .graph import Graph
+from .node import Node, Value, attr_items, is_graph, resolve_attrs, type_text
+from .special import ASSIGN, CONSTANT, PLACEHOLDER, STATE
+from .state import State
+
+Array = np.ndarray[Any, Any]
+Sizes = dict[SizeVar, int]
+
+
+class Step(NamedTuple):
+    """One node, ready to run.
+
+    inputs    slots of the operands (-1 for one left out); `fixed` of them stand alone and the rest
+              form a list, if the operator takes any number
+    outputs   slots of the results
+    checked   whether the operator must check its attributes again, now that sizes are known
+    tells     which axis of which result tells an unknown size
+    frees     slots that nobody needs after this step
+    """
+
+    node: Node
+    kernel: Callable[..., Any]
+    inputs: tuple[int, ...]
+    fixed: int | None
+    attrs: tuple[Any, ...]
+    sized: bool
+    checked: bool
+    nested: bool
+    outputs: tuple[int, ...]
+    tells: tuple[tuple[int, int, SizeVar], ...]
+    frees: tuple[int, ...]
+
+
+class Program:
+    """What must be run of a graph to get some of its values from others."""
+
+    def __init__(self, graph: Graph, fetches: Sequence[Value], feeds: Sequence[Value]) -> None:
+        self.graph = graph
+        self.feeds = list(feeds)
+        self.fetches = list(fetches)
+        self.sources = graph.size_sources()
+        self.slots: dict[Value, int] = {}
+        draws = Draws(graph)
+        nodes = graph.ancestors(fetches, {*feeds, *draws.states})
+        draws.settle(set(nodes), set(feeds))
+        self.commits = [*draws.commits, *_assignments(nodes)]
+        self._alias = dict(draws.alias)
+        for node in nodes:
+            if node.op is ASSIGN:  # the value that is written, kept to the end of the run
+                (written,) = node.inputs
+                self._alias[node.outputs[0]] = written  # type: ignore[assignment]  # never left out
+        members = {*nodes, *draws.steps}
+        order = self._merge_loops([node for node in graph.nodes if node in members])
+        self._last = self._last_uses(order)
+        self.constants: list[tuple[int, Array]] = []
+        self.states: list[tuple[int, State]] = []
+        self.steps: list[Step] = []
+        self._told: set[SizeVar] = set()
+        for value in self.feeds:
+            self._tell(value)
+        fed = set(self.feeds)
+        self.order = [node for node in order if node not in draws.skipped]
+        for node in self.order:
+            self._place(node, fed)
+        for value in (*self.fetches, *(value for _, value in self.commits)):
+            self.slot(value)  # what is fed and fetched, and what no step touches, has one too
+        self.count = len(self.slots)
+
+    # -- laying out --------------------------------------------------------------------------------
+
+    def _last_uses(self, nodes: Iterable[Node]) -> dict[Value, Node | None]:
+        """Return the node after which each value is not needed; None for those kept to the end."""
+        last: dict[Value, Node | None] = {}
+        for node in nodes:
+            for value in node.inputs:
+                if value is not None:
+                    last[self.resolved(value)] = node
+        kept = [*self.fetches, *(value for _, value in self.commits)]
+        return last | {self.resolved(value): None for value in kept}
+
+    def _merge_loops(self, nodes: list[Node]) -> list[Node]:
+        """Run a loop and its extension for the gradient once: the latter, in the loop's place."""
+        members = set(nodes)
+        merged = {
+            old: new
+            for old, new in self.graph.extended.items()
+            if old in members and new in members
+        }
+        for old, new in merged.items():
+            self._alias.update(zip(old.outputs, new.outputs, strict=False))
+        taken = set(merged.values())
+        return [merged.get(node, node) for node in nodes if node not in taken]
+
+    def resolved(self, value: Value) -> Value:
+        """Return the value that stands for one in this program."""
+        while value in self._alias:
+            value = self._alias[value]
+        return value
+
+    def slot(self, value: Value) -> int:
+        """Return the number of the slot that holds a value."""
+        value = self.resolved(value)
+        return self.slots.setdefault(value, len(self.slots))
+
+    def _tell(self, value: Value) -> tuple[tuple[int, SizeVar], ...]:
+        """Return the axes of a value that tell sizes nothing before it told."""
+        found = []
+        for axis, size in enumerate(value.shape):
+            variable = size.variable() if isinstance(size, Dim) else None
+            if variable is not None and variable not in self._told:
+                self._told.add(variable)
+                found.append((axis, variable))
+        return tuple(found)
+
+    def _place(self, node: Node, fed: set[Value]) -> None:
+        if all(value in fed for value in node.outputs):
+            return
+        if node.device != "cpu":
+            raise ArgumentError(
+                f"device {node.device!r} is not supported, only cpu: {node.name} is placed there"
+            )
+        (first, *_) = node.outputs
+        if node.op is PLACEHOLDER:
+            raise GraphError(_unfed_message(node))
+        if node.op is CONSTANT:
+            self.constants.append((self.slot(first), node.attrs[0].array))
+        elif node.op is STATE:
+            self.states.append((self.slot(first), node.attrs[0]))
+        elif node.op is not ASSIGN:
+            self.steps.append(self._step(node, fed))
+
+    def _step(self, node: Node, fed: set[Value]) -> Step:
+        op = node.op
+        outputs = tuple(-1 if value in fed else self.slot(value) for value in node.outputs)
+        return Step(
+            node,
+            op.kernel,
+            tuple(-1 if value is None else self.slot(value) for value in node.inputs),
+            len(op.inputs) - 1 if op.variadic else None,
+            node.attrs,
+            any(item.__class__ is Dim for item in attr_items(node.attrs)),
+            op.kind != "control" and _has_unknown_sizes(node),
+            any(is_graph(item) for item in attr_items(node.attrs)),
+            outputs,
+            tuple((i, *told) for i, value in enumerate(node.outputs) for told in self._tell(value)),
+            self._freed_after(node),
+        )
+
+    def _freed_after(self, node: Node) -> tuple[int, ...]:
+        touched = [self.resolved(v) for v in (*node.inputs, *node.outputs) if v is not None]
+        return tuple(
+            self.slot(value)
+            for value in dict.fromkeys(touched)
+            if self._last.get(value, node) is node
+        )
+
+    # -- running -----------------------------------------------------------------------------------
+
+    def run(self, feeds: Sequence[Array], sizes: Sizes | None = None) -> Results:
+        """Compute the fetches from arrays for the feeds, which must have been checked."""
+        sizes = {} if sizes is None else sizes
+        slots: list[Any] = [None] * (self.count + 1)  # the last one stays None: no operand
+        for value, array in zip(self.feeds, feeds, strict=True):
+            bind_sizes(value, array.shape, sizes)
+            if value in self.slots:
+                slots[self.slots[value]] = array
+        for slot, array in self.constants:
+            slots[slot] = array
+        for slot, state in self.states:
+            slots[slot] = state.read()
+        borrowed = {id(array) for array in slots if array is not None}
+        with np.errstate(all="ignore"):
+            for step in self.steps:
+                self._take(step, slots, sizes)
+        found = [slots[self.slot(value)] for value in self.fetches]
+        commits = [(state, slots[self.slot(value)]) for state, value in self.commits]
+        return Results(found, commits, borrowed)
+
+    def _take(self, step: Step, slots: list[Any], sizes: Sizes) -> None:
+        operands = [slots[i] for i in step.inputs]
+        fixed = step.fixed
+        if fixed is not None:
+            operands = [*operands[:fixed], operands[fixed:]]
+        try:
+            attrs = resolve_attrs(step.attrs, sizes) if step.sized else step.attrs
+            if step.checked:  # what could not be checked before sizes were known
+                attrs = canonical(step.node.op, tuple(slots[i] for i in step.inputs), attrs)
+            if step.nested:
+                made = step.kernel(*operands, *attrs, sizes=sizes)
+            else:
+                made = step.kernel(*operands, *attrs)
+        except ERRORS as error:
+            raise self._explained(step, error, operands) from error.__cause__
+        if step.node.op.outputs == 1:
+            made = (made,)
+        for slot, array in zip(step.outputs, made, strict=True):
+            if slot >= 0:
+                slots[slot] = array if array.__class__ is np.ndarray else np.asarray(array)
+        for position, axis, variable in step.tells:
+            sizes[variable] = np.shape(made[position])[axis]
+        for slot in step.frees:
+            slots[slot] = None
+
+    def _explained(self, step: Step, error: Exception, operands: Sequence[Any]) -> Exception:
+        """Return an error that also says which node of the graph failed, and who built it."""
+        node = step.node
+        if isinstance(error, UnknownSizeError):
+            return GraphError(f"{node.name}: {error}{self._size_hint(step)}")
+        if getattr(error, "located", False):
+            return error
+        flat = [x for group in operands for x in (group if isinstance(group, list) else [group])]
+        better = explain(node.op, error, flat, step.attrs)
+        where = f", built at {node.where}" if node.where else ""
+        located = type(better)(f"{better} [node {node.name}{where}]")
+        if isinstance(located, WeftError):
+            located.located = True  # type: ignore[attr-defined]  # so that outer graphs add nothing
+        return located
+
+    def _size_hint(self, step: Step) -> str:
+        names = {v for item in attr_items(step.attrs) if isinstance(item, Dim) for v in _vars(item)}
+        tellers = sorted({self.sources[v].name for v in names if v in self.sources})
+        return f"; feed {', '.join(tellers)}" if tellers else ""
+
+
+class Results(NamedTuple):
+    """What a run gives.
+
+    fetched    the arrays that were asked for
+    commits    the new values of states, not yet written
+    borrowed   ids of arrays that others hold: feeds, constants and states
+    """
+
+    fetched: list[Array]
+    commits: list[tuple[State, Array]]
+    borrowed: set[int]
+
+
+def run_function(graph: Graph, inputs: Sequence[Array], sizes: Sizes | None = None) -> list[Array]:
+    """Run a graph that has outputs, a body of control flow for example, on arrays."""
+    return function_program(graph).run(inputs, sizes).fetched
+
+
+def function_program(graph: Graph) -> Program:
+    """Return the program of a graph that has outputs; it is made once."""
+    if graph.program is None:
+        graph.program = Program(graph, graph.outputs, graph.inputs)
+    program: Program = graph.program
+    return program
+
+
+def check_feed(value: Value, array: Array, what: str) -> None:
+    """Raise unless an array can stand for a value of the graph."""
+    expected: TensorType = value.type
+    if array.dtype != expected.dtype:
+        raise DTypeError(
+            f"{what}: {value.name} must be fed with {type_text(expected)}. "
+            f"Received: dtype {array.dtype}"
+        )
+    fits = len(array.shape) == len(expected.shape) and all(
+        isinstance(size, Dim) or size == given
+        for size, given in zip(expected.shape, array.shape, strict=True)
+    )
+    if not fits:
+        raise ShapeError(
+            f"{what}: {value.name} must be fed with {type_text(expected)}. "
+            f"Received: shape {array.shape}"
+        )
+
+
+def bind_sizes(value: Value, shape: tuple[int, ...], sizes: Sizes) -> None:
+    """Note the unknown sizes that a shape tells; raise if another value told otherwise."""
+    for size, given in zip(value.shape, shape, strict=True):
+        variable = size.variable() if isinstance(size, Dim) else None
+        if variable is None:
+            continue
+        known = sizes.setdefault(variable, given)
+        if known != given:
+            raise ShapeError(
+                f"{value.name}: the size {variable} is {given} here and {known} elsewhere; "
+                f"shape {shape} was fed for {type_text(value.type)}"
+            )
+
+
+def check_told_sizes(value: Value, shape: tuple[int, ...], sizes: Sizes) -> None:
+    """Raise if a shape contradicts sizes that are known."""
+    for size, given in zip(value.shape, shape, strict=True):
+        if isinstance(size, Dim):
+            try:
+                expected = evaluate(size, sizes)
+            except UnknownSizeError:
+                continue
+            if expected != given:
+                raise ShapeError(
+                    f"{value.name}: the size {size} is {expected}. Received: shape {shape}"
+                )
+
+
+def _has_unknown_sizes(node: Node) -> bool:
+    """Tell whether an operand's size, which a check of the operator may need, is not known."""
+    if getattr(node.op, "canonicalize", None) is None:
+        return False
+    return any(isinstance(size, Dim) for x in node.inputs if x is not None for size in x.shape)
+
+
+def _assignments(nodes: Iterable[Node]) -> list[tuple[State, Value]]:
+    return [(node.attrs[0], node.outputs[0]) for node in nodes if node.op is ASSIGN]
+
+
+def _unfed_message(node: Node) -> str:
+    where = f" (made at {node.where})" if node.where else ""
+    return (
+        f"the placeholder {node.name}{where} must be fed: pass {{{node.name}: value}} as feed_dict"
+    )
+
+
+def _vars(size: Dim) -> set[SizeVar]:
+    return {v for monomial, _ in size.terms for atom in monomial for v in atom.variables()}

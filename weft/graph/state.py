@@ -1,0 +1,96 @@
+"""State: what a graph reads when a run starts and writes when it ends.
+
+Parameters, buffers, the slots of optimizers and random generators live outside of graphs and are
+shared with eager mode. A graph refers to each by a State, which knows how to read and to write it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.rng import STATE_SHAPE, Generator, make_state
+from ..core.shape import TensorType, type_of
+from ..core.tensor import Tensor
+
+Array = np.ndarray[Any, Any]
+
+
+class State:
+    """Something that keeps its value between the runs of a graph.
+
+    owner   what it belongs to; two states of one owner and label are the same
+    label   tells several states of one owner apart
+    type    its shape and dtype, which never change
+    number  whether it is a Python number, which takes the dtype of what it meets
+    """
+
+    __slots__ = ("_read", "_write", "label", "name", "number", "owner", "type")
+
+    def __init__(
+        self,
+        owner: Any,
+        type: TensorType,
+        read: Callable[[], Array],
+        write: Callable[[Array], None] | None,
+        *,
+        name: str,
+        label: str = "",
+        number: bool = False,
+    ) -> None:
+        self.owner = owner
+        self.label = label
+        self.type = type
+        self.name = name
+        self.number = number
+        self._read = read
+        self._write = write
+
+    @property
+    def key(self) -> tuple[int, str]:
+        """Return what tells this state from others."""
+        return id(self.owner), self.label
+
+    def read(self) -> Array:
+        """Return its value now."""
+        return self._read()
+
+    @property
+    def writable(self) -> bool:
+        """Tell whether a run may change it."""
+        return self._write is not None
+
+    def write(self, value: Array) -> None:
+        """Give it a new value."""
+        assert self._write is not None, f"{self.name} is read-only"
+        self._write(value)
+
+    def __repr__(self) -> str:
+        return f"<state {self.name}>"
+
+
+def tensor_state(tensor: Tensor, name: str) -> State:
+    """Return the state that a tensor outside of the graph is."""
+
+    def read() -> Array:
+        return tensor._value
+
+    def write(value: Array) -> None:
+        tensor._value = value
+
+    return State(tensor, type_of(tensor), read, write, name=name)
+
+
+def generator_state(generator: Generator) -> State:
+    """Return the state of a random generator: its key and its counter."""
+
+    def read() -> Array:
+        return make_state(*generator.position())
+
+    def write(value: Array) -> None:
+        generator.move_to(int(value[2]))
+
+    kind = TensorType(STATE_SHAPE, np.dtype(np.uint64))
+    return State(generator, kind, read, write, name="rng")

@@ -1,0 +1,268 @@
+"""The tracer: the interpreter that turns operations into nodes of a graph.
+
+It is current inside `with graph:`. Tensors from outside become states, read anew in every run;
+literals become constants. Writing to a tensor from outside (running statistics, the counter of a
+random generator) changes nothing now: the tracer remembers the new value, later reads see it, and a
+run that computes it commits it at its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.dim import Dim, unknown_size
+from ..core.dispatch import ERRORS, explain, group
+from ..core.dtype import is_float
+from ..core.errors import GraphError, Site, user_site
+from ..core.modes import interpret_with, is_grad_enabled, modes
+from ..core.op import F, elementwise, find_op
+from ..core.rng import Generator
+from ..core.shape import TensorType
+from ..core.tensor import Constant, Tensor
+from .node import Node, Value
+from .scope import current_device, current_scope
+from .special import ASSIGN, CONSTANT, PLACEHOLDER, Literal
+from .state import State, generator_state, tensor_state
+from .symbol import Symbol, make_number, make_symbol
+
+if TYPE_CHECKING:
+    from .graph import Graph
+
+SMALL = 64  # elements up to which equal literals share a node
+
+
+class Tracer:
+    """Builds one graph; a tracer inside another builds the body of a control-flow node."""
+
+    def __init__(self, graph: Graph, parent: Tracer | None = None) -> None:
+        self.graph = graph
+        self.parent = parent
+        self.below = None  # where an interpreter of dual numbers would look further
+        self.written: dict[tuple[int, str], tuple[State, Value]] = {}
+        self.history: list[tuple[State, Value]] = []  # all that was ever written, in order
+        self.captured: dict[Value, Value] = {}  # value of the parent -> our placeholder for it
+        self.site: Site | str = None  # stands in for the user's line while a pass builds nodes
+        self._frozen: set[Value] = set()
+        self._detached: dict[Value, Value] = {}
+        self._literals: dict[Literal, Value] = {}
+        self._tensors: dict[int, State] = {}
+        self._tensor_names: dict[int, str] = {}
+
+    # -- operations --------------------------------------------------------------------------------
+
+    def apply(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+        """Add an operation to the graph and return symbols for its results."""
+        if hasattr(op, "trace"):  # a Function of the user's
+            return op.trace(self, inputs, attrs)
+        values = [None if x is None else self.value_of(x) for x in inputs]
+        frozen = bool(modes.grad_overrides) and not is_grad_enabled()
+        if frozen:
+            values = [self._without_gradient(x) for x in values]
+        node = self.add(op, values, attrs, self._infer(op, inputs, values, attrs))
+        if frozen:
+            self._frozen.update(node.outputs)
+        make = make_number if op.kind == elementwise and _are_numbers(inputs) else make_symbol
+        symbols = tuple(make(self.graph, value) for value in node.outputs)
+        return symbols[0] if op.outputs == 1 else symbols
+
+    def add(
+        self,
+        op: Any,
+        values: Sequence[Value | None],
+        attrs: tuple[Any, ...],
+        types: Sequence[TensorType],
+    ) -> Node:
+        """Append a node at the user's line; sizes its rule does not know become unknown sizes."""
+        known = [TensorType(self._sizes(t.shape, op.name), t.dtype) for t in types]
+        return self.graph.add(
+            op,
+            values,
+            attrs,
+            known,
+            scope=current_scope(),
+            site=user_site() if self.site is None else self.site,
+            device=current_device(),
+        )
+
+    def _infer(
+        self, op: Any, inputs: Sequence[Any], values: Sequence[Value | None], attrs: tuple[Any, ...]
+    ) -> list[TensorType]:
+        types = [None if value is None else value.type for value in values]
+        try:
+            found = op.type_rule(group(op, types), attrs)
+        except ERRORS as error:
+            raise explain(op, error, inputs, attrs) from None
+        return [found] if isinstance(found, TensorType) else list(found)
+
+    def _sizes(self, shape: tuple[Any, ...], name: str) -> tuple[Any, ...]:
+        return tuple(self.fresh_size(name) if size is None else size for size in shape)
+
+    def fresh_size(self, name: str) -> Dim:
+        """Return an unknown size that no value has yet."""
+        return unknown_size(self.root.graph.unique_name(f"{name}_size"))
+
+    def _without_gradient(self, value: Value | None) -> Value | None:
+        """Return a value as an operation under no_grad takes it."""
+        if value is None or value in self._frozen or not is_float(value.dtype):
+            return value
+        if value not in self._detached:
+            (detached,) = self.add(find_op("stop_gradient"), [value], (), [value.type]).outputs
+            self._frozen.add(detached)
+            self._detached[value] = detached
+        return self._detached[value]
+
+    # -- operands ----------------------------------------------------------------------------------
+
+    @property
+    def root(self) -> Tracer:
+        """Return the outermost tracer."""
+        return self if self.parent is None else self.parent.root
+
+    def sees(self, graph: Graph) -> bool:
+        """Tell whether symbols of a graph can be used here."""
+        tracer: Tracer | None = self
+        while tracer is not None:
+            if tracer.graph is graph:
+                return True
+            tracer = tracer.parent
+        return False
+
+    def symbol_of(self, x: Any) -> Symbol:
+        """Return an operand as a symbol of this graph."""
+        return make_symbol(self.graph, self.value_of(x))
+
+    def value_of(self, x: Any) -> Value:
+        """Return the value in this graph that stands for a tensor."""
+        if isinstance(x, Symbol):
+            return self._own(x)
+        if isinstance(x, Constant):
+            return self.constant(x._value).value
+        return self.read_state(self.tensor_state(x))
+
+    def _own(self, symbol: Symbol) -> Value:
+        if symbol.graph is self.graph:
+            return symbol.value
+        if self.parent is None:
+            raise GraphError(
+                f"{symbol.name} belongs to another graph ({symbol.graph.name}) than the one that "
+                f"is open here ({self.graph.name})"
+            )
+        return self.capture(self.parent.value_of(symbol))
+
+    def detached(self, tensor: Tensor) -> Tensor:
+        """Return a tensor from outside as a value that derivatives do not pass."""
+        if isinstance(tensor, Constant):
+            return tensor
+        result: Tensor = F.stop_gradient(self.symbol_of(tensor))
+        return result
+
+    def capture(self, outer: Value) -> Value:
+        """Return the placeholder through which a value of the parent enters this body."""
+        known = self.captured.get(outer)
+        if known is None:
+            known = self.parameter(outer.type, "captured")
+            self.captured[outer] = known
+        return known
+
+    def parameter(self, type: TensorType, name: str) -> Value:
+        """Return a new placeholder of the graph."""
+        site = user_site() if self.site is None else self.site
+        return self.graph.add(PLACEHOLDER, (), (type,), (type,), name=name, site=site).outputs[0]
+
+    def constant(self, array: np.ndarray[Any, Any]) -> Symbol:
+        """Return a constant of the graph."""
+        literal = Literal(array)
+        known = self._literals.get(literal) if array.size <= SMALL else None
+        if known is None:
+            (known,) = self.add(CONSTANT, (), (literal,), (literal.type,)).outputs
+            self._frozen.add(known)
+            if array.size <= SMALL:
+                self._literals[literal] = known
+        return make_symbol(self.graph, known)
+
+    # -- state -------------------------------------------------------------------------------------
+
+    def tensor_state(self, tensor: Tensor) -> State:
+        """Return the state that a tensor from outside is."""
+        root = self.root
+        state = root._tensors.get(id(tensor))
+        if state is None:
+            state = root._tensors[id(tensor)] = tensor_state(tensor, self._state_name(tensor))
+        return state
+
+    def name_tensor(self, tensor: Tensor, name: str) -> None:
+        """Say how to call a tensor from outside if the graph comes to read it."""
+        self.root._tensor_names.setdefault(id(tensor), name)
+
+    def _state_name(self, tensor: Tensor) -> str:
+        known = self.root._tensor_names.get(id(tensor))
+        if known is not None:
+            return known
+        return "/".join((*current_scope(), "parameter" if tensor.requires_grad else "tensor"))
+
+    def read_state(self, state: State) -> Value:
+        """Return the value a state has at this point of the program."""
+        if state.key in self.written:
+            return self.written[state.key][1]
+        if self.parent is not None:
+            return self.capture(self.parent.read_state(state))
+        return self.graph.state_value(state, user_site())
+
+    def write_state(self, state: State, value: Value) -> None:
+        """Let a state have another value from this point of the program on."""
+        self.written[state.key] = state, value
+        self.history.append((state, value))
+
+    def write_tensor(self, target: Tensor, symbol: Symbol) -> None:
+        """Let a tensor from outside have the value of a symbol from here on."""
+        value = self._own(symbol)
+        self.write_state(self.tensor_state(target), value)
+
+    def reserve(self, generator: Generator, blocks: Any) -> Symbol:
+        """Return the state for a draw, and let the next draw start behind it."""
+        key = (id(generator), "")
+        root = self.root
+        state = root._tensors.setdefault(id(generator), generator_state(generator))
+        assert state.key == key
+        here = make_symbol(self.graph, self.read_state(state))
+        self.write_state(state, self.value_of(F.advance_state(here, blocks)))
+        return here
+
+    def assign(self, state: State, value: Value) -> Symbol:
+        """Return a value that, when a run computes it, the state has afterwards."""
+        self.refuse_inside("assign", "return the value, and assign it outside")
+        return make_symbol(self.graph, self.add(ASSIGN, [value], (state,), [state.type]).outputs[0])
+
+    def refuse_inside(self, what: str, instead: str) -> None:
+        """Raise if a body of control flow is being traced."""
+        if self.parent is not None:
+            raise GraphError(
+                f"{what}: not possible inside {self.graph.name}, a body of control flow; {instead}"
+            )
+
+    @contextmanager
+    def at(self, site: Site | str) -> Iterator[None]:
+        """Build nodes on behalf of another line of the user's."""
+        before, self.site = self.site, site
+        try:
+            yield
+        finally:
+            self.site = before
+
+
+@contextmanager
+def tracing(tracer: Tracer) -> Iterator[Tracer]:
+    """Make a tracer current."""
+    with interpret_with(tracer):
+        yield tracer
+
+
+def _are_numbers(inputs: Sequence[Any]) -> bool:
+    """Tell whether an operation works on numbers of the graph and on literals only."""
+    return any(getattr(x, "weak", False) for x in inputs) and all(
+        x is None or x.weak or (isinstance(x, Constant) and x.ndim == 0) for x in inputs
+    )
