@@ -1,0 +1,29 @@
+"""Passes: from a graph to another one that gives the same results.
+
+Each pass is a function of a graph and the values that must survive (all results by default) and
+returns a new graph; nodes that do not change are shared. Enters: `weft.graph`. Leaves: a Graph.
+"""
+
+from __future__ import annotations
+
+from .cse import share_common
+from .dce import remove_dead
+from .fold import fold_constants
+from .fuse import fuse, unfuse
+from .pipeline import PASSES, canonicalize, optimize
+from .simplify import simplify, simplify_finally
+from .stabilize import stabilize
+
+__all__ = [
+    "PASSES",
+    "canonicalize",
+    "fold_constants",
+    "fuse",
+    "optimize",
+    "remove_dead",
+    "share_common",
+    "simplify",
+    "simplify_finally",
+    "stabilize",
+    "unfuse",
+]

@@ -1,0 +1,152 @@
+"""Arenas: place storages in one block of memory so that no two overlap while both are alive.
+
+Finding the smallest arena is NP-hard (dynamic storage allocation). Two heuristics are used, and the
+second only where the first misses the lower bound, which is the most bytes alive at any time:
+
+    in the order of time   best fit from a list of free gaps, joined when neighbours are freed
+    largest first          each at the lowest gap left by the larger ones alive at the same time
+                           (Pisarchyk & Lee, "Efficient memory management for deep neural net
+                           inference", 2020: greedy by size)
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .liveness import live_profile
+
+ALIGNMENT = 64
+LARGEST_FIRST_LIMIT = 6000  # storages; beyond it the quadratic search takes seconds
+
+
+class Block(NamedTuple):
+    """A storage to place: its bytes, a multiple of the alignment, and when it is alive."""
+
+    bytes: int
+    birth: int
+    death: int
+
+
+class Placed(NamedTuple):
+    """Offsets for blocks, and the size of the arena."""
+
+    offsets: list[int]
+    bytes: int
+
+
+def align(nbytes: int) -> int:
+    """Return the number of bytes rounded up to the alignment."""
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT
+
+
+def place_blocks(blocks: Sequence[Block]) -> Placed:
+    """Return offsets for blocks, in the smallest arena that the heuristics find."""
+    end = max((block.death for block in blocks), default=0)
+    least = max(live_profile(blocks, end), default=0)
+    best = _in_order_of_time(blocks)
+    if best.bytes > least and len(blocks) <= LARGEST_FIRST_LIMIT:
+        other = _largest_first(blocks)
+        best = other if other.bytes < best.bytes else best
+    return best
+
+
+# -- in the order of time --------------------------------------------------------------------------
+
+
+class _Gaps:
+    """The free gaps of an arena that grows at its end."""
+
+    def __init__(self) -> None:
+        self.end = 0
+        self._size_at: dict[int, int] = {}
+        self._start_of_end: dict[int, int] = {}
+        self._by_size: list[tuple[int, int]] = []
+
+    def take(self, size: int) -> int:
+        """Return where a block starts: in the smallest gap that holds it, or at the end."""
+        i = bisect_left(self._by_size, (size, -1))
+        if i < len(self._by_size):
+            found, start = self._by_size[i]
+            self._remove(start)
+            if found > size:
+                self._add(start + size, found - size)
+            return start
+        return self._grow(size)
+
+    def _grow(self, size: int) -> int:
+        start = self.end
+        if self.end in self._start_of_end:  # the last gap is part of the room needed
+            start = self._start_of_end[self.end]
+            self._remove(start)
+        self.end = start + size
+        return start
+
+    def give(self, start: int, size: int) -> None:
+        """Free a block, joining it with the gaps beside it."""
+        before = self._start_of_end.get(start)
+        if before is not None:
+            size += self._remove(before)
+            start = before
+        if start + size in self._size_at:
+            size += self._remove(start + size)
+        self._add(start, size)
+
+    def _add(self, start: int, size: int) -> None:
+        self._size_at[start] = size
+        self._start_of_end[start + size] = start
+        insort(self._by_size, (size, start))
+
+    def _remove(self, start: int) -> int:
+        size = self._size_at.pop(start)
+        del self._start_of_end[start + size]
+        del self._by_size[bisect_left(self._by_size, (size, start))]
+        return size
+
+
+def _in_order_of_time(blocks: Sequence[Block]) -> Placed:
+    offsets = [0] * len(blocks)
+    gaps = _Gaps()
+    for _, kind, i in sorted(_events(blocks)):
+        if kind == _FREE:
+            gaps.give(offsets[i], blocks[i].bytes)
+        else:
+            offsets[i] = gaps.take(blocks[i].bytes)
+    return Placed(offsets, gaps.end)
+
+
+_FREE, _TAKE = 0, 1  # at one time, what died before is freed first
+
+
+def _events(blocks: Sequence[Block]) -> list[tuple[int, int, int]]:
+    used = [(i, block) for i, block in enumerate(blocks) if block.bytes]
+    births = [(block.birth, _TAKE, i) for i, block in used]
+    return births + [(block.death + 1, _FREE, i) for i, block in used]
+
+
+# -- largest first ---------------------------------------------------------------------------------
+
+
+def _largest_first(blocks: Sequence[Block]) -> Placed:
+    order = sorted(range(len(blocks)), key=lambda i: (-blocks[i].bytes, blocks[i].birth))
+    order = [i for i in order if blocks[i].bytes]
+    size, birth, death = (np.array([b[k] for b in blocks], np.int64) for k in range(3))
+    offsets = np.zeros(len(blocks), np.int64)
+    ranked = np.array(order, np.int64)
+    for rank, i in enumerate(order):
+        placed = ranked[:rank]
+        together = placed[(birth[placed] <= death[i]) & (death[placed] >= birth[i])]
+        offsets[i] = _lowest_gap(offsets[together], size[together], int(size[i]))
+    return Placed(offsets.tolist(), int((offsets + size).max(initial=0)))
+
+
+def _lowest_gap(starts: Any, sizes: Any, wanted: int) -> int:
+    """Return the start of the first gap between blocks that is large enough."""
+    order = np.argsort(starts)
+    starts = starts[order]
+    reached = np.maximum.accumulate(np.concatenate(([0], starts + sizes[order])))
+    fits = np.flatnonzero(starts - reached[:-1] >= wanted)
+    return int(reached[fits[0]] if len(fits) else reached[-1])

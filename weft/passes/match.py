@@ -1,0 +1,324 @@
+"""Rewrite rules as data: patterns of nodes, and what to put in their place.
+
+    Rule("x * 1", P.mul(x, ONE), x)
+
+says that a product by a value all of whose elements are 1 is its other factor. A rule fires only if
+what it puts in place has the very type of the node it replaces, so that no rule needs to care about
+broadcasting and promotion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from ..core.dispatch import ERRORS, group
+from ..core.op import Op, find_op, random
+from ..core.shape import TensorType
+from ..graph.graph import Graph
+from ..graph.node import Node, Value
+from ..graph.special import CONSTANT, Literal
+from .rewrite import Pass, Rebuild, pass_over
+
+MAX_STEPS = 64  # rules applied one after another to one node: a guard against rules that circle
+MAX_SCAN = 1 << 16  # elements of a constant that are looked at to see whether all are the same
+COMMUTING = frozenset(
+    (
+        "add",
+        "mul",
+        "maximum",
+        "minimum",
+        "logical_and",
+        "logical_or",
+        "logical_xor",
+        "bitwise_and",
+        "bitwise_or",
+    )
+)
+
+
+# -- patterns --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Var:
+    """Any value; the same one wherever the variable stands."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Number:
+    """A value all of whose elements are one number that passes a test."""
+
+    test: Callable[[Any, Any], bool]  # the number, and the dtype it has
+
+
+@dataclass(frozen=True)
+class Call:
+    """The result of an operator on values that match; `label` gives its node a name."""
+
+    op: Op
+    args: tuple[Any, ...]
+    label: str | None = None
+
+    def __matmul__(self, label: str) -> Call:
+        """Name the node that matches: P.permute(x) @ "inner"."""
+        return replace(self, label=label)
+
+
+class Patterns:
+    """Patterns by operator: P.mul(x, y)."""
+
+    def __getattr__(self, name: str) -> Callable[..., Call]:
+        if name.startswith("__"):  # asked for by inspection, not by a rule
+            raise AttributeError(name)
+        op = find_op(name)
+        return lambda *args: Call(op, args)
+
+
+P = Patterns()
+Pattern = Var | Number | Call
+Replacement = Var | Call | Callable[["Match"], "Value | None"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a pattern becomes: a variable, a pattern of operators without attributes, or a function.
+
+    A function gets the Match and returns a value, or None if the rule does not apply after all.
+    """
+
+    name: str
+    pattern: Call
+    result: Replacement
+
+    def may_fit(self, node: Node) -> bool:
+        """Tell quickly whether the operands come from the operators that the pattern asks for."""
+        return all(
+            arg.__class__ is not Call or (x is not None and x.node.op is arg.op)
+            for arg, x in zip(self.pattern.args, node.inputs, strict=False)
+        )
+
+    def variants(self) -> Iterator[Rule]:
+        """Yield the rule for each order of the operands of commutative operators."""
+        for pattern in _orders(self.pattern):
+            yield replace(self, pattern=pattern)
+
+
+def _orders(pattern: Any) -> list[Any]:
+    if not isinstance(pattern, Call):
+        return [pattern]
+    found = [replace(pattern, args=args) for args in product(*map(_orders, pattern.args))]
+    if pattern.op.name in COMMUTING and pattern.args[0] != pattern.args[1]:
+        found += [replace(call, args=call.args[::-1]) for call in found]
+    return found
+
+
+# -- matching --------------------------------------------------------------------------------------
+
+
+class Match:
+    """What a pattern found, and what is built from it.
+
+    values   values by the names of variables
+    leaves   all values where the pattern ends
+    nodes    nodes by their labels; the node to be replaced is "root"
+    made     new nodes, not yet in the graph
+    """
+
+    def __init__(self, rebuild: Rebuild, numbers: dict[Value, Any], root: Node) -> None:
+        self.rebuild = rebuild
+        self.numbers = numbers
+        self.values: dict[str, Value] = {}
+        self.leaves: list[Value] = []
+        self.nodes: dict[str, Node] = {"root": root}
+        self.made: list[Node] = []
+
+    def __getitem__(self, name: str) -> Value:
+        """Return the value of a variable."""
+        return self.values[name]
+
+    @property
+    def root(self) -> Node:
+        """Return the node that is to be replaced."""
+        return self.nodes["root"]
+
+    def fits(self, pattern: Pattern, value: Value | None) -> bool:
+        """Tell whether a value matches, noting what it binds."""
+        if value is None:
+            return False
+        if isinstance(pattern, Call):
+            return self.fits_node(pattern, value.node)
+        self.leaves.append(value)
+        if isinstance(pattern, Var):
+            return self.values.setdefault(pattern.name, value) is value
+        number = self.numbers.get(value)
+        return number is not None and pattern.test(number, value.dtype)
+
+    def fits_node(self, pattern: Call, node: Node) -> bool:
+        """Tell whether a node matches a call."""
+        if node.op is not pattern.op or len(node.inputs) != len(pattern.args):
+            return False
+        if pattern.label is not None:
+            self.nodes[pattern.label] = node
+        return all(map(self.fits, pattern.args, node.inputs))
+
+    def make(self, name: str, *inputs: Value, attrs: tuple[Any, ...] = ()) -> Value:
+        """Return the result of a new node; its attributes must be in canonical form."""
+        op = find_op(name)
+        kind = op.type_rule(group(op, [x.type for x in inputs]), attrs)
+        return self._add(op, inputs, attrs, kind)
+
+    def number(self, number: float, dtype: Any) -> Value:
+        """Return a constant without dimensions."""
+        literal = Literal(np.array(number, dtype))
+        return self._add(CONSTANT, (), (literal,), literal.type)
+
+    def _add(self, op: Any, inputs: Sequence[Value], attrs: Any, kind: TensorType) -> Value:
+        self.made.append(self.rebuild.fresh(self.root, op, inputs, attrs, [kind]))
+        return self.made[-1].outputs[0]
+
+    def build(self, pattern: Any) -> Value | None:
+        """Return the value that a replacement stands for."""
+        if isinstance(pattern, Var):
+            return self.values[pattern.name]
+        if isinstance(pattern, Call):
+            built = [self.build(arg) for arg in pattern.args]
+            return self.make(pattern.op.name, *(x for x in built if x is not None))
+        found: Value | None = pattern(self)
+        return found
+
+
+# -- rewriting -------------------------------------------------------------------------------------
+
+
+class Rewriter:
+    """Applies a table of rules to the nodes of one graph, in one sweep.
+
+    The inputs of a node are rewritten before the node, and what a rule makes is rewritten again, so
+    that no rule of the table applies to the result.
+    """
+
+    def __init__(self, table: RuleTable) -> None:
+        self.table = table
+        self.numbers: dict[Value, Any] = {}  # values all of whose elements are one number
+        self._drawn: set[Value] = set()  # values that depend on random draws
+        self._steps = 0
+
+    def visit(self, rebuild: Rebuild, node: Node) -> Sequence[Value] | None:
+        """Return the value to take in place of a node, or None to keep it."""
+        self._steps = 0
+        found = self._replacement(rebuild, node)
+        if found is None:
+            self._note(node)
+        return None if found is None else [found]
+
+    def _replacement(self, rebuild: Rebuild, node: Node) -> Value | None:
+        if len(node.outputs) != 1 or self._steps >= MAX_STEPS:
+            return None
+        for rule in self.table.get(node.op, ()):
+            if not rule.may_fit(node):
+                continue
+            match = Match(rebuild, self.numbers, node)
+            if match.fits_node(rule.pattern, node):
+                value = self._apply(rule, match)
+                if value is not None:
+                    self._steps += 1
+                    return self._emit(rebuild, match, value)
+        return None
+
+    def _apply(self, rule: Rule, match: Match) -> Value | None:
+        try:
+            value = match.build(rule.result)
+        except ERRORS:  # a shape rule that cannot decide with sizes unknown
+            return None
+        if value is None or not _same_type(value.type, match.root.outputs[0].type):
+            return None
+        return None if self._drops_a_draw(match, value) else value
+
+    def _drops_a_draw(self, match: Match, value: Value) -> bool:
+        """Tell whether something random would not be needed any more.
+
+        Then the generator would not move on, and later draws would differ.
+        """
+        drawn = [leaf for leaf in match.leaves if leaf in self._drawn]
+        if not drawn:
+            return False
+        kept = {value, *value.node.inputs, *(x for node in match.made for x in node.inputs)}
+        return any(leaf not in kept for leaf in drawn)
+
+    def _emit(self, rebuild: Rebuild, match: Match, value: Value) -> Value:
+        """Append the new nodes, themselves rewritten, and return the value that was built."""
+        now: dict[Value, Value] = {}
+        for new in match.made:
+            inputs = [now.get(x, x) if x is not None else None for x in new.inputs]
+            name = match.root.name if new is value.node else new.name
+            node = new.rebuilt(inputs, name=name)
+            found = self._replacement(rebuild, node)
+            if found is None:
+                rebuild.graph.append(node)
+                self._note(node)
+                found = node.outputs[0]
+            now[new.outputs[0]] = found
+        return now.get(value, value)
+
+    def _note(self, node: Node) -> None:
+        """Note whether all elements of a node's result are one number."""
+        number = None
+        if node.op is CONSTANT:
+            number = _only_number(node.attrs[0].array)
+        elif node.op is _FILL_LIKE:
+            number = np.array(node.attrs[0], node.attrs[1]).item()
+        elif node.op in _SPREADING:
+            number = self.numbers.get(node.inputs[0])  # type: ignore[arg-type]  # never None
+        if number is not None:
+            self.numbers[node.outputs[0]] = number
+        if _draws(node) or any(x in self._drawn for x in node.inputs):
+            self._drawn.update(node.outputs)
+
+
+RuleTable = dict[Any, list[Rule]]
+_FILL_LIKE = find_op("fill_like")
+_SPREADING = frozenset(
+    map(find_op, ("broadcast_to", "reshape", "permute", "squeeze", "unsqueeze", "stop_gradient"))
+)
+
+
+def table_of(rules: Iterable[Rule]) -> RuleTable:
+    """Return rules by the operator of the node they replace."""
+    table: RuleTable = {}
+    for rule in rules:
+        for variant in rule.variants():
+            table.setdefault(variant.pattern.op, []).append(variant)
+    return table
+
+
+def rewrite(
+    graph: Graph, outputs: Sequence[Value] | None, table: RuleTable, recurse: Pass
+) -> Graph:
+    """Return the graph with a table of rules applied until none applies."""
+    return pass_over(graph, outputs, Rewriter(table).visit, recurse)
+
+
+def _only_number(array: Any) -> Any:
+    if not 0 < array.size <= MAX_SCAN:
+        return None
+    first = array.reshape(-1)[:1]
+    same = bool((array == first).all())  # False for NaN
+    if same and array.dtype.kind not in "biu":
+        same = bool((np.signbit(array) == np.signbit(first)).all())
+    return first[0].item() if same else None
+
+
+def _draws(node: Node) -> bool:
+    threads = getattr(node.op, "threads", None)
+    return node.op.kind == random or (threads is not None and bool(threads(node)))
+
+
+def _same_type(a: TensorType, b: TensorType) -> bool:
+    return a.dtype == b.dtype and a.shape == b.shape

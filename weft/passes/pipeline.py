@@ -1,0 +1,123 @@
+"""The optimiser: all passes, in their order.
+
+canonicalise   fold, share and simplify until nothing changes; every bit of every result stays
+stabilise      functions in their stable forms, then canonicalise what that made
+rematerialise  if there is a budget of memory
+specialise     fuse elementwise operators
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.errors import ArgumentError, ArgumentTypeError
+from ..graph.graph import Graph
+from ..graph.node import Value
+from ..graph.symbol import Symbol
+from .cse import share_common
+from .dce import remove_dead
+from .fold import fold_constants
+from .fuse import fuse, unfuse
+from .rewrite import Pass
+from .simplify import simplify, simplify_finally
+from .stabilize import stabilize
+
+MAX_ROUNDS = 4  # of canonicalising; one is nearly always enough, since rules apply in one sweep
+
+PASSES: dict[str, Pass] = {
+    "fold": fold_constants,
+    "cse": share_common,
+    "simplify": simplify,
+    "stabilize": stabilize,
+    "dce": remove_dead,
+    "fuse": fuse,
+    "unfuse": unfuse,
+}
+
+
+def optimize(
+    graph: Graph,
+    outputs: Sequence[Any] | None = None,
+    *,
+    memory_budget: int | None = None,
+    passes: Sequence[str] | None = None,
+) -> Graph:
+    """Return a graph that computes the same faster; symbols of the old one can be fetched from it.
+
+    outputs         what must survive, as symbols, values or names; by default every result that
+                    nothing takes, and everything that was given a name
+    memory_budget   bytes that a run may hold at once: values are computed again to keep to it
+    passes          names from weft.passes.PASSES to run instead, in that order
+
+    The result is finished: take gradients before.
+
+    >>> import weft as wf
+    >>> with wf.Graph() as graph:
+    ...     x = wf.placeholder((None,), wf.float32, name="x")
+    ...     y = wf.log(1 + x) * 1.0
+    >>> [node.op.name for node in optimize(graph, [y])]
+    ['placeholder', 'log1p']
+    """
+    if not isinstance(graph, Graph):
+        raise ArgumentTypeError(f"optimize: expected a wf.Graph. Received: {type(graph).__name__}")
+    kept = _values(graph, outputs)
+    if passes is not None:
+        return _run_named(graph, kept, passes)
+    made = canonicalize(remove_dead(graph, kept), simplify_finally)
+    made = canonicalize(stabilize(made, None), simplify_finally)
+    if memory_budget is not None:
+        made = _within(made, memory_budget)
+    return fuse(made, None)
+
+
+def canonicalize(graph: Graph, rules: Pass = simplify) -> Graph:
+    """Return the graph folded, shared and simplified until nothing changes."""
+    for _ in range(MAX_ROUNDS):
+        before = graph
+        graph = remove_dead(rules(share_common(fold_constants(graph)), None))
+        if _same_nodes(before, graph):
+            break
+    return graph
+
+
+def _same_nodes(a: Graph, b: Graph) -> bool:
+    return len(a) == len(b) and all(x is y for x, y in zip(a, b, strict=True))
+
+
+def _run_named(graph: Graph, outputs: list[Value], names: Sequence[str]) -> Graph:
+    for name in names:
+        if name not in PASSES:
+            raise ArgumentError(
+                f"optimize: no pass is named {name!r:.60}; there are {', '.join(PASSES)}"
+            )
+    made = remove_dead(graph, outputs) if not names else PASSES[names[0]](graph, outputs)
+    for name in names[1:]:
+        made = PASSES[name](made, None)
+    return made
+
+
+def _within(graph: Graph, budget: int) -> Graph:
+    from .remat import rematerialize  # noqa: PLC0415  (needed only with a budget)
+
+    return rematerialize(graph, budget)
+
+
+def _values(graph: Graph, outputs: Sequence[Any] | None) -> list[Value]:
+    if outputs is None:
+        return list(dict.fromkeys([*graph.results(), *graph.names.values()]))
+    if isinstance(outputs, (str, Symbol, Value)):
+        outputs = [outputs]
+    return [_value(graph, output) for output in outputs]
+
+
+def _value(graph: Graph, output: Any) -> Value:
+    if isinstance(output, str):
+        return graph.find(output)
+    value = output.value if isinstance(output, Symbol) else output
+    if not isinstance(value, Value):
+        raise ArgumentTypeError(
+            "optimize: an output must be a symbol, a value or a name. "
+            f"Received: {type(output).__name__} {output!r:.60}"
+        )
+    return graph.check_member(value, "optimize")

@@ -1,0 +1,233 @@
+"""Algebraic simplification: rules that leave every bit of every result as it is.
+
+That excludes much that is true of real numbers: x + 0.0 is not x (it turns -0.0 into 0.0), x * 0 is
+not 0 (it may be NaN, or -0.0). Rules about values all of whose elements are one number (ONE and
+the like) also see through `ones_like`, `broadcast_to` and their kind.
+
+A rule may leave out a copy, so that an array lies otherwise in memory. NumPy adds in the order of
+memory, so that a sum of floats further on may then be rounded differently; values never differ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.dtype import bool_, is_float, is_integer
+from ..graph.graph import Graph
+from ..graph.node import Value
+from ..graph.special import CONSTANT
+from .cse import exactly
+from .match import Call, Match, Number, P, Rule, Var, rewrite, table_of
+
+w, x, y = Var("w"), Var("x"), Var("y")
+ONE = Number(lambda n, dtype: n == 1)
+TRUE = Number(lambda n, dtype: n != 0)
+FALSE = Number(lambda n, dtype: n == 0)
+NO_SUMMAND = Number(lambda n, dtype: n == 0 and (not is_float(dtype) or math.copysign(1, n) < 0))
+NO_SUBTRAHEND = Number(lambda n, dtype: n == 0 and (not is_float(dtype) or math.copysign(1, n) > 0))
+LOWEST = Number(lambda n, dtype: n == -math.inf)
+HIGHEST = Number(lambda n, dtype: n == math.inf)
+
+
+# -- conditions and replacements that need the attributes -----------------------------------------
+
+
+def _same_attrs(m: Match) -> Value | None:
+    """Keep the inner of two applications of an operator that changes nothing the second time."""
+    inner = m.nodes["inner"]
+    return inner.outputs[0] if exactly(inner.attrs) == exactly(m.root.attrs) else None
+
+
+def _inner(m: Match) -> Value | None:
+    return m.nodes["inner"].outputs[0]
+
+
+def _compose_axes(m: Match) -> Value | None:
+    (outer,), (inner,) = m.root.attrs, m.nodes["inner"].attrs
+    return m.make("permute", m["x"], attrs=(tuple(inner[axis] for axis in outer),))
+
+
+def _unmoved(m: Match) -> Value | None:
+    (axes,) = m.root.attrs
+    return m["x"] if axes == tuple(range(len(axes))) else None
+
+
+def _relabel(m: Match) -> Value | None:
+    """Give the elements, whose order never changes, their last shape at once."""
+    made = m.root.outputs[0]
+    if made.shape == m["x"].shape:
+        return m["x"]
+    return m.make("reshape", m["x"], attrs=(made.shape,))
+
+
+def _broadcast_at_once(m: Match) -> Value | None:
+    return m.make("broadcast_to", m["x"], attrs=m.root.attrs)
+
+
+def _flipped_back(m: Match) -> Value | None:
+    return m["x"] if m.root.attrs == m.nodes["inner"].attrs else None
+
+
+def _whole(m: Match) -> Value | None:
+    """Match slices of step 1: that leave the shape as it is only if they take everything."""
+    (spec,) = m.root.attrs
+    plain = all(i is ... or (i.__class__ is tuple and i[2] in (None, 1)) for i in spec)
+    return m["x"] if plain else None
+
+
+def _not_padded(m: Match) -> Value | None:
+    widths = m.root.attrs[0]
+    return m["x"] if all(pair == (0, 0) for pair in widths) else None
+
+
+def _over_no_axes(m: Match) -> Value | None:
+    return m["x"] if m.root.attrs[0] == () else None
+
+
+def _integers_over_no_axes(m: Match) -> Value | None:
+    return None if is_float(m["x"].dtype) else _over_no_axes(m)  # a sum of -0.0 alone is 0.0
+
+
+def _integers(m: Match) -> Value | None:
+    return None if is_float(m["x"].dtype) else m["x"]
+
+
+def _cast_at_once(m: Match) -> Value | None:
+    """Leave out a cast to a dtype that holds every value of the first."""
+    start, between, end = m["x"].dtype, m.nodes["inner"].attrs[0], m.root.attrs[0]
+    if not holds(between, start):
+        return None
+    # Floats that an integer cannot hold become one the machine chooses, by the type of the float.
+    if is_float(between) and is_integer(end) and start not in (end, bool_):
+        return None
+    return m.make("cast", m["x"], attrs=(end,))
+
+
+def holds(wide: Any, narrow: Any) -> bool:
+    """Tell whether a dtype has every value of another."""
+    if narrow in (wide, bool_):
+        return True
+    if not is_float(wide):
+        return not is_float(narrow) and wide != bool_ and bool(np.can_cast(narrow, wide, "safe"))
+    if is_float(narrow):
+        return bool(narrow.itemsize < wide.itemsize)
+    digits: int = narrow.itemsize * 8 - (narrow.kind == "i")
+    return digits <= _DIGITS[wide.name]
+
+
+_DIGITS = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}  # of the significand
+
+
+def _power_rule(exponent: float, name: str) -> Rule:
+    """Return the rule for an exponent that the kernel of pow treats so itself."""
+
+    def result(m: Match) -> Value | None:
+        base, power = m["x"], m["y"]
+        scalar = power.shape == () and is_float(base.dtype) and m.numbers.get(power) == exponent
+        return m.make(name, base) if scalar else None
+
+    return Rule(f"x ** {exponent:g} = {name}(x)", P.pow(x, y), result)
+
+
+def _regroup(name: str) -> Rule:
+    """Return the rule that brings two constants of integer arithmetic together."""
+
+    def result(m: Match) -> Value | None:
+        both = m["w"].node.op is CONSTANT and m["y"].node.op is CONSTANT
+        if not both or is_float(m["x"].dtype) or m["x"].node.op is CONSTANT:
+            return None
+        return m.make(name, m["x"], m.make(name, m["w"], m["y"]))
+
+    call = getattr(P, name)
+    return Rule(f"{name} of integers: two constants", call(call(x, w), y), result)
+
+
+def _twice(name: str) -> Call:
+    call = getattr(P, name)
+    found: Call = call(call(x) @ "inner")
+    return found
+
+
+# -- the rules -------------------------------------------------------------------------------------
+
+INVOLUTIONS = ("neg", "logical_not", "bitwise_not")
+IDEMPOTENT = ("abs", "floor", "ceil", "trunc", "sign", "relu", "relu6", "clip_to", "hardtanh")
+SELF_JOINS = ("maximum", "minimum", "fmax", "fmin", "logical_and", "logical_or")
+ABSORBING = ("logical_and", "logical_or", "bitwise_and", "bitwise_or")
+ROW_MAJOR = ("reshape", "squeeze", "unsqueeze")
+
+RULES: tuple[Rule, ...] = (
+    # arithmetic
+    Rule("x * 1", P.mul(x, ONE), x),
+    Rule("x / 1", P.div(x, ONE), x),
+    Rule("x ** 1", P.pow(x, ONE), x),
+    Rule("x + -0.0, x + 0 of integers", P.add(x, NO_SUMMAND), x),
+    Rule("x - 0", P.sub(x, NO_SUBTRAHEND), x),
+    Rule("abs(-x)", P.abs(P.neg(x)), P.abs(x)),
+    Rule("max(x, -inf)", P.maximum(x, LOWEST), x),
+    Rule("min(x, inf)", P.minimum(x, HIGHEST), x),
+    _power_rule(2.0, "square"),
+    _power_rule(0.5, "sqrt"),
+    _power_rule(-1.0, "reciprocal"),
+    _regroup("add"),
+    _regroup("mul"),
+    # twice is never, or once
+    *(Rule(f"{n}({n}(x)) = x", _twice(n), x) for n in INVOLUTIONS),
+    *(Rule(f"{n}({n}(x)) = {n}(x)", _twice(n), _same_attrs) for n in IDEMPOTENT),
+    *(Rule(f"{n}(x, x)", getattr(P, n)(x, x), x) for n in (*SELF_JOINS, *ABSORBING[2:])),
+    *(
+        Rule(f"{n}(x, {n}(x, y))", getattr(P, n)(x, getattr(P, n)(x, y) @ "inner"), _inner)
+        for n in ABSORBING
+    ),
+    # truth values and choices
+    Rule("x and True", P.logical_and(x, TRUE), x),
+    Rule("x or False", P.logical_or(x, FALSE), x),
+    Rule("x xor False", P.logical_xor(x, FALSE), x),
+    Rule("where(c, x, x)", P.where(w, x, x), x),
+    Rule("where(True, x, y)", P.where(TRUE, x, y), x),
+    Rule("where(False, x, y)", P.where(FALSE, x, y), y),
+    # conversions and copies
+    Rule("cast to the same dtype", P.cast(x), x),
+    Rule("cast of an exact cast", P.cast(P.cast(x) @ "inner"), _cast_at_once),
+    Rule("copy", P.positive(x), x),
+    Rule("stop_gradient twice", _twice("stop_gradient"), _inner),
+    # movement
+    Rule("axes in their order", P.permute(x), _unmoved),
+    Rule("permute of permute", P.permute(P.permute(x) @ "inner"), _compose_axes),
+    *(
+        Rule(f"{a} of {b}", getattr(P, a)(getattr(P, b)(x)), _relabel)
+        for a in ROW_MAJOR
+        for b in ROW_MAJOR
+    ),
+    *(Rule(f"{n} to the same shape", getattr(P, n)(x), x) for n in ("reshape", "broadcast_to")),
+    Rule("broadcast of broadcast", P.broadcast_to(P.broadcast_to(x)), _broadcast_at_once),
+    Rule("flip back", P.flip(P.flip(x) @ "inner"), _flipped_back),
+    Rule("x[:]", P.getitem(x), _whole),
+    Rule("pad by nothing", P.pad(x), _not_padded),
+    Rule("concat of one", P.concat(x), x),
+    # reductions over nothing
+    *(Rule(f"{n} over no axes", getattr(P, n)(x), _over_no_axes) for n in ("max", "min", "prod")),
+    *(Rule(f"{n} over no axes", getattr(P, n)(x), _over_no_axes) for n in ("any", "all")),
+    Rule("sum of integers over no axes", P.sum(x), _integers_over_no_axes),
+    Rule("sum_to of integers to the same shape", P.sum_to(x), _integers),
+)
+
+# Once derivatives are taken, what only steers them is the identity.
+LAST_RULES: tuple[Rule, ...] = (Rule("stop_gradient", P.stop_gradient(x), x),)
+
+_TABLE = table_of(RULES)
+_LAST_TABLE = table_of((*LAST_RULES, *RULES))
+
+
+def simplify(graph: Graph, outputs: Sequence[Value] | None = None) -> Graph:
+    """Return the graph with the rules above applied wherever they can be."""
+    return rewrite(graph, outputs, _TABLE, simplify)
+
+
+def simplify_finally(graph: Graph, outputs: Sequence[Value] | None = None) -> Graph:
+    """Simplify a graph of which no derivative will be taken."""
+    return rewrite(graph, outputs, _LAST_TABLE, simplify_finally)
