@@ -9,10 +9,12 @@ import platform
 import sys
 from argparse import Namespace
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ..io import load, load_metadata
+from ..runtime.store import cache_info
 from .assemble import build_run
 from .errors import UsageError, hint
 from .registries import REGISTRIES
@@ -51,6 +53,7 @@ def installation() -> dict[str, Any]:
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "processors": _processors(),
         "executable": Path(sys.executable).name,
+        "cache": asdict(cache_info()),
     }
 
 
@@ -73,11 +76,22 @@ def _processors() -> int:
 
 def _lines(facts: dict[str, Any]) -> Iterator[str]:
     for name, value in facts.items():
-        if isinstance(value, dict):
+        if name == "cache":
+            yield f"{name:<14} {_cache_line(**value)}"
+        elif isinstance(value, dict):
             for inner, found in value.items():
                 yield f"{inner:<14} {found or 'not installed'}"
         else:
             yield f"{name:<14} {value or 'not installed'}"
+
+
+def _cache_line(
+    path: str | None, files: int, bytes: int, limit: int, hits: int, misses: int
+) -> str:
+    if path is None:
+        return "in memory only"
+    used = f"{files} files, {bytes / 2**20:.1f} of {limit / 2**20:.0f} MB"
+    return f"{path} ({used}; {hits} hits, {misses} misses)"
 
 
 def _describe_path(path: Path, settings: list[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib.metadata
 import sys
 import traceback
@@ -13,6 +14,7 @@ from typing import Any
 from ..core.errors import WeftError
 from .errors import ConfigError, UsageError
 from .evaluate_command import evaluate_run
+from .graph_command import draw_graph
 from .info_command import info, version
 from .predict_command import predict
 from .time_command import time_layers
@@ -40,8 +42,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (WeftError, OSError) as error:
         if options.debug:
             traceback.print_exc()
-        print(f"weft: error: {error}", file=sys.stderr)
+        print(f"weft: error: {_message(error)}", file=sys.stderr)
         return BAD_INPUT if isinstance(error, ConfigError | UsageError) else FAILED
+
+
+def _message(error: Exception) -> str:
+    """Return what to print; a full disk met in passing (a log line) gets the advice it needs."""
+    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    if full and "free some space" not in str(error):
+        return f"{error}; free some space or choose another directory: saved checkpoints are intact"
+    return str(error)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -55,6 +65,7 @@ def parser() -> argparse.ArgumentParser:
     _add_test(commands)
     _add_predict(commands)
     _add_time(commands)
+    _add_graph(commands)
     _add_info(commands)
     return top
 
@@ -112,6 +123,29 @@ def _add_time(commands: Any) -> None:
     made.add_argument("--json", action="store_true", help="print seconds as JSON")
 
 
+def _add_graph(commands: Any) -> None:
+    made = _command(commands, "graph", draw_graph, "draw the graph of a model, and list its scopes")
+    made.add_argument("run", help="a TOML file, a run directory, or a saved graph")
+    made.add_argument(
+        "--out",
+        default="graph.svg",
+        metavar="FILE",
+        help="a .svg, .png, .dot or .gv file (default: graph.svg)",
+    )
+    made.add_argument(
+        "--depth",
+        type=_natural,
+        metavar="N",
+        help="open so many scopes inside one another; deeper ones become one box each",
+    )
+    made.add_argument(
+        "--training", action="store_true", help="with the loss, its gradients and the update"
+    )
+    made.add_argument(
+        "--tensorboard", metavar="DIR", help="write it for TensorBoard's graph tab too"
+    )
+
+
 def _add_info(commands: Any) -> None:
     made = _command(commands, "info", info, "show this installation, a run, a file, or a name")
     made.add_argument(
@@ -136,6 +170,13 @@ def _positive(text: str) -> int:
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1. Received: {text}")
+    return value
+
+
+def _natural(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"must be at least 0. Received: {text}")
     return value
 
 
