@@ -31,6 +31,14 @@ CHECKS: dict[str, tuple[str, Callable[..., bool]]] = {
         lambda first, last: abs(first - math.log(28)) < 0.5 and last < 0.6 * first,
     ),
     "q_learning": (r"^share of the best: ([\d.]+)%$", lambda share: 95 <= share <= 100),
+    "static_graph": (
+        r"^accuracy: (\S+)\nlargest difference between static and eager weights: (\S+)$",
+        lambda accuracy, difference: accuracy > 0.95 and difference == 0,
+    ),
+    "loops_in_graphs": (
+        r"^largest relative error of the derivatives: (\S+)$",
+        lambda error: error < 1e-12,
+    ),
     "dqn": (r"^mean return: (\S+) \(threshold 0\.8 reached\)$", lambda score: score >= 0.8),
 }
 
