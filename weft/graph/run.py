@@ -57,16 +57,27 @@ class Step(NamedTuple):
 
 
 class Program:
-    """What must be run of a graph to get some of its values from others."""
+    """What must be run of a graph to get some of its values from others.
 
-    def __init__(self, graph: Graph, fetches: Sequence[Value], feeds: Sequence[Value]) -> None:
+    fetches   values to return
+    feeds     values that are given
+    targets   updates to compute and commit, without returning them
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        fetches: Sequence[Value],
+        feeds: Sequence[Value],
+        targets: Sequence[Value] = (),
+    ) -> None:
         self.graph = graph
         self.feeds = list(feeds)
         self.fetches = list(fetches)
         self.sources = graph.size_sources()
         self.slots: dict[Value, int] = {}
         draws = Draws(graph)
-        nodes = graph.ancestors(fetches, {*feeds, *draws.states})
+        nodes = graph.ancestors((*fetches, *targets), {*feeds, *draws.states})
         draws.settle(set(nodes), set(feeds))
         self.commits = [*draws.commits, *_assignments(nodes)]
         self._alias = dict(draws.alias)

@@ -80,7 +80,11 @@ class Session:
         leaves, structure = flatten(fetches)
         wanted = [self._fetch(leaf) for leaf in leaves]
         fed = self._feeds(feed_dict)
-        program = self._program([v for group in wanted for v in group], list(fed))
+        program = self._program(
+            [v for group in wanted if not group.several for v in group],
+            list(fed),
+            [v for group in wanted if group.several for v in group],
+        )
         sizes: Sizes = {}
         for value, array in fed.items():
             bind_sizes(value, array.shape, sizes)
@@ -92,12 +96,7 @@ class Session:
             if self.compiled
             else _interpret(program, arrays, sizes)
         )
-        values = [
-            [next(found) for _ in group] if group.several else next(found) for group in wanted
-        ]
-        return structure.unflatten(
-            None if group.several else value for group, value in zip(wanted, values, strict=True)
-        )
+        return structure.unflatten(None if group.several else next(found) for group in wanted)
 
     def _run_compiled(self, program: Program, arrays: list[Array]) -> list[Array]:
         """Run a program as machine code, which is made for the shapes at hand."""
@@ -110,15 +109,15 @@ class Session:
         fetched: list[Array] = executable.run(arrays)
         return fetched
 
-    def _program(self, fetches: list[Value], feeds: list[Value]) -> Program:
+    def _program(self, fetches: list[Value], feeds: list[Value], targets: list[Value]) -> Program:
         if len(self.graph) != self._nodes:  # it has grown since: sizes may come from elsewhere
             self._programs.clear()
             self._executables.clear()
             self._nodes = len(self.graph)
-        key = (tuple(fetches), tuple(feeds))
+        key = (tuple(fetches), tuple(feeds), tuple(targets))
         program = self._programs.get(key)
         if program is None:
-            program = self._programs[key] = Program(self.graph, fetches, feeds)
+            program = self._programs[key] = Program(self.graph, fetches, feeds, targets)
         return program
 
     # -- fetches -----------------------------------------------------------------------------------

@@ -1,0 +1,148 @@
+"""Hold every mathematical function to its error bound, over all exponents."""
+
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+from tests.codegen import minimax
+from tests.codegen.functions import (
+    BINARY,
+    UNARY,
+    common_arguments,
+    every_exponent,
+    last_places,
+    limit,
+    reference,
+)
+from tests.codegen.jit import Native, evaluate, map_text
+from weft.codegen import host, sse2
+from weft.codegen.mathematics import FUNCTIONS
+
+# SciPy's own error is of the size to be measured in float64, so decimals are the reference there.
+DECIMAL = {"erf": minimax.erf, "erfc": lambda x: (-x * x).exp() * minimax.erfcx(x)}
+WIDER_THAN_DOUBLE = np.finfo(np.longdouble).eps < 2.0**-60
+STRIDE = 20011  # of the bit patterns of float32 that every run checks: a prime, about 215,000
+
+
+def check(name: str, *operands: np.ndarray) -> None:
+    got = evaluate(FUNCTIONS[name], *operands)
+    assert_close(name, got, reference(name, *operands), *operands)
+
+
+def assert_close(name: str, got: np.ndarray, exact: np.ndarray, *operands: np.ndarray) -> None:
+    errors = last_places(got, exact)
+    worst = int(errors.argmax())
+    where = [x[worst] for x in operands]
+    assert errors[worst] <= limit(name, str(got.dtype)), (name, where, got[worst], exact[worst])
+
+
+def mixed_arguments(dtype: str, seed: int) -> np.ndarray:
+    return np.concatenate([every_exponent(dtype, 997, seed), common_arguments(dtype, 996, seed)])
+
+
+@pytest.mark.parametrize("name", sorted(UNARY))
+def test_float32_is_accurate_at_all_exponents(name: str) -> None:
+    bits = np.arange(0, 2**32, STRIDE, dtype=np.uint32)
+    check(name, bits.view(np.float32))
+    check(name, common_arguments("float32", 60_000))
+
+
+@pytest.mark.skipif(not WIDER_THAN_DOUBLE, reason="long double is no wider than double here")
+@pytest.mark.parametrize("name", sorted(set(UNARY) - set(DECIMAL)))
+def test_float64_is_accurate_at_all_exponents(name: str) -> None:
+    check(name, every_exponent("float64", 40_000))
+    check(name, common_arguments("float64", 60_000))
+
+
+@pytest.mark.parametrize("name", sorted(DECIMAL))
+def test_error_functions_are_accurate_in_float64(name: str) -> None:
+    low, high = {"erf": (0.0, 6.2), "erfc": (0.3, 26.5)}[name]
+    x = np.random.default_rng(1).uniform(low, high, 300)
+    exact = np.array([np.longdouble(str(DECIMAL[name](Decimal(float(v))))) for v in x])
+    assert_close(name, evaluate(FUNCTIONS[name], x), exact, x)
+
+
+@pytest.mark.skipif(not WIDER_THAN_DOUBLE, reason="long double is no wider than double here")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", sorted(set(BINARY) - {"logaddexp"}))
+def test_functions_of_two_are_accurate(name: str, dtype: str) -> None:
+    check(name, every_exponent(dtype, 60_000, seed=1), every_exponent(dtype, 60_000, seed=2))
+    x = common_arguments(dtype, 60_000, seed=3)
+    y = np.random.default_rng(4).permutation(common_arguments(dtype, 60_000, seed=5))
+    check(name, x, y)
+    check(name, np.abs(x), y)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_logaddexp_is_accurate_relative_to_its_operands(dtype: str) -> None:
+    """Near a result of 0 the operands cancel; the error is that of the larger operand."""
+    x = common_arguments(dtype, 60_000, seed=6)
+    y = np.random.default_rng(7).permutation(x)
+    exact = reference("logaddexp", x, y)
+    scale = np.maximum(np.maximum(np.abs(x), np.abs(y)), 1)
+    errors = np.abs(evaluate(FUNCTIONS["logaddexp"], x, y) - exact) / np.spacing(scale)
+    assert errors.max() <= 2
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_powers_that_are_exact_come_out_exact(dtype: str) -> None:
+    bases, exponents = np.meshgrid(np.arange(-40, 41), np.arange(0, 12))
+    exact = bases.astype(object) ** exponents.astype(object)
+    fits = np.abs(exact.astype(float)) < 2.0 ** (np.finfo(dtype).nmant + 1)
+    x, y = bases[fits].astype(dtype), exponents[fits].astype(dtype)
+    np.testing.assert_array_equal(evaluate(FUNCTIONS["pow"], x, y), exact[fits].astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_logarithms_of_powers_are_exact(dtype: str) -> None:
+    low, high = {"float32": (-149, 128), "float64": (-1074, 1024)}[dtype]
+    exponents = np.arange(low, high).astype(dtype)
+    powers = np.ldexp(np.ones(1, dtype), np.arange(low, high)).astype(dtype)
+    np.testing.assert_array_equal(evaluate(FUNCTIONS["log2"], powers), exponents)
+    np.testing.assert_array_equal(evaluate(FUNCTIONS["exp2"], exponents), powers)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", sorted({**UNARY, **BINARY}))
+def test_a_result_depends_on_its_own_operands_only(name: str, dtype: str) -> None:
+    """The same bits in any lane and any width of vector, beside any neighbours."""
+    operands = [mixed_arguments(dtype, seed) for seed in range(1 if name in UNARY else 2)]
+    wide = evaluate(FUNCTIONS[name], *operands)
+    for lanes in (1, 2 * host().lanes(dtype)):
+        again = evaluate(FUNCTIONS[name], *operands, lanes=lanes)
+        np.testing.assert_array_equal(again, wide)
+    shifted = evaluate(FUNCTIONS[name], *(x[3:] for x in operands))
+    np.testing.assert_array_equal(shifted, wide[3:])
+
+
+@pytest.mark.skipif(host().architecture != "x86_64", reason="needs a processor that runs SSE2")
+@pytest.mark.skipif(not WIDER_THAN_DOUBLE, reason="long double is no wider than double here")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", sorted({*UNARY, *BINARY} - {*DECIMAL, "logaddexp"}))
+def test_without_fused_multiply_add(name: str, dtype: str) -> None:
+    """The oldest machines round twice and may lose half a unit more."""
+    operands = [mixed_arguments(dtype, seed) for seed in range(1 if name in UNARY else 2)]
+    got = evaluate(FUNCTIONS[name], *operands, target=sse2())
+    slack = 0.5 if limit(name, dtype) else 0.0
+    assert last_places(got, reference(name, *operands)).max() <= limit(name, dtype) + slack
+
+
+@pytest.mark.parametrize("name", ["exp", "tanh", "sin", "erf"])
+def test_half_precision_is_rounded_from_float32(name: str) -> None:
+    x = np.linspace(-9, 9, 1001).astype(np.float16)
+    wide = evaluate(FUNCTIONS[name], x.astype(np.float32))
+    narrow = evaluate(FUNCTIONS[name], x)
+    np.testing.assert_array_equal(narrow, wide.astype(np.float16))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", sorted(UNARY))
+def test_all_float32_numbers(name: str) -> None:
+    """Check the 2^32 numbers there are."""
+    native = Native(map_text(FUNCTIONS[name], ["float32"], "float32", host()), host())
+    got = np.empty(2**22, np.float32)
+    for start in range(0, 2**32, 2**22):
+        x = np.arange(start, start + 2**22, dtype=np.uint32).view(np.float32)
+        native("kernel", x, got, x.size)
+        assert_close(name, got, reference(name, x), x)

@@ -1,0 +1,368 @@
+"""Matrix products: every way to compute them against NumPy, any division, any machine."""
+
+import ctypes
+import mmap
+import re
+import sys
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from weft.codegen import ModuleText, avx2, avx512, host, neon, sse2
+from weft.codegen.gemm import gemm_chunks, gemm_units, gemm_views, write_gemm_kernel
+from weft.codegen.gemm_pack import transposed
+from weft.codegen.gemm_plan import plan_for, product_of
+from weft.codegen.gemm_tile import pieces
+from weft.lower.kernels import GemmKernel
+from weft.lower.storage import Buffer, View
+from weft.runtime.native import assembly, compile_module, link
+
+RNG = np.random.default_rng(7)
+
+
+def view_of(array):
+    strides = tuple(s // array.itemsize for s in array.strides)
+    return View(Buffer("feed", array.size, array.dtype, "array"), array.shape, strides)
+
+
+def kernel_of(x, y, out, bias=None):
+    """Return the kernel of a product of arrays; the batch axes of x and y are broadcast."""
+    batch = out.shape[:-2]
+    x = np.broadcast_to(x, (*batch, *x.shape[-2:]))
+    y = np.broadcast_to(y, (*batch, *y.shape[-2:]))
+    return GemmKernel(
+        "product",
+        batch,
+        *(x.shape[-2], y.shape[-1], x.shape[-1]),
+        *(view_of(a) for a in (x, y, out)),
+        None if bias is None else view_of(bias),
+    )
+
+
+def text_of(kernel, target=None):
+    module = ModuleText(target or host())
+    write_gemm_kernel(module, "product", kernel)
+    return module.text()
+
+
+@lru_cache(maxsize=64)
+def native(text):
+    library = link([compile_module(text, host())], ["product"])
+    return library, library.address("product")
+
+
+def multiply(x, y, out, bias=None, cuts=()):
+    """Run the kernel, its units divided at `cuts` (fractions)."""
+    kernel = kernel_of(x, y, out, bias)
+    arrays = [a for a in (x, y, out, bias) if a is not None]
+    assert len(gemm_views(kernel)) == len(arrays)
+    _, address = native(text_of(kernel))
+    kinds = [ctypes.c_void_p] * len(arrays) + [ctypes.c_int64] * 2
+    function = ctypes.CFUNCTYPE(None, *kinds)(address)
+    units = gemm_units(kernel, host())
+    ends = [0, *sorted(int(units * cut) for cut in cuts), units]
+    for begin, end in reversed(list(pairwise(ends))):
+        function(*(a.ctypes.data for a in arrays), begin, end)
+
+
+def check(x, y, out, bias=None, cuts=()):
+    base = out if out.base is None else out.base
+    before = base.copy()
+    multiply(x, y, out, bias, cuts)
+    wide = np.matmul(x.astype(np.float64), y.astype(np.float64))
+    scale = np.matmul(np.abs(x).astype(np.float64), np.abs(y).astype(np.float64))
+    if bias is not None:
+        wide, scale = wide + bias, scale + np.abs(bias)
+    tolerance = (x.shape[-1] + 2) * np.finfo(out.dtype).eps * scale
+    assert np.all(np.abs(out - wide) <= tolerance)
+    result = out.copy()
+    out[...] = 0  # nothing but the result was written
+    written = base.copy()
+    out[...] = result
+    assert np.count_nonzero(written != before) <= out.size
+
+
+LAYOUTS = ("rows", "columns", "row gaps", "all gaps", "column gaps", "reversed")
+
+
+def matrix(shape, dtype, layout, fill=None):
+    """Return an array of random numbers that lies in memory as said."""
+    *batch, m, n = shape
+
+    def made(*shape):
+        values = RNG.standard_normal((*batch, *shape)).astype(dtype)
+        return values if fill is None else np.full_like(values, fill)
+
+    return {
+        "rows": lambda: made(m, n),
+        "columns": lambda: made(n, m).swapaxes(-1, -2),
+        "row gaps": lambda: made(m, n + 3)[..., :n],
+        "all gaps": lambda: made(2 * m, 3 * n)[..., ::2, ::3],
+        "column gaps": lambda: made(n, m + 5)[..., :m].swapaxes(-1, -2),
+        "reversed": lambda: made(m, n)[..., ::-1, :],
+    }[layout]()
+
+
+sizes = st.integers(1, 40) | st.sampled_from([48, 64, 65, 97])
+layouts = st.sampled_from(LAYOUTS)
+
+
+@given(
+    m=sizes,
+    n=sizes,
+    k=sizes | st.sampled_from([0, 200, 300]),
+    batch=st.sampled_from([(), (), (3,), (2, 3)]),
+    lying=st.tuples(layouts, layouts, st.sampled_from(["rows", "rows", "rows", *LAYOUTS])),
+    bias=st.sampled_from([None, "plain", "gaps", "same"]),
+    dtype=st.sampled_from(["float32", "float64"]),
+    cuts=st.lists(st.floats(0, 1), max_size=3),
+    shared=st.sampled_from(["", "", "x", "y"]),
+)
+@settings(max_examples=120, deadline=None)
+def test_products_agree_with_numpy(m, n, k, batch, lying, bias, dtype, cuts, shared):
+    x = matrix((*(() if shared == "x" else batch), m, k), dtype, lying[0])
+    y = matrix((*(() if shared == "y" else batch), k, n), dtype, lying[1])
+    out = matrix((*batch, m, n), dtype, lying[2], fill=np.inf)
+    biases = {
+        None: lambda: None,
+        "plain": lambda: RNG.standard_normal(n).astype(dtype),
+        "gaps": lambda: RNG.standard_normal(2 * n).astype(dtype)[::2],
+        "same": lambda: np.broadcast_to(RNG.standard_normal(1).astype(dtype), (n,)),
+    }
+    check(x, y, out, biases[bias](), cuts)
+
+
+LARGE = [
+    (257, 129, 600),  # several inner blocks, edges everywhere
+    (500, 300, 520),  # groups of row blocks that share packed panels
+    (1000, 17, 300),
+    (16, 1030, 700),
+    (7, 260, 1111),
+    (1, 3000, 257),
+    (3000, 1, 257),
+    (24, 200, 333),
+    (64, 64, 2048),
+    (300, 700, 9),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("layout", ["NN", "NT", "TN", "TT"])
+@pytest.mark.parametrize("size", LARGE, ids=str)
+def test_large_products(size, layout, dtype):
+    m, n, k = size
+    kinds = {"N": "rows", "T": "columns"}
+    x = matrix((m, k), dtype, kinds[layout[0]])
+    y = matrix((k, n), dtype, kinds[layout[1]])
+    bias = RNG.standard_normal(n).astype(dtype) if layout in ("NN", "TT") else None
+    check(x, y, np.full((m, n), np.nan, dtype), bias)
+
+
+@pytest.mark.parametrize("layout", ["NN", "NT", "TN"])
+@pytest.mark.parametrize("size", [(500, 300, 520), (40, 100, 300), (1, 5000, 50), (90, 3, 64)])
+def test_results_do_not_depend_on_the_division(size, layout):
+    m, n, k = size
+    kinds = {"N": "rows", "T": "columns"}
+    x = matrix((m, k), "float32", kinds[layout[0]])
+    y = matrix((k, n), "float32", kinds[layout[1]])
+    whole, parts = np.zeros((m, n), "float32"), np.ones((m, n), "float32")
+    multiply(x, y, whole)
+    units = gemm_units(kernel_of(x, y, whole), host())
+    multiply(x, y, parts, cuts=[i / units for i in range(1, units)])
+    assert whole.tobytes() == parts.tobytes()
+
+
+def test_an_empty_inner_dimension_gives_the_bias():
+    out, bias = np.full((5, 40), np.nan, "float32"), np.arange(40, dtype="float32")
+    multiply(np.zeros((5, 0), "float32"), np.zeros((0, 40), "float32"), out, bias)
+    assert np.array_equal(out, np.broadcast_to(bias, (5, 40)))
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0)])
+def test_an_empty_result_has_no_units(shape):
+    out = np.zeros(shape, "float32")
+    x, y = np.ones((shape[0], 4), "float32"), np.ones((4, shape[1]), "float32")
+    assert gemm_units(kernel_of(x, y, out), host()) == 0
+    assert gemm_chunks(kernel_of(x, y, out), host()) == 1
+    multiply(x, y, out)
+
+
+@pytest.mark.parametrize("size", [(13, 27, 40), (300, 300, 300), (5, 3, 100), (1, 50, 40)])
+def test_nan_and_infinity_stay_in_their_row_and_column(size):
+    m, n, k = size
+    x, y = matrix((m, k), "float32", "rows"), matrix((k, n), "float32", "columns")
+    x[-1, 1], y[2, -1] = np.nan, np.inf
+    out = np.zeros((m, n), "float32")
+    multiply(x, y, out)
+    with np.errstate(invalid="ignore"):
+        expected = x @ y
+    assert np.array_equal(np.isnan(out), np.isnan(expected))
+    assert np.array_equal(np.isinf(out), np.isinf(expected))
+
+
+# -- memory ----------------------------------------------------------------------------------------
+
+
+def at_the_end_of_memory(array, held):
+    """Return a copy that ends where a page begins that must not be touched."""
+    page = mmap.PAGESIZE
+    room = -(-array.nbytes // page) * page
+    region = mmap.mmap(-1, room + page)
+    held.append(region)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(region))
+    process = ctypes.CDLL(None)
+    assert process.mprotect(ctypes.c_void_p(start + room), ctypes.c_size_t(page), 0) == 0
+    copy = np.frombuffer(region, array.dtype, array.size, room - array.nbytes)
+    copy = copy.reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="mprotect is a Unix function")
+@pytest.mark.parametrize("layout", ["NN", "NT", "TN", "TT"])
+@pytest.mark.parametrize(
+    "size",
+    [(7, 5, 3), (6, 16, 8), (13, 33, 45), (1, 21, 35), (21, 1, 35), (30, 24, 261), (9, 300, 40)],
+)
+def test_nothing_is_read_behind_the_operands(size, layout):
+    m, n, k = size
+    held = []
+    x = RNG.standard_normal((m, k) if layout[0] == "N" else (k, m)).astype("float32")
+    y = RNG.standard_normal((k, n) if layout[1] == "N" else (n, k)).astype("float32")
+    x, y, out, bias = (
+        at_the_end_of_memory(a, held)
+        for a in (x, y, np.zeros((m, n), "float32"), np.ones(n, "float32"))
+    )
+    x = x if layout[0] == "N" else x.T
+    y = y if layout[1] == "N" else y.T
+    multiply(x, y, out, bias)
+    assert np.allclose(out, x @ y + 1, atol=1e-3)
+
+
+# -- plans -----------------------------------------------------------------------------------------
+
+
+def plan(m, n, k, layout="NN", dtype="float32", batch=(), target=None):
+    kinds = {"N": "rows", "T": "columns"}
+    x = matrix((*batch, m, k), dtype, kinds[layout[0]])
+    y = matrix((*batch, k, n), dtype, kinds[layout[1]])
+    return plan_for(kernel_of(x, y, np.zeros((*batch, m, n), dtype)), target or avx2())
+
+
+def test_the_tile_follows_from_the_machine():
+    assert plan(600, 640, 600).form.rows == 6
+    assert plan(600, 640, 600).form.vectors == 2
+    for target in (avx2(), avx512(), neon(), sse2()):
+        form = plan(600, 640, 600, target=target).form
+        assert form.rows * form.vectors + form.vectors + 1 <= target.registers
+
+
+@pytest.mark.parametrize(
+    ("size", "layout", "way"),
+    [
+        ((16, 2048, 2048), "NT", "dot"),
+        ((2048, 1, 2048), "NN", "dot"),
+        ((1, 2048, 2048), "NN", "sweep"),
+        ((2048, 1, 2048), "TN", "sweep"),
+        ((128, 512, 784), "NT", "outer"),
+        ((16, 2048, 2048), "NN", "outer"),
+    ],
+)
+def test_the_way_follows_from_shape_and_strides(size, layout, way):
+    assert plan(*size, layout).way == way
+
+
+def test_a_batch_that_shares_y_becomes_rows():
+    x, y = np.zeros((4, 5, 6, 7), "float32"), np.zeros((7, 8), "float32")
+    product = product_of(kernel_of(x, y, np.zeros((4, 5, 6, 8), "float32")))
+    assert (product.batch, product.m) == ((), 120)
+
+
+def test_a_transposed_result_is_computed_transposed():
+    out = np.zeros((100, 90), "float32").T
+    x, y = np.zeros((90, 50), "float32"), np.zeros((50, 100), "float32")
+    assert plan_for(kernel_of(x, y, out), avx2()).product.swapped
+
+
+def test_every_block_of_rows_is_as_high_as_a_tile():
+    for m in range(1, 700):
+        made = plan(m, 200, 300)
+        assert made.last_rows >= min(m, made.highest_tile)
+        assert (made.row_blocks - 1) * made.row_block + made.last_rows == m
+
+
+def test_columns_are_stored_by_pieces():
+    assert pieces(16, 8) == [(0, 8), (8, 8)]
+    assert pieces(15, 8) == [(0, 8), (8, 4), (12, 2), (14, 1)]
+    assert pieces(3, 1) == [(0, 1), (1, 1), (2, 1)]
+
+
+# -- code ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", [avx2(), avx512(), neon(), sse2()], ids=lambda t: t.cpu)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_code_for_other_machines_compiles(target, dtype):
+    for m, n, k, layout in [
+        (70, 50, 33, "TT"),
+        (600, 300, 600, "NN"),
+        (5, 64, 64, "NT"),
+        (1, 9, 40, "NN"),
+    ]:
+        kinds = {"N": "rows", "T": "columns"}
+        x = matrix((m, k), dtype, kinds[layout[0]])
+        y = matrix((k, n), dtype, kinds[layout[1]])
+        kernel = kernel_of(x, y, np.zeros((m, n), dtype))
+        assert "product" in assembly(text_of(kernel, target), target)
+
+
+def inner_loop(listing):
+    """Return the block of assembly with the most multiplications."""
+    blocks = re.split(r"^\S+:", listing, flags=re.MULTILINE)
+    return max(blocks, key=lambda block: block.count("vfmadd"))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_sums_stay_in_registers(dtype):
+    arrays = [np.zeros((600, 600), dtype) for _ in range(3)]
+    loop = inner_loop(assembly(text_of(kernel_of(*arrays), avx2()), avx2()))
+    assert loop.count("vfmadd") == 4 * 12
+    assert "rsp" not in loop
+    assert "rbp" not in loop
+
+
+def test_equal_kernels_have_equal_text():
+    arrays = [np.zeros((60, 60), "float32") for _ in range(3)]
+    assert text_of(kernel_of(*arrays)) == text_of(kernel_of(*arrays))
+
+
+def test_other_dtypes_are_refused():
+    arrays = [np.zeros((4, 4), "int32") for _ in range(3)]
+    with pytest.raises(TypeError, match="float32 and float64; got i32"):
+        text_of(kernel_of(*arrays))
+
+
+@pytest.mark.parametrize("lanes", [2, 4, 8])
+@pytest.mark.parametrize("element", ["float", "double"])
+def test_squares_are_transposed_by_shuffles(lanes, element):
+    module = ModuleText(host())
+    f = module.function("turn", ["ptr", "ptr"])
+    source, target = f.parameters
+    type = f"<{lanes} x {element}>"
+    rows = [f.load(type, f.gep(source, i * lanes, element)) for i in range(lanes)]
+    for i, value in enumerate(transposed(f, rows)):
+        f.store(value, f.gep(target, i * lanes, element))
+    f.ret()
+    library = link([compile_module(module.text(), host())], ["turn"])
+    function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 2)(library.address("turn"))
+    dtype = {"float": "float32", "double": "float64"}[element]
+    square, turned = (
+        RNG.standard_normal((lanes, lanes)).astype(dtype),
+        np.zeros((lanes, lanes), dtype),
+    )
+    function(square.ctypes.data, turned.ctypes.data)
+    assert np.array_equal(turned, square.T)

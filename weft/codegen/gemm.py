@@ -1,0 +1,137 @@
+"""Write matrix products.
+
+    void kernel(ptr x, ptr y, ptr out[, ptr bias], i64 begin, i64 end)
+
+computes units begin to end of the result. A unit is a panel, a few vectors of columns, of a group
+of blocks of rows of one matrix of the batch; `gemm_units` counts them, and `gemm_chunks` says into
+how many parts they are worth dividing. Results do not depend on the division.
+
+    for each block of the inner dimension
+        for each block of rows
+            pack the block of x, if that pays                         (second-level cache)
+            for each panel
+                pack the block of the panel of y, if that pays        (first-level cache)
+                for each tile of rows: multiply and store             (registers)
+
+Where there are several blocks of rows, a strip of panels is packed with the first of them.
+
+How it is done in detail is chosen by gemm_plan.py. The panels are written by gemm_outer.py and
+gemm_thin.py, the functions they call by gemm_pack.py, gemm_tile.py, gemm_dot.py and gemm_sweep.py.
+"""
+
+from __future__ import annotations
+
+from ..lower.kernels import GemmKernel
+from ..lower.storage import View
+from .gemm_outer import OuterWriter
+from .gemm_parts import Block
+from .gemm_plan import plan_for
+from .gemm_thin import ThinWriter
+from .target import Target
+from .text import ModuleText
+from .values import Value, element_of
+
+
+def gemm_views(kernel: GemmKernel) -> list[View]:
+    """Return what the function of a kernel takes, in order."""
+    bias = [] if kernel.bias is None else [kernel.bias]
+    return [kernel.x, kernel.y, kernel.out, *bias]
+
+
+def gemm_units(kernel: GemmKernel, target: Target) -> int:
+    """Return how many units of work a kernel has; none if the result is empty."""
+    return plan_for(kernel, target).units
+
+
+def gemm_chunks(kernel: GemmKernel, target: Target) -> int:
+    """Return into how many parts the units are worth dividing among threads."""
+    return plan_for(kernel, target).chunks
+
+
+def write_gemm_kernel(module: ModuleText, name: str, kernel: GemmKernel) -> None:
+    """Add the function of a kernel, and those it calls, to a module."""
+    plan = plan_for(kernel, module.target)
+    element = element_of(kernel.out.dtype)
+    if element not in ("float", "double"):
+        raise TypeError(f"matrix products are written for float32 and float64; got {element}")
+    count = len(gemm_views(kernel))
+    f = module.function(name, [*["ptr noalias"] * count, "i64", "i64"])
+    if plan.units:
+        writer = OuterWriter if plan.way == "outer" else ThinWriter
+        _UnitWriter(writer(module, f, plan, element)).write()
+    f.ret()
+
+
+class _UnitWriter:
+    """Writes the loop over units, and where their matrices lie."""
+
+    def __init__(self, writer: OuterWriter | ThinWriter) -> None:
+        self.writer = writer
+        self.f = writer.f
+        self.plan = writer.plan
+        self.product = writer.product
+        self.moved = writer.moved
+        *pointers, self.begin, self.end = self.f.parameters
+        self.x, self.y, self.out, *rest = pointers
+        self.bias = rest[0] if rest else self.out
+        if self.product.swapped:
+            self.x, self.y = self.y, self.x
+
+    def write(self) -> None:
+        """Write the loop over groups of rows; all units of one group are done together."""
+        f, panels = self.f, self.plan.panels
+        many, done = f.label("groups"), f.label("finished")
+        before = f.current
+        f.branch_if(f.icmp("slt", self.begin, self.end), many, done)
+        f.block(many)
+        unit = f.phi("i64", (self.begin, before))
+        group, first = f.udiv(unit, panels), f.urem(unit, panels)
+        stop = f.minimum(f.add(first, f.sub(self.end, unit)), panels)
+        self._group(group, first, stop)
+        following = f.add(unit, f.sub(stop, first))
+        unit.incoming(following, f.current)
+        f.branch_if(f.icmp("slt", following, self.end), many, done)
+        f.block(done)
+
+    def _group(self, number: Value, first: Value, stop: Value) -> None:
+        """Write the product for a range of panels of a group of blocks of rows."""
+        f, plan = self.f, self.plan
+        groups, batched = plan.row_groups, bool(self.product.batch)
+        matrices = self._matrices(f.udiv(number, groups) if batched else number)
+        group = f.urem(number, groups) if batched else number
+        if isinstance(self.writer, ThinWriter) or plan.group == 1:
+            self.writer.panels(self._block(matrices, group), first, stop)
+            return
+        begin = f.mul(group, plan.group)
+        end = f.minimum(f.add(begin, plan.group), plan.row_blocks)
+        self.writer.strips(
+            matrices[1], lambda block: self._block(matrices, block), (begin, end), first, stop
+        )
+
+    def _matrices(self, number: Value) -> tuple[Value, Value, Value]:
+        f, product = self.f, self.product
+        places = [self.x, self.y, self.out]
+        rest = number
+        for axis in reversed(range(len(product.batch))):
+            size = product.batch[axis]
+            index = f.urem(rest, size) if axis else rest
+            rest = f.udiv(rest, size) if axis else rest
+            for i, strides in enumerate((product.x, product.y, product.out)):
+                if strides.batch[axis]:
+                    places[i] = self.moved(places[i], index, strides.batch[axis])
+        return places[0], places[1], places[2]
+
+    def _block(self, matrices: tuple[Value, Value, Value], block: Value) -> Block:
+        """Return the addresses of a block of rows."""
+        f, plan, product = self.f, self.plan, self.product
+        x, y, out = matrices
+        if plan.row_blocks == 1:
+            return Block(x, y, out, self.bias, f.constant("i64", product.m))
+        row = f.mul(block, plan.row_block)
+        is_last = f.icmp("eq", block, plan.row_blocks - 1)
+        rows = f.select(is_last, f.constant("i64", plan.last_rows), plan.row_block)
+        bias = self.bias
+        if product.bias is not None and product.swapped:
+            bias = self.moved(bias, row, product.bias)
+        x = self.moved(x, row, product.x.down)
+        return Block(x, y, self.moved(out, row, product.out.down), bias, rows)

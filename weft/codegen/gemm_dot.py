@@ -1,0 +1,121 @@
+"""Write tiles of dot products, for thin products of matrices that lie along the inner dimension.
+
+    void dots(ptr x, ptr y, ptr out, ptr bias, i64 rows)
+
+computes tiles of rows x columns dot products, one below the other; the last one begins higher if
+the rows are no multiple of the tile's, and repeats some of them. Nothing is packed: both
+operands are read by whole vectors, and each sum is spread over the lanes of one until the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .gemm_pack import INTERNAL
+from .text import FunctionText, ModuleText
+from .values import Value, vector_of
+
+PARAMETERS = [*["ptr noalias"] * 4, "i64"]
+UNROLL = 2
+
+
+@dataclass(frozen=True)
+class DotTile:
+    """What a function of dot products is made for; strides in elements, from line to line.
+
+    bias_row, bias_column   strides of the bias; None if there is none
+    """
+
+    element: str
+    lanes: int
+    rows: int
+    columns: int
+    depth: int
+    x_line: int
+    y_line: int
+    out_down: int
+    out_across: int
+    bias_row: int | None
+    bias_column: int | None
+
+    @property
+    def vector(self) -> str:
+        """Return the type of a vector of elements."""
+        return vector_of(self.element, self.lanes)
+
+
+def write_dots(module: ModuleText, name: str, tile: DotTile) -> None:
+    """Add a function of dot products to a module."""
+    _DotWriter(module.function(name, PARAMETERS, INTERNAL), tile).write()
+
+
+class _DotWriter:
+    def __init__(self, f: FunctionText, tile: DotTile) -> None:
+        self.f = f
+        self.tile = tile
+
+    def write(self) -> None:
+        f, tile = self.f, self.tile
+        x, y, out, bias, rows = f.parameters
+        with f.loop(0, rows, tile.rows) as row:
+            start = f.minimum(row, f.sub(rows, tile.rows))
+            sums = self._sums(self._at(x, f.mul(start, tile.x_line)), y)
+            here = self._at(bias, f.mul(start, tile.bias_row or 0))
+            self._store(sums, self._at(out, f.mul(start, tile.out_down)), here)
+        f.ret()
+
+    def _at(self, place: Value, index: Value | int) -> Value:
+        return place if index == 0 else self.f.gep(place, index, self.tile.element)
+
+    def _sums(self, x: Value, y: Value) -> list[Value]:
+        f, tile = self.f, self.tile
+        sums = [f.constant(tile.vector, 0)] * (tile.rows * tile.columns)
+        step = UNROLL * tile.lanes
+        unrolled = tile.depth // step * step
+        if unrolled:
+            with f.loop(0, unrolled, step, carry=sums) as k:
+                sums = list(k.carried)
+                for u in range(UNROLL):
+                    at = f.add(k, u * tile.lanes)
+                    sums = self._step(self._at(x, at), self._at(y, at), sums, None)
+                k.next(*sums)
+            sums = list(k.results)
+        for start in range(unrolled, tile.depth, tile.lanes):
+            left = tile.depth - start
+            count = None if left >= tile.lanes else f.constant("i64", left)
+            sums = self._step(self._at(x, start), self._at(y, start), sums, count)
+        return sums
+
+    def _step(self, x: Value, y: Value, sums: list[Value], count: Value | None) -> list[Value]:
+        """Multiply lines pairwise; the fewer lines are held, the others read one by one."""
+        f, tile = self.f, self.tile
+        result = list(sums)
+
+        def line(place: Value, index: int, stride: int) -> Value:
+            return f.load(tile.vector, self._at(place, index * stride), count=count)
+
+        if tile.rows <= tile.columns:
+            held = [line(x, i, tile.x_line) for i in range(tile.rows)]
+            for j in range(tile.columns):
+                other = line(y, j, tile.y_line)
+                for i in range(tile.rows):
+                    number = i * tile.columns + j
+                    result[number] = f.multiply_add(held[i], other, sums[number])
+            return result
+        held = [line(y, j, tile.y_line) for j in range(tile.columns)]
+        for i in range(tile.rows):
+            other = line(x, i, tile.x_line)
+            for j in range(tile.columns):
+                number = i * tile.columns + j
+                result[number] = f.multiply_add(held[j], other, sums[number])
+        return result
+
+    def _store(self, sums: list[Value], out: Value, bias: Value) -> None:
+        f, tile = self.f, self.tile
+        for number, value in enumerate(sums):
+            i, j = divmod(number, tile.columns)
+            total = f.reduce(value, f.fadd)
+            if tile.bias_row is not None and tile.bias_column is not None:
+                place = self._at(bias, i * tile.bias_row + j * tile.bias_column)
+                total = f.fadd(total, f.load(tile.element, place))
+            f.store(total, self._at(out, i * tile.out_down + j * tile.out_across))

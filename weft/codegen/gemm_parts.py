@@ -1,0 +1,45 @@
+"""What the writers of a matrix product share: addresses, and functions that are written once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+from .gemm_plan import Plan
+from .text import FunctionText, ModuleText
+from .values import Value
+
+
+@dataclass(frozen=True)
+class Block:
+    """The addresses of the matrices at a block of rows, and the number of its rows."""
+
+    x: Value
+    y: Value
+    out: Value
+    bias: Value
+    rows: Value
+
+
+class PartWriter:
+    """Writes to the function of a kernel, and adds the functions it calls to the module."""
+
+    def __init__(self, module: ModuleText, f: FunctionText, plan: Plan, element: str) -> None:
+        self.module = module
+        self.f = f
+        self.plan = plan
+        self.product = plan.product
+        self.element = element
+        self._names: dict[Hashable, str] = {}
+
+    def moved(self, place: Value, index: Value, stride: int) -> Value:
+        """Return the address so many strides of elements behind another."""
+        offset = index if stride == 1 else self.f.mul(index, stride)
+        return self.f.gep(place, offset, self.element)
+
+    def once(self, key: Hashable, hint: str, write: Callable[[str], None]) -> str:
+        """Return the name of a function that is written when first wanted."""
+        if key not in self._names:
+            self._names[key] = f"{self.f.name}.{hint}.{len(self._names)}"
+            write(self._names[key])
+        return self._names[key]

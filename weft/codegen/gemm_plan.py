@@ -1,0 +1,404 @@
+"""Choose how a matrix product is computed: orientation, register tile, blocks, what is packed.
+
+All sizes and strides are known, so the choice is made once, when the code is written. The ways:
+
+    outer   elements of x are spread over vectors that run along the columns of y and out (Goto &
+            van de Geijn 2008, "Anatomy of high-performance matrix multiplication")
+    dot     vectors run along the inner dimension; for thin products whose operands both lie so
+    sweep   rows of y are added up, each times an element of x; for one row of x
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from ..core.shape import size_of
+from ..lower.kernels import GemmKernel
+from ..lower.storage import View
+from .target import Target
+
+DOT_ROWS = 24  # up to here transposing y costs more than dot products lose
+DOT_LEAST_DEPTH = 32
+SWEEP_VECTORS = 128
+SWEEP_LEAST_DEPTH = 16
+CHUNK_FLOPS = 1 << 20
+CHUNK_PANELS = 8
+MOST_CHUNKS = 128
+MOST_VECTORS = 4
+DOT_BLOCK = 4  # tiles of a block of rows
+WANTED_UNITS = 8
+GROUP_LEAST_PANELS = 16
+GROUP_ROWS = 1100
+MOST_ROWS = 384  # of a block: its part of a panel of the result stays near
+LEAST_ROWS = 48  # rows of a block over which packing a panel of y is spread
+PAGE_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class Strides:
+    """How a matrix lies in memory, in elements; `batch` has one stride per batch axis."""
+
+    batch: tuple[int, ...]
+    down: int
+    across: int
+
+    def transposed(self) -> Strides:
+        """Return the strides of the transposed matrix."""
+        return Strides(self.batch, self.across, self.down)
+
+
+@dataclass(frozen=True)
+class Product:
+    """A product out = x y (+ bias), oriented so that the code can go along the rows of out.
+
+    swapped      whether it is the transposed product: x and y have changed places
+    bias         stride of the bias along the columns, or along the rows if swapped; None: no bias
+    """
+
+    batch: tuple[int, ...]
+    m: int
+    n: int
+    k: int
+    x: Strides
+    y: Strides
+    out: Strides
+    bias: int | None
+    swapped: bool = False
+
+    def transposed(self) -> Product:
+        """Return the same product with rows and columns exchanged."""
+        return Product(
+            self.batch,
+            self.n,
+            self.m,
+            self.k,
+            self.y.transposed(),
+            self.x.transposed(),
+            self.out.transposed(),
+            self.bias,
+            not self.swapped,
+        )
+
+
+@dataclass(frozen=True)
+class Form:
+    """A tile of the result that stays in registers: rows x vectors."""
+
+    rows: int
+    vectors: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything the writers need to know about a product.
+
+    way            "outer", "dot" or "sweep"
+    form           the tile of whole panels (a panel is as many columns as the tile has)
+    last           the tile of the last panel if that is narrower, else None
+    depth          inner elements of a block
+    row_block      rows that are worked on while a block of x stays in the cache
+    pack_x, pack_y whether blocks are copied first, so that tiles read them in sequence
+    group          blocks of rows that share packed panels of y
+    strip          panels that are packed for them at a time
+    """
+
+    product: Product
+    lanes: int
+    way: str
+    form: Form
+    last: Form | None
+    depth: int
+    row_block: int
+    pack_x: bool
+    pack_y: bool
+    group: int = 1
+    strip: int = 1
+
+    @property
+    def width(self) -> int:
+        """Return the columns of a panel."""
+        return self.form.vectors * (1 if self.way == "dot" else self.lanes)
+
+    @property
+    def panels(self) -> int:
+        """Return how many panels the result has."""
+        return -(-self.product.n // self.width)
+
+    @property
+    def row_blocks(self) -> int:
+        """Return how many blocks of rows the result has; the last has the rows of a tile at least.
+
+        So tiles need not be lower than others: the last one of a block begins higher, and does not
+        store the rows that it has in common with the one before.
+        """
+        m, block = self.product.m, self.row_block
+        blocks = max(1, -(-m // block))
+        too_low = m - (blocks - 1) * block < self.highest_tile
+        return blocks - 1 if blocks > 1 and too_low else blocks
+
+    @property
+    def row_groups(self) -> int:
+        """Return how many groups the blocks of rows make."""
+        return -(-self.row_blocks // self.group)
+
+    @property
+    def highest_tile(self) -> int:
+        """Return the most rows of a tile."""
+        return max(self.form.rows, self.last.rows if self.last else 0)
+
+    @property
+    def last_rows(self) -> int:
+        """Return the rows of the last block."""
+        return self.product.m - (self.row_blocks - 1) * self.row_block
+
+    @property
+    def units(self) -> int:
+        """Return how many pieces the work can be divided into: panels of a group of row blocks."""
+        if self.product.m == 0 or self.product.n == 0:
+            return 0
+        return size_of(self.product.batch) * self.row_groups * self.panels
+
+    @property
+    def inner_blocks(self) -> int:
+        """Return how many blocks the inner dimension has; at least one, perhaps empty."""
+        return max(1, -(-self.product.k // self.depth))
+
+    @property
+    def depths(self) -> tuple[int, ...]:
+        """Return the depths of inner blocks that occur."""
+        last = self.product.k - (self.inner_blocks - 1) * self.depth
+        return (last,) if self.inner_blocks == 1 else (self.depth, last)
+
+    @property
+    def chunks(self) -> int:
+        """Return into how many parts the units are worth dividing among threads."""
+        product = self.product
+        flops = 2 * size_of(product.batch) * product.m * product.n * product.k
+        # A part uses what it has packed of x for several panels.
+        most = self.units // (CHUNK_PANELS if self.pack_x else 1)
+        parts = max(1, min(self.units, flops // CHUNK_FLOPS, most, MOST_CHUNKS))
+        return parts - parts % 4 if parts >= 4 else parts - parts % 2 or 1
+
+
+def plan_for(kernel: GemmKernel, target: Target) -> Plan:
+    """Return how a kernel is computed on a machine."""
+    return _plan(product_of(kernel), target, kernel.out.dtype.itemsize)
+
+
+@lru_cache(maxsize=1024)
+def _plan(product: Product, target: Target, itemsize: int) -> Plan:
+    lanes = target.vector_bytes // itemsize
+    product = oriented(product, lanes)
+    if prefers_dot(product):
+        return _dot_plan(product, target, lanes)
+    if sweeps(product):
+        form = Form(1, SWEEP_VECTORS)
+        return Plan(product, lanes, "sweep", form, None, product.k, 1, False, False)
+    return _outer_plan(product, target, lanes, itemsize)
+
+
+# -- orientation -----------------------------------------------------------------------------------
+
+
+def product_of(kernel: GemmKernel) -> Product:
+    """Return the sizes and strides of a kernel, with axes of size 1 given convenient strides."""
+    bias = None if kernel.bias is None else kernel.bias.strides[-1]
+    x, y, out = (_strides(view) for view in (kernel.x, kernel.y, kernel.out))
+    product = Product(kernel.batch, kernel.m, kernel.n, kernel.k, x, y, out, bias)
+    return _with_rows_merged(product)
+
+
+def _strides(view: View) -> Strides:
+    *batch, down, across = view.strides
+    return Strides(tuple(batch), down, across)
+
+
+def _with_rows_merged(product: Product) -> Product:
+    """Make rows of batch axes along which y does not change and the others go on evenly."""
+    while product.batch and product.y.batch[-1] == 0:
+        x, out, m = product.x, product.out, product.m
+        if m != 1 and (x.batch[-1] != m * x.down or out.batch[-1] != m * out.down):
+            break
+        down = (x.batch[-1], out.batch[-1]) if m == 1 else (x.down, out.down)
+        product = replace(
+            product,
+            batch=product.batch[:-1],
+            m=m * product.batch[-1],
+            x=Strides(x.batch[:-1], down[0], x.across),
+            y=replace(product.y, batch=product.y.batch[:-1]),
+            out=Strides(out.batch[:-1], down[1], out.across),
+        )
+    return product
+
+
+def oriented(product: Product, lanes: int) -> Product:
+    """Return the product or its transposed, whichever has the better memory accesses."""
+    product = _unit_strides(product)
+    other = _unit_strides(product.transposed())
+    return min((product, other), key=lambda p: _awkwardness(p, lanes))
+
+
+def _unit_strides(product: Product) -> Product:
+    """Call an axis of size 1 contiguous: its stride is never used."""
+    x, y, out = product.x, product.y, product.out
+    if product.n == 1:
+        y, out = replace(y, across=1), replace(out, across=1)
+    if product.k == 1:
+        x, y = replace(x, across=1), replace(y, down=1)
+    if product.m == 1 and x.across != 1:
+        x = replace(x, down=1)
+    return replace(product, x=x, y=y, out=out)
+
+
+def _awkwardness(product: Product, lanes: int) -> float:
+    """Return a cost that compares the two orientations of a product, per element of x and y."""
+    m, n = max(1, product.m), max(1, product.n)
+    if prefers_dot(product):
+        return 0.0 if product.out.across == 1 else 0.1
+    width = lanes * 2
+    wasted = -(-n // lanes) * lanes / n  # lanes that compute nothing
+    packing = 0.0 if product.y.across == 1 else 8.0 / m
+    scattered = 0.0 if product.out.across == 1 else 0.5 + 16.0 / max(1, product.k)
+    rows = 1.0 if m >= 4 or n < width else 1.5
+    return wasted * rows + packing + scattered
+
+
+def prefers_dot(product: Product) -> bool:
+    """Tell whether both operands lie along the inner dimension and one of them is thin."""
+    along = product.x.across == 1 and product.y.down == 1
+    thin = min(product.m, product.n) <= (DOT_ROWS if product.y.across != 1 else 3)
+    return along and thin and product.k >= DOT_LEAST_DEPTH
+
+
+def sweeps(product: Product) -> bool:
+    """Tell whether a vector is multiplied with a matrix that lies along its rows."""
+    along = product.y.across == 1 and product.out.across == 1
+    plain_bias = product.swapped or product.bias in (None, 1)
+    return product.m == 1 and along and plain_bias and product.k >= SWEEP_LEAST_DEPTH
+
+
+# -- tiles and blocks ------------------------------------------------------------------------------
+
+
+def _form(vectors: int, m: int, target: Target) -> Form:
+    """Return the tile of so many vectors whose height divides m best.
+
+    Registers are wanted for the sums, for a line of y and for one element of x; LLVM wants more
+    where each element is used once only. Fewer sums than units x latency of the multipliers (about
+    8) leave them idle.
+    """
+    sums = target.registers * 3 // 4 if vectors > 1 else target.registers // 2
+    most = max(1, min(sums, target.registers - vectors - 1) // vectors)
+    busy = -(-8 // vectors)
+
+    def cost(rows: int) -> float:
+        return -(-m // rows) * (max(rows, busy) + 0.5)
+
+    return Form(min(range(1, min(most, max(1, m)) + 1), key=lambda r: (cost(r), -r)), vectors)
+
+
+def _outer_plan(product: Product, target: Target, lanes: int, itemsize: int) -> Plan:
+    wide, last = _forms(product, target, lanes)
+    width = wide.vectors * lanes
+    panels = -(-product.n // width)
+    depth = _inner_block(product, target, width * itemsize, itemsize)
+    step = math.lcm(wide.rows, last.rows if last else 1)
+    plan = Plan(
+        product,
+        lanes,
+        "outer",
+        wide,
+        last,
+        depth,
+        _row_block(product, panels, step, depth * itemsize, target),
+        _packs_x(product, panels, itemsize),
+        _packs_y(product, wide, lanes, itemsize, target),
+    )
+    return _grouped(plan, target, step, depth * itemsize)
+
+
+def _grouped(plan: Plan, target: Target, step: int, row_bytes: int) -> Plan:
+    """Let several blocks of rows share the packed panels of a large product."""
+    large = plan.row_blocks > 1 and plan.panels >= GROUP_LEAST_PANELS and plan.pack_y
+    if not large:
+        return plan
+    rows = max(step, target.l2_bytes // 2 // row_bytes // step * step)
+    blocks = -(-plan.product.m // rows)
+    rows = -(-plan.product.m // blocks // step) * step
+    strip = max(1, target.l2_bytes // (row_bytes * plan.width))
+    group = max(1, GROUP_ROWS // rows)
+    return replace(plan, row_block=rows, group=group, strip=strip, pack_x=True)
+
+
+def _forms(product: Product, target: Target, lanes: int) -> tuple[Form, Form | None]:
+    """Return the tile of whole panels (few rows leave room for more vectors), and of the last."""
+    vectors, m = 2, product.m
+    while vectors < MOST_VECTORS and (vectors + 1) * (m + 1) + 1 <= target.registers:
+        vectors += 1
+    whole, rest = divmod(product.n, vectors * lanes)
+    needed = -(-rest // lanes)
+    if whole == 0:
+        return _form(max(1, needed), m, target), None
+    last = _form(needed, m, target) if 0 < needed < vectors else None
+    return _form(vectors, m, target), last
+
+
+def _inner_block(product: Product, target: Target, line_bytes: int, itemsize: int) -> int:
+    """Return a block depth that lets a panel of y fill half of the first cache; evenly divided.
+
+    Where few rows make use of a large y, the blocks are flat, so that memory is read along rows.
+    """
+    k, m = product.k, product.m
+    most = max(64, target.l1_bytes // 2 // line_bytes)
+    if product.y.across == 1 and k * product.n * itemsize > target.l2_bytes:
+        most = min(most, max(32, m * m // 8))
+    if k <= most * 3 // 2:
+        return max(1, k)
+    blocks = -(-k // most)
+    return -(-k // blocks // 8) * 8
+
+
+def _row_block(product: Product, panels: int, step: int, row_bytes: int, target: Target) -> int:
+    """Return how many rows of x stay in the second cache, and leave enough units to divide."""
+    most = max(step, target.l2_bytes // 2 // max(1, row_bytes) // step * step)
+    whole = size_of(product.batch) * panels
+    flops = 2 * size_of(product.batch) * product.m * product.n * product.k
+    wanted = min(WANTED_UNITS, flops // CHUNK_FLOPS, whole * product.m // LEAST_ROWS)
+    blocks = max(1, -(-product.m // most), -(-wanted // max(1, whole)))
+    rows = min(MOST_ROWS, -(-product.m // blocks))
+    return max(step, -(-rows // step) * step)
+
+
+def _packs_x(product: Product, panels: int, itemsize: int) -> bool:
+    if product.x.across != 1:
+        return panels >= 3
+    conflicting = product.x.down * itemsize % PAGE_BYTES == 0 and product.m > 6
+    return panels >= 8 and conflicting
+
+
+def _packs_y(product: Product, form: Form, lanes: int, itemsize: int, target: Target) -> bool:
+    if product.y.across != 1 or product.n % lanes:
+        return True
+    if product.m <= form.rows:
+        return False
+    return product.k * product.y.down * itemsize > target.l1_bytes // 2
+
+
+def _dot_plan(product: Product, target: Target, lanes: int) -> Plan:
+    form = dot_tile(product.m, product.n, target)
+    rows = form.rows * DOT_BLOCK if product.m > product.n else max(1, product.m)
+    return Plan(product, lanes, "dot", form, None, max(1, product.k), rows, False, False)
+
+
+def dot_tile(m: int, n: int, target: Target) -> Form:
+    """Return the tile of dot products; its `vectors` are columns."""
+    if m > n:
+        other = dot_tile(n, m, target)
+        return Form(min(other.vectors, m), other.rows)
+    rows = min(m, 4)
+    columns = 8 if rows == 1 else 1
+    while rows * (columns + 1) + min(rows, columns + 1) + 1 <= target.registers and columns < 8:
+        columns += 1
+    return Form(rows, min(columns, n))

@@ -1,0 +1,169 @@
+"""The layouts of float32 and float64, and the small steps every function is built of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..instructions import Operand
+from ..text import FunctionText
+from ..values import Value, bytes_of, constant, lanes_of, scalar_of, suffix_of
+
+
+@dataclass(frozen=True)
+class Format:
+    """A binary floating-point format of IEEE 754."""
+
+    element: str
+    width: int
+    mantissa: int  # bits after the point
+    bias: int
+
+    @property
+    def rounding(self) -> float:
+        """The number whose addition rounds small numbers to integers, held in its low bits."""
+        return 1.5 * 2.0**self.mantissa
+
+    @property
+    def least_normal(self) -> float:
+        """The smallest number of full precision."""
+        return 2.0 ** (1 - self.bias)
+
+    def bits(self, number: float) -> int:
+        """Return the bits of a number as an integer."""
+        if self.element == "float":
+            return int(np.float32(number).view(np.uint32))
+        return int(np.float64(number).view(np.uint64))
+
+    @property
+    def one(self) -> int:
+        """The bits of 1, the exponent's bias in its place."""
+        return self.bias << self.mantissa
+
+
+_LONG_CHAIN = 8
+
+FLOAT = Format("float", 32, 23, 127)
+DOUBLE = Format("double", 64, 52, 1023)
+_FORMATS = {"float": FLOAT, "double": DOUBLE}
+
+
+def format_of(x: Value) -> Format:
+    """Return the format of a value, scalar or vector."""
+    element = scalar_of(x.type)
+    if element not in _FORMATS:
+        raise TypeError(f"mathematics is for float and double; got a value of type {x.type}")
+    return _FORMATS[element]
+
+
+def polynomial(f: FunctionText, x: Value, coefficients: Sequence[float]) -> Value:
+    """Return c0 + c1 x + c2 x^2 + ... by Horner's rule, the fewest operations.
+
+    Of many terms only the first two, which decide the accuracy, are added so; the others are
+    paired by Estrin's rule, since a long chain of operations leaves the machine waiting.
+    """
+    lead = 2 if len(coefficients) > _LONG_CHAIN else len(coefficients) - 1
+    terms = [_coefficient(f, x.type, c) for c in coefficients]
+    total = _estrin(f, x, terms[lead:])
+    for term in reversed(terms[:lead]):
+        total = f.multiply_add(total, x, term)
+    return total
+
+
+def _estrin(f: FunctionText, x: Value, terms: list[Value]) -> Value:
+    while len(terms) > 1:
+        pairs = [f.multiply_add(b, x, a) for a, b in zip(terms[::2], terms[1::2], strict=False)]
+        terms = pairs + terms[2 * len(pairs) :]
+        x = f.fmul(x, x) if len(terms) > 1 else x
+    return terms[0]
+
+
+def _coefficient(f: FunctionText, type: str, number: float) -> Value:
+    """Return a constant, with AVX2 from memory as a whole vector, which an instruction can read.
+
+    LLVM would keep one number and broadcast it into a register first; registers are scarce.
+    """
+    size = bytes_of(type) * lanes_of(type)
+    if f.target.architecture != "x86_64" or size != f.target.vector_bytes or size > 32:
+        return f.constant(type, number)
+    name = f"weft.constant.{suffix_of(type)}.{format_of(Value('', type)).bits(number):x}"
+    text = f"private unnamed_addr constant {constant(type, number).typed}, align {size}"
+    f.helpers[name] = f"@{name} = {text}"
+    return f.load(type, Value(f"@{name}", "ptr"), aligned=True)
+
+
+def number_where(
+    f: FunctionText, type: str, cases: Sequence[tuple[Value, float]], otherwise: float
+) -> Value:
+    """Return the number of the first mask that holds, lane by lane."""
+    value = f.constant(type, otherwise)
+    for mask, number in reversed(cases):
+        value = f.select(mask, number, value)
+    return value
+
+
+def at_most(f: FunctionText, x: Value, high: float) -> Value:
+    """Return the smaller of x and a number; a NaN stays."""
+    return f.select(f.fcmp("olt", high, x), high, x)
+
+
+def two_product(f: FunctionText, a: Value, b: Value) -> tuple[Value, Value]:
+    """Return a * b rounded, and what the rounding lost."""
+    product = f.fmul(a, b)
+    return product, f.fma(a, b, f.fneg(product))
+
+
+def fast_two_sum(f: FunctionText, a: Operand, b: Value) -> tuple[Value, Value]:
+    """Return a + b rounded, and what the rounding lost, for |a| >= |b| (Dekker 1971)."""
+    total = f.fadd(a, b)
+    return total, f.fsub(b, f.fsub(total, a))
+
+
+def quotient(f: FunctionText, top: Value, bottom: Value, lost: Value) -> Value:
+    """Return top / (bottom + lost), where `lost` is what rounding took from the sum."""
+    if not f.target.has_fma:
+        return f.fdiv(top, bottom)
+    inverse = f.fdiv(1.0, bottom)
+    ratio = f.fmul(top, inverse)
+    rest = f.fma(ratio, f.fneg(bottom), top)
+    rest = f.fma(ratio, f.fneg(lost), rest)
+    return f.fma(rest, inverse, ratio)
+
+
+def power_of_two(f: FunctionText, shifted: Value) -> Value:
+    """Return 2^n for integers n already in the place of the exponent, all results normal."""
+    format = {32: FLOAT, 64: DOUBLE}[int(scalar_of(shifted.type)[1:])]
+    return f.as_float(f.add(shifted, format.one))
+
+
+def keep_zero(f: FunctionText, x: Value, y: Value) -> Value:
+    """Return y, but x itself where it is zero: the sign of a zero is kept."""
+    return f.select(f.fcmp("oeq", x, 0.0), x, y)
+
+
+def split_number(f: FunctionText, x: Value) -> tuple[Value, Value, Value]:
+    """Return (e, m, b): x = m 2^e for normal x > 0, m in [sqrt(1/2), sqrt(2)).
+
+    e is a float and b the integer e + bias.
+    """
+    format = format_of(x)
+    start = format.bits(2.0**-0.5)
+    above = f.sub(f.as_integer(x), start)
+    biased = f.lshr(f.add(above, format.one), format.mantissa)
+    # An integer below 2^mantissa, written into the mantissa of 2^mantissa, needs no conversion.
+    anchor = 2.0**format.mantissa
+    exponent = f.fsub(f.as_float(f.or_(biased, format.bits(anchor))), anchor + format.bias)
+    fraction = f.add(f.and_(above, (1 << format.mantissa) - 1), start)
+    return exponent, f.as_float(fraction), biased
+
+
+def split_any_number(f: FunctionText, x: Value) -> tuple[Value, Value]:
+    """Return (e, m): x = m 2^e for every finite x > 0, subnormal ones included."""
+    format = format_of(x)
+    lift = format.mantissa + 1
+    tiny = f.fcmp("olt", x, format.least_normal)
+    exponent, fraction, _ = split_number(f, f.select(tiny, f.fmul(x, 2.0**lift), x))
+    zero = f.constant(x.type, 0.0)
+    return f.fsub(exponent, f.select(tiny, float(lift), zero)), fraction

@@ -1,0 +1,156 @@
+"""Logarithms and the inverse hyperbolic functions.
+
+x = m 2^e with m in [sqrt(1/2), sqrt(2)), and log(m) = f + tail with f = m - 1. In float32 the tail
+is a polynomial in f; in float64 one in s = f / (2 + f), which needs half the terms:
+log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2)), as 2 s = f - s f (the identity behind fdlibm's log).
+"""
+
+from __future__ import annotations
+
+from math import inf, nan
+
+from ..text import FunctionText
+from ..values import Value
+from . import coefficients as table
+from .exponential import exp
+from .formats import (
+    format_of,
+    keep_zero,
+    number_where,
+    polynomial,
+    power_of_two,
+    split_any_number,
+    split_number,
+)
+
+LN_2 = 0.6931471805599453
+_ROOT_2 = 1.4142135623730951
+_SQUARES_VANISH = {"float": 2.0**28, "double": 2.0**58}  # beyond, 1 + x^2 rounds to x^2
+
+
+def log(f: FunctionText, x: Value) -> Value:
+    """Return the natural logarithm."""
+    e, m = split_any_number(f, x)
+    return _with_limits(f, x, _join(f, e, f.fsub(m, 1.0)))
+
+
+def log2(f: FunctionText, x: Value) -> Value:
+    """Return the logarithm to base 2, exact for powers of two."""
+    e, m = split_any_number(f, x)
+    high, low = table.LOG2_E[format_of(x).element]
+    t = f.fsub(m, 1.0)
+    tail = log1p_tail(f, t)
+    part = f.multiply_add(t, high, f.multiply_add(tail, high, f.fmul(t, low)))
+    return _with_limits(f, x, f.fadd(e, part))
+
+
+def log10(f: FunctionText, x: Value) -> Value:
+    """Return the logarithm to base 10."""
+    e, m = split_any_number(f, x)
+    element = format_of(x).element
+    high, low = table.LOG10_E[element]
+    two_high, two_low = table.LOG10_2[element]
+    t = f.fsub(m, 1.0)
+    small = f.multiply_add(e, two_low, f.fmul(t, low))
+    part = f.multiply_add(t, high, f.multiply_add(log1p_tail(f, t), high, small))
+    return _with_limits(f, x, f.multiply_add(e, two_high, part))
+
+
+def log1p(f: FunctionText, x: Value) -> Value:
+    """Return log(1 + x), accurate near 0."""
+    total = f.fadd(x, 1.0)
+    # What the sum lost: by Dekker's rule, the larger summand subtracted first.
+    larger = f.select(f.fcmp("ogt", x, 1.0), x, 1.0)
+    smaller = f.select(f.fcmp("olt", x, 1.0), x, 1.0)
+    lost = f.fsub(smaller, f.fsub(total, larger))
+    e, m, biased = split_number(f, total)
+    t = f.multiply_add(_inverse_power(f, x, biased), lost, f.fsub(m, 1.0))
+    return keep_zero(f, x, _with_limits(f, total, _join(f, e, t)))
+
+
+def _inverse_power(f: FunctionText, x: Value, biased: Value) -> Value:
+    """Return 2^-e, or 2^-bias where e is too large for its inverse to be normal."""
+    format = format_of(x)
+    exponent = f.sub(format.bias, biased)
+    normal = f.icmp("sgt", exponent, -format.bias)
+    return power_of_two(f, f.shl(f.select(normal, exponent, 1 - format.bias), format.mantissa))
+
+
+def log1p_tail(f: FunctionText, t: Value) -> Value:
+    """Return log(1 + t) - t for sqrt(1/2) <= 1 + t <= sqrt(2)."""
+    square = f.fmul(t, t)
+    if format_of(t).element == "float":
+        cubic = f.fmul(f.fmul(t, square), polynomial(f, t, table.LOG1P["float"]))
+        return f.multiply_add(square, -0.5, cubic)
+    s = f.fdiv(t, f.fadd(t, 2.0))
+    z = f.fmul(s, s)
+    half = f.fmul(square, 0.5)
+    rest = f.multiply_add(z, polynomial(f, z, table.ATANH["double"]), half)
+    return f.multiply_add(s, rest, f.fneg(half))
+
+
+def _join(f: FunctionText, e: Value, t: Value) -> Value:
+    """Return e ln(2) + log(1 + t), the small parts first."""
+    high, low = table.LN2[format_of(t).element]
+    return f.multiply_add(e, high, f.fadd(t, f.multiply_add(e, low, log1p_tail(f, t))))
+
+
+def _with_limits(f: FunctionText, x: Value, y: Value) -> Value:
+    """Return y, a logarithm of x, with the right values at 0, infinity, NaN and below 0."""
+    y = f.select(f.fcmp("olt", x, inf), y, x)
+    y = f.select(f.fcmp("oeq", x, 0.0), f.constant(x.type, -inf), y)
+    return f.select(f.fcmp("olt", x, 0.0), f.constant(x.type, nan), y)
+
+
+def softplus(f: FunctionText, x: Value) -> Value:
+    """Return log(1 + e^x) without overflow."""
+    rest = _log1p_of_unit(f, exp(f, f.fneg(f.fabs(x))))
+    return f.fadd(f.select(f.fcmp("ogt", x, 0.0), x, 0.0), rest)
+
+
+def logaddexp(f: FunctionText, a: Value, b: Value) -> Value:
+    """Return log(e^a + e^b) without overflow."""
+    rest = _log1p_of_unit(f, exp(f, f.fneg(f.fabs(f.fsub(a, b)))))
+    total = f.fadd(f.select(f.fcmp("ogt", a, b), a, b), rest)
+    return f.select(f.fcmp("oeq", a, b), f.fadd(a, LN_2), total)  # equal infinities included
+
+
+def _log1p_of_unit(f: FunctionText, x: Value) -> Value:
+    """Return log(1 + x) for 0 <= x <= 1, where 1 + x = 2 (1 + (x - 1) / 2) is all it takes."""
+    high, low = table.LN2[format_of(x).element]
+    far = f.fcmp("ogt", x, _ROOT_2 - 1)
+    t = f.select(far, f.multiply_add(x, 0.5, -0.5), x)
+    tail = f.fadd(log1p_tail(f, t), number_where(f, x.type, [(far, low)], 0.0))
+    return f.fadd(f.fadd(t, tail), number_where(f, x.type, [(far, high)], 0.0))
+
+
+def asinh(f: FunctionText, x: Value) -> Value:
+    """Return the inverse hyperbolic sine: log1p(a + a^2 / (1 + sqrt(1 + a^2))), a = |x|."""
+    a = f.fabs(x)
+    huge = f.fcmp("ogt", a, _SQUARES_VANISH[format_of(x).element])
+    square = f.fmul(a, a)
+    root = f.sqrt(f.fadd(square, 1.0))
+    inside = f.fadd(a, f.fdiv(square, f.fadd(root, 1.0)))
+    return f.copysign(_log1p_or_log_of_double(f, huge, a, inside), x)
+
+
+def acosh(f: FunctionText, x: Value) -> Value:
+    """Return the inverse hyperbolic cosine: log1p(t + sqrt(2 t + t^2)), t = x - 1."""
+    t = f.fsub(x, 1.0)
+    huge = f.fcmp("ogt", x, _SQUARES_VANISH[format_of(x).element])
+    inside = f.fadd(t, f.sqrt(f.fmul(t, f.fadd(t, 2.0))))
+    y = _log1p_or_log_of_double(f, huge, x, inside)
+    return f.select(f.fcmp("olt", x, 1.0), f.constant(x.type, nan), y)
+
+
+def _log1p_or_log_of_double(f: FunctionText, huge: Value, a: Value, inside: Value) -> Value:
+    """Return log1p(inside), but log(2 a) for huge a."""
+    y = log1p(f, f.select(huge, a, inside))
+    return f.select(huge, f.fadd(y, LN_2), y)
+
+
+def atanh(f: FunctionText, x: Value) -> Value:
+    """Return the inverse hyperbolic tangent: log1p(2 a / (1 - a)) / 2, a = |x|."""
+    a = f.fabs(x)
+    y = log1p(f, f.fdiv(f.fadd(a, a), f.fsub(1.0, a)))
+    return f.copysign(f.fmul(y, 0.5), x)

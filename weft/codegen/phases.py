@@ -1,0 +1,107 @@
+"""Plan a row kernel: what is computed in which pass over a row.
+
+A value per row (a mean, a maximum) is complete only after a pass over the row's elements; what
+needs it belongs to the next pass. Expressions that a later pass needs again are computed again if
+that is cheap, else kept: in an output that is written later anyway, or in a row of scratch memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..lower.kernels import Output, RowKernel
+from ..lower.scalar import CHEAP, Expr, postorder
+
+SCRATCH_BYTES = 1 << 15
+
+
+class Phases:
+    """The passes of a row kernel.
+
+    full      expressions that vary along the row
+    phase     the pass in which each expression is computed
+    count     the number of passes
+    kept      expressions whose values a later pass loads again
+    """
+
+    def __init__(self, kernel: RowKernel) -> None:
+        self.kernel = kernel
+        self.order = postorder([output.value for output in kernel.outputs])
+        self.full: set[int] = set()
+        self.phase: dict[int, int] = {}
+        for expr in self.order:
+            self._place(expr)
+        self.reductions = [e for e in self.order if e.kind == "reduce"]
+        needed = [self.phase[id(o.value)] for o in kernel.outputs]
+        needed += [self.phase[id(e.args[0])] for e in self.reductions]
+        self.count = 1 + max(needed)
+        self.kept = self._find_kept()
+
+    def is_full(self, expr: Expr) -> bool:
+        """Tell whether an expression varies along the row."""
+        return id(expr) in self.full
+
+    def _place(self, expr: Expr) -> None:
+        if expr.kind == "load":
+            if self.kernel.operands[expr.data].strides[-1] != 0:
+                self.full.add(id(expr))
+            self.phase[id(expr)] = 0
+        elif expr.kind == "reduce":
+            self.phase[id(expr)] = 1 + self.phase[id(expr.args[0])]
+        else:
+            self.phase[id(expr)] = max((self.phase[id(a)] for a in expr.args), default=0)
+            if any(id(a) in self.full for a in expr.args):
+                self.full.add(id(expr))
+
+    def roots(self, phase: int) -> list[Expr]:
+        """Return what a pass computes along the row: outputs to store and rows to reduce."""
+        stored = [o.value for o in self.kernel.outputs if self.per_element(o)]
+        reduced = [e.args[0] for e in self.reductions]
+        return [e for e in dict.fromkeys((*stored, *reduced)) if self._pass_of(e) == phase]
+
+    def per_element(self, output: Output) -> bool:
+        """Tell whether an output takes a value for every element, be it always the same."""
+        return self.kernel.operands[output.operand].strides[-1] != 0
+
+    def _pass_of(self, expr: Expr) -> int:
+        return self.phase[id(expr)]
+
+    def _find_kept(self) -> dict[int, Expr]:
+        """Return the expressions worth keeping from one pass for a later one."""
+        if self.kernel.columns * 8 > SCRATCH_BYTES:
+            return {}
+        kept: dict[int, Expr] = {}
+        for phase in range(1, self.count):
+            for expr in postorder(self.roots(phase)):
+                for arg in expr.args:
+                    earlier = self.is_full(arg) and self.phase[id(arg)] < self.phase[id(expr)]
+                    if earlier and expr.kind != "reduce" and self._is_dear(arg):
+                        kept[id(arg)] = arg
+        return kept
+
+    def _is_dear(self, expr: Expr) -> bool:
+        below = [e for e in postorder([expr]) if self.is_full(e)]
+        return any(e.kind not in CHEAP for e in below)
+
+
+def store_places(kernel: RowKernel, phases: Phases) -> dict[int, int]:
+    """Return, for kept expressions, an output operand that can hold them until it is written."""
+    places: dict[int, int] = {}
+    taken: set[int] = set()
+    for key, expr in phases.kept.items():
+        for output in kernel.outputs:
+            number = output.operand
+            free = number not in taken and phases.per_element(output)
+            later = phases.phase[id(output.value)] > phases.phase[key]
+            if free and later and output.value.dtype == expr.dtype and _unread(kernel, number):
+                places[key] = number
+                taken.add(number)
+                break
+    return places
+
+
+def _unread(kernel: RowKernel, number: int) -> bool:
+    """Tell whether nothing in the kernel reads the memory behind an output."""
+    buffer = kernel.operands[number].view.buffer
+    others: Sequence[int] = [i for i in range(len(kernel.operands)) if i != number]
+    return all(kernel.operands[i].view.buffer is not buffer for i in others)

@@ -1,0 +1,190 @@
+"""Write the program of a lowered graph: its kernels, and functions that run them in order.
+
+    void run_0(ptr arrays, ptr memory)
+
+runs a stretch of kernels between two calls of reference kernels. `arrays` holds the addresses of
+what each run brings, `memory` those of the arena and of constants. Each kernel is a module of its
+own, named by its content, so that equal kernels are compiled once, in this program and in others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..core.shape import size_of
+from ..lower.kernels import ColumnKernel, GemmKernel, Kernel, LibraryKernel, RowKernel
+from ..lower.storage import Buffer, View
+from .columns import column_lanes, strips, write_column_kernel
+from .gemm import gemm_chunks, gemm_units, gemm_views, write_gemm_kernel
+from .rows import write_row_kernel
+from .target import Target
+from .text import FunctionText, ModuleText
+from .values import Value
+
+PARALLEL_FOR = "weft_parallel_for"
+WORTH = 1 << 15  # element operations that make a chunk of parallel work
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a buffer lies: which entry of which table, and how many bytes behind it."""
+
+    brought: bool  # by each run; else it is the program's own
+    entry: int
+    offset: int = 0
+
+
+@dataclass
+class Piece:
+    """A kernel ready to be called: its function, the views it takes, and its units of work."""
+
+    function: str
+    views: list[View]
+    units: int
+    chunks: int
+    name: str
+
+
+@dataclass
+class ProgramText:
+    """The modules of a program, and what to run in order.
+
+    modules   text by a name that follows from the content
+    steps     names of native functions, and reference kernels to call
+    """
+
+    modules: dict[str, str] = field(default_factory=dict)
+    steps: list[Any] = field(default_factory=list)
+    pieces: list[Piece] = field(default_factory=list)
+
+
+def write_program(
+    kernels: Sequence[Kernel], places: dict[Buffer, Place], target: Target
+) -> ProgramText:
+    """Return the code of kernels that run one after another."""
+    return _ProgramWriter(places, target).write(kernels)
+
+
+class _ProgramWriter:
+    def __init__(self, places: dict[Buffer, Place], target: Target) -> None:
+        self.places = places
+        self.target = target
+        self.program = ProgramText()
+
+    def write(self, kernels: Sequence[Kernel]) -> ProgramText:
+        stretch: list[Piece] = []
+        stretches: list[list[Piece]] = []
+        for kernel in kernels:
+            if isinstance(kernel, LibraryKernel):
+                self._close(stretch, stretches)
+                stretch = []
+                self.program.steps.append(kernel)
+            else:
+                stretch.append(self._piece(kernel))
+        self._close(stretch, stretches)
+        if stretches:
+            text = self._entry(stretches)
+            self.program.modules[_digest("entry", text)] = text
+        return self.program
+
+    def _close(self, stretch: list[Piece], stretches: list[list[Piece]]) -> None:
+        if stretch:
+            self.program.steps.append(f"run_{len(stretches)}")
+            stretches.append(stretch)
+
+    # -- kernels -----------------------------------------------------------------------------------
+
+    def _piece(self, kernel: RowKernel | ColumnKernel | GemmKernel) -> Piece:
+        if isinstance(kernel, RowKernel):
+            flat = len(kernel.loops) == 1
+            units = kernel.loops[0] if flat else kernel.rows
+            work = size_of(kernel.loops) * max(1, len(kernel.nodes))
+            views = [operand.view for operand in kernel.operands]
+            function = self._function(kernel, write_row_kernel)
+        elif isinstance(kernel, ColumnKernel):
+            lanes = column_lanes(kernel, self.target.lanes)
+            units, work = strips(kernel, lanes), size_of(kernel.loops)
+            views = [operand.view for operand in kernel.operands]
+            function = self._function(kernel, write_column_kernel)
+        else:
+            units = gemm_units(kernel, self.target)
+            views = gemm_views(kernel)
+            function = self._function(kernel, write_gemm_kernel)
+            return self._added(
+                Piece(function, views, units, gemm_chunks(kernel, self.target), kernel.name)
+            )
+        chunks = max(1, min(units, work // WORTH))
+        return self._added(Piece(function, views, units, chunks, kernel.name))
+
+    def _added(self, piece: Piece) -> Piece:
+        self.program.pieces.append(piece)
+        return piece
+
+    def _function(self, kernel: Any, write: Any) -> str:
+        """Return the name of a kernel's function, adding its module if it is new."""
+        draft = ModuleText(self.target)
+        write(draft, "kernel", kernel)
+        digest = _digest("kernel", draft.text())
+        if digest not in self.program.modules:
+            module = ModuleText(self.target)
+            write(module, digest, kernel)
+            self.program.modules[digest] = module.text()
+        return digest
+
+    # -- the entry ---------------------------------------------------------------------------------
+
+    def _entry(self, stretches: list[list[Piece]]) -> str:
+        module = ModuleText(self.target)
+        module.declare(PARALLEL_FOR, ["ptr", "ptr", "i64"])
+        for number, stretch in enumerate(stretches):
+            tasks = [self._task(module, f"task_{number}_{i}", p) for i, p in enumerate(stretch)]
+            run = module.function(f"run_{number}", ["ptr", "ptr"])
+            tables = run.alloca("ptr", 2)
+            for i, table in enumerate(run.parameters):
+                run.store(table, run.gep(tables, i, "ptr"))
+            for piece, task in zip(stretch, tasks, strict=True):
+                if piece.chunks == 1:
+                    zero = run.constant("i64", 0)
+                    self._call(run, run.parameters, piece, zero, piece.units)
+                else:
+                    chunks = run.constant("i64", piece.chunks)
+                    run.call(PARALLEL_FOR, "void", Value(f"@{task}", "ptr"), tables, chunks)
+            run.ret()
+        for piece in {p.function: p for s in stretches for p in s}.values():
+            module.declare(piece.function, [*["ptr"] * len(piece.views), "i64", "i64"])
+        return module.text()
+
+    def _task(self, module: ModuleText, name: str, piece: Piece) -> str | None:
+        """Write the function that does one chunk of a kernel; fixed chunks, whoever does them."""
+        if piece.chunks == 1:
+            return None
+        f = module.function(name, ["ptr", "i64", "i64"])
+        tables, chunk, _ = f.parameters
+        both = tuple(f.load("ptr", f.gep(tables, i, "ptr")) for i in range(2))
+        begin = f.udiv(f.mul(chunk, piece.units), piece.chunks)
+        end = f.udiv(f.mul(f.add(chunk, 1), piece.units), piece.chunks)
+        self._call(f, both, piece, begin, end)
+        f.ret()
+        return name
+
+    def _call(
+        self, f: FunctionText, tables: tuple[Value, ...], piece: Piece, begin: Any, end: Any
+    ) -> None:
+        pointers = [self._pointer(f, tables, view) for view in piece.views]
+        stop = end if isinstance(end, Value) else f.constant("i64", end)
+        f.call(piece.function, "void", *pointers, begin, stop)
+
+    def _pointer(self, f: FunctionText, tables: tuple[Value, ...], view: View) -> Value:
+        place = self.places[view.buffer]
+        arrays, memory = tables
+        table = arrays if place.brought else memory
+        base = f.load("ptr", f.gep(table, place.entry, "ptr"))
+        offset = place.offset + view.offset * view.dtype.itemsize
+        return f.gep(base, offset) if offset else base
+
+
+def _digest(kind: str, text: str) -> str:
+    return f"{kind}_{hashlib.sha256(text.encode()).hexdigest()[:24]}"

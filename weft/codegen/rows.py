@@ -1,0 +1,319 @@
+"""Write row kernels: loops over rows, and in each row passes over its elements by vectors.
+
+    void kernel(ptr operand0, ..., i64 begin, i64 end)
+
+runs rows begin to end. A kernel with a single loop has no rows: it runs the elements from begin to
+end. Parts of a kernel may run on different threads; each row is done by one of them, in one order,
+so that results do not depend on how the rows are divided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..lower.kernels import RowKernel
+from ..lower.scalar import Expr
+from .phases import Phases, store_places
+from .scalars import (
+    broadcast_to_lanes,
+    combine,
+    identity_of,
+    type_of,
+    write_constant,
+    write_operation,
+)
+from .text import FunctionText, ModuleText
+from .values import Value, bytes_of, element_of
+
+BLOCK = 4096  # elements summed into one partial sum, so that rounding errors do not add up
+UNROLL = 4
+
+
+def write_row_kernel(module: ModuleText, name: str, kernel: RowKernel) -> None:
+    """Add the function of a kernel to a module."""
+    _RowWriter(module, name, kernel).write()
+
+
+class _RowWriter:
+    """Writes one kernel."""
+
+    def __init__(self, module: ModuleText, name: str, kernel: RowKernel) -> None:
+        self.kernel = kernel
+        self.phases = Phases(kernel)
+        pointers = ["ptr"] * len(kernel.operands)
+        self.f: FunctionText = module.function(name, [*pointers, "i64", "i64"])
+        *self.pointers, self.begin, self.end = self.f.parameters
+        self.lanes = self._lanes()
+        self.bases: list[Value] = []
+        self.rows: dict[int, Value] = {}  # values per row
+        self.places = store_places(kernel, self.phases)
+        self.scratch: dict[int, Value] = {}
+
+    def _lanes(self) -> int:
+        """Return how many elements to treat at once: as many as the narrowest numbers allow."""
+        target = self.f.target
+        strides = {o.strides[-1] for o in self.kernel.operands}
+        if not strides <= {0, 1}:
+            return 1
+        sizes = {e.dtype.itemsize for e in self.phases.order if e.dtype.kind != "b"}
+        return target.vector_bytes // max(4, min(sizes, default=4))
+
+    def write(self) -> None:
+        """Write the function."""
+        f = self.f
+        for key, expr in self.phases.kept.items():
+            if key not in self.places:
+                element = element_of(expr.dtype)
+                size = self.kernel.columns + self.lanes
+                self.scratch[key] = f.alloca("i8" if element == "i1" else element, size)
+        if len(self.kernel.loops) == 1:
+            self._flat()
+        else:
+            with f.loop(self.begin, self.end, 1) as row:
+                self.bases = [self._base(i, row) for i in range(len(self.pointers))]
+                self._row()
+        f.ret()
+
+    def _base(self, operand: int, row: Value) -> Value:
+        """Return the address of a row of an operand."""
+        f = self.f
+        *sizes, _ = self.kernel.loops
+        *strides, _ = self.kernel.operands[operand].strides
+        offset: Value | None = None
+        rest = row
+        for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
+            outermost = len(sizes) == 1
+            index = rest if outermost else f.urem(rest, size)
+            rest = rest if outermost else f.udiv(rest, size)
+            if stride:
+                part = f.mul(index, stride)
+                offset = part if offset is None else f.add(offset, part)
+        return self.pointers[operand] if offset is None else self._address(operand, offset)
+
+    def _address(self, operand: int, index: Value, base: Value | None = None) -> Value:
+        element = element_of(self.kernel.operands[operand].view.dtype)
+        return self.f.gep(self.pointers[operand] if base is None else base, index, element)
+
+    # -- a kernel without rows ---------------------------------------------------------------------
+
+    def _flat(self) -> None:
+        f = self.f
+        self.bases = list(self.pointers)
+        self._row_values(0)
+        roots = self.phases.roots(0)
+        count = f.sub(self.end, self.begin)
+
+        def body(i: Value, rest: Value | None) -> None:
+            env: dict[int, Value] = {}
+            at = f.add(self.begin, i)
+            for root in roots:
+                self._store(root, self._value(root, 0, at, rest, env), at, rest)
+
+        f.each_vector(count, self.lanes, body)
+
+    # -- one row -----------------------------------------------------------------------------------
+
+    def _row(self) -> None:
+        self.rows = {}
+        for phase in range(self.phases.count):
+            self._row_values(phase)
+            self._pass(phase)
+        self._row_values(self.phases.count)
+        for output in self.kernel.outputs:
+            if not self.phases.per_element(output):
+                self.f.store(self._row_value(output.value), self.bases[output.operand])
+
+    def _row_values(self, phase: int) -> None:
+        """Write the values per row that are known before a pass."""
+        for expr in self.phases.order:
+            ready = self.phases.phase[id(expr)] == phase and not self.phases.is_full(expr)
+            if ready and id(expr) not in self.rows and expr.kind != "reduce":
+                self._row_value(expr)
+
+    def _row_value(self, expr: Expr) -> Value:
+        if id(expr) not in self.rows:
+            if expr.kind == "const":
+                value = write_constant(self.f, expr, 1)
+            elif expr.kind == "load":
+                value = self.f.load(element_of(expr.dtype), self.bases[expr.data])
+            else:
+                value = write_operation(self.f, expr, [self._row_value(a) for a in expr.args])
+            self.rows[id(expr)] = value
+        return self.rows[id(expr)]
+
+    def _pass(self, phase: int) -> None:
+        """Write one pass over the elements: stores, and reductions with their accumulators."""
+        reductions = [
+            e for e in self.phases.reductions if self.phases.phase[id(e.args[0])] == phase
+        ]
+        roots = self.phases.roots(phase)
+        if not roots and not reductions:
+            return
+        if not reductions:
+            self._loop_over(0, self.kernel.columns, lambda i, n: self._elements(phase, i, n))
+            return
+        totals = self._reduce(phase, reductions)
+        for expr, total in zip(reductions, totals, strict=True):
+            self.rows[id(expr)] = total
+
+    def _loop_over(
+        self, start: int, stop: int, body: Callable[[Value, Value | None], object]
+    ) -> None:
+        """Write a loop over vectors of a row whose length is known, and what remains."""
+        f, lanes = self.f, self.lanes
+        whole = start + (stop - start) // lanes * lanes
+        if whole > start:
+            with f.loop(start, whole, lanes) as i:
+                body(i, None)
+        if whole < stop:
+            body(f.constant("i64", whole), f.constant("i64", stop - whole))
+
+    def _elements(self, phase: int, i: Value, count: Value | None) -> dict[int, Value]:
+        """Write what a pass computes for one vector of elements; return its values."""
+        env: dict[int, Value] = {}
+        for root in self.phases.roots(phase):
+            self._store(root, self._value(root, phase, i, count, env), i, count)
+        for key, expr in self.phases.kept.items():
+            if self.phases.phase[key] == phase:
+                self._keep(expr, self._value(expr, phase, i, count, env), i, count)
+        return env
+
+    def _value(
+        self, expr: Expr, phase: int, i: Value, count: Value | None, env: dict[int, Value]
+    ) -> Value:
+        """Return the value of an expression for one vector of elements."""
+        known = env.get(id(expr))
+        if known is None:
+            known = env[id(expr)] = self._new_value(expr, phase, i, count, env)
+        return known
+
+    def _new_value(
+        self, expr: Expr, phase: int, i: Value, count: Value | None, env: dict[int, Value]
+    ) -> Value:
+        if expr.kind == "const":
+            return write_constant(self.f, expr, self.lanes)
+        if not self.phases.is_full(expr):
+            return broadcast_to_lanes(self.f, self._row_value(expr), self.lanes)
+        if expr.kind == "load":
+            return self._load(expr, i, count)
+        if id(expr) in self.phases.kept and self.phases.phase[id(expr)] < phase:
+            return self._kept(expr, i, count)
+        args = [self._value(a, phase, i, count, env) for a in expr.args]
+        return write_operation(self.f, expr, args)
+
+    def _load(self, expr: Expr, i: Value, count: Value | None) -> Value:
+        stride = self.kernel.operands[expr.data].strides[-1]
+        index = i if stride == 1 else self.f.mul(i, stride)
+        place = self._address(expr.data, index, self.bases[expr.data])
+        masked = count if self.lanes > 1 else None
+        return self.f.load(type_of(expr, self.lanes), place, count=masked)
+
+    def _store(self, expr: Expr, value: Value, i: Value, count: Value | None) -> None:
+        for output in self.kernel.outputs:
+            if output.value is expr and self.phases.per_element(output):
+                stride = self.kernel.operands[output.operand].strides[-1]
+                index = i if stride == 1 else self.f.mul(i, stride)
+                place = self._address(output.operand, index, self.bases[output.operand])
+                self.f.store(value, place, count=count if self.lanes > 1 else None)
+
+    def _keep(self, expr: Expr, value: Value, i: Value, count: Value | None) -> None:
+        masked = count if self.lanes > 1 else None
+        self.f.store(value, self._kept_place(expr, i), count=masked)
+
+    def _kept(self, expr: Expr, i: Value, count: Value | None) -> Value:
+        masked = count if self.lanes > 1 else None
+        return self.f.load(type_of(expr, self.lanes), self._kept_place(expr, i), count=masked)
+
+    def _kept_place(self, expr: Expr, i: Value) -> Value:
+        operand = self.places.get(id(expr))
+        if operand is not None:
+            return self._address(operand, i, self.bases[operand])
+        return self.f.gep(self.scratch[id(expr)], i, element_of(expr.dtype))
+
+    # -- reductions --------------------------------------------------------------------------------
+
+    def _reduce(self, phase: int, reductions: list[Expr]) -> list[Value]:
+        """Write a pass that reduces, in blocks with several accumulators; return the results."""
+        columns = self.kernel.columns
+        lanes, step = self.lanes, self.lanes * UNROLL
+        whole = columns // step * step
+        start = [self._identity(e) for e in reductions for _ in range(UNROLL)]
+        if whole > BLOCK:
+            sums = self._in_blocks(phase, reductions, whole, start)
+        else:
+            sums = self._accumulate(phase, reductions, 0, whole, start)
+        firsts = self._joined(reductions, sums)
+        for i in range(whole, columns, lanes):
+            rest = columns - i if columns - i < lanes else None
+            firsts = self._turn(phase, reductions, self.f.constant("i64", i), rest, firsts)
+        return [self._across_lanes(e, v) for e, v in zip(reductions, firsts, strict=True)]
+
+    def _across_lanes(self, expr: Expr, value: Value) -> Value:
+        return self.f.reduce(value, lambda a, b: combine(self.f, expr.data, expr.dtype, a, b))
+
+    def _identity(self, expr: Expr) -> Value:
+        return self.f.constant(type_of(expr, self.lanes), identity_of(expr.data, expr.dtype))
+
+    def _in_blocks(
+        self, phase: int, reductions: list[Expr], whole: int, start: list[Value]
+    ) -> list[Value]:
+        f = self.f
+        full = whole // BLOCK * BLOCK
+        with f.loop(0, full, BLOCK, carry=start) as block:
+            stop = f.add(block, BLOCK)
+            partial = self._accumulate(phase, reductions, block, stop, start)
+            block.next(*self._combined(reductions, block.carried, partial))
+        if full == whole:
+            return list(block.results)
+        partial = self._accumulate(phase, reductions, full, whole, start)
+        return self._combined(reductions, block.results, partial)
+
+    def _accumulate(
+        self, phase: int, reductions: list[Expr], start: object, stop: object, carry: list[Value]
+    ) -> list[Value]:
+        if start == stop:
+            return carry
+        f, lanes = self.f, self.lanes
+        with f.loop(start, stop, lanes * UNROLL, carry=carry) as i:  # type: ignore[arg-type]
+            sums = list(i.carried)
+            for k in range(UNROLL):
+                at = i if k == 0 else f.add(i, k * lanes)
+                mine = sums[k::UNROLL]
+                sums[k::UNROLL] = self._turn(phase, reductions, at, None, mine)
+            i.next(*sums)
+        return list(i.results)
+
+    def _turn(
+        self, phase: int, reductions: list[Expr], i: Value, rest: int | None, sums: list[Value]
+    ) -> list[Value]:
+        """Take one vector of elements into the accumulators."""
+        f = self.f
+        count = None if rest is None else f.constant("i64", rest)
+        env = self._elements(phase, i, count)
+        result = []
+        for expr, total in zip(reductions, sums, strict=True):
+            value = self._value(expr.args[0], phase, i, count, env)
+            if rest is not None and self.lanes > 1:
+                mask = f.first_lanes(rest, self.lanes, 8 * bytes_of(element_of(expr.dtype)))
+                value = f.select(mask, value, self._identity(expr))
+            result.append(combine(f, expr.data, expr.dtype, total, value))
+        return result
+
+    def _joined(self, reductions: list[Expr], sums: list[Value]) -> list[Value]:
+        """Return the accumulators of each reduction as one, by pairs."""
+        joined = []
+        for n, expr in enumerate(reductions):
+            mine = sums[n * UNROLL : (n + 1) * UNROLL]
+            while len(mine) > 1:
+                mine = [
+                    combine(self.f, expr.data, expr.dtype, a, b)
+                    for a, b in zip(mine[::2], mine[1::2], strict=True)
+                ]
+            joined += mine
+        return joined
+
+    def _combined(
+        self, reductions: list[Expr], a: tuple[Value, ...] | list[Value], b: list[Value]
+    ) -> list[Value]:
+        exprs = [e for e in reductions for _ in range(UNROLL)]
+        return [combine(self.f, e.data, e.dtype, x, y) for e, x, y in zip(exprs, a, b, strict=True)]

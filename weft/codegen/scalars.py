@@ -1,0 +1,186 @@
+"""Write the value of a scalar expression, for one element or for a vector of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..lower.scalar import Expr
+from .text import FunctionText
+from .values import Value, element_of, is_float, lanes_of, scalar_of, vector_of
+
+Writer = Callable[..., Value]
+
+
+def type_of(expr: Expr, lanes: int) -> str:
+    """Return the LLVM type of an expression's value in so many lanes."""
+    return vector_of(element_of(expr.dtype), lanes)
+
+
+def write_constant(f: FunctionText, expr: Expr, lanes: int) -> Value:
+    """Return the constant in all lanes."""
+    return f.constant(type_of(expr, lanes), expr.data)
+
+
+def write_operation(f: FunctionText, expr: Expr, args: list[Value]) -> Value:
+    """Return the value of an operation on values that are there."""
+    kind = expr.kind
+    if kind == "cast":
+        return write_cast(f, args[0], expr.args[0].dtype, expr.dtype)
+    if kind == "select":
+        return f.select(*args)
+    if kind in _COMPARISONS:
+        return _compare(f, kind, expr.args[0].dtype, args)
+    if is_float(args[0].type):
+        writer = _FLOAT.get(kind) or mathematics(kind)
+        return writer(f, *args)
+    signed = expr.args[0].dtype.kind == "i"
+    return _INTEGER[kind](f, *args) if signed else _UNSIGNED.get(kind, _INTEGER[kind])(f, *args)
+
+
+def mathematics(kind: str) -> Writer:
+    """Return the writer of a function by polynomials."""
+    from .mathematics import FUNCTIONS  # noqa: PLC0415
+
+    found: Writer = FUNCTIONS[kind]
+    return found
+
+
+def write_cast(f: FunctionText, x: Value, source: Any, wanted: Any) -> Value:
+    """Return a value converted between dtypes as NumPy converts it."""
+    element = element_of(wanted)
+    if wanted.kind == "b":
+        zero = f.constant(x.type, 0)
+        return f.fcmp("une", x, zero) if source.kind == "f" else f.icmp("ne", x, zero)
+    if source.kind == "b":
+        return f.uitofp(x, element) if wanted.kind == "f" else f.zext(x, element)
+    if source.kind == "f":
+        if wanted.kind == "f":
+            return f.float_cast(x, element)
+        return f.fptosi(x, element) if wanted.kind == "i" else f.fptoui(x, element)
+    if wanted.kind == "f":
+        return f.sitofp(x, element) if source.kind == "i" else f.uitofp(x, element)
+    return f.integer_cast(x, element, signed=source.kind == "i")
+
+
+_COMPARISONS = {
+    "eq": ("oeq", "eq", "eq"),
+    "ne": ("une", "ne", "ne"),
+    "lt": ("olt", "slt", "ult"),
+    "le": ("ole", "sle", "ule"),
+    "gt": ("ogt", "sgt", "ugt"),
+    "ge": ("oge", "sge", "uge"),
+}
+
+
+def _compare(f: FunctionText, kind: str, dtype: Any, args: list[Value]) -> Value:
+    of_floats, signed, unsigned = _COMPARISONS[kind]
+    if dtype.kind == "f":
+        return f.fcmp(of_floats, *args)
+    return f.icmp(signed if dtype.kind == "i" else unsigned, *args)
+
+
+def _square(f: FunctionText, x: Value) -> Value:
+    return f.fmul(x, x)
+
+
+def _reciprocal(f: FunctionText, x: Value) -> Value:
+    return f.fdiv(1.0, x)
+
+
+def _rsqrt(f: FunctionText, x: Value) -> Value:
+    return f.fdiv(1.0, f.sqrt(x))
+
+
+def _integer_abs(f: FunctionText, x: Value) -> Value:
+    return f.select(f.icmp("slt", x, 0), f.sub(f.constant(x.type, 0), x), x)
+
+
+def _invert(f: FunctionText, x: Value) -> Value:
+    return f.not_(x)
+
+
+_FLOAT: dict[str, Writer] = {
+    "add": lambda f, x, y: f.fadd(x, y),
+    "sub": lambda f, x, y: f.fsub(x, y),
+    "mul": lambda f, x, y: f.fmul(x, y),
+    "div": lambda f, x, y: f.fdiv(x, y),
+    "neg": lambda f, x: f.fneg(x),
+    "abs": lambda f, x: f.fabs(x),
+    "sqrt": lambda f, x: f.sqrt(x),
+    "rsqrt": _rsqrt,
+    "reciprocal": _reciprocal,
+    "square": _square,
+    "maximum": lambda f, x, y: f.maximum(x, y),
+    "minimum": lambda f, x, y: f.minimum(x, y),
+    "copysign": lambda f, x, y: f.copysign(x, y),
+}
+_INTEGER: dict[str, Writer] = {
+    "add": lambda f, x, y: f.add(x, y),
+    "sub": lambda f, x, y: f.sub(x, y),
+    "mul": lambda f, x, y: f.mul(x, y),
+    "neg": lambda f, x: f.sub(f.constant(x.type, 0), x),
+    "abs": _integer_abs,
+    "square": lambda f, x: f.mul(x, x),
+    "and": lambda f, x, y: f.and_(x, y),
+    "or": lambda f, x, y: f.or_(x, y),
+    "xor": lambda f, x, y: f.xor(x, y),
+    "not": _invert,
+    "maximum": lambda f, x, y: f.maximum(x, y),
+    "minimum": lambda f, x, y: f.minimum(x, y),
+}
+_UNSIGNED: dict[str, Writer] = {
+    "abs": lambda f, x: x,
+    "maximum": lambda f, x, y: f.unsigned_maximum(x, y),
+    "minimum": lambda f, x, y: f.unsigned_minimum(x, y),
+}
+
+
+def can_write(expr: Expr) -> bool:
+    """Tell whether there is code for an operation on its dtypes."""
+    kind = expr.kind
+    if kind in ("load", "const", "reduce", "select", "cast") or kind in _COMPARISONS:
+        return True
+    if expr.args[0].dtype.kind == "f":
+        return kind in _FLOAT or _is_known(kind)
+    return kind in _INTEGER
+
+
+def _is_known(kind: str) -> bool:
+    from .mathematics import FUNCTIONS  # noqa: PLC0415
+
+    return kind in FUNCTIONS
+
+
+def broadcast_to_lanes(f: FunctionText, x: Value, lanes: int) -> Value:
+    """Return a scalar in all lanes."""
+    return x if lanes == 1 or lanes_of(x.type) == lanes else f.splat(x, lanes)
+
+
+def identity_of(way: str, dtype: Any) -> float:
+    """Return the value that changes nothing in a reduction."""
+    if way in ("sum", "any"):
+        return 0
+    if way in ("prod", "all"):
+        return 1
+    if dtype.kind == "f":
+        return -float("inf") if way == "max" else float("inf")
+    import numpy as np  # noqa: PLC0415
+
+    if dtype.kind == "b":
+        return 0 if way == "max" else 1
+    limits = np.iinfo(dtype)
+    return limits.min if way == "max" else limits.max
+
+
+def combine(f: FunctionText, way: str, dtype: Any, a: Value, b: Value) -> Value:
+    """Return two partial results of a reduction as one."""
+    if way == "sum":
+        return f.fadd(a, b) if is_float(a.type) else f.add(a, b)
+    if way == "prod":
+        return f.fmul(a, b) if is_float(a.type) else f.mul(a, b)
+    if scalar_of(a.type) == "i1":
+        return f.or_(a, b) if way == "max" else f.and_(a, b)
+    if dtype.kind == "u":
+        return f.unsigned_maximum(a, b) if way == "max" else f.unsigned_minimum(a, b)
+    return f.maximum(a, b) if way == "max" else f.minimum(a, b)

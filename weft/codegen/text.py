@@ -1,0 +1,342 @@
+"""Write LLVM IR as text: functions of basic blocks, and modules of functions.
+
+No native code is needed to build text, so kernels are tested as strings.
+
+    module = ModuleText(host())
+    f = module.function("scale", ["ptr noalias", "ptr noalias", "i64", "float"])
+    x, y, n, factor = f.parameters
+    lanes = f.target.lanes("float32")
+    type = vector_of("float", lanes)
+    scale = f.splat(factor, lanes)
+
+    def body(i, count):  # count is None for whole vectors, else the lanes that remain
+        value = f.load(type, f.gep(x, i, "float"), count=count)
+        f.store(f.fmul(value, scale), f.gep(y, i, "float"), count=count)
+
+    f.each_vector(n, lanes, body)
+    f.ret()
+    print(module.text())
+
+A loop with carried values (here the sum of n elements) and its results:
+
+    with f.loop(0, n, 1, carry=[f.constant("float", 0.0)]) as i:
+        (total,) = i.carried
+        i.next(f.fadd(total, f.load("float", f.gep(x, i, "float"))))
+    (total,) = i.results
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from .instructions import Instructions, Operand, bytes_of_vector
+from .target import Target
+from .values import Value, bits_of, bytes_of, constant, lanes_of, scalar_of, suffix_of, vector_of
+
+VectorBody = Callable[[Value, Value | None], None]
+
+
+class Phi(Value):
+    """A value that depends on the block control came from; `incoming` may be added later."""
+
+    __slots__ = ("_incoming",)
+    _incoming: list[tuple[Value, str]]
+
+    def incoming(self, value: Value, block: str) -> None:
+        """Say what the value is when control comes from a block."""
+        if value.type != self.type:
+            raise TypeError(f"phi of type {self.type} got {value.typed}")
+        self._incoming.append((value, block))
+
+    def line(self) -> str:
+        """Return the instruction."""
+        pairs = ", ".join(f"[ {value}, %{block} ]" for value, block in self._incoming)
+        return f"{self} = phi {self.type} {pairs}"
+
+
+class LoopIndex(Value):
+    """The index of a loop, with the values it carries from turn to turn."""
+
+    __slots__ = ("_next", "carried", "results")
+    carried: tuple[Value, ...]
+    results: tuple[Value, ...]
+    _next: tuple[Value, ...]
+
+    def next(self, *values: Value) -> None:
+        """Set what the carried values are in the next turn."""
+        if [v.type for v in values] != [c.type for c in self.carried]:
+            raise TypeError(
+                f"the loop carries {[c.type for c in self.carried]}; got {[v.type for v in values]}"
+            )
+        self._next = values
+
+
+class FunctionText(Instructions):
+    """One function under construction; instructions go to the current block."""
+
+    def __init__(
+        self,
+        target: Target,
+        name: str,
+        parameters: Sequence[str],
+        returns: str = "void",
+        attributes: str = "nounwind",
+        linkage: str = "",
+    ) -> None:
+        super().__init__(target)
+        self.name = name
+        self.linkage = linkage
+        self.returns = returns
+        self._attributes = attributes
+        self._parameters = list(parameters)
+        self.parameters = tuple(
+            Value(f"%p{k}", _type_of_parameter(spelled)) for k, spelled in enumerate(parameters)
+        )
+        self._blocks: dict[str, list[str | Phi]] = {"entry": []}
+        self._allocations: list[str] = []
+        self._labels = 0
+        self.current = "entry"
+
+    def write(self, line: str) -> None:
+        """Append a line to the current block."""
+        self._blocks[self.current].append(line)
+
+    def adopt(self, helper: FunctionText) -> None:
+        """Bring another function, and all it needs, into every module that holds this one."""
+        self.helpers |= {**helper.helpers, helper.name: helper.text()}
+        self.declarations |= helper.declarations
+
+    # Blocks and branches
+
+    def label(self, hint: str = "block") -> str:
+        """Return a block name that is used nowhere else in this function."""
+        self._labels += 1
+        return f"{hint}.{self._labels}"
+
+    def block(self, label: str) -> str:
+        """Start a block; what follows is written to it."""
+        if label in self._blocks:
+            raise ValueError(f"function {self.name} has a block {label} already")
+        self._blocks[label] = []
+        self.current = label
+        return label
+
+    def branch(self, label: str) -> None:
+        """End the block by going to another."""
+        self.write(f"br label %{label}")
+
+    def branch_if(self, condition: Value, then: str, otherwise: str) -> None:
+        """End the block by going to one of two others."""
+        self.write(f"br {condition.typed}, label %{then}, label %{otherwise}")
+
+    def ret(self, value: Value | None = None) -> None:
+        """End the function."""
+        self.write(f"ret {value.typed}" if value is not None else "ret void")
+
+    def phi(self, type: str, *incoming: tuple[Value, str]) -> Phi:
+        """Start the block with a value that depends on where control came from."""
+        phi = Phi(self.fresh(type), type)
+        phi._incoming = list(incoming)
+        self._blocks[self.current].append(phi)
+        return phi
+
+    @contextmanager
+    def loop(
+        self, start: Operand, stop: Operand, step: Operand, *, carry: Sequence[Value] = ()
+    ) -> Iterator[LoopIndex]:
+        """Run a block for i = start, start + step, ... while i < stop (signed, of 64 bits)."""
+        start, stop, step = (self._like(x, "i64") for x in (start, stop, step))
+        body, done = self.label("loop"), self.label("done")
+        before = self.current
+        certain = _is_less(start, stop)  # a loop that surely runs once needs no test before it
+        if certain:
+            self.branch(body)
+        else:
+            self.branch_if(self.icmp("slt", start, stop), body, done)
+        self.block(body)
+        index = self.phi("i64", (start, before))
+        carried = [self.phi(value.type, (value, before)) for value in carry]
+        turn = LoopIndex(index, "i64")
+        turn.carried = turn._next = tuple(carried)
+        yield turn
+        following = self.add(index, step, "nsw")
+        last = self.current
+        self.branch_if(self.icmp("slt", following, stop), body, done)
+        for phi, value in zip([index, *carried], [following, *turn._next], strict=True):
+            phi.incoming(value, last)
+        self.block(done)
+        ends = [(value, self.phi(value.type, (value, last))) for value in turn._next]
+        for initial, (_, result) in zip(carry, ends, strict=True):
+            if not certain:
+                result.incoming(initial, before)
+        turn.results = tuple(result for _, result in ends)
+
+    @contextmanager
+    def when(self, condition: Value) -> Iterator[None]:
+        """Run a block only if a condition holds."""
+        then, done = self.label("then"), self.label("done")
+        self.branch_if(condition, then, done)
+        self.block(then)
+        yield
+        self.branch(done)
+        self.block(done)
+
+    def each_vector(self, count: Operand, lanes: int, body: VectorBody) -> None:
+        """Call `body(i, None)` in a loop over whole vectors, then `body(i, rest)` for the tail.
+
+        The body is written twice; for the tail it masks its loads and stores by `count=rest`.
+        """
+        total = self._like(count, "i64")
+        whole = self.and_(total, -lanes) if lanes & (lanes - 1) == 0 else None
+        if whole is None:
+            whole = self.sub(total, self.srem(total, lanes))
+        with self.loop(0, whole, lanes) as i:
+            body(i, None)
+        if lanes > 1:
+            rest = self.sub(total, whole)
+            with self.when(self.icmp("sgt", rest, 0)):
+                body(whole, rest)
+
+    # Memory
+
+    def gep(self, pointer: Value, index: Operand, element: str = "i8") -> Value:
+        """Return the address of an element at an index (of bytes, unless a type is given)."""
+        element = "i8" if element == "i1" else element
+        offset = self._like(index, "i64")
+        return self.define(
+            "ptr", f"getelementptr inbounds {element}, {pointer.typed}, {offset.typed}"
+        )
+
+    def alloca(self, type: str, count: int = 1, align: int = 64) -> Value:
+        """Return memory on the stack that lives until the function returns."""
+        name = self.fresh("ptr")
+        self._allocations.append(f"{name} = alloca {type}, i64 {count}, align {align}")
+        return name
+
+    def load(
+        self,
+        type: str,
+        pointer: Value,
+        *,
+        aligned: bool = False,
+        count: Value | None = None,
+        flags: str = "",
+    ) -> Value:
+        """Read a scalar or a vector; with `count` only the first lanes, the others being zero.
+
+        `aligned` promises a multiple of the whole vector's size. A bool is read as a byte.
+        """
+        if scalar_of(type) == "i1":
+            byte = self.load(vector_of("i8", lanes_of(type)), pointer, aligned=aligned, count=count)
+            return self.icmp("ne", byte, 0)
+        align = bytes_of_vector(type) if aligned else bytes_of(type)
+        if count is None:
+            metadata = f", {flags}" if flags else ""
+            return self.define(type, f"load {type}, {pointer.typed}, align {align}{metadata}")
+        mask = self.first_lanes(count, lanes_of(type), bits_of(type))
+        return self._masked_load(type, pointer, align, mask)
+
+    def store(
+        self, value: Value, pointer: Value, *, aligned: bool = False, count: Value | None = None
+    ) -> None:
+        """Write a scalar or a vector; with `count` only the first lanes."""
+        if scalar_of(value.type) == "i1":
+            value = self.zext(value, "i8")
+        align = bytes_of_vector(value.type) if aligned else bytes_of(value.type)
+        if count is None:
+            self.write(f"store {value.typed}, {pointer.typed}, align {align}")
+            return
+        mask = self.first_lanes(count, lanes_of(value.type), bits_of(value.type))
+        name = f"llvm.masked.store.{suffix_of(value.type)}.p0"
+        self.call(name, "void", value, pointer, constant("i32", align), mask, declare=True)
+
+    def _masked_load(self, type: str, pointer: Value, align: int, mask: Value) -> Value:
+        name = f"llvm.masked.load.{suffix_of(type)}.p0"
+        zeros = constant(type, 0)
+        return self.call(name, type, pointer, constant("i32", align), mask, zeros, declare=True)
+
+    def prefetch(self, pointer: Value, *, write: bool = False) -> None:
+        """Ask for the cache line at an address."""
+        arguments = [constant("i32", number) for number in (int(write), 3, 1)]
+        self.call("llvm.prefetch.p0", "void", pointer, *arguments, declare=True)
+
+    def text(self) -> str:
+        """Return the definition of the function."""
+        parameters = ", ".join(
+            f"{spelled} {value}"
+            for spelled, value in zip(self._parameters, self.parameters, strict=True)
+        )
+        linkage = f"{self.linkage} " if self.linkage else ""
+        head = f"define {linkage}{self.returns} @{self.name}({parameters}) {self._attributes} {{"
+        lines = [head]
+        for label, block in self._blocks.items():
+            lines.append(f"{label}:")
+            allocations = self._allocations if label == "entry" else []
+            lines += [f"  {line}" for line in allocations]
+            lines += [f"  {line.line() if isinstance(line, Phi) else line}" for line in block]
+        return "\n".join([*lines, "}"])
+
+
+class ModuleText:
+    """Several functions with what they need from elsewhere, as the text of one LLVM module."""
+
+    def __init__(self, target: Target, name: str = "weft") -> None:
+        self.target = target
+        self.name = name
+        self._functions: dict[str, FunctionText] = {}
+        self._declarations: dict[str, str] = {}
+        self._globals: dict[str, str] = {}
+
+    def function(
+        self,
+        name: str,
+        parameters: Sequence[str],
+        returns: str = "void",
+        attributes: str = "nounwind",
+    ) -> FunctionText:
+        """Start a function; a parameter is a type and its attributes, as `ptr noalias`."""
+        if name in self._functions:
+            raise ValueError(f"module {self.name} has a function {name} already")
+        function = FunctionText(self.target, name, parameters, returns, attributes)
+        self._functions[name] = function
+        return function
+
+    def declare(self, name: str, parameters: Sequence[str], returns: str = "void") -> None:
+        """Name a function that is defined elsewhere."""
+        self._declarations[name] = f"declare {returns} @{name}({', '.join(parameters)})"
+
+    def constant_array(self, name: str, element: str, numbers: Sequence[float]) -> Value:
+        """Add a read-only table aligned to 64 bytes and return its address."""
+        self._globals[name] = table_text(name, element, numbers)
+        return Value(f"@{name}", "ptr")
+
+    def text(self) -> str:
+        """Return the module: the same text for the same calls, in any process."""
+        declarations = dict(self._declarations)
+        helpers: dict[str, str] = {}
+        for function in self._functions.values():
+            declarations |= function.declarations
+            helpers |= function.helpers
+        defined = {**helpers, **{name: f.text() for name, f in self._functions.items()}}
+        missing = [line for name, line in sorted(declarations.items()) if name not in defined]
+        head = f'target triple = "{self.target.triple}"'
+        return "\n\n".join([head, *self._globals.values(), *defined.values(), *missing]) + "\n"
+
+
+def _type_of_parameter(spelled: str) -> str:
+    """Return the type without the attributes that may follow it."""
+    end = spelled.find(">") + 1 if spelled.startswith("<") else spelled.find(" ")
+    return spelled if end == -1 else spelled[:end]
+
+
+def _is_less(a: Value, b: Value) -> bool:
+    """Whether two constants are known to be in order."""
+    return not a.startswith("%") and not b.startswith("%") and int(a) < int(b)
+
+
+def table_text(name: str, element: str, numbers: Sequence[float]) -> str:
+    """Return the definition of a read-only table, aligned to 64 bytes."""
+    values = ", ".join(constant(element, number).typed for number in numbers)
+    type = f"[{len(numbers)} x {element}]"
+    return f"@{name} = private unnamed_addr constant {type} [{values}], align 64"

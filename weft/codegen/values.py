@@ -1,0 +1,165 @@
+"""Types and values of LLVM IR as text.
+
+A type is its LLVM spelling (`"float"`, `"<8 x float>"`, `"i64"`, `"ptr"`). A value is the text of
+an operand, a str that also knows its type, so that instructions need no type arguments.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import Any
+
+import numpy as np
+
+_ELEMENTS = {
+    "bool": "i1",
+    "int8": "i8",
+    "int16": "i16",
+    "int32": "i32",
+    "int64": "i64",
+    "uint8": "i8",
+    "uint16": "i16",
+    "uint32": "i32",
+    "uint64": "i64",
+    "float16": "half",
+    "bfloat16": "bfloat",
+    "float32": "float",
+    "float64": "double",
+}
+_FLOAT_BITS = {"half": 16, "bfloat": 16, "float": 32, "double": 64}
+_VECTOR = re.compile(r"<(\d+) x (\w+)>")
+_POINTER_BITS = 64
+
+
+class Value(str):
+    """The text of an operand, with its LLVM type in `type`."""
+
+    __slots__ = ("type",)
+    type: str
+
+    def __new__(cls, text: str, type: str) -> Value:
+        """Make a value from the text of an operand and the text of its type."""
+        value = super().__new__(cls, text)
+        value.type = type
+        return value
+
+    @property
+    def typed(self) -> str:
+        """The operand with its type before it: `float %x`."""
+        return f"{self.type} {self}"
+
+
+def element_of(dtype: Any) -> str:
+    """Return the LLVM type of one element of a NumPy dtype; bool is `i1` (in memory, a byte)."""
+    name = np.dtype(dtype).name
+    if name not in _ELEMENTS:
+        raise TypeError(
+            f"no machine type for dtype {name}; it can be one of {', '.join(_ELEMENTS)}"
+        )
+    return _ELEMENTS[name]
+
+
+def vector_of(element: str, lanes: int) -> str:
+    """Return the type of `lanes` elements: a vector, or the plain scalar for one lane.
+
+    >>> vector_of("float", 8), vector_of("float", 1)
+    ('<8 x float>', 'float')
+    """
+    return element if lanes == 1 else f"<{lanes} x {element}>"
+
+
+def lanes_of(type: str) -> int:
+    """Return the number of elements of a type: 1 for scalars."""
+    found = _VECTOR.fullmatch(type)
+    return int(found[1]) if found else 1
+
+
+def scalar_of(type: str) -> str:
+    """Return the type of one element."""
+    found = _VECTOR.fullmatch(type)
+    return found[2] if found else type
+
+
+def with_element(type: str, element: str) -> str:
+    """Return a type of as many lanes as `type`, of another element."""
+    return vector_of(element, lanes_of(type))
+
+
+def is_float(type: str) -> bool:
+    """Whether the elements of a type are floating-point numbers."""
+    return scalar_of(type) in _FLOAT_BITS
+
+
+def bits_of(type: str) -> int:
+    """Return the width of one element in bits."""
+    element = scalar_of(type)
+    if element == "ptr":
+        return _POINTER_BITS
+    return _FLOAT_BITS[element] if element in _FLOAT_BITS else int(element[1:])
+
+
+def bytes_of(type: str) -> int:
+    """Return the size of one element in memory; a bool is a byte."""
+    return (bits_of(type) + 7) // 8
+
+
+def suffix_of(type: str) -> str:
+    """Return a type as it is spelled in the names of intrinsics: `<8 x float>` is `v8f32`."""
+    element, lanes = scalar_of(type), lanes_of(type)
+    short = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64", "ptr": "p0"}
+    name = short.get(element, element)
+    return name if lanes == 1 else f"v{lanes}{name}"
+
+
+def constant(type: str, number: float) -> Value:
+    """Return a number as a constant of a type, the same in every lane.
+
+    >>> constant("<2 x float>", 0.5)
+    '<float 0x3FE0000000000000, float 0x3FE0000000000000>'
+    """
+    return constants(type, [number] * lanes_of(type))
+
+
+def constants(type: str, numbers: list[float]) -> Value:
+    """Return a vector constant with a number for each lane."""
+    element = scalar_of(type)
+    texts = [_literal(element, number) for number in numbers]
+    if len(texts) != lanes_of(type):
+        raise ValueError(f"a constant of type {type} got {len(texts)} numbers")
+    if lanes_of(type) == 1:
+        return Value(texts[0], type)
+    return Value("<" + ", ".join(f"{element} {text}" for text in texts) + ">", type)
+
+
+def _literal(element: str, number: float) -> str:
+    if element == "i1":
+        return "true" if number else "false"
+    if element not in _FLOAT_BITS:
+        return str(int(number))
+    return _FLOAT_LITERALS[element](number)
+
+
+def _half(number: float) -> str:
+    return f"0xH{np.float16(number).view(np.uint16):04X}"
+
+
+def _bfloat(number: float) -> str:
+    """Round to bfloat16, ties to even, by an addition to the bits of the float32."""
+    bits = int(np.float32(number).view(np.uint32))
+    if not np.isnan(number):
+        bits += 0x7FFF + (bits >> 16 & 1)
+    return f"0xR{bits >> 16 & 0xFFFF:04X}"
+
+
+def _float(number: float) -> str:
+    """Spell a float32 as LLVM wants it: as the double of equal value."""
+    with np.errstate(over="ignore"):
+        return _double(float(np.float32(number)))
+
+
+def _double(number: float) -> str:
+    return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
+
+
+_FLOAT_LITERALS = {"half": _half, "bfloat": _bfloat, "float": _float, "double": _double}

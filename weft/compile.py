@@ -1,0 +1,36 @@
+"""The compiler: the only module that names every stage, in order.
+
+program      what a session would run, for given fetches and feeds
+specialize   unknown sizes become numbers
+optimise     fold, share, simplify, stabilise
+lower        kernels over buffers
+codegen      LLVM IR
+runtime      object code, memory, an executable
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .core.shape import Shape
+from .graph.graph import Graph
+from .graph.node import Value
+from .graph.run import Program
+from .passes.dce import remove_dead
+from .passes.pipeline import canonicalize
+from .passes.simplify import simplify_finally
+from .passes.specialize import specialize
+from .passes.stabilize import stabilize
+from .runtime.executable import Executable
+
+
+def compile_program(program: Program, shapes: Mapping[Value, Shape]) -> Executable:
+    """Return machine code for what a program runs, with feeds of given shapes."""
+    graph = optimize_static(specialize(program, shapes))
+    return Executable(graph, len(program.fetches), [state for state, _ in program.commits])
+
+
+def optimize_static(graph: Graph) -> Graph:
+    """Return a graph whose sizes are known in the form that lowering starts from."""
+    made = canonicalize(remove_dead(graph, graph.outputs), simplify_finally)
+    return canonicalize(stabilize(made, None), simplify_finally)

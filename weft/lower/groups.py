@@ -1,0 +1,232 @@
+"""Group the operations of a graph into kernels.
+
+Nodes are taken in order. An elementwise operation or a reduction joins the group of a value it
+takes if it runs over the same elements and everything else it takes is made before that group;
+otherwise it starts a group. Groups run in the order in which they were started.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core.shape import Shape, broadcast_axes, normalize_axes, size_of
+from ..graph.graph import Graph
+from ..graph.node import Node, Value
+from ..graph.special import SOURCES
+
+FULL, ROW = "full", "row"
+MOST_NODES = 96
+MOST_OPERANDS = 28
+DTYPES = frozenset(("bool", "float32", "float64", "int32", "int64", "uint8"))
+
+
+class Group:
+    """Operations that become one kernel.
+
+    domain   the shape of the loop nest
+    split    how many of its axes count rows; None until a reduction decides
+    level    of each value made here: one per element, or one per row
+    """
+
+    def __init__(self, index: int, domain: Shape | None) -> None:
+        self.index = index
+        self.domain = domain
+        self.split: int | None = None
+        self.nodes: list[Node] = []
+        self.level: dict[Value, str] = {}
+        self.loaded: set[Value] = set()
+
+    @property
+    def fusible(self) -> bool:
+        """Tell whether more operations may join."""
+        return self.domain is not None and len(self.nodes) < MOST_NODES
+
+    def row_shapes(self) -> tuple[Shape, Shape]:
+        """Return the shapes of a value per row: without and with the reduced axes."""
+        assert self.domain is not None
+        assert self.split is not None
+        rows = self.domain[: self.split]
+        return rows, rows + (1,) * (len(self.domain) - self.split)
+
+    def add(self, node: Node, level: str) -> None:
+        """Take an operation in."""
+        self.nodes.append(node)
+        for value in node.outputs:
+            self.level[value] = level
+        self.loaded.update(x for x in node.inputs if x is not None and x not in self.level)
+
+    def take_in(self, other: Group) -> None:
+        """Take in the operations of an earlier group, before this group's own."""
+        self.nodes = [*other.nodes, *self.nodes]
+        self.level |= other.level
+        self.loaded = {x for x in self.loaded | other.loaded if x not in self.level}
+        other.nodes = []
+
+
+class Grouping:
+    """The groups of a graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.groups: list[Group] = []
+        self.of: dict[Node, Group] = {}
+        self._users: dict[Node, list[Node]] = {}  # of those placed so far
+        for node in graph.nodes:
+            self._place(node)
+            for x in self._made(node):
+                self._users.setdefault(x.node, []).append(node)
+        self.groups = [group for group in self.groups if group.nodes]
+
+    def _place(self, node: Node) -> None:
+        kind = kind_of(node)
+        if kind is None:
+            self._alone(node)
+            return
+        earliest = max((self.of[x.node].index for x in self._made(node)), default=-1)
+        for group in self._candidates(node, earliest):
+            level = _joining_level(group, node, kind)
+            if level is not None and len(group.loaded) < MOST_OPERANDS:
+                self._join(group, node, level)
+                self._draw_in(group, node)
+                return
+        group = self._start(node, kind)
+        level = _joining_level(group, node, kind)
+        assert level is not None, node
+        self._join(group, node, level)
+
+    def _draw_in(self, group: Group, node: Node) -> None:
+        """Move earlier groups that a new member takes from into its group, if nothing hinders."""
+        for x in self._made(node):
+            other = self.of[x.node]
+            if other is not group and self._can_move(other, group):
+                for member in other.nodes:
+                    self.of[member] = group
+                group.take_in(other)
+
+    def _can_move(self, other: Group, group: Group) -> bool:
+        """Tell whether a group may run as part of a later one over the same elements."""
+        if not other.fusible or other.domain != group.domain or other.split is not None:
+            return False
+        if len(other.nodes) + len(group.nodes) > MOST_NODES:
+            return False
+        if len(group.loaded | other.loaded) > MOST_OPERANDS:
+            return False
+        users = (self.of[user] for n in other.nodes for user in self._users.get(n, ()))
+        return all(user is other or user.index >= group.index for user in users)
+
+    def _candidates(self, node: Node, earliest: int) -> list[Group]:
+        """Return groups the node may join: where it takes something from, or beside others."""
+        near = [self.of[x.node] for x in self._made(node)]
+        return [g for g in dict.fromkeys(near) if g.fusible and g.index >= earliest]
+
+    def _made(self, node: Node) -> list[Value]:
+        """Return what a node takes that is computed: sources are there from the start."""
+        return [x for x in node.inputs if x is not None and x.node.op not in SOURCES]
+
+    def _start(self, node: Node, kind: str) -> Group:
+        shape = node.outputs[0].shape if kind == "map" else _reduced_input(node).shape
+        group = Group(len(self.groups), shape)
+        self.groups.append(group)
+        return group
+
+    def _alone(self, node: Node) -> None:
+        group = Group(len(self.groups), None)
+        self.groups.append(group)
+        group.add(node, FULL)
+        self.of[node] = group
+
+    def _join(self, group: Group, node: Node, level: str) -> None:
+        if group.split is None and kind_of(node) == "reduce":
+            group.split = len(_reduced_input(node).shape) - len(reduced_axes(node))
+        group.add(node, level)
+        self.of[node] = group
+
+
+# -- what may be fused -----------------------------------------------------------------------------
+
+
+def kind_of(node: Node) -> str | None:
+    """Return "map" or "reduce" for an operation that can be part of a loop nest, else None."""
+    op = node.op
+    if getattr(op, "lower_rule", None) is None or len(node.outputs) != 1:
+        return None
+    values = [*node.outputs, *(x for x in node.inputs if x is not None)]
+    if any(value.dtype.name not in DTYPES for value in values):
+        return None
+    if op.kind == "elementwise":
+        return "map"
+    if op.kind == "reduction" and _is_trailing(node) and reduced_count(node):
+        return "reduce"
+    return None
+
+
+def reduced_axes(node: Node) -> tuple[int, ...]:
+    """Return the axes over which a reduction runs."""
+    shape = _reduced_input(node).shape
+    if "shape" in node.op.attrs:  # it sums to a shape that broadcasts to that of its input
+        return broadcast_axes(node.attr("shape"), shape)
+    return normalize_axes(node.attr("axis"), len(shape))
+
+
+def reduced_count(node: Node) -> int:
+    """Return how many elements a reduction makes one of."""
+    shape = _reduced_input(node).shape
+    return size_of(shape[a] for a in reduced_axes(node))
+
+
+def _reduced_input(node: Node) -> Value:
+    value = node.inputs[0]
+    assert value is not None
+    return value
+
+
+def _is_trailing(node: Node) -> bool:
+    ndim = len(_reduced_input(node).shape)
+    axes = reduced_axes(node)
+    return len(axes) > 0 and axes == tuple(range(ndim - len(axes), ndim))
+
+
+def _joining_level(group: Group, node: Node, kind: str) -> str | None:
+    """Return the level at which a node would join a group, or None if it does not fit."""
+    if group.domain is None:
+        return None
+    inside = [x for x in node.inputs if x is not None and x in group.level]
+    if kind == "reduce":
+        return _reduce_level(group, node, inside)
+    shape = node.outputs[0].shape
+    if shape == group.domain and all(_aligned(group, x) for x in inside):
+        return FULL
+    if group.split is not None and shape in group.row_shapes():
+        rows = all(group.level[x] == ROW and x.shape == shape for x in inside)
+        return ROW if inside and rows and _rows_align(group, node, shape) else None
+    return None
+
+
+def _reduce_level(group: Group, node: Node, inside: Sequence[Value]) -> str | None:
+    x = _reduced_input(node)
+    if x.shape != group.domain or any(group.level[v] != FULL for v in inside):
+        return None
+    split = len(x.shape) - len(reduced_axes(node))
+    return ROW if group.split in (None, split) else None
+
+
+def _aligned(group: Group, value: Value) -> bool:
+    """Tell whether a value made in the group stands at its place when broadcast to the domain."""
+    if group.level[value] == FULL:
+        return value.shape == group.domain
+    return value.shape == group.row_shapes()[1]
+
+
+def _rows_align(group: Group, node: Node, shape: Shape) -> bool:
+    """Tell whether everything a row-level operation takes can be read once per row."""
+    for x in node.inputs:
+        if x is None or x in group.level:
+            continue
+        if x.shape not in (shape, ()):
+            return False
+    return True
+
+
+def describe(groups: Sequence[Group]) -> list[Any]:
+    """Return the operators of each group, for tests and printing."""
+    return [[node.op.name for node in group.nodes] for group in groups]

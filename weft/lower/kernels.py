@@ -1,0 +1,102 @@
+"""Kernels: what the code generator writes and an executable runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..core.shape import Shape, size_of
+from ..graph.node import Node
+from .scalar import Expr
+from .storage import View
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A tensor that a kernel reads or writes, by strides for each of the kernel's loops."""
+
+    view: View
+    strides: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Output:
+    """An expression and the operand that takes it."""
+
+    operand: int
+    value: Expr
+
+
+@dataclass
+class RowKernel:
+    """Expressions over rows of elements, with reductions along the rows.
+
+    loops      sizes of the loops over rows, and last that over the elements of a row
+    split      how many loops there are before the row; all of them if nothing is reduced
+    operands   what is read and written; strides one per loop
+    outputs    expressions to store: per element, or per row if no load in them varies along it
+    """
+
+    name: str
+    loops: tuple[int, ...]
+    operands: list[Operand]
+    outputs: list[Output]
+    nodes: list[Node] = field(default_factory=list)
+
+    @property
+    def rows(self) -> int:
+        """Return the number of rows."""
+        return size_of(self.loops[:-1])
+
+    @property
+    def columns(self) -> int:
+        """Return the number of elements of a row."""
+        return self.loops[-1]
+
+
+@dataclass
+class ColumnKernel:
+    """Sums (or other reductions) over leading loops, element by element of the last one.
+
+    loops     sizes of the loops: kept ones, then reduced ones, then the innermost, which is kept
+    reduced   which of them are reduced
+    """
+
+    name: str
+    loops: tuple[int, ...]
+    reduced: tuple[bool, ...]
+    operands: list[Operand]
+    output: Output
+    way: str
+    nodes: list[Node] = field(default_factory=list)
+
+
+@dataclass
+class GemmKernel:
+    """Matrix products: out[..., i, j] = sum over k of x[..., i, k] * y[..., k, j] (+ bias[j])."""
+
+    name: str
+    batch: Shape
+    m: int
+    n: int
+    k: int
+    x: View
+    y: View
+    out: View
+    bias: View | None
+    nodes: list[Node] = field(default_factory=list)
+
+
+@dataclass
+class LibraryKernel:
+    """A call of an operator's reference kernel, from Python."""
+
+    name: str
+    node: Node
+    inputs: Sequence[View | None]
+    outputs: Sequence[View]
+    attrs: tuple[Any, ...] = ()
+
+
+Kernel = RowKernel | ColumnKernel | GemmKernel | LibraryKernel

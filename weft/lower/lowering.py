@@ -1,0 +1,282 @@
+"""Lower a graph whose sizes are all known to kernels over buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..core.shape import Shape, size_of
+from ..graph.graph import Graph
+from ..graph.node import Node, Value
+from ..graph.special import ASSIGN, CONSTANT, PLACEHOLDER, SOURCES, STATE
+from ..graph.state import State
+from .groups import FULL, Group, Grouping, kind_of, reduced_axes, reduced_count
+from .kernels import ColumnKernel, GemmKernel, Kernel, LibraryKernel, Operand, Output, RowKernel
+from .loops import collapse
+from .scalar import Expr, ScalarBuilder
+from .storage import Buffer, View, contiguous
+from .views import VIEWS
+
+PRODUCTS = ("linear", "matmul")
+
+
+class Lowered:
+    """What a graph becomes: kernels in order, and where each of its values lies."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.kernels: list[Kernel] = []
+        self.views: dict[Value, View] = {}
+        self.assigned: list[tuple[State, Value]] = []
+        grouping = Grouping(graph)
+        self._outside = _used_outside(graph, grouping)
+        for group in sorted(grouping.groups, key=_sources_first):
+            self._lower(group)
+
+    @property
+    def outputs(self) -> list[View]:
+        """Return where the results lie."""
+        return [self.views[value] for value in self.graph.outputs]
+
+    def _lower(self, group: Group) -> None:
+        if group.domain is not None:
+            self._lower_loops(group)
+            return
+        (node,) = group.nodes
+        special = _SPECIAL.get(node.op)
+        if special is not None:
+            special(self, node)
+        elif not self._as_view(node) and not self._as_product(node):
+            self._as_column_sum(node) or self._as_library(node)
+
+    def _new(self, value: Value) -> View:
+        """Give a value memory of its own in the arena."""
+        buffer = Buffer("arena", value.shape, value.dtype, value.name)
+        self.views[value] = view = contiguous(buffer, value.shape)
+        return view
+
+    # -- sources and sinks -------------------------------------------------------------------------
+
+    def _place_source(self, node: Node, kind: str, source: Any) -> None:
+        (value,) = node.outputs
+        buffer = Buffer(kind, value.shape, value.dtype, value.name, source)
+        self.views[value] = contiguous(buffer, value.shape)
+
+    def _feed(self, node: Node) -> None:
+        self._place_source(node, "feed", node.outputs[0])
+
+    def _constant(self, node: Node) -> None:
+        self._place_source(node, "constant", node.attrs[0].array)
+
+    def _state(self, node: Node) -> None:
+        self._place_source(node, "state", node.attrs[0])
+
+    def _assign(self, node: Node) -> None:
+        (value,) = node.inputs
+        assert value is not None
+        self.views[node.outputs[0]] = self.views[value]
+        self.assigned.append((node.attrs[0], value))
+
+    # -- nodes that are no loops -------------------------------------------------------------------
+
+    def _as_view(self, node: Node) -> bool:
+        rule = VIEWS.get(node.op.name)
+        source = node.inputs[0] if node.inputs else None
+        if rule is None or source is None:
+            return False
+        view = rule(self.views[source], node)
+        if view is None:
+            return False
+        self.views[node.outputs[0]] = view
+        return True
+
+    def _as_product(self, node: Node) -> bool:
+        if node.op.name not in PRODUCTS or node.outputs[0].dtype.name not in ("float32", "float64"):
+            return False
+        x, y, *rest = [None if v is None else self.views[v] for v in node.inputs]
+        if x is None or y is None or len(x.shape) < 2 or len(y.shape) < 2:
+            return False
+        if node.op.name == "linear":
+            y = y.permuted((1, 0))
+        batch = node.outputs[0].shape[:-2]
+        (m, k), n = x.shape[-2:], y.shape[-1]
+        if node.op.name == "linear" and x.contiguous:
+            batch, m = (), size_of(x.shape[:-1])
+            flat = x.reshaped((m, k))
+            assert flat is not None
+            x = flat
+        out = self._new(node.outputs[0]).reshaped((*batch, m, n))
+        assert out is not None
+        self.kernels.append(
+            GemmKernel(
+                node.name,
+                batch,
+                m,
+                n,
+                k,
+                x.broadcast((*batch, m, k)),
+                y.broadcast((*batch, k, n)),
+                out,
+                rest[0] if rest else None,
+                [node],
+            )
+        )
+        return True
+
+    def _as_column_sum(self, node: Node) -> bool:
+        """Lower a reduction over leading axes."""
+        axes = _leading_axes(node)
+        if axes is None:
+            return False
+        (source, *_) = node.inputs
+        assert source is not None
+        view, out = self.views[source], self._new(node.outputs[0])
+        ndim = len(view.shape)
+        kept = [a for a in range(ndim) if a not in axes]
+        if not kept:
+            return False
+        builder = ScalarBuilder()
+        value = builder.load(0, view.dtype)
+        builder.result, builder.count = node.outputs[0].dtype, reduced_count(node)
+        rule = node.op.lower_rule(builder, value, *node.attrs)
+        if rule.kind != "reduce":
+            return False
+        order = [*kept[:-1], *axes, kept[-1]]
+        strides = view.permuted(tuple(order)).strides
+        flat = out.reshaped(tuple(view.shape[a] for a in kept))
+        assert flat is not None
+        out_strides = (*flat.strides[:-1], *[0] * len(axes), flat.strides[-1])
+        self.kernels.append(
+            ColumnKernel(
+                node.name,
+                tuple(view.shape[a] for a in order),
+                tuple(a in axes for a in order),
+                [Operand(view, strides), Operand(flat, out_strides)],
+                Output(1, rule.args[0]),
+                rule.data,
+                [node],
+            )
+        )
+        return True
+
+    def _as_library(self, node: Node) -> bool:
+        inputs = [None if x is None else self.views[x] for x in node.inputs]
+        outputs = [self._new(value) for value in node.outputs]
+        self.kernels.append(LibraryKernel(node.name, node, inputs, outputs, node.attrs))
+        return True
+
+    # -- loops -------------------------------------------------------------------------------------
+
+    def _lower_loops(self, group: Group) -> None:
+        _LoopBuilder(self, group).build()
+
+
+class _LoopBuilder:
+    """Makes the kernel of one group of elementwise operations and reductions."""
+
+    def __init__(self, lowered: Lowered, group: Group) -> None:
+        assert group.domain is not None
+        self.lowered = lowered
+        self.group = group
+        self.domain: Shape = group.domain
+        self.builder = ScalarBuilder()
+        self.operands: list[View] = []  # each broadcast to the domain
+        self.exprs: dict[Value, Expr] = {}
+        self.loads: dict[tuple[int, tuple[int, ...], int], Expr] = {}
+
+    def build(self) -> None:
+        """Add the kernel to the lowered graph."""
+        outputs: list[tuple[View, Expr]] = []
+        for node in self.group.nodes:
+            (value,) = node.outputs
+            self.exprs[value] = self._expression(node)
+        for node in self.group.nodes:
+            (value,) = node.outputs
+            if value in self.lowered._outside:
+                stored = self.lowered._new(value)
+                outputs.append((self._spread(stored, value), self.exprs[value]))
+        if not outputs:
+            return
+        first = len(self.operands)
+        views = [*self.operands, *(view for view, _ in outputs)]
+        loops, strides = collapse(self.domain, [v.strides for v in views], self.group.split)
+        self.lowered.kernels.append(
+            RowKernel(
+                self.group.nodes[-1].name,
+                loops,
+                [Operand(v, s) for v, s in zip(views, strides, strict=True)],
+                [Output(first + i, expr) for i, (_, expr) in enumerate(outputs)],
+                list(self.group.nodes),
+            )
+        )
+
+    def _expression(self, node: Node) -> Expr:
+        level = self.group.level[node.outputs[0]]
+        reduces = kind_of(node) == "reduce"
+        args = [
+            None if x is None else self._operand(x, FULL if reduces else level) for x in node.inputs
+        ]
+        self.builder.result = node.outputs[0].dtype
+        if reduces:
+            self.builder.count = reduced_count(node)
+        expr: Expr = node.op.lower_rule(self.builder, *args, *node.attrs)
+        return self.builder.cast(expr, node.outputs[0].dtype)
+
+    def _operand(self, value: Value, level: str) -> Expr:
+        known = self.exprs.get(value)
+        if known is not None:
+            return known
+        if value.node.op is CONSTANT and size_of(value.shape) == 1:
+            return self.builder.constant(value.node.attrs[0].array.item(), value.dtype)
+        view = self.lowered.views[value]
+        spread = view.broadcast(self.domain) if level == FULL else self._per_row(view)
+        key = (id(spread.buffer), spread.strides, spread.offset)
+        if key not in self.loads:
+            self.operands.append(spread)
+            self.loads[key] = self.builder.load(len(self.operands) - 1, view.dtype)
+        return self.loads[key]
+
+    def _per_row(self, view: View) -> View:
+        if view.shape == ():
+            return view.broadcast(self.domain)
+        aligned = view.reshaped(self.group.row_shapes()[1])
+        assert aligned is not None, view
+        return aligned.broadcast(self.domain)
+
+    def _spread(self, view: View, value: Value) -> View:
+        """Return an output as the loops see it: a value per row has stride 0 along the row."""
+        if self.group.level[value] == FULL:
+            return view
+        return self._per_row(view)
+
+
+def _sources_first(group: Group) -> bool:
+    return group.nodes[0].op not in SOURCES
+
+
+def _used_outside(graph: Graph, grouping: Grouping) -> set[Value]:
+    """Return the values that somebody outside of their group needs."""
+    needed = set(graph.outputs)
+    for node in graph.nodes:
+        for value in node.inputs:
+            if value is not None and grouping.of.get(value.node) is not grouping.of[node]:
+                needed.add(value)
+    return needed
+
+
+def _leading_axes(node: Node) -> tuple[int, ...] | None:
+    """Return the axes of a reduction that keeps some axes behind them, else None."""
+    op = node.op
+    if op.kind != "reduction" or getattr(op, "lower_rule", None) is None:
+        return None
+    if node.outputs[0].dtype != node.inputs[0].dtype or size_of(node.inputs[0].shape) == 0:  # type: ignore[union-attr]  # a reduction has an input
+        return None
+    return reduced_axes(node)
+
+
+_SPECIAL: dict[Any, Callable[[Lowered, Node], None]] = {
+    PLACEHOLDER: Lowered._feed,
+    CONSTANT: Lowered._constant,
+    STATE: Lowered._state,
+    ASSIGN: Lowered._assign,
+}

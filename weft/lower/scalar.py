@@ -1,0 +1,298 @@
+"""Scalar expressions: what a kernel computes for one element.
+
+An operator's `lower` rule says how its result follows from its operands, element by element:
+
+    @exp.lower
+    def _(b, x):
+        return b.exp(x)
+
+`b` is a `ScalarBuilder`, x an `Expr`; Python's operators work on expressions too. Expressions are
+shared: building the same one twice gives the same object, so that a kernel computes it once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.dtype import DType, bool_
+
+Number = bool | int | float
+
+
+class Expr:
+    """A scalar computed from others: a node of a kernel's expression graph.
+
+    kind    what it does: one of KINDS, or "load", "const", "reduce", "index"
+    args    what it is computed from
+    dtype   of its value
+    data    the operand of a load, the value of a constant, the way of a reduction
+    """
+
+    __slots__ = ("args", "builder", "data", "dtype", "key", "kind")
+
+    def __init__(
+        self, builder: ScalarBuilder, kind: str, args: tuple[Expr, ...], dtype: DType, data: Any
+    ) -> None:
+        self.builder = builder
+        self.kind = kind
+        self.args = args
+        self.dtype = dtype
+        self.data = data
+
+    def __add__(self, other: Any) -> Expr:
+        return self.builder.binary("add", self, other)
+
+    def __radd__(self, other: Any) -> Expr:
+        return self.builder.binary("add", other, self)
+
+    def __sub__(self, other: Any) -> Expr:
+        return self.builder.binary("sub", self, other)
+
+    def __rsub__(self, other: Any) -> Expr:
+        return self.builder.binary("sub", other, self)
+
+    def __mul__(self, other: Any) -> Expr:
+        return self.builder.binary("mul", self, other)
+
+    def __rmul__(self, other: Any) -> Expr:
+        return self.builder.binary("mul", other, self)
+
+    def __truediv__(self, other: Any) -> Expr:
+        return self.builder.binary("div", self, other)
+
+    def __rtruediv__(self, other: Any) -> Expr:
+        return self.builder.binary("div", other, self)
+
+    def __neg__(self) -> Expr:
+        return self.builder.unary("neg", self)
+
+    def __lt__(self, other: Any) -> Expr:
+        return self.builder.compare("lt", self, other)
+
+    def __le__(self, other: Any) -> Expr:
+        return self.builder.compare("le", self, other)
+
+    def __gt__(self, other: Any) -> Expr:
+        return self.builder.compare("gt", self, other)
+
+    def __ge__(self, other: Any) -> Expr:
+        return self.builder.compare("ge", self, other)
+
+    def __and__(self, other: Any) -> Expr:
+        return self.builder.binary("and", self, other)
+
+    def __or__(self, other: Any) -> Expr:
+        return self.builder.binary("or", self, other)
+
+    def __xor__(self, other: Any) -> Expr:
+        return self.builder.binary("xor", self, other)
+
+    def __invert__(self) -> Expr:
+        return self.builder.unary("not", self)
+
+    def __repr__(self) -> str:
+        if self.kind in ("load", "const"):
+            return f"{self.kind}({self.data!r})"
+        return f"{self.kind}({', '.join(map(repr, self.args))})"
+
+
+class ScalarBuilder:
+    """Makes expressions, each of them once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Expr] = {}
+        self.count = 1  # of the elements a reduction runs over, for the rule of a mean
+        self.result: DType = bool_  # the dtype of the result that a rule is asked for
+
+    def make(self, kind: str, args: tuple[Expr, ...], dtype: DType, data: Any = None) -> Expr:
+        """Return the expression of a kind on arguments."""
+        key = (kind, tuple(map(id, args)), dtype, _hashable(data))
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = Expr(self, kind, args, dtype, data)
+        return known
+
+    # -- leaves ------------------------------------------------------------------------------------
+
+    def load(self, operand: int, dtype: DType) -> Expr:
+        """Return the element of an operand at the place of the loop."""
+        return self.make("load", (), dtype, operand)
+
+    def constant(self, value: Number, dtype: DType) -> Expr:
+        """Return a constant."""
+        return self.make("const", (), dtype, np.dtype(dtype).type(value).item())
+
+    def reduce(self, way: str, x: Expr) -> Expr:
+        """Return a row reduced to one value: "sum", "max", "min" or "prod"."""
+        return self.make("reduce", (x,), x.dtype, way)
+
+    # -- operations --------------------------------------------------------------------------------
+
+    def unary(self, kind: str, x: Expr) -> Expr:
+        """Return a function of one value, of the same dtype."""
+        return self.make(kind, (x,), x.dtype)
+
+    def binary(self, kind: str, x: Any, y: Any) -> Expr:
+        """Return a function of two values of one dtype; a number takes the other's."""
+        a, b = self._pair(x, y)
+        return self.make(kind, (a, b), a.dtype)
+
+    def compare(self, kind: str, x: Any, y: Any) -> Expr:
+        """Return a truth value: "lt", "le", "gt", "ge", "eq" or "ne"."""
+        return self.make(kind, self._pair(x, y), bool_)
+
+    def _pair(self, x: Any, y: Any) -> tuple[Expr, Expr]:
+        if not isinstance(x, Expr):
+            return self.constant(x, y.dtype), y
+        if not isinstance(y, Expr):
+            return x, self.constant(y, x.dtype)
+        assert x.dtype == y.dtype, f"{x.dtype} meets {y.dtype}"
+        return x, y
+
+    def select(self, condition: Expr, yes: Any, no: Any) -> Expr:
+        """Return one of two values."""
+        a, b = self._pair(yes, no)
+        return self.make("select", (condition, a, b), a.dtype)
+
+    def cast(self, x: Expr, dtype: Any) -> Expr:
+        """Return a value converted to a dtype."""
+        wanted = np.dtype(dtype)
+        return x if x.dtype == wanted else self.make("cast", (x,), wanted)
+
+    def eq(self, x: Any, y: Any) -> Expr:
+        """Tell whether two values are equal."""
+        return self.compare("eq", x, y)
+
+    def ne(self, x: Any, y: Any) -> Expr:
+        """Tell whether two values differ."""
+        return self.compare("ne", x, y)
+
+    def truth(self, x: Expr) -> Expr:
+        """Tell whether a value is not zero."""
+        return self.cast(x, bool_)
+
+    def is_nan(self, x: Expr) -> Expr:
+        """Tell whether a value is NaN."""
+        return self.compare("ne", x, x)
+
+    def __getattr__(self, name: str) -> Any:
+        """Return the builder of a function by its name: b.exp(x), b.maximum(x, y)."""
+        if name in UNARY:
+            return lambda x: self.unary(name, x)
+        if name in BINARY:
+            return lambda x, y: self.binary(name, x, y)
+        raise AttributeError(f"scalar code has no function {name!r}")
+
+
+UNARY = frozenset(
+    (
+        "abs",
+        "acos",
+        "acosh",
+        "asin",
+        "asinh",
+        "atan",
+        "atanh",
+        "cbrt",
+        "ceil",
+        "cos",
+        "cosh",
+        "erf",
+        "erfc",
+        "exp",
+        "exp2",
+        "expm1",
+        "floor",
+        "log",
+        "log10",
+        "log1p",
+        "log2",
+        "neg",
+        "not",
+        "reciprocal",
+        "round",
+        "rsqrt",
+        "sigmoid",
+        "sign",
+        "sin",
+        "sinh",
+        "softplus",
+        "sqrt",
+        "square",
+        "tan",
+        "tanh",
+        "trunc",
+    )
+)
+BINARY = frozenset(
+    (
+        "add",
+        "and",
+        "atan2",
+        "copysign",
+        "div",
+        "floor_divide",
+        "fmod",
+        "hypot",
+        "maximum",
+        "minimum",
+        "mod",
+        "mul",
+        "or",
+        "pow",
+        "shift_left",
+        "shift_right",
+        "sub",
+        "xor",
+    )
+)
+COMPARISONS = frozenset(("eq", "ge", "gt", "le", "lt", "ne"))
+CHEAP = frozenset(
+    (
+        "abs",
+        "add",
+        "and",
+        "cast",
+        "const",
+        "eq",
+        "ge",
+        "gt",
+        "le",
+        "load",
+        "lt",
+        "maximum",
+        "minimum",
+        "mul",
+        "ne",
+        "neg",
+        "not",
+        "or",
+        "select",
+        "square",
+        "sub",
+        "xor",
+    )
+)
+
+
+def _hashable(data: Any) -> Any:
+    # 0.0 and -0.0 are equal keys, and NaN is no key of itself.
+    return data.hex() if isinstance(data, float) else (type(data), data)
+
+
+def postorder(roots: list[Expr]) -> list[Expr]:
+    """Return expressions and all they depend on, arguments first, without recursion."""
+    found: dict[int, Expr] = {}
+    stack = [(root, False) for root in reversed(roots)]
+    while stack:
+        expr, ready = stack.pop()
+        if id(expr) in found:
+            continue
+        if ready:
+            found[id(expr)] = expr
+        else:
+            stack.append((expr, True))
+            stack.extend((arg, False) for arg in reversed(expr.args) if id(arg) not in found)
+    return list(found.values())

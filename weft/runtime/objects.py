@@ -1,0 +1,92 @@
+"""Object code for IR text, made once: kept in memory, then on disk, then compiled."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections import OrderedDict
+
+import llvmlite
+
+from ..codegen.target import Target
+from .locks import fork_safe_lock
+from .native import compile_module
+from .store import FORMAT, ObjectStore, user_store
+
+MEMORY_LIMIT = 64 * 1024 * 1024
+
+_lock = fork_safe_lock()
+
+Wanted = tuple[str, Target]
+
+
+class ObjectCache:
+    """Compile text, or find what was compiled before: by this process or, on disk, by any."""
+
+    def __init__(self, store: ObjectStore, memory_limit: int = MEMORY_LIMIT) -> None:
+        self.store = store
+        self.memory_limit = memory_limit
+        self._memory: OrderedDict[Wanted, bytes] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, text: str, target: Target) -> bytes:
+        """Return the object code of an LLVM module."""
+        wanted = (text, target)
+        code = self._recall(wanted)
+        if code is None:
+            code = self._find_or_compile(text, target)
+            self._remember(wanted, code)
+        return code
+
+    def _find_or_compile(self, text: str, target: Target) -> bytes:
+        key = object_key(text, target)
+        code = self.store.get(key)
+        if code is None:
+            code = compile_module(text, target)
+            self.store.put(key, code)
+        return code
+
+    def _recall(self, wanted: Wanted) -> bytes | None:
+        with _lock:
+            code = self._memory.get(wanted)
+            if code is not None:
+                self._memory.move_to_end(wanted)
+            return code
+
+    def _remember(self, wanted: Wanted, code: bytes) -> None:
+        with _lock:
+            if wanted not in self._memory:
+                self._memory[wanted] = code
+                self._bytes += _cost(wanted, code)
+            while self._bytes > self.memory_limit and len(self._memory) > 1:
+                self._bytes -= _cost(*self._memory.popitem(last=False))
+
+
+def object_code(text: str, target: Target) -> bytes:
+    """Return the object code of an LLVM module, from this user's cache if it is there."""
+    return _process_cache().get(text, target)
+
+
+def object_key(text: str, target: Target) -> bytes:
+    """Return the name of a module's code: all that decides about its bytes, digested."""
+    weft = getattr(sys.modules.get("weft"), "__version__", "")
+    parts = (text, target.triple, target.cpu, target.features, llvmlite.__version__, weft)
+    digest = hashlib.sha256(FORMAT)
+    for part in parts:
+        content = part.encode()
+        digest.update(len(content).to_bytes(8, "little") + content)
+    return digest.digest()
+
+
+def _cost(wanted: Wanted, code: bytes) -> int:
+    return len(wanted[0]) + len(code)
+
+
+class _Process:
+    cache: ObjectCache | None = None
+
+
+def _process_cache() -> ObjectCache:
+    if _Process.cache is None:
+        _Process.cache = ObjectCache(user_store())
+    return _Process.cache
