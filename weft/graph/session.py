@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -53,6 +53,7 @@ class Session:
         self.compiled = compiled
         self._executables: dict[tuple[Any, ...], Any] = {}
         self._programs: dict[tuple[Any, ...], Program] = {}
+        self._fetched: dict[tuple[int, ...], _Wanted] = {}
         self._nodes = len(graph)
         self._closed = False
 
@@ -78,13 +79,9 @@ class Session:
         if self._closed:
             raise GraphError("Session.run: the session is closed")
         leaves, structure = flatten(fetches)
-        wanted = [self._fetch(leaf) for leaf in leaves]
+        wanted = self._wanted(leaves)
         fed = self._feeds(feed_dict)
-        program = self._program(
-            [v for group in wanted if not group.several for v in group],
-            list(fed),
-            [v for group in wanted if group.several for v in group],
-        )
+        program = self._program(wanted, list(fed))
         sizes: Sizes = {}
         for value, array in fed.items():
             bind_sizes(value, array.shape, sizes)
@@ -92,40 +89,59 @@ class Session:
             check_told_sizes(value, array.shape, sizes)
         arrays = list(fed.values())
         found = iter(
-            self._run_compiled(program, arrays)
+            self._run_compiled(program, arrays, sizes)
             if self.compiled
             else _interpret(program, arrays, sizes)
         )
-        return structure.unflatten(None if group.several else next(found) for group in wanted)
+        return structure.unflatten(None if several else next(found) for several in wanted.several)
 
-    def _run_compiled(self, program: Program, arrays: list[Array]) -> list[Array]:
+    def _run_compiled(self, program: Program, arrays: list[Array], sizes: Sizes) -> list[Array]:
         """Run a program as machine code, which is made for the shapes at hand."""
         key = (program, tuple(array.shape for array in arrays))
-        executable = self._executables.get(key)
-        if executable is None:
+        if key in self._executables:
+            executable = self._executables[key]
+        else:
             shapes = dict(zip(program.feeds, (a.shape for a in arrays), strict=True))
             executable = late_function("Session", "compile_program")(program, shapes)
             self._executables[key] = executable
+        if executable is None:
+            return _interpret(program, arrays, sizes)
         fetched: list[Array] = executable.run(arrays)
         return fetched
 
-    def _program(self, fetches: list[Value], feeds: list[Value], targets: list[Value]) -> Program:
+    def _wanted(self, leaves: list[Any]) -> _Wanted:
+        """Return the values behind fetches; the same fetches are looked up once."""
+        key = tuple(map(id, leaves))
+        known = self._fetched.get(key)
+        if known is None or len(self.graph) != self._nodes:
+            known = self._fetched[key] = self._new_wanted(leaves)
+        return known
+
+    def _new_wanted(self, leaves: list[Any]) -> _Wanted:
+        fetches: list[Value] = []
+        targets: list[Value] = []
+        for leaf in leaves:
+            if isinstance(leaf, Update):
+                targets += [self._known(symbol) for symbol in leaf.symbols]
+            else:
+                fetches.append(self._value(leaf, "fetch"))
+        several = [isinstance(leaf, Update) for leaf in leaves]
+        return _Wanted(tuple(fetches), tuple(targets), several, leaves)
+
+    def _program(self, wanted: _Wanted, feeds: list[Value]) -> Program:
         if len(self.graph) != self._nodes:  # it has grown since: sizes may come from elsewhere
             self._programs.clear()
             self._executables.clear()
+            self._fetched.clear()
             self._nodes = len(self.graph)
-        key = (tuple(fetches), tuple(feeds), tuple(targets))
+        key = (wanted.fetches, wanted.targets, tuple(feeds))
         program = self._programs.get(key)
         if program is None:
-            program = self._programs[key] = Program(self.graph, fetches, feeds, targets)
+            program = Program(self.graph, wanted.fetches, feeds, wanted.targets)
+            self._programs[key] = program
         return program
 
     # -- fetches -----------------------------------------------------------------------------------
-
-    def _fetch(self, leaf: Any) -> _Fetch:
-        if isinstance(leaf, Update):
-            return _Fetch([self._known(s) for s in leaf.symbols], several=True)
-        return _Fetch([self._value(leaf, "fetch")], several=False)
 
     def _value(self, leaf: Any, what: str) -> Value:
         """Return the value that a symbol, a name or a tensor from outside stands for."""
@@ -175,12 +191,13 @@ class Session:
         return fed
 
 
-class _Fetch(list[Value]):
-    """The values behind one fetch: one, or those of an update, whose result is None."""
+class _Wanted(NamedTuple):
+    """The values behind fetches; `leaves` keeps alive what they are known by."""
 
-    def __init__(self, values: Sequence[Value], *, several: bool) -> None:
-        super().__init__(values)
-        self.several = several
+    fetches: tuple[Value, ...]
+    targets: tuple[Value, ...]
+    several: list[bool]
+    leaves: list[Any]
 
 
 def _as_feed(value: Value, given: Any) -> Array:

@@ -12,9 +12,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.errors import ArgumentError, ArgumentTypeError
+from ..core.tree import tree_leaves
 from ..graph.graph import Graph
 from ..graph.node import Value
 from ..graph.symbol import Symbol
+from ..graph.update import Update
 from .cse import share_common
 from .dce import remove_dead
 from .fold import fold_constants
@@ -38,16 +40,18 @@ PASSES: dict[str, Pass] = {
 
 def optimize(
     graph: Graph,
-    outputs: Sequence[Any] | None = None,
+    outputs: Any = None,
     *,
     memory_budget: int | None = None,
+    sizes: Any = None,
     passes: Sequence[str] | None = None,
 ) -> Graph:
     """Return a graph that computes the same faster; symbols of the old one can be fetched from it.
 
-    outputs         what must survive, as symbols, values or names; by default every result that
-                    nothing takes, and everything that was given a name
+    outputs         what must survive: symbols, updates, names, or nests of them; by default every
+                    result that nothing takes, what has a name, and what gradients were taken of
     memory_budget   bytes that a run may hold at once: values are computed again to keep to it
+    sizes           numbers for unknown sizes, by name, to count those bytes with
     passes          names from weft.passes.PASSES to run instead, in that order
 
     The result is finished: take gradients before.
@@ -67,7 +71,7 @@ def optimize(
     made = canonicalize(remove_dead(graph, kept), simplify_finally)
     made = canonicalize(stabilize(made, None), simplify_finally)
     if memory_budget is not None:
-        made = _within(made, memory_budget)
+        made = _within(made, memory_budget, sizes)
     return fuse(made, None)
 
 
@@ -97,18 +101,21 @@ def _run_named(graph: Graph, outputs: list[Value], names: Sequence[str]) -> Grap
     return made
 
 
-def _within(graph: Graph, budget: int) -> Graph:
+def _within(graph: Graph, budget: int, sizes: Any) -> Graph:
     from .remat import rematerialize  # noqa: PLC0415  (needed only with a budget)
 
-    return rematerialize(graph, budget)
+    return rematerialize(graph, budget, sizes=sizes)
 
 
-def _values(graph: Graph, outputs: Sequence[Any] | None) -> list[Value]:
+def _values(graph: Graph, outputs: Any) -> list[Value]:
     if outputs is None:
         return list(dict.fromkeys([*graph.results(), *graph.names.values()]))
-    if isinstance(outputs, (str, Symbol, Value)):
-        outputs = [outputs]
-    return [_value(graph, output) for output in outputs]
+    leaves = [
+        part
+        for leaf in tree_leaves(outputs)
+        for part in (leaf.symbols if isinstance(leaf, Update) else [leaf])
+    ]
+    return list(dict.fromkeys(_value(graph, leaf) for leaf in leaves))
 
 
 def _value(graph: Graph, output: Any) -> Value:
