@@ -166,7 +166,8 @@ def _native_product(case: Case, arrays: tuple[Any, Any, Any]) -> Callable[[], No
     from weft.runtime.threads import pool_symbols
 
     kernel = _kernel(case, arrays)
-    units, chunks = gemm_units(kernel, host()), gemm_chunks(kernel, host())
+    threads = int(os.environ["OMP_NUM_THREADS"])
+    units, chunks = gemm_units(kernel, host()), gemm_chunks(kernel, host(), threads)
     module = ModuleText(host())
     write_gemm_kernel(module, "product", kernel)
     _write_entry(module, units, chunks)

@@ -19,14 +19,20 @@ from .graph.run import Program
 from .passes.dce import remove_dead
 from .passes.pipeline import canonicalize
 from .passes.simplify import simplify_finally
-from .passes.specialize import specialize
+from .passes.specialize import NotStaticError, specialize
 from .passes.stabilize import stabilize
 from .runtime.executable import Executable
 
 
-def compile_program(program: Program, shapes: Mapping[Value, Shape]) -> Executable:
-    """Return machine code for what a program runs, with feeds of given shapes."""
-    graph = optimize_static(specialize(program, shapes))
+def compile_program(program: Program, shapes: Mapping[Value, Shape]) -> Executable | None:
+    """Return machine code for what a program runs, with feeds of given shapes.
+
+    None if some shape depends on values: then memory cannot be laid out before it runs.
+    """
+    try:
+        graph = optimize_static(specialize(program, shapes))
+    except NotStaticError:
+        return None
     return Executable(graph, len(program.fetches), [state for state, _ in program.commits])
 
 

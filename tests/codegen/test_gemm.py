@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 from weft.codegen import ModuleText, avx2, avx512, host, neon, sse2
 from weft.codegen.gemm import gemm_chunks, gemm_units, gemm_views, write_gemm_kernel
 from weft.codegen.gemm_pack import transposed
-from weft.codegen.gemm_plan import plan_for, product_of
+from weft.codegen.gemm_plan import plan_for
+from weft.codegen.gemm_product import product_of
 from weft.codegen.gemm_tile import pieces
 from weft.lower.kernels import GemmKernel
+from weft.lower.scalar import ScalarBuilder
 from weft.lower.storage import Buffer, View
 from weft.runtime.native import assembly, compile_module, link
 
@@ -187,7 +189,7 @@ def test_an_empty_result_has_no_units(shape):
     out = np.zeros(shape, "float32")
     x, y = np.ones((shape[0], 4), "float32"), np.ones((4, shape[1]), "float32")
     assert gemm_units(kernel_of(x, y, out), host()) == 0
-    assert gemm_chunks(kernel_of(x, y, out), host()) == 1
+    assert gemm_chunks(kernel_of(x, y, out), host(), 2) == 1
     multiply(x, y, out)
 
 
@@ -295,6 +297,14 @@ def test_every_block_of_rows_is_as_high_as_a_tile():
         assert (made.row_blocks - 1) * made.row_block + made.last_rows == m
 
 
+def test_work_is_divided_evenly_and_only_where_it_pays():
+    assert plan(1024, 1024, 1024).chunks(1) == 1
+    assert plan(16, 16, 16).chunks(8) == 1
+    for threads in (2, 3, 8):
+        assert plan(1024, 1024, 1024).chunks(threads) % threads == 0
+        assert plan(64, 64, 64, batch=(100,)).chunks(threads) % threads == 0
+
+
 def test_columns_are_stored_by_pieces():
     assert pieces(16, 8) == [(0, 8), (8, 8)]
     assert pieces(15, 8) == [(0, 8), (8, 4), (12, 2), (14, 1)]
@@ -366,3 +376,47 @@ def test_squares_are_transposed_by_shuffles(lanes, element):
     )
     function(square.ctypes.data, turned.ctypes.data)
     assert np.array_equal(turned, square.T)
+
+
+# -- epilogues -------------------------------------------------------------------------------------
+
+
+def run_with_epilogue(x, y, out, bias, extras, write):
+    """Run a kernel whose epilogue is `write(builder, product, *extras)`."""
+    builder = ScalarBuilder()
+    loads = [builder.load(i, a.dtype) for i, a in enumerate((out, *extras))]
+    kernel = kernel_of(x, y, out, bias)
+    kernel.epilogue = write(builder, *loads)
+    kernel.extras = [view_of(np.broadcast_to(a, out.shape)) for a in extras]
+    arrays = [a for a in (x, y, out, bias, *extras) if a is not None]
+    _, address = native(text_of(kernel))
+    kinds = [ctypes.c_void_p] * len(arrays) + [ctypes.c_int64] * 2
+    units = gemm_units(kernel, host())
+    ctypes.CFUNCTYPE(None, *kinds)(address)(*(a.ctypes.data for a in arrays), 0, units)
+
+
+@pytest.mark.parametrize("transposed_out", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "size", [(7, 5, 3), (33, 50, 300), (500, 300, 520), (9, 70, 64), (1, 70, 50), (90, 1, 64)]
+)
+def test_an_epilogue_sees_the_complete_product(size, dtype, transposed_out):
+    m, n, k = size
+    x, y = matrix((m, k), dtype, "rows"), matrix((k, n), dtype, "columns")
+    out = matrix((m, n), dtype, "columns" if transposed_out else "rows", fill=np.nan)
+    bias = RNG.standard_normal(n).astype(dtype)
+    residual, mask = matrix((m, n), dtype, "row gaps"), RNG.random((m, 1)) < 0.5
+
+    def write(b, product, other, kept):
+        return b.select(kept, b.maximum(product, 0.0), 0.0) * 0.5 + other
+
+    run_with_epilogue(x, y, out, bias, [residual, mask], write)
+    expected = np.where(mask, np.maximum(x @ y + bias, 0), 0) * 0.5 + residual
+    assert np.allclose(out, expected, rtol=1e-4, atol=1e-4 * k)
+
+
+def test_an_epilogue_of_a_batch():
+    x, y = matrix((2, 3, 20, 30), "float32", "rows"), matrix((3, 30, 40), "float32", "rows")
+    out, scale = np.zeros((2, 3, 20, 40), "float32"), matrix((2, 1, 1, 40), "float32", "rows")
+    run_with_epilogue(x, y, out, None, [scale], lambda b, product, by: product * by)
+    assert np.allclose(out, (x @ y) * scale, atol=1e-3)

@@ -21,10 +21,12 @@ gemm_thin.py, the functions they call by gemm_pack.py, gemm_tile.py, gemm_dot.py
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ..lower.kernels import GemmKernel
 from ..lower.storage import View
 from .gemm_outer import OuterWriter
-from .gemm_parts import Block
+from .gemm_parts import Block, Epilogue
 from .gemm_plan import plan_for
 from .gemm_thin import ThinWriter
 from .target import Target
@@ -35,7 +37,7 @@ from .values import Value, element_of
 def gemm_views(kernel: GemmKernel) -> list[View]:
     """Return what the function of a kernel takes, in order."""
     bias = [] if kernel.bias is None else [kernel.bias]
-    return [kernel.x, kernel.y, kernel.out, *bias]
+    return [kernel.x, kernel.y, kernel.out, *bias, *kernel.extras]
 
 
 def gemm_units(kernel: GemmKernel, target: Target) -> int:
@@ -43,9 +45,9 @@ def gemm_units(kernel: GemmKernel, target: Target) -> int:
     return plan_for(kernel, target).units
 
 
-def gemm_chunks(kernel: GemmKernel, target: Target) -> int:
-    """Return into how many parts the units are worth dividing among threads."""
-    return plan_for(kernel, target).chunks
+def gemm_chunks(kernel: GemmKernel, target: Target, threads: int) -> int:
+    """Return into how many parts the units are worth dividing among so many threads."""
+    return plan_for(kernel, target).chunks(threads)
 
 
 def write_gemm_kernel(module: ModuleText, name: str, kernel: GemmKernel) -> None:
@@ -58,8 +60,19 @@ def write_gemm_kernel(module: ModuleText, name: str, kernel: GemmKernel) -> None
     f = module.function(name, [*["ptr noalias"] * count, "i64", "i64"])
     if plan.units:
         writer = OuterWriter if plan.way == "outer" else ThinWriter
-        _UnitWriter(writer(module, f, plan, element)).write()
+        elements = tuple(element_of(view.dtype) for view in kernel.extras)
+        epilogue = Epilogue(kernel.epilogue, elements)
+        _UnitWriter(writer(module, f, plan, epilogue, element)).write()
     f.ret()
+
+
+class _Matrices(NamedTuple):
+    """The addresses of the matrices at one place of the batch."""
+
+    x: Value
+    y: Value
+    out: Value
+    extras: tuple[Value, ...]
 
 
 class _UnitWriter:
@@ -73,7 +86,8 @@ class _UnitWriter:
         self.moved = writer.moved
         *pointers, self.begin, self.end = self.f.parameters
         self.x, self.y, self.out, *rest = pointers
-        self.bias = rest[0] if rest else self.out
+        self.bias = self.out if self.product.bias is None else rest.pop(0)
+        self.extras = rest
         if self.product.swapped:
             self.x, self.y = self.y, self.x
 
@@ -105,28 +119,30 @@ class _UnitWriter:
         begin = f.mul(group, plan.group)
         end = f.minimum(f.add(begin, plan.group), plan.row_blocks)
         self.writer.strips(
-            matrices[1], lambda block: self._block(matrices, block), (begin, end), first, stop
+            matrices.y, lambda block: self._block(matrices, block), (begin, end), first, stop
         )
 
-    def _matrices(self, number: Value) -> tuple[Value, Value, Value]:
+    def _matrices(self, number: Value) -> _Matrices:
+        """Return the addresses of the matrices at one place of the batch."""
         f, product = self.f, self.product
-        places = [self.x, self.y, self.out]
+        places = [self.x, self.y, self.out, *self.extras]
+        elements = [*[self.writer.element] * 3, *self.writer.dtypes[1:]]
         rest = number
         for axis in reversed(range(len(product.batch))):
             size = product.batch[axis]
             index = f.urem(rest, size) if axis else rest
             rest = f.udiv(rest, size) if axis else rest
-            for i, strides in enumerate((product.x, product.y, product.out)):
-                if strides.batch[axis]:
-                    places[i] = self.moved(places[i], index, strides.batch[axis])
-        return places[0], places[1], places[2]
+            for i, strides in enumerate((product.x, product.y, product.out, *product.extras)):
+                offset = f.mul(index, strides.batch[axis])
+                places[i] = f.gep(places[i], offset, elements[i])
+        return _Matrices(places[0], places[1], places[2], tuple(places[3:]))
 
-    def _block(self, matrices: tuple[Value, Value, Value], block: Value) -> Block:
+    def _block(self, matrices: _Matrices, block: Value) -> Block:
         """Return the addresses of a block of rows."""
         f, plan, product = self.f, self.plan, self.product
-        x, y, out = matrices
+        x, y, out, extras = matrices
         if plan.row_blocks == 1:
-            return Block(x, y, out, self.bias, f.constant("i64", product.m))
+            return Block(x, y, out, self.bias, f.constant("i64", product.m), extras)
         row = f.mul(block, plan.row_block)
         is_last = f.icmp("eq", block, plan.row_blocks - 1)
         rows = f.select(is_last, f.constant("i64", plan.last_rows), plan.row_block)
@@ -134,4 +150,11 @@ class _UnitWriter:
         if product.bias is not None and product.swapped:
             bias = self.moved(bias, row, product.bias)
         x = self.moved(x, row, product.x.down)
-        return Block(x, y, self.moved(out, row, product.out.down), bias, rows)
+        out = self.moved(out, row, product.out.down)
+        lower = tuple(
+            f.gep(place, f.mul(row, strides.down), element)
+            for place, strides, element in zip(
+                extras, product.extras, self.writer.dtypes[1:], strict=True
+            )
+        )
+        return Block(x, y, out, bias, rows, lower)

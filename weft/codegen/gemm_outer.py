@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from .gemm_pack import Copy, write_copy, write_panel_copy, write_strip_copy
-from .gemm_parts import Block, PartWriter
-from .gemm_plan import Form, Plan, Strides
+from .gemm_parts import Block, Epilogue, PartWriter
+from .gemm_plan import Form, Plan
+from .gemm_product import Strides
 from .gemm_tile import UNROLL, Tile, write_tiles
 from .text import FunctionText, ModuleText
 from .values import Value, bytes_of
@@ -24,6 +25,7 @@ class _Part:
     x, y     where the block begins; x is perhaps packed
     packed   where the panel in work is packed
     packs    whether that is to be done; None if it always is
+    first    whether this is the first inner block, as a number; last is a truth value
     """
 
     block: Block
@@ -33,13 +35,16 @@ class _Part:
     packs: Value | None
     depth: Value
     first: Value
+    last: Value
 
 
 class OuterWriter(PartWriter):
     """Writes the loops over inner blocks and panels."""
 
-    def __init__(self, module: ModuleText, f: FunctionText, plan: Plan, element: str) -> None:
-        super().__init__(module, f, plan, element)
+    def __init__(
+        self, module: ModuleText, f: FunctionText, plan: Plan, epilogue: Epilogue, element: str
+    ) -> None:
+        super().__init__(module, f, plan, epilogue, element)
         line = CACHE_LINE // bytes_of(element)
         # A line more than needed: equal places of rows lie in different sets of a cache.
         self.depth_room = -(-plan.depth // line) * line + line
@@ -124,11 +129,12 @@ class OuterWriter(PartWriter):
             self._pack_x(x, block.rows, depth)
             x = self.packed_x
         is_first = f.zext(f.icmp("eq", k, 0), "i64")
+        is_last = f.icmp("sge", f.add(k, depth), product.k)
         with f.loop(first, stop, 1) as panel:
             place = self.packed_y if plan.pack_y else y
             if plan.group > 1:
                 place = self.moved(place, f.sub(panel, first), self.panel_room)
-            part = _Part(block, x, y, place, packs, depth, is_first)
+            part = _Part(block, x, y, place, packs, depth, is_first, is_last)
             self._panel(part, panel)
 
     def _pack_x(self, x: Value, rows: Value, depth: Value) -> None:
@@ -198,6 +204,15 @@ class OuterWriter(PartWriter):
                 self._pack_y(y, place, form, columns, part.depth)
         if product.m > form.rows or rows is part.block.rows:
             self._call_tiles(self._tile(form), x, place, out, bias, place, rows, *rest)
+        self._finish_if_last(part, column, columns)
+
+    def _finish_if_last(self, part: _Part, column: Value, columns: int) -> None:
+        f, count = self.f, self.f.constant("i64", columns)
+        if self.epilogue is None or self.plan.inner_blocks == 1:
+            self.finish(part.block, column, count)
+            return
+        with f.when(part.last):
+            self.finish(part.block, column, count)
 
     def _lies_as_packed(self, form: Form, columns: int) -> bool:
         """Tell whether the lines of a panel are whole: its first tile can pack it on the way."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
+from ..lower.scalar import Expr
+from .gemm_finish import Finish, write_finish
 from .gemm_plan import Plan
 from .text import FunctionText, ModuleText
 from .values import Value
@@ -12,23 +14,39 @@ from .values import Value
 
 @dataclass(frozen=True)
 class Block:
-    """The addresses of the matrices at a block of rows, and the number of its rows."""
+    """The addresses of the matrices at a block of rows, and the number of its rows.
+
+    extras   operands of the epilogue
+    """
 
     x: Value
     y: Value
     out: Value
     bias: Value
     rows: Value
+    extras: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """What is computed of each element, if anything, and the element types of the extras."""
+
+    value: Expr | None
+    elements: tuple[str, ...]
 
 
 class PartWriter:
     """Writes to the function of a kernel, and adds the functions it calls to the module."""
 
-    def __init__(self, module: ModuleText, f: FunctionText, plan: Plan, element: str) -> None:
+    def __init__(
+        self, module: ModuleText, f: FunctionText, plan: Plan, epilogue: Epilogue, element: str
+    ) -> None:
         self.module = module
         self.f = f
         self.plan = plan
         self.product = plan.product
+        self.epilogue = epilogue.value
+        self.dtypes = (element, *epilogue.elements)
         self.element = element
         self._names: dict[Hashable, str] = {}
 
@@ -43,3 +61,18 @@ class PartWriter:
             self._names[key] = f"{self.f.name}.{hint}.{len(self._names)}"
             write(self._names[key])
         return self._names[key]
+
+    def finish(self, block: Block, column: Value, columns: Value) -> None:
+        """Apply the epilogue to columns of a block of rows that are complete."""
+        if self.epilogue is None:
+            return
+        strides = (self.product.out, *self.product.extras)
+        finish = Finish(self.epilogue, strides, self.plan.lanes)
+        name = self.once("finish", "finish", lambda name: write_finish(self.module, name, finish))
+        places = []
+        for place, lying, dtype in zip(
+            (block.out, *block.extras), strides, self.dtypes, strict=True
+        ):
+            offset = self.f.mul(column, lying.across)
+            places.append(self.f.gep(place, offset, dtype))
+        self.f.call(name, "void", *places, block.rows, columns)

@@ -16,70 +16,24 @@ from functools import lru_cache
 
 from ..core.shape import size_of
 from ..lower.kernels import GemmKernel
-from ..lower.storage import View
+from .gemm_product import Product, product_of, with_unit_strides
 from .target import Target
 
 DOT_ROWS = 24  # up to here transposing y costs more than dot products lose
 DOT_LEAST_DEPTH = 32
 SWEEP_VECTORS = 128
 SWEEP_LEAST_DEPTH = 16
-CHUNK_FLOPS = 1 << 20
-CHUNK_PANELS = 8
-MOST_CHUNKS = 128
+CHUNK_FLOPS = 1 << 19
 MOST_VECTORS = 4
 DOT_BLOCK = 4  # tiles of a block of rows
 WANTED_UNITS = 8
 GROUP_LEAST_PANELS = 16
+GROUP_LEAST_DEPTH = 192
 GROUP_ROWS = 1100
 MOST_ROWS = 384  # of a block: its part of a panel of the result stays near
 LEAST_ROWS = 48  # rows of a block over which packing a panel of y is spread
 PAGE_BYTES = 4096
-
-
-@dataclass(frozen=True)
-class Strides:
-    """How a matrix lies in memory, in elements; `batch` has one stride per batch axis."""
-
-    batch: tuple[int, ...]
-    down: int
-    across: int
-
-    def transposed(self) -> Strides:
-        """Return the strides of the transposed matrix."""
-        return Strides(self.batch, self.across, self.down)
-
-
-@dataclass(frozen=True)
-class Product:
-    """A product out = x y (+ bias), oriented so that the code can go along the rows of out.
-
-    swapped      whether it is the transposed product: x and y have changed places
-    bias         stride of the bias along the columns, or along the rows if swapped; None: no bias
-    """
-
-    batch: tuple[int, ...]
-    m: int
-    n: int
-    k: int
-    x: Strides
-    y: Strides
-    out: Strides
-    bias: int | None
-    swapped: bool = False
-
-    def transposed(self) -> Product:
-        """Return the same product with rows and columns exchanged."""
-        return Product(
-            self.batch,
-            self.n,
-            self.m,
-            self.k,
-            self.y.transposed(),
-            self.x.transposed(),
-            self.out.transposed(),
-            self.bias,
-            not self.swapped,
-        )
+NEAR_BYTES = 512  # lines so near can be read side by side, without packing
 
 
 @dataclass(frozen=True)
@@ -171,15 +125,14 @@ class Plan:
         last = self.product.k - (self.inner_blocks - 1) * self.depth
         return (last,) if self.inner_blocks == 1 else (self.depth, last)
 
-    @property
-    def chunks(self) -> int:
+    def chunks(self, threads: int) -> int:
         """Return into how many parts the units are worth dividing among threads."""
         product = self.product
         flops = 2 * size_of(product.batch) * product.m * product.n * product.k
-        # A part uses what it has packed of x for several panels.
-        most = self.units // (CHUNK_PANELS if self.pack_x else 1)
-        parts = max(1, min(self.units, flops // CHUNK_FLOPS, most, MOST_CHUNKS))
-        return parts - parts % 4 if parts >= 4 else parts - parts % 2 or 1
+        # A part uses what it has packed of x for all its panels, and reads memory in longer runs.
+        wanted = threads * (2 if self.pack_x or self.way == "sweep" else 4) if threads > 1 else 1
+        parts = max(1, min(self.units, flops // CHUNK_FLOPS, wanted))
+        return parts - parts % threads if parts > threads else parts
 
 
 def plan_for(kernel: GemmKernel, target: Target) -> Plan:
@@ -202,54 +155,11 @@ def _plan(product: Product, target: Target, itemsize: int) -> Plan:
 # -- orientation -----------------------------------------------------------------------------------
 
 
-def product_of(kernel: GemmKernel) -> Product:
-    """Return the sizes and strides of a kernel, with axes of size 1 given convenient strides."""
-    bias = None if kernel.bias is None else kernel.bias.strides[-1]
-    x, y, out = (_strides(view) for view in (kernel.x, kernel.y, kernel.out))
-    product = Product(kernel.batch, kernel.m, kernel.n, kernel.k, x, y, out, bias)
-    return _with_rows_merged(product)
-
-
-def _strides(view: View) -> Strides:
-    *batch, down, across = view.strides
-    return Strides(tuple(batch), down, across)
-
-
-def _with_rows_merged(product: Product) -> Product:
-    """Make rows of batch axes along which y does not change and the others go on evenly."""
-    while product.batch and product.y.batch[-1] == 0:
-        x, out, m = product.x, product.out, product.m
-        if m != 1 and (x.batch[-1] != m * x.down or out.batch[-1] != m * out.down):
-            break
-        down = (x.batch[-1], out.batch[-1]) if m == 1 else (x.down, out.down)
-        product = replace(
-            product,
-            batch=product.batch[:-1],
-            m=m * product.batch[-1],
-            x=Strides(x.batch[:-1], down[0], x.across),
-            y=replace(product.y, batch=product.y.batch[:-1]),
-            out=Strides(out.batch[:-1], down[1], out.across),
-        )
-    return product
-
-
 def oriented(product: Product, lanes: int) -> Product:
     """Return the product or its transposed, whichever has the better memory accesses."""
-    product = _unit_strides(product)
-    other = _unit_strides(product.transposed())
+    product = with_unit_strides(product)
+    other = with_unit_strides(product.transposed())
     return min((product, other), key=lambda p: _awkwardness(p, lanes))
-
-
-def _unit_strides(product: Product) -> Product:
-    """Call an axis of size 1 contiguous: its stride is never used."""
-    x, y, out = product.x, product.y, product.out
-    if product.n == 1:
-        y, out = replace(y, across=1), replace(out, across=1)
-    if product.k == 1:
-        x, y = replace(x, across=1), replace(y, down=1)
-    if product.m == 1 and x.across != 1:
-        x = replace(x, down=1)
-    return replace(product, x=x, y=y, out=out)
 
 
 def _awkwardness(product: Product, lanes: int) -> float:
@@ -321,8 +231,8 @@ def _outer_plan(product: Product, target: Target, lanes: int, itemsize: int) -> 
 
 def _grouped(plan: Plan, target: Target, step: int, row_bytes: int) -> Plan:
     """Let several blocks of rows share the packed panels of a large product."""
-    large = plan.row_blocks > 1 and plan.panels >= GROUP_LEAST_PANELS and plan.pack_y
-    if not large:
+    large = plan.panels >= GROUP_LEAST_PANELS and plan.product.k >= GROUP_LEAST_DEPTH
+    if not (large and plan.row_blocks > 1 and plan.pack_y):
         return plan
     rows = max(step, target.l2_bytes // 2 // row_bytes // step * step)
     blocks = -(-plan.product.m // rows)
@@ -373,7 +283,8 @@ def _row_block(product: Product, panels: int, step: int, row_bytes: int, target:
 
 def _packs_x(product: Product, panels: int, itemsize: int) -> bool:
     if product.x.across != 1:
-        return panels >= 3
+        near = product.x.across * itemsize <= NEAR_BYTES
+        return panels >= (5 if near else 3)
     conflicting = product.x.down * itemsize % PAGE_BYTES == 0 and product.m > 6
     return panels >= 8 and conflicting
 

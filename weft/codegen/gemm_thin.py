@@ -33,6 +33,7 @@ class ThinWriter(PartWriter):
             along = self.moved(block.bias, column, 1) if bias == "column" else block.bias
             columns = f.sub(f.minimum(end, product.n), column)
             f.call(name, "void", block.x, y, out, along, columns)
+            self.finish(block, column, columns)
 
     def _dots(self, block: Block, panel: Value) -> None:
         f, plan, n = self.f, self.plan, self.product.n
@@ -63,6 +64,7 @@ class ThinWriter(PartWriter):
             lambda name: write_dots(self.module, name, tile),
         )
         self.f.call(name, "void", block.x, y, out, bias, block.rows)
+        self.finish(block, column, self.f.constant("i64", columns))
 
     def _dot_tile(self, rows: int, columns: int) -> DotTile:
         product = self.product

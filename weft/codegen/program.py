@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.shape import size_of
+from ..core.threads import get_num_threads
 from ..lower.kernels import ColumnKernel, GemmKernel, Kernel, LibraryKernel, RowKernel
 from ..lower.storage import Buffer, View
 from .columns import column_lanes, strips, write_column_kernel
@@ -114,7 +115,13 @@ class _ProgramWriter:
             views = gemm_views(kernel)
             function = self._function(kernel, write_gemm_kernel)
             return self._added(
-                Piece(function, views, units, gemm_chunks(kernel, self.target), kernel.name)
+                Piece(
+                    function,
+                    views,
+                    units,
+                    gemm_chunks(kernel, self.target, get_num_threads()),
+                    kernel.name,
+                )
             )
         chunks = max(1, min(units, work // WORTH))
         return self._added(Piece(function, views, units, chunks, kernel.name))

@@ -136,22 +136,6 @@ _UNSIGNED: dict[str, Writer] = {
 }
 
 
-def can_write(expr: Expr) -> bool:
-    """Tell whether there is code for an operation on its dtypes."""
-    kind = expr.kind
-    if kind in ("load", "const", "reduce", "select", "cast") or kind in _COMPARISONS:
-        return True
-    if expr.args[0].dtype.kind == "f":
-        return kind in _FLOAT or _is_known(kind)
-    return kind in _INTEGER
-
-
-def _is_known(kind: str) -> bool:
-    from .mathematics import FUNCTIONS  # noqa: PLC0415
-
-    return kind in FUNCTIONS
-
-
 def broadcast_to_lanes(f: FunctionText, x: Value, lanes: int) -> Value:
     """Return a scalar in all lanes."""
     return x if lanes == 1 or lanes_of(x.type) == lanes else f.splat(x, lanes)

@@ -14,6 +14,7 @@ from ..core.shape import Shape, broadcast_axes, normalize_axes, size_of
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.special import SOURCES
+from .scalar import ScalarBuilder, is_defined, postorder
 
 FULL, ROW = "full", "row"
 MOST_NODES = 96
@@ -153,11 +154,23 @@ def kind_of(node: Node) -> str | None:
     values = [*node.outputs, *(x for x in node.inputs if x is not None)]
     if any(value.dtype.name not in DTYPES for value in values):
         return None
-    if op.kind == "elementwise":
+    if op.kind == "elementwise" and _has_code(node):
         return "map"
-    if op.kind == "reduction" and _is_trailing(node) and reduced_count(node):
+    if op.kind == "reduction" and _is_trailing(node) and reduced_count(node) and _has_code(node):
         return "reduce"
     return None
+
+
+def _has_code(node: Node) -> bool:
+    """Tell whether the rule of an operator gives code for the dtypes at hand."""
+    builder = ScalarBuilder()
+    builder.result = node.outputs[0].dtype
+    args = [None if x is None else builder.load(i, x.dtype) for i, x in enumerate(node.inputs)]
+    try:
+        expr = node.op.lower_rule(builder, *args, *node.attrs)
+    except (ArithmeticError, TypeError, ValueError):  # a constant that the dtype cannot hold
+        return False
+    return all(map(is_defined, postorder([expr])))
 
 
 def reduced_axes(node: Node) -> tuple[int, ...]:

@@ -74,7 +74,11 @@ class ColumnKernel:
 
 @dataclass
 class GemmKernel:
-    """Matrix products: out[..., i, j] = sum over k of x[..., i, k] * y[..., k, j] (+ bias[j])."""
+    """Matrix products: out[..., i, j] = sum over k of x[..., i, k] * y[..., k, j] (+ bias[j]).
+
+    epilogue   an expression to store instead: its load 0 is that sum, load i is extras[i - 1]
+    extras     operands of the shape of out (strides may be 0) that share no memory with it
+    """
 
     name: str
     batch: Shape
@@ -86,6 +90,8 @@ class GemmKernel:
     out: View
     bias: View | None
     nodes: list[Node] = field(default_factory=list)
+    epilogue: Expr | None = None
+    extras: list[View] = field(default_factory=list)
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 from ..core.shape import Shape, size_of
@@ -28,6 +29,7 @@ class Lowered:
         self.kernels: list[Kernel] = []
         self.views: dict[Value, View] = {}
         self.assigned: list[tuple[State, Value]] = []
+        self.copies: list[View] = []
         grouping = Grouping(graph)
         self._outside = _used_outside(graph, grouping)
         for group in sorted(grouping.groups, key=_sources_first):
@@ -54,6 +56,17 @@ class Lowered:
         buffer = Buffer("arena", value.shape, value.dtype, value.name)
         self.views[value] = view = contiguous(buffer, value.shape)
         return view
+
+    def copied(self, view: View) -> View:
+        """Return a copy of a view in C order, made by a kernel of its own."""
+        buffer = Buffer("arena", view.shape, view.dtype, f"copy of {view.buffer.name}")
+        made = contiguous(buffer, view.shape)
+        loops, strides = collapse(view.shape, [view.strides, made.strides], None)
+        value = ScalarBuilder().load(0, view.dtype)
+        operands = [Operand(v, s) for v, s in zip((view, made), strides, strict=True)]
+        self.kernels.append(RowKernel(buffer.name, loops, operands, [Output(1, value)]))
+        self.copies.append(made)
+        return made
 
     # -- sources and sinks -------------------------------------------------------------------------
 
@@ -197,6 +210,8 @@ class _LoopBuilder:
                 outputs.append((self._spread(stored, value), self.exprs[value]))
         if not outputs:
             return
+        if self.group.split is not None:
+            self.operands = [self._in_sequence(view) for view in self.operands]
         first = len(self.operands)
         views = [*self.operands, *(view for view, _ in outputs)]
         loops, strides = collapse(self.domain, [v.strides for v in views], self.group.split)
@@ -235,6 +250,17 @@ class _LoopBuilder:
             self.operands.append(spread)
             self.loads[key] = self.builder.load(len(self.operands) - 1, view.dtype)
         return self.loads[key]
+
+    def _in_sequence(self, view: View) -> View:
+        """Return an operand whose rows can be read as one run of elements, copied if need be."""
+        split = self.group.split
+        sizes, strides = self.domain[split:], view.strides[split:]
+        axes = [(n, s) for n, s in zip(sizes, strides, strict=True) if n != 1]
+        if all(s == 0 for _, s in axes) or all(
+            outer == inner * n for (_, outer), (n, inner) in pairwise(axes)
+        ):
+            return view
+        return self.lowered.copied(view)
 
     def _per_row(self, view: View) -> View:
         if view.shape == ():

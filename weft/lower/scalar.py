@@ -277,6 +277,25 @@ CHEAP = frozenset(
 )
 
 
+ON_INTEGERS = frozenset(
+    ("abs", "add", "and", "maximum", "minimum", "mul", "neg", "not", "or", "square", "sub", "xor")
+)
+ON_TRUTH = frozenset(("and", "not", "or", "xor"))
+ANYWHERE = frozenset(("cast", "const", "load", "select")) | COMPARISONS
+
+
+def is_defined(expr: Expr) -> bool:
+    """Tell whether there is code for an operation on the dtypes it meets."""
+    kind = expr.kind
+    if kind in ANYWHERE:
+        return True
+    if kind == "reduce":
+        return expr.dtype.kind != "b" or expr.data in ("max", "min")
+    if expr.args[0].dtype.kind == "f":
+        return kind not in ("and", "not", "or", "xor", "shift_left", "shift_right")
+    return kind in (ON_TRUTH if expr.args[0].dtype.kind == "b" else ON_INTEGERS)
+
+
 def _hashable(data: Any) -> Any:
     # 0.0 and -0.0 are equal keys, and NaN is no key of itself.
     return data.hex() if isinstance(data, float) else (type(data), data)

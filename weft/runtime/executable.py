@@ -60,6 +60,7 @@ class Executable:
         layout = self.layout
         self.arena: Array = aligned_empty(max(64, layout.arena_bytes))
         self._arrays: dict[Buffer, Array] = {}
+        self._views: dict[View, Array] = {}
         constants = [np.ascontiguousarray(buffer.source) for buffer in layout.constants]
         memory = [self.arena, *constants]
         self.memory: Array = np.array([array.ctypes.data for array in memory], np.uint64)
@@ -135,6 +136,15 @@ class Executable:
         return fetched
 
     def _view(self, view: View) -> Array:
+        """Return a view as an array; those of the program's own memory are made once."""
+        known = self._views.get(view)
+        if known is None:
+            known = self._new_view(view)
+            if not self.layout.places[view.buffer].brought:
+                self._views[view] = known
+        return known
+
+    def _new_view(self, view: View) -> Array:
         buffer = self.layout.shares.get(view.buffer, view.buffer)
         flat = self._arrays[buffer].reshape(-1)
         size = view.dtype.itemsize
@@ -181,7 +191,8 @@ class _Layout:
     ) -> None:
         self.lowered = lowered
         self.places: dict[Buffer, Place] = {}
-        buffers = list(dict.fromkeys(view.buffer for view in lowered.views.values()))
+        views = [*lowered.views.values(), *lowered.copies]
+        buffers = list(dict.fromkeys(view.buffer for view in views))
         uses = _uses(lowered.kernels)
         self.fresh_set = _fetch_buffers(fetched, written)
         self.in_place_of = self._in_place(lowered, written, uses)

@@ -209,6 +209,12 @@ def _(x, low, high):
     return x >= low if high is None else (x >= low) & (x <= high)
 
 
+@clip_to.lower
+def _(b, x, low, high):
+    raised = x if low is None else b.maximum(x, low)
+    return raised if high is None else b.minimum(raised, high)
+
+
 @clip_to.samples
 def _(s):
     yield from s.unary(lambda *shape: s.away(*shape, points=(-0.5, 1.0)), low=-0.5, high=1)

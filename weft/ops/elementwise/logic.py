@@ -188,3 +188,8 @@ def _(s):
 def _(s):
     yield ErrorSample(s.real(3), error=TypeError, match="Received: dtype float64")
     yield from unary_errors(s)
+
+
+bitwise_and.lower(lambda b, x, y: x & y)
+bitwise_or.lower(lambda b, x, y: x | y)
+bitwise_xor.lower(lambda b, x, y: x ^ y)

@@ -1,0 +1,144 @@
+"""Whole training steps against PyTorch: forward, backward and Adam, the loss read back each time.
+
+    python benchmarks/steps.py --peer-python /path/to/python/with/torch
+
+mlp   784-512-512-10 with ReLU, batch 128, cross-entropy
+dqn   4-128-128-2 with ReLU, batch 64, Huber loss on the values of taken actions
+
+Weft builds the step as a graph and runs it compiled (Session, optimizer.minimize); PyTorch runs it
+eagerly with the fused optimizer, and through torch.compile. All use the same batch, float32, and
+two threads; losses of the first steps are printed so that they can be compared.
+"""
+
+from __future__ import annotations
+
+import sys
+from itertools import pairwise
+
+import numpy as np
+from harness import Workloads, main
+
+THREADS = 2
+STEPS_SHOWN = 20
+
+
+def batch(name):
+    """Return the inputs of a workload: the same arrays for every framework."""
+    rng = np.random.default_rng(0)
+    if name == "mlp":
+        return rng.normal(size=(128, 784)).astype(np.float32), rng.integers(0, 10, 128)
+    states = rng.normal(size=(64, 4)).astype(np.float32)
+    return states, rng.integers(0, 2, 64), rng.normal(size=64).astype(np.float32)
+
+
+def weights(sizes):
+    """Return the initial weights of a perceptron."""
+    rng = np.random.default_rng(1)
+    return [
+        (
+            (rng.normal(size=(n, m)) / np.sqrt(m)).astype(np.float32),
+            np.zeros(n, np.float32),
+        )
+        for m, n in pairwise(sizes)
+    ]
+
+
+SIZES = {"mlp": (784, 512, 512, 10), "dqn": (4, 128, 128, 2)}
+
+
+def with_weft() -> Workloads:
+    """Return the workloads for Weft."""
+    import weft as wf
+    import weft.nn.functional as F
+
+    wf.set_num_threads(THREADS)
+
+    def step(name):
+        layers = []
+        for w, b in weights(SIZES[name]):
+            linear = wf.nn.Linear(w.shape[1], w.shape[0])
+            with wf.no_grad():
+                linear.weight.copy_(w)
+                linear.bias.copy_(b)
+            layers += [linear, wf.nn.ReLU()]
+        net = wf.nn.Sequential(*layers[:-1])
+        data = batch(name)
+        with wf.Graph() as graph:
+            feeds = [wf.placeholder(a.shape, a.dtype, name=f"x{i}") for i, a in enumerate(data)]
+            out = net(feeds[0])
+            if name == "mlp":
+                loss = F.cross_entropy(out, feeds[1])
+            else:
+                chosen = wf.gather(out, 1, feeds[1][:, None])[:, 0]
+                loss = F.smooth_l1_loss(chosen, feeds[2])
+            train = wf.optim.Adam(net.parameters(), lr=1e-3).minimize(loss)
+        session = wf.Session(graph, compiled=True)
+        feed_dict = dict(zip(feeds, data, strict=True))
+        fetches = [loss, train]
+
+        def run():
+            return float(session.run(fetches, feed_dict)[0])
+
+        show("weft", name, run)
+        return run
+
+    return {name: step(name) for name in SIZES}
+
+
+def with_torch(compiled):
+    """Return a function that makes the workloads for PyTorch."""
+
+    def make() -> Workloads:
+        import torch
+        import torch.nn.functional as TF
+
+        torch.set_num_threads(THREADS)
+
+        def step(name):
+            layers = []
+            for w, b in weights(SIZES[name]):
+                linear = torch.nn.Linear(w.shape[1], w.shape[0])
+                with torch.no_grad():
+                    linear.weight.copy_(torch.from_numpy(w))
+                    linear.bias.copy_(torch.from_numpy(b))
+                layers += [linear, torch.nn.ReLU()]
+            net = torch.nn.Sequential(*layers[:-1])
+            optimizer = torch.optim.Adam(net.parameters(), lr=1e-3, fused=True)
+            data = [torch.from_numpy(a) for a in batch(name)]
+
+            def objective():
+                out = net(data[0])
+                if name == "mlp":
+                    return TF.cross_entropy(out, data[1])
+                chosen = out.gather(1, data[1][:, None])[:, 0]
+                return TF.smooth_l1_loss(chosen, data[2])
+
+            objective = torch.compile(objective) if compiled else objective
+
+            def run():
+                optimizer.zero_grad(set_to_none=True)
+                loss = objective()
+                loss.backward()
+                optimizer.step()
+                return loss.item()
+
+            show("torch.compile" if compiled else "torch", name, run)
+            return run
+
+        return {name: step(name) for name in SIZES}
+
+    return make
+
+
+def show(framework, name, run):
+    """Print the losses of the first steps, to standard error so that no worker is disturbed."""
+    losses = [run() for _ in range(STEPS_SHOWN)]
+    print(f"{framework} {name}: {losses[0]:.6f} ... {losses[-1]:.6f}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main(
+        __file__,
+        {"weft": with_weft, "torch": with_torch(False), "torch.compile": with_torch(True)},
+        bars={"mlp": 0.9, "dqn": 0.4},
+    )
