@@ -79,6 +79,22 @@ class Phases:
                         kept[id(arg)] = arg
         return kept
 
+    def last_uses(self) -> dict[int, int]:
+        """Return the last pass that loads each kept expression."""
+        last: dict[int, int] = {}
+        for phase in range(self.count):
+            stack, seen = list(self.roots(phase)), set[int]()
+            while stack:
+                expr = stack.pop()
+                if id(expr) in seen:
+                    continue
+                seen.add(id(expr))
+                if id(expr) in self.kept and self.phase[id(expr)] < phase:
+                    last[id(expr)] = phase
+                else:
+                    stack.extend(a for a in expr.args if self.is_full(a))
+        return last
+
     def _is_dear(self, expr: Expr) -> bool:
         below = [e for e in postorder([expr]) if self.is_full(e)]
         return any(e.kind not in CHEAP for e in below)
@@ -88,11 +104,13 @@ def store_places(kernel: RowKernel, phases: Phases) -> dict[int, int]:
     """Return, for kept expressions, an output operand that can hold them until it is written."""
     places: dict[int, int] = {}
     taken: set[int] = set()
+    last = phases.last_uses()
     for key, expr in phases.kept.items():
         for output in kernel.outputs:
             number = output.operand
             free = number not in taken and phases.per_element(output)
-            later = phases.phase[id(output.value)] > phases.phase[key]
+            written = phases.phase[id(output.value)]
+            later = phases.phase[key] < written and last.get(key, 0) <= written
             if free and later and output.value.dtype == expr.dtype and _unread(kernel, number):
                 places[key] = number
                 taken.add(number)

@@ -106,8 +106,10 @@ class _RowWriter:
         def body(i: Value, rest: Value | None) -> None:
             env: dict[int, Value] = {}
             at = f.add(self.begin, i)
-            for root in roots:
-                self._store(root, self._value(root, 0, at, rest, env), at, rest)
+            # Everything is loaded before anything is stored: an output may lie where an input did.
+            values = [self._value(root, 0, at, rest, env) for root in roots]
+            for root, value in zip(roots, values, strict=True):
+                self._store(root, value, at, rest)
 
         f.each_vector(count, self.lanes, body)
 
@@ -171,11 +173,13 @@ class _RowWriter:
     def _elements(self, phase: int, i: Value, count: Value | None) -> dict[int, Value]:
         """Write what a pass computes for one vector of elements; return its values."""
         env: dict[int, Value] = {}
-        for root in self.phases.roots(phase):
-            self._store(root, self._value(root, phase, i, count, env), i, count)
-        for key, expr in self.phases.kept.items():
-            if self.phases.phase[key] == phase:
-                self._keep(expr, self._value(expr, phase, i, count, env), i, count)
+        roots = self.phases.roots(phase)
+        kept = [e for key, e in self.phases.kept.items() if self.phases.phase[key] == phase]
+        values = [self._value(expr, phase, i, count, env) for expr in (*roots, *kept)]
+        for root, value in zip(roots, values, strict=False):
+            self._store(root, value, i, count)
+        for expr, value in zip(kept, values[len(roots) :], strict=True):
+            self._keep(expr, value, i, count)
         return env
 
     def _value(

@@ -10,30 +10,25 @@ import numpy as np
 from ..core.errors import GradientError
 from ..core.shape import TensorType
 from .node import Node
+from .special import NodeOp
 
 Array = np.ndarray[Any, Any]
 
 
-class CustomGradient:
+class CustomGradient(NodeOp):
     """Returns `results` operands behind the first `arguments`; to differentiation, a function.
 
     Further operands are what the gradient needs.
     A graph that was saved and loaded keeps the values, not the Python function for the gradient.
     """
 
-    name = "custom_gradient"
     kind = "control"
     variadic = True
-    inputs = ("operands",)
     outputs = None
-    optional: frozenset[str] = frozenset()
-    linear = multilinear = ()
-    jvp_rule = None
     differentiable = True
 
     def __init__(self) -> None:
-        self.attrs: dict[str, Any] = {"label": None, "arguments": None, "results": None}
-        self.partials: dict[str, Any] = {}
+        super().__init__("custom_gradient", ("operands",), ("label", "arguments", "results"))
         self.vjps = {"operands": self}
 
     def type_rule(self, types: tuple[Any, ...], attrs: tuple[Any, ...]) -> list[TensorType]:
@@ -55,9 +50,6 @@ class CustomGradient:
         )
 
     push_forward_node = pull_back_node
-
-    def __repr__(self) -> str:
-        return "<op custom_gradient>"
 
 
 CUSTOM_GRADIENT = CustomGradient()

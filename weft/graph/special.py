@@ -16,15 +16,16 @@ import numpy as np
 from ..core.shape import TensorType
 
 
-class GraphOp:
-    """An operation that graphs themselves understand; it has no kernel and no derivative."""
+class NodeOp:
+    """What a node asks of its operation, where that is no operator of the registry."""
 
     kind = "graph"
     variadic = False
+    outputs: int | None = 1
     optional: frozenset[str] = frozenset()
     linear = multilinear = ()
     jvp_rule = None
-    kernel = None
+    kernel: Any = None
     differentiable = False
 
     def __init__(self, name: str, inputs: tuple[str, ...], attrs: tuple[str, ...]) -> None:
@@ -33,15 +34,18 @@ class GraphOp:
         self.attrs = dict.fromkeys(attrs)
         self.partials: dict[str, Any] = {}
         self.vjps: dict[str, Any] = {}
-        self.outputs = 1
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} op {self.name}>"
+
+
+class GraphOp(NodeOp):
+    """An operation that graphs themselves understand; it has no kernel and no derivative."""
 
     def type_rule(self, types: tuple[Any, ...], attrs: tuple[Any, ...]) -> TensorType:
         """Return the type of the result."""
         (attr,) = attrs
         return types[0] if types else attr if isinstance(attr, TensorType) else attr.type
-
-    def __repr__(self) -> str:
-        return f"<graph op {self.name}>"
 
 
 PLACEHOLDER = GraphOp("placeholder", (), ("type",))

@@ -31,7 +31,7 @@ from ..core.shape import TensorType, size_of
 from ..graph.graph import Graph
 from ..graph.node import Node, Value, attr_items, resolve_attrs
 from ..graph.run import run_function
-from ..graph.special import PLACEHOLDER
+from ..graph.special import PLACEHOLDER, NodeOp
 
 Array = np.ndarray[Any, Any]
 
@@ -45,22 +45,15 @@ VECTOR = 256  # elements: a multiple of what any vector loop takes at once
 # -- the operation ---------------------------------------------------------------------------------
 
 
-class FusedOp:
+class FusedOp(NodeOp):
     """An operation with a subgraph of elementwise operators, of one result."""
 
-    name = "fused"
     kind = "fused"
     variadic = True
-    inputs = ("operands",)
-    outputs = 1
-    optional: frozenset[str] = frozenset()
-    linear = multilinear = ()
-    jvp_rule = None
     differentiable = True  # so that asking for a derivative reaches the error below
 
     def __init__(self) -> None:
-        self.attrs = dict.fromkeys(("body",))
-        self.partials: dict[str, Any] = {}
+        super().__init__("fused", ("operands",), ("body",))
         self.vjps = {"operands": _refuse_derivative}
 
     def type_rule(self, types: tuple[Any, ...], attrs: tuple[Any, ...]) -> TensorType:

@@ -14,7 +14,7 @@ from ..core.errors import ArgumentError, GraphError
 from ..core.shape import TensorType
 from ..graph.graph import Graph
 from ..graph.node import Node, Value, subgraphs
-from ..graph.special import ASSIGN, SOURCES
+from ..graph.special import ASSIGN, SOURCES, NodeOp
 from .liveness import wanted_values
 from .rewrite import Rebuild, with_bodies
 
@@ -23,23 +23,11 @@ RUNNABLE = (HOST,)
 Rule = Callable[[Node], str | None]
 
 
-class Transfer:
-    """Copies a value from one device to another; the same attributes as any operator has."""
-
-    name = "transfer"
-    kind = "graph"
-    variadic = False
-    inputs = ("x",)
-    outputs = 1
-    optional: frozenset[str] = frozenset()
-    linear = multilinear = ()
-    jvp_rule = None
-    differentiable = False  # graphs are differentiated before they are placed
+class Transfer(NodeOp):
+    """Copies a value from one device to another; it has no derivative: graphs are placed last."""
 
     def __init__(self) -> None:
-        self.attrs = dict.fromkeys(("source", "target"))
-        self.partials: dict[str, Any] = {}
-        self.vjps: dict[str, Any] = {}
+        super().__init__("transfer", ("x",), ("source", "target"))
 
     def type_rule(self, types: tuple[Any, ...], attrs: tuple[Any, ...]) -> TensorType:
         """Return the type of the value: moving changes nothing."""
@@ -55,9 +43,6 @@ class Transfer:
                     "graph as it was before it was placed"
                 )
         return x
-
-    def __repr__(self) -> str:
-        return "<graph op transfer>"
 
 
 TRANSFER = Transfer()

@@ -22,36 +22,28 @@ from ...core.shape import TensorType
 from ..graph import Graph
 from ..node import Node
 from ..run import Array, Sizes, run_function
+from ..special import NodeOp
 from . import adjoint, shapes, tangent
 
 Threads = tuple[tuple[int, int], ...]
 
 
-class ControlOp:
+class ControlOp(NodeOp):
     """An operation with subgraphs; it takes any number of operands and gives several results."""
 
     kind = "control"
     variadic = True
-    inputs = ("operands",)
     outputs = None
-    optional: frozenset[str] = frozenset()
-    linear = multilinear = ()
-    jvp_rule = None
     differentiable = True
 
     def __init__(self, name: str, attrs: tuple[str, ...]) -> None:
-        self.name = name
-        self.attrs = dict.fromkeys(attrs)
-        self.partials: dict[str, Any] = {}
+        super().__init__(name, ("operands",), attrs)
         self.vjps = {"operands": self}  # by pull_back_node
 
     def threads(self, node: Node) -> Threads:
         """Return the pairs of input and output by which states pass through a node."""
         threads: Threads = node.attrs[-1]
         return threads
-
-    def __repr__(self) -> str:
-        return f"<control op {self.name}>"
 
 
 class Cond(ControlOp):

@@ -1,0 +1,178 @@
+"""Whole programs, compiled: random graphs with gradients, training steps, threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import weft as wf
+from tests.compile.smooth_graphs import SmoothProgram
+
+TOLERANCE = {"float32": 2e-4, "float64": 1e-10}
+
+
+def examples(ci, long):
+    """Return the settings for a number of examples: more in long mode, by its profile."""
+    count = long if settings.default.max_examples > 1000 else ci
+    return settings(max_examples=count, deadline=None)
+
+
+def assert_close(found, expected, tolerance):
+    scale = float(np.abs(expected).max(initial=1))
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * scale)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@given(seed=st.integers(0, 2**32 - 1))
+@examples(25, 1000)
+def test_random_graphs(dtype, seed):
+    program = SmoothProgram(seed, dtype)
+    expected = wf.Session(program.graph).run(program.fetches, program.feeds)
+    found = wf.Session(program.graph, compiled=True).run(program.fetches, program.feeds)
+    for a, b in zip(found, expected, strict=True):
+        assert_close(a, b, TOLERANCE[dtype])
+
+
+@given(seed=st.integers(0, 2**32 - 1))
+@examples(10, 200)
+def test_threads_do_not_change_a_bit(seed):
+    program = SmoothProgram(seed, np.float32)
+    before = wf.get_num_threads()
+    results = []
+    try:
+        for threads in (1, 2, 3):
+            wf.set_num_threads(threads)
+            session = wf.Session(program.graph, compiled=True)
+            session.run(program.fetches, program.feeds)  # the first run starts the threads
+            results.append(session.run(program.fetches, program.feeds))
+    finally:
+        wf.set_num_threads(before)
+    for other in results[1:]:
+        for a, b in zip(results[0], other, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def make_mlp():
+    wf.manual_seed(0)
+    return wf.nn.Sequential(wf.nn.Linear(20, 33), wf.nn.GELU(), wf.nn.Linear(33, 5))
+
+
+def make_convnet():
+    wf.manual_seed(0)
+    return wf.nn.Sequential(
+        wf.nn.Unflatten(1, (1, 4, 5)),
+        wf.nn.Conv2d(1, 3, 3, padding=1),
+        wf.nn.BatchNorm2d(3),
+        wf.nn.ReLU(),
+        wf.nn.Flatten(),
+        wf.nn.Linear(60, 5),
+    )
+
+
+@pytest.mark.parametrize("make", [make_mlp, make_convnet])
+@pytest.mark.parametrize("name", ["SGD", "Adam", "RMSprop"])
+def test_training(make, name):
+    """Thirty steps of training agree with the interpreter, states and all."""
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=(30, 16, 20)).astype(np.float32)
+    labels = rng.integers(0, 5, (30, 16))
+    results = []
+    for compiled in (False, True):
+        net = make()
+        optimizer = getattr(wf.optim, name)(net.parameters(), lr=1e-2)
+        with wf.Graph() as graph:
+            x = wf.placeholder((None, 20), wf.float32)
+            y = wf.placeholder((None,), wf.int64)
+            loss = wf.nn.functional.cross_entropy(net(x), y)
+            train = optimizer.minimize(loss)
+        session = wf.Session(graph, compiled=compiled)
+        pairs = zip(data, labels, strict=True)
+        losses = [float(session.run([loss, train], {x: a, y: b})[0]) for a, b in pairs]
+        results.append((losses, [p.numpy() for p in net.state_dict().values()], optimizer.t))
+    (expected, weights, count), (found, others, t) = results
+    np.testing.assert_allclose(found, expected, rtol=1e-3)
+    assert count == t == 30
+    assert weights[0].shape == others[0].shape
+
+
+def test_a_value_held_elsewhere_is_not_written_to():
+    """Parameters are updated in place only where nobody can see it."""
+    net = make_mlp()
+    with wf.Graph() as graph:
+        x = wf.placeholder((4, 20), wf.float32)
+        train = wf.optim.SGD(net.parameters(), lr=0.1).minimize((net(x) ** 2).mean())
+    session = wf.Session(graph, compiled=True)
+    feed = {x: np.ones((4, 20), np.float32)}
+    session.run(train, feed)
+    held = net[0].weight.numpy()
+    before = held.copy()
+    session.run(train, feed)
+    np.testing.assert_array_equal(held, before)
+    assert not np.array_equal(net[0].weight.numpy(), before)
+
+
+def test_fetches_are_arrays_of_their_own():
+    with wf.Graph() as graph:
+        x = wf.placeholder((3,), wf.float32)
+        y = x * 2.0
+    session = wf.Session(graph, compiled=True)
+    first = session.run(y, {x: [1.0, 2.0, 3.0]})
+    second = session.run(y, {x: [4.0, 5.0, 6.0]})
+    np.testing.assert_array_equal(first, [2.0, 4.0, 6.0])
+    first[:] = 0
+    np.testing.assert_array_equal(second, [8.0, 10.0, 12.0])
+
+
+@pytest.mark.parametrize("order", ["C", "F", "strided", "offset"])
+def test_feeds_of_any_layout(order):
+    base = np.arange(24, dtype=np.float32).reshape(4, 6)
+    layouts = {
+        "C": base,
+        "F": np.asfortranarray(base),
+        "strided": np.repeat(base, 2, axis=1)[:, ::2],
+        "offset": np.concatenate([base[:1], base])[1:],
+    }
+    with wf.Graph() as graph:
+        x = wf.placeholder((4, 6), wf.float32)
+        y = x.mT @ x + 1.0
+    found = wf.Session(graph, compiled=True).run(y, {x: layouts[order]})
+    np.testing.assert_array_equal(found, base.T @ base + 1.0)
+
+
+def test_shapes_that_depend_on_values_are_interpreted():
+    with wf.Graph() as graph:
+        x = wf.placeholder((None,), wf.float32)
+        y = wf.nonzero(x)[0]
+    session = wf.Session(graph, compiled=True)
+    np.testing.assert_array_equal(session.run(y, {x: [0.0, 3.0, 0.0, 1.0]}), [1, 3])
+    np.testing.assert_array_equal(session.run(y, {x: [0.0]}), [])
+
+
+def test_a_failing_run_changes_nothing():
+    total = wf.tensor([1.0, 2.0])
+    with wf.Graph() as graph:
+        index = wf.placeholder((1,), wf.int64)
+        update = total.assign(total + wf.take(total, index))
+    session = wf.Session(graph, compiled=True)
+    with pytest.raises(IndexError):
+        session.run(update, {index: [7]})
+    np.testing.assert_array_equal(total.numpy(), [1.0, 2.0])
+    session.run(update, {index: [1]})
+    np.testing.assert_array_equal(total.numpy(), [3.0, 4.0])
+
+
+def test_loops_run_inside():
+    with wf.Graph() as graph:
+        a = wf.placeholder((), wf.float64)
+        root = wf.while_loop(
+            lambda r: abs(r * r - a) > 1e-12,
+            lambda r: 0.5 * (r + a / r),
+            wf.ones((), dtype=wf.float64),
+        )
+        slope = wf.gradients(root * 3.0, a)
+    session = wf.Session(graph, compiled=True)
+    for number in (2.0, 9.0, 100.0):
+        found = session.run([root, slope], {a: number})
+        np.testing.assert_allclose(found, [number**0.5, 1.5 * number**-0.5], rtol=1e-12)
