@@ -19,7 +19,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import weft as wf
-from weft.graph import Graph, Session, Update, placeholder
+from weft.graph import Graph, Update, placeholder
+from weft.graph.run import Program
 from weft.graph.verify import verify
 from weft.passes.memory import memory_plan
 from weft.passes.pipeline import PASSES, optimize
@@ -99,7 +100,7 @@ def stages(size: int) -> list[Step]:
     plan = timed("memory plan", lambda: memory_plan(graph, outputs), lambda: count)
     budget = plan.peak_bytes // 3
     timed("rematerialize", lambda: rematerialize(graph, budget, outputs), lambda: count)
-    timed("prepare to run", lambda: Session(graph)._program(outputs, graph.inputs), lambda: count)
+    timed("prepare to run", lambda: Program(graph, outputs, graph.inputs), lambda: count)
     return steps
 
 
