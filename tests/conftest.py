@@ -1,5 +1,6 @@
 """Configure the whole test run: extra options, their markers, and Hypothesis profiles."""
 
+import os
 from importlib.util import find_spec
 
 import pytest
@@ -22,6 +23,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Machine code that tests make is no business of the user's cache.
+    os.environ.setdefault("WEFT_CACHE_DIR", str(config.rootpath / ".pytest_cache" / "objects"))
     if config.getoption("--hypothesis-profile") is None:  # the user's explicit choice stands
         settings.load_profile("long" if config.getoption("--long") else "ci")
 
