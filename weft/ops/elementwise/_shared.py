@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dtype import bool_
+from ...core.dtype import bool_, int64
 from ...core.errors import ArgumentTypeError, DTypeError, WeftError
 from ...core.op import F, Op
 from ...core.samples import ErrorSample, Sampler
@@ -26,6 +26,11 @@ def as_number(value: Any, what: str) -> int | float:
     raise ArgumentTypeError(
         f"{what} must be a Python number. Received: {type(value).__name__} {value!r:.60}"
     )
+
+
+def counted(x: TensorType) -> TensorType:
+    """Return the type of a function that counts truth values as integers."""
+    return TensorType(x.shape, int64 if x.dtype == bool_ else x.dtype)
 
 
 def as_real(value: Any, what: str) -> float:

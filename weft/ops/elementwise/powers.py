@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dtype import bool_
+from ...core.dtype import bool_, int8
 from ...core.errors import ArgumentError, DTypeError
 from ...core.op import F, elementwise, op
 from ...core.samples import ErrorSample, Sample
+from ...core.shape import TensorType
 from ...core.tensor import Tensor
 from ._shared import binary_errors, constant, unary_errors
 
@@ -131,10 +132,16 @@ def _(x):
 square.lower(lambda b, x: b.square(x))
 
 
+@square.infer
+def _(x):
+    return TensorType(x.shape, int8 if x.dtype == bool_ else x.dtype)  # as NumPy's own
+
+
 @square.samples
 def _(s):
     yield from s.unary()
     yield Sample(s.integers(3), label="integers")
+    yield Sample(s.booleans(3), label="booleans")
 
 
 square.error_samples(unary_errors)

@@ -14,7 +14,7 @@ from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite, elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
-from ._shared import as_number, as_real, constant, same_type, unary_errors
+from ._shared import as_number, as_real, constant, counted, same_type, unary_errors
 
 
 @op(elementwise)
@@ -25,6 +25,9 @@ def relu(x: Tensor) -> Tensor:
     >>> wf.relu(wf.tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """
+
+
+relu.infer(counted)
 
 
 @relu.eval
@@ -44,6 +47,7 @@ relu.lower(lambda b, x: b.maximum(x, 0))
 def _(s):
     yield from s.unary(s.away)
     yield Sample(s.integers(3, low=-3), label="integers")
+    yield Sample(s.booleans(3), label="booleans")
 
 
 relu.error_samples(unary_errors)
@@ -52,6 +56,9 @@ relu.error_samples(unary_errors)
 @op(elementwise)
 def relu6(x: Tensor) -> Tensor:
     """Return min(max(x, 0), 6); the derivative at 0 and at 6 is 0."""
+
+
+relu6.infer(counted)
 
 
 @relu6.eval
