@@ -290,7 +290,7 @@ def check_feed(value: Value, array: Array, what: str) -> None:
     if array.dtype != expected.dtype:
         raise DTypeError(
             f"{what}: {value.name} must be fed with {type_text(expected)}. "
-            f"Received: dtype {array.dtype}"
+            f"Received: dtype {array.dtype}; convert it, e.g. value.astype({expected.dtype.name!r})"
         )
     fits = len(array.shape) == len(expected.shape) and all(
         isinstance(size, Dim) or size == given
