@@ -176,3 +176,51 @@ def test_loops_run_inside():
     for number in (2.0, 9.0, 100.0):
         found = session.run([root, slope], {a: number})
         np.testing.assert_allclose(found, [number**0.5, 1.5 * number**-0.5], rtol=1e-12)
+
+
+def classifier(ignore_index=-100):
+    with wf.Graph() as graph:
+        x = wf.placeholder((None, 7), wf.float32, name="x")
+        y = wf.placeholder((None,), wf.int64, name="y")
+        loss = wf.nn.functional.cross_entropy(x, y, ignore_index=ignore_index)
+        slope = wf.gradients(loss, x)
+    return graph, [loss, slope], x, y
+
+
+@pytest.mark.parametrize(
+    ("labels", "ignored"), [([0, 6, 3], -100), ([-100, 2, 2], -100), ([1, 1, 5], 1)]
+)
+def test_classes_are_picked_in_code(labels, ignored):
+    graph, fetches, x, y = classifier(ignored)
+    feeds = {x: np.random.default_rng(0).normal(size=(3, 7)).astype(np.float32), y: labels}
+    session = wf.Session(graph, compiled=True)
+    expected = wf.Session(graph).run(fetches, feeds)
+    for a, b in zip(session.run(fetches, feeds), expected, strict=True):
+        assert_close(a, b, 1e-6)
+    (executable,) = session._executables.values()
+    assert executable.stats()["library"] == []
+
+
+@pytest.mark.parametrize("label", [7, -1, 100])
+def test_a_class_that_is_not_there_is_an_error(label):
+    graph, fetches, x, y = classifier()
+    session = wf.Session(graph, compiled=True)
+    feeds = {x: np.zeros((2, 7), np.float32), y: [0, label]}
+    with pytest.raises(IndexError, match=f"{label} .*7 classes"):
+        session.run(fetches, feeds)
+
+
+def test_values_of_actions():
+    """What deep Q-learning needs: gather one column of each row, and its adjoint."""
+    with wf.Graph() as graph:
+        q = wf.placeholder((5, 3), wf.float32)
+        action = wf.placeholder((5,), wf.int64)
+        chosen = wf.gather(q, 1, action[:, None])[:, 0]
+        slope = wf.gradients((chosen * chosen).sum(), q)
+    values = np.arange(15, dtype=np.float32).reshape(5, 3)
+    session = wf.Session(graph, compiled=True)
+    for actions in ([0, 1, 2, 0, 1], [-1, 0, -3, 2, 1]):  # negative ones count from the end
+        feeds = {q: values, action: actions}
+        expected = wf.Session(graph).run([chosen, slope], feeds)
+        for a, b in zip(session.run([chosen, slope], feeds), expected, strict=True):
+            np.testing.assert_array_equal(a, b)

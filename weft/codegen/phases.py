@@ -46,6 +46,9 @@ class Phases:
             if self.kernel.operands[expr.data].strides[-1] != 0:
                 self.full.add(id(expr))
             self.phase[id(expr)] = 0
+        elif expr.kind == "index":
+            self.full.add(id(expr))
+            self.phase[id(expr)] = 0
         elif expr.kind == "reduce":
             self.phase[id(expr)] = 1 + self.phase[id(expr.args[0])]
         else:

@@ -23,7 +23,7 @@ from .scalars import (
     write_operation,
 )
 from .text import FunctionText, ModuleText
-from .values import Value, bytes_of, element_of
+from .values import Value, bytes_of, element_of, vector_of
 
 BLOCK = 4096  # elements summed into one partial sum, so that rounding errors do not add up
 UNROLL = 4
@@ -200,10 +200,19 @@ class _RowWriter:
             return broadcast_to_lanes(self.f, self._row_value(expr), self.lanes)
         if expr.kind == "load":
             return self._load(expr, i, count)
+        if expr.kind == "index":
+            return self._places(i)
         if id(expr) in self.phases.kept and self.phases.phase[id(expr)] < phase:
             return self._kept(expr, i, count)
         args = [self._value(a, phase, i, count, env) for a in expr.args]
         return write_operation(self.f, expr, args)
+
+    def _places(self, i: Value) -> Value:
+        """Return where in the row the elements of a vector stand."""
+        if self.lanes == 1:
+            return i
+        numbers = self.f.lane_numbers(vector_of("i64", self.lanes))
+        return self.f.add(self.f.splat(i, self.lanes), numbers)
 
     def _load(self, expr: Expr, i: Value, count: Value | None) -> Value:
         stride = self.kernel.operands[expr.data].strides[-1]

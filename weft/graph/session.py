@@ -104,7 +104,7 @@ class Session:
             shapes = dict(zip(program.feeds, (a.shape for a in arrays), strict=True))
             executable = late_function("Session", "compile_program")(program, shapes)
             self._executables[key] = executable
-        if executable is None:
+        if executable is None or not executable.admits(arrays):
             return _interpret(program, arrays, sizes)
         fetched: list[Array] = executable.run(arrays)
         return fetched

@@ -14,6 +14,7 @@ from ..core.shape import Shape, broadcast_axes, normalize_axes, size_of
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.special import SOURCES
+from .indexing import indexed_kind
 from .scalar import ScalarBuilder, is_defined, postorder
 
 FULL, ROW = "full", "row"
@@ -125,7 +126,7 @@ class Grouping:
         return [x for x in node.inputs if x is not None and x.node.op not in SOURCES]
 
     def _start(self, node: Node, kind: str) -> Group:
-        shape = node.outputs[0].shape if kind == "map" else _reduced_input(node).shape
+        shape = _reduced_input(node).shape if kind == "reduce" else node.outputs[0].shape
         group = Group(len(self.groups), shape)
         self.groups.append(group)
         return group
@@ -137,8 +138,11 @@ class Grouping:
         self.of[node] = group
 
     def _join(self, group: Group, node: Node, level: str) -> None:
-        if group.split is None and kind_of(node) == "reduce":
+        kind = kind_of(node)
+        if group.split is None and kind == "reduce":
             group.split = len(_reduced_input(node).shape) - len(reduced_axes(node))
+        elif group.split is None and kind == "spread":
+            group.split = len(node.outputs[0].shape) - 1
         group.add(node, level)
         self.of[node] = group
 
@@ -156,6 +160,8 @@ def kind_of(node: Node) -> str | None:
         return None
     if op.kind == "elementwise" and _has_code(node):
         return "map"
+    if op.kind == "general" and _has_code(node):
+        return indexed_kind(node)
     if op.kind == "reduction" and _is_trailing(node) and reduced_count(node) and _has_code(node):
         return "reduce"
     return None
@@ -176,6 +182,8 @@ def _has_code(node: Node) -> bool:
 def reduced_axes(node: Node) -> tuple[int, ...]:
     """Return the axes over which a reduction runs."""
     shape = _reduced_input(node).shape
+    if node.op.kind == "general":  # it picks one element of a row
+        return (len(shape) - 1,)
     if "shape" in node.op.attrs:  # it sums to a shape that broadcasts to that of its input
         return broadcast_axes(node.attr("shape"), shape)
     return normalize_axes(node.attr("axis"), len(shape))
@@ -206,6 +214,8 @@ def _joining_level(group: Group, node: Node, kind: str) -> str | None:
     inside = [x for x in node.inputs if x is not None and x in group.level]
     if kind == "reduce":
         return _reduce_level(group, node, inside)
+    if kind == "spread":
+        return _spread_level(group, node, inside)
     shape = node.outputs[0].shape
     if shape == group.domain and all(_aligned(group, x) for x in inside):
         return FULL
@@ -221,6 +231,12 @@ def _reduce_level(group: Group, node: Node, inside: Sequence[Value]) -> str | No
         return None
     split = len(x.shape) - len(reduced_axes(node))
     return ROW if group.split in (None, split) else None
+
+
+def _spread_level(group: Group, node: Node, inside: Sequence[Value]) -> str | None:
+    shape = node.outputs[0].shape
+    fits = shape == group.domain and group.split in (None, len(shape) - 1)
+    return FULL if fits and all(group.level[v] == ROW for v in inside) else None
 
 
 def _aligned(group: Group, value: Value) -> bool:

@@ -11,7 +11,8 @@ from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.special import ASSIGN, CONSTANT, PLACEHOLDER, SOURCES, STATE
 from ..graph.state import State
-from .groups import FULL, Group, Grouping, kind_of, reduced_axes, reduced_count
+from .groups import FULL, ROW, Group, Grouping, kind_of, reduced_axes, reduced_count
+from .indexing import IndexCheck, index_check
 from .kernels import ColumnKernel, GemmKernel, Kernel, LibraryKernel, Operand, Output, RowKernel
 from .loops import collapse
 from .scalar import Expr, ScalarBuilder
@@ -30,6 +31,7 @@ class Lowered:
         self.views: dict[Value, View] = {}
         self.assigned: list[tuple[State, Value]] = []
         self.copies: list[View] = []
+        self.checks: list[IndexCheck] = []
         grouping = Grouping(graph)
         self._outside = _used_outside(graph, grouping)
         for group in sorted(grouping.groups, key=_sources_first):
@@ -227,9 +229,15 @@ class _LoopBuilder:
 
     def _expression(self, node: Node) -> Expr:
         level = self.group.level[node.outputs[0]]
-        reduces = kind_of(node) == "reduce"
+        kind = kind_of(node)
+        reduces = kind == "reduce"
+        levels = [FULL if reduces else level] * len(node.inputs)
+        if node.op.kind == "general":  # an index per row picks from it, or places into it
+            levels = [FULL if reduces else ROW, ROW]
+            self.lowered.checks.append(index_check(node))
         args = [
-            None if x is None else self._operand(x, FULL if reduces else level) for x in node.inputs
+            None if x is None else self._operand(x, at)
+            for x, at in zip(node.inputs, levels, strict=True)
         ]
         self.builder.result = node.outputs[0].dtype
         if reduces:

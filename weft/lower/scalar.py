@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dtype import DType, bool_
+from ..core.dtype import DType, bool_, int64
 
 Number = bool | int | float
 
@@ -123,6 +123,16 @@ class ScalarBuilder:
     def constant(self, value: Number, dtype: DType) -> Expr:
         """Return a constant."""
         return self.make("const", (), dtype, np.dtype(dtype).type(value).item())
+
+    def index(self) -> Expr:
+        """Return the place of the element in its row."""
+        return self.make("index", (), int64)
+
+    def picked(self, index: Expr, x: Any, ignored: int | None = None) -> Expr:
+        """Return x at the place of the row that an index names, and zero elsewhere."""
+        place = self.cast(index, int64)
+        here = self.eq(self.index(), place)
+        return self.select(here if ignored is None else here & self.ne(place, ignored), x, 0)
 
     def reduce(self, way: str, x: Expr) -> Expr:
         """Return a row reduced to one value: "sum", "max", "min" or "prod"."""
@@ -281,7 +291,7 @@ ON_INTEGERS = frozenset(
     ("abs", "add", "and", "maximum", "minimum", "mul", "neg", "not", "or", "square", "sub", "xor")
 )
 ON_TRUTH = frozenset(("and", "not", "or", "xor"))
-ANYWHERE = frozenset(("cast", "const", "load", "select")) | COMPARISONS
+ANYWHERE = frozenset(("cast", "const", "index", "load", "select")) | COMPARISONS
 
 
 def is_defined(expr: Expr) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..core.shape import size_of
 from ..graph.node import Node
 from .storage import View
 
@@ -60,8 +61,17 @@ def _explicit(spec: tuple[Any, ...], ndim: int) -> list[Any]:
     return items
 
 
+def _getitem_adjoint(view: View, node: Node) -> View | None:
+    """Return the same elements in another shape, where the index leaves none out."""
+    shape = node.outputs[0].shape
+    forwards = all(item[2] in (None, 1) for item in node.attr("spec") if isinstance(item, tuple))
+    return view.reshaped(shape) if forwards and size_of(shape) == size_of(view.shape) else None
+
+
 VIEWS: dict[str, Rule] = {
     "broadcast_to": _broadcast,
+    "getitem_adjoint": _getitem_adjoint,
+    "ensure_shape": _same,
     "getitem": _getitem,
     "permute": _permute,
     "positive": _same,

@@ -17,6 +17,7 @@ from ..codegen.program import Place, ProgramText, write_program
 from ..codegen.target import Target, host
 from ..graph.graph import Graph
 from ..graph.state import State
+from ..lower.indexing import IndexCheck
 from ..lower.kernels import ColumnKernel, GemmKernel, Kernel, LibraryKernel, RowKernel
 from ..lower.lowering import Lowered
 from ..lower.scalar import postorder
@@ -83,6 +84,11 @@ class Executable:
                 )
 
     # -- running -----------------------------------------------------------------------------------
+
+    def admits(self, feeds: Sequence[Array]) -> bool:
+        """Tell whether all indices that code uses unchecked lie within their rows."""
+        inputs = self.graph.inputs
+        return all(_in_range(feeds[inputs.index(c.feed)], c) for c in self.lowered.checks)
 
     def run(self, feeds: Sequence[Array]) -> list[Array]:
         """Run on arrays of the shapes it was compiled for; return the fetches."""
@@ -277,6 +283,12 @@ def _owned(state: State, in_place: bool) -> Array:
 def _spec(buffer: Buffer) -> ArraySpec:
     written = buffer.kind in ("arena", "state")
     return ArraySpec(buffer.dtype, buffer.shape, writeable=written and buffer.kind == "arena")
+
+
+def _in_range(array: Array, check: IndexCheck) -> bool:
+    if check.ignored is not None:
+        array = array[array != check.ignored]
+    return not array.size or bool(array.min() >= 0 and array.max() < check.size)
 
 
 def _uses(kernels: Sequence[Kernel]) -> dict[Buffer, list[int]]:

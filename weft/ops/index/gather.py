@@ -85,6 +85,11 @@ def _(g, index, x_shape, dim):
     return F.gather_adjoint(g, index, x_shape, dim)
 
 
+@gather.lower
+def _(b, x, index, dim):
+    return b.reduce("sum", b.picked(index, x))
+
+
 @gather.samples
 def _(s):
     yield Sample(s.real(3), 0, s.integers(4, high=3))
@@ -128,6 +133,11 @@ def _(g, index, shape, dim):
 @gather_adjoint.vjp("g")
 def _(g, index, dim):
     return F.gather(g, dim, index)
+
+
+@gather_adjoint.lower
+def _(b, g, index, shape, dim):
+    return b.picked(index, g)
 
 
 @gather_adjoint.samples

@@ -49,6 +49,11 @@ def _(g, target, x_shape, axis, ignore_index):
     return F.place_class(g, target, x_shape[axis], axis=axis, ignore_index=ignore_index)
 
 
+@pick_class.lower
+def _(b, x, target, axis, ignore_index):
+    return b.reduce("sum", b.picked(target, x, ignore_index))
+
+
 @pick_class.samples
 def _(s):
     yield Sample(s.real(3, 4), s.integers(3, high=4))
@@ -101,6 +106,11 @@ def _(x, target, num_classes, axis, ignore_index):
 @place_class.vjp("x")
 def _(g, target, axis, ignore_index):
     return F.pick_class(g, target, axis=axis, ignore_index=ignore_index)
+
+
+@place_class.lower
+def _(b, x, target, num_classes, axis, ignore_index):
+    return b.picked(target, x, ignore_index)
 
 
 @place_class.samples
