@@ -1,13 +1,14 @@
-"""Whole training steps against PyTorch: forward, backward and Adam, the loss read back each time.
+"""Whole training steps against PyTorch and JAX, the loss read back each time.
 
-    python benchmarks/steps.py --peer-python /path/to/python/with/torch
+    python benchmarks/steps.py --peer-python /path/to/python/with/torch/and/jax
 
 mlp   784-512-512-10 with ReLU, batch 128, cross-entropy
 dqn   4-128-128-2 with ReLU, batch 64, Huber loss on the values of taken actions
 
-Weft builds the step as a graph and runs it compiled (Session, optimizer.minimize); PyTorch runs it
-eagerly with the fused optimizer, and through torch.compile. All use the same batch, float32, and
-two threads; losses of the first steps are printed so that they can be compared.
+A step is forward, backward and Adam. Weft builds it as a graph and runs it compiled (Session,
+optimizer.minimize); PyTorch runs it eagerly with the fused optimizer, and through torch.compile;
+JAX jits the whole step. All use the same batch and weights, float32, and two threads; losses of the
+first steps are printed so that they can be compared.
 """
 
 from __future__ import annotations
@@ -130,6 +131,62 @@ def with_torch(compiled):
     return make
 
 
+def with_jax() -> Workloads:
+    """Return the workloads for JAX: the whole step jitted, its state donated."""
+    import jax
+    import jax.numpy as jnp
+
+    def forward(params, x):
+        for w, b in params[:-1]:
+            x = jax.nn.relu(x @ w.T + b)
+        w, b = params[-1]
+        return x @ w.T + b
+
+    def objective(name):
+        def mlp(params, x, y):
+            logs = jax.nn.log_softmax(forward(params, x))
+            return -jnp.take_along_axis(logs, y[:, None], axis=1).mean()
+
+        def dqn(params, x, action, target):
+            chosen = jnp.take_along_axis(forward(params, x), action[:, None], axis=1)[:, 0]
+            error = jnp.abs(chosen - target)
+            return jnp.where(error < 1, 0.5 * error * error, error - 0.5).mean()
+
+        return {"mlp": mlp, "dqn": dqn}[name]
+
+    def adam(p, g, m, v, t):
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        root = jnp.sqrt(v / (1 - 0.999**t)) + 1e-8
+        return p - 1e-3 * (m / (1 - 0.9**t)) / root, m, v
+
+    def step(name):
+        loss_and_grad = jax.value_and_grad(objective(name))
+
+        def update(state, *data):
+            params, ms, vs, t = state
+            loss, grads = loss_and_grad(params, *data)
+            leaves, form = jax.tree.flatten(params)
+            rows = zip(leaves, *(jax.tree.leaves(tree) for tree in (grads, ms, vs)), strict=True)
+            made = [adam(*row, t + 1.0) for row in rows]
+            trees = [form.unflatten([row[i] for row in made]) for i in range(3)]
+            return loss, (*trees, t + 1.0)
+
+        jitted = jax.jit(update, donate_argnums=0)
+        params = [(jnp.array(w), jnp.array(b)) for w, b in weights(SIZES[name])]
+        zeros = [jax.tree.map(jnp.zeros_like, params) for _ in range(2)]
+        held = [(params, *zeros, jnp.zeros(()))]
+        data = [jnp.array(a) for a in batch(name)]
+
+        def run():
+            loss, held[0] = jitted(held[0], *data)
+            return float(loss)
+
+        show("jax", name, run)
+        return run
+
+    return {name: step(name) for name in SIZES}
+
+
 def show(framework, name, run):
     """Print the losses of the first steps, to standard error so that no worker is disturbed."""
     losses = [run() for _ in range(STEPS_SHOWN)]
@@ -139,6 +196,11 @@ def show(framework, name, run):
 if __name__ == "__main__":
     main(
         __file__,
-        {"weft": with_weft, "torch": with_torch(False), "torch.compile": with_torch(True)},
+        {
+            "weft": with_weft,
+            "torch": with_torch(False),
+            "torch.compile": with_torch(True),
+            "jax": with_jax,
+        },
         bars={"mlp": 0.9, "dqn": 0.4},
     )

@@ -245,17 +245,24 @@ class Program:
         if getattr(error, "located", False):
             return error
         flat = [x for group in operands for x in (group if isinstance(group, list) else [group])]
-        better = explain(node.op, error, flat, step.attrs)
-        where = f", built at {node.where}" if node.where else ""
-        located = type(better)(f"{better} [node {node.name}{where}]")
-        if isinstance(located, WeftError):
-            located.located = True  # type: ignore[attr-defined]  # so that outer graphs add nothing
-        return located
+        return located_error(node, error, flat, step.attrs)
 
     def _size_hint(self, step: Step) -> str:
         names = {v for item in attr_items(step.attrs) if isinstance(item, Dim) for v in _vars(item)}
         tellers = sorted({self.sources[v].name for v in names if v in self.sources})
         return f"; feed {', '.join(tellers)}" if tellers else ""
+
+
+def located_error(
+    node: Node, error: Exception, operands: Sequence[Any], attrs: tuple[Any, ...]
+) -> Exception:
+    """Return an error with the operator, the node and the user's line in its message."""
+    better = explain(node.op, error, operands, attrs)
+    where = f", built at {node.where}" if node.where else ""
+    located = type(better)(f"{better} [node {node.name}{where}]")
+    if isinstance(located, WeftError):
+        located.located = True  # type: ignore[attr-defined]  # so that outer graphs add nothing
+    return located
 
 
 class Results(NamedTuple):

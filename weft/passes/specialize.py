@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..core.dim import Dim
-from ..core.dispatch import group
+from ..core.dispatch import ERRORS, group
 from ..core.errors import GraphError
 from ..core.shape import Shape, TensorType
 from ..graph.graph import Graph
 from ..graph.node import Node, Value, resolve_attrs
-from ..graph.run import Program, Sizes, bind_sizes
+from ..graph.run import Program, Sizes, bind_sizes, located_error
 from ..graph.special import ASSIGN, PLACEHOLDER
 
 
@@ -66,7 +66,10 @@ class _Specialization:
         if not any(isinstance(size, Dim) for t in known for size in t.shape):
             return known
         types = [None if x is None else x.type for x in inputs]
-        found = node.op.type_rule(group(node.op, types), attrs)
+        try:
+            found = node.op.type_rule(group(node.op, types), attrs)
+        except ERRORS as error:
+            raise located_error(node, error, types, attrs) from None
         result = [found] if isinstance(found, TensorType) else list(found)
         if any(not isinstance(size, int) for t in result for size in t.shape):
             raise NotStaticError(f"the shape of {node.name} depends on values")
