@@ -27,13 +27,18 @@ from .runtime.executable import Executable
 def compile_program(program: Program, shapes: Mapping[Value, Shape]) -> Executable | None:
     """Return machine code for what a program runs, with feeds of given shapes.
 
-    None if some shape depends on values: then memory cannot be laid out before it runs.
+    None if some shape depends on values, so that memory cannot be laid out before it runs, or if a
+    state would be given a value that does not fit it.
     """
     try:
-        graph = optimize_static(specialize(program, shapes))
+        static = specialize(program, shapes)
     except NotStaticError:
         return None
-    return Executable(graph, len(program.fetches), [state for state, _ in program.commits])
+    states = [state for state, _ in program.commits]
+    written = static.outputs[len(program.fetches) :]
+    if any(value.type != state.type for value, state in zip(written, states, strict=True)):
+        return None
+    return Executable(optimize_static(static), len(program.fetches), states)
 
 
 def optimize_static(graph: Graph) -> Graph:

@@ -10,6 +10,14 @@ from weft.core.tree import flatten
 from weft.optim import transform
 
 F32 = np.float32
+
+
+@pytest.fixture(autouse=True)
+def _interpreted(monkeypatch):
+    """Go from node to node, which rounds as eager mode does."""
+    monkeypatch.setattr(wf.config, "debug_interpret", True)
+
+
 RNG = np.random.default_rng(0)
 XS = RNG.standard_normal((30, 6, 3)).astype(F32)
 TS = RNG.standard_normal((30, 6, 2)).astype(F32)

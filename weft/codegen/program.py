@@ -159,10 +159,18 @@ class _ProgramWriter:
                 else:
                     chunks = run.constant("i64", piece.chunks)
                     run.call(PARALLEL_FOR, "void", Value(f"@{task}", "ptr"), tables, chunks)
+            if self.program.steps[-1] == f"run_{number}":
+                self._count_run(run)
             run.ret()
         for piece in {p.function: p for s in stretches for p in s}.values():
             module.declare(piece.function, [*["ptr"] * len(piece.views), "i64", "i64"])
         return module.text()
+
+    def _count_run(self, run: FunctionText) -> None:
+        """Count, behind the addresses of the table, the runs that came to their end."""
+        entries = [place.entry for place in self.places.values() if not place.brought]
+        counter = run.gep(run.parameters[1], 1 + max(entries, default=0), "i64")
+        run.store(run.add(run.load("i64", counter), 1), counter)
 
     def _task(self, module: ModuleText, name: str, piece: Piece) -> str | None:
         """Write the function that does one chunk of a kernel; fixed chunks, whoever does them."""

@@ -175,7 +175,7 @@ class Program:
             len(op.inputs) - 1 if op.variadic else None,
             node.attrs,
             any(item.__class__ is Dim for item in attr_items(node.attrs)),
-            op.kind != "control" and _has_unknown_sizes(node),
+            op.kind != "control" and has_unknown_sizes(node),
             any(is_graph(item) for item in attr_items(node.attrs)),
             outputs,
             tuple((i, *told) for i, value in enumerate(node.outputs) for told in self._tell(value)),
@@ -338,7 +338,7 @@ def check_told_sizes(value: Value, shape: tuple[int, ...], sizes: Sizes) -> None
                 )
 
 
-def _has_unknown_sizes(node: Node) -> bool:
+def has_unknown_sizes(node: Node) -> bool:
     """Tell whether an operand's size, which a check of the operator may need, is not known."""
     if getattr(node.op, "canonicalize", None) is None:
         return False

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy import ndarray
 
-from ..core.dispatch import array_from
+from ..core.config import config
+from ..core.dispatch import ERRORS, array_from
 from ..core.dtype import is_float, is_integer
 from ..core.errors import ArgumentError, ArgumentTypeError, DTypeError, GraphError, ShapeError
 from ..core.late import late_function
+from ..core.shape import Shape
 from ..core.tensor import Tensor
 from ..core.tree import flatten
 from .graph import Graph
@@ -28,8 +32,9 @@ class Session:
     generators) are read when a run starts and written together when it ends: a run that fails or is
     interrupted changes nothing.
 
-    compiled   run machine code, made at the first run with feeds of new shapes, instead of going
-               from node to node; results agree to rounding
+    compiled   run machine code, made at the first run with feeds of new shapes (the default), or go
+               from node to node, which rounds as eager mode does; None: as
+               `wf.config.debug_interpret` says
 
     >>> import weft as wf
     >>> with wf.Graph() as graph:
@@ -40,19 +45,17 @@ class Session:
     5.0
     """
 
-    def __init__(self, graph: Graph, *, compiled: bool = False) -> None:
+    def __init__(self, graph: Graph, *, compiled: bool | None = None) -> None:
         if not isinstance(graph, Graph):
             raise ArgumentTypeError(
                 f"Session: expected a wf.Graph. Received: {type(graph).__name__}"
             )
-        if not isinstance(compiled, bool):
+        if compiled is not None and not isinstance(compiled, bool):
             raise ArgumentTypeError(
-                f"Session: compiled must be True or False. Received: {compiled!r:.60}"
+                f"Session: compiled must be True, False or None. Received: {compiled!r:.60}"
             )
         self.graph = graph
         self.compiled = compiled
-        self._executables: dict[tuple[Any, ...], Any] = {}
-        self._programs: dict[tuple[Any, ...], Program] = {}
         self._fetched: dict[tuple[int, ...], _Wanted] = {}
         self._nodes = len(graph)
         self._closed = False
@@ -68,7 +71,7 @@ class Session:
     def close(self) -> None:
         """Forget the prepared programs; a closed session runs nothing."""
         self._closed = True
-        self._programs.clear()
+        self._fetched.clear()
 
     def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
         """Return the values of the fetches as NumPy arrays, in the nest in which they were given.
@@ -76,44 +79,49 @@ class Session:
         fetches     a symbol, a name, a parameter, an update, or any nest of them
         feed_dict   values for placeholders, or for any other symbol, by symbol or name
         """
-        if self._closed:
-            raise GraphError("Session.run: the session is closed")
         leaves, structure = flatten(fetches)
-        wanted = self._wanted(leaves)
-        fed = self._feeds(feed_dict)
-        program = self._program(wanted, list(fed))
-        sizes: Sizes = {}
-        for value, array in fed.items():
-            bind_sizes(value, array.shape, sizes)
-        for value, array in fed.items():
-            check_told_sizes(value, array.shape, sizes)
-        arrays = list(fed.values())
-        found = iter(
-            self._run_compiled(program, arrays, sizes)
-            if self.compiled
-            else _interpret(program, arrays, sizes)
-        )
+        wanted, call, arrays = self._prepared(leaves, feed_dict)
+        compiled = not config.debug_interpret if self.compiled is None else self.compiled
+        found = iter(call.run(arrays, compiled))
         return structure.unflatten(None if several else next(found) for several in wanted.several)
 
-    def _run_compiled(self, program: Program, arrays: list[Array], sizes: Sizes) -> list[Array]:
-        """Run a program as machine code, which is made for the shapes at hand."""
-        key = (program, tuple(array.shape for array in arrays))
-        if key in self._executables:
-            executable = self._executables[key]
-        else:
-            shapes = dict(zip(program.feeds, (a.shape for a in arrays), strict=True))
-            executable = late_function("Session", "compile_program")(program, shapes)
-            self._executables[key] = executable
-        if executable is None or not executable.admits(arrays):
-            return _interpret(program, arrays, sizes)
-        fetched: list[Array] = executable.run(arrays)
-        return fetched
+    def executable(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+        """Return the machine code that a run with these fetches and feeds uses, to look inside.
+
+        None if there is none: if some shape depends on values, the run goes from node to node.
+        """
+        _, call, arrays = self._prepared(flatten(fetches)[0], feed_dict)
+        return call.executable(arrays)
+
+    def _prepared(
+        self, leaves: list[Any], feed_dict: Mapping[Any, Any] | None
+    ) -> tuple[_Wanted, _Call, list[Array]]:
+        """Return what is to be run, and the arrays to run it on."""
+        if self._closed:
+            raise GraphError("Session.run: the session is closed")
+        if len(self.graph) != self._nodes:  # it has grown since: sizes may come from elsewhere
+            self._fetched.clear()
+            self._nodes = len(self.graph)
+        wanted = self._wanted(leaves)
+        fed = {} if feed_dict is None else feed_dict
+        if not isinstance(fed, Mapping):
+            raise ArgumentTypeError(
+                "Session.run: feed_dict must be a dictionary from symbols or names to values. "
+                f"Received: {type(feed_dict).__name__}"
+            )
+        key = tuple([k if k.__class__ is str else id(k) for k in fed])
+        call = wanted.calls.get(key)
+        if call is None:
+            call = wanted.calls[key] = self._new_call(wanted, fed)
+        return wanted, call, call.arrays(fed)
+
+    # -- fetches -----------------------------------------------------------------------------------
 
     def _wanted(self, leaves: list[Any]) -> _Wanted:
         """Return the values behind fetches; the same fetches are looked up once."""
         key = tuple(map(id, leaves))
         known = self._fetched.get(key)
-        if known is None or len(self.graph) != self._nodes:
+        if known is None:
             known = self._fetched[key] = self._new_wanted(leaves)
         return known
 
@@ -126,22 +134,7 @@ class Session:
             else:
                 fetches.append(self._value(leaf, "fetch"))
         several = [isinstance(leaf, Update) for leaf in leaves]
-        return _Wanted(tuple(fetches), tuple(targets), several, leaves)
-
-    def _program(self, wanted: _Wanted, feeds: list[Value]) -> Program:
-        if len(self.graph) != self._nodes:  # it has grown since: sizes may come from elsewhere
-            self._programs.clear()
-            self._executables.clear()
-            self._fetched.clear()
-            self._nodes = len(self.graph)
-        key = (wanted.fetches, wanted.targets, tuple(feeds))
-        program = self._programs.get(key)
-        if program is None:
-            program = Program(self.graph, wanted.fetches, feeds, wanted.targets)
-            self._programs[key] = program
-        return program
-
-    # -- fetches -----------------------------------------------------------------------------------
+        return _Wanted(tuple(fetches), tuple(targets), several, leaves, {})
 
     def _value(self, leaf: Any, what: str) -> Value:
         """Return the value that a symbol, a name or a tensor from outside stands for."""
@@ -172,23 +165,17 @@ class Session:
 
     # -- feeds -------------------------------------------------------------------------------------
 
-    def _feeds(self, feed_dict: Mapping[Any, Any] | None) -> dict[Value, Array]:
-        if feed_dict is None:
-            return {}
-        if not isinstance(feed_dict, Mapping):
-            raise ArgumentTypeError(
-                "Session.run: feed_dict must be a dictionary from symbols or names to values. "
-                f"Received: {type(feed_dict).__name__}"
-            )
-        fed: dict[Value, Array] = {}
-        for key, given in feed_dict.items():
+    def _new_call(self, wanted: _Wanted, fed: Mapping[Any, Any]) -> _Call:
+        values: list[Value] = []
+        for key, given in fed.items():
             value = self._value(key, "feed")
-            if value in fed:
+            if value in values:
                 raise ArgumentError(f"Session.run: {value.name} is fed twice")
             if value.node.op is ASSIGN:
                 raise ArgumentError(f"Session.run: {value.name} is an update and cannot be fed")
-            fed[value] = _as_feed(value, given)
-        return fed
+            _as_feed(value, given)  # what is fed wrongly is told before what is missing
+            values.append(value)
+        return _Call(Program(self.graph, wanted.fetches, values, wanted.targets), list(fed))
 
 
 class _Wanted(NamedTuple):
@@ -198,6 +185,63 @@ class _Wanted(NamedTuple):
     targets: tuple[Value, ...]
     several: list[bool]
     leaves: list[Any]
+    calls: dict[tuple[Any, ...], _Call]
+
+
+class _Call:
+    """A program with what is known about calling it: for each feed its type, for shapes the code.
+
+    keys   what its feeds are known by, kept alive
+    """
+
+    def __init__(self, program: Program, keys: list[Any]) -> None:
+        self.program = program
+        self.keys = keys
+        self._types = [(value.dtype, value.type.shape) for value in program.feeds]
+        self._executables: dict[tuple[Shape, ...], Any] = {}
+
+    def arrays(self, fed: Mapping[Any, Any]) -> list[Array]:
+        """Return what is fed as arrays of the dtypes and shapes that the values can have."""
+        arrays = list(fed.values())
+        for i, (array, (dtype, shape)) in enumerate(zip(arrays, self._types, strict=True)):
+            # An unknown size is equal to no number: such a shape is checked in full.
+            if array.__class__ is not ndarray or array.dtype != dtype or array.shape != shape:
+                arrays[i] = _as_feed(self.program.feeds[i], array)
+        return arrays
+
+    def run(self, arrays: list[Array], compiled: bool) -> list[Array]:
+        """Return the fetches; write the states.
+
+        Going from node to node is the reference: it runs what code refuses, and repeats what fails
+        to say where, with the user's line.
+        """
+        if compiled:
+            with suppress(*ERRORS):
+                executable = self.executable(arrays)
+                if executable is not None and executable.admits(arrays):
+                    fetched: list[Array] = executable.run(arrays)
+                    return fetched
+        return _interpret(self.program, arrays, self._told(arrays))
+
+    def executable(self, arrays: list[Array]) -> Any:
+        """Return the machine code for feeds of the shapes at hand, made at their first use."""
+        shapes = tuple([array.shape for array in arrays])
+        if shapes not in self._executables:
+            self._told(arrays)
+            feeds = dict(zip(self.program.feeds, shapes, strict=True))
+            made = late_function("Session", "compile_program")(self.program, feeds)
+            self._executables[shapes] = made
+        return self._executables[shapes]
+
+    def _told(self, arrays: list[Array]) -> Sizes:
+        """Return the sizes that feeds tell; raise if they contradict one another."""
+        sizes: Sizes = {}
+        pairs = list(zip(self.program.feeds, arrays, strict=True))
+        for value, array in pairs:
+            bind_sizes(value, array.shape, sizes)
+        for value, array in pairs:
+            check_told_sizes(value, array.shape, sizes)
+        return sizes
 
 
 def _as_feed(value: Value, given: Any) -> Array:

@@ -25,9 +25,10 @@ class State:
     label   tells several states of one owner apart
     type    its shape and dtype, which never change
     number  whether it is a Python number, which takes the dtype of what it meets
+    held    whether what it reads is the very array it keeps, which may then be changed in place
     """
 
-    __slots__ = ("_read", "_write", "label", "name", "number", "owner", "type")
+    __slots__ = ("_write", "held", "label", "name", "number", "owner", "read", "type")
 
     def __init__(
         self,
@@ -39,23 +40,21 @@ class State:
         name: str,
         label: str = "",
         number: bool = False,
+        held: bool = False,
     ) -> None:
         self.owner = owner
         self.label = label
         self.type = type
         self.name = name
         self.number = number
-        self._read = read
+        self.held = held
+        self.read = read  # return its value now
         self._write = write
 
     @property
     def key(self) -> tuple[int, str]:
         """Return what tells this state from others."""
         return id(self.owner), self.label
-
-    def read(self) -> Array:
-        """Return its value now."""
-        return self._read()
 
     @property
     def writable(self) -> bool:
@@ -80,7 +79,7 @@ def tensor_state(tensor: Tensor, name: str) -> State:
     def write(value: Array) -> None:
         tensor._value = value
 
-    return State(tensor, type_of(tensor), read, write, name=name)
+    return State(tensor, type_of(tensor), read, write, name=name, held=True)
 
 
 def generator_state(generator: Generator) -> State:

@@ -233,6 +233,7 @@ def slot_state(optimizer: Any, p: Tensor, name: str, value: Any) -> State:
         name=f"optimizer/{name}",
         label=f"{name} of {id(p)}",
         number=number,
+        held=not number,
     )
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from ..core.dim import Dim
-from ..core.dispatch import ERRORS, group
+from ..core.dispatch import ERRORS, canonical, group
 from ..core.errors import GraphError
 from ..core.shape import Shape, TensorType
 from ..graph.graph import Graph
 from ..graph.node import Node, Value, resolve_attrs
-from ..graph.run import Program, Sizes, bind_sizes, located_error
+from ..graph.run import Program, Sizes, bind_sizes, has_unknown_sizes, located_error
 from ..graph.special import ASSIGN, PLACEHOLDER
 
 
@@ -55,16 +57,18 @@ class _Specialization:
             return
         inputs = [None if x is None else self._value(x) for x in node.inputs]
         attrs = resolve_attrs(node.attrs, self.sizes)
+        if node.op.kind != "control" and has_unknown_sizes(node):
+            attrs = canonical(node.op, tuple(map(_stand_in, inputs)), attrs)
         types = self._types(node, inputs, attrs)
         copy = self.graph.append(node.rebuilt(inputs, attrs=attrs, types=types))
         for old, new in zip(node.outputs, copy.outputs, strict=True):
-            self.values[old] = new
+            self.values.setdefault(old, new)  # what is fed stays what it is fed with
             bind_sizes(old, new.shape, self.sizes)
 
     def _types(self, node: Node, inputs: Any, attrs: tuple[Any, ...]) -> list[TensorType]:
-        known = [y.type for y in node.outputs]
+        known = [v.type for v in (*node.inputs, *node.outputs) if v is not None]
         if not any(isinstance(size, Dim) for t in known for size in t.shape):
-            return known
+            return [y.type for y in node.outputs]
         types = [None if x is None else x.type for x in inputs]
         try:
             found = node.op.type_rule(group(node.op, types), attrs)
@@ -74,3 +78,10 @@ class _Specialization:
         if any(not isinstance(size, int) for t in result for size in t.shape):
             raise NotStaticError(f"the shape of {node.name} depends on values")
         return result
+
+
+def _stand_in(value: Value | None) -> Any:
+    """Return an array of a value's shape and dtype, for the checks of an operator, at no cost."""
+    if value is None:
+        return None
+    return np.broadcast_to(np.zeros((), value.dtype), value.shape)

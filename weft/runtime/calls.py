@@ -40,22 +40,28 @@ Entry = Callable[..., int | None]
 BUSY = -1
 
 # Bits of ndarray.flags.
-_CONTIGUOUS, _ALIGNED, _WRITEABLE = 0x1, 0x100, 0x400
+_CONTIGUOUS, _OWNER, _ALIGNED, _WRITEABLE = 0x1, 0x4, 0x100, 0x400
 _METH_FASTCALL = 0x80
 
 
 @dataclass(frozen=True)
 class ArraySpec:
-    """What an array must be: its dtype and shape exactly, in C order and aligned."""
+    """What an array must be: its dtype and shape exactly, in C order and aligned.
+
+    writeable   whether it must allow writing
+    owner       whether it must own its memory: a view's belongs to another array as well
+    """
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     writeable: bool = False
+    owner: bool = False
 
     @property
     def flags(self) -> int:
         """The bits of `ndarray.flags.num` that must be set."""
-        return _CONTIGUOUS | _ALIGNED | (_WRITEABLE if self.writeable else 0)
+        wanted = (_WRITEABLE if self.writeable else 0) | (_OWNER if self.owner else 0)
+        return _CONTIGUOUS | _ALIGNED | wanted
 
     def admits(self, array: np.ndarray[Any, Any]) -> bool:
         """Return whether an array is as demanded."""

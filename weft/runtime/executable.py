@@ -6,15 +6,17 @@ kernels between them where an operator has no lowering, and writes the states at
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
+from sys import getrefcount
 from threading import Lock
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import as_strided
 
 from ..codegen.program import Place, ProgramText, write_program
 from ..codegen.target import Target, host
+from ..core.shape import Shape
 from ..graph.graph import Graph
 from ..graph.state import State
 from ..lower.indexing import IndexCheck
@@ -31,6 +33,7 @@ from .threads import pool_symbols
 
 Array = np.ndarray[Any, Any]
 ARENA = 0
+RUNS = -1  # the last entry of the table counts the runs whose native code came to its end
 
 
 class Executable:
@@ -64,7 +67,10 @@ class Executable:
         self._views: dict[View, Array] = {}
         constants = [np.ascontiguousarray(buffer.source) for buffer in layout.constants]
         memory = [self.arena, *constants]
-        self.memory: Array = np.array([array.ctypes.data for array in memory], np.uint64)
+        self._runs = 0
+        self._complete = False
+        addresses = [array.ctypes.data for array in memory]
+        self.memory: Array = np.array([*addresses, self._runs], np.uint64)
         self._arrays.update(zip(layout.constants, constants, strict=True))
         for buffer, place in layout.places.items():
             if not place.brought and place.entry == ARENA:
@@ -73,7 +79,7 @@ class Executable:
         self._entries: dict[str, Entry] = {}
         if names:
             library = link(objects, names, pool_symbols())
-            specs = [_spec(b) for b in layout.brought]
+            specs = layout.specs()
             for name in names:
                 self._entries[name] = make_entry(
                     library.address(name),
@@ -97,49 +103,75 @@ class Executable:
 
     def _run(self, feeds: Sequence[Array]) -> list[Array]:
         layout = self.layout
-        given = [array for array, used in zip(feeds, layout.used_feeds, strict=True) if used]
-        states = [_owned(b.source, b in layout.in_place) for b in layout.states]
+        held = [state.read() for state in layout.changed]
+        states = held if _are_alone(held) else _parted(held)
+        others = [state.read() for state in layout.only_read]
         fresh = [np.empty(b.shape, b.dtype) for b in layout.fresh]
-        brought = (*given, *states, *fresh)
-        arrays = self._arrays
-        if layout.has_library:
-            arrays.update(zip(layout.brought, brought, strict=True))
+        brought = [*(feeds[i] for i in layout.used_feeds), *states, *others, *fresh]
+        try:
+            self._take_steps(brought)
+            fetched = self._fetched(brought)
+            self._commit(held, brought)
+        except BaseException:
+            if self._ended():  # an interrupt came too late to leave all states as they were
+                self._commit(held, brought)
+            raise
+        finally:
+            self._runs = int(self.memory[RUNS])
+            self._complete = False
+            if layout.has_library:  # nobody but their owners may hold them
+                for buffer in layout.brought:
+                    self._arrays.pop(buffer, None)
+        return fetched
+
+    def _take_steps(self, brought: list[Array]) -> None:
+        if self.layout.has_library:
+            self._arrays.update(zip(self.layout.brought, brought, strict=True))
         for step in self.text.steps:
             if isinstance(step, str):
-                wrong = self._entries[step](brought)
-                if wrong is not None:
-                    brought = self._made_fit(brought)
-                    assert self._entries[step](brought) is None, wrong
+                self._call_native(self._entries[step], brought)
             else:
                 self._call_library(step)
-        arrays.update(zip(layout.brought, brought, strict=True))
-        return self._finish()
+        self._complete = True
 
-    def _made_fit(self, brought: tuple[Array, ...]) -> tuple[Array, ...]:
-        """Return the arrays in C order and aligned."""
-        pairs = zip(self.layout.brought, brought, strict=True)
-        return tuple(np.require(a, b.dtype, ["C", "A"]).reshape(b.shape) for b, a in pairs)
+    def _call_native(self, entry: Entry, brought: list[Array]) -> None:
+        """Run native code; arrays that do not suit it are replaced by copies."""
+        while (wrong := entry(tuple(brought))) is not None:
+            assert wrong >= 0, "a program runs one call at a time"
+            buffer = self.layout.brought[wrong]
+            suited = np.array(brought[wrong], buffer.dtype, order="C").reshape(buffer.shape)
+            brought[wrong] = suited
+            if self.layout.has_library:
+                self._arrays[buffer] = suited
 
-    def _finish(self) -> list[Array]:
-        """Write the states, and return copies of what the arena holds."""
-        layout = self.layout
-        fetched = []
-        for view in self.outputs[: self.fetches]:
-            array = self._view(view)
-            fetched.append(array if view.buffer in layout.fresh_set else array.copy())
-        written = [
-            (state, self._arrays[layout.in_place_of[state]])
-            if state in layout.in_place_of
-            else (state, self._view(view).copy())
-            for state, view in self._written()
+    def _ended(self) -> bool:
+        """Tell whether all steps were taken; an interrupt may hide that the last has returned."""
+        return self._complete or int(self.memory[RUNS]) != self._runs
+
+    def _fetched(self, brought: list[Array]) -> list[Array]:
+        """Return the fetches: arrays made for them, or copies of what the arena holds."""
+        return [
+            self._read(view, brought).copy()
+            if entry is None
+            else _shaped(brought[entry], view.shape)
+            for view, entry in self.layout.fetched
         ]
-        for state, array in written:
-            state.write(
-                array if array.shape == state.type.shape else array.reshape(state.type.shape)
-            )
-        for buffer in layout.brought:
-            del self._arrays[buffer]  # nobody but their owners may hold them
-        return fetched
+
+    def _commit(self, held: list[Array], brought: list[Array]) -> None:
+        """Write the states; those changed in place are written already."""
+        layout = self.layout
+        copies = [(state, self._read(view, brought).copy()) for state, view in layout.copied]
+        changed = brought[layout.first_state :]
+        for state, old, new in zip(layout.changed, held, changed, strict=False):
+            if new is not old:
+                state.write(new)
+        for state, array in copies:
+            state.write(array)
+
+    def _read(self, view: View, brought: list[Array]) -> Array:
+        """Return the value of a view when the code has run."""
+        place = self.layout.places[view.buffer]
+        return _seen(brought[place.entry], view) if place.brought else self._view(view)
 
     def _view(self, view: View) -> Array:
         """Return a view as an array; those of the program's own memory are made once."""
@@ -151,11 +183,7 @@ class Executable:
         return known
 
     def _new_view(self, view: View) -> Array:
-        buffer = self.layout.shares.get(view.buffer, view.buffer)
-        flat = self._arrays[buffer].reshape(-1)
-        size = view.dtype.itemsize
-        strides = [step * size for step in view.strides]
-        return np.lib.stride_tricks.as_strided(flat[view.offset :], view.shape, strides)
+        return _seen(self._arrays[self.layout.shares.get(view.buffer, view.buffer)], view)
 
     def _call_library(self, kernel: LibraryKernel) -> None:
         operands: list[Any] = [None if v is None else self._view(v) for v in kernel.inputs]
@@ -196,6 +224,7 @@ class _Layout:
         self, lowered: Lowered, fetched: Sequence[View], written: Sequence[tuple[State, View]]
     ) -> None:
         self.lowered = lowered
+        self.outputs = fetched
         self.places: dict[Buffer, Place] = {}
         views = [*lowered.views.values(), *lowered.copies]
         buffers = list(dict.fromkeys(view.buffer for view in views))
@@ -211,10 +240,14 @@ class _Layout:
         ]
         self.constants = [b for b in buffers if b.kind == "constant"]
         feeds = {b.source: b for b in buffers if b.kind == "feed"}
-        self.used_feeds = [value in feeds for value in lowered.graph.inputs]
-        self.states = [b for b in buffers if b.kind == "state"]
+        self.used_feeds = [i for i, v in enumerate(lowered.graph.inputs) if v in feeds]
+        states = [b for b in buffers if b.kind == "state"]
+        self.states = sorted(states, key=lambda b: b not in self.in_place)
+        self.changed: list[State] = [b.source for b in self.states if b in self.in_place]
+        self.only_read: list[State] = [b.source for b in self.states if b not in self.in_place]
         self.fresh = [b for b in buffers if b in self.fresh_set]
         given = [feeds[value] for value in lowered.graph.inputs if value in feeds]
+        self.first_state = len(given)
         self.brought = [*given, *self.states, *self.fresh]
         for i, buffer in enumerate(self.brought):
             self.places[buffer] = Place(True, i)
@@ -225,6 +258,23 @@ class _Layout:
         for buffer, state in self.shares.items():
             self.places[buffer] = self.places[state]
         self.has_library = any(isinstance(k, LibraryKernel) for k in lowered.kernels)
+        self.fetched = [
+            (v, self.places[v.buffer].entry if v.buffer in self.fresh_set else None)
+            for v in fetched
+        ]
+        self.copied = [(s, v) for s, v in written if s not in self.in_place_of]
+
+    def specs(self) -> list[ArraySpec]:
+        """Return what the code demands of the arrays that each run brings."""
+        return [
+            ArraySpec(
+                buffer.dtype,
+                buffer.shape,
+                writeable=buffer in self.in_place or buffer in self.fresh_set,
+                owner=buffer in self.in_place,
+            )
+            for buffer in self.brought
+        ]
 
     def _in_place(
         self,
@@ -239,15 +289,20 @@ class _Layout:
         last_library = max(
             (i for i, k in enumerate(lowered.kernels) if isinstance(k, LibraryKernel)), default=-1
         )
+        wanted = {view.buffer for view in (*self.outputs, *(v for _, v in written))}
         found: dict[State, Buffer] = {}
         for state, view in written:
             buffer = old.get(state)
             if buffer is None or view.buffer.kind != "arena" or view.buffer in self.fresh_set:
                 continue
+            if not state.held:
+                continue
             maker = min(uses[view.buffer])
             fits = view == contiguous(view.buffer, view.shape) and view.dtype == buffer.dtype
             free = max(uses.get(buffer, [-1])) <= maker and maker > last_library
             alone = sum(v.buffer is view.buffer for _, v in written) == 1
+            if buffer in wanted:  # the old value is read when the run has ended
+                continue
             if fits and free and alone and _is_elementwise(lowered.kernels[maker]):
                 found[state] = buffer
         return found
@@ -267,22 +322,38 @@ class _Layout:
         return placed.bytes
 
 
-def _owned(state: State, in_place: bool) -> Array:
-    """Return the array of a state; one that is written in place must belong to the state alone."""
-    array = state.read()
-    # Two references are this function's own: the variable and getrefcount's argument.
-    if in_place and (
-        sys.getrefcount(array) > 3 or not array.flags.writeable or array.base is not None
-    ):
-        array = array.copy()
-    if not array.flags.c_contiguous:
-        array = np.ascontiguousarray(array)
-    return array
+def _shaped(array: Array, shape: Shape) -> Array:
+    return array if array.shape == shape else array.reshape(shape)
 
 
-def _spec(buffer: Buffer) -> ArraySpec:
-    written = buffer.kind in ("arena", "state")
-    return ArraySpec(buffer.dtype, buffer.shape, writeable=written and buffer.kind == "arena")
+def _most_references(arrays: list[Array]) -> int:
+    return max(map(getrefcount, arrays), default=0)
+
+
+def _of_one_owner() -> int:
+    owner = [np.zeros(1)]
+    return _most_references(list(owner))
+
+
+_ALONE = _of_one_owner()  # what is seen of an array that its owner and one list hold
+
+
+def _are_alone(arrays: list[Array]) -> bool:
+    """Tell whether nobody but its owner, and the list, holds an array."""
+    return _most_references(arrays) <= _ALONE
+
+
+def _parted(arrays: list[Array]) -> list[Array]:
+    """Return copies of the arrays that others hold too, and would see change."""
+    references = list(map(getrefcount, arrays))
+    return [a.copy() if n > _ALONE else a for a, n in zip(arrays, references, strict=True)]
+
+
+def _seen(array: Array, view: View) -> Array:
+    """Return the part of a buffer's array that a view shows."""
+    size = view.dtype.itemsize
+    strides = [step * size for step in view.strides]
+    return as_strided(array.reshape(-1)[view.offset :], view.shape, strides)
 
 
 def _in_range(array: Array, check: IndexCheck) -> bool:
