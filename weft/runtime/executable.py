@@ -25,16 +25,21 @@ from ..lower.storage import Buffer, View, contiguous
 from ..passes.arena import Block, align, place_blocks
 from .arena import aligned_empty
 from .calls import ArraySpec, Entry, make_entry
+from .clock import clock_symbols
+from .inspection import Inspection
 from .native import link
 from .objects import object_code
 from .threads import pool_symbols
+from .timing import Timing
 
 Array = np.ndarray[Any, Any]
 ARENA = 0
 
 
-class Executable:
+class Executable(Inspection):
     """A static graph, compiled. Its outputs are the fetches, then the new values of states."""
+
+    timing: Timing | None = None  # takes the times of kernels, in the copy that a profile runs
 
     def __init__(
         self, graph: Graph, fetches: int, commits: Sequence[State], target: Target | None = None
@@ -56,14 +61,16 @@ class Executable:
         return list(zip(self.commits, self.outputs[self.fetches :], strict=True))
 
     def _load(self) -> None:
-        objects = [object_code(text, self.target) for text in self.text.modules.values()]
+        timing = self.timing
+        modules = self.text.modules if timing is None else timing.modules
+        objects = [object_code(text, self.target) for text in modules.values()]
         names = [step for step in self.text.steps if isinstance(step, str)]
         layout = self.layout
         self.arena: Array = aligned_empty(max(64, layout.arena_bytes))
         self._arrays: dict[Buffer, Array] = {}
         self._views: dict[View, Array] = {}
         constants = [np.ascontiguousarray(buffer.source) for buffer in layout.constants]
-        memory = [self.arena, *constants]
+        memory = [self.arena, *constants, *([] if timing is None else [timing.record])]
         self.memory: Array = np.array([array.ctypes.data for array in memory], np.uint64)
         self._arrays.update(zip(layout.constants, constants, strict=True))
         for buffer, place in layout.places.items():
@@ -72,7 +79,7 @@ class Executable:
                 self._arrays[buffer] = part.view(buffer.dtype)
         self._entries: dict[str, Entry] = {}
         if names:
-            library = link(objects, names, pool_symbols())
+            library = link(objects, names, pool_symbols() | clock_symbols())
             specs = [_spec(b) for b in layout.brought]
             for name in names:
                 self._entries[name] = make_entry(
@@ -93,12 +100,14 @@ class Executable:
     def run(self, feeds: Sequence[Array]) -> list[Array]:
         """Run on arrays of the shapes it was compiled for; return the fetches."""
         with self._lock:
-            return self._run(feeds)
+            layout = self.layout
+            self._execute(feeds, [_owned(b.source, b in layout.in_place) for b in layout.states])
+            return self._finish()
 
-    def _run(self, feeds: Sequence[Array]) -> list[Array]:
+    def _execute(self, feeds: Sequence[Array], states: Sequence[Array]) -> None:
+        """Run all kernels on feeds and states; those updated in place are written to."""
         layout = self.layout
         given = [array for array, used in zip(feeds, layout.used_feeds, strict=True) if used]
-        states = [_owned(b.source, b in layout.in_place) for b in layout.states]
         fresh = [np.empty(b.shape, b.dtype) for b in layout.fresh]
         brought = (*given, *states, *fresh)
         arrays = self._arrays
@@ -110,10 +119,12 @@ class Executable:
                 if wrong is not None:
                     brought = self._made_fit(brought)
                     assert self._entries[step](brought) is None, wrong
-            else:
+            elif self.timing is None:
                 self._call_library(step)
+            else:
+                with self.timing.library_call():
+                    self._call_library(step)
         arrays.update(zip(layout.brought, brought, strict=True))
-        return self._finish()
 
     def _made_fit(self, brought: tuple[Array, ...]) -> tuple[Array, ...]:
         """Return the arrays in C order and aligned."""
@@ -171,22 +182,6 @@ class Executable:
         results = [made] if op.outputs == 1 else list(made)
         for view, result in zip(kernel.outputs, results, strict=True):
             self._view(view)[...] = result
-
-    # -- looking inside ----------------------------------------------------------------------------
-
-    def llvm_ir(self) -> str:
-        """Return the code of all kernels and of the entry as LLVM IR."""
-        return "\n".join(self.text.modules.values())
-
-    def stats(self) -> dict[str, Any]:
-        """Return how many kernels of each kind there are, and what runs in Python."""
-        kinds = {RowKernel: "row", ColumnKernel: "column", GemmKernel: "gemm"}
-        counts: dict[str, int] = {}
-        for kernel in self.lowered.kernels:
-            kind = kinds.get(type(kernel), "library")
-            counts[kind] = counts.get(kind, 0) + 1
-        library = [k.node.op.name for k in self.lowered.kernels if isinstance(k, LibraryKernel)]
-        return {"kernels": counts, "library": library, "arena_bytes": self.layout.arena_bytes}
 
 
 class _Layout:
