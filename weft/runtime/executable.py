@@ -243,7 +243,7 @@ class _Layout:
             fits = view == contiguous(view.buffer, view.shape) and view.dtype == buffer.dtype
             free = max(uses.get(buffer, [-1])) <= maker and maker > last_library
             alone = sum(v.buffer is view.buffer for _, v in written) == 1
-            if fits and free and alone and _is_elementwise(lowered.kernels[maker]):
+            if fits and free and alone and _is_elementwise(lowered.kernels[maker], buffer, view):
                 found[state] = buffer
         return found
 
@@ -321,8 +321,12 @@ def _fetch_buffers(fetched: Sequence[View], written: Sequence[tuple[State, View]
     }
 
 
-def _is_elementwise(kernel: Kernel) -> bool:
+def _is_elementwise(kernel: Kernel, old: Buffer, new: View) -> bool:
+    """Tell whether each new element depends on no other element of the old ones."""
     if not isinstance(kernel, RowKernel):
         return False
     exprs = postorder([output.value for output in kernel.outputs])
-    return all(expr.kind != "reduce" for expr in exprs)
+    places = {o.strides for o in kernel.operands if o.view.buffer is new.buffer}
+    read = [o for o in kernel.operands if o.view.buffer is old]
+    same_places = all(o.view.offset == 0 and {o.strides} == places for o in read)
+    return same_places and all(expr.kind != "reduce" for expr in exprs)
