@@ -10,7 +10,7 @@ own, named by its content, so that equal kernels are compiled once, in this prog
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,7 @@ from ..lower.kernels import ColumnKernel, GemmKernel, Kernel, LibraryKernel, Row
 from ..lower.storage import Buffer, View
 from .columns import column_lanes, strips, write_column_kernel
 from .gemm import gemm_chunks, gemm_units, gemm_views, write_gemm_kernel
+from .keys import kernel_key
 from .rows import write_row_kernel
 from .target import Target
 from .text import FunctionText, ModuleText
@@ -82,6 +83,7 @@ class ProgramWriter:
         self.places = places
         self.target = target
         self.program = ProgramText()
+        self._functions: dict[Hashable, str] = {}
 
     def write(self, kernels: Sequence[Kernel]) -> ProgramText:
         """Return the code of kernels that run one after another."""
@@ -143,12 +145,15 @@ class ProgramWriter:
 
     def _function(self, kernel: Any, write: Any) -> str:
         """Return the name of a kernel's function, adding its module if it is new."""
+        key = kernel_key(kernel)
+        if key is not None and key in self._functions:
+            return self._functions[key]
         module = ModuleText(self.target)
         write(module, UNNAMED, kernel)
         text = module.text()
         digest = _digest("kernel", text)
-        if digest not in self.program.modules:
-            self.program.modules[digest] = text.replace(UNNAMED, digest)
+        self.program.modules.setdefault(digest, text.replace(UNNAMED, digest))
+        self._functions[key] = digest
         return digest
 
     # -- the entry ---------------------------------------------------------------------------------
