@@ -8,7 +8,10 @@ otherwise it starts a group. Groups run in the order in which they were started.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
+
+import numpy as np
 
 from ..core.shape import Shape, broadcast_axes, normalize_axes, size_of
 from ..graph.graph import Graph
@@ -20,7 +23,7 @@ from .scalar import ScalarBuilder, is_defined, postorder
 FULL, ROW = "full", "row"
 MOST_NODES = 96
 MOST_OPERANDS = 28
-DTYPES = frozenset(("bool", "float32", "float64", "int32", "int64", "uint8"))
+DTYPES = frozenset(map(np.dtype, ("bool", "float32", "float64", "int32", "int64", "uint8")))
 
 
 class Group:
@@ -156,7 +159,7 @@ def kind_of(node: Node) -> str | None:
     if getattr(op, "lower_rule", None) is None or len(node.outputs) != 1:
         return None
     values = [*node.outputs, *(x for x in node.inputs if x is not None)]
-    if any(value.dtype.name not in DTYPES for value in values):
+    if any(value.dtype not in DTYPES for value in values):
         return None
     if op.kind == "elementwise" and _has_code(node):
         return "map"
@@ -169,11 +172,24 @@ def kind_of(node: Node) -> str | None:
 
 def _has_code(node: Node) -> bool:
     """Tell whether the rule of an operator gives code for the dtypes at hand."""
-    builder = ScalarBuilder()
-    builder.result = node.outputs[0].dtype
-    args = [None if x is None else builder.load(i, x.dtype) for i, x in enumerate(node.inputs)]
+    dtypes = tuple(None if x is None else x.dtype for x in node.inputs)
+    result = node.outputs[0].dtype
+    kinds = tuple(map(type, node.attrs))  # 1, 1.0 and True are equal keys
     try:
-        expr = node.op.lower_rule(builder, *args, *node.attrs)
+        return _gives_code(node.op, node.attrs, kinds, dtypes, result)
+    except TypeError:  # an attribute that is no key
+        return _gives_code.__wrapped__(node.op, node.attrs, kinds, dtypes, result)
+
+
+@lru_cache(4096)
+def _gives_code(
+    op: Any, attrs: tuple[Any, ...], kinds: tuple[type, ...], dtypes: tuple[Any, ...], result: Any
+) -> bool:
+    builder = ScalarBuilder()
+    builder.result = result
+    args = [None if dtype is None else builder.load(i, dtype) for i, dtype in enumerate(dtypes)]
+    try:
+        expr = op.lower_rule(builder, *args, *attrs)
     except (ArithmeticError, TypeError, ValueError):  # a constant that the dtype cannot hold
         return False
     return all(map(is_defined, postorder([expr])))

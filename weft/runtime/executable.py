@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ..codegen.program import Place, ProgramText, write_program
+from ..codegen.program import ARENA, CONSTANTS, Place, ProgramText, write_program
 from ..codegen.target import Target, host
 from ..core.shape import Shape
 from ..graph.graph import Graph
@@ -27,17 +27,20 @@ from ..lower.storage import Buffer, View, contiguous
 from ..passes.arena import Block, align, place_blocks
 from .arena import aligned_empty
 from .calls import ArraySpec, Entry, make_entry
+from .clock import clock_symbols
+from .inspection import Inspection
 from .native import link
 from .objects import object_code
 from .threads import pool_symbols
+from .timing import Timing
 
 Array = np.ndarray[Any, Any]
-ARENA = 0
-RUNS = -1  # the last entry of the table counts the runs whose native code came to its end
 
 
-class Executable:
+class Executable(Inspection):
     """A static graph, compiled. Its outputs are the fetches, then the new values of states."""
+
+    timing: Timing | None = None  # takes the times of kernels, in the copy that a profile runs
 
     def __init__(
         self, graph: Graph, fetches: int, commits: Sequence[State], target: Target | None = None
@@ -59,18 +62,22 @@ class Executable:
         return list(zip(self.commits, self.outputs[self.fetches :], strict=True))
 
     def _load(self) -> None:
-        objects = [object_code(text, self.target) for text in self.text.modules.values()]
+        timing = self.timing
+        modules = self.text.modules if timing is None else timing.modules
+        objects = [object_code(text, self.target) for text in modules.values()]
         names = [step for step in self.text.steps if isinstance(step, str)]
         layout = self.layout
         self.arena: Array = aligned_empty(max(64, layout.arena_bytes))
         self._arrays: dict[Buffer, Array] = {}
         self._views: dict[View, Array] = {}
         constants = [np.ascontiguousarray(buffer.source) for buffer in layout.constants]
-        memory = [self.arena, *constants]
+        self._counter: Array = np.zeros(1, np.int64)
         self._runs = 0
         self._complete = False
-        addresses = [array.ctypes.data for array in memory]
-        self.memory: Array = np.array([*addresses, self._runs], np.uint64)
+        self._ends_native = bool(names) and self.text.steps[-1] is names[-1]
+        records = [] if timing is None else [timing.record]
+        memory = [self.arena, self._counter, *constants, *records]
+        self.memory: Array = np.array([array.ctypes.data for array in memory], np.uint64)
         self._arrays.update(zip(layout.constants, constants, strict=True))
         for buffer, place in layout.places.items():
             if not place.brought and place.entry == ARENA:
@@ -78,7 +85,7 @@ class Executable:
                 self._arrays[buffer] = part.view(buffer.dtype)
         self._entries: dict[str, Entry] = {}
         if names:
-            library = link(objects, names, pool_symbols())
+            library = link(objects, names, pool_symbols() | clock_symbols())
             specs = layout.specs()
             for name in names:
                 self._entries[name] = make_entry(
@@ -105,9 +112,7 @@ class Executable:
         layout = self.layout
         held = [state.read() for state in layout.changed]
         states = held if _are_alone(held) else _parted(held)
-        others = [state.read() for state in layout.only_read]
-        fresh = [np.empty(b.shape, b.dtype) for b in layout.fresh]
-        brought = [*(feeds[i] for i in layout.used_feeds), *states, *others, *fresh]
+        brought = self._brought(feeds, [*states, *(state.read() for state in layout.only_read)])
         try:
             self._take_steps(brought)
             fetched = self._fetched(brought)
@@ -117,12 +122,20 @@ class Executable:
                 self._commit(held, brought)
             raise
         finally:
-            self._runs = int(self.memory[RUNS])
-            self._complete = False
-            if layout.has_library:  # nobody but their owners may hold them
-                for buffer in layout.brought:
-                    self._arrays.pop(buffer, None)
+            self._let_go()
         return fetched
+
+    def _execute(self, feeds: Sequence[Array], states: Sequence[Array]) -> None:
+        """Run all kernels on feeds and states; those updated in place are written to."""
+        try:
+            self._take_steps(self._brought(feeds, states))
+        finally:
+            self._let_go()
+
+    def _brought(self, feeds: Sequence[Array], states: Sequence[Array]) -> list[Array]:
+        """Return all arrays that the code takes."""
+        fresh = [np.empty(b.shape, b.dtype) for b in self.layout.fresh]
+        return [*(feeds[i] for i in self.layout.used_feeds), *states, *fresh]
 
     def _take_steps(self, brought: list[Array]) -> None:
         if self.layout.has_library:
@@ -130,9 +143,20 @@ class Executable:
         for step in self.text.steps:
             if isinstance(step, str):
                 self._call_native(self._entries[step], brought)
-            else:
+            elif self.timing is None:
                 self._call_library(step)
+            else:
+                with self.timing.library_call():
+                    self._call_library(step)
         self._complete = True
+
+    def _let_go(self) -> None:
+        """Be ready for another run; nobody but their owners may hold the arrays of this one."""
+        self._runs = self._counter.item()
+        self._complete = False
+        if self.layout.has_library:
+            for buffer in self.layout.brought:
+                self._arrays.pop(buffer, None)
 
     def _call_native(self, entry: Entry, brought: list[Array]) -> None:
         """Run native code; arrays that do not suit it are replaced by copies."""
@@ -146,7 +170,7 @@ class Executable:
 
     def _ended(self) -> bool:
         """Tell whether all steps were taken; an interrupt may hide that the last has returned."""
-        return self._complete or int(self.memory[RUNS]) != self._runs
+        return self._complete or (self._ends_native and self._counter.item() != self._runs)
 
     def _fetched(self, brought: list[Array]) -> list[Array]:
         """Return the fetches: arrays made for them, or copies of what the arena holds."""
@@ -200,22 +224,6 @@ class Executable:
         for view, result in zip(kernel.outputs, results, strict=True):
             self._view(view)[...] = result
 
-    # -- looking inside ----------------------------------------------------------------------------
-
-    def llvm_ir(self) -> str:
-        """Return the code of all kernels and of the entry as LLVM IR."""
-        return "\n".join(self.text.modules.values())
-
-    def stats(self) -> dict[str, Any]:
-        """Return how many kernels of each kind there are, and what runs in Python."""
-        kinds = {RowKernel: "row", ColumnKernel: "column", GemmKernel: "gemm"}
-        counts: dict[str, int] = {}
-        for kernel in self.lowered.kernels:
-            kind = kinds.get(type(kernel), "library")
-            counts[kind] = counts.get(kind, 0) + 1
-        library = [k.node.op.name for k in self.lowered.kernels if isinstance(k, LibraryKernel)]
-        return {"kernels": counts, "library": library, "arena_bytes": self.layout.arena_bytes}
-
 
 class _Layout:
     """Which buffer lies where: in the arena, or behind an entry of the table."""
@@ -252,7 +260,7 @@ class _Layout:
         for i, buffer in enumerate(self.brought):
             self.places[buffer] = Place(True, i)
         for i, buffer in enumerate(self.constants):
-            self.places[buffer] = Place(False, 1 + i)
+            self.places[buffer] = Place(False, CONSTANTS + i)
         kept = {view.buffer for view in (*fetched, *(v for _, v in written))}
         self.arena_bytes = self._place_arena(arena, uses, kept)
         for buffer, state in self.shares.items():
@@ -303,7 +311,7 @@ class _Layout:
             alone = sum(v.buffer is view.buffer for _, v in written) == 1
             if buffer in wanted:  # the old value is read when the run has ended
                 continue
-            if fits and free and alone and _is_elementwise(lowered.kernels[maker]):
+            if fits and free and alone and _is_elementwise(lowered.kernels[maker], buffer, view):
                 found[state] = buffer
         return found
 
@@ -397,8 +405,12 @@ def _fetch_buffers(fetched: Sequence[View], written: Sequence[tuple[State, View]
     }
 
 
-def _is_elementwise(kernel: Kernel) -> bool:
+def _is_elementwise(kernel: Kernel, old: Buffer, new: View) -> bool:
+    """Tell whether each new element depends on no other element of the old ones."""
     if not isinstance(kernel, RowKernel):
         return False
     exprs = postorder([output.value for output in kernel.outputs])
-    return all(expr.kind != "reduce" for expr in exprs)
+    places = {o.strides for o in kernel.operands if o.view.buffer is new.buffer}
+    read = [o for o in kernel.operands if o.view.buffer is old]
+    same_places = all(o.view.offset == 0 and {o.strides} == places for o in read)
+    return same_places and all(expr.kind != "reduce" for expr in exprs)
