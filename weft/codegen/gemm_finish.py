@@ -2,14 +2,15 @@
 
     void finish(ptr out, ptr extra0, ..., i64 rows, i64 columns)
 
-computes an expression of each element, and of the elements of further operands at its place, in
-part of the result that was just stored and is still in the cache.
+computes expressions of each element, and of the elements of further operands at its place, in part
+of the result that was just stored and is still in the cache.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..lower.kernels import Output
 from ..lower.scalar import Expr, postorder
 from .gemm_pack import INTERNAL
 from .gemm_product import Strides
@@ -20,11 +21,16 @@ from .values import Value, element_of
 
 @dataclass(frozen=True)
 class Finish:
-    """An expression and its operands: load 0 is the product itself, load i the extra i - 1."""
+    """Expressions to store and their operands: operand 0 is the product, i the extra i - 1."""
 
-    value: Expr
+    outputs: tuple[Output, ...]
     strides: tuple[Strides, ...]
     lanes: int
+
+    @property
+    def goes_down(self) -> bool:
+        """Tell whether vectors run along columns: the product was computed transposed."""
+        return not _are_lines(self.strides) and _are_lines(tuple(map(_turned, self.strides)))
 
 
 def write_finish(module: ModuleText, name: str, finish: Finish) -> None:
@@ -32,15 +38,26 @@ def write_finish(module: ModuleText, name: str, finish: Finish) -> None:
     parameters = [*["ptr"] * len(finish.strides), "i64", "i64"]
     f = module.function(name, parameters, INTERNAL)
     *pointers, rows, columns = f.parameters
-    lanes = finish.lanes if all(s.across in (0, 1) for s in finish.strides) else 1
+    if finish.goes_down:
+        rows, columns = columns, rows
+        finish = Finish(finish.outputs, tuple(map(_turned, finish.strides)), finish.lanes)
+    lanes = finish.lanes if _are_lines(finish.strides) else 1
     with f.loop(0, rows, 1) as row:
 
         def body(i: Value, rest: Value | None, row: Value = row) -> None:
-            here = _Elements(f, finish, pointers, row, i, lanes, rest)
-            here.store(here.value())
+            _Elements(f, finish, pointers, row, i, lanes, rest).write()
 
         f.each_vector(columns, lanes, body)
     f.ret()
+
+
+def _are_lines(strides: tuple[Strides, ...]) -> bool:
+    """Tell whether the elements of rows lie one behind another, or are all the same."""
+    return all(s.across in (0, 1) for s in strides)
+
+
+def _turned(strides: Strides) -> Strides:
+    return strides.transposed()
 
 
 @dataclass(frozen=True)
@@ -55,10 +72,10 @@ class _Elements:
     lanes: int
     rest: Value | None
 
-    def value(self) -> Value:
-        """Write the expression."""
+    def write(self) -> None:
+        """Write the expressions, and store them after all is read: it may lie at the same place."""
         known: dict[int, Value] = {}
-        for expr in postorder([self.finish.value]):
+        for expr in postorder([output.value for output in self.finish.outputs]):
             if expr.kind == "load":
                 known[id(expr)] = self._load(expr)
             elif expr.kind == "const":
@@ -66,12 +83,9 @@ class _Elements:
             else:
                 arguments = [known[id(a)] for a in expr.args]
                 known[id(expr)] = write_operation(self.f, expr, arguments)
-        return known[id(self.finish.value)]
-
-    def store(self, value: Value) -> None:
-        """Replace the elements."""
-        place = self._place(0, element_of(self.finish.value.dtype))
-        self.f.store(value, place, count=self.rest)
+        for output in self.finish.outputs:
+            place = self._place(output.operand, element_of(output.value.dtype))
+            self.f.store(known[id(output.value)], place, count=self.rest)
 
     def _place(self, operand: int, element: str) -> Value:
         f, strides = self.f, self.finish.strides[operand]

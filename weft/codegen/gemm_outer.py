@@ -208,7 +208,7 @@ class OuterWriter(PartWriter):
 
     def _finish_if_last(self, part: _Part, column: Value, columns: int) -> None:
         f, count = self.f, self.f.constant("i64", columns)
-        if self.epilogue is None or self.plan.inner_blocks == 1:
+        if not self.epilogue or self.plan.inner_blocks == 1:
             self.finish(part.block, column, count)
             return
         with f.when(part.last):

@@ -20,9 +20,9 @@ from ..core.shape import Shape
 from ..graph.graph import Graph
 from ..graph.state import State
 from ..lower.indexing import IndexCheck
-from ..lower.kernels import ColumnKernel, GemmKernel, Kernel, LibraryKernel, RowKernel
+from ..lower.kernels import ColumnKernel, GemmKernel, Kernel, LibraryKernel, RowKernel, views_of
+from ..lower.in_place import writes_in_place
 from ..lower.lowering import Lowered
-from ..lower.scalar import postorder
 from ..lower.storage import Buffer, View, contiguous
 from ..passes.arena import Block, align, place_blocks
 from .arena import aligned_empty
@@ -303,7 +303,7 @@ class _Layout:
             alone = sum(v.buffer is view.buffer for _, v in written) == 1
             if buffer in wanted:  # the old value is read when the run has ended
                 continue
-            if fits and free and alone and _is_elementwise(lowered.kernels[maker]):
+            if fits and free and alone and writes_in_place(lowered.kernels[maker], view, buffer):
                 found[state] = buffer
         return found
 
@@ -371,16 +371,6 @@ def _uses(kernels: Sequence[Kernel]) -> dict[Buffer, list[int]]:
     return found
 
 
-def views_of(kernel: Kernel) -> list[View]:
-    """Return all that a kernel reads and writes."""
-    if isinstance(kernel, (RowKernel, ColumnKernel)):
-        return [operand.view for operand in kernel.operands]
-    if isinstance(kernel, GemmKernel):
-        bias = [] if kernel.bias is None else [kernel.bias]
-        return [kernel.x, kernel.y, kernel.out, *bias]
-    return [v for v in (*kernel.inputs, *kernel.outputs) if v is not None]
-
-
 def _fetch_buffers(fetched: Sequence[View], written: Sequence[tuple[State, View]]) -> set[Buffer]:
     """Return the buffers that are handed out as they are: each run makes them anew."""
     states = {view.buffer for _, view in written}
@@ -395,10 +385,3 @@ def _fetch_buffers(fetched: Sequence[View], written: Sequence[tuple[State, View]
         and counts[view.buffer] == 1
         and view == contiguous(view.buffer, view.shape)
     }
-
-
-def _is_elementwise(kernel: Kernel) -> bool:
-    if not isinstance(kernel, RowKernel):
-        return False
-    exprs = postorder([output.value for output in kernel.outputs])
-    return all(expr.kind != "reduce" for expr in exprs)
