@@ -8,15 +8,15 @@ of the result that was just stored and is still in the cache.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..lower.kernels import Output
-from ..lower.scalar import Expr, postorder
+from ..lower.scalar import postorder
 from .gemm_pack import INTERNAL
 from .gemm_product import Strides
 from .scalars import broadcast_to_lanes, type_of, write_constant, write_operation
 from .text import FunctionText, ModuleText
-from .values import Value, element_of
+from .values import Value
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Finish:
 
     outputs: tuple[Output, ...]
     strides: tuple[Strides, ...]
+    dtypes: tuple[str, ...]
     lanes: int
 
     @property
@@ -40,14 +41,11 @@ def write_finish(module: ModuleText, name: str, finish: Finish) -> None:
     *pointers, rows, columns = f.parameters
     if finish.goes_down:
         rows, columns = columns, rows
-        finish = Finish(finish.outputs, tuple(map(_turned, finish.strides)), finish.lanes)
+        finish = replace(finish, strides=tuple(map(_turned, finish.strides)))
     lanes = finish.lanes if _are_lines(finish.strides) else 1
     with f.loop(0, rows, 1) as row:
-
-        def body(i: Value, rest: Value | None, row: Value = row) -> None:
-            _Elements(f, finish, pointers, row, i, lanes, rest).write()
-
-        f.each_vector(columns, lanes, body)
+        line = _Line(f, finish, pointers, row, lanes)
+        f.each_vector(columns, lanes, line.write)
     f.ret()
 
 
@@ -60,41 +58,51 @@ def _turned(strides: Strides) -> Strides:
     return strides.transposed()
 
 
-@dataclass(frozen=True)
-class _Elements:
-    """One vector of elements of the result, and what lies at its place in other operands."""
+class _Line:
+    """One row of the result, and what lies at its place in other operands."""
 
-    f: FunctionText
-    finish: Finish
-    pointers: list[Value]
-    row: Value
-    column: Value
-    lanes: int
-    rest: Value | None
+    def __init__(
+        self, f: FunctionText, finish: Finish, pointers: list[Value], row: Value, lanes: int
+    ) -> None:
+        self.f = f
+        self.finish = finish
+        self.lanes = lanes
+        self.dtypes = finish.dtypes
+        # No pass moves code out of the inner loop, so all that stays the same is written before it.
+        self.starts = [self._start(i, pointer, row) for i, pointer in enumerate(pointers)]
+        self.order = postorder([output.value for output in finish.outputs])
+        self.replaced = {output.operand for output in finish.outputs}
+        self.same: dict[int, Value] = {}
+        for expr in self.order:
+            if expr.kind == "load" and finish.strides[expr.data].across == 0:
+                one = f.load(type_of(expr, 1), self.starts[expr.data])
+                self.same[id(expr)] = broadcast_to_lanes(f, one, lanes)
 
-    def write(self) -> None:
-        """Write the expressions, and store them after all is read: it may lie at the same place."""
-        known: dict[int, Value] = {}
-        for expr in postorder([output.value for output in self.finish.outputs]):
-            if expr.kind == "load":
-                known[id(expr)] = self._load(expr)
+    def _start(self, operand: int, pointer: Value, row: Value) -> Value:
+        down = self.finish.strides[operand].down
+        if down == 0:
+            return pointer
+        return self.f.gep(pointer, self.f.mul(row, down), self.dtypes[operand])
+
+    def write(self, column: Value, rest: Value | None) -> None:
+        """Write a vector of elements; all is read before the first is stored: it may lie there."""
+        known = dict(self.same)
+        for expr in self.order:
+            if expr.kind == "load" and id(expr) not in known:
+                place = self._place(expr.data, column)
+                known[id(expr)] = self.f.load(
+                    type_of(expr, self.lanes), place, count=rest, apart=expr.data in self.replaced
+                )
             elif expr.kind == "const":
                 known[id(expr)] = write_constant(self.f, expr, self.lanes)
-            else:
+            elif expr.kind != "load":
                 arguments = [known[id(a)] for a in expr.args]
                 known[id(expr)] = write_operation(self.f, expr, arguments)
         for output in self.finish.outputs:
-            place = self._place(output.operand, element_of(output.value.dtype))
-            self.f.store(known[id(output.value)], place, count=self.rest)
+            place = self._place(output.operand, column)
+            self.f.store(known[id(output.value)], place, count=rest)
 
-    def _place(self, operand: int, element: str) -> Value:
-        f, strides = self.f, self.finish.strides[operand]
-        offset = f.add(f.mul(self.row, strides.down), f.mul(self.column, strides.across))
-        return f.gep(self.pointers[operand], offset, element)
-
-    def _load(self, expr: Expr) -> Value:
-        f, strides = self.f, self.finish.strides[expr.data]
-        place = self._place(expr.data, element_of(expr.dtype))
-        if strides.across == 0:
-            return broadcast_to_lanes(f, f.load(type_of(expr, 1), place), self.lanes)
-        return f.load(type_of(expr, self.lanes), place, count=self.rest)
+    def _place(self, operand: int, column: Value) -> Value:
+        f, across = self.f, self.finish.strides[operand].across
+        offset = column if across == 1 else f.mul(column, across)
+        return f.gep(self.starts[operand], offset, self.dtypes[operand])

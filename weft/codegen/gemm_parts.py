@@ -67,7 +67,7 @@ class PartWriter:
         if not self.epilogue:
             return
         strides = (self.product.out, *self.product.extras)
-        finish = Finish(self.epilogue, strides, self.plan.lanes)
+        finish = Finish(self.epilogue, strides, self.dtypes, self.plan.lanes)
         name = self.once("finish", "finish", lambda name: write_finish(self.module, name, finish))
         places = []
         for place, lying, dtype in zip(

@@ -16,7 +16,7 @@ from .kernels import GemmKernel, Kernel, Output, RowKernel, views_of
 from .scalar import Expr, ScalarBuilder, postorder
 from .storage import Buffer, View
 
-MOST_OPERANDS = 12
+MOST_STREAMS = 4  # memory that is not in the cache is better read in long runs than tile by tile
 LEAVES = frozenset(("load", "const"))
 
 
@@ -91,9 +91,11 @@ class _Fusion:
         out = self.product.out
         if self.product.outputs or not is_elementwise(self.loops):
             return False
-        if len(views) > MOST_OPERANDS or not all(map(_has_code, self._exprs())):
+        if not all(map(_has_code, self._exprs())):
             return False
-        return all(v is not None and (v.buffer is not out.buffer or v == out) for v in views)
+        if not all(v is not None and (v.buffer is not out.buffer or v == out) for v in views):
+            return False
+        return sum(any(v.strides) for v in views if v is not None) - 1 <= MOST_STREAMS
 
     def _exprs(self) -> list[Expr]:
         return postorder([output.value for output in self.loops.outputs])

@@ -19,9 +19,9 @@ from ..codegen.target import Target, host
 from ..core.shape import Shape
 from ..graph.graph import Graph
 from ..graph.state import State
+from ..lower.in_place import writes_in_place
 from ..lower.indexing import IndexCheck
 from ..lower.kernels import ColumnKernel, GemmKernel, Kernel, LibraryKernel, RowKernel, views_of
-from ..lower.in_place import writes_in_place
 from ..lower.lowering import Lowered
 from ..lower.storage import Buffer, View, contiguous
 from ..passes.arena import Block, align, place_blocks
