@@ -19,7 +19,7 @@ from ..core.threads import get_num_threads
 from ..lower.kernels import ColumnKernel, GemmKernel, Kernel, LibraryKernel, RowKernel
 from ..lower.storage import Buffer, View
 from .columns import column_lanes, strips, write_column_kernel
-from .gemm import gemm_chunks, gemm_units, gemm_views, write_gemm_kernel
+from .gemm import gemm_chunks, gemm_units, write_gemm_kernel
 from .keys import kernel_key
 from .rows import write_row_kernel
 from .target import Target
@@ -127,7 +127,7 @@ class ProgramWriter:
             function = self._function(kernel, write_column_kernel)
         else:
             units = gemm_units(kernel, self.target)
-            views = gemm_views(kernel)
+            views = kernel.views
             function = self._function(kernel, write_gemm_kernel)
             return self._added(
                 Piece(

@@ -19,10 +19,10 @@ from ..codegen.target import Target, host
 from ..core.shape import Shape
 from ..graph.graph import Graph
 from ..graph.state import State
+from ..lower.in_place import writes_in_place
 from ..lower.indexing import IndexCheck
-from ..lower.kernels import ColumnKernel, GemmKernel, Kernel, LibraryKernel, RowKernel
+from ..lower.kernels import Kernel, LibraryKernel, views_of
 from ..lower.lowering import Lowered
-from ..lower.scalar import postorder
 from ..lower.storage import Buffer, View, contiguous
 from ..passes.arena import Block, align, place_blocks
 from .arena import aligned_empty
@@ -311,7 +311,7 @@ class _Layout:
             alone = sum(v.buffer is view.buffer for _, v in written) == 1
             if buffer in wanted:  # the old value is read when the run has ended
                 continue
-            if fits and free and alone and _is_elementwise(lowered.kernels[maker], buffer, view):
+            if fits and free and alone and writes_in_place(lowered.kernels[maker], view, buffer):
                 found[state] = buffer
         return found
 
@@ -379,16 +379,6 @@ def _uses(kernels: Sequence[Kernel]) -> dict[Buffer, list[int]]:
     return found
 
 
-def views_of(kernel: Kernel) -> list[View]:
-    """Return all that a kernel reads and writes."""
-    if isinstance(kernel, (RowKernel, ColumnKernel)):
-        return [operand.view for operand in kernel.operands]
-    if isinstance(kernel, GemmKernel):
-        bias = [] if kernel.bias is None else [kernel.bias]
-        return [kernel.x, kernel.y, kernel.out, *bias]
-    return [v for v in (*kernel.inputs, *kernel.outputs) if v is not None]
-
-
 def _fetch_buffers(fetched: Sequence[View], written: Sequence[tuple[State, View]]) -> set[Buffer]:
     """Return the buffers that are handed out as they are: each run makes them anew."""
     states = {view.buffer for _, view in written}
@@ -403,14 +393,3 @@ def _fetch_buffers(fetched: Sequence[View], written: Sequence[tuple[State, View]
         and counts[view.buffer] == 1
         and view == contiguous(view.buffer, view.shape)
     }
-
-
-def _is_elementwise(kernel: Kernel, old: Buffer, new: View) -> bool:
-    """Tell whether each new element depends on no other element of the old ones."""
-    if not isinstance(kernel, RowKernel):
-        return False
-    exprs = postorder([output.value for output in kernel.outputs])
-    places = {o.strides for o in kernel.operands if o.view.buffer is new.buffer}
-    read = [o for o in kernel.operands if o.view.buffer is old]
-    same_places = all(o.view.offset == 0 and {o.strides} == places for o in read)
-    return same_places and all(expr.kind != "reduce" for expr in exprs)
