@@ -83,6 +83,9 @@ class Executable(Inspection):
             if not place.brought and place.entry == ARENA:
                 part = self.arena[place.offset : place.offset + buffer.nbytes]
                 self._arrays[buffer] = part.view(buffer.dtype)
+        copied = [(s, v, layout.places[v.buffer].brought) for s, v in layout.copied]
+        self._own_results = [(s, self._view(v)) for s, v, brought in copied if not brought]
+        self._other_results = [(s, v) for s, v, brought in copied if brought]
         self._entries: dict[str, Entry] = {}
         if names:
             library = link(objects, names, pool_symbols() | clock_symbols())
@@ -184,7 +187,9 @@ class Executable(Inspection):
     def _commit(self, held: list[Array], brought: list[Array]) -> None:
         """Write the states; those changed in place are written already."""
         layout = self.layout
-        copies = [(state, self._read(view, brought).copy()) for state, view in layout.copied]
+        # A number is read off at once: no copy of the memory it lies in is needed.
+        copies = [(s, a if s.number else a.copy()) for s, a in self._own_results]
+        copies += [(s, self._read(view, brought).copy()) for s, view in self._other_results]
         changed = brought[layout.first_state :]
         for state, old, new in zip(layout.changed, held, changed, strict=False):
             if new is not old:
