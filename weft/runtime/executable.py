@@ -366,7 +366,8 @@ def _seen(array: Array, view: View) -> Array:
     """Return the part of a buffer's array that a view shows."""
     size = view.dtype.itemsize
     strides = [step * size for step in view.strides]
-    return as_strided(array.reshape(-1)[view.offset :], view.shape, strides)
+    flat = np.ascontiguousarray(array).reshape(-1)  # a feed may have gaps
+    return as_strided(flat[view.offset :], view.shape, strides)
 
 
 def _in_range(array: Array, check: IndexCheck) -> bool:
