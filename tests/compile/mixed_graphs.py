@@ -253,7 +253,7 @@ class MixedProgram:
         x, exact = self._pick(lambda kept: kept.symbol.ndim > 0 and kept.exact)
         choices = (
             lambda: wf.sort(x, axis=-1) if x.dtype.kind != "b" else None,
-            lambda: wf.cumsum(x, axis=0) if x.dtype.kind in "i" else None,
+            lambda: wf.cumsum(x, axis=0) if x.dtype.kind == "i" else None,
             lambda: wf.argmax(x, axis=-1) if x.shape[-1] and x.dtype.kind != "b" else None,
             lambda: wf.take(x, wf.tensor([0, 0]), axis=0) if x.shape[0] else None,
         )
