@@ -322,6 +322,8 @@ class MixedProgram:
 
     def _reduce(self):
         x, exact = self._pick(lambda kept: kept.symbol.ndim > 0)
+        if not x.size:  # of nothing there is a sum, but no largest element
+            return Kept(wf.sum(x, axis=self._axes(x)), exact)
         how = {"axis": self._axes(x), "keepdims": bool(self.rng.integers(2))}
         if exact:
             return self._exact_reduction(x, how)
