@@ -1,6 +1,6 @@
 """Write matrix products.
 
-    void kernel(ptr x, ptr y, ptr out[, ptr bias], i64 begin, i64 end)
+    void kernel(ptr x, ptr y, ptr out[, ptr bias], ptr extra..., [ptr scratch,] i64 begin, i64 end)
 
 computes units begin to end of the result. A unit is a panel, a few vectors of columns, of a group
 of blocks of rows of one matrix of the batch; `gemm_units` counts them, and `gemm_chunks` says into
@@ -13,7 +13,8 @@ how many parts they are worth dividing. Results do not depend on the division.
                 pack the block of the panel of y, if that pays        (first-level cache)
                 for each tile of rows: multiply and store             (registers)
 
-Where there are several blocks of rows, a strip of panels is packed with the first of them.
+Where there are several blocks of rows, a strip of panels is packed with the first of them. What is
+packed lies on the stack if it is small, else in memory that the caller provides for each thread.
 
 How it is done in detail is chosen by gemm_plan.py. The panels are written by gemm_outer.py and
 gemm_thin.py, the functions they call by gemm_pack.py, gemm_tile.py, gemm_dot.py and gemm_sweep.py.
@@ -24,13 +25,15 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..lower.kernels import GemmKernel
-from .gemm_outer import OuterWriter
+from .gemm_outer import OuterWriter, Rooms
 from .gemm_parts import Block, Epilogue
 from .gemm_plan import plan_for
 from .gemm_thin import ThinWriter
 from .target import Target
 from .text import ModuleText
 from .values import Value, element_of
+
+STACK_BYTES = 1 << 16  # threads may have as little as 128 KiB
 
 
 def gemm_units(kernel: GemmKernel, target: Target) -> int:
@@ -43,6 +46,15 @@ def gemm_chunks(kernel: GemmKernel, target: Target, threads: int) -> int:
     return plan_for(kernel, target).chunks(threads)
 
 
+def gemm_scratch(kernel: GemmKernel, target: Target) -> int:
+    """Return the bytes of memory, aligned to cache lines, that each call needs for itself."""
+    plan = plan_for(kernel, target)
+    if plan.way != "outer" or not plan.units:
+        return 0
+    needed = Rooms(plan, kernel.out.dtype.itemsize).bytes
+    return needed if needed > STACK_BYTES else 0
+
+
 def write_gemm_kernel(module: ModuleText, name: str, kernel: GemmKernel) -> None:
     """Add the function of a kernel, and those it calls, to a module."""
     plan = plan_for(kernel, module.target)
@@ -52,12 +64,17 @@ def write_gemm_kernel(module: ModuleText, name: str, kernel: GemmKernel) -> None
     # Those of an epilogue may lie where others do: what is stored last may replace what was read.
     matrices = len(kernel.views) - len(kernel.extras)
     pointers = [*["ptr noalias"] * matrices, *["ptr"] * len(kernel.extras)]
-    f = module.function(name, [*pointers, "i64", "i64"])
+    needs_scratch = gemm_scratch(kernel, module.target) > 0
+    scratch = ["ptr noalias"] if needs_scratch else []
+    f = module.function(name, [*pointers, *scratch, "i64", "i64"])
     if plan.units:
-        writer = OuterWriter if plan.way == "outer" else ThinWriter
         elements = tuple(element_of(view.dtype) for view in kernel.extras)
         epilogue = Epilogue(tuple(kernel.outputs), elements)
-        _UnitWriter(writer(module, f, plan, epilogue, element)).write()
+        parts = (module, f, plan, epilogue, element)
+        memory = f.parameters[-3] if needs_scratch else None
+        outer = plan.way == "outer"
+        writer = OuterWriter(*parts, memory) if outer else ThinWriter(*parts)
+        _UnitWriter(writer, len(kernel.views)).write()
     f.ret()
 
 
@@ -73,14 +90,14 @@ class _Matrices(NamedTuple):
 class _UnitWriter:
     """Writes the loop over units, and where their matrices lie."""
 
-    def __init__(self, writer: OuterWriter | ThinWriter) -> None:
+    def __init__(self, writer: OuterWriter | ThinWriter, views: int) -> None:
         self.writer = writer
         self.f = writer.f
         self.plan = writer.plan
         self.product = writer.product
         self.moved = writer.moved
-        *pointers, self.begin, self.end = self.f.parameters
-        self.x, self.y, self.out, *rest = pointers
+        self.begin, self.end = self.f.parameters[-2:]
+        self.x, self.y, self.out, *rest = self.f.parameters[:views]
         self.bias = self.out if self.product.bias is None else rest.pop(0)
         self.extras = rest
         if self.product.swapped:

@@ -16,7 +16,6 @@ from .groups import FULL, ROW, Group, Grouping, kind_of, reduced_axes, reduced_c
 from .indexing import IndexCheck, index_check
 from .kernels import (
     ColumnKernel,
-    GemmKernel,
     Kernel,
     LibraryKernel,
     Operand,
@@ -25,11 +24,10 @@ from .kernels import (
     views_of,
 )
 from .loops import collapse
+from .products import is_product, product_kernel
 from .scalar import Expr, ScalarBuilder
 from .storage import Buffer, View, contiguous
 from .views import VIEWS
-
-PRODUCTS = ("linear", "matmul")
 
 
 class Lowered:
@@ -128,36 +126,10 @@ class Lowered:
         return True
 
     def _as_product(self, node: Node) -> bool:
-        if node.op.name not in PRODUCTS or node.outputs[0].dtype.name not in ("float32", "float64"):
+        if not is_product(node):
             return False
-        x, y, *rest = [None if v is None else self.views[v] for v in node.inputs]
-        if x is None or y is None or len(x.shape) < 2 or len(y.shape) < 2:
-            return False
-        if node.op.name == "linear":
-            y = y.permuted((1, 0))
-        batch = node.outputs[0].shape[:-2]
-        (m, k), n = x.shape[-2:], y.shape[-1]
-        if node.op.name == "linear" and x.contiguous:
-            batch, m = (), size_of(x.shape[:-1])
-            flat = x.reshaped((m, k))
-            assert flat is not None
-            x = flat
-        out = self._new(node.outputs[0]).reshaped((*batch, m, n))
-        assert out is not None
-        self.kernels.append(
-            GemmKernel(
-                node.name,
-                batch,
-                m,
-                n,
-                k,
-                x.broadcast((*batch, m, k)),
-                y.broadcast((*batch, k, n)),
-                out,
-                rest[0] if rest else None,
-                [node],
-            )
-        )
+        operands = [None if v is None else self.views[v] for v in node.inputs]
+        self.kernels.append(product_kernel(node, operands, self._new(node.outputs[0])))
         return True
 
     def _as_column_sum(self, node: Node) -> bool:
