@@ -9,7 +9,7 @@ import weft as wf
 from tests.lower.test_epilogues import array, compiled
 from weft.codegen import avx2
 from weft.codegen.gemm_plan import plan_for
-from weft.lower.kernels import GemmKernel, LibraryKernel
+from weft.lower.kernels import ColumnKernel, GemmKernel, LibraryKernel
 
 
 def the_product(kernels):
@@ -97,3 +97,42 @@ def test_half_precision_runs_by_the_library():
     x = np.ones((3, 3), np.float16)
     kernels = compiled(lambda x: x @ x, x)
     assert [type(k) for k in kernels] == [LibraryKernel]
+
+
+# -- long inner dimensions -------------------------------------------------------------------------
+
+LONG = [((1 << 20,), (1 << 20,)), ((3, 70001), (70001, 5)), ((16, 65536), (65536, 16))]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shapes", LONG, ids=str)
+def test_long_sums_are_divided(shapes, dtype):
+    x, y = (array(*shape, dtype=dtype) for shape in shapes)
+    kernels = compiled(lambda x, y: x @ y, x, y)
+    parts = [k for k in kernels if isinstance(k, GemmKernel)]
+    assert sum(k.k * (k.batch[0] if k.batch else 1) for k in parts) == x.shape[-1]
+    assert isinstance(kernels[-1], ColumnKernel)
+
+
+def test_the_sum_of_parts_of_a_batch_and_of_transposed_operands():
+    x, y = array(2, 65536, 5), array(2, 7, 65536)
+    kernels = compiled(lambda x, y: x.mT @ y.mT, x, y)
+    assert isinstance(kernels[-1], ColumnKernel)
+
+
+def test_dividing_does_not_depend_on_threads():
+    x, y = array(70001, 6), array(70001, 9)
+    before, results = wf.get_num_threads(), []
+    try:
+        for threads in (1, 2, 3):
+            wf.set_num_threads(threads)
+            with wf.Graph() as graph:
+                feeds = [wf.placeholder(a.shape, a.dtype) for a in (x, y)]
+                out = feeds[0].mT @ feeds[1]
+            session = wf.Session(graph, compiled=True)
+            for _ in range(2):  # the first run starts the threads
+                result = session.run(out, dict(zip(feeds, (x, y), strict=True)))
+            results.append(result.tobytes())
+    finally:
+        wf.set_num_threads(before)
+    assert results[0] == results[1] == results[2]

@@ -16,6 +16,7 @@ from .groups import FULL, ROW, Group, Grouping, kind_of, reduced_axes, reduced_c
 from .indexing import IndexCheck, index_check
 from .kernels import (
     ColumnKernel,
+    GemmKernel,
     Kernel,
     LibraryKernel,
     Operand,
@@ -26,6 +27,7 @@ from .kernels import (
 from .loops import collapse
 from .products import is_product, product_kernel
 from .scalar import Expr, ScalarBuilder
+from .split import split_inner
 from .storage import Buffer, View, contiguous
 from .views import VIEWS
 
@@ -129,7 +131,9 @@ class Lowered:
         if not is_product(node):
             return False
         operands = [None if v is None else self.views[v] for v in node.inputs]
-        self.kernels.append(product_kernel(node, operands, self._new(node.outputs[0])))
+        kernels = split_inner(product_kernel(node, operands, self._new(node.outputs[0])))
+        self.kernels += kernels
+        self.copies += [kernel.out for kernel in kernels[:-1] if isinstance(kernel, GemmKernel)]
         return True
 
     def _as_column_sum(self, node: Node) -> bool:
