@@ -13,7 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.codegen import ModuleText, avx2, avx512, host, neon, sse2
-from weft.codegen.gemm import STACK_BYTES, gemm_chunks, gemm_scratch, gemm_units, write_gemm_kernel
+from weft.codegen.gemm import (
+    STACK_BYTES,
+    gemm_chunks,
+    gemm_units,
+    give_scratch,
+    scratch_bytes,
+    write_gemm_kernel,
+)
 from weft.codegen.gemm_pack import transposed
 from weft.codegen.gemm_plan import plan_for
 from weft.codegen.gemm_product import product_of
@@ -73,9 +80,6 @@ def multiply(x, y, out, bias=None, cuts=()):
 def native_function(kernel, arrays):
     """Return the function of a kernel, of the units to compute."""
     _, address = native(text_of(kernel))
-    scratch = gemm_scratch(kernel, host())
-    if scratch:
-        arrays = [*arrays, aligned_empty(scratch)]
     kinds = [ctypes.c_void_p] * len(arrays) + [ctypes.c_int64] * 2
     function = ctypes.CFUNCTYPE(None, *kinds)(address)
     return lambda begin, end: function(*(a.ctypes.data for a in arrays), begin, end)
@@ -236,11 +240,35 @@ def at_the_end_of_memory(array, held):
 
 @pytest.mark.parametrize("target", [avx2(), avx512(), neon(), sse2()], ids=lambda t: t.cpu)
 def test_large_blocks_do_not_lie_on_the_stack(target):
-    arrays = [np.zeros((2048, 2048), "float32") for _ in range(3)]
-    kernel = kernel_of(*arrays)
-    assert gemm_scratch(kernel, target) > STACK_BYTES
+    kernel = kernel_of(*(np.zeros((2048, 2048), "float32") for _ in range(3)))
+    give_scratch([kernel], target, 2)
+    areas, size = kernel.scratch.shape
+    assert areas == gemm_chunks(kernel, target, 7) > 1
+    assert size >= scratch_bytes(kernel, target) > STACK_BYTES
     sizes = re.findall(r"alloca float, i64 (\d+)", text_of(kernel, target))
     assert sum(4 * int(size) for size in sizes) < STACK_BYTES
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("size", [(500, 300, 520), (1000, 700, 300)])
+def test_parts_have_areas_of_their_own(size, threads):
+    m, n, k = size
+    x, y = matrix((m, k), "float32", "rows"), matrix((k, n), "float32", "columns")
+    out = np.zeros((m, n), "float32")
+    kernel = kernel_of(x, y, out)
+    (scratch,) = give_scratch([kernel], host(), threads)
+    chunks, bytes_each = scratch.shape
+    areas = aligned_empty(chunks * bytes_each).reshape(chunks, bytes_each)
+    function = native_function(kernel, [x, y, out, areas])
+    units = gemm_units(kernel, host())
+    for part in range(chunks):
+        areas[:] = 171
+        function(part * units // chunks, (part + 1) * units // chunks)
+        untouched = np.delete(areas, part, axis=0)
+        assert (untouched == 171).all()
+    expected = np.zeros_like(out)
+    multiply(x, y, expected)
+    assert out.tobytes() == expected.tobytes()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="mprotect is a Unix function")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -97,6 +99,23 @@ def test_half_precision_runs_by_the_library():
     x = np.ones((3, 3), np.float16)
     kernels = compiled(lambda x: x @ x, x)
     assert [type(k) for k in kernels] == [LibraryKernel]
+
+
+def test_large_products_run_on_small_stacks():
+    x = array(700, 700)
+    with wf.Graph() as graph:
+        feed = wf.placeholder(x.shape, x.dtype)
+        out = feed @ feed
+    session = wf.Session(graph, compiled=True)
+    expected = session.run(out, {feed: x})
+    results, before = [], threading.stack_size(256 * 1024)
+    try:
+        thread = threading.Thread(target=lambda: results.append(session.run(out, {feed: x})))
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(before)
+    np.testing.assert_array_equal(results[0], expected)
 
 
 # -- long inner dimensions -------------------------------------------------------------------------
