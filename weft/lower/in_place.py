@@ -20,8 +20,7 @@ def writes_in_place(kernel: Kernel, result: View, read: Buffer) -> bool:
             [operand.view for operand in kernel.operands], result.buffer, read
         )
     if isinstance(kernel, GemmKernel):
-        matrices = kernel.views[: len(kernel.views) - len(kernel.extras)]
-        apart = all(view.buffer not in (result.buffer, read) for view in matrices)
+        apart = all(view.buffer not in (result.buffer, read) for view in kernel.matrices)
         return apart and _at_one_place(kernel.extras, result.buffer, read)
     return False
 

@@ -81,6 +81,7 @@ class GemmKernel:
 
     extras     operands of the shape of out (strides may be 0) that share no memory with it
     outputs    what the epilogue stores; nothing: the elements stay as they are
+    scratch    memory to pack operands into, in as many equal areas as the work has parts
     """
 
     name: str
@@ -95,12 +96,27 @@ class GemmKernel:
     nodes: list[Node] = field(default_factory=list)
     extras: list[View] = field(default_factory=list)
     outputs: list[Output] = field(default_factory=list)
+    scratch: View | None = None
 
     @property
     def views(self) -> list[View]:
         """Return what is read and written, in the order in which code takes it."""
+        scratch = [] if self.scratch is None else [self.scratch]
+        return [*self.matrices, *self.extras, *scratch]
+
+    @property
+    def matrices(self) -> list[View]:
+        """Return the operands of the product itself, its result being the third."""
         bias = [] if self.bias is None else [self.bias]
-        return [self.x, self.y, self.out, *bias, *self.extras]
+        return [self.x, self.y, self.out, *bias]
+
+    @property
+    def written(self) -> frozenset[int]:
+        """Return which of the views are written."""
+        extras = len(self.matrices) - 1  # operand 1 of the epilogue is the first of its extras
+        stored = {2 if o.operand == 0 else extras + o.operand for o in self.outputs}
+        scratch = set() if self.scratch is None else {len(self.views) - 1}
+        return frozenset({2} | stored | scratch)
 
 
 @dataclass

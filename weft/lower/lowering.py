@@ -25,11 +25,11 @@ from .kernels import (
     views_of,
 )
 from .loops import collapse
+from .products import is_product, product_kernel
 from .scalar import Expr, ScalarBuilder
+from .split import split_inner
 from .storage import Buffer, View, contiguous
 from .views import VIEWS
-
-PRODUCTS = ("linear", "matmul")
 
 
 class Lowered:
@@ -128,36 +128,12 @@ class Lowered:
         return True
 
     def _as_product(self, node: Node) -> bool:
-        if node.op.name not in PRODUCTS or node.outputs[0].dtype.name not in ("float32", "float64"):
+        if not is_product(node):
             return False
-        x, y, *rest = [None if v is None else self.views[v] for v in node.inputs]
-        if x is None or y is None or len(x.shape) < 2 or len(y.shape) < 2:
-            return False
-        if node.op.name == "linear":
-            y = y.permuted((1, 0))
-        batch = node.outputs[0].shape[:-2]
-        (m, k), n = x.shape[-2:], y.shape[-1]
-        if node.op.name == "linear" and x.contiguous:
-            batch, m = (), size_of(x.shape[:-1])
-            flat = x.reshaped((m, k))
-            assert flat is not None
-            x = flat
-        out = self._new(node.outputs[0]).reshaped((*batch, m, n))
-        assert out is not None
-        self.kernels.append(
-            GemmKernel(
-                node.name,
-                batch,
-                m,
-                n,
-                k,
-                x.broadcast((*batch, m, k)),
-                y.broadcast((*batch, k, n)),
-                out,
-                rest[0] if rest else None,
-                [node],
-            )
-        )
+        operands = [None if v is None else self.views[v] for v in node.inputs]
+        kernels = split_inner(product_kernel(node, operands, self._new(node.outputs[0])))
+        self.kernels += kernels
+        self.copies += [kernel.out for kernel in kernels[:-1] if isinstance(kernel, GemmKernel)]
         return True
 
     def _as_column_sum(self, node: Node) -> bool:

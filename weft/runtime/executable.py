@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from ..codegen.gemm import give_scratch
 from ..codegen.program import ARENA, CONSTANTS, Place, ProgramText, write_program
 from ..codegen.target import Target, host
 from ..core.shape import Shape
+from ..core.threads import get_num_threads
 from ..graph.graph import Graph
 from ..graph.state import State
 from ..lower.in_place import writes_in_place
@@ -49,6 +51,7 @@ class Executable(Inspection):
         self._lock = Lock()
         self.target = host() if target is None else target
         self.lowered = Lowered(graph)
+        self.lowered.copies += give_scratch(self.lowered.kernels, self.target, get_num_threads())
         self.fetches = fetches
         self.commits = list(commits)
         self.outputs = self.lowered.outputs
