@@ -267,5 +267,5 @@ if __name__ == "__main__":
     main(
         __file__,
         {"weft": with_weft, "torch": with_torch(False), "torch.compile": with_torch(True)},
-        bars={name: BAR for name in (*CASES, *ADAMS)},
+        bars=dict.fromkeys((*CASES, *ADAMS), BAR),
     )

@@ -64,7 +64,7 @@ class Phases:
 
     def per_element(self, output: Output) -> bool:
         """Tell whether an output takes a value for every element, be it always the same."""
-        return self.kernel.operands[output.operand].strides[-1] != 0
+        return output.way is not None or self.kernel.operands[output.operand].strides[-1] != 0
 
     def _pass_of(self, expr: Expr) -> int:
         return self.phase[id(expr)]
@@ -111,7 +111,7 @@ def store_places(kernel: RowKernel, phases: Phases) -> dict[int, int]:
     for key, expr in phases.kept.items():
         for output in kernel.outputs:
             number = output.operand
-            free = number not in taken and phases.per_element(output)
+            free = number not in taken and output.way is None and phases.per_element(output)
             written = phases.phase[id(output.value)]
             later = phases.phase[key] < written and last.get(key, 0) <= written
             if free and later and output.value.dtype == expr.dtype and _unread(kernel, number):

@@ -100,8 +100,7 @@ class _ProgramWriter:
 
     def _piece(self, kernel: RowKernel | ColumnKernel | GemmKernel) -> Piece:
         if isinstance(kernel, RowKernel):
-            flat = len(kernel.loops) == 1
-            units = kernel.loops[0] if flat else kernel.rows
+            units = kernel.units
             work = size_of(kernel.loops) * max(1, len(kernel.nodes))
             views = [operand.view for operand in kernel.operands]
             function = self._function(kernel, write_row_kernel)
