@@ -10,43 +10,23 @@ own, named by its content, so that equal kernels are compiled once, in this prog
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core.shape import size_of
 from ..core.threads import get_num_threads
 from ..lower.kernels import ColumnKernel, GemmKernel, Kernel, LibraryKernel, RowKernel
 from ..lower.storage import Buffer, View
 from .columns import column_lanes, strips, write_column_kernel
+from .cost import column_cost, gemm_cost, row_cost
 from .gemm import gemm_chunks, gemm_units, gemm_views, write_gemm_kernel
+from .regions import Piece, Place, Region, arrange
 from .rows import write_row_kernel
 from .target import Target
 from .text import FunctionText, ModuleText
 from .values import Value
 
 PARALLEL_FOR = "weft_parallel_for"
-WORTH = 1 << 15  # element operations that make a chunk of parallel work
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a buffer lies: which entry of which table, and how many bytes behind it."""
-
-    brought: bool  # by each run; else it is the program's own
-    entry: int
-    offset: int = 0
-
-
-@dataclass
-class Piece:
-    """A kernel ready to be called: its function, the views it takes, and its units of work."""
-
-    function: str
-    views: list[View]
-    units: int
-    chunks: int
-    name: str
 
 
 @dataclass
@@ -60,6 +40,7 @@ class ProgramText:
     modules: dict[str, str] = field(default_factory=dict)
     steps: list[Any] = field(default_factory=list)
     pieces: list[Piece] = field(default_factory=list)
+    regions: list[Region] = field(default_factory=list)
 
 
 def write_program(
@@ -99,35 +80,43 @@ class _ProgramWriter:
     # -- kernels -----------------------------------------------------------------------------------
 
     def _piece(self, kernel: RowKernel | ColumnKernel | GemmKernel) -> Piece:
-        if isinstance(kernel, RowKernel):
-            units = kernel.units
-            work = size_of(kernel.loops) * max(1, len(kernel.nodes))
-            views = [operand.view for operand in kernel.operands]
-            function = self._function(kernel, write_row_kernel)
-        elif isinstance(kernel, ColumnKernel):
-            lanes = column_lanes(kernel, self.target.lanes)
-            units, work = strips(kernel, lanes), size_of(kernel.loops)
-            views = [operand.view for operand in kernel.operands]
-            function = self._function(kernel, write_column_kernel)
-        else:
-            units = gemm_units(kernel, self.target)
-            views = gemm_views(kernel)
-            function = self._function(kernel, write_gemm_kernel)
-            return self._added(
-                Piece(
-                    function,
-                    views,
-                    units,
-                    gemm_chunks(kernel, self.target, get_num_threads()),
-                    kernel.name,
-                )
-            )
-        chunks = max(1, min(units, work // WORTH))
-        return self._added(Piece(function, views, units, chunks, kernel.name))
-
-    def _added(self, piece: Piece) -> Piece:
+        piece = _PIECES[type(kernel)](self, kernel)
         self.program.pieces.append(piece)
         return piece
+
+    def _row_piece(self, kernel: RowKernel) -> Piece:
+        return Piece(
+            self._function(kernel, write_row_kernel),
+            [operand.view for operand in kernel.operands],
+            frozenset(output.operand for output in kernel.outputs),
+            kernel.units,
+            0,
+            row_cost(kernel, self.target),
+            kernel.name,
+        )
+
+    def _column_piece(self, kernel: ColumnKernel) -> Piece:
+        return Piece(
+            self._function(kernel, write_column_kernel),
+            [operand.view for operand in kernel.operands],
+            frozenset((kernel.output.operand,)),
+            strips(kernel, column_lanes(kernel, self.target.lanes)),
+            0,
+            column_cost(kernel, self.target),
+            kernel.name,
+        )
+
+    def _gemm_piece(self, kernel: GemmKernel) -> Piece:
+        views = gemm_views(kernel)
+        return Piece(
+            self._function(kernel, write_gemm_kernel),
+            views,
+            frozenset(i for i, view in enumerate(views) if view is kernel.out),
+            gemm_units(kernel, self.target),
+            gemm_chunks(kernel, self.target, get_num_threads()),
+            gemm_cost(kernel),
+            kernel.name,
+        )
 
     def _function(self, kernel: Any, write: Any) -> str:
         """Return the name of a kernel's function, adding its module if it is new."""
@@ -146,18 +135,14 @@ class _ProgramWriter:
         module = ModuleText(self.target)
         module.declare(PARALLEL_FOR, ["ptr", "ptr", "i64"])
         for number, stretch in enumerate(stretches):
-            tasks = [self._task(module, f"task_{number}_{i}", p) for i, p in enumerate(stretch)]
+            regions = arrange(stretch, self.places, get_num_threads())
+            self.program.regions += regions
             run = module.function(f"run_{number}", ["ptr", "ptr"])
             tables = run.alloca("ptr", 2)
             for i, table in enumerate(run.parameters):
                 run.store(table, run.gep(tables, i, "ptr"))
-            for piece, task in zip(stretch, tasks, strict=True):
-                if piece.chunks == 1:
-                    zero = run.constant("i64", 0)
-                    self._call(run, run.parameters, piece, zero, piece.units)
-                else:
-                    chunks = run.constant("i64", piece.chunks)
-                    run.call(PARALLEL_FOR, "void", Value(f"@{task}", "ptr"), tables, chunks)
+            for i, region in enumerate(regions):
+                self._region(module, run, region, tables, f"task_{number}_{i}")
             if self.program.steps[-1] == f"run_{number}":
                 self._count_run(run)
             run.ret()
@@ -165,24 +150,51 @@ class _ProgramWriter:
             module.declare(piece.function, [*["ptr"] * len(piece.views), "i64", "i64"])
         return module.text()
 
+    def _region(
+        self, module: ModuleText, run: FunctionText, region: Region, tables: Value, name: str
+    ) -> None:
+        """Write the call of all pieces of a region: one after another, or by the thread pool."""
+        if not region.parallel:
+            for piece in region.pieces:
+                self._call(run, run.parameters, piece, run.constant("i64", 0), piece.units)
+            return
+        f = module.function(name, ["ptr", "i64", "i64"])
+        both = tuple(f.load("ptr", f.gep(f.parameters[0], i, "ptr")) for i in range(2))
+        self._choose(f, both, region.pieces, f.parameters[1])
+        chunks = sum(piece.chunks for piece in region.pieces)
+        task = Value(f"@{name}", "ptr")
+        run.call(PARALLEL_FOR, "void", task, tables, run.constant("i64", chunks))
+
+    def _choose(
+        self, f: FunctionText, tables: tuple[Value, ...], pieces: list[Piece], chunk: Value
+    ) -> None:
+        """Write the search for the piece that a chunk belongs to, and its call."""
+        if len(pieces) == 1:
+            self._chunk(f, tables, pieces[0], chunk)
+            f.ret()
+            return
+        half = len(pieces) // 2
+        first = sum(piece.chunks for piece in pieces[:half])
+        low, high = f.label("low"), f.label("high")
+        f.branch_if(f.icmp("slt", chunk, first), low, high)
+        f.block(low)
+        self._choose(f, tables, pieces[:half], chunk)
+        f.block(high)
+        self._choose(f, tables, pieces[half:], f.sub(chunk, first))
+
+    def _chunk(
+        self, f: FunctionText, tables: tuple[Value, ...], piece: Piece, chunk: Value
+    ) -> None:
+        """Write the call for one chunk of a kernel; fixed chunks, whoever does them."""
+        begin = f.udiv(f.mul(chunk, piece.units), piece.chunks)
+        end = f.udiv(f.mul(f.add(chunk, 1), piece.units), piece.chunks)
+        self._call(f, tables, piece, begin, end)
+
     def _count_run(self, run: FunctionText) -> None:
         """Count, behind the addresses of the table, the runs that came to their end."""
         entries = [place.entry for place in self.places.values() if not place.brought]
         counter = run.gep(run.parameters[1], 1 + max(entries, default=0), "i64")
         run.store(run.add(run.load("i64", counter), 1), counter)
-
-    def _task(self, module: ModuleText, name: str, piece: Piece) -> str | None:
-        """Write the function that does one chunk of a kernel; fixed chunks, whoever does them."""
-        if piece.chunks == 1:
-            return None
-        f = module.function(name, ["ptr", "i64", "i64"])
-        tables, chunk, _ = f.parameters
-        both = tuple(f.load("ptr", f.gep(tables, i, "ptr")) for i in range(2))
-        begin = f.udiv(f.mul(chunk, piece.units), piece.chunks)
-        end = f.udiv(f.mul(f.add(chunk, 1), piece.units), piece.chunks)
-        self._call(f, both, piece, begin, end)
-        f.ret()
-        return name
 
     def _call(
         self, f: FunctionText, tables: tuple[Value, ...], piece: Piece, begin: Any, end: Any
@@ -198,6 +210,13 @@ class _ProgramWriter:
         base = f.load("ptr", f.gep(table, place.entry, "ptr"))
         offset = place.offset + view.offset * view.dtype.itemsize
         return f.gep(base, offset) if offset else base
+
+
+_PIECES: dict[type, Callable[[_ProgramWriter, Any], Piece]] = {
+    RowKernel: _ProgramWriter._row_piece,
+    ColumnKernel: _ProgramWriter._column_piece,
+    GemmKernel: _ProgramWriter._gemm_piece,
+}
 
 
 def _digest(kind: str, text: str) -> str:

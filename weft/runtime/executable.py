@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ..codegen.program import Place, ProgramText, write_program
+from ..codegen.program import ProgramText, write_program
+from ..codegen.regions import Place
 from ..codegen.target import Target, host
 from ..core.shape import Shape
 from ..graph.graph import Graph
