@@ -13,7 +13,7 @@ from .frames import COLUMN, FULL, ROW
 from .groups import Group
 from .indexing import index_check
 from .kernels import ColumnKernel, Operand, Output, RowKernel
-from .kinds import kind_of, last_reduction, reduced_count
+from .kinds import kind_of, last_reduction, only_reduction, reduced_count
 from .long_rows import LongRows
 from .loops import collapse
 from .scalar import Expr, ScalarBuilder, substituted
@@ -60,7 +60,7 @@ class NestBuilder:
         results = [self._result(n.outputs[0]) for n in own if n not in columns]
         if self.group.split is not None:
             self.operands = [self._in_sequence(view) for view in self.operands]
-        if columns and not results and self._suits_strips():
+        if columns and not results and self._suits_strips(columns):
             self._by_strips(columns)
         else:
             self._by_rows(results, columns)
@@ -201,8 +201,11 @@ class NestBuilder:
         buffer = contiguous(Buffer("", (), self.builder.result, ""), self.frame.domain)
         return buffer.strides[self.frame.split :]
 
-    def _suits_strips(self) -> bool:
-        return self._rows < FEW_TO_COMBINE or self._columns > MANY_COLUMNS
+    def _suits_strips(self, columns: Sequence[Node]) -> bool:
+        """Tell whether going down columns is better: no row must be known as a whole."""
+        exprs = [self.exprs[node.outputs[0]] for node in columns]
+        each = all(only_reduction(expr) is not None for expr in exprs)
+        return each and (self._rows < FEW_TO_COMBINE or self._columns > MANY_COLUMNS)
 
     def _by_strips(self, columns: Sequence[Node]) -> None:
         """Add a kernel for each reduction over rows that goes down strips of columns."""
