@@ -194,8 +194,8 @@ def with_weft() -> Workloads:
         return run
 
     return {
-        **{name: case_of(name, case) for name, case in chosen(CASES)},
-        **{name: adam_of(name, bounds) for name, bounds in chosen(ADAMS)},
+        **{name: case_of(name, case) for name, case in CASES.items()},
+        **{name: adam_of(name, bounds) for name, bounds in ADAMS.items()},
     }
 
 
@@ -205,9 +205,11 @@ def with_torch(compiled):
 
     def make() -> Workloads:
         import torch
+        import torch._dynamo
         import torch.nn.functional as TF
 
         torch.set_num_threads(THREADS)
+        torch._dynamo.config.recompile_limit = 1000  # every case compiles the same function
 
         def case_of(name, case):
             xs = [torch.from_numpy(a) for a in case.operands()]
@@ -245,16 +247,11 @@ def with_torch(compiled):
             return step
 
         return {
-            **{name: case_of(name, case) for name, case in chosen(CASES)},
-            **{name: adam_of(name, bounds) for name, bounds in chosen(ADAMS)},
+            **{name: case_of(name, case) for name, case in CASES.items()},
+            **{name: adam_of(name, bounds) for name, bounds in ADAMS.items()},
         }
 
     return make
-
-
-def chosen(cases):
-    """Return the cases that the command line asks for; workers get the same arguments."""
-    return cases.items()
 
 
 def show(framework, name, arrays):

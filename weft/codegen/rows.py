@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from ..lower.kernels import Output, RowKernel
 from ..lower.scalar import Expr
-from .phases import Phases, store_places
+from .phases import Phases
 from .scalars import (
     broadcast_to_lanes,
     combine,
@@ -27,7 +27,8 @@ from .text import FunctionText, ModuleText
 from .values import Value, bytes_of, element_of, vector_of
 
 BLOCK = 4096  # elements summed into one partial sum, so that rounding errors do not add up
-UNROLL = 4
+UNROLL = 2  # values at a time in passes that reduce, each with accumulators of its own
+VECTORS = 2  # registers of a value: two chains of instructions that do not wait for each other
 
 
 def write_row_kernel(module: ModuleText, name: str, kernel: RowKernel) -> None:
@@ -47,7 +48,7 @@ class _RowWriter:
         self.lanes = self._lanes()
         self.bases: list[Value] = []
         self.rows: dict[int, Value] = {}  # values per row
-        self.places = store_places(kernel, self.phases)
+        self.places = self.phases.places
         self.scratch: dict[int, Value] = {}
         self.totals = {o.operand: o.way for o in kernel.outputs if o.way is not None}
 
@@ -58,7 +59,7 @@ class _RowWriter:
         if not strides <= {0, 1}:
             return 1
         sizes = {e.dtype.itemsize for e in self.phases.order if e.dtype.kind != "b"}
-        return target.vector_bytes // max(4, min(sizes, default=4))
+        return VECTORS * target.vector_bytes // max(4, min(sizes, default=4))
 
     def write(self) -> None:
         """Write the function."""
@@ -217,7 +218,8 @@ class _RowWriter:
         for root, value in zip(roots, values, strict=False):
             self._store(root, value, i, count)
         for expr, value in zip(kept, values[len(roots) :], strict=True):
-            self._keep(expr, value, i, count)
+            if not self.phases.is_stored(expr):
+                self._keep(expr, value, i, count)
         return env
 
     def _value(

@@ -33,13 +33,14 @@ class Group:
     takes    nodes elsewhere whose results are used here
     loaded   values from elsewhere
     first    place in the graph of the first node; `last` that of the last
+    reach    the last place in the graph of anything that must run before this or with it
     """
 
     def __init__(self, place: int, node: Node, frame: Frame | None, level: Levels) -> None:
         self.frame = frame
         self.nodes = [node]
         self.level = level
-        self.first = self.last = place
+        self.first = self.last = self.reach = place
         self.takes = {x.node for x in made_inputs(node)}
         self.loaded = {x for x in node.inputs if x is not None}
 
@@ -76,6 +77,7 @@ class Grouping:
         level = {} if frame is None else levels_of([node], self._kinds, frame)
         assert level is not None, node
         group = self.of[node] = Group(place, node, frame, level)
+        group.reach = max((place, *(g.reach for g in self._taken_groups(group))))
         if kind is not None:
             for other in self._candidates(group, node):
                 group = self._merged(group, self.of[other]) or group
@@ -128,7 +130,7 @@ class Grouping:
         seen = set(map(id, stack))
         while stack:
             group = stack.pop()
-            if group.last < before.first:  # all of it is older
+            if group.reach < before.first:  # all that it needs is older
                 continue
             if len(seen) > MOST_BETWEEN:
                 return True
@@ -155,7 +157,19 @@ class Grouping:
         members = set(nodes)
         group.takes = (group.takes | other.takes) - members
         group.loaded = {x for x in group.loaded | other.loaded if x.node not in members}
+        group.reach = max(group.reach, other.reach)
+        self._pass_on_reach(group)
         return group
+
+    def _pass_on_reach(self, group: Group) -> None:
+        stack = [group]
+        while stack:
+            group = stack.pop()
+            users = (u for n in group.nodes for u in self._users.get(n, ()) if u in self.of)
+            for user in map(self.of.__getitem__, users):
+                if user.reach < group.reach:
+                    user.reach = group.reach
+                    stack.append(user)
 
     def _in_order(self) -> list[Group]:
         """Return the groups, each after those it takes from, otherwise in the graph's order."""
