@@ -28,7 +28,8 @@ def writes_in_place(kernel: Kernel, result: View, read: Buffer) -> bool:
 def is_elementwise(kernel: RowKernel) -> bool:
     """Tell whether each element of a kernel's results follows from elements at its own place."""
     exprs = postorder([output.value for output in kernel.outputs])
-    return all(expr.kind != "reduce" for expr in exprs)
+    combined = any(output.way is not None for output in kernel.outputs)
+    return not combined and all(expr.kind != "reduce" for expr in exprs)
 
 
 def _at_one_place(views: Sequence[View], *buffers: Buffer) -> bool:

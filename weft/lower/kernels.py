@@ -22,10 +22,14 @@ class Operand:
 
 @dataclass(frozen=True)
 class Output:
-    """An expression and the operand that takes it."""
+    """An expression and the operand that takes it.
+
+    way   how the rows of a block are combined, element by element; None to store every row
+    """
 
     operand: int
     value: Expr
+    way: str | None = None
 
 
 @dataclass
@@ -33,9 +37,9 @@ class RowKernel:
     """Expressions over rows of elements, with reductions along the rows.
 
     loops      sizes of the loops over rows, and last that over the elements of a row
-    split      how many loops there are before the row; all of them if nothing is reduced
     operands   what is read and written; strides one per loop
     outputs    expressions to store: per element, or per row if no load in them varies along it
+    block      rows that are a unit of work; outputs that combine rows have a row for each unit
     """
 
     name: str
@@ -43,6 +47,12 @@ class RowKernel:
     operands: list[Operand]
     outputs: list[Output]
     nodes: list[Node] = field(default_factory=list)
+    block: int = 1
+
+    @property
+    def units(self) -> int:
+        """Return how many units of work there are: of rows, or of elements if there are no rows."""
+        return self.loops[0] if len(self.loops) == 1 else -(-self.rows // self.block)
 
     @property
     def rows(self) -> int:
@@ -61,6 +71,7 @@ class ColumnKernel:
 
     loops     sizes of the loops: kept ones, then reduced ones, then the innermost, which is kept
     reduced   which of them are reduced
+    finish    what to store instead of the result of the reduction, of which it is a function
     """
 
     name: str
@@ -70,6 +81,7 @@ class ColumnKernel:
     output: Output
     way: str
     nodes: list[Node] = field(default_factory=list)
+    finish: Expr | None = None
 
 
 @dataclass

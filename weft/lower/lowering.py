@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 from ..core.shape import Shape, size_of
@@ -12,8 +11,8 @@ from ..graph.node import Node, Value
 from ..graph.special import ASSIGN, CONSTANT, PLACEHOLDER, SOURCES, STATE
 from ..graph.state import State
 from .epilogues import fuse_epilogues
-from .groups import FULL, ROW, Group, Grouping, kind_of, reduced_axes, reduced_count
-from .indexing import IndexCheck, index_check
+from .groups import Group, Grouping
+from .indexing import IndexCheck
 from .kernels import (
     ColumnKernel,
     GemmKernel,
@@ -24,9 +23,11 @@ from .kernels import (
     RowKernel,
     views_of,
 )
+from .kinds import kind_of, only_reduction, reduced_axes, reduced_count
 from .loops import collapse
+from .nests import NestBuilder
 from .products import is_product, product_kernel
-from .scalar import Expr, ScalarBuilder
+from .scalar import ScalarBuilder
 from .split import split_inner
 from .storage import Buffer, View, contiguous
 from .views import VIEWS
@@ -43,7 +44,7 @@ class Lowered:
         self.copies: list[View] = []
         self.checks: list[IndexCheck] = []
         grouping = Grouping(graph)
-        self._outside = _used_outside(graph, grouping)
+        self.outside = _used_outside(graph, grouping)
         for group in sorted(grouping.groups, key=_sources_first):
             self._lower(group)
         self._fuse()
@@ -65,8 +66,8 @@ class Lowered:
         }
 
     def _lower(self, group: Group) -> None:
-        if group.domain is not None:
-            self._lower_loops(group)
+        if group.frame is not None:
+            NestBuilder(self, group).build()
             return
         (node,) = group.nodes
         special = _SPECIAL.get(node.op)
@@ -75,21 +76,25 @@ class Lowered:
         elif not self._as_view(node) and not self._as_product(node):
             self._as_column_sum(node) or self._as_library(node)
 
-    def _new(self, value: Value) -> View:
+    def new(self, value: Value) -> View:
         """Give a value memory of its own in the arena."""
         buffer = Buffer("arena", value.shape, value.dtype, value.name)
         self.views[value] = view = contiguous(buffer, value.shape)
         return view
 
+    def scratch(self, shape: Shape, dtype: Any, name: str) -> View:
+        """Return memory in the arena for something between kernels that is no value."""
+        made = contiguous(Buffer("arena", shape, dtype, name), shape)
+        self.copies.append(made)
+        return made
+
     def copied(self, view: View) -> View:
         """Return a copy of a view in C order, made by a kernel of its own."""
-        buffer = Buffer("arena", view.shape, view.dtype, f"copy of {view.buffer.name}")
-        made = contiguous(buffer, view.shape)
+        made = self.scratch(view.shape, view.dtype, f"copy of {view.buffer.name}")
         loops, strides = collapse(view.shape, [view.strides, made.strides], None)
         value = ScalarBuilder().load(0, view.dtype)
         operands = [Operand(v, s) for v, s in zip((view, made), strides, strict=True)]
-        self.kernels.append(RowKernel(buffer.name, loops, operands, [Output(1, value)]))
-        self.copies.append(made)
+        self.kernels.append(RowKernel(made.buffer.name, loops, operands, [Output(1, value)]))
         return made
 
     # -- sources and sinks -------------------------------------------------------------------------
@@ -131,7 +136,7 @@ class Lowered:
         if not is_product(node):
             return False
         operands = [None if v is None else self.views[v] for v in node.inputs]
-        kernels = split_inner(product_kernel(node, operands, self._new(node.outputs[0])))
+        kernels = split_inner(product_kernel(node, operands, self.new(node.outputs[0])))
         self.kernels += kernels
         self.copies += [kernel.out for kernel in kernels[:-1] if isinstance(kernel, GemmKernel)]
         return True
@@ -143,7 +148,7 @@ class Lowered:
             return False
         (source, *_) = node.inputs
         assert source is not None
-        view, out = self.views[source], self._new(node.outputs[0])
+        view, out = self.views[source], self.new(node.outputs[0])
         ndim = len(view.shape)
         kept = [a for a in range(ndim) if a not in axes]
         if not kept:
@@ -151,8 +156,9 @@ class Lowered:
         builder = ScalarBuilder()
         value = builder.load(0, view.dtype)
         builder.result, builder.count = node.outputs[0].dtype, reduced_count(node)
-        rule = node.op.lower_rule(builder, value, *node.attrs)
-        if rule.kind != "reduce":
+        rule = builder.cast(node.op.lower_rule(builder, value, *node.attrs), builder.result)
+        reduction = only_reduction(rule)
+        if reduction is None:
             return False
         order = [*kept[:-1], *axes, kept[-1]]
         strides = view.permuted(tuple(order)).strides
@@ -165,121 +171,19 @@ class Lowered:
                 tuple(view.shape[a] for a in order),
                 tuple(a in axes for a in order),
                 [Operand(view, strides), Operand(flat, out_strides)],
-                Output(1, rule.args[0]),
-                rule.data,
+                Output(1, reduction.args[0]),
+                reduction.data,
                 [node],
+                rule,
             )
         )
         return True
 
     def _as_library(self, node: Node) -> bool:
         inputs = [None if x is None else self.views[x] for x in node.inputs]
-        outputs = [self._new(value) for value in node.outputs]
+        outputs = [self.new(value) for value in node.outputs]
         self.kernels.append(LibraryKernel(node.name, node, inputs, outputs, node.attrs))
         return True
-
-    # -- loops -------------------------------------------------------------------------------------
-
-    def _lower_loops(self, group: Group) -> None:
-        _LoopBuilder(self, group).build()
-
-
-class _LoopBuilder:
-    """Makes the kernel of one group of elementwise operations and reductions."""
-
-    def __init__(self, lowered: Lowered, group: Group) -> None:
-        assert group.domain is not None
-        self.lowered = lowered
-        self.group = group
-        self.domain: Shape = group.domain
-        self.builder = ScalarBuilder()
-        self.operands: list[View] = []  # each broadcast to the domain
-        self.exprs: dict[Value, Expr] = {}
-        self.loads: dict[tuple[int, tuple[int, ...], int], Expr] = {}
-
-    def build(self) -> None:
-        """Add the kernel to the lowered graph."""
-        outputs: list[tuple[View, Expr]] = []
-        for node in self.group.nodes:
-            (value,) = node.outputs
-            self.exprs[value] = self._expression(node)
-        for node in self.group.nodes:
-            (value,) = node.outputs
-            if value in self.lowered._outside:
-                stored = self.lowered._new(value)
-                outputs.append((self._spread(stored, value), self.exprs[value]))
-        if not outputs:
-            return
-        if self.group.split is not None:
-            self.operands = [self._in_sequence(view) for view in self.operands]
-        first = len(self.operands)
-        views = [*self.operands, *(view for view, _ in outputs)]
-        loops, strides = collapse(self.domain, [v.strides for v in views], self.group.split)
-        self.lowered.kernels.append(
-            RowKernel(
-                self.group.nodes[-1].name,
-                loops,
-                [Operand(v, s) for v, s in zip(views, strides, strict=True)],
-                [Output(first + i, expr) for i, (_, expr) in enumerate(outputs)],
-                list(self.group.nodes),
-            )
-        )
-
-    def _expression(self, node: Node) -> Expr:
-        level = self.group.level[node.outputs[0]]
-        kind = kind_of(node)
-        reduces = kind == "reduce"
-        levels = [FULL if reduces else level] * len(node.inputs)
-        if node.op.kind == "general":  # an index per row picks from it, or places into it
-            levels = [FULL if reduces else ROW, ROW]
-            self.lowered.checks.append(index_check(node))
-        args = [
-            None if x is None else self._operand(x, at)
-            for x, at in zip(node.inputs, levels, strict=True)
-        ]
-        self.builder.result = node.outputs[0].dtype
-        if reduces:
-            self.builder.count = reduced_count(node)
-        expr: Expr = node.op.lower_rule(self.builder, *args, *node.attrs)
-        return self.builder.cast(expr, node.outputs[0].dtype)
-
-    def _operand(self, value: Value, level: str) -> Expr:
-        known = self.exprs.get(value)
-        if known is not None:
-            return known
-        if value.node.op is CONSTANT and size_of(value.shape) == 1:
-            return self.builder.constant(value.node.attrs[0].array.item(), value.dtype)
-        view = self.lowered.views[value]
-        spread = view.broadcast(self.domain) if level == FULL else self._per_row(view)
-        key = (id(spread.buffer), spread.strides, spread.offset)
-        if key not in self.loads:
-            self.operands.append(spread)
-            self.loads[key] = self.builder.load(len(self.operands) - 1, view.dtype)
-        return self.loads[key]
-
-    def _in_sequence(self, view: View) -> View:
-        """Return an operand whose rows can be read as one run of elements, copied if need be."""
-        split = self.group.split
-        sizes, strides = self.domain[split:], view.strides[split:]
-        axes = [(n, s) for n, s in zip(sizes, strides, strict=True) if n != 1]
-        if all(s == 0 for _, s in axes) or all(
-            outer == inner * n for (_, outer), (n, inner) in pairwise(axes)
-        ):
-            return view
-        return self.lowered.copied(view)
-
-    def _per_row(self, view: View) -> View:
-        if view.shape == ():
-            return view.broadcast(self.domain)
-        aligned = view.reshaped(self.group.row_shapes()[1])
-        assert aligned is not None, view
-        return aligned.broadcast(self.domain)
-
-    def _spread(self, view: View, value: Value) -> View:
-        """Return an output as the loops see it: a value per row has stride 0 along the row."""
-        if self.group.level[value] == FULL:
-            return view
-        return self._per_row(view)
 
 
 def _sources_first(group: Group) -> bool:
@@ -293,6 +197,9 @@ def _used_outside(graph: Graph, grouping: Grouping) -> set[Value]:
         for value in node.inputs:
             if value is not None and grouping.of.get(value.node) is not grouping.of[node]:
                 needed.add(value)
+    for node in reversed(graph.nodes):  # what is seen in another shape must be there itself
+        if kind_of(node) == "view" and node.outputs[0] in needed:
+            needed.update(x for x in node.inputs if x is not None)
     return needed
 
 

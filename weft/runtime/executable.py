@@ -15,7 +15,8 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ..codegen.gemm import give_scratch
-from ..codegen.program import ARENA, CONSTANTS, Place, ProgramText, write_program
+from ..codegen.program import ARENA, CONSTANTS, ProgramText, write_program
+from ..codegen.regions import Place
 from ..codegen.target import Target, host
 from ..core.shape import Shape
 from ..core.threads import get_num_threads
