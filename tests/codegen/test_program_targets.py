@@ -34,7 +34,8 @@ def training_step(dtype):
         order = wf.sort(hidden, axis=-1) * 2.0
         slope = wf.gradients(loss, w)
         thin = wf.softmax(x[:1] @ w)
-    fetches = [y.value for y in (loss, slope, counts, order, thin)]
+        few = w[:3].sum(axis=0)
+    fetches = [y.value for y in (loss, slope, counts, order, thin, few)]
     feeds = {v.value: v.shape for v in (x, labels, w)}
     return Lowered(optimize_static(specialize(Program(graph, fetches, list(feeds)), feeds)))
 
