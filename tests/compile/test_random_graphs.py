@@ -39,8 +39,9 @@ def run_on(threads, program):
     before = wf.get_num_threads()
     wf.set_num_threads(threads)
     try:
-        session = wf.Session(program.graph, compiled=True)
-        session.run(program.fetches, program.feeds)  # the first run starts the threads
-        return session.run(program.fetches, program.feeds)
+        # Not by Session.run, which would quietly interpret what cannot be compiled.
+        executable = wf.Session(program.graph).executable(program.fetches, program.feeds)
+        executable.run(list(program.feeds.values()))  # the first run starts the threads
+        return executable.run(list(program.feeds.values()))
     finally:
         wf.set_num_threads(before)

@@ -23,7 +23,7 @@ from ..lower.in_place import writes_in_place
 from ..lower.indexing import IndexCheck
 from ..lower.kernels import Kernel, LibraryKernel, views_of
 from ..lower.lowering import Lowered
-from ..lower.storage import Buffer, View, contiguous
+from ..lower.storage import Buffer, View
 from ..passes.arena import Block, align, place_blocks
 from .arena import aligned_empty
 from .calls import ArraySpec, Entry, make_entry
@@ -311,7 +311,7 @@ class _Layout:
             if not state.held:
                 continue
             maker = min(uses[view.buffer])
-            fits = view == contiguous(view.buffer, view.shape) and view.dtype == buffer.dtype
+            fits = view.whole and view.dtype == buffer.dtype
             free = max(uses.get(buffer, [-1])) <= maker and maker > last_library
             alone = sum(v.buffer is view.buffer for _, v in written) == 1
             if buffer in wanted:  # the old value is read when the run has ended
@@ -397,5 +397,5 @@ def _fetch_buffers(fetched: Sequence[View], written: Sequence[tuple[State, View]
         if view.buffer.kind == "arena"
         and view.buffer not in states
         and counts[view.buffer] == 1
-        and view == contiguous(view.buffer, view.shape)
+        and view.whole
     }
