@@ -3,13 +3,13 @@
 import re
 
 import pytest
+from weft.compile import optimize_static
 
 import weft as wf
 from tests.codegen.test_targets import LIBRARY_CALL, REGISTERS, TARGETS
 from weft.codegen.clock_text import clock_text
 from weft.codegen.profile_text import write_profiled
 from weft.codegen.program import Place, write_program
-from weft.compile import optimize_static
 from weft.graph.run import Program
 from weft.lower.kernels import LibraryKernel
 from weft.lower.lowering import Lowered

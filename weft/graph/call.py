@@ -69,7 +69,7 @@ class Call:
         feeds = dict(zip(self.program.feeds, shapes, strict=True))
         made = late_function("Session", "compile_program")(self.program, feeds)
         if len(self._executables) >= MOST_SHAPES:  # each holds an arena
-            self._executables.pop([*self._executables][0], None)
+            self._executables.pop(next(iter(self._executables)), None)
         return self._executables.setdefault(shapes, made)
 
     def _told(self, arrays: list[Array]) -> Sizes:
