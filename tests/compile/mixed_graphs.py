@@ -84,9 +84,7 @@ class MixedProgram:
         state = self.states[number]
         found = self._pick(
             lambda kept: (
-                kept.exact
-                and kept.symbol.shape == state.shape
-                and kept.symbol.dtype == state.dtype
+                kept.exact and kept.symbol.shape == state.shape and kept.symbol.dtype == state.dtype
             )
         )
         return state.assign(found.symbol)

@@ -6,10 +6,12 @@ kernels between them where an operator has no lowering, and writes the states at
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from sys import getrefcount
 from threading import Lock
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -29,12 +31,18 @@ from .arena import aligned_empty
 from .calls import ArraySpec, Entry, make_entry
 from .clock import clock_symbols
 from .inspection import Inspection
+from .locks import fork_safe_lock
 from .native import link
 from .objects import object_code
 from .threads import pool_symbols
 from .timing import Timing
 
 Array = np.ndarray[Any, Any]
+
+# Held while a program that writes states runs, from its reading them to its writing them, and while
+# another one looks up the arrays of those it reads. Whoever holds an array is safe afterwards: what
+# others see is not written to. A fork waits for it, so that a child has no half of an update.
+_states = fork_safe_lock()
 
 
 class Executable(Inspection):
@@ -46,7 +54,7 @@ class Executable(Inspection):
         self, graph: Graph, fetches: int, commits: Sequence[State], target: Target | None = None
     ) -> None:
         self.graph = graph
-        self._lock = Lock()
+        self._lock = _states if commits else Lock()
         self.target = host() if target is None else target
         self.lowered = Lowered(graph)
         self.fetches = fetches
@@ -57,6 +65,7 @@ class Executable(Inspection):
             self.lowered.kernels, self.layout.places, self.target
         )
         self._load()
+        _alive.add(self)
 
     def _written(self) -> list[tuple[State, View]]:
         return list(zip(self.commits, self.outputs[self.fetches :], strict=True))
@@ -115,7 +124,9 @@ class Executable(Inspection):
         layout = self.layout
         held = [state.read() for state in layout.changed]
         states = held if _are_alone(held) else _parted(held)
-        brought = self._brought(feeds, [*states, *(state.read() for state in layout.only_read)])
+        with _states:
+            only_read = [state.read() for state in layout.only_read]
+        brought = self._brought(feeds, [*states, *only_read])
         try:
             self._take_steps(brought)
             fetched = self._fetched(brought)
@@ -228,6 +239,20 @@ class Executable(Inspection):
         results = [made] if op.outputs == 1 else list(made)
         for view, result in zip(kernel.outputs, results, strict=True):
             self._view(view)[...] = result
+
+
+_alive: WeakSet[Executable] = WeakSet()
+
+
+def _renew_locks() -> None:
+    """Free, in a forked child, what the threads hold that only its parent has."""
+    for executable in [*_alive]:
+        if executable._lock is not _states:
+            executable._lock = Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)
 
 
 class _Layout:
