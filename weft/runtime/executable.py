@@ -6,10 +6,12 @@ kernels between them where an operator has no lowering, and writes the states at
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from sys import getrefcount
 from threading import Lock
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -26,18 +28,24 @@ from ..lower.in_place import writes_in_place
 from ..lower.indexing import IndexCheck
 from ..lower.kernels import Kernel, LibraryKernel, views_of
 from ..lower.lowering import Lowered
-from ..lower.storage import Buffer, View, contiguous
+from ..lower.storage import Buffer, View
 from ..passes.arena import Block, align, place_blocks
 from .arena import aligned_empty
 from .calls import ArraySpec, Entry, make_entry
 from .clock import clock_symbols
 from .inspection import Inspection
+from .locks import fork_safe_lock
 from .native import link
 from .objects import object_code
 from .threads import pool_symbols
 from .timing import Timing
 
 Array = np.ndarray[Any, Any]
+
+# Held while a program that writes states runs, from its reading them to its writing them, and while
+# another one looks up the arrays of those it reads. Whoever holds an array is safe afterwards: what
+# others see is not written to. A fork waits for it, so that a child has no half of an update.
+_states = fork_safe_lock()
 
 
 class Executable(Inspection):
@@ -49,7 +57,7 @@ class Executable(Inspection):
         self, graph: Graph, fetches: int, commits: Sequence[State], target: Target | None = None
     ) -> None:
         self.graph = graph
-        self._lock = Lock()
+        self._lock = _states if commits else Lock()
         self.target = host() if target is None else target
         self.lowered = Lowered(graph)
         self.lowered.copies += give_scratch(self.lowered.kernels, self.target, get_num_threads())
@@ -61,6 +69,7 @@ class Executable(Inspection):
             self.lowered.kernels, self.layout.places, self.target
         )
         self._load()
+        _alive.add(self)
 
     def _written(self) -> list[tuple[State, View]]:
         return list(zip(self.commits, self.outputs[self.fetches :], strict=True))
@@ -119,7 +128,9 @@ class Executable(Inspection):
         layout = self.layout
         held = [state.read() for state in layout.changed]
         states = held if _are_alone(held) else _parted(held)
-        brought = self._brought(feeds, [*states, *(state.read() for state in layout.only_read)])
+        with _states:
+            only_read = [state.read() for state in layout.only_read]
+        brought = self._brought(feeds, [*states, *only_read])
         try:
             self._take_steps(brought)
             fetched = self._fetched(brought)
@@ -234,6 +245,20 @@ class Executable(Inspection):
             self._view(view)[...] = result
 
 
+_alive: WeakSet[Executable] = WeakSet()
+
+
+def _renew_locks() -> None:
+    """Free, in a forked child, what the threads hold that only its parent has."""
+    for executable in [*_alive]:
+        if executable._lock is not _states:
+            executable._lock = Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)
+
+
 class _Layout:
     """Which buffer lies where: in the arena, or behind an entry of the table."""
 
@@ -315,7 +340,7 @@ class _Layout:
             if not state.held:
                 continue
             maker = min(uses[view.buffer])
-            fits = view == contiguous(view.buffer, view.shape) and view.dtype == buffer.dtype
+            fits = view.whole and view.dtype == buffer.dtype
             free = max(uses.get(buffer, [-1])) <= maker and maker > last_library
             alone = sum(v.buffer is view.buffer for _, v in written) == 1
             if buffer in wanted:  # the old value is read when the run has ended
@@ -401,5 +426,5 @@ def _fetch_buffers(fetched: Sequence[View], written: Sequence[tuple[State, View]
         if view.buffer.kind == "arena"
         and view.buffer not in states
         and counts[view.buffer] == 1
-        and view == contiguous(view.buffer, view.shape)
+        and view.whole
     }
