@@ -24,6 +24,7 @@ from .kernels import (
     views_of,
 )
 from .kinds import kind_of, only_reduction, reduced_axes, reduced_count
+from .layouts import laid_out, wanted_layouts
 from .loops import collapse
 from .nests import NestBuilder
 from .products import is_product, product_kernel
@@ -43,6 +44,7 @@ class Lowered:
         self.assigned: list[tuple[State, Value]] = []
         self.copies: list[View] = []
         self.checks: list[IndexCheck] = []
+        self._layouts = wanted_layouts(graph)
         grouping = Grouping(graph)
         self.outside = _used_outside(graph, grouping)
         for group in sorted(grouping.groups, key=_sources_first):
@@ -127,6 +129,8 @@ class Lowered:
         if rule is None or source is None:
             return False
         view = rule(self.views[source], node)
+        if view is None and node.op.name == "reshape":
+            view = rule(self.copied(self.views[source]), node)
         if view is None:
             return False
         self.views[node.outputs[0]] = view
@@ -136,7 +140,11 @@ class Lowered:
         if not is_product(node):
             return False
         operands = [None if v is None else self.views[v] for v in node.inputs]
-        kernels = split_inner(product_kernel(node, operands, self.new(node.outputs[0])))
+        (value,) = node.outputs
+        order = self._layouts.get(value)
+        out = self.new(value) if order is None else laid_out(value, order)
+        self.views[value] = out
+        kernels = split_inner(product_kernel(node, operands, out))
         self.kernels += kernels
         self.copies += [kernel.out for kernel in kernels[:-1] if isinstance(kernel, GemmKernel)]
         return True
