@@ -28,6 +28,7 @@ from .layouts import laid_out, wanted_layouts
 from .loops import collapse
 from .nests import NestBuilder
 from .products import is_product, product_kernel
+from .recompute import recompute_cheap
 from .scalar import ScalarBuilder
 from .split import split_inner
 from .storage import Buffer, View, contiguous
@@ -59,7 +60,7 @@ class Lowered:
     def _fuse(self) -> None:
         """Join kernels, and forget values that are not stored any more."""
         kept = {view.buffer for view in self.outputs}
-        self.kernels = fuse_epilogues(self.kernels, kept)
+        self.kernels = fuse_epilogues(recompute_cheap(self.kernels, kept), kept)
         used = kept | {view.buffer for kernel in self.kernels for view in views_of(kernel)}
         self.views = {
             value: view
