@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from ..core.shape import size_of
+from .in_place import is_elementwise
 from .kernels import GemmKernel, Kernel, Output, RowKernel, views_of
 from .scalar import BINARY, COMPARISONS, UNARY, Expr, ScalarBuilder, postorder
 from .storage import Buffer, View
@@ -88,7 +89,7 @@ class _Fusion:
 
     def _fits(self, views: Sequence[View | None]) -> bool:
         out = self.product.out
-        if self.product.outputs:
+        if self.product.outputs or not is_elementwise(self.loops):
             return False
         if not all(expr.kind in AT_ONE_PLACE for expr in self._exprs()):
             return False

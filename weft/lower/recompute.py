@@ -71,6 +71,8 @@ def _source(kernel: RowKernel, output: Output) -> Output | None:
 def _alike(kernel: RowKernel, a: Output, b: Output) -> bool:
     """Tell whether two outputs lie alike and the first has no more bytes than the second."""
     x, y = kernel.operands[a.operand], kernel.operands[b.operand]
+    if a.way is not None or b.way is not None:
+        return False
     same = x.strides == y.strides and x.view.strides == y.view.strides
     return same and 0 not in x.view.strides and x.view.dtype.itemsize <= y.view.dtype.itemsize
 
@@ -102,7 +104,7 @@ def _reading(reader: Kernel, maker: RowKernel, source: Output, output: Output) -
     for i in places:
         operands[i] = Operand(other, operands[i].strides)
     changed = _Substitution(set(places), source.value, output.value)
-    outputs = [Output(o.operand, value) for o, value in changed.of(reader.outputs)]
+    outputs = [replace(o, value=value) for o, value in changed.of(reader.outputs)]
     return replace(reader, operands=operands, outputs=outputs)
 
 
@@ -142,6 +144,8 @@ def _without(kernel: RowKernel, output: Output) -> RowKernel:
     gone = output.operand
     operands = [o for i, o in enumerate(kernel.operands) if i != gone]
     outputs = [
-        Output(o.operand - (o.operand > gone), o.value) for o in kernel.outputs if o is not output
+        replace(o, operand=o.operand - (o.operand > gone))
+        for o in kernel.outputs
+        if o is not output
     ]
     return replace(kernel, operands=operands, outputs=outputs)
