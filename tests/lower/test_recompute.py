@@ -61,3 +61,13 @@ def test_results_that_products_read_are_stored():
 
     kernels = compiled(build, array(11, 13))
     assert stored(kernels) == 3
+
+
+def test_column_sums_beside_a_cheap_result():
+    """The gradient of a bias is summed in the kernel that makes the gradient of its layer."""
+
+    def build(x, w, b, v):
+        loss = (wf.relu(x @ w + b) @ v).sum()
+        return tuple(wf.gradients(loss, [x, w, b, v]))
+
+    compiled(build, array(65, 20), array(20, 33), array(33), array(33, 4))

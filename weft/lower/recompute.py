@@ -70,9 +70,9 @@ def _source(kernel: RowKernel, output: Output) -> Output | None:
 
 def _alike(kernel: RowKernel, a: Output, b: Output) -> bool:
     """Tell whether two outputs lie alike and the first has no more bytes than the second."""
+    x, y = kernel.operands[a.operand], kernel.operands[b.operand]
     if a.way is not None or b.way is not None:
         return False
-    x, y = kernel.operands[a.operand], kernel.operands[b.operand]
     same = x.strides == y.strides and x.view.strides == y.view.strides
     return same and 0 not in x.view.strides and x.view.dtype.itemsize <= y.view.dtype.itemsize
 
