@@ -73,7 +73,7 @@ def with_weft() -> Workloads:
                 chosen = wf.gather(out, 1, feeds[1][:, None])[:, 0]
                 loss = F.smooth_l1_loss(chosen, feeds[2])
             train = wf.optim.Adam(net.parameters(), lr=1e-3).minimize(loss)
-        session = wf.Session(graph, compiled=True)
+        session = wf.Session(graph)
         feed_dict = dict(zip(feeds, data, strict=True))
         fetches = [loss, train]
 

@@ -27,7 +27,7 @@ CHAIN = (
     "lower",
     "codegen",
     "runtime",
-    "compile",
+    "compiler",
     "jit",
     "train",
     "cli",
@@ -43,7 +43,7 @@ MAY_USE_SIBLINGS = ("jit", "train", "cli")
 DOORS = {"extend": "cli", "linalg": "autodiff", "__main__": "cli"}
 
 FORBIDDEN_EVERYWHERE = ("scipy", "torch", "jax", "tensorflow")
-MAY_USE_LLVMLITE = ("lower", "codegen", "runtime", "compile")
+MAY_USE_LLVMLITE = ("lower", "codegen", "runtime", "compiler")
 HARD_DEPENDENCIES = ("numpy", "llvmlite")
 
 
@@ -317,7 +317,7 @@ def test_downward_imports_pass(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("layer", SIBLINGS)
-@pytest.mark.parametrize("upper", ["passes", "runtime", "compile", "jit", "train", "cli"])
+@pytest.mark.parametrize("upper", ["passes", "runtime", "compiler", "jit", "train", "cli"])
 def test_sibling_importing_upward_is_caught(tmp_path: Path, layer: str, upper: str) -> None:
     (message,) = check(tmp_path, **{f"{layer}__module": f"import weft.{upper}"})
     assert message == f"weft/{layer}/module.py:1: layer rule: '{layer}' may not import '{upper}'"
@@ -350,8 +350,8 @@ def test_public_names_of_a_sibling_pass(tmp_path: Path) -> None:
 
 
 def test_compiler_does_not_know_networks(tmp_path: Path) -> None:
-    (message,) = check(tmp_path, compile="from weft.nn import Module")
-    assert message == "weft/compile.py:1: layer rule: 'compile' may not import 'nn'"
+    (message,) = check(tmp_path, compiler="from weft.nn import Module")
+    assert message == "weft/compiler.py:1: layer rule: 'compiler' may not import 'nn'"
 
 
 @pytest.mark.parametrize(
@@ -397,7 +397,7 @@ def test_forbidden_package_is_caught_even_inside_a_function(tmp_path: Path, pack
 
 def test_llvmlite_is_for_the_compiler_only(tmp_path: Path) -> None:
     source = "def f():\n    from llvmlite import binding\n"
-    (message,) = check(tmp_path, jit__call=source, codegen__emit=source, compile=source)
+    (message,) = check(tmp_path, jit__call=source, codegen__emit=source, compiler=source)
     assert message.startswith("weft/jit/call.py:2: imports llvmlite, which only lower, codegen")
 
 

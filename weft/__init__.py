@@ -66,6 +66,7 @@ if _TYPE_CHECKING:
     from .core.threads import get_num_threads, set_num_threads
     from .graph import Graph, Session, Symbol, cond, name_scope, placeholder, scan, while_loop
     from .io import load, load_metadata, save
+    from .jit import compile
     from .ops.random.draw import (
         bernoulli,
         beta,
@@ -107,6 +108,7 @@ __all__ = [
     "beta",
     "bool_",
     "categorical",
+    "compile",
     "cond",
     "config",
     "custom_vjp",
@@ -196,7 +198,7 @@ _provide("Graph", ("memory_plan",), "weft.passes.memory")
 _provide("Graph", ("optimize",), "weft.passes.pipeline")
 _provide("Graph", ("verify",), "weft.graph.verify")
 _provide("Graph", ("write_tensorboard_graph",), "weft.graph.tensorboard")
-_provide("Session", ("compile_program",), "weft.compile")
+_provide("Session", ("compile_program",), "weft.compiler")
 _provide("autodiff", ("symbol_gradients",), "weft.autodiff.graph_reverse")
 _provide("autodiff", ("trace_call",), "weft.autodiff.graph_calls")
 _provide("autodiff", ("jvp_of_symbols",), "weft.autodiff.graph_forward")
@@ -221,6 +223,7 @@ _LAZY = {
     "Graph": _GRAPH,
     "Session": _GRAPH,
     "Symbol": _GRAPH,
+    "compile": "weft.jit",
     "cond": _GRAPH,
     "forward_gradients": "weft.autodiff.graph_forward",
     "name_scope": _GRAPH,

@@ -10,16 +10,17 @@ own, named by its content, so that equal kernels are compiled once, in this prog
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.threads import get_num_threads
-from ..lower.kernels import ColumnKernel, GemmKernel, Kernel, LibraryKernel, RowKernel
+from ..lower.kernels import ColumnKernel, GemmKernel, Kernel, LibraryKernel, RowKernel, views_of
 from ..lower.storage import Buffer, View
 from .columns import column_lanes, strips, write_column_kernel
 from .cost import column_cost, gemm_cost, row_cost
-from .gemm import gemm_chunks, gemm_units, gemm_views, write_gemm_kernel
+from .gemm import gemm_chunks, gemm_units, write_gemm_kernel
+from .keys import kernel_key
 from .regions import Piece, Place, Region, arrange
 from .rows import write_row_kernel
 from .target import Target
@@ -27,38 +28,49 @@ from .text import FunctionText, ModuleText
 from .values import Value
 
 PARALLEL_FOR = "weft_parallel_for"
+# The first entries of a program's memory; its constants follow.
+ARENA, COUNTER, CONSTANTS = 0, 1, 2
+GEMM_OUT = 2  # which of a product's views is its result
+UNNAMED = "weft_unnamed_kernel"  # a kernel's name while its text, which names it, is written
 
 
 @dataclass
 class ProgramText:
     """The modules of a program, and what to run in order.
 
-    modules   text by a name that follows from the content
-    steps     names of native functions, and reference kernels to call
+    modules     text by a name that follows from the content
+    steps       names of native functions, and reference kernels to call
+    stretches   the pieces that each native function runs
+    entry       the name of the module of these functions, if there are any
     """
 
     modules: dict[str, str] = field(default_factory=dict)
     steps: list[Any] = field(default_factory=list)
     pieces: list[Piece] = field(default_factory=list)
-    regions: list[Region] = field(default_factory=list)
+    stretches: list[list[Piece]] = field(default_factory=list)
+    entry: str = ""
 
 
 def write_program(
     kernels: Sequence[Kernel], places: dict[Buffer, Place], target: Target
 ) -> ProgramText:
     """Return the code of kernels that run one after another."""
-    return _ProgramWriter(places, target).write(kernels)
+    return ProgramWriter(places, target).write(kernels)
 
 
-class _ProgramWriter:
+class ProgramWriter:
+    """Writes kernels, and the functions that run them."""
+
     def __init__(self, places: dict[Buffer, Place], target: Target) -> None:
         self.places = places
         self.target = target
         self.program = ProgramText()
+        self._functions: dict[Hashable, str] = {}
 
     def write(self, kernels: Sequence[Kernel]) -> ProgramText:
+        """Return the code of kernels that run one after another."""
         stretch: list[Piece] = []
-        stretches: list[list[Piece]] = []
+        stretches = self.program.stretches
         for kernel in kernels:
             if isinstance(kernel, LibraryKernel):
                 self._close(stretch, stretches)
@@ -68,8 +80,9 @@ class _ProgramWriter:
                 stretch.append(self._piece(kernel))
         self._close(stretch, stretches)
         if stretches:
-            text = self._entry(stretches)
-            self.program.modules[_digest("entry", text)] = text
+            text = self.entry(stretches)
+            self.program.entry = _digest("entry", text)
+            self.program.modules[self.program.entry] = text
         return self.program
 
     def _close(self, stretch: list[Piece], stretches: list[list[Piece]]) -> None:
@@ -87,68 +100,77 @@ class _ProgramWriter:
     def _row_piece(self, kernel: RowKernel) -> Piece:
         return Piece(
             self._function(kernel, write_row_kernel),
-            [operand.view for operand in kernel.operands],
+            views_of(kernel),
             frozenset(output.operand for output in kernel.outputs),
             kernel.units,
             0,
             row_cost(kernel, self.target),
             kernel.name,
+            kernel,
         )
 
     def _column_piece(self, kernel: ColumnKernel) -> Piece:
         return Piece(
             self._function(kernel, write_column_kernel),
-            [operand.view for operand in kernel.operands],
+            views_of(kernel),
             frozenset((kernel.output.operand,)),
             strips(kernel, column_lanes(kernel, self.target.lanes)),
             0,
             column_cost(kernel, self.target),
             kernel.name,
+            kernel,
         )
 
     def _gemm_piece(self, kernel: GemmKernel) -> Piece:
-        views = gemm_views(kernel)
+        first = len(kernel.views) - len(kernel.extras)
+        stored = {first + o.operand - 1 for o in kernel.outputs if o.operand > 0}
         return Piece(
             self._function(kernel, write_gemm_kernel),
-            views,
-            frozenset(i for i, view in enumerate(views) if view is kernel.out),
+            kernel.views,
+            frozenset((GEMM_OUT, *stored)),
             gemm_units(kernel, self.target),
             gemm_chunks(kernel, self.target, get_num_threads()),
             gemm_cost(kernel),
             kernel.name,
+            kernel,
         )
 
     def _function(self, kernel: Any, write: Any) -> str:
         """Return the name of a kernel's function, adding its module if it is new."""
-        draft = ModuleText(self.target)
-        write(draft, "kernel", kernel)
-        digest = _digest("kernel", draft.text())
-        if digest not in self.program.modules:
-            module = ModuleText(self.target)
-            write(module, digest, kernel)
-            self.program.modules[digest] = module.text()
+        key = kernel_key(kernel)
+        if key is not None and key in self._functions:
+            return self._functions[key]
+        module = ModuleText(self.target)
+        write(module, UNNAMED, kernel)
+        text = module.text()
+        digest = _digest("kernel", text)
+        self.program.modules.setdefault(digest, text.replace(UNNAMED, digest))
+        self._functions[key] = digest
         return digest
 
     # -- the entry ---------------------------------------------------------------------------------
 
-    def _entry(self, stretches: list[list[Piece]]) -> str:
+    def entry(self, stretches: list[list[Piece]]) -> str:
+        """Return the module of the functions that run pieces."""
         module = ModuleText(self.target)
         module.declare(PARALLEL_FOR, ["ptr", "ptr", "i64"])
         for number, stretch in enumerate(stretches):
-            regions = arrange(stretch, self.places, get_num_threads())
-            self.program.regions += regions
             run = module.function(f"run_{number}", ["ptr", "ptr"])
             tables = run.alloca("ptr", 2)
             for i, table in enumerate(run.parameters):
                 run.store(table, run.gep(tables, i, "ptr"))
-            for i, region in enumerate(regions):
+            for i, region in enumerate(self.regions(stretch)):
                 self._region(module, run, region, tables, f"task_{number}_{i}")
-            if self.program.steps[-1] == f"run_{number}":
-                self._count_run(run)
+            if number == len(stretches) - 1:
+                _count_run(run)
             run.ret()
         for piece in {p.function: p for s in stretches for p in s}.values():
             module.declare(piece.function, [*["ptr"] * len(piece.views), "i64", "i64"])
         return module.text()
+
+    def regions(self, stretch: list[Piece]) -> list[Region]:
+        """Return pieces as regions: those of each may run in any order, or at once."""
+        return arrange(stretch, self.places, get_num_threads())
 
     def _region(
         self, module: ModuleText, run: FunctionText, region: Region, tables: Value, name: str
@@ -156,14 +178,16 @@ class _ProgramWriter:
         """Write the call of all pieces of a region: one after another, or by the thread pool."""
         if not region.parallel:
             for piece in region.pieces:
-                self._call(run, run.parameters, piece, run.constant("i64", 0), piece.units)
+                self.run_piece(run, piece, None, tables)
             return
         f = module.function(name, ["ptr", "i64", "i64"])
         both = tuple(f.load("ptr", f.gep(f.parameters[0], i, "ptr")) for i in range(2))
         self._choose(f, both, region.pieces, f.parameters[1])
-        chunks = sum(piece.chunks for piece in region.pieces)
-        task = Value(f"@{name}", "ptr")
-        run.call(PARALLEL_FOR, "void", task, tables, run.constant("i64", chunks))
+        if len(region.pieces) == 1:
+            self.run_piece(run, region.pieces[0], name, tables)
+        else:
+            chunks = run.constant("i64", sum(piece.chunks for piece in region.pieces))
+            run.call(PARALLEL_FOR, "void", Value(f"@{name}", "ptr"), tables, chunks)
 
     def _choose(
         self, f: FunctionText, tables: tuple[Value, ...], pieces: list[Piece], chunk: Value
@@ -188,17 +212,21 @@ class _ProgramWriter:
         """Write the call for one chunk of a kernel; fixed chunks, whoever does them."""
         begin = f.udiv(f.mul(chunk, piece.units), piece.chunks)
         end = f.udiv(f.mul(f.add(chunk, 1), piece.units), piece.chunks)
-        self._call(f, tables, piece, begin, end)
+        self.call_kernel(f, tables, piece, begin, end)
 
-    def _count_run(self, run: FunctionText) -> None:
-        """Count, behind the addresses of the table, the runs that came to their end."""
-        entries = [place.entry for place in self.places.values() if not place.brought]
-        counter = run.gep(run.parameters[1], 1 + max(entries, default=0), "i64")
-        run.store(run.add(run.load("i64", counter), 1), counter)
+    def run_piece(self, run: FunctionText, piece: Piece, task: str | None, tables: Value) -> None:
+        """Write the call of a kernel: of all its units here, or of its chunks by the pool."""
+        if task is None:
+            zero = run.constant("i64", 0)
+            self.call_kernel(run, run.parameters, piece, zero, piece.units)
+        else:
+            chunks = run.constant("i64", piece.chunks)
+            run.call(PARALLEL_FOR, "void", Value(f"@{task}", "ptr"), tables, chunks)
 
-    def _call(
+    def call_kernel(
         self, f: FunctionText, tables: tuple[Value, ...], piece: Piece, begin: Any, end: Any
     ) -> None:
+        """Write the call of a kernel's function for a range of its units."""
         pointers = [self._pointer(f, tables, view) for view in piece.views]
         stop = end if isinstance(end, Value) else f.constant("i64", end)
         f.call(piece.function, "void", *pointers, begin, stop)
@@ -212,11 +240,17 @@ class _ProgramWriter:
         return f.gep(base, offset) if offset else base
 
 
-_PIECES: dict[type, Callable[[_ProgramWriter, Any], Piece]] = {
-    RowKernel: _ProgramWriter._row_piece,
-    ColumnKernel: _ProgramWriter._column_piece,
-    GemmKernel: _ProgramWriter._gemm_piece,
+_PIECES: dict[type, Callable[[ProgramWriter, Any], Piece]] = {
+    RowKernel: ProgramWriter._row_piece,
+    ColumnKernel: ProgramWriter._column_piece,
+    GemmKernel: ProgramWriter._gemm_piece,
 }
+
+
+def _count_run(run: FunctionText) -> None:
+    """Count the runs whose native code came to its end."""
+    counter = run.load("ptr", run.gep(run.parameters[1], COUNTER, "ptr"))
+    run.store(run.add(run.load("i64", counter), 1), counter)
 
 
 def _digest(kind: str, text: str) -> str:

@@ -9,12 +9,17 @@ view     the same elements in another shape
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
 from ..core.shape import broadcast_axes, normalize_axes, size_of
 from ..graph.node import Node, Value
 from .indexing import indexed_kind
 from .scalar import Expr, ScalarBuilder, is_defined, postorder
 
-DTYPES = frozenset(("bool", "float32", "float64", "int32", "int64", "uint8"))
+DTYPES = frozenset(map(np.dtype, ("bool", "float32", "float64", "int32", "int64", "uint8")))
 SHAPING = frozenset(("broadcast_to", "ensure_shape", "reshape"))
 
 
@@ -26,7 +31,7 @@ def kind_of(node: Node) -> str | None:
     if getattr(op, "lower_rule", None) is None or len(node.outputs) != 1:
         return None
     values = [*node.outputs, *(x for x in node.inputs if x is not None)]
-    if any(value.dtype.name not in DTYPES for value in values):
+    if any(value.dtype not in DTYPES for value in values):
         return None
     if op.kind == "elementwise":
         return "map" if _code_of(node) is not None else None
@@ -48,11 +53,24 @@ def _kind_of_reduction(node: Node) -> str | None:
 
 def _code_of(node: Node) -> Expr | None:
     """Return what the rule of an operator gives, None if there is no code for these dtypes."""
-    builder = ScalarBuilder()
-    builder.result = node.outputs[0].dtype
-    args = [None if x is None else builder.load(i, x.dtype) for i, x in enumerate(node.inputs)]
+    dtypes = tuple(None if x is None else x.dtype for x in node.inputs)
+    result = node.outputs[0].dtype
+    kinds = tuple(map(type, node.attrs))  # 1, 1.0 and True are equal keys
     try:
-        expr: Expr = node.op.lower_rule(builder, *args, *node.attrs)
+        return _code_for(node.op, node.attrs, kinds, dtypes, result)
+    except TypeError:  # an attribute that is no key
+        return _code_for.__wrapped__(node.op, node.attrs, kinds, dtypes, result)
+
+
+@lru_cache(4096)
+def _code_for(
+    op: Any, attrs: tuple[Any, ...], kinds: tuple[type, ...], dtypes: tuple[Any, ...], result: Any
+) -> Expr | None:
+    builder = ScalarBuilder()
+    builder.result = result
+    args = [None if dtype is None else builder.load(i, dtype) for i, dtype in enumerate(dtypes)]
+    try:
+        expr: Expr = op.lower_rule(builder, *args, *attrs)
     except (ArithmeticError, TypeError, ValueError):  # a constant that the dtype cannot hold
         return None
     return expr if all(map(is_defined, postorder([expr]))) else None

@@ -10,9 +10,19 @@ from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.special import ASSIGN, CONSTANT, PLACEHOLDER, SOURCES, STATE
 from ..graph.state import State
+from .epilogues import fuse_epilogues
 from .groups import Group, Grouping
 from .indexing import IndexCheck
-from .kernels import ColumnKernel, GemmKernel, Kernel, LibraryKernel, Operand, Output, RowKernel
+from .kernels import (
+    ColumnKernel,
+    GemmKernel,
+    Kernel,
+    LibraryKernel,
+    Operand,
+    Output,
+    RowKernel,
+    views_of,
+)
 from .kinds import kind_of, only_reduction, reduced_axes, reduced_count
 from .loops import collapse
 from .nests import NestBuilder
@@ -37,11 +47,23 @@ class Lowered:
         self.outside = _used_outside(graph, grouping)
         for group in sorted(grouping.groups, key=_sources_first):
             self._lower(group)
+        self._fuse()
 
     @property
     def outputs(self) -> list[View]:
         """Return where the results lie."""
         return [self.views[value] for value in self.graph.outputs]
+
+    def _fuse(self) -> None:
+        """Join kernels, and forget values that are not stored any more."""
+        kept = {view.buffer for view in self.outputs}
+        self.kernels = fuse_epilogues(self.kernels, kept)
+        used = kept | {view.buffer for kernel in self.kernels for view in views_of(kernel)}
+        self.views = {
+            value: view
+            for value, view in self.views.items()
+            if view.buffer.kind != "arena" or view.buffer in used
+        }
 
     def _lower(self, group: Group) -> None:
         if group.frame is not None:

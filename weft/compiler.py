@@ -18,7 +18,7 @@ from .graph.node import Value
 from .graph.run import Program
 from .lower.reductions import split_reductions
 from .passes.dce import remove_dead
-from .passes.pipeline import canonicalize
+from .passes.pipeline import canonicalize, same_nodes
 from .passes.simplify import simplify_finally
 from .passes.specialize import NotStaticError, specialize
 from .passes.stabilize import stabilize
@@ -45,4 +45,5 @@ def compile_program(program: Program, shapes: Mapping[Value, Shape]) -> Executab
 def optimize_static(graph: Graph) -> Graph:
     """Return a graph whose sizes are known in the form that lowering starts from."""
     made = canonicalize(remove_dead(graph, graph.outputs), simplify_finally)
-    return canonicalize(split_reductions(stabilize(made, None)), simplify_finally)
+    stable = split_reductions(stabilize(made, None))
+    return made if same_nodes(made, stable) else canonicalize(stable, simplify_finally)

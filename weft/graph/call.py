@@ -1,0 +1,147 @@
+"""Call a program: check what is fed, and run it as machine code or node by node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from ..core.config import config
+from ..core.dispatch import ERRORS, array_from
+from ..core.dtype import is_float, is_integer
+from ..core.errors import ArgumentTypeError, DTypeError, ShapeError
+from ..core.late import late_function
+from ..core.shape import Shape
+from ..core.tensor import Tensor
+from .node import Value, type_text
+from .run import Array, Program, Results, Sizes, bind_sizes, check_feed, check_told_sizes
+from .symbol import Symbol
+
+MOST_SHAPES = 64
+
+
+class Call:
+    """A program, with what is known about calling it: the types of feeds, code for their shapes."""
+
+    def __init__(self, program: Program, what: str) -> None:
+        self.program = program
+        self.what = what  # the function of the user's that errors name
+        self._types = [(value.dtype, value.type.shape) for value in program.feeds]
+        self._executables: dict[tuple[Shape, ...], Any] = {}
+
+    def arrays(self, fed: Iterable[Any]) -> list[Array]:
+        """Return what is fed as arrays of the dtypes and shapes that the values can have."""
+        arrays = list(fed)
+        for i, (array, (dtype, shape)) in enumerate(zip(arrays, self._types, strict=True)):
+            # An unknown size is equal to no number: such a shape is checked in full.
+            if array.__class__ is not ndarray or array.dtype != dtype or array.shape != shape:
+                arrays[i] = as_feed(self.program.feeds[i], array, self.what)
+        return arrays
+
+    def run(self, arrays: list[Array], compiled: bool | None = None) -> list[Array]:
+        """Return the fetches; write the states. None for compiled: as the configuration says.
+
+        Going from node to node is the reference: it runs what code refuses, and repeats what fails
+        to say where, with the user's line.
+        """
+        if compiled or (compiled is None and not config.debug_interpret):
+            with suppress(*ERRORS):
+                executable = self.executable(arrays)
+                if executable is not None and executable.admits(arrays):
+                    fetched: list[Array] = executable.run(arrays)
+                    return fetched
+        return _interpret(self.program, arrays, self._told(arrays))
+
+    def executable(self, arrays: list[Array]) -> Any:
+        """Return the machine code for feeds of the shapes at hand, made at their first use."""
+        shapes = tuple([array.shape for array in arrays])
+        if shapes not in self._executables:
+            self._told(arrays)
+            if len(self._executables) >= MOST_SHAPES:  # each holds an arena
+                del self._executables[next(iter(self._executables))]
+            feeds = dict(zip(self.program.feeds, shapes, strict=True))
+            made = late_function("Session", "compile_program")(self.program, feeds)
+            self._executables[shapes] = made
+        return self._executables[shapes]
+
+    def _told(self, arrays: list[Array]) -> Sizes:
+        """Return the sizes that feeds tell; raise if they contradict one another."""
+        sizes: Sizes = {}
+        pairs = list(zip(self.program.feeds, arrays, strict=True))
+        for value, array in pairs:
+            bind_sizes(value, array.shape, sizes)
+        for value, array in pairs:
+            check_told_sizes(value, array.shape, sizes)
+        return sizes
+
+
+def as_feed(value: Value, given: Any, what: str) -> Array:
+    """Return what a value is fed with as an array of its dtype and a shape it can have."""
+    if isinstance(given, Symbol):
+        raise ArgumentTypeError(
+            f"{what}: {value.name} must be fed with a value. Received: {given!r}"
+        )
+    if isinstance(given, Tensor):
+        array: Array = given.numpy()
+    elif isinstance(given, np.ndarray):
+        array = given
+    else:
+        array = _from_literal(value, given, what)
+    check_feed(value, array, what)
+    return array
+
+
+def _from_literal(value: Value, given: Any, what: str) -> Array:
+    """Return numbers and lists in the dtype of the placeholder, if that loses nothing."""
+    array = array_from(given, f"{what}: the value for {value.name}")
+    wanted = value.dtype
+    widens = is_float(wanted) or (is_integer(array.dtype) and is_integer(wanted))
+    if array.dtype == wanted:
+        return array
+    if not widens or (is_integer(wanted) and not _fits(array, wanted)):
+        raise DTypeError(
+            f"{what}: {value.name} must be fed with {type_text(value.type)}. "
+            f"Received: {given!r:.60}, which is {array.dtype}"
+        )
+    exact = np.array(given) if isinstance(given, (int, float, list, tuple)) else array
+    return exact.astype(wanted)
+
+
+def _fits(array: Array, dtype: Any) -> bool:
+    if not array.size:
+        return True
+    limits = np.iinfo(dtype)
+    return bool(limits.min <= array.min() and array.max() <= limits.max)
+
+
+def _interpret(program: Program, arrays: list[Array], sizes: Sizes) -> list[Array]:
+    """Run a program node by node; write the states, and return arrays of the caller's own."""
+    results = program.run(arrays, sizes)
+    commit(results)
+    taken = results.borrowed | {id(array) for _, array in results.commits}
+    return [_owned(array, taken) for array in results.fetched]
+
+
+def commit(results: Results) -> None:
+    """Write the new values of all states, after checking that they fit."""
+    for state, array in results.commits:
+        if array.dtype != state.type.dtype or array.shape != state.type.shape:
+            raise ShapeError(
+                f"{state.name} is {type_text(state.type)} and cannot be assigned "
+                f"{array.dtype}{list(array.shape)}"
+            )
+    taken = set(results.borrowed)
+    owned = [(state, _owned(array, taken)) for state, array in results.commits]
+    for state, array in owned:
+        state.write(array)
+
+
+def _owned(array: Array, taken: set[int]) -> Array:
+    """Return an array that nobody else holds: a copy, if it is taken or a view of another."""
+    if array.base is not None or id(array) in taken or not array.flags.writeable:
+        array = array.copy()
+    taken.add(id(array))
+    return array

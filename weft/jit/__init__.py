@@ -1,0 +1,5 @@
+"""Functions as machine code."""
+
+from .ahead import Compiled, compile
+
+__all__ = ["Compiled", "compile"]
