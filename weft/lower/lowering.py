@@ -23,7 +23,7 @@ from .kernels import (
     RowKernel,
     views_of,
 )
-from .kinds import kind_of, only_reduction, reduced_axes, reduced_count
+from .kinds import DTYPES, kind_of, only_reduction, reduced_axes, reduced_count
 from .layouts import laid_out, wanted_layouts
 from .loops import collapse
 from .nests import NestBuilder
@@ -216,6 +216,8 @@ def _leading_axes(node: Node) -> tuple[int, ...] | None:
     """Return the axes of a reduction that keeps some axes behind them, else None."""
     op = node.op
     if op.kind != "reduction" or getattr(op, "lower_rule", None) is None:
+        return None
+    if node.outputs[0].dtype not in DTYPES:
         return None
     if node.outputs[0].dtype != node.inputs[0].dtype or size_of(node.inputs[0].shape) == 0:  # type: ignore[union-attr]  # a reduction has an input
         return None

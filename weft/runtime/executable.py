@@ -31,6 +31,7 @@ from ..lower.lowering import Lowered
 from ..lower.storage import Buffer, View
 from ..passes.arena import Block, align, place_blocks
 from .arena import aligned_empty
+from .buffers import pooled_empty
 from .calls import ArraySpec, Entry, make_entry
 from .clock import clock_symbols
 from .inspection import Inspection
@@ -54,7 +55,13 @@ class Executable(Inspection):
     timing: Timing | None = None  # takes the times of kernels, in the copy that a profile runs
 
     def __init__(
-        self, graph: Graph, fetches: int, commits: Sequence[State], target: Target | None = None
+        self,
+        graph: Graph,
+        fetches: int,
+        commits: Sequence[State],
+        target: Target | None = None,
+        *,
+        own_arena: bool = True,
     ) -> None:
         self.graph = graph
         self._lock = _states if commits else Lock()
@@ -62,6 +69,7 @@ class Executable(Inspection):
         self.lowered = Lowered(graph)
         self.lowered.copies += give_scratch(self.lowered.kernels, self.target, get_num_threads())
         self.fetches = fetches
+        self.own_arena = own_arena  # else every call of `entry` is lent one, and nothing else runs
         self.commits = list(commits)
         self.outputs = self.lowered.outputs
         self.layout = _Layout(self.lowered, self.outputs[:fetches], self._written())
@@ -80,7 +88,7 @@ class Executable(Inspection):
         objects = [object_code(text, self.target) for text in modules.values()]
         names = [step for step in self.text.steps if isinstance(step, str)]
         layout = self.layout
-        self.arena: Array = aligned_empty(max(64, layout.arena_bytes))
+        self.arena: Array = aligned_empty(max(64, layout.arena_bytes) if self.own_arena else 64)
         self._arrays: dict[Buffer, Array] = {}
         self._views: dict[View, Array] = {}
         constants = [np.ascontiguousarray(buffer.source) for buffer in layout.constants]
@@ -93,7 +101,7 @@ class Executable(Inspection):
         self.memory: Array = np.array([array.ctypes.data for array in memory], np.uint64)
         self._arrays.update(zip(layout.constants, constants, strict=True))
         for buffer, place in layout.places.items():
-            if not place.brought and place.entry == ARENA:
+            if self.own_arena and not place.brought and place.entry == ARENA:
                 part = self.arena[place.offset : place.offset + buffer.nbytes]
                 self._arrays[buffer] = part.view(buffer.dtype)
         copied = [(s, v, layout.places[v.buffer].brought) for s, v in layout.copied]
@@ -108,7 +116,7 @@ class Executable(Inspection):
                     library.address(name),
                     specs,
                     context=self.memory.ctypes.data,
-                    exclusive=True,
+                    exclusive=self.own_arena,
                     keep=(library, self.memory, memory),
                 )
 
@@ -143,6 +151,21 @@ class Executable(Inspection):
             self._let_go()
         return fetched
 
+    @property
+    def entry(self) -> Entry | None:
+        """The native function, if a run is only a call of it, on what `layout.brought` names.
+
+        None where a run does more: calls reference kernels, reads states, or copies fetches.
+        """
+        layout, steps = self.layout, self.text.steps
+        plain = len(steps) == 1 and isinstance(steps[0], str) and not layout.states
+        made = all(view.buffer in layout.fresh_set for view in self.outputs)
+        return self._entries[steps[0]] if plain and made else None
+
+    def lend_arena(self, arena: Array) -> None:
+        """Let the calls of `entry` that follow compute in given memory."""
+        self.memory[ARENA] = arena.__array_interface__["data"][0]
+
     def _execute(self, feeds: Sequence[Array], states: Sequence[Array]) -> None:
         """Run all kernels on feeds and states; those updated in place are written to."""
         try:
@@ -152,7 +175,7 @@ class Executable(Inspection):
 
     def _brought(self, feeds: Sequence[Array], states: Sequence[Array]) -> list[Array]:
         """Return all arrays that the code takes."""
-        fresh = [np.empty(b.shape, b.dtype) for b in self.layout.fresh]
+        fresh = [pooled_empty(b.shape, b.dtype) for b in self.layout.fresh]
         return [*(feeds[i] for i in self.layout.used_feeds), *states, *fresh]
 
     def _take_steps(self, brought: list[Array]) -> None:
