@@ -20,6 +20,7 @@ from ..codegen.gemm import give_scratch
 from ..codegen.program import ARENA, CONSTANTS, ProgramText, write_program
 from ..codegen.regions import Place
 from ..codegen.target import Target, host
+from ..core.locks import fork_safe_lock
 from ..core.shape import Shape
 from ..core.threads import get_num_threads
 from ..graph.graph import Graph
@@ -35,7 +36,6 @@ from .buffers import pooled_empty
 from .calls import ArraySpec, Entry, make_entry
 from .clock import clock_symbols
 from .inspection import Inspection
-from .locks import fork_safe_lock
 from .native import link
 from .objects import object_code
 from .threads import pool_symbols
