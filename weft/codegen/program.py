@@ -12,12 +12,23 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 from ..core.threads import get_num_threads
-from ..lower.kernels import ColumnKernel, GemmKernel, Kernel, LibraryKernel, RowKernel, views_of
+from ..lower.kernels import (
+    ColumnKernel,
+    Control,
+    GemmKernel,
+    Kernel,
+    LibraryKernel,
+    RowKernel,
+    calls_library,
+    own_views,
+)
 from ..lower.storage import Buffer, View
 from .columns import column_lanes, strips, write_column_kernel
+from .control_text import flattened, with_calls, write_calls
 from .cost import column_cost, gemm_cost, row_cost
 from .gemm import gemm_chunks, gemm_units, write_gemm_kernel
 from .keys import kernel_key
@@ -38,20 +49,23 @@ class ProgramText:
     """The modules of a program, and what to run in order.
 
     modules     text by a name that follows from the content
-    steps       names of native functions, and reference kernels to call
-    stretches   the regions that each native function runs
+    steps       names of native functions, reference kernels to call, control flow around those
+    stretches   the regions that each native function runs, and control flow around them
+    entries     the names of these functions
     entry       the name of the module of these functions, if there are any
     """
 
     modules: dict[str, str] = field(default_factory=dict)
     steps: list[Any] = field(default_factory=list)
-    stretches: list[list[Region]] = field(default_factory=list)
+    stretches: list[list[Any]] = field(default_factory=list)
+    entries: list[str] = field(default_factory=list)
     entry: str = ""
 
     @property
     def pieces(self) -> list[Piece]:
         """All kernels with code, in the order in which they run."""
-        return [p for stretch in self.stretches for region in stretch for p in region.pieces]
+        regions = (region for calls in self.stretches for region, _ in flattened(calls))
+        return [piece for region in regions for piece in region.pieces]
 
 
 def write_program(
@@ -79,35 +93,51 @@ class ProgramWriter:
         self.target = target
         self.program = ProgramText()
         self._functions: dict[Hashable, str] = {}
+        self._tasks = 0
 
     def write(self, kernels: Sequence[Kernel]) -> ProgramText:
         """Return the code of kernels that run one after another."""
-        stretch: list[Piece] = []
-        for kernel in kernels:
-            if isinstance(kernel, LibraryKernel):
-                self._close(stretch)
-                stretch = []
-                self.program.steps.append(kernel)
-            else:
-                stretch.append(_PIECES[type(kernel)](self, kernel))
-        self._close(stretch)
-        if self.program.stretches:
-            text = self.entry(self.program.stretches)
-            self.program.entry = _digest("entry", text)
-            self.program.modules[self.program.entry] = text
+        program = self.program
+        program.steps = self._steps(kernels)
+        if program.stretches:
+            text = self.entry(program.stretches)
+            program.entry = _digest("entry", text)
+            program.modules[program.entry] = text
         return self.program
 
-    def _close(self, stretch: list[Piece]) -> None:
-        if stretch:
-            self.program.steps.append(f"run_{len(self.program.stretches)}")
-            self.program.stretches.append(arrange(stretch, self.places, get_num_threads()))
+    def _steps(self, kernels: Sequence[Kernel]) -> list[Any]:
+        """Return what to run of kernels, in stretches that need no Python."""
+        steps: list[Any] = []
+        for in_python, group in groupby(kernels, calls_library):
+            if in_python:
+                steps += [self._driven(kernel) for kernel in group]
+            else:
+                steps.append(f"run_{len(self.program.stretches)}")
+                self.program.entries.append(steps[-1])
+                self.program.stretches.append(self._calls(list(group)))
+        return steps
+
+    def _driven(self, kernel: Kernel) -> Any:
+        """Return a step that Python takes: a call, or control flow with calls inside."""
+        return kernel if isinstance(kernel, LibraryKernel) else with_calls(kernel, self._steps)
+
+    def _calls(self, kernels: Sequence[Kernel]) -> list[Any]:
+        """Return kernels ready to be called from native code: regions, and control flow."""
+        made: list[Any] = []
+        for is_control, group in groupby(kernels, lambda k: isinstance(k, Control)):
+            if is_control:
+                made += [with_calls(kernel, self._calls) for kernel in group]
+            else:
+                pieces = [_PIECES[type(kernel)](self, kernel) for kernel in group]
+                made += arrange(pieces, self.places, get_num_threads())
+        return made
 
     # -- kernels -----------------------------------------------------------------------------------
 
     def _row_piece(self, kernel: RowKernel) -> Piece:
         return Piece(
             self._function(kernel, write_row_kernel),
-            views_of(kernel),
+            own_views(kernel),
             frozenset(output.operand for output in kernel.outputs),
             kernel.units,
             0,
@@ -118,7 +148,7 @@ class ProgramWriter:
     def _column_piece(self, kernel: ColumnKernel) -> Piece:
         return Piece(
             self._function(kernel, write_column_kernel),
-            views_of(kernel),
+            own_views(kernel),
             frozenset((kernel.output.operand,)),
             strips(kernel, column_lanes(kernel, self.target.lanes)),
             0,
@@ -152,24 +182,38 @@ class ProgramWriter:
 
     # -- the entry ---------------------------------------------------------------------------------
 
-    def entry(self, stretches: Sequence[Sequence[Region]]) -> str:
+    def entry(self, stretches: Sequence[Sequence[Any]]) -> str:
         """Return the module of the functions that run regions."""
         module = ModuleText(self.target)
         module.declare(PARALLEL_FOR, ["ptr", "ptr", "i64"])
-        for number, regions in enumerate(stretches):
+        for number, calls in enumerate(stretches):
             run = module.function(f"run_{number}", ["ptr", "ptr"])
             tables = run.alloca("ptr", 2)
             for i, table in enumerate(run.parameters):
                 run.store(table, run.gep(tables, i, "ptr"))
-            for i, region in enumerate(regions):
-                self._region(module, run, region, tables, f"task_{number}_{i}")
+            self._write_calls(module, run, tables, calls)
             if number == len(stretches) - 1:
                 _count_run(run)
             run.ret()
-        pieces = [p for regions in stretches for region in regions for p in region.pieces]
+        pieces = [p for calls in stretches for region, _ in flattened(calls) for p in region.pieces]
         for piece in {p.function: p for p in pieces}.values():
             module.declare(piece.function, [*["ptr"] * len(piece.views), "i64", "i64"])
         return module.text()
+
+    def _write_calls(
+        self, module: ModuleText, run: FunctionText, tables: Value, calls: Sequence[Any]
+    ) -> None:
+        for call in calls:
+            if isinstance(call, Region):
+                self._tasks += 1
+                self._region(module, run, call, tables, f"task_{self._tasks}")
+            else:
+                write_calls(
+                    run,
+                    call,
+                    lambda view: self._pointer(run, run.parameters, view),
+                    lambda inner: self._write_calls(module, run, tables, inner),
+                )
 
     def _region(
         self, module: ModuleText, run: FunctionText, region: Region, tables: Value, name: str
@@ -221,11 +265,18 @@ class ProgramWriter:
 
     def _pointer(self, f: FunctionText, tables: tuple[Value, ...], view: View) -> Value:
         place = self.places[view.buffer]
-        arrays, memory = tables
-        table = arrays if place.brought else memory
-        base = f.load("ptr", f.gep(table, place.entry, "ptr"))
-        offset = place.offset + view.offset * view.dtype.itemsize
-        return f.gep(base, offset) if offset else base
+        pointer = _address(f, tables, place, view.offset * view.dtype.itemsize)
+        for word, step in place.moves:
+            number = f.load("i64", _address(f, tables, word, 0))
+            pointer = f.gep(pointer, f.mul(number, step))
+        return pointer
+
+
+def _address(f: FunctionText, tables: tuple[Value, ...], place: Place, further: int) -> Value:
+    arrays, memory = tables
+    base = f.load("ptr", f.gep(arrays if place.brought else memory, place.entry, "ptr"))
+    offset = place.offset + further
+    return f.gep(base, offset) if offset else base
 
 
 _PIECES: dict[type, Callable[[ProgramWriter, Any], Piece]] = {

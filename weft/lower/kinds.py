@@ -16,6 +16,7 @@ import numpy as np
 
 from ..core.shape import broadcast_axes, normalize_axes, size_of
 from ..graph.node import Node, Value
+from .dynamic import is_dynamic
 from .indexing import indexed_kind
 from .scalar import Expr, ScalarBuilder, is_defined, postorder
 
@@ -26,6 +27,8 @@ SHAPING = frozenset(("broadcast_to", "ensure_shape", "reshape"))
 def kind_of(node: Node) -> str | None:
     """Return the kind of an operation, or None if it is a kernel of its own."""
     op = node.op
+    if is_dynamic(node):
+        return None
     if op.name in SHAPING:
         return "view"
     if getattr(op, "lower_rule", None) is None or len(node.outputs) != 1:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..core.dim import is_known
 from ..core.shape import Shape, size_of
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
-from ..graph.special import ASSIGN, CONSTANT, PLACEHOLDER, SOURCES, STATE
+from ..graph.special import ASSIGN, CONSTANT, PARAMETER, PLACEHOLDER, SOURCES, STATE
 from ..graph.state import State
+from .control import lower_control
+from .dynamic import array_of_its_own, is_dynamic
 from .epilogues import fuse_epilogues
 from .groups import Group, Grouping
 from .indexing import IndexCheck
@@ -21,7 +24,7 @@ from .kernels import (
     Operand,
     Output,
     RowKernel,
-    views_of,
+    buffers_of,
 )
 from .kinds import DTYPES, kind_of, only_reduction, reduced_axes, reduced_count
 from .layouts import laid_out, wanted_layouts
@@ -38,10 +41,17 @@ from .views import VIEWS
 class Lowered:
     """What a graph becomes: kernels in order, and where each of its values lies."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        bound: Mapping[Value, View] | None = None,
+        wanted: Mapping[Value, View] | None = None,
+    ) -> None:
+        """Lower a graph; of a body, `bound` says where inputs are, `wanted` where results go."""
         self.graph = graph
         self.kernels: list[Kernel] = []
-        self.views: dict[Value, View] = {}
+        self.views: dict[Value, View] = dict(bound or {})
+        self.wanted = dict(wanted or {})
         self.assigned: list[tuple[State, Value]] = []
         self.copies: list[View] = []
         self.checks: list[IndexCheck] = []
@@ -61,7 +71,7 @@ class Lowered:
         """Join kernels, and forget values that are not stored any more."""
         kept = {view.buffer for view in self.outputs}
         self.kernels = fuse_epilogues(recompute_cheap(self.kernels, kept), kept)
-        used = kept | {view.buffer for kernel in self.kernels for view in views_of(kernel)}
+        used = kept | {buffer for kernel in self.kernels for buffer in buffers_of(kernel)}
         self.views = {
             value: view
             for value, view in self.views.items()
@@ -76,13 +86,31 @@ class Lowered:
         special = _SPECIAL.get(node.op)
         if special is not None:
             special(self, node)
+        elif is_dynamic(node):
+            self._as_library(node)
         elif not self._as_view(node) and not self._as_product(node):
-            self._as_column_sum(node) or self._as_library(node)
+            self._as_column_sum(node) or lower_control(self, node) or self._as_library(node)
+
+    def buffers(self) -> list[Buffer]:
+        """Return all memory that is used, by the bodies of control flow too."""
+        known = (view.buffer for view in (*self.views.values(), *self.copies))
+        used = (buffer for kernel in self.kernels for buffer in buffers_of(kernel))
+        return list(dict.fromkeys((*known, *used)))
+
+    def with_body(
+        self, graph: Graph, bound: Mapping[Value, View], wanted: Mapping[Value, View]
+    ) -> Lowered:
+        """Return a body of control flow lowered: its inputs are bound, its results go to places."""
+        return Lowered(graph, bound, wanted)
 
     def new(self, value: Value) -> View:
-        """Give a value memory of its own in the arena."""
-        buffer = Buffer("arena", value.shape, value.dtype, value.name)
-        self.views[value] = view = contiguous(buffer, value.shape)
+        """Give a value memory of its own in the arena, or the place that waits for it."""
+        view = self.wanted.get(value)
+        if not is_known(value.shape):
+            view = array_of_its_own(value)
+        elif view is None:
+            view = contiguous(Buffer("arena", value.shape, value.dtype, value.name), value.shape)
+        self.views[value] = view
         return view
 
     def scratch(self, shape: Shape, dtype: Any, name: str) -> View:
@@ -94,16 +122,22 @@ class Lowered:
     def copied(self, view: View) -> View:
         """Return a copy of a view in C order, made by a kernel of its own."""
         made = self.scratch(view.shape, view.dtype, f"copy of {view.buffer.name}")
-        loops, strides = collapse(view.shape, [view.strides, made.strides], None)
-        value = ScalarBuilder().load(0, view.dtype)
-        operands = [Operand(v, s) for v, s in zip((view, made), strides, strict=True)]
-        self.kernels.append(RowKernel(made.buffer.name, loops, operands, [Output(1, value)]))
+        self.copy(view, made)
         return made
+
+    def copy(self, view: View, target: View) -> None:
+        """Add a kernel that copies a view to a place of the same shape."""
+        loops, strides = collapse(view.shape, [view.strides, target.strides], None)
+        value = ScalarBuilder().load(0, view.dtype)
+        operands = [Operand(v, s) for v, s in zip((view, target), strides, strict=True)]
+        self.kernels.append(RowKernel(target.buffer.name, loops, operands, [Output(1, value)]))
 
     # -- sources and sinks -------------------------------------------------------------------------
 
     def _place_source(self, node: Node, kind: str, source: Any) -> None:
         (value,) = node.outputs
+        if value in self.views:  # an input of a body
+            return
         buffer = Buffer(kind, value.shape, value.dtype, value.name, source)
         self.views[value] = contiguous(buffer, value.shape)
 
@@ -226,6 +260,7 @@ def _leading_axes(node: Node) -> tuple[int, ...] | None:
 
 _SPECIAL: dict[Any, Callable[[Lowered, Node], None]] = {
     PLACEHOLDER: Lowered._feed,
+    PARAMETER: Lowered._feed,
     CONSTANT: Lowered._constant,
     STATE: Lowered._state,
     ASSIGN: Lowered._assign,
