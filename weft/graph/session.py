@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import is_
 from typing import Any, NamedTuple
 
 from ..core.errors import ArgumentError, ArgumentTypeError, GraphError
@@ -11,7 +12,7 @@ from .call import Call, as_feed
 from .graph import Graph
 from .members import Wanted, member, wanted_values
 from .node import Value
-from .run import Array, Program
+from .run import Program
 from .special import ASSIGN
 
 RUN = "Session.run"  # what errors name
@@ -48,7 +49,7 @@ class Session:
             )
         self.graph = graph
         self.compiled = compiled
-        self._fetched: dict[tuple[int, ...], _Prepared] = {}
+        self._fetched: dict[tuple[Any, ...], _Prepared] = {}
         self._nodes = len(graph)
         self._closed = False
 
@@ -71,31 +72,51 @@ class Session:
         fetches     a symbol, a name, a parameter, an update, or any nest of them
         feed_dict   values for placeholders, or for any other symbol, by symbol or name
         """
-        leaves, structure = flatten(fetches)
-        returned, call, arrays = self._prepared(leaves, feed_dict)
+        prepared = self._prepared(fetches)
+        call = self._call(prepared, feed_dict)
+        arrays = call.arrays(() if feed_dict is None else feed_dict.values())
         found = iter(call.run(arrays, self.compiled))
-        return structure.unflatten(next(found) if is_value else None for is_value in returned)
+        return prepared.nest(next(found) if is_value else None for is_value in prepared.returned)
 
     def executable(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
         """Return the machine code that a run with these fetches and feeds uses, to look inside.
 
         None if there is none: if some shape depends on values, the run goes from node to node.
         """
-        _, call, arrays = self._prepared(flatten(fetches)[0], feed_dict)
-        return call.executable(arrays)
+        call = self._call(self._prepared(fetches), feed_dict)
+        return call.executable(call.arrays(() if feed_dict is None else feed_dict.values()))
 
-    def _prepared(
-        self, leaves: list[Any], feed_dict: Mapping[Any, Any] | None
-    ) -> tuple[list[bool], Call, list[Array]]:
-        """Return what is to be run, and the arrays to run it on."""
+    def _prepared(self, fetches: Any) -> _Prepared:
+        """Return what is known about fetches; the same ones are looked up once."""
         if self._closed:
             raise GraphError("Session.run: the session is closed")
         if len(self.graph) != self._nodes:  # it has grown since: sizes may come from elsewhere
             self._fetched.clear()
             self._nodes = len(self.graph)
-        prepared = self._prepared_fetches(leaves)
+        kind = fetches.__class__
+        items = fetches if kind is list or kind is tuple else (fetches,)
+        known = self._fetched.get((kind, *map(id, items)))
+        return self._flattened(fetches, items) if known is None else known
+
+    def _flattened(self, fetches: Any, items: Sequence[Any]) -> _Prepared:
+        """Look fetches up by their leaves, and remember them if they are no nest of containers."""
+        leaves, structure = flatten(fetches)
+        key = (None, *map(id, leaves))
+        known = self._fetched.get(key)
+        if known is None:
+            wanted = wanted_values(self.graph, leaves, RUN)
+            known = self._fetched[key] = _Prepared(wanted, wanted.returned, leaves, {}, list)
+        found = known._replace(nest=structure.unflatten)
+        if len(leaves) == len(items) and all(map(is_, leaves, items)):
+            kind = fetches.__class__
+            nest = kind if kind is list or kind is tuple else next
+            found = self._fetched[(kind, *map(id, items))] = known._replace(nest=nest)
+        return found
+
+    def _call(self, prepared: _Prepared, feed_dict: Mapping[Any, Any] | None) -> Call:
+        """Return what is to be run for fetches and feeds."""
         fed = {} if feed_dict is None else feed_dict
-        if not isinstance(fed, Mapping):
+        if fed.__class__ is not dict and not isinstance(fed, Mapping):
             raise ArgumentTypeError(
                 "Session.run: feed_dict must be a dictionary from symbols or names to values. "
                 f"Received: {type(feed_dict).__name__}"
@@ -105,16 +126,7 @@ class Session:
         if call is None:
             call = prepared.calls[key] = self._new_call(prepared.wanted, fed)
             prepared.kept.extend(fed)
-        return prepared.wanted.returned, call, call.arrays(fed.values())
-
-    def _prepared_fetches(self, leaves: list[Any]) -> _Prepared:
-        """Return the values behind fetches; the same fetches are looked up once."""
-        key = tuple(map(id, leaves))
-        known = self._fetched.get(key)
-        if known is None:
-            wanted = wanted_values(self.graph, leaves, RUN)
-            known = self._fetched[key] = _Prepared(wanted, leaves, {})
-        return known
+        return call
 
     def _new_call(self, wanted: Wanted, fed: Mapping[Any, Any]) -> Call:
         values: list[Value] = []
@@ -132,9 +144,13 @@ class Session:
 class _Prepared(NamedTuple):
     """The values behind fetches, and the calls for what was fed with them.
 
-    kept   what fetches and feeds are known by: its identities must stay its own
+    returned   for each leaf of the fetches, whether it returns a value
+    kept       what fetches and feeds are known by: its identities must stay its own
+    nest       what puts results in the places of the leaves
     """
 
     wanted: Wanted
+    returned: list[bool]
     kept: list[Any]
     calls: dict[tuple[Any, ...], Call]
+    nest: Callable[[Iterator[Any]], Any]
