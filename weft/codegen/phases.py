@@ -49,12 +49,20 @@ class Phases:
         elif expr.kind == "index":
             self.full.add(id(expr))
             self.phase[id(expr)] = 0
+        elif expr.kind == "iota":
+            if self.kernel.iotas[expr.data][-1] != 0:
+                self.full.add(id(expr))
+            self.phase[id(expr)] = 0
         elif expr.kind == "reduce":
             self.phase[id(expr)] = 1 + self.phase[id(expr.args[0])]
         else:
             self.phase[id(expr)] = max((self.phase[id(a)] for a in expr.args), default=0)
-            if any(id(a) in self.full for a in expr.args):
+            if any(id(a) in self.full for a in expr.args) or self._moves_on(expr):
                 self.full.add(id(expr))
+
+    def _moves_on(self, expr: Expr) -> bool:
+        """Tell whether a load by an offset varies along the row of itself."""
+        return expr.kind == "load_at" and self.kernel.operands[expr.data[0]].strides[-1] != 0
 
     def roots(self, phase: int) -> list[Expr]:
         """Return what a pass computes along the row: outputs to store and rows to reduce."""

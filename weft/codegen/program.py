@@ -47,6 +47,7 @@ class Piece:
     units: int
     chunks: int
     name: str
+    flag: View | None = None  # what it sets if it meets an index out of range
 
 
 @dataclass
@@ -124,7 +125,8 @@ class _ProgramWriter:
                 )
             )
         chunks = max(1, min(units, work // WORTH))
-        return self._added(Piece(function, views, units, chunks, kernel.name))
+        flag = kernel.flag if isinstance(kernel, RowKernel) else None
+        return self._added(Piece(function, views, units, chunks, kernel.name, flag))
 
     def _added(self, piece: Piece) -> Piece:
         self.program.pieces.append(piece)
@@ -152,13 +154,16 @@ class _ProgramWriter:
             tables = run.alloca("ptr", 2)
             for i, table in enumerate(run.parameters):
                 run.store(table, run.gep(tables, i, "ptr"))
-            for piece, task in zip(stretch, tasks, strict=True):
+            last_check = max((i for i, p in enumerate(stretch) if p.flag is not None), default=-1)
+            for i, (piece, task) in enumerate(zip(stretch, tasks, strict=True)):
                 if piece.chunks == 1:
                     zero = run.constant("i64", 0)
                     self._call(run, run.parameters, piece, zero, piece.units)
                 else:
                     chunks = run.constant("i64", piece.chunks)
                     run.call(PARALLEL_FOR, "void", Value(f"@{task}", "ptr"), tables, chunks)
+                if i == last_check:
+                    self._leave_if_set(run, piece.flag)
             if self.program.steps[-1] == f"run_{number}":
                 self._count_run(run)
             run.ret()
@@ -171,6 +176,16 @@ class _ProgramWriter:
         entries = [place.entry for place in self.places.values() if not place.brought]
         counter = run.gep(run.parameters[1], 1 + max(entries, default=0), "i64")
         run.store(run.add(run.load("i64", counter), 1), counter)
+
+    def _leave_if_set(self, run: FunctionText, flag: View | None) -> None:
+        """End the run before anything is written that others see, if an index was out of range."""
+        assert flag is not None
+        word = run.load("i64", self._pointer(run, run.parameters, flag))
+        leave, stay = run.label("leave"), run.label("stay")
+        run.branch_if(run.icmp("ne", word, 0), leave, stay)
+        run.block(leave)
+        run.ret()
+        run.block(stay)
 
     def _task(self, module: ModuleText, name: str, piece: Piece) -> str | None:
         """Write the function that does one chunk of a kernel; fixed chunks, whoever does them."""

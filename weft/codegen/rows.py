@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..lower.kernels import RowKernel
-from ..lower.scalar import Expr
+from ..lower.scalar import PLACED, Expr
 from .phases import Phases, store_places
+from .placed import Turn, write_placed
 from .scalars import (
     broadcast_to_lanes,
     combine,
@@ -31,10 +32,10 @@ UNROLL = 4
 
 def write_row_kernel(module: ModuleText, name: str, kernel: RowKernel) -> None:
     """Add the function of a kernel to a module."""
-    _RowWriter(module, name, kernel).write()
+    RowWriter(module, name, kernel).write()
 
 
-class _RowWriter:
+class RowWriter:
     """Writes one kernel."""
 
     def __init__(self, module: ModuleText, name: str, kernel: RowKernel) -> None:
@@ -45,6 +46,7 @@ class _RowWriter:
         *self.pointers, self.begin, self.end = self.f.parameters
         self.lanes = self._lanes()
         self.bases: list[Value] = []
+        self.iota_bases: list[Value] = []
         self.rows: dict[int, Value] = {}  # values per row
         self.places = store_places(kernel, self.phases)
         self.scratch: dict[int, Value] = {}
@@ -71,14 +73,22 @@ class _RowWriter:
         else:
             with f.loop(self.begin, self.end, 1) as row:
                 self.bases = [self._base(i, row) for i in range(len(self.pointers))]
+                self.iota_bases = [self._offset(s, row) for s in self.kernel.iotas]
                 self._row()
         f.ret()
 
     def _base(self, operand: int, row: Value) -> Value:
         """Return the address of a row of an operand."""
+        strides = self.kernel.operands[operand].strides
+        if not any(strides[:-1]):
+            return self.pointers[operand]
+        return self._address(operand, self._offset(strides, row))
+
+    def _offset(self, all_strides: tuple[int, ...], row: Value) -> Value:
+        """Return how far a row lies behind the first one."""
         f = self.f
         *sizes, _ = self.kernel.loops
-        *strides, _ = self.kernel.operands[operand].strides
+        *strides, _ = all_strides
         offset: Value | None = None
         rest = row
         for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
@@ -88,7 +98,7 @@ class _RowWriter:
             if stride:
                 part = f.mul(index, stride)
                 offset = part if offset is None else f.add(offset, part)
-        return self.pointers[operand] if offset is None else self._address(operand, offset)
+        return f.constant("i64", 0) if offset is None else offset
 
     def _address(self, operand: int, index: Value, base: Value | None = None) -> Value:
         element = element_of(self.kernel.operands[operand].view.dtype)
@@ -99,6 +109,7 @@ class _RowWriter:
     def _flat(self) -> None:
         f = self.f
         self.bases = list(self.pointers)
+        self.iota_bases = [f.constant("i64", 0)] * len(self.kernel.iotas)
         self._row_values(0)
         roots = self.phases.roots(0)
         count = f.sub(self.end, self.begin)
@@ -138,6 +149,9 @@ class _RowWriter:
                 value = write_constant(self.f, expr, 1)
             elif expr.kind == "load":
                 value = self.f.load(element_of(expr.dtype), self.bases[expr.data])
+            elif expr.kind in PLACED:
+                args = [self._row_value(a) for a in expr.args]
+                value = write_placed(expr, Turn(self, None, None, args))
             else:
                 value = write_operation(self.f, expr, [self._row_value(a) for a in expr.args])
             self.rows[id(expr)] = value
@@ -204,8 +218,21 @@ class _RowWriter:
             return self._places(i)
         if id(expr) in self.phases.kept and self.phases.phase[id(expr)] < phase:
             return self._kept(expr, i, count)
+        if expr.kind in PLACED:
+            return write_placed(
+                expr, Turn(self, i, count, self._placed_args(expr, phase, i, count, env))
+            )
         args = [self._value(a, phase, i, count, env) for a in expr.args]
         return write_operation(self.f, expr, args)
+
+    def _placed_args(
+        self, expr: Expr, phase: int, i: Value, count: Value | None, env: dict[int, Value]
+    ) -> list[Value]:
+        """Return what an expression is computed from, values per row as scalars."""
+        return [
+            self._value(a, phase, i, count, env) if self.phases.is_full(a) else self._row_value(a)
+            for a in expr.args
+        ]
 
     def _places(self, i: Value) -> Value:
         """Return where in the row the elements of a vector stand."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..lower.scalar import Expr
 from .text import FunctionText
-from .values import Value, element_of, is_float, lanes_of, scalar_of, vector_of
+from .values import Value, bits_of, element_of, is_float, lanes_of, scalar_of, vector_of
 
 Writer = Callable[..., Value]
 
@@ -27,6 +27,8 @@ def write_operation(f: FunctionText, expr: Expr, args: list[Value]) -> Value:
     kind = expr.kind
     if kind == "cast":
         return write_cast(f, args[0], expr.args[0].dtype, expr.dtype)
+    if kind == "bits":
+        return f.bitcast(args[0], type_of(expr, lanes_of(args[0].type)))
     if kind == "select":
         return f.select(*args)
     if kind in _COMPARISONS:
@@ -35,7 +37,7 @@ def write_operation(f: FunctionText, expr: Expr, args: list[Value]) -> Value:
         writer = _FLOAT.get(kind) or mathematics(kind)
         return writer(f, *args)
     signed = expr.args[0].dtype.kind == "i"
-    return _INTEGER[kind](f, *args) if signed else _UNSIGNED.get(kind, _INTEGER[kind])(f, *args)
+    return _INTEGER[kind](f, *args) if signed else (_UNSIGNED.get(kind) or _INTEGER[kind])(f, *args)
 
 
 def mathematics(kind: str) -> Writer:
@@ -96,6 +98,26 @@ def _integer_abs(f: FunctionText, x: Value) -> Value:
     return f.select(f.icmp("slt", x, 0), f.sub(f.constant(x.type, 0), x), x)
 
 
+def _shift_left(f: FunctionText, x: Value, y: Value) -> Value:
+    """Return x << y, 0 where y is no number of bits, as NumPy."""
+    return f.select(f.icmp("ult", y, bits_of(x.type)), f.shl(x, y), 0)
+
+
+def _shift_right(f: FunctionText, x: Value, y: Value) -> Value:
+    """Return x >> y, the sign where y is no number of bits, as NumPy."""
+    most = bits_of(x.type) - 1
+    return f.ashr(x, f.select(f.icmp("ult", y, most), y, most))
+
+
+def _unsigned_shift_right(f: FunctionText, x: Value, y: Value) -> Value:
+    return f.select(f.icmp("ult", y, bits_of(x.type)), f.lshr(x, y), 0)
+
+
+def _upper_product(f: FunctionText, x: Value, y: Value) -> Value:
+    wide = f.mul(f.zext(x, "i128"), f.zext(y, "i128"))
+    return f.trunc(f.lshr(wide, 64), "i64")
+
+
 def _invert(f: FunctionText, x: Value) -> Value:
     return f.not_(x)
 
@@ -126,11 +148,17 @@ _INTEGER: dict[str, Writer] = {
     "or": lambda f, x, y: f.or_(x, y),
     "xor": lambda f, x, y: f.xor(x, y),
     "not": _invert,
+    "quotient": lambda f, x, y: f.udiv(x, y),
+    "remainder": lambda f, x, y: f.urem(x, y),
+    "shift_left": _shift_left,
+    "shift_right": _shift_right,
     "maximum": lambda f, x, y: f.maximum(x, y),
     "minimum": lambda f, x, y: f.minimum(x, y),
 }
 _UNSIGNED: dict[str, Writer] = {
     "abs": lambda f, x: x,
+    "shift_right": _unsigned_shift_right,
+    "upper_product": _upper_product,
     "maximum": lambda f, x, y: f.unsigned_maximum(x, y),
     "minimum": lambda f, x, y: f.unsigned_minimum(x, y),
 }

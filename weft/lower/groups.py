@@ -15,12 +15,20 @@ from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.special import SOURCES
 from .indexing import indexed_kind
-from .scalar import ScalarBuilder, is_defined, postorder
+from .places import has_plain_rows, stored_operands, stored_values
+from .scalar import ScalarBuilder, computed_dtype, is_defined, postorder
 
 FULL, ROW = "full", "row"
 MOST_NODES = 96
 MOST_OPERANDS = 28
-DTYPES = frozenset(("bool", "float32", "float64", "int32", "int64", "uint8"))
+DTYPES = frozenset(
+    (
+        "bool",
+        *("float16", "float32", "float64"),
+        *("int8", "int16", "int32", "int64"),
+        *("uint8", "uint16", "uint32", "uint64"),
+    )
+)
 
 
 class Group:
@@ -29,6 +37,8 @@ class Group:
     domain   the shape of the loop nest
     split    how many of its axes count rows; None until a reduction decides
     level    of each value made here: one per element, or one per row
+    stored   values that must be in memory before it runs: it looks at them anywhere
+    placed   whether some operation depends on the place of its elements
     """
 
     def __init__(self, index: int, domain: Shape | None) -> None:
@@ -38,6 +48,8 @@ class Group:
         self.nodes: list[Node] = []
         self.level: dict[Value, str] = {}
         self.loaded: set[Value] = set()
+        self.stored: set[Value] = set()
+        self.placed = False
 
     @property
     def fusible(self) -> bool:
@@ -58,11 +70,18 @@ class Group:
             self.level[value] = level
         self.loaded.update(x for x in node.inputs if x is not None and x not in self.level)
 
+    def add_placed(self, node: Node) -> None:
+        """Note what an operation with a place rule needs."""
+        self.placed = True
+        self.stored.update(stored_values(node))
+
     def take_in(self, other: Group) -> None:
         """Take in the operations of an earlier group, before this group's own."""
         self.nodes = [*other.nodes, *self.nodes]
         self.level |= other.level
         self.loaded = {x for x in self.loaded | other.loaded if x not in self.level}
+        self.stored |= other.stored
+        self.placed = self.placed or other.placed
         other.nodes = []
 
 
@@ -113,6 +132,10 @@ class Grouping:
             return False
         if len(group.loaded | other.loaded) > MOST_OPERANDS:
             return False
+        if group.stored & other.level.keys():
+            return False
+        if other.placed and not has_plain_rows(other.domain, group.split):
+            return False
         users = (self.of[user] for n in other.nodes for user in self._users.get(n, ()))
         return all(user is other or user.index >= group.index for user in users)
 
@@ -144,6 +167,8 @@ class Grouping:
         elif group.split is None and kind == "spread":
             group.split = len(node.outputs[0].shape) - 1
         group.add(node, level)
+        if kind == "place":
+            group.add_placed(node)
         self.of[node] = group
 
 
@@ -151,12 +176,19 @@ class Grouping:
 
 
 def kind_of(node: Node) -> str | None:
-    """Return "map" or "reduce" for an operation that can be part of a loop nest, else None."""
-    op = node.op
-    if getattr(op, "lower_rule", None) is None or len(node.outputs) != 1:
-        return None
+    """Return how an operation can be part of a loop nest, None if it cannot.
+
+    "map", "reduce", "spread" (an element per row to a place of it), or "place" (by a place rule)
+    """
     values = [*node.outputs, *(x for x in node.inputs if x is not None)]
-    if any(value.dtype.name not in DTYPES for value in values):
+    if len(node.outputs) != 1 or any(value.dtype.name not in DTYPES for value in values):
+        return None
+    return _scalar_kind(node) or (None if stored_operands(node) is None else "place")
+
+
+def _scalar_kind(node: Node) -> str | None:
+    op = node.op
+    if getattr(op, "lower_rule", None) is None:
         return None
     if op.kind == "elementwise" and _has_code(node):
         return "map"
@@ -170,8 +202,11 @@ def kind_of(node: Node) -> str | None:
 def _has_code(node: Node) -> bool:
     """Tell whether the rule of an operator gives code for the dtypes at hand."""
     builder = ScalarBuilder()
-    builder.result = node.outputs[0].dtype
-    args = [None if x is None else builder.load(i, x.dtype) for i, x in enumerate(node.inputs)]
+    builder.result = computed_dtype(node.outputs[0].dtype)
+    args = [
+        None if x is None else builder.widened(builder.load(i, x.dtype))
+        for i, x in enumerate(node.inputs)
+    ]
     try:
         expr = node.op.lower_rule(builder, *args, *node.attrs)
     except (ArithmeticError, TypeError, ValueError):  # a constant that the dtype cannot hold
@@ -216,13 +251,22 @@ def _joining_level(group: Group, node: Node, kind: str) -> str | None:
         return _reduce_level(group, node, inside)
     if kind == "spread":
         return _spread_level(group, node, inside)
+    if kind == "place" and not _places_fit(group, node, inside):
+        return None
     shape = node.outputs[0].shape
     if shape == group.domain and all(_aligned(group, x) for x in inside):
         return FULL
-    if group.split is not None and shape in group.row_shapes():
+    if kind == "map" and group.split is not None and shape in group.row_shapes():
         rows = all(group.level[x] == ROW and x.shape == shape for x in inside)
         return ROW if inside and rows and _rows_align(group, node, shape) else None
     return None
+
+
+def _places_fit(group: Group, node: Node, inside: Sequence[Value]) -> bool:
+    """Tell whether coordinates can be had in a group, and operands where they are needed."""
+    assert group.domain is not None
+    stored = stored_values(node)
+    return has_plain_rows(group.domain, group.split) and not any(x in stored for x in inside)
 
 
 def _reduce_level(group: Group, node: Node, inside: Sequence[Value]) -> str | None:
@@ -230,6 +274,8 @@ def _reduce_level(group: Group, node: Node, inside: Sequence[Value]) -> str | No
     if x.shape != group.domain or any(group.level[v] != FULL for v in inside):
         return None
     split = len(x.shape) - len(reduced_axes(node))
+    if group.placed and not has_plain_rows(group.domain, split):
+        return None
     return ROW if group.split in (None, split) else None
 
 

@@ -36,6 +36,8 @@ class RowKernel:
     split      how many loops there are before the row; all of them if nothing is reduced
     operands   what is read and written; strides one per loop
     outputs    expressions to store: per element, or per row if no load in them varies along it
+    iotas      for numbers that follow from the loops' counters alone: what each turn adds
+    flag       where an index out of range is reported, if the kernel checks any
     """
 
     name: str
@@ -43,6 +45,8 @@ class RowKernel:
     operands: list[Operand]
     outputs: list[Output]
     nodes: list[Node] = field(default_factory=list)
+    iotas: list[tuple[int, ...]] = field(default_factory=list)
+    flag: View | None = None
 
     @property
     def rows(self) -> int:

@@ -6,16 +6,20 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
+from ..core.dtype import int64
 from ..core.shape import Shape, size_of
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.special import ASSIGN, CONSTANT, PLACEHOLDER, SOURCES, STATE
 from ..graph.state import State
 from .groups import FULL, ROW, Group, Grouping, kind_of, reduced_axes, reduced_count
-from .indexing import IndexCheck, index_check
+from .indexing import checked_index
 from .kernels import ColumnKernel, GemmKernel, Kernel, LibraryKernel, Operand, Output, RowKernel
 from .loops import collapse
-from .scalar import Expr, ScalarBuilder
+from .places import place_expression
+from .scalar import Expr, ScalarBuilder, computed_dtype
 from .storage import Buffer, View, contiguous
 from .views import VIEWS
 
@@ -31,7 +35,7 @@ class Lowered:
         self.views: dict[Value, View] = {}
         self.assigned: list[tuple[State, Value]] = []
         self.copies: list[View] = []
-        self.checks: list[IndexCheck] = []
+        self.flag: View | None = None  # where code reports an index out of range
         grouping = Grouping(graph)
         self._outside = _used_outside(graph, grouping)
         for group in sorted(grouping.groups, key=_sources_first):
@@ -69,6 +73,15 @@ class Lowered:
         self.kernels.append(RowKernel(buffer.name, loops, operands, [Output(1, value)]))
         self.copies.append(made)
         return made
+
+    def error_flag(self) -> View:
+        """Return the memory in which code reports an index out of range."""
+        if self.flag is None:
+            word = np.zeros(1, np.int64)
+            buffer = Buffer("constant", (1,), word.dtype, "index out of range", word)
+            self.flag = contiguous(buffer, (1,))
+            self.copies.append(self.flag)
+        return self.flag
 
     # -- sources and sinks -------------------------------------------------------------------------
 
@@ -198,6 +211,9 @@ class _LoopBuilder:
         self.operands: list[View] = []  # each broadcast to the domain
         self.exprs: dict[Value, Expr] = {}
         self.loads: dict[tuple[int, tuple[int, ...], int], Expr] = {}
+        self.iotas: list[tuple[int, ...]] = []
+        self.moved: dict[tuple[int, tuple[int, ...]], int] = {}  # operands of loads by offsets
+        self.flag_number: int | None = None
 
     def build(self) -> None:
         """Add the kernel to the lowered graph."""
@@ -216,30 +232,75 @@ class _LoopBuilder:
             self.operands = [self._in_sequence(view) for view in self.operands]
         first = len(self.operands)
         views = [*self.operands, *(view for view, _ in outputs)]
-        loops, strides = collapse(self.domain, [v.strides for v in views], self.group.split)
+        all_strides = [*(v.strides for v in views), *self.iotas]
+        loops, strides = collapse(self.domain, all_strides, self.group.split)
         self.lowered.kernels.append(
             RowKernel(
                 self.group.nodes[-1].name,
                 loops,
-                [Operand(v, s) for v, s in zip(views, strides, strict=True)],
+                [Operand(v, s) for v, s in zip(views, strides, strict=False)],
                 [Output(first + i, expr) for i, (_, expr) in enumerate(outputs)],
                 list(self.group.nodes),
+                strides[len(views) :],
+                None if self.flag_number is None else self.lowered.flag,
             )
         )
+
+    # -- for place rules ---------------------------------------------------------------------------
+
+    def iota(self, strides: tuple[int, ...]) -> Expr:
+        """Return the sum of each loop's counter times its stride."""
+        if strides not in self.iotas:
+            self.iotas.append(strides)
+        return self.builder.iota(self.iotas.index(strides))
+
+    def load_from(self, view: View, offset: Expr | None, guard: Expr | None) -> Expr:
+        """Return the element of a view of the loops' shape, moved on by an offset."""
+        key = (id(view.buffer), view.strides)
+        if key not in self.moved:
+            self.operands.append(view)
+            self.moved[key] = len(self.operands) - 1
+        number = self.moved[key]
+        ahead = view.offset - self.operands[number].offset
+        if offset is None and guard is None and not ahead:
+            return self.builder.load(number, view.dtype)
+        if ahead:
+            offset = self.builder.constant(ahead, int64) if offset is None else offset + ahead
+        return self.builder.load_at(number, view.dtype, offset, guard)
+
+    def load_here(self, value: Value) -> Expr:
+        """Return the element of a value that broadcasts to the loops' shape."""
+        return self._operand(value, FULL)
+
+    def flag(self) -> int:
+        """Return the operand that takes the report of an index out of range."""
+        if self.flag_number is None:
+            view = self.lowered.error_flag()
+            self.operands.append(View(view.buffer, self.domain, (0,) * len(self.domain)))
+            self.flag_number = len(self.operands) - 1
+        return self.flag_number
+
+    # -- expressions -------------------------------------------------------------------------------
 
     def _expression(self, node: Node) -> Expr:
         level = self.group.level[node.outputs[0]]
         kind = kind_of(node)
+        if kind == "place":
+            placed, _ = place_expression(node, self, self.lowered.views.__getitem__)
+            assert placed is not None, node
+            return placed
         reduces = kind == "reduce"
         levels = [FULL if reduces else level] * len(node.inputs)
         if node.op.kind == "general":  # an index per row picks from it, or places into it
             levels = [FULL if reduces else ROW, ROW]
-            self.lowered.checks.append(index_check(node))
         args = [
-            None if x is None else self._operand(x, at)
+            None if x is None else self.builder.widened(self._operand(x, at))
             for x, at in zip(node.inputs, levels, strict=True)
         ]
-        self.builder.result = node.outputs[0].dtype
+        if node.op.kind == "general":
+            assert args[1] is not None
+            args[1] = checked_index(node, self.builder, args[1], self.flag())
+        self.builder.result = computed_dtype(node.outputs[0].dtype)
         if reduces:
             self.builder.count = reduced_count(node)
         expr: Expr = node.op.lower_rule(self.builder, *args, *node.attrs)
@@ -304,6 +365,8 @@ def _leading_axes(node: Node) -> tuple[int, ...] | None:
     if op.kind != "reduction" or getattr(op, "lower_rule", None) is None:
         return None
     if node.outputs[0].dtype != node.inputs[0].dtype or size_of(node.inputs[0].shape) == 0:  # type: ignore[union-attr]  # a reduction has an input
+        return None
+    if node.outputs[0].dtype != computed_dtype(node.outputs[0].dtype):
         return None
     return reduced_axes(node)
 

@@ -16,10 +16,10 @@ from numpy.lib.stride_tricks import as_strided
 
 from ..codegen.program import Place, ProgramText, write_program
 from ..codegen.target import Target, host
+from ..core.errors import IndexOutOfRange
 from ..core.shape import Shape
 from ..graph.graph import Graph
 from ..graph.state import State
-from ..lower.indexing import IndexCheck
 from ..lower.kernels import ColumnKernel, GemmKernel, Kernel, LibraryKernel, RowKernel
 from ..lower.lowering import Lowered
 from ..lower.scalar import postorder
@@ -91,11 +91,6 @@ class Executable:
 
     # -- running -----------------------------------------------------------------------------------
 
-    def admits(self, feeds: Sequence[Array]) -> bool:
-        """Tell whether all indices that code uses unchecked lie within their rows."""
-        inputs = self.graph.inputs
-        return all(_in_range(feeds[inputs.index(c.feed)], c) for c in self.lowered.checks)
-
     def run(self, feeds: Sequence[Array]) -> list[Array]:
         """Run on arrays of the shapes it was compiled for; return the fetches."""
         with self._lock:
@@ -130,6 +125,7 @@ class Executable:
         for step in self.text.steps:
             if isinstance(step, str):
                 self._call_native(self._entries[step], brought)
+                self._check_indices()
             else:
                 self._call_library(step)
         self._complete = True
@@ -172,6 +168,16 @@ class Executable:
         """Return the value of a view when the code has run."""
         place = self.layout.places[view.buffer]
         return _seen(brought[place.entry], view) if place.brought else self._view(view)
+
+    def _check_indices(self) -> None:
+        """Raise if code met an index out of range; no state has changed then.
+
+        Which index it was the interpreter tells, which repeats what fails.
+        """
+        flag = self.lowered.flag
+        if flag is not None and flag.buffer.source[0]:
+            flag.buffer.source[0] = 0
+            raise IndexOutOfRange("an index is out of range")
 
     def _view(self, view: View) -> Array:
         """Return a view as an array; those of the program's own memory are made once."""
@@ -286,9 +292,7 @@ class _Layout:
         old = {
             v.buffer.source: v.buffer for v in lowered.views.values() if v.buffer.kind == "state"
         }
-        last_library = max(
-            (i for i, k in enumerate(lowered.kernels) if isinstance(k, LibraryKernel)), default=-1
-        )
+        last_failure = max((i for i, k in enumerate(lowered.kernels) if _may_fail(k)), default=-1)
         wanted = {view.buffer for view in (*self.outputs, *(v for _, v in written))}
         found: dict[State, Buffer] = {}
         for state, view in written:
@@ -299,11 +303,11 @@ class _Layout:
                 continue
             maker = min(uses[view.buffer])
             fits = view == contiguous(view.buffer, view.shape) and view.dtype == buffer.dtype
-            free = max(uses.get(buffer, [-1])) <= maker and maker > last_library
+            free = max(uses.get(buffer, [-1])) <= maker and maker > last_failure
             alone = sum(v.buffer is view.buffer for _, v in written) == 1
             if buffer in wanted:  # the old value is read when the run has ended
                 continue
-            if fits and free and alone and _is_elementwise(lowered.kernels[maker]):
+            if fits and free and alone and _keeps_places(lowered.kernels[maker], view, buffer):
                 found[state] = buffer
         return found
 
@@ -356,12 +360,6 @@ def _seen(array: Array, view: View) -> Array:
     return as_strided(array.reshape(-1)[view.offset :], view.shape, strides)
 
 
-def _in_range(array: Array, check: IndexCheck) -> bool:
-    if check.ignored is not None:
-        array = array[array != check.ignored]
-    return not array.size or bool(array.min() >= 0 and array.max() < check.size)
-
-
 def _uses(kernels: Sequence[Kernel]) -> dict[Buffer, list[int]]:
     """Return when each buffer is read or written."""
     found: dict[Buffer, list[int]] = {}
@@ -397,8 +395,22 @@ def _fetch_buffers(fetched: Sequence[View], written: Sequence[tuple[State, View]
     }
 
 
-def _is_elementwise(kernel: Kernel) -> bool:
+def _may_fail(kernel: Kernel) -> bool:
+    """Tell whether a kernel can find that a run must be given up."""
+    return isinstance(kernel, LibraryKernel) or getattr(kernel, "flag", None) is not None
+
+
+def _keeps_places(kernel: Kernel, made: View, old: Buffer) -> bool:
+    """Tell whether a kernel may write a state where it reads it: each element from its own place."""
     if not isinstance(kernel, RowKernel):
         return False
     exprs = postorder([output.value for output in kernel.outputs])
-    return all(expr.kind != "reduce" for expr in exprs)
+    if any(expr.kind == "reduce" for expr in exprs):
+        return False
+    (result,) = [o for o in kernel.operands if o.view.buffer is made.buffer]
+    moved = {expr.data[0] for expr in exprs if expr.kind == "load_at"}
+    return all(
+        o.strides == result.strides and o.view.offset == made.offset and i not in moved
+        for i, o in enumerate(kernel.operands)
+        if o.view.buffer is old
+    )

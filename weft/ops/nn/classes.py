@@ -51,7 +51,7 @@ def _(g, target, x_shape, axis, ignore_index):
 
 @pick_class.lower
 def _(b, x, target, axis, ignore_index):
-    return b.reduce("sum", b.picked(target, x, ignore_index))
+    return b.reduce("sum", b.picked(target, x))
 
 
 @pick_class.samples
@@ -110,7 +110,7 @@ def _(g, target, axis, ignore_index):
 
 @place_class.lower
 def _(b, x, target, num_classes, axis, ignore_index):
-    return b.picked(target, x, ignore_index)
+    return b.picked(target, x)
 
 
 @place_class.samples

@@ -1,0 +1,268 @@
+"""Elements by their places: movement, indexing and random numbers inside loops.
+
+An operator's `place` rule says which elements of its operands an element of its result follows
+from:
+
+    @roll.place
+    def _(b, x, shifts, axis):
+        i = b.coordinates[0]
+        ...
+        return x.at(...)
+
+`b` is a `Places`: it knows the shape of the result and the coordinates of the element, and has all
+functions of a `ScalarBuilder`. An operand is a `Source`: `x.at(i, j)` is one of its elements,
+`x.here()` the one at the place of the result. Coordinates that are linear in the loops' counters
+become strides, so that a flip or a window costs no more than a plain load; others are computed and
+loaded from, element by element or row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from ..core.dtype import DType, int64
+from ..core.shape import Shape, size_of
+from ..graph.node import Node, Value
+from .scalar import Expr, ScalarBuilder, is_defined, postorder
+from .storage import Buffer, View, contiguous, contiguous_strides
+
+
+class Loops(Protocol):
+    """What a rule needs of the loop nest that it writes into."""
+
+    builder: ScalarBuilder
+
+    def iota(self, strides: tuple[int, ...]) -> Expr:
+        """Return the sum of each loop's counter times its stride."""
+
+    def load_from(self, view: View, offset: Expr | None, guard: Expr | None) -> Expr:
+        """Return the element of a view of the loops' shape, moved on by an offset."""
+
+    def load_here(self, value: Value) -> Expr:
+        """Return the element of a value that broadcasts to the loops' shape."""
+
+    def flag(self) -> int:
+        """Return the operand that takes the report of an index out of range."""
+
+
+class Affine:
+    """A whole number that is linear in the coordinates of the element."""
+
+    __slots__ = ("constant", "places", "strides")
+
+    def __init__(self, places: Places, strides: tuple[int, ...], constant: int = 0) -> None:
+        self.places = places
+        self.strides = strides
+        self.constant = constant
+
+    @property
+    def expr(self) -> Expr:
+        """Return the number as an expression."""
+        number = self.places.loops.iota(self.strides)
+        return number + self.constant if self.constant else number
+
+    def __add__(self, other: Any) -> Any:
+        if isinstance(other, int):
+            return Affine(self.places, self.strides, self.constant + other)
+        if isinstance(other, Affine):
+            strides = tuple(a + b for a, b in zip(self.strides, other.strides, strict=True))
+            return Affine(self.places, strides, self.constant + other.constant)
+        return self.expr + other
+
+    __radd__ = __add__
+
+    def __mul__(self, factor: int) -> Affine:
+        strides = tuple(factor * s for s in self.strides)
+        return Affine(self.places, strides, factor * self.constant)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Affine:
+        return self * -1
+
+    def __sub__(self, other: Any) -> Any:
+        return self + -other
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __lt__(self, other: Any) -> Expr:
+        return self.expr < _plain(other)
+
+    def __le__(self, other: Any) -> Expr:
+        return self.expr <= _plain(other)
+
+    def __gt__(self, other: Any) -> Expr:
+        return self.expr > _plain(other)
+
+    def __ge__(self, other: Any) -> Expr:
+        return self.expr >= _plain(other)
+
+
+Place = int | Affine | Expr
+
+
+def _plain(number: Any) -> Any:
+    return number.expr if isinstance(number, Affine) else number
+
+
+class Source:
+    """An operand of a place rule."""
+
+    def __init__(self, places: Places, value: Value, number: int, view: View) -> None:
+        self.places = places
+        self.value = value
+        self.number = number
+        self.view = view
+        self.shape: Shape = value.shape
+        self.dtype: DType = value.dtype
+
+    @property
+    def ndim(self) -> int:
+        """Return the number of its axes."""
+        return len(self.shape)
+
+    def here(self) -> Expr:
+        """Return the element at the place of the result, where the shapes broadcast."""
+        return self.places.loops.load_here(self.value)
+
+    def at(self, *places: Place, where: Expr | None = None) -> Expr:
+        """Return the element at a place; with `where`, zero elsewhere without looking there."""
+        self.places.stored.add(self.number)
+        strides, offset = [0] * len(self.places.shape), self.view.offset
+        moved: Expr | None = None
+        for place, stride in zip(places, self.view.strides, strict=True):
+            if isinstance(place, Expr):
+                part = place * stride
+                moved = part if moved is None else moved + part
+            elif isinstance(place, int):
+                offset += place * stride
+            else:
+                offset += place.constant * stride
+                strides = [s + p * stride for s, p in zip(strides, place.strides, strict=True)]
+        view = View(self.view.buffer, self.places.shape, tuple(strides), offset)
+        return self.places.loops.load_from(view, moved, where)
+
+
+class Places:
+    """What a place rule is given beside its operands.
+
+    shape         of the result
+    coordinates   of the element, one for each axis
+    stored        the numbers of the operands that must lie in memory
+    """
+
+    def __init__(self, loops: Loops, shape: Shape, result: DType) -> None:
+        self.loops = loops
+        self.shape = shape
+        self.result = result
+        self.stored: set[int] = set()
+        axes = range(len(shape))
+        self.coordinates = [Affine(self, tuple(int(a == b) for b in axes)) for a in axes]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.loops.builder, name)
+
+    @property
+    def flat(self) -> Affine:
+        """Return the place of the element in the flattened result."""
+        return Affine(self, contiguous_strides(self.shape))
+
+    def number(self, place: Place) -> Expr:
+        """Return a place as an expression."""
+        if isinstance(place, int):
+            return self.loops.builder.constant(place, int64)
+        return _plain(place)
+
+    def inside(self, place: Place, size: int) -> Expr:
+        """Tell whether a place lies within an axis."""
+        number = self.number(place)
+        truth: Expr = (number >= 0) & (number < size)
+        return truth
+
+    def index(self, x: Expr, size: int, *, wraps: bool = True, ignored: int | None = None) -> Expr:
+        """Return an index into an axis, checked; negative ones may count from the end."""
+        signed = x.dtype.kind == "i"
+        flag = self.loops.flag()
+        return self.loops.builder.checked(x, size, flag, wraps and signed, ignored)
+
+
+def place_expression(
+    node: Node, loops: Loops, view_of: Callable[[Value], View]
+) -> tuple[Expr | None, set[int]]:
+    """Return what the place rule of a node gives, and which operands must lie in memory."""
+    (result,) = node.outputs
+    places = Places(loops, result.shape, result.dtype)
+    sources = [
+        None if x is None else Source(places, x, i, view_of(x)) for i, x in enumerate(node.inputs)
+    ]
+    op = node.op
+    args: list[Any] = list(sources)
+    if op.variadic:
+        fixed = len(op.inputs) - 1
+        args = [*args[:fixed], args[fixed:]]
+    expr = op.place_rule(places, *args, *node.attrs)
+    return expr if expr is None else loops.builder.cast(expr, result.dtype), places.stored
+
+
+class _Trial:
+    """Loops for a rule that is only asked what it would give."""
+
+    def __init__(self) -> None:
+        self.builder = ScalarBuilder()
+        self._numbers: dict[Any, int] = {}
+
+    def _number(self, key: Any) -> int:
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def iota(self, strides: tuple[int, ...]) -> Expr:
+        return self.builder.iota(self._number(strides))
+
+    def load_from(self, view: View, offset: Expr | None, guard: Expr | None) -> Expr:
+        number = self._number((view.buffer, view.strides, view.offset))
+        return self.builder.load_at(number, view.dtype, offset, guard)
+
+    def load_here(self, value: Value) -> Expr:
+        return self.builder.load(self._number(value), value.dtype)
+
+    def flag(self) -> int:
+        return 0
+
+
+def stored_operands(node: Node) -> set[int] | None:
+    """Return the operands that a place rule needs in memory; None if it gives no code."""
+    if getattr(node.op, "place_rule", None) is None or len(node.outputs) != 1:
+        return None
+    expr, stored = place_expression(node, _Trial(), _somewhere)
+    if expr is None or not all(map(is_defined, postorder([expr]))):
+        return None
+    return stored
+
+
+def stored_values(node: Node) -> list[Value]:
+    """Return the values that a node with a place rule needs in memory."""
+    numbers = stored_operands(node) or ()
+    return [x for i, x in enumerate(node.inputs) if i in numbers and x is not None]
+
+
+def has_plain_rows(domain: Shape, split: int | None) -> bool:
+    """Tell whether the row of a loop nest is one axis, so that coordinates are linear along it."""
+    return split is None or sum(size != 1 for size in domain[split:]) <= 1
+
+
+def _somewhere(value: Value) -> View:
+    return contiguous(Buffer("trial", value.shape, value.dtype, value.name), value.shape)
+
+
+def is_empty(*sources: Source) -> bool:
+    """Tell whether some operand has no elements."""
+    return any(size_of(source.shape) == 0 for source in sources)
+
+
+def joined(exprs: Sequence[Expr]) -> Expr:
+    """Return whether all of some truth values hold."""
+    first, *rest = exprs
+    for expr in rest:
+        first = first & expr
+    return first
