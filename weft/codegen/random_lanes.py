@@ -25,14 +25,15 @@ def write_random(expr: Expr, turn: Turn) -> Value:
     f = turn.f
     f.adopt(_philox(f))
     element = element_of(expr.dtype)
+    state = [f.extract(word, 0) for word in turn.args[:3]]
     if turn.lanes == 1:
-        return _lane(f, turn.args[:3], turn.args[3], element)
+        return _lane(f, state, turn.args[3], element)
     if _is_in_sequence(expr, turn):
-        return _neighbours(f, turn.args[:3], turn.args[3], element, turn.lanes)
+        return _neighbours(f, state, turn.args[3], element, turn.lanes)
     result = f.constant(vector_of(element, turn.lanes), 0)
     places = turn.spread(turn.args[3])
     for lane in range(turn.lanes):
-        found = _lane(f, turn.args[:3], f.extract(places, lane), element)
+        found = _lane(f, state, f.extract(places, lane), element)
         result = f.insert(result, found, lane)
     return result
 

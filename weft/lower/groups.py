@@ -181,14 +181,14 @@ def kind_of(node: Node) -> str | None:
     "map", "reduce", "spread" (an element per row to a place of it), or "place" (by a place rule)
     """
     values = [*node.outputs, *(x for x in node.inputs if x is not None)]
-    if len(node.outputs) != 1 or any(value.dtype.name not in DTYPES for value in values):
+    if any(value.dtype.name not in DTYPES for value in values):
         return None
     return _scalar_kind(node) or (None if stored_operands(node) is None else "place")
 
 
 def _scalar_kind(node: Node) -> str | None:
     op = node.op
-    if getattr(op, "lower_rule", None) is None:
+    if getattr(op, "lower_rule", None) is None or len(node.outputs) != 1:
         return None
     if op.kind == "elementwise" and _has_code(node):
         return "map"

@@ -18,10 +18,11 @@ from .groups import FULL, ROW, Group, Grouping, kind_of, reduced_axes, reduced_c
 from .indexing import checked_index
 from .kernels import ColumnKernel, GemmKernel, Kernel, LibraryKernel, Operand, Output, RowKernel
 from .loops import collapse
-from .places import place_expression
+from .parts import JOINS, copy_kernel, find_homes, part_views
+from .places import place_expressions
 from .scalar import Expr, ScalarBuilder, computed_dtype
 from .storage import Buffer, View, contiguous
-from .views import VIEWS
+from .views import RESHAPES, VIEWS
 
 PRODUCTS = ("linear", "matmul")
 
@@ -35,7 +36,10 @@ class Lowered:
         self.views: dict[Value, View] = {}
         self.assigned: list[tuple[State, Value]] = []
         self.copies: list[View] = []
+        self.tables: dict[Any, View] = {}
         self.flag: View | None = None  # where code reports an index out of range
+        self._homes = find_homes(graph)
+        self._wholes: dict[Node, View] = {}  # results of joins that some part was written to
         grouping = Grouping(graph)
         self._outside = _used_outside(graph, grouping)
         for group in sorted(grouping.groups, key=_sources_first):
@@ -54,7 +58,7 @@ class Lowered:
         special = _SPECIAL.get(node.op)
         if special is not None:
             special(self, node)
-        elif not self._as_view(node) and not self._as_product(node):
+        elif not self._as_view(node) and not self._as_join(node) and not self._as_product(node):
             self._as_column_sum(node) or self._as_library(node)
 
     def _new(self, value: Value) -> View:
@@ -63,14 +67,35 @@ class Lowered:
         self.views[value] = view = contiguous(buffer, value.shape)
         return view
 
+    def new_element_result(self, value: Value) -> View:
+        """Give memory to a value that a loop writes element by element: of its own, or at home."""
+        join = self._homes.get(value)
+        if join is None:
+            return self._new(value)
+        position = join.inputs.index(value)
+        self.views[value] = view = part_views(self._whole(join), join)[position]
+        return view
+
+    def _whole(self, join: Node) -> View:
+        if join not in self._wholes:
+            self._wholes[join] = self._new(join.outputs[0])
+        return self._wholes[join]
+
+    def _as_join(self, node: Node) -> bool:
+        """Lower a join: copy the parts that were not written to their places."""
+        if node.op.name not in JOINS:
+            return False
+        values = [x for x in node.inputs if x is not None]
+        for x, part in zip(values, part_views(self._whole(node), node), strict=True):
+            if self.views[x] != part:
+                self.kernels.append(copy_kernel(node.name, self.views[x], part))
+        return True
+
     def copied(self, view: View) -> View:
         """Return a copy of a view in C order, made by a kernel of its own."""
         buffer = Buffer("arena", view.shape, view.dtype, f"copy of {view.buffer.name}")
         made = contiguous(buffer, view.shape)
-        loops, strides = collapse(view.shape, [view.strides, made.strides], None)
-        value = ScalarBuilder().load(0, view.dtype)
-        operands = [Operand(v, s) for v, s in zip((view, made), strides, strict=True)]
-        self.kernels.append(RowKernel(buffer.name, loops, operands, [Output(1, value)]))
+        self.kernels.append(copy_kernel(buffer.name, view, made))
         self.copies.append(made)
         return made
 
@@ -112,10 +137,13 @@ class Lowered:
         source = node.inputs[0] if node.inputs else None
         if rule is None or source is None:
             return False
-        view = rule(self.views[source], node)
-        if view is None:
+        made = rule(self.views[source], node)
+        if made is None and node.op.name in RESHAPES:
+            made = rule(self.copied(self.views[source]), node)
+        if made is None:
             return False
-        self.views[node.outputs[0]] = view
+        views = made if isinstance(made, list) else [made]
+        self.views.update(zip(node.outputs, views, strict=True))
         return True
 
     def _as_product(self, node: Node) -> bool:
@@ -219,12 +247,13 @@ class _LoopBuilder:
         """Add the kernel to the lowered graph."""
         outputs: list[tuple[View, Expr]] = []
         for node in self.group.nodes:
-            (value,) = node.outputs
-            self.exprs[value] = self._expression(node)
-        for node in self.group.nodes:
-            (value,) = node.outputs
+            self.exprs.update(zip(node.outputs, self._expressions(node), strict=True))
+        for value in (value for node in self.group.nodes for value in node.outputs):
             if value in self.lowered._outside:
-                stored = self.lowered._new(value)
+                at_home = self.group.level[value] == FULL and self.group.split is None
+                stored = (
+                    self.lowered.new_element_result(value) if at_home else self.lowered._new(value)
+                )
                 outputs.append((self._spread(stored, value), self.exprs[value]))
         if not outputs:
             return
@@ -280,15 +309,28 @@ class _LoopBuilder:
             self.flag_number = len(self.operands) - 1
         return self.flag_number
 
+    def table(self, array: np.ndarray[Any, Any]) -> View:
+        """Return where a constant array lies."""
+        key = (array.dtype, array.shape, array.tobytes())
+        if key not in self.lowered.tables:
+            buffer = Buffer("constant", array.shape, array.dtype, "table", array)
+            self.lowered.tables[key] = contiguous(buffer, array.shape)
+            self.lowered.copies.append(self.lowered.tables[key])
+        return self.lowered.tables[key]
+
     # -- expressions -------------------------------------------------------------------------------
+
+    def _expressions(self, node: Node) -> list[Expr]:
+        """Return what a node computes, for each of its outputs."""
+        if kind_of(node) != "place":
+            return [self._expression(node)]
+        placed, _ = place_expressions(node, self, self.lowered.views.__getitem__)
+        assert placed is not None, node
+        return placed
 
     def _expression(self, node: Node) -> Expr:
         level = self.group.level[node.outputs[0]]
         kind = kind_of(node)
-        if kind == "place":
-            placed, _ = place_expression(node, self, self.lowered.views.__getitem__)
-            assert placed is not None, node
-            return placed
         reduces = kind == "reduce"
         levels = [FULL if reduces else level] * len(node.inputs)
         if node.op.kind == "general":  # an index per row picks from it, or places into it

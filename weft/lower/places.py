@@ -21,11 +21,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
 from ..core.dtype import DType, int64
 from ..core.shape import Shape, size_of
 from ..graph.node import Node, Value
 from .scalar import Expr, ScalarBuilder, is_defined, postorder
 from .storage import Buffer, View, contiguous, contiguous_strides
+
+
+Array = np.ndarray[Any, Any]
 
 
 class Loops(Protocol):
@@ -44,6 +49,9 @@ class Loops(Protocol):
 
     def flag(self) -> int:
         """Return the operand that takes the report of an index out of range."""
+
+    def table(self, array: Array) -> View:
+        """Return where a constant array lies."""
 
 
 class Affine:
@@ -110,11 +118,13 @@ def _plain(number: Any) -> Any:
 class Source:
     """An operand of a place rule."""
 
-    def __init__(self, places: Places, value: Value, number: int, view: View) -> None:
+    def __init__(
+        self, places: Places, value: Value | View, number: int, view_of: Callable[[Any], View]
+    ) -> None:
         self.places = places
-        self.value = value
+        self.value = value  # the view itself of a table
         self.number = number
-        self.view = view
+        self.view_of = view_of
         self.shape: Shape = value.shape
         self.dtype: DType = value.dtype
 
@@ -125,14 +135,17 @@ class Source:
 
     def here(self) -> Expr:
         """Return the element at the place of the result, where the shapes broadcast."""
-        return self.places.loops.load_here(self.value)
+        assert isinstance(self.value, Value)
+        return self.places.widened(self.places.loops.load_here(self.value))
 
     def at(self, *places: Place, where: Expr | None = None) -> Expr:
         """Return the element at a place; with `where`, zero elsewhere without looking there."""
-        self.places.stored.add(self.number)
-        strides, offset = [0] * len(self.places.shape), self.view.offset
+        if isinstance(self.value, Value):
+            self.places.stored.add(self.number)
+        origin = self.view_of(self.value)
+        strides, offset = [0] * len(self.places.shape), origin.offset
         moved: Expr | None = None
-        for place, stride in zip(places, self.view.strides, strict=True):
+        for place, stride in zip(places, origin.strides, strict=True):
             if isinstance(place, Expr):
                 part = place * stride
                 moved = part if moved is None else moved + part
@@ -141,8 +154,8 @@ class Source:
             else:
                 offset += place.constant * stride
                 strides = [s + p * stride for s, p in zip(strides, place.strides, strict=True)]
-        view = View(self.view.buffer, self.places.shape, tuple(strides), offset)
-        return self.places.loops.load_from(view, moved, where)
+        view = View(origin.buffer, self.places.shape, tuple(strides), offset)
+        return self.places.widened(self.places.loops.load_from(view, moved, where))
 
 
 class Places:
@@ -169,17 +182,46 @@ class Places:
         """Return the place of the element in the flattened result."""
         return Affine(self, contiguous_strides(self.shape))
 
+    def table(self, array: Array) -> Source:
+        """Return a constant array as an operand."""
+        view = self.loops.table(np.ascontiguousarray(array))
+        return Source(self, view, -1, lambda _: view)
+
     def number(self, place: Place) -> Expr:
         """Return a place as an expression."""
         if isinstance(place, int):
             return self.loops.builder.constant(place, int64)
         return _plain(place)
 
+    def both(self, a: Expr | None, b: Expr | None) -> Expr | None:
+        """Return whether two truth values hold; None stands for one that always does."""
+        if a is None or b is None:
+            return b if a is None else a
+        return a & b
+
     def inside(self, place: Place, size: int) -> Expr:
         """Tell whether a place lies within an axis."""
         number = self.number(place)
         truth: Expr = (number >= 0) & (number < size)
         return truth
+
+    def window_of(self, place: Affine, step: int, count: int) -> tuple[Place, Expr]:
+        """Return which of `count` windows, `step` apart, starts at a place, and whether one does."""
+        if step == 1:
+            return place, self.inside(place, count)
+        number = place.expr
+        held = self.maximum(number, 0)
+        window = self.quotient(held, step)
+        starts = self.eq(self.remainder(held, step), 0)
+        return window, (number >= 0) & (window < count) & starts
+
+    def unravelled(self, flat: Expr, shape: Shape) -> list[Expr]:
+        """Return the coordinates of a place in a flattened tensor."""
+        places: list[Expr] = []
+        for size in reversed(shape[1:]):
+            places.append(self.remainder(flat, size))
+            flat = self.quotient(flat, size)
+        return [flat, *reversed(places)] if shape else []
 
     def index(self, x: Expr, size: int, *, wraps: bool = True, ignored: int | None = None) -> Expr:
         """Return an index into an axis, checked; negative ones may count from the end."""
@@ -188,22 +230,25 @@ class Places:
         return self.loops.builder.checked(x, size, flag, wraps and signed, ignored)
 
 
-def place_expression(
+def place_expressions(
     node: Node, loops: Loops, view_of: Callable[[Value], View]
-) -> tuple[Expr | None, set[int]]:
+) -> tuple[list[Expr] | None, set[int]]:
     """Return what the place rule of a node gives, and which operands must lie in memory."""
-    (result,) = node.outputs
+    result = node.outputs[0]
     places = Places(loops, result.shape, result.dtype)
-    sources = [
-        None if x is None else Source(places, x, i, view_of(x)) for i, x in enumerate(node.inputs)
+    args: list[Any] = [
+        None if x is None else Source(places, x, i, view_of) for i, x in enumerate(node.inputs)
     ]
     op = node.op
-    args: list[Any] = list(sources)
     if op.variadic:
         fixed = len(op.inputs) - 1
         args = [*args[:fixed], args[fixed:]]
-    expr = op.place_rule(places, *args, *node.attrs)
-    return expr if expr is None else loops.builder.cast(expr, result.dtype), places.stored
+    made = op.place_rule(places, *args, *node.attrs)
+    if made is None:
+        return None, places.stored
+    exprs = made if isinstance(made, tuple) else (made,)
+    pairs = zip(exprs, node.outputs, strict=True)
+    return [loops.builder.cast(expr, value.dtype) for expr, value in pairs], places.stored
 
 
 class _Trial:
@@ -229,13 +274,21 @@ class _Trial:
     def flag(self) -> int:
         return 0
 
+    def table(self, array: Array) -> View:
+        return contiguous(Buffer("trial", array.shape, array.dtype, "table"), array.shape)
+
 
 def stored_operands(node: Node) -> set[int] | None:
     """Return the operands that a place rule needs in memory; None if it gives no code."""
-    if getattr(node.op, "place_rule", None) is None or len(node.outputs) != 1:
+    if getattr(node.op, "place_rule", None) is None:
         return None
-    expr, stored = place_expression(node, _Trial(), _somewhere)
-    if expr is None or not all(map(is_defined, postorder([expr]))):
+    if len({value.shape for value in node.outputs}) != 1:
+        return None
+    try:
+        exprs, stored = place_expressions(node, _Trial(), _somewhere)
+    except (ArithmeticError, TypeError, ValueError):  # the reference kernel says what is wrong
+        return None
+    if exprs is None or not all(map(is_defined, postorder(exprs))):
         return None
     return stored
 

@@ -407,7 +407,9 @@ def _keeps_places(kernel: Kernel, made: View, old: Buffer) -> bool:
     exprs = postorder([output.value for output in kernel.outputs])
     if any(expr.kind == "reduce" for expr in exprs):
         return False
-    (result,) = [o for o in kernel.operands if o.view.buffer is made.buffer]
+    result, *others = [o for o in kernel.operands if o.view.buffer is made.buffer]
+    if others:  # the result is made in parts
+        return False
     moved = {expr.data[0] for expr in exprs if expr.kind == "load_at"}
     return all(
         o.strides == result.strides and o.view.offset == made.offset and i not in moved

@@ -90,6 +90,15 @@ def _(b, x, index, dim):
     return b.reduce("sum", b.picked(index, x))
 
 
+@gather.place
+def _(b, x, index, dim):
+    if not x.shape[dim]:
+        return None
+    places = list(b.coordinates)
+    places[dim] = b.index(index.here(), x.shape[dim])
+    return x.at(*places)
+
+
 @gather.samples
 def _(s):
     yield Sample(s.real(3), 0, s.integers(4, high=3))

@@ -22,6 +22,7 @@ from ...core.shape import Shape, TensorType
 from ...core.tensor import Tensor, constant
 from ._checks import operands
 from ._scatter import flat_positions
+from ._placing import within_part
 from ._spec import (
     ARRAY,
     Spec,
@@ -159,6 +160,17 @@ def _(g, spec):
 @setitem.vjp("value")
 def _(g, value_shape, value_dtype, spec):
     return _to_value(F.getitem(g, spec), value_shape, value_dtype)
+
+
+@setitem.place
+def _(b, x, value, spec):
+    places, where = within_part(b, x.shape, spec)
+    if 0 in value.shape or 0 in indexed_shape(x.shape, spec):
+        return x.here()
+    own = [*[0] * value.ndim, *places][len(places) :]
+    fit = [0 if n == 1 else place for n, place in zip(value.shape, own, strict=True)]
+    found = b.cast(value.at(*fit, where=where), x.dtype)
+    return found if where is None else b.select(where, found, x.here())
 
 
 @setitem.samples

@@ -64,6 +64,25 @@ def _(g, indices, x_shape, axis):
     return F.take_adjoint(g, indices, x_shape, axis)
 
 
+@take.place
+def _(b, x, indices, axis):
+    return taken(b, x, indices, axis)
+
+
+def taken(b, x, indices, axis, wraps=True):
+    """Return the element of a slice that an index names, for the compiler."""
+    flat = axis is None
+    size = size_of(x.shape) if flat else x.shape[axis]
+    if not size:
+        return None
+    lead = 0 if flat else axis
+    last = lead + indices.ndim
+    index = b.index(indices.at(*b.coordinates[lead:last]), size, wraps=wraps)
+    if flat:
+        return x.at(*b.unravelled(index, x.shape))
+    return x.at(*b.coordinates[:lead], index, *b.coordinates[last:])
+
+
 @take.samples
 def _(s):
     yield Sample(s.real(2, 3), np.array([5, 0, -1]))
