@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..lower.kernels import Output, RowKernel
+from ..lower.kernels import Output, RowKernel, ScatterKernel
 from ..lower.scalar import CHEAP, Expr, postorder
 
 SCRATCH_BYTES = 1 << 15
@@ -24,7 +24,7 @@ class Phases:
     kept      expressions whose values a later pass loads again
     """
 
-    def __init__(self, kernel: RowKernel) -> None:
+    def __init__(self, kernel: RowKernel | ScatterKernel) -> None:
         self.kernel = kernel
         self.order = postorder([output.value for output in kernel.outputs])
         self.full: set[int] = set()

@@ -1,4 +1,4 @@
-"""Write the values that depend on where a row kernel's loops stand.
+"""Write the values that depend on where a kernel's loops stand.
 
 iota      a number that is linear in the loops' counters
 load_at   an element of an operand behind, or before, the one at the loops' place
@@ -8,20 +8,29 @@ random    bits of a draw at a place (see random_lanes.py)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from ..lower.kernels import RowKernel, ScatterKernel
 from ..lower.scalar import Expr
 from .random_lanes import write_random
 from .scalars import broadcast_to_lanes, type_of
 from .text import FunctionText
 from .values import Value, bytes_of, element_of, lanes_of, vector_of
 
-if TYPE_CHECKING:
-    from .rows import RowWriter
+
+class Stand(Protocol):
+    """The writer of a kernel, at one row of it."""
+
+    f: FunctionText
+    kernel: RowKernel | ScatterKernel
+    lanes: int
+    pointers: list[Value]
+    bases: list[Value]
+    iota_bases: list[Value]
 
 
 class Turn:
-    """Where the writing of a row kernel stands: at a vector of elements, or at a value per row.
+    """Where the writing of a kernel stands: at a vector of elements, or at a value per row.
 
     i       the place in the row of the first element; None for a value per row
     count   the elements that remain, if they do not fill the vector
@@ -29,7 +38,7 @@ class Turn:
     """
 
     def __init__(
-        self, writer: RowWriter, i: Value | None, count: Value | None, args: list[Value]
+        self, writer: Stand, i: Value | None, count: Value | None, args: list[Value]
     ) -> None:
         self.writer = writer
         self.i = i

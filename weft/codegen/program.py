@@ -16,11 +16,19 @@ from typing import Any
 
 from ..core.shape import size_of
 from ..core.threads import get_num_threads
-from ..lower.kernels import ColumnKernel, GemmKernel, Kernel, LibraryKernel, RowKernel
+from ..lower.kernels import (
+    ColumnKernel,
+    GemmKernel,
+    Kernel,
+    LibraryKernel,
+    RowKernel,
+    ScatterKernel,
+)
 from ..lower.storage import Buffer, View
 from .columns import column_lanes, strips, write_column_kernel
 from .gemm import gemm_chunks, gemm_units, gemm_views, write_gemm_kernel
 from .rows import write_row_kernel
+from .scatter import scatter_units, write_scatter_kernel
 from .target import Target
 from .text import FunctionText, ModuleText
 from .values import Value
@@ -99,7 +107,7 @@ class _ProgramWriter:
 
     # -- kernels -----------------------------------------------------------------------------------
 
-    def _piece(self, kernel: RowKernel | ColumnKernel | GemmKernel) -> Piece:
+    def _piece(self, kernel: RowKernel | ColumnKernel | ScatterKernel | GemmKernel) -> Piece:
         if isinstance(kernel, RowKernel):
             flat = len(kernel.loops) == 1
             units = kernel.loops[0] if flat else kernel.rows
@@ -111,6 +119,10 @@ class _ProgramWriter:
             units, work = strips(kernel, lanes), size_of(kernel.loops)
             views = [operand.view for operand in kernel.operands]
             function = self._function(kernel, write_column_kernel)
+        elif isinstance(kernel, ScatterKernel):
+            units, work = scatter_units(kernel), 4 * size_of(kernel.loops)
+            views = [operand.view for operand in kernel.operands]
+            function = self._function(kernel, write_scatter_kernel)
         else:
             units = gemm_units(kernel, self.target)
             views = gemm_views(kernel)
@@ -125,7 +137,7 @@ class _ProgramWriter:
                 )
             )
         chunks = max(1, min(units, work // WORTH))
-        flag = kernel.flag if isinstance(kernel, RowKernel) else None
+        flag = None if isinstance(kernel, ColumnKernel) else kernel.flag
         return self._added(Piece(function, views, units, chunks, kernel.name, flag))
 
     def _added(self, piece: Piece) -> Piece:

@@ -99,6 +99,7 @@ class Op:
         self.batch_rule: Rule | None = None
         self.lower_rule: Rule | None = None
         self.place_rule: Rule | None = None
+        self.scatter_rule: Rule | None = None
         self.sample_rule: Callable[[Sampler], Iterable[Any]] | None = None
         self.error_rule: Callable[[Sampler], Iterable[Any]] | None = None
         self.method_function: Callable[..., Any] | None = None
@@ -171,6 +172,11 @@ class Op:
     def place(self, rule: RuleT) -> RuleT:
         """Attach the rule that gives an element of the result by its place, for the compiler."""
         self.place_rule = rule
+        return rule
+
+    def scatter(self, rule: RuleT) -> RuleT:
+        """Attach the rule that says where values go in the result, for the compiler."""
+        self.scatter_rule = rule
         return rule
 
     def samples(self, rule: RuleT) -> RuleT:

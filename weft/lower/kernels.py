@@ -77,6 +77,41 @@ class ColumnKernel:
 
 
 @dataclass
+class ScatterKernel:
+    """Values that go to computed places of a result which is there already.
+
+    loops      sizes: first those whose turns touch different elements, then those whose turns may
+               meet, which run in order, and last a row of different elements
+    apart      how many loops are of the first kind
+    operands   what is read, and last the result; strides one per loop
+    offset     how far behind the result's place for the loops a value goes
+    way        "sum", "max", "min" or "set"
+    """
+
+    name: str
+    loops: tuple[int, ...]
+    apart: int
+    operands: list[Operand]
+    offset: Expr
+    value: Expr
+    way: str
+    nodes: list[Node] = field(default_factory=list)
+    iotas: list[tuple[int, ...]] = field(default_factory=list)
+    flag: View | None = None
+
+    @property
+    def columns(self) -> int:
+        """Return the number of elements of a row."""
+        return self.loops[-1]
+
+    @property
+    def outputs(self) -> list[Output]:
+        """Return what is computed for each element."""
+        last = len(self.operands) - 1
+        return [Output(last, self.value), Output(last, self.offset)]
+
+
+@dataclass
 class GemmKernel:
     """Matrix products: out[..., i, j] = sum over k of x[..., i, k] * y[..., k, j] (+ bias[j]).
 
@@ -109,4 +144,4 @@ class LibraryKernel:
     attrs: tuple[Any, ...] = ()
 
 
-Kernel = RowKernel | ColumnKernel | GemmKernel | LibraryKernel
+Kernel = RowKernel | ColumnKernel | ScatterKernel | GemmKernel | LibraryKernel

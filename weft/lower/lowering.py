@@ -14,13 +14,14 @@ from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.special import ASSIGN, CONSTANT, PLACEHOLDER, SOURCES, STATE
 from ..graph.state import State
-from .groups import FULL, ROW, Group, Grouping, kind_of, reduced_axes, reduced_count
+from .groups import DTYPES, FULL, ROW, Group, Grouping, kind_of, reduced_axes, reduced_count
 from .indexing import checked_index
 from .kernels import ColumnKernel, GemmKernel, Kernel, LibraryKernel, Operand, Output, RowKernel
 from .loops import collapse
 from .parts import JOINS, copy_kernel, find_homes, part_views
 from .places import place_expressions
 from .scalar import Expr, ScalarBuilder, computed_dtype
+from .scatter import scatter_kernels
 from .storage import Buffer, View, contiguous
 from .views import RESHAPES, VIEWS
 
@@ -59,7 +60,7 @@ class Lowered:
         if special is not None:
             special(self, node)
         elif not self._as_view(node) and not self._as_join(node) and not self._as_product(node):
-            self._as_column_sum(node) or self._as_library(node)
+            self._as_scatter(node) or self._as_column_sum(node) or self._as_library(node)
 
     def _new(self, value: Value) -> View:
         """Give a value memory of its own in the arena."""
@@ -215,6 +216,29 @@ class Lowered:
         )
         return True
 
+    def _as_scatter(self, node: Node) -> bool:
+        """Lower values that go to computed places."""
+        if any(v.dtype.name not in DTYPES for v in (*node.inputs, *node.outputs) if v is not None):
+            return False
+        kernels = scatter_kernels(
+            node,
+            self.views.__getitem__,
+            lambda: self._new(node.outputs[0]),
+            self.error_flag,
+            self.table,
+        )
+        self.kernels += kernels or ()
+        return kernels is not None
+
+    def table(self, array: np.ndarray[Any, Any]) -> View:
+        """Return where a constant array lies."""
+        key = (array.dtype, array.shape, array.tobytes())
+        if key not in self.tables:
+            buffer = Buffer("constant", array.shape, array.dtype, "table", array)
+            self.tables[key] = contiguous(buffer, array.shape)
+            self.copies.append(self.tables[key])
+        return self.tables[key]
+
     def _as_library(self, node: Node) -> bool:
         inputs = [None if x is None else self.views[x] for x in node.inputs]
         outputs = [self._new(value) for value in node.outputs]
@@ -311,12 +335,7 @@ class _LoopBuilder:
 
     def table(self, array: np.ndarray[Any, Any]) -> View:
         """Return where a constant array lies."""
-        key = (array.dtype, array.shape, array.tobytes())
-        if key not in self.lowered.tables:
-            buffer = Buffer("constant", array.shape, array.dtype, "table", array)
-            self.lowered.tables[key] = contiguous(buffer, array.shape)
-            self.lowered.copies.append(self.lowered.tables[key])
-        return self.lowered.tables[key]
+        return self.lowered.table(array)
 
     # -- expressions -------------------------------------------------------------------------------
 

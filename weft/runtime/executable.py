@@ -20,7 +20,14 @@ from ..core.errors import IndexOutOfRange
 from ..core.shape import Shape
 from ..graph.graph import Graph
 from ..graph.state import State
-from ..lower.kernels import ColumnKernel, GemmKernel, Kernel, LibraryKernel, RowKernel
+from ..lower.kernels import (
+    ColumnKernel,
+    GemmKernel,
+    Kernel,
+    LibraryKernel,
+    RowKernel,
+    ScatterKernel,
+)
 from ..lower.lowering import Lowered
 from ..lower.scalar import postorder
 from ..lower.storage import Buffer, View, contiguous
@@ -214,7 +221,12 @@ class Executable:
 
     def stats(self) -> dict[str, Any]:
         """Return how many kernels of each kind there are, and what runs in Python."""
-        kinds = {RowKernel: "row", ColumnKernel: "column", GemmKernel: "gemm"}
+        kinds = {
+            RowKernel: "row",
+            ColumnKernel: "column",
+            ScatterKernel: "scatter",
+            GemmKernel: "gemm",
+        }
         counts: dict[str, int] = {}
         for kernel in self.lowered.kernels:
             kind = kinds.get(type(kernel), "library")
@@ -371,7 +383,7 @@ def _uses(kernels: Sequence[Kernel]) -> dict[Buffer, list[int]]:
 
 def views_of(kernel: Kernel) -> list[View]:
     """Return all that a kernel reads and writes."""
-    if isinstance(kernel, (RowKernel, ColumnKernel)):
+    if isinstance(kernel, (RowKernel, ColumnKernel, ScatterKernel)):
         return [operand.view for operand in kernel.operands]
     if isinstance(kernel, GemmKernel):
         bias = [] if kernel.bias is None else [kernel.bias]

@@ -251,6 +251,13 @@ def _(g, arrays, shape, spec):
     return out
 
 
+@getitem_arrays_adjoint.scatter
+def _(b, g, arrays, shape, spec):
+    own = b.over(g.shape)
+    places = part_places(b, shape, spec, arrays)
+    return None if places is None else b.put(places, g.at(*own), "sum")
+
+
 @getitem_arrays_adjoint.infer
 def _(g, arrays, shape, spec):
     indexed_shape(shape, spec, arrays)

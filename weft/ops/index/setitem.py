@@ -22,7 +22,7 @@ from ...core.shape import Shape, TensorType
 from ...core.tensor import Tensor, constant
 from ._checks import operands
 from ._scatter import flat_positions
-from ._placing import within_part
+from ._placing import part_places, within_part
 from ._spec import (
     ARRAY,
     Spec,
@@ -209,6 +209,20 @@ def _(x, value, arrays, spec):
         explain_bad_index(x.shape, spec, arrays)
         raise
     return out
+
+
+@setitem_arrays.scatter
+def _(b, x, value, arrays, spec):
+    if any(array.dtype.kind == "b" for array in arrays):
+        return None
+    part = indexed_shape(x.shape, spec, arrays)
+    b.over(part)
+    places = part_places(b, x.shape, spec, arrays)
+    if places is None or 0 in value.shape:
+        return None
+    own = [*[0] * value.ndim, *b.coordinates][len(part) :]
+    fit = [0 if n == 1 else place for n, place in zip(value.shape, own, strict=True)]
+    return b.put(places, value.at(*fit), "set", base=x)
 
 
 @setitem_arrays.infer

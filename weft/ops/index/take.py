@@ -123,6 +123,20 @@ def _(g, indices, shape, axis):
     return np.moveaxis(scatter_add_rows(first, indices, in_front, g.dtype), 0, axis)
 
 
+@take_adjoint.scatter
+def _(b, g, indices, shape, axis):
+    places = b.over(g.shape)
+    size = size_of(shape) if axis is None else shape[axis]
+    if not size:
+        return None
+    lead = axis or 0
+    last = lead + indices.ndim
+    index = b.index(indices.at(*places[lead:last]), size)
+    if axis is None:
+        return b.put([index], g.at(*places), "sum", shape=(size,))
+    return b.put([*places[:lead], index, *places[last:]], g.at(*places), "sum")
+
+
 @take_adjoint.infer
 def _(g, indices, shape, axis):
     expected = _taken_shape(shape, indices.shape, axis)
