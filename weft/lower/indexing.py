@@ -7,7 +7,6 @@ picks the class. Others, which need not see the whole row, have a place rule.
 from __future__ import annotations
 
 from ..graph.node import Node
-from .scalar import Expr, ScalarBuilder
 
 WIDEST = 64  # elements of a row that are compared for the sake of one
 
@@ -18,14 +17,15 @@ def indexed_kind(node: Node) -> str | None:
     return None if rule is None else rule(node)
 
 
-def checked_index(node: Node, builder: ScalarBuilder, index: Expr, flag: int) -> Expr:
-    """Return the index of a node held within its axis; one outside sets the flag."""
+def index_bounds(node: Node) -> tuple[int, bool, int | None]:
+    """Return how far the index of a node may go, whether it counts from the end, what is ignored."""
     wide = node.inputs[0] if indexed_kind(node) == "reduce" else node.outputs[0]
+    index = node.inputs[1]
     assert wide is not None
+    assert index is not None
     classes = "ignore_index" in node.op.attrs
     ignored = node.attr("ignore_index") if classes else None
-    wraps = not classes and index.dtype.kind == "i"
-    return builder.checked(index, wide.shape[-1], flag, wraps, ignored)
+    return wide.shape[-1], not classes and index.dtype.kind == "i", ignored
 
 
 def _pick(node: Node) -> str | None:

@@ -15,11 +15,11 @@ from ..graph.node import Node, Value
 from ..graph.special import ASSIGN, CONSTANT, PLACEHOLDER, SOURCES, STATE
 from ..graph.state import State
 from .groups import DTYPES, FULL, ROW, Group, Grouping, kind_of, reduced_axes, reduced_count
-from .indexing import checked_index
+from .indexing import index_bounds
 from .kernels import ColumnKernel, GemmKernel, Kernel, LibraryKernel, Operand, Output, RowKernel
 from .loops import collapse
 from .parts import JOINS, copy_kernel, find_homes, part_views
-from .places import place_expressions
+from .places import Check, place_expressions
 from .scalar import Expr, ScalarBuilder, computed_dtype
 from .scatter import scatter_kernels
 from .storage import Buffer, View, contiguous
@@ -38,6 +38,7 @@ class Lowered:
         self.assigned: list[tuple[State, Value]] = []
         self.copies: list[View] = []
         self.tables: dict[Any, View] = {}
+        self._checked: set[Check] = set()
         self.flag: View | None = None  # where code reports an index out of range
         self._homes = find_homes(graph)
         self._wholes: dict[Node, View] = {}  # results of joins that some part was written to
@@ -99,6 +100,15 @@ class Lowered:
         self.kernels.append(copy_kernel(buffer.name, view, made))
         self.copies.append(made)
         return made
+
+    def needs(self, check: Check | None, happens: bool) -> bool:
+        """Tell whether no kernel has checked the same indices yet; note that one does now."""
+        if check is None:
+            return True
+        known = check in self._checked
+        if happens:
+            self._checked.add(check)
+        return not known
 
     def error_flag(self) -> View:
         """Return the memory in which code reports an index out of range."""
@@ -224,7 +234,7 @@ class Lowered:
             node,
             self.views.__getitem__,
             lambda: self._new(node.outputs[0]),
-            self.error_flag,
+            lambda check, happens: self.error_flag() if self.needs(check, happens) else None,
             self.table,
         )
         self.kernels += kernels or ()
@@ -325,8 +335,10 @@ class _LoopBuilder:
         """Return the element of a value that broadcasts to the loops' shape."""
         return self._operand(value, FULL)
 
-    def flag(self) -> int:
-        """Return the operand that takes the report of an index out of range."""
+    def flag(self, check: Check | None) -> int | None:
+        """Return the operand that takes the report of an index out of range, if need be."""
+        if not self.lowered.needs(check, size_of(self.domain) > 0):
+            return None
         if self.flag_number is None:
             view = self.lowered.error_flag()
             self.operands.append(View(view.buffer, self.domain, (0,) * len(self.domain)))
@@ -343,7 +355,7 @@ class _LoopBuilder:
         """Return what a node computes, for each of its outputs."""
         if kind_of(node) != "place":
             return [self._expression(node)]
-        placed, _ = place_expressions(node, self, self.lowered.views.__getitem__)
+        placed, _ = place_expressions(node, self, self.lowered.views.get)
         assert placed is not None, node
         return placed
 
@@ -360,12 +372,18 @@ class _LoopBuilder:
         ]
         if node.op.kind == "general":
             assert args[1] is not None
-            args[1] = checked_index(node, self.builder, args[1], self.flag())
+            args[1] = self._checked_index(node, args[1])
         self.builder.result = computed_dtype(node.outputs[0].dtype)
         if reduces:
             self.builder.count = reduced_count(node)
         expr: Expr = node.op.lower_rule(self.builder, *args, *node.attrs)
         return self.builder.cast(expr, node.outputs[0].dtype)
+
+    def _checked_index(self, node: Node, index: Expr) -> Expr:
+        size, wraps, ignored = index_bounds(node)
+        view = self.lowered.views.get(node.inputs[1])  # type: ignore[arg-type]  # it has an index
+        flag = self.flag(view and Check(view, size, wraps, ignored))
+        return self.builder.checked(index, size, flag, wraps, ignored)
 
     def _operand(self, value: Value, level: str) -> Expr:
         known = self.exprs.get(value)

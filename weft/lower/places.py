@@ -19,7 +19,7 @@ loaded from, element by element or row by row.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -31,6 +31,15 @@ from .storage import Buffer, View, contiguous, contiguous_strides
 
 
 Array = np.ndarray[Any, Any]
+
+
+class Check(NamedTuple):
+    """Indices that are checked: where they lie, and what they must be."""
+
+    view: View
+    size: int
+    wraps: bool
+    ignored: int | None
 
 
 class Loops(Protocol):
@@ -47,8 +56,11 @@ class Loops(Protocol):
     def load_here(self, value: Value) -> Expr:
         """Return the element of a value that broadcasts to the loops' shape."""
 
-    def flag(self) -> int:
-        """Return the operand that takes the report of an index out of range."""
+    def flag(self, check: Check | None) -> int | None:
+        """Return the operand that takes the report of an index out of range.
+
+        None if an earlier kernel has checked the same indices.
+        """
 
     def table(self, array: Array) -> View:
         """Return where a constant array lies."""
@@ -136,7 +148,11 @@ class Source:
     def here(self) -> Expr:
         """Return the element at the place of the result, where the shapes broadcast."""
         assert isinstance(self.value, Value)
-        return self.places.widened(self.places.loops.load_here(self.value))
+        found: Expr = self.places.widened(self.places.loops.load_here(self.value))
+        origin = self.view_of(self.value)
+        if origin is not None:
+            self.places.origins[id(found)] = origin
+        return found
 
     def at(self, *places: Place, where: Expr | None = None) -> Expr:
         """Return the element at a place; with `where`, zero elsewhere without looking there."""
@@ -155,7 +171,9 @@ class Source:
                 offset += place.constant * stride
                 strides = [s + p * stride for s, p in zip(strides, place.strides, strict=True)]
         view = View(origin.buffer, self.places.shape, tuple(strides), offset)
-        return self.places.widened(self.places.loops.load_from(view, moved, where))
+        found: Expr = self.places.widened(self.places.loops.load_from(view, moved, where))
+        self.places.origins[id(found)] = origin
+        return found
 
 
 class Places:
@@ -171,6 +189,7 @@ class Places:
         self.shape = shape
         self.result = result
         self.stored: set[int] = set()
+        self.origins: dict[int, View] = {}  # of loaded elements
         axes = range(len(shape))
         self.coordinates = [Affine(self, tuple(int(a == b) for b in axes)) for a in axes]
 
@@ -225,9 +244,10 @@ class Places:
 
     def index(self, x: Expr, size: int, *, wraps: bool = True, ignored: int | None = None) -> Expr:
         """Return an index into an axis, checked; negative ones may count from the end."""
-        signed = x.dtype.kind == "i"
-        flag = self.loops.flag()
-        return self.loops.builder.checked(x, size, flag, wraps and signed, ignored)
+        wraps = wraps and x.dtype.kind == "i"
+        origin = self.origins.get(id(x))
+        flag = self.loops.flag(origin and Check(origin, size, wraps, ignored))
+        return self.loops.builder.checked(x, size, flag, wraps, ignored)
 
 
 def place_expressions(
@@ -271,7 +291,7 @@ class _Trial:
     def load_here(self, value: Value) -> Expr:
         return self.builder.load(self._number(value), value.dtype)
 
-    def flag(self) -> int:
+    def flag(self, check: Check | None) -> int | None:
         return 0
 
     def table(self, array: Array) -> View:

@@ -22,7 +22,7 @@ from ..core.shape import Shape, size_of
 from ..graph.node import Node, Value
 from .kernels import Kernel, Operand, Output, RowKernel, ScatterKernel
 from .parts import copy_kernel
-from .places import Affine, Loops, Place, Places, Source
+from .places import Affine, Check, Loops, Place, Places, Source
 from .scalar import Expr, ScalarBuilder, computed_dtype, is_defined, postorder
 from .storage import View, contiguous_strides
 
@@ -78,7 +78,7 @@ class ScatterLoops(Loops):
         self.iotas: list[tuple[int, ...]] = []
         self.domain = domain
         self.table = table
-        self.error_flag: Callable[[], View] | None = None
+        self.error_flag: Callable[[Check | None, bool], View | None] | None = None
         self.flag_view: View | None = None
 
     def iota(self, strides: tuple[int, ...]) -> Expr:
@@ -100,12 +100,14 @@ class ScatterLoops(Loops):
         """Refuse: a scatter rule names the places of what it reads."""
         raise TypeError("a scatter rule reads its operands by x.at(...)")
 
-    def flag(self) -> int:
-        """Return the operand that takes the report of an index out of range."""
+    def flag(self, check: Check | None) -> int | None:
+        """Return the operand that takes the report of an index out of range, if need be."""
         assert self.error_flag is not None
-        view = self.error_flag()
-        self.flag_view = view
         domain = self.domain()
+        view = self.error_flag(check, size_of(domain) > 0)
+        if view is None:
+            return None
+        self.flag_view = view
         spread = View(view.buffer, domain, (0,) * len(domain))
         if spread not in self.operands:
             self.operands.append(spread)
@@ -116,7 +118,7 @@ def scatter_kernels(
     node: Node,
     view_of: Callable[[Value], View],
     new_result: Callable[[], View],
-    error_flag: Callable[[], View],
+    error_flag: Callable[[Check | None, bool], View | None],
     table: Callable[[Any], View],
 ) -> list[Kernel] | None:
     """Return the kernels of a node with a scatter rule; None if the rule gives none."""
