@@ -98,6 +98,48 @@ def _integer_abs(f: FunctionText, x: Value) -> Value:
     return f.select(f.icmp("slt", x, 0), f.sub(f.constant(x.type, 0), x), x)
 
 
+def _divided(f: FunctionText, x: Value, y: Value, signed: bool) -> tuple[Value, Value, Value]:
+    """Return y or a divisor that does no harm, the quotient cut towards zero, and the rest.
+
+    A division by zero, and that of the least number by -1, stop the machine.
+    """
+    harmful = f.icmp("eq", y, 0)
+    if signed:
+        least = f.icmp("eq", x, -(2 ** (bits_of(x.type) - 1)))
+        harmful = f.or_(harmful, f.and_(f.icmp("eq", y, -1), least))
+    safe = f.select(harmful, 1, y)
+    if signed:
+        return safe, f.sdiv(x, safe), f.srem(x, safe)
+    return safe, f.udiv(x, safe), f.urem(x, safe)
+
+
+def _zero_by_zero(f: FunctionText, y: Value, result: Value) -> Value:
+    return f.select(f.icmp("eq", y, 0), 0, result)
+
+
+def _floor_divide(f: FunctionText, x: Value, y: Value) -> Value:
+    safe, quotient, rest = _divided(f, x, y, True)
+    return _zero_by_zero(f, y, f.select(_crosses(f, rest, safe), f.sub(quotient, 1), quotient))
+
+
+def _mod(f: FunctionText, x: Value, y: Value) -> Value:
+    safe, _, rest = _divided(f, x, y, True)
+    return _zero_by_zero(f, y, f.select(_crosses(f, rest, safe), f.add(rest, safe), rest))
+
+
+def _crosses(f: FunctionText, rest: Value, divisor: Value) -> Value:
+    """Tell whether a rest and its divisor differ in sign: the floor lies one lower then."""
+    return f.and_(f.icmp("ne", rest, 0), f.icmp("slt", f.xor(rest, divisor), 0))
+
+
+def _unsigned_quotient(f: FunctionText, x: Value, y: Value) -> Value:
+    return _zero_by_zero(f, y, _divided(f, x, y, False)[1])
+
+
+def _unsigned_rest(f: FunctionText, x: Value, y: Value) -> Value:
+    return _zero_by_zero(f, y, _divided(f, x, y, False)[2])
+
+
 def _shift_left(f: FunctionText, x: Value, y: Value) -> Value:
     """Return x << y, 0 where y is no number of bits, as NumPy."""
     return f.select(f.icmp("ult", y, bits_of(x.type)), f.shl(x, y), 0)
@@ -148,6 +190,9 @@ _INTEGER: dict[str, Writer] = {
     "or": lambda f, x, y: f.or_(x, y),
     "xor": lambda f, x, y: f.xor(x, y),
     "not": _invert,
+    "floor_divide": _floor_divide,
+    "mod": _mod,
+    "fmod": lambda f, x, y: _zero_by_zero(f, y, _divided(f, x, y, True)[2]),
     "quotient": lambda f, x, y: f.udiv(x, y),
     "remainder": lambda f, x, y: f.urem(x, y),
     "shift_left": _shift_left,
@@ -157,6 +202,9 @@ _INTEGER: dict[str, Writer] = {
 }
 _UNSIGNED: dict[str, Writer] = {
     "abs": lambda f, x: x,
+    "floor_divide": _unsigned_quotient,
+    "mod": _unsigned_rest,
+    "fmod": _unsigned_rest,
     "shift_right": _unsigned_shift_right,
     "upper_product": _upper_product,
     "maximum": lambda f, x, y: f.unsigned_maximum(x, y),

@@ -199,6 +199,13 @@ def _(x, approximate):
     return (wide / 2 * (1 + special.erf(wide * math.sqrt(0.5)))).astype(x.dtype)
 
 
+@gelu.lower
+def _(b, x, approximate):
+    if approximate == "tanh":
+        return x * 0.5 * (1.0 + b.tanh(_gelu_argument(x)))
+    return x * 0.5 * b.erfc(x * -math.sqrt(0.5))
+
+
 @gelu.partial("x")
 def _(x, approximate):
     if approximate == "tanh":
@@ -279,6 +286,11 @@ celu.infer(same_type)
 def _(x, alpha):
     scale = constant(alpha, x)
     return np.where(x > 0, x, np.expm1(np.minimum(x, 0) / scale) * scale)
+
+
+@celu.lower
+def _(b, x, alpha):
+    return b.select(x > 0.0, x, b.expm1(b.minimum(x, 0.0) / alpha) * alpha)
 
 
 @celu.partial("x")
@@ -370,6 +382,13 @@ def _(x, beta, threshold):
     # max(z, 0) / beta is taken from x, because beta * x may overflow and need not divide back.
     linear = np.maximum(x, 0) if beta > 0 else np.minimum(x, 0)
     return np.where(z > constant(threshold, x), x, linear + _log1p_exp(z) / scale)
+
+
+@softplus.lower
+def _(b, x, beta, threshold):
+    z = x * beta
+    linear = b.maximum(x, 0.0) if beta > 0 else b.minimum(x, 0.0)
+    return b.select(z > threshold, x, linear + b.log1p(b.exp(-b.abs(z))) / beta)
 
 
 @softplus.partial("x")
