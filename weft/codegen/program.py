@@ -22,17 +22,20 @@ from ..lower.kernels import (
     Kernel,
     LibraryKernel,
     RowKernel,
+    ScanKernel,
     ScatterKernel,
 )
 from ..lower.storage import Buffer, View
 from .columns import column_lanes, strips, write_column_kernel
 from .gemm import gemm_chunks, gemm_units, gemm_views, write_gemm_kernel
 from .rows import write_row_kernel
+from .scans import scan_units, write_scan_kernel
 from .scatter import scatter_units, write_scatter_kernel
 from .target import Target
 from .text import FunctionText, ModuleText
 from .values import Value
 
+NativeKernel = RowKernel | ColumnKernel | ScatterKernel | ScanKernel | GemmKernel
 PARALLEL_FOR = "weft_parallel_for"
 WORTH = 1 << 15  # element operations that make a chunk of parallel work
 
@@ -107,7 +110,7 @@ class _ProgramWriter:
 
     # -- kernels -----------------------------------------------------------------------------------
 
-    def _piece(self, kernel: RowKernel | ColumnKernel | ScatterKernel | GemmKernel) -> Piece:
+    def _piece(self, kernel: NativeKernel) -> Piece:
         if isinstance(kernel, RowKernel):
             flat = len(kernel.loops) == 1
             units = kernel.loops[0] if flat else kernel.rows
@@ -119,6 +122,10 @@ class _ProgramWriter:
             units, work = strips(kernel, lanes), size_of(kernel.loops)
             views = [operand.view for operand in kernel.operands]
             function = self._function(kernel, write_column_kernel)
+        elif isinstance(kernel, ScanKernel):
+            units, work = scan_units(kernel, self.target), 2 * size_of(kernel.loops)
+            views = [operand.view for operand in kernel.operands]
+            function = self._function(kernel, write_scan_kernel)
         elif isinstance(kernel, ScatterKernel):
             units, work = scatter_units(kernel), 4 * size_of(kernel.loops)
             views = [operand.view for operand in kernel.operands]
@@ -137,7 +144,7 @@ class _ProgramWriter:
                 )
             )
         chunks = max(1, min(units, work // WORTH))
-        flag = None if isinstance(kernel, ColumnKernel) else kernel.flag
+        flag = kernel.flag if isinstance(kernel, (RowKernel, ScatterKernel)) else None
         return self._added(Piece(function, views, units, chunks, kernel.name, flag))
 
     def _added(self, piece: Piece) -> Piece:

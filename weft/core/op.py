@@ -100,6 +100,7 @@ class Op:
         self.lower_rule: Rule | None = None
         self.place_rule: Rule | None = None
         self.scatter_rule: Rule | None = None
+        self.scan_rule: Rule | None = None
         self.sample_rule: Callable[[Sampler], Iterable[Any]] | None = None
         self.error_rule: Callable[[Sampler], Iterable[Any]] | None = None
         self.method_function: Callable[..., Any] | None = None
@@ -177,6 +178,11 @@ class Op:
     def scatter(self, rule: RuleT) -> RuleT:
         """Attach the rule that says where values go in the result, for the compiler."""
         self.scatter_rule = rule
+        return rule
+
+    def scan(self, rule: RuleT) -> RuleT:
+        """Attach the rule for one step along an axis, for the compiler."""
+        self.scan_rule = rule
         return rule
 
     def samples(self, rule: RuleT) -> RuleT:

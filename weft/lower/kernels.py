@@ -112,6 +112,24 @@ class ScatterKernel:
 
 
 @dataclass
+class ScanKernel:
+    """A recurrence along the first loop, for each turn of the others.
+
+    loops      sizes: the steps, other axes, and last those elements that lie one behind another
+    operands   what is read, and last the result; strides one per loop
+    value      what a step stores
+    carried    values from step to step: a constant before the first, an expression after each
+    """
+
+    name: str
+    loops: tuple[int, ...]
+    operands: list[Operand]
+    value: Expr
+    carried: list[tuple[Expr, Expr]]
+    nodes: list[Node] = field(default_factory=list)
+
+
+@dataclass
 class GemmKernel:
     """Matrix products: out[..., i, j] = sum over k of x[..., i, k] * y[..., k, j] (+ bias[j]).
 
@@ -144,4 +162,4 @@ class LibraryKernel:
     attrs: tuple[Any, ...] = ()
 
 
-Kernel = RowKernel | ColumnKernel | ScatterKernel | GemmKernel | LibraryKernel
+Kernel = RowKernel | ColumnKernel | ScatterKernel | ScanKernel | GemmKernel | LibraryKernel

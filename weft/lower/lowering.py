@@ -21,6 +21,7 @@ from .loops import collapse
 from .parts import JOINS, copy_kernel, find_homes, part_views
 from .places import Check, place_expressions
 from .scalar import Expr, ScalarBuilder, computed_dtype
+from .scans import scan_kernel
 from .scatter import scatter_kernels
 from .storage import Buffer, View, contiguous
 from .views import RESHAPES, VIEWS
@@ -61,7 +62,9 @@ class Lowered:
         if special is not None:
             special(self, node)
         elif not self._as_view(node) and not self._as_join(node) and not self._as_product(node):
-            self._as_scatter(node) or self._as_column_sum(node) or self._as_library(node)
+            self._as_scatter(node) or self._as_scan(node) or self._as_column_sum(
+                node
+            ) or self._as_library(node)
 
     def _new(self, value: Value) -> View:
         """Give a value memory of its own in the arena."""
@@ -239,6 +242,16 @@ class Lowered:
         )
         self.kernels += kernels or ()
         return kernels is not None
+
+    def _as_scan(self, node: Node) -> bool:
+        """Lower a recurrence along an axis."""
+        if any(v.dtype.name not in DTYPES for v in (*node.inputs, *node.outputs) if v is not None):
+            return False
+        result = node.outputs[0]
+        kernel = scan_kernel(node, self.views.__getitem__, lambda: self._new(result))
+        if kernel is not None:
+            self.kernels.append(kernel)
+        return kernel is not None
 
     def table(self, array: np.ndarray[Any, Any]) -> View:
         """Return where a constant array lies."""

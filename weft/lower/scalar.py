@@ -358,8 +358,11 @@ ON_INTEGERS = frozenset(
     )
 )
 ON_TRUTH = frozenset(("and", "not", "or", "xor"))
+CARRIED = frozenset(("carry", "step"))  # only in a scan
 PLACED = frozenset(("checked", "iota", "load_at", "random"))  # they depend on where the loops stand
-ANYWHERE = frozenset(("bits", "cast", "const", "index", "load", "select")) | COMPARISONS | PLACED
+ANYWHERE = (
+    frozenset(("bits", "cast", "const", "index", "load", "select")) | COMPARISONS | PLACED | CARRIED
+)
 
 
 def is_defined(expr: Expr) -> bool:

@@ -26,6 +26,7 @@ from ..lower.kernels import (
     Kernel,
     LibraryKernel,
     RowKernel,
+    ScanKernel,
     ScatterKernel,
 )
 from ..lower.lowering import Lowered
@@ -225,6 +226,7 @@ class Executable:
             RowKernel: "row",
             ColumnKernel: "column",
             ScatterKernel: "scatter",
+            ScanKernel: "scan",
             GemmKernel: "gemm",
         }
         counts: dict[str, int] = {}
@@ -383,7 +385,7 @@ def _uses(kernels: Sequence[Kernel]) -> dict[Buffer, list[int]]:
 
 def views_of(kernel: Kernel) -> list[View]:
     """Return all that a kernel reads and writes."""
-    if isinstance(kernel, (RowKernel, ColumnKernel, ScatterKernel)):
+    if isinstance(kernel, (RowKernel, ColumnKernel, ScatterKernel, ScanKernel)):
         return [operand.view for operand in kernel.operands]
     if isinstance(kernel, GemmKernel):
         bias = [] if kernel.bias is None else [kernel.bias]
