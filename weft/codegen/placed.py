@@ -22,11 +22,14 @@ class Stand(Protocol):
     """The writer of a kernel, at one row of it."""
 
     f: FunctionText
-    kernel: RowKernel | ScatterKernel
     lanes: int
     pointers: list[Value]
     bases: list[Value]
     iota_bases: list[Value]
+
+    @property
+    def kernel(self) -> RowKernel | ScatterKernel:
+        """Return the kernel."""
 
 
 class Turn:
@@ -92,7 +95,7 @@ def _checked(expr: Expr, turn: Turn) -> Value:
     if flag is not None:
         with f.when(f.any_lane(turn.live(wrong, 64))):
             f.store(f.constant("i64", 1), turn.writer.pointers[flag])
-    held = f.select(wrong, 0, place) if isinstance(place, Value) else place
+    held = f.select(wrong, 0, place)
     return held if skipped is None else f.select(skipped, -1, held)
 
 

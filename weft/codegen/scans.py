@@ -134,7 +134,7 @@ class _Turn:
         self.writer = writer
         self.f = writer.f
         self.bases = bases
-        self.step = step
+        self.step: Value = step
         self.vector = vector
         self.count = count
         self.carried = carried
@@ -156,9 +156,10 @@ class _Turn:
         if expr.kind == "const":
             return write_constant(self.f, expr, lanes)
         if expr.kind == "carry":
-            return self.carried[expr.data]
+            carried: Value = self.carried[expr.data]
+            return carried
         if expr.kind == "step":
-            return self.f.splat(Value(self.step, "i64"), lanes)
+            return self.f.splat(self.step, lanes)
         if expr.kind == "load":
             return self._load(expr)
         return write_operation(self.f, expr, [self.value(a) for a in expr.args])

@@ -134,7 +134,7 @@ class Grouping:
             return False
         if group.stored & other.level.keys():
             return False
-        if other.placed and not has_plain_rows(other.domain, group.split):
+        if other.placed and not has_plain_rows(other.domain or (), group.split):
             return False
         users = (self.of[user] for n in other.nodes for user in self._users.get(n, ()))
         return all(user is other or user.index >= group.index for user in users)

@@ -18,7 +18,7 @@ def indexed_kind(node: Node) -> str | None:
 
 
 def index_bounds(node: Node) -> tuple[int, bool, int | None]:
-    """Return how far the index of a node may go, whether it counts from the end, what is ignored."""
+    """Return the size an index goes into, whether it counts from the end, and what is ignored."""
     wide = node.inputs[0] if indexed_kind(node) == "reduce" else node.outputs[0]
     index = node.inputs[1]
     assert wide is not None

@@ -395,7 +395,7 @@ class _LoopBuilder:
     def _checked_index(self, node: Node, index: Expr) -> Expr:
         size, wraps, ignored = index_bounds(node)
         view = self.lowered.views.get(node.inputs[1])  # type: ignore[arg-type]  # it has an index
-        flag = self.flag(view and Check(view, size, wraps, ignored))
+        flag = self.flag(None if view is None else Check(view, size, wraps, ignored))
         return self.builder.checked(index, size, flag, wraps, ignored)
 
     def _operand(self, value: Value, level: str) -> Expr:

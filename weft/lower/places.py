@@ -29,7 +29,6 @@ from ..graph.node import Node, Value
 from .scalar import Expr, ScalarBuilder, is_defined, postorder
 from .storage import Buffer, View, contiguous, contiguous_strides
 
-
 Array = np.ndarray[Any, Any]
 
 
@@ -108,16 +107,20 @@ class Affine:
         return -self + other
 
     def __lt__(self, other: Any) -> Expr:
-        return self.expr < _plain(other)
+        truth: Expr = self.expr < _plain(other)
+        return truth
 
     def __le__(self, other: Any) -> Expr:
-        return self.expr <= _plain(other)
+        truth: Expr = self.expr <= _plain(other)
+        return truth
 
     def __gt__(self, other: Any) -> Expr:
-        return self.expr > _plain(other)
+        truth: Expr = self.expr > _plain(other)
+        return truth
 
     def __ge__(self, other: Any) -> Expr:
-        return self.expr >= _plain(other)
+        truth: Expr = self.expr >= _plain(other)
+        return truth
 
 
 Place = int | Affine | Expr
@@ -131,7 +134,11 @@ class Source:
     """An operand of a place rule."""
 
     def __init__(
-        self, places: Places, value: Value | View, number: int, view_of: Callable[[Any], View]
+        self,
+        places: Places,
+        value: Value | View,
+        number: int,
+        view_of: Callable[[Any], View | None],
     ) -> None:
         self.places = places
         self.value = value  # the view itself of a table
@@ -159,6 +166,7 @@ class Source:
         if isinstance(self.value, Value):
             self.places.stored.add(self.number)
         origin = self.view_of(self.value)
+        assert origin is not None, self.value
         strides, offset = [0] * len(self.places.shape), origin.offset
         moved: Expr | None = None
         for place, stride in zip(places, origin.strides, strict=True):
@@ -210,7 +218,7 @@ class Places:
         """Return a place as an expression."""
         if isinstance(place, int):
             return self.loops.builder.constant(place, int64)
-        return _plain(place)
+        return place.expr if isinstance(place, Affine) else place
 
     def both(self, a: Expr | None, b: Expr | None) -> Expr | None:
         """Return whether two truth values hold; None stands for one that always does."""
@@ -225,7 +233,7 @@ class Places:
         return truth
 
     def window_of(self, place: Affine, step: int, count: int) -> tuple[Place, Expr]:
-        """Return which of `count` windows, `step` apart, starts at a place, and whether one does."""
+        """Return which of `count` windows, `step` apart, starts at a place; and if one does."""
         if step == 1:
             return place, self.inside(place, count)
         number = place.expr
@@ -246,12 +254,13 @@ class Places:
         """Return an index into an axis, checked; negative ones may count from the end."""
         wraps = wraps and x.dtype.kind == "i"
         origin = self.origins.get(id(x))
-        flag = self.loops.flag(origin and Check(origin, size, wraps, ignored))
+        check = None if origin is None else Check(origin, size, wraps, ignored)
+        flag = self.loops.flag(check)
         return self.loops.builder.checked(x, size, flag, wraps, ignored)
 
 
 def place_expressions(
-    node: Node, loops: Loops, view_of: Callable[[Value], View]
+    node: Node, loops: Loops, view_of: Callable[[Any], View | None]
 ) -> tuple[list[Expr] | None, set[int]]:
     """Return what the place rule of a node gives, and which operands must lie in memory."""
     result = node.outputs[0]

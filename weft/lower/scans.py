@@ -15,6 +15,7 @@ out among threads.
 from __future__ import annotations
 
 from collections.abc import Callable
+
 from ..core.dtype import DType, int64
 from ..core.shape import size_of
 from ..graph.node import Node, Value

@@ -22,7 +22,7 @@ from ..core.shape import Shape, size_of
 from ..graph.node import Node, Value
 from .kernels import Kernel, Operand, Output, RowKernel, ScatterKernel
 from .parts import copy_kernel
-from .places import Affine, Check, Loops, Place, Places, Source
+from .places import Affine, Check, Place, Places, Source
 from .scalar import Expr, ScalarBuilder, computed_dtype, is_defined, postorder
 from .storage import View, contiguous_strides
 
@@ -69,7 +69,7 @@ class ScatterPlaces(Places):
         return Put(places, value, way, base, self.whole if shape is None else shape)
 
 
-class ScatterLoops(Loops):
+class ScatterLoops:
     """The loop nest of one scatter, over the axes of its values."""
 
     def __init__(self, domain: Callable[[], Shape], table: Callable[[Any], View]) -> None:
@@ -155,8 +155,9 @@ def _has_code(put: Put, result: Value) -> bool:
 
 def _start(node: Node, whole: View, put: Put) -> RowKernel:
     """Return the kernel that makes the result before anything is scattered into it."""
-    if put.base is not None and isinstance(put.base.value, Value):
-        return copy_kernel(node.name, put.base.view_of(put.base.value), whole)
+    base = None if put.base is None else put.base.view_of(put.base.value)
+    if base is not None:
+        return copy_kernel(node.name, base, whole)
     zero = ScalarBuilder().constant(0, whole.dtype)
     loops, strides = (size_of(whole.shape),), (1,)
     return RowKernel(node.name, loops, [Operand(whole, strides)], [Output(0, zero)], [node])
@@ -193,9 +194,7 @@ def _destination(put: Put, builder: ScalarBuilder, ndim: int) -> tuple[tuple[int
     """Return the strides of the result for the loops, and the offset that is computed."""
     strides, offset = [0] * ndim, builder.constant(0, int64)
     for place, step in zip(put.places, contiguous_strides(put.shape), strict=True):
-        if isinstance(place, Expr):
-            offset = offset + place * step
-        elif isinstance(place, int):
+        if isinstance(place, (Expr, int)):
             offset = offset + place * step
         else:
             strides = [s + p * step for s, p in zip(strides, place.strides, strict=True)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+
 from ..core.shape import size_of
 from ..graph.node import Node
 from ..ops.index._spec import explicit

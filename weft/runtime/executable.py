@@ -415,7 +415,7 @@ def _may_fail(kernel: Kernel) -> bool:
 
 
 def _keeps_places(kernel: Kernel, made: View, old: Buffer) -> bool:
-    """Tell whether a kernel may write a state where it reads it: each element from its own place."""
+    """Tell whether a kernel may write a state where it reads it: each element at its place."""
     if not isinstance(kernel, RowKernel):
         return False
     exprs = postorder([output.value for output in kernel.outputs])

@@ -199,13 +199,6 @@ def _(x, approximate):
     return (wide / 2 * (1 + special.erf(wide * math.sqrt(0.5)))).astype(x.dtype)
 
 
-@gelu.lower
-def _(b, x, approximate):
-    if approximate == "tanh":
-        return x * 0.5 * (1.0 + b.tanh(_gelu_argument(x)))
-    return x * 0.5 * b.erfc(x * -math.sqrt(0.5))
-
-
 @gelu.partial("x")
 def _(x, approximate):
     if approximate == "tanh":

@@ -151,7 +151,8 @@ logaddexp.eval(np.logaddexp)
 
 
 @logaddexp.lower
-def _(b, x, y):
+def log_of_sum(b, x, y):
+    """Return log(exp(x) + exp(y)) in code."""
     apart = b.maximum(x, y) + b.log1p(b.exp(-b.abs(x - y)))
     return b.select(b.eq(x, y), x + math.log(2.0), apart)  # equal infinities have no difference
 

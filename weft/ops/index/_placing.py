@@ -36,7 +36,8 @@ def _within_slice(b: Any, here: Any, bounds: tuple[int, int, int], size: int) ->
     count = len(range(start, stop, step))
     if count == size and step == 1:
         return here, None
-    return b.window_of(here - start if step > 0 else start - here, abs(step), count)
+    place, holds = b.window_of(here - start if step > 0 else start - here, abs(step), count)
+    return place, holds
 
 
 def part_places(b: Any, shape: Shape, spec: Spec, arrays: Sequence[Any]) -> list[Any] | None:

@@ -16,8 +16,8 @@ from ...core.op import F, composite, general, movement, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType
 from ...core.tensor import Tensor
-from ._scatter import scatter_add_at, scatter_add_rows
 from ._placing import part_places, within_part
+from ._scatter import scatter_add_at, scatter_add_rows
 from ._spec import (
     ARRAY,
     Spec,

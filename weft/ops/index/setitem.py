@@ -21,8 +21,8 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType
 from ...core.tensor import Tensor, constant
 from ._checks import operands
-from ._scatter import flat_positions
 from ._placing import part_places, within_part
+from ._scatter import flat_positions
 from ._spec import (
     ARRAY,
     Spec,

@@ -93,7 +93,8 @@ def _(b, x, pad_width, mode, value):
 
 
 def _source_place(b, place, size, pair, mode):
-    return place if pair == (0, 0) else b.table(_sources(size, *pair, mode)).at(place)
+    before, after = pair
+    return b.table(_sources(size, before, after, mode)).at(place) if before or after else place
 
 
 @pad.samples
@@ -170,7 +171,8 @@ def _(b, x, pad_width, mode):
         return None
     (axis,) = axes
     size = b.shape[axis]
-    readers = _readers(size, *pad_width[axis], mode)
+    before, after = pad_width[axis]
+    readers = _readers(size, before, after, mode)
     if len(readers) > WIDEST_FOLD:
         return None
     table = b.table(readers)

@@ -77,13 +77,11 @@ def _(b, x, kernel_size, stride, padding, dilation, ceil_mode):
 
 def _largest(b, x, axes):
     """Return the largest element of a window and its flat spatial place."""
-    found = None
-    for places, where in boxes(b, axes):
-        value = x.at(*b.coordinates[:2], *places, where=where)
-        flat = b.number(_flat_place(places, x.shape[2:]))
-        if found is None:
-            best, place, found = value, flat, True if where is None else where
-            continue
+    first, *others = boxes(b, axes)
+    best, place = _candidate(b, x, *first)
+    found = True if first[1] is None else first[1]
+    for places, where in others:
+        value, flat = _candidate(b, x, places, where)
         better = value > best
         if value.dtype.kind == "f":
             better = better | (b.is_nan(value) & ~b.is_nan(best))
@@ -95,11 +93,12 @@ def _largest(b, x, axes):
     return best, place
 
 
-def _flat_place(places, size):
+def _candidate(b, x, places, where):
+    """Return an element of a window and its flat spatial place."""
     flat = 0
-    for place, n in zip(places, size, strict=True):
+    for place, n in zip(places, x.shape[2:], strict=True):
         flat = place + flat * n
-    return flat
+    return x.at(*b.coordinates[:2], *places, where=where), b.number(flat)
 
 
 @max_pool.vjp("x")

@@ -109,6 +109,6 @@ def _polynomial(x: Any, coefficients: tuple[float, ...]) -> Any:
 
 
 def required(b: Any, condition: Any) -> Any:
-    """Return a truth value that is true, or give the run up: the reference kernel then tells why."""
+    """Return what is true, or give the run up: the reference kernel then says why."""
     wrong = b.select(condition, b.constant(0, int64), b.constant(1, int64))
     return b.eq(b.index(wrong, 1, wraps=False), 0)
