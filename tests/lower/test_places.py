@@ -173,6 +173,14 @@ def test_windows_and_their_gradients(pool):
     check_native(function, numbers(2, 3, 7, 9), tolerance=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.uint8])
+def test_padding_never_wins(dtype):
+    x = (numbers(1, 2, 5, 7) * 3 - 40).astype(np.int32).astype(dtype)
+    check_native(lambda x: F.max_pool2d(x, 3, stride=2, padding=1, return_indices=True), x)
+    lowest = np.full((1, 1, 4, 4), -np.inf if dtype is np.float32 else np.iinfo(dtype).min, dtype)
+    check_native(lambda x: F.max_pool2d(x, 3, padding=1, return_indices=True), lowest)
+
+
 def test_maxima_of_windows_with_nan_and_ties():
     x = np.zeros((1, 1, 4, 6), np.float32)
     x[0, 0, 1, 1], x[0, 0, 3, 5], x[0, 0, 2, 2] = np.nan, -np.inf, np.inf

@@ -80,6 +80,8 @@ def _largest(b, x, axes):
     first, *others = boxes(b, axes)
     best, place = _candidate(b, x, *first)
     found = True if first[1] is None else first[1]
+    lowest = -np.inf if best.dtype.kind == "f" else np.iinfo(best.dtype).min
+    best = best if found is True else b.select(found, best, lowest)
     for places, where in others:
         value, flat = _candidate(b, x, places, where)
         better = value > best
@@ -89,7 +91,9 @@ def _largest(b, x, axes):
             better = better | ~found
             found = True if where is None else found | where
         better = b.both(better, where)
-        best, place = b.select(better, value, best), b.select(better, flat, place)
+        # By a maximum: which of two numbers is taken would be a branch that nobody can foresee.
+        rival = value if where is None else b.select(where, value, lowest)
+        best, place = b.maximum(best, rival), b.select(better, flat, place)
     return best, place
 
 
