@@ -17,7 +17,7 @@ from .graph.graph import Graph
 from .graph.node import Value
 from .graph.run import Program
 from .passes.dce import remove_dead
-from .passes.pipeline import canonicalize
+from .passes.pipeline import canonicalize, same_nodes
 from .passes.simplify import simplify_finally
 from .passes.specialize import NotStaticError, specialize
 from .passes.stabilize import stabilize
@@ -44,4 +44,5 @@ def compile_program(program: Program, shapes: Mapping[Value, Shape]) -> Executab
 def optimize_static(graph: Graph) -> Graph:
     """Return a graph whose sizes are known in the form that lowering starts from."""
     made = canonicalize(remove_dead(graph, graph.outputs), simplify_finally)
-    return canonicalize(stabilize(made, None), simplify_finally)
+    stable = stabilize(made, None)
+    return made if same_nodes(made, stable) else canonicalize(stable, simplify_finally)

@@ -15,7 +15,8 @@ from tests.codegen.functions import (
     limit,
     reference,
 )
-from tests.codegen.jit import Native, evaluate, map_text
+from tests.codegen.jit import evaluate
+from tests.codegen.sweep import BLOCK, worst_error
 from weft.codegen import host, sse2
 from weft.codegen.mathematics import FUNCTIONS
 
@@ -140,9 +141,14 @@ def test_half_precision_is_rounded_from_float32(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(UNARY))
 def test_all_float32_numbers(name: str) -> None:
     """Check the 2^32 numbers there are."""
-    native = Native(map_text(FUNCTIONS[name], ["float32"], "float32", host()), host())
-    got = np.empty(2**22, np.float32)
-    for start in range(0, 2**32, 2**22):
-        x = np.arange(start, start + 2**22, dtype=np.uint32).view(np.float32)
-        native("kernel", x, got, x.size)
-        assert_close(name, got, reference(name, x), x)
+    worst = worst_error(name)
+    assert worst.error <= limit(name, "float32"), (name, worst)
+
+
+@pytest.mark.parametrize("name", sorted(UNARY))
+def test_the_sweep_of_all_numbers_on_a_few(name: str) -> None:
+    """Runs of neighbouring numbers: the least, around 1, the largest with the infinities."""
+    for middle in (0, 0x3F800000, 0x7F800000, 0xBF800000, 0xFF800000):
+        first = max(0, middle - BLOCK)
+        worst = worst_error(name, first, first + 2 * BLOCK)
+        assert worst.error <= limit(name, "float32"), (name, worst)

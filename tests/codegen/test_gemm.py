@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.codegen import ModuleText, avx2, avx512, host, neon, sse2
-from weft.codegen.gemm import gemm_chunks, gemm_units, gemm_views, write_gemm_kernel
+from weft.codegen.gemm import gemm_chunks, gemm_units, write_gemm_kernel
 from weft.codegen.gemm_pack import transposed
 from weft.codegen.gemm_plan import plan_for
 from weft.codegen.gemm_product import product_of
 from weft.codegen.gemm_tile import pieces
-from weft.lower.kernels import GemmKernel
+from weft.lower.kernels import GemmKernel, Output
 from weft.lower.scalar import ScalarBuilder
 from weft.lower.storage import Buffer, View
 from weft.runtime.native import assembly, compile_module, link
@@ -61,7 +61,7 @@ def multiply(x, y, out, bias=None, cuts=()):
     """Run the kernel, its units divided at `cuts` (fractions)."""
     kernel = kernel_of(x, y, out, bias)
     arrays = [a for a in (x, y, out, bias) if a is not None]
-    assert len(gemm_views(kernel)) == len(arrays)
+    assert len(kernel.views) == len(arrays)
     _, address = native(text_of(kernel))
     kinds = [ctypes.c_void_p] * len(arrays) + [ctypes.c_int64] * 2
     function = ctypes.CFUNCTYPE(None, *kinds)(address)
@@ -386,7 +386,7 @@ def run_with_epilogue(x, y, out, bias, extras, write):
     builder = ScalarBuilder()
     loads = [builder.load(i, a.dtype) for i, a in enumerate((out, *extras))]
     kernel = kernel_of(x, y, out, bias)
-    kernel.epilogue = write(builder, *loads)
+    kernel.outputs = [Output(0, write(builder, *loads))]
     kernel.extras = [view_of(np.broadcast_to(a, out.shape)) for a in extras]
     arrays = [a for a in (x, y, out, bias, *extras) if a is not None]
     _, address = native(text_of(kernel))

@@ -113,6 +113,31 @@ def test_a_value_held_elsewhere_is_not_written_to():
     assert not np.array_equal(net[0].weight.numpy(), before)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda w: w + w.mT,
+        lambda w: w - w[::-1],
+        lambda w: w * 0.5 + w[0],
+        lambda w: w + w[:, :1],
+        lambda w: w + w.reshape(-1)[:20],
+        lambda w: w * 2.0,
+    ],
+)
+def test_states_updated_from_other_places_of_themselves(change):
+    """What an update still has to read is not overwritten by what it has written."""
+    results = []
+    for compiled in (False, True):
+        w = wf.tensor(np.arange(400, dtype=np.float32).reshape(20, 20))
+        with wf.Graph() as graph:
+            update = w.assign(change(w))
+        session = wf.Session(graph, compiled=compiled)
+        session.run(update)
+        session.run(update)
+        results.append(w.numpy())
+    np.testing.assert_array_equal(*results)
+
+
 def test_fetches_are_arrays_of_their_own():
     with wf.Graph() as graph:
         x = wf.placeholder((3,), wf.float32)

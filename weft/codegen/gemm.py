@@ -24,7 +24,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..lower.kernels import GemmKernel
-from ..lower.storage import View
 from .gemm_outer import OuterWriter
 from .gemm_parts import Block, Epilogue
 from .gemm_plan import plan_for
@@ -32,12 +31,6 @@ from .gemm_thin import ThinWriter
 from .target import Target
 from .text import ModuleText
 from .values import Value, element_of
-
-
-def gemm_views(kernel: GemmKernel) -> list[View]:
-    """Return what the function of a kernel takes, in order."""
-    bias = [] if kernel.bias is None else [kernel.bias]
-    return [kernel.x, kernel.y, kernel.out, *bias, *kernel.extras]
 
 
 def gemm_units(kernel: GemmKernel, target: Target) -> int:
@@ -56,12 +49,14 @@ def write_gemm_kernel(module: ModuleText, name: str, kernel: GemmKernel) -> None
     element = element_of(kernel.out.dtype)
     if element not in ("float", "double"):
         raise TypeError(f"matrix products are written for float32 and float64; got {element}")
-    count = len(gemm_views(kernel))
-    f = module.function(name, [*["ptr noalias"] * count, "i64", "i64"])
+    # Those of an epilogue may lie where others do: what is stored last may replace what was read.
+    matrices = len(kernel.views) - len(kernel.extras)
+    pointers = [*["ptr noalias"] * matrices, *["ptr"] * len(kernel.extras)]
+    f = module.function(name, [*pointers, "i64", "i64"])
     if plan.units:
         writer = OuterWriter if plan.way == "outer" else ThinWriter
         elements = tuple(element_of(view.dtype) for view in kernel.extras)
-        epilogue = Epilogue(kernel.epilogue, elements)
+        epilogue = Epilogue(tuple(kernel.outputs), elements)
         _UnitWriter(writer(module, f, plan, epilogue, element)).write()
     f.ret()
 

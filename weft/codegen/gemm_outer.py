@@ -25,7 +25,7 @@ class _Part:
     x, y     where the block begins; x is perhaps packed
     packed   where the panel in work is packed
     packs    whether that is to be done; None if it always is
-    first    whether this is the first inner block, as a number; last is a truth value
+    first    whether this is the first inner block, as a number
     """
 
     block: Block
@@ -35,7 +35,6 @@ class _Part:
     packs: Value | None
     depth: Value
     first: Value
-    last: Value
 
 
 class OuterWriter(PartWriter):
@@ -62,6 +61,7 @@ class OuterWriter(PartWriter):
         """Write the product for a range of panels of one block of rows."""
         with self._inner_blocks() as (k, depth):
             self._panels(block, first, stop, k, depth, None)
+        self._finish(block, first, stop)
 
     def strips(
         self,
@@ -85,7 +85,20 @@ class OuterWriter(PartWriter):
                 self._pack_strip(y, strip, end, k, depth)
                 with f.loop(*blocks, 1) as number:
                     packs = f.icmp("eq", number, blocks[0])
-                    self._panels(block_at(number), strip, end, k, depth, packs)
+                    block = block_at(number)
+                    self._panels(block, strip, end, k, depth, packs)
+                    with f.when(self._is_last(k, depth)):
+                        self._finish(block, strip, end)
+
+    def _finish(self, block: Block, first: Value, stop: Value) -> None:
+        """Apply the epilogue to a range of panels."""
+        f, width = self.f, self.plan.width
+        column = f.mul(first, width)
+        end = f.minimum(f.mul(stop, width), self.product.n)
+        self.finish(block, column, f.sub(end, column))
+
+    def _is_last(self, k: Value, depth: Value) -> Value:
+        return self.f.icmp("sge", self.f.add(k, depth), self.product.k)
 
     @contextmanager
     def _inner_blocks(self) -> Iterator[tuple[Value, Value]]:
@@ -129,12 +142,11 @@ class OuterWriter(PartWriter):
             self._pack_x(x, block.rows, depth)
             x = self.packed_x
         is_first = f.zext(f.icmp("eq", k, 0), "i64")
-        is_last = f.icmp("sge", f.add(k, depth), product.k)
         with f.loop(first, stop, 1) as panel:
             place = self.packed_y if plan.pack_y else y
             if plan.group > 1:
                 place = self.moved(place, f.sub(panel, first), self.panel_room)
-            part = _Part(block, x, y, place, packs, depth, is_first, is_last)
+            part = _Part(block, x, y, place, packs, depth, is_first)
             self._panel(part, panel)
 
     def _pack_x(self, x: Value, rows: Value, depth: Value) -> None:
@@ -204,15 +216,6 @@ class OuterWriter(PartWriter):
                 self._pack_y(y, place, form, columns, part.depth)
         if product.m > form.rows or rows is part.block.rows:
             self._call_tiles(self._tile(form), x, place, out, bias, place, rows, *rest)
-        self._finish_if_last(part, column, columns)
-
-    def _finish_if_last(self, part: _Part, column: Value, columns: int) -> None:
-        f, count = self.f, self.f.constant("i64", columns)
-        if self.epilogue is None or self.plan.inner_blocks == 1:
-            self.finish(part.block, column, count)
-            return
-        with f.when(part.last):
-            self.finish(part.block, column, count)
 
     def _lies_as_packed(self, form: Form, columns: int) -> bool:
         """Tell whether the lines of a panel are whole: its first tile can pack it on the way."""

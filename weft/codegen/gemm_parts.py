@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
-from ..lower.scalar import Expr
+from ..lower.kernels import Output
 from .gemm_finish import Finish, write_finish
 from .gemm_plan import Plan
 from .text import FunctionText, ModuleText
@@ -29,9 +29,9 @@ class Block:
 
 @dataclass(frozen=True)
 class Epilogue:
-    """What is computed of each element, if anything, and the element types of the extras."""
+    """What is stored of each element, if anything, and the element types of the extras."""
 
-    value: Expr | None
+    outputs: tuple[Output, ...]
     elements: tuple[str, ...]
 
 
@@ -45,7 +45,7 @@ class PartWriter:
         self.f = f
         self.plan = plan
         self.product = plan.product
-        self.epilogue = epilogue.value
+        self.epilogue = epilogue.outputs
         self.dtypes = (element, *epilogue.elements)
         self.element = element
         self._names: dict[Hashable, str] = {}
@@ -64,10 +64,10 @@ class PartWriter:
 
     def finish(self, block: Block, column: Value, columns: Value) -> None:
         """Apply the epilogue to columns of a block of rows that are complete."""
-        if self.epilogue is None:
+        if not self.epilogue:
             return
         strides = (self.product.out, *self.product.extras)
-        finish = Finish(self.epilogue, strides, self.plan.lanes)
+        finish = Finish(self.epilogue, strides, self.dtypes, self.plan.lanes)
         name = self.once("finish", "finish", lambda name: write_finish(self.module, name, finish))
         places = []
         for place, lying, dtype in zip(

@@ -41,9 +41,10 @@ class Instructions:
 
     def define(self, type: str, text: str) -> Value:
         """Append an instruction, given as text, and return its result."""
-        result = self.fresh(type)
-        self.write(f"{result} = {text}")
-        return result
+        name = f"%v{self._fresh}"
+        self._fresh += 1
+        self.write(f"{name} = {text}")
+        return Value(name, type)
 
     def fresh(self, type: str) -> Value:
         """Return a name that is used nowhere else in this function."""
@@ -66,7 +67,8 @@ class Instructions:
             return x
         type = vector_of(x.type, lanes)
         first = self.define(type, f"insertelement {type} poison, {x.typed}, i32 0")
-        return self.shuffle(first, first, [0] * lanes)
+        mask = f"<{lanes} x i32> zeroinitializer"
+        return self.define(type, f"shufflevector {first.typed}, {type} poison, {mask}")
 
     def shuffle(self, a: Value, b: Value, order: Sequence[int]) -> Value:
         """Return the lanes `order` of `a` followed by `b`."""
@@ -415,13 +417,23 @@ class Instructions:
         (type,) = types
         return tuple(self._like(x, type) for x in operands)
 
+    def _pair(self, a: Operand, b: Operand) -> tuple[Value, Value]:
+        """Return two operands of one type; a plain number becomes a constant of the other's."""
+        if isinstance(a, Value):
+            if not isinstance(b, Value):
+                return a, constant(a.type, b)
+            if a.type == b.type:
+                return a, b
+        one, other = self._same(a, b)
+        return one, other
+
     def _binary(self, name: str, a: Operand, b: Operand, flags: str = "") -> Value:
-        a, b = self._same(a, b)
+        a, b = self._pair(a, b)
         opcode = f"{name} {flags}" if flags else name
         return self.define(a.type, f"{opcode} {a.typed}, {b}")
 
     def _compare(self, name: str, predicate: str, a: Operand, b: Operand) -> Value:
-        a, b = self._same(a, b)
+        a, b = self._pair(a, b)
         return self.define(with_element(a.type, "i1"), f"{name} {predicate} {a.typed}, {b}")
 
     def _cast(self, name: str, x: Value, element: str) -> Value:

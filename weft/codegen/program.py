@@ -10,7 +10,7 @@ own, named by its content, so that equal kernels are compiled once, in this prog
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,7 +27,8 @@ from ..lower.kernels import (
 )
 from ..lower.storage import Buffer, View
 from .columns import column_lanes, strips, write_column_kernel
-from .gemm import gemm_chunks, gemm_units, gemm_views, write_gemm_kernel
+from .gemm import gemm_chunks, gemm_units, write_gemm_kernel
+from .keys import kernel_key
 from .rows import write_row_kernel
 from .scans import scan_units, write_scan_kernel
 from .scatter import scatter_units, write_scatter_kernel
@@ -37,7 +38,10 @@ from .values import Value
 
 NativeKernel = RowKernel | ColumnKernel | ScatterKernel | ScanKernel | GemmKernel
 PARALLEL_FOR = "weft_parallel_for"
+# The first entries of a program's memory; its constants follow.
+ARENA, COUNTER, CONSTANTS = 0, 1, 2
 WORTH = 1 << 15  # element operations that make a chunk of parallel work
+UNNAMED = "weft_unnamed_kernel"  # a kernel's name while its text, which names it, is written
 
 
 @dataclass(frozen=True)
@@ -58,38 +62,46 @@ class Piece:
     units: int
     chunks: int
     name: str
-    flag: View | None = None  # what it sets if it meets an index out of range
+    kernel: Kernel | None = None
 
 
 @dataclass
 class ProgramText:
     """The modules of a program, and what to run in order.
 
-    modules   text by a name that follows from the content
-    steps     names of native functions, and reference kernels to call
+    modules     text by a name that follows from the content
+    steps       names of native functions, and reference kernels to call
+    stretches   the pieces that each native function runs
+    entry       the name of the module of these functions, if there are any
     """
 
     modules: dict[str, str] = field(default_factory=dict)
     steps: list[Any] = field(default_factory=list)
     pieces: list[Piece] = field(default_factory=list)
+    stretches: list[list[Piece]] = field(default_factory=list)
+    entry: str = ""
 
 
 def write_program(
     kernels: Sequence[Kernel], places: dict[Buffer, Place], target: Target
 ) -> ProgramText:
     """Return the code of kernels that run one after another."""
-    return _ProgramWriter(places, target).write(kernels)
+    return ProgramWriter(places, target).write(kernels)
 
 
-class _ProgramWriter:
+class ProgramWriter:
+    """Writes kernels, and the functions that run them."""
+
     def __init__(self, places: dict[Buffer, Place], target: Target) -> None:
         self.places = places
         self.target = target
         self.program = ProgramText()
+        self._functions: dict[Hashable, str] = {}
 
     def write(self, kernels: Sequence[Kernel]) -> ProgramText:
+        """Return the code of kernels that run one after another."""
         stretch: list[Piece] = []
-        stretches: list[list[Piece]] = []
+        stretches = self.program.stretches
         for kernel in kernels:
             if isinstance(kernel, LibraryKernel):
                 self._close(stretch, stretches)
@@ -97,10 +109,12 @@ class _ProgramWriter:
                 self.program.steps.append(kernel)
             else:
                 stretch.append(self._piece(kernel))
+                stretch[-1].kernel = kernel
         self._close(stretch, stretches)
         if stretches:
-            text = self._entry(stretches)
-            self.program.modules[_digest("entry", text)] = text
+            text = self.entry(stretches)
+            self.program.entry = _digest("entry", text)
+            self.program.modules[self.program.entry] = text
         return self.program
 
     def _close(self, stretch: list[Piece], stretches: list[list[Piece]]) -> None:
@@ -132,7 +146,7 @@ class _ProgramWriter:
             function = self._function(kernel, write_scatter_kernel)
         else:
             units = gemm_units(kernel, self.target)
-            views = gemm_views(kernel)
+            views = kernel.views
             function = self._function(kernel, write_gemm_kernel)
             return self._added(
                 Piece(
@@ -144,8 +158,7 @@ class _ProgramWriter:
                 )
             )
         chunks = max(1, min(units, work // WORTH))
-        flag = kernel.flag if isinstance(kernel, (RowKernel, ScatterKernel)) else None
-        return self._added(Piece(function, views, units, chunks, kernel.name, flag))
+        return self._added(Piece(function, views, units, chunks, kernel.name))
 
     def _added(self, piece: Piece) -> Piece:
         self.program.pieces.append(piece)
@@ -153,18 +166,21 @@ class _ProgramWriter:
 
     def _function(self, kernel: Any, write: Any) -> str:
         """Return the name of a kernel's function, adding its module if it is new."""
-        draft = ModuleText(self.target)
-        write(draft, "kernel", kernel)
-        digest = _digest("kernel", draft.text())
-        if digest not in self.program.modules:
-            module = ModuleText(self.target)
-            write(module, digest, kernel)
-            self.program.modules[digest] = module.text()
+        key = kernel_key(kernel)
+        if key is not None and key in self._functions:
+            return self._functions[key]
+        module = ModuleText(self.target)
+        write(module, UNNAMED, kernel)
+        text = module.text()
+        digest = _digest("kernel", text)
+        self.program.modules.setdefault(digest, text.replace(UNNAMED, digest))
+        self._functions[key] = digest
         return digest
 
     # -- the entry ---------------------------------------------------------------------------------
 
-    def _entry(self, stretches: list[list[Piece]]) -> str:
+    def entry(self, stretches: list[list[Piece]]) -> str:
+        """Return the module of the functions that run pieces."""
         module = ModuleText(self.target)
         module.declare(PARALLEL_FOR, ["ptr", "ptr", "i64"])
         for number, stretch in enumerate(stretches):
@@ -173,28 +189,26 @@ class _ProgramWriter:
             tables = run.alloca("ptr", 2)
             for i, table in enumerate(run.parameters):
                 run.store(table, run.gep(tables, i, "ptr"))
-            last_check = max((i for i, p in enumerate(stretch) if p.flag is not None), default=-1)
+            last_check = max((i for i, p in enumerate(stretch) if _flag(p)), default=-1)
             for i, (piece, task) in enumerate(zip(stretch, tasks, strict=True)):
-                if piece.chunks == 1:
-                    zero = run.constant("i64", 0)
-                    self._call(run, run.parameters, piece, zero, piece.units)
-                else:
-                    chunks = run.constant("i64", piece.chunks)
-                    run.call(PARALLEL_FOR, "void", Value(f"@{task}", "ptr"), tables, chunks)
+                self.run_piece(run, piece, task, tables)
                 if i == last_check:
-                    self._leave_if_set(run, piece.flag)
-            if self.program.steps[-1] == f"run_{number}":
-                self._count_run(run)
+                    self._leave_if_set(run, _flag(piece))
+            if number == len(stretches) - 1:
+                _count_run(run)
             run.ret()
         for piece in {p.function: p for s in stretches for p in s}.values():
             module.declare(piece.function, [*["ptr"] * len(piece.views), "i64", "i64"])
         return module.text()
 
-    def _count_run(self, run: FunctionText) -> None:
-        """Count, behind the addresses of the table, the runs that came to their end."""
-        entries = [place.entry for place in self.places.values() if not place.brought]
-        counter = run.gep(run.parameters[1], 1 + max(entries, default=0), "i64")
-        run.store(run.add(run.load("i64", counter), 1), counter)
+    def run_piece(self, run: FunctionText, piece: Piece, task: str | None, tables: Value) -> None:
+        """Write the call of a kernel: of all its units here, or of its chunks by the pool."""
+        if task is None:
+            zero = run.constant("i64", 0)
+            self.call_kernel(run, run.parameters, piece, zero, piece.units)
+        else:
+            chunks = run.constant("i64", piece.chunks)
+            run.call(PARALLEL_FOR, "void", Value(f"@{task}", "ptr"), tables, chunks)
 
     def _leave_if_set(self, run: FunctionText, flag: View | None) -> None:
         """End the run before anything is written that others see, if an index was out of range."""
@@ -215,13 +229,14 @@ class _ProgramWriter:
         both = tuple(f.load("ptr", f.gep(tables, i, "ptr")) for i in range(2))
         begin = f.udiv(f.mul(chunk, piece.units), piece.chunks)
         end = f.udiv(f.mul(f.add(chunk, 1), piece.units), piece.chunks)
-        self._call(f, both, piece, begin, end)
+        self.call_kernel(f, both, piece, begin, end)
         f.ret()
         return name
 
-    def _call(
+    def call_kernel(
         self, f: FunctionText, tables: tuple[Value, ...], piece: Piece, begin: Any, end: Any
     ) -> None:
+        """Write the call of a kernel's function for a range of its units."""
         pointers = [self._pointer(f, tables, view) for view in piece.views]
         stop = end if isinstance(end, Value) else f.constant("i64", end)
         f.call(piece.function, "void", *pointers, begin, stop)
@@ -233,6 +248,18 @@ class _ProgramWriter:
         base = f.load("ptr", f.gep(table, place.entry, "ptr"))
         offset = place.offset + view.offset * view.dtype.itemsize
         return f.gep(base, offset) if offset else base
+
+
+def _flag(piece: Piece) -> View | None:
+    """Return what a piece sets if it meets an index out of range."""
+    kernel = piece.kernel
+    return kernel.flag if isinstance(kernel, (RowKernel, ScatterKernel)) else None
+
+
+def _count_run(run: FunctionText) -> None:
+    """Count the runs whose native code came to its end."""
+    counter = run.load("ptr", run.gep(run.parameters[1], COUNTER, "ptr"))
+    run.store(run.add(run.load("i64", counter), 1), counter)
 
 
 def _digest(kind: str, text: str) -> str:

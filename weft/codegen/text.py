@@ -222,10 +222,13 @@ class FunctionText(Instructions):
         aligned: bool = False,
         count: Value | None = None,
         flags: str = "",
+        apart: bool = False,
     ) -> Value:
         """Read a scalar or a vector; with `count` only the first lanes, the others being zero.
 
-        `aligned` promises a multiple of the whole vector's size. A bool is read as a byte.
+        `aligned` promises a multiple of the whole vector's size. A bool is read as a byte. `apart`
+        keeps a selection from what is read, stored at the same place, from becoming a masked store,
+        which some processors do lane by lane.
         """
         if scalar_of(type) == "i1":
             byte = self.load(vector_of("i8", lanes_of(type)), pointer, aligned=aligned, count=count)
@@ -233,7 +236,8 @@ class FunctionText(Instructions):
         align = bytes_of_vector(type) if aligned else bytes_of(type)
         if count is None:
             metadata = f", {flags}" if flags else ""
-            return self.define(type, f"load {type}, {pointer.typed}, align {align}{metadata}")
+            how = "load volatile" if apart else "load"
+            return self.define(type, f"{how} {type}, {pointer.typed}, align {align}{metadata}")
         mask = self.first_lanes(count, lanes_of(type), bits_of(type))
         return self._masked_load(type, pointer, align, mask)
 

@@ -6,8 +6,10 @@ an operand, a str that also knows its type, so that instructions need no type ar
 
 from __future__ import annotations
 
+import math
 import re
 import struct
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -30,6 +32,7 @@ _ELEMENTS = {
 _FLOAT_BITS = {"half": 16, "bfloat": 16, "float": 32, "double": 64}
 _VECTOR = re.compile(r"<(\d+) x (\w+)>")
 _POINTER_BITS = 64
+_SINGLE, _DOUBLE, _WORD = (struct.Struct(f"<{letter}") for letter in "fdQ")
 
 
 class Value(str):
@@ -50,6 +53,7 @@ class Value(str):
         return f"{self.type} {self}"
 
 
+@cache
 def element_of(dtype: Any) -> str:
     """Return the LLVM type of one element of a NumPy dtype; bool is `i1` (in memory, a byte)."""
     name = np.dtype(dtype).name
@@ -69,12 +73,14 @@ def vector_of(element: str, lanes: int) -> str:
     return element if lanes == 1 else f"<{lanes} x {element}>"
 
 
+@cache
 def lanes_of(type: str) -> int:
     """Return the number of elements of a type: 1 for scalars."""
     found = _VECTOR.fullmatch(type)
     return int(found[1]) if found else 1
 
 
+@cache
 def scalar_of(type: str) -> str:
     """Return the type of one element."""
     found = _VECTOR.fullmatch(type)
@@ -91,6 +97,7 @@ def is_float(type: str) -> bool:
     return scalar_of(type) in _FLOAT_BITS
 
 
+@cache
 def bits_of(type: str) -> int:
     """Return the width of one element in bits."""
     element = scalar_of(type)
@@ -99,11 +106,13 @@ def bits_of(type: str) -> int:
     return _FLOAT_BITS[element] if element in _FLOAT_BITS else int(element[1:])
 
 
+@cache
 def bytes_of(type: str) -> int:
     """Return the size of one element in memory; a bool is a byte."""
     return (bits_of(type) + 7) // 8
 
 
+@cache
 def suffix_of(type: str) -> str:
     """Return a type as it is spelled in the names of intrinsics: `<8 x float>` is `v8f32`."""
     element, lanes = scalar_of(type), lanes_of(type)
@@ -118,7 +127,11 @@ def constant(type: str, number: float) -> Value:
     >>> constant("<2 x float>", 0.5)
     '<float 0x3FE0000000000000, float 0x3FE0000000000000>'
     """
-    return constants(type, [number] * lanes_of(type))
+    element, lanes = scalar_of(type), lanes_of(type)
+    text = _literal(element, number)
+    if lanes == 1:
+        return Value(text, type)
+    return Value("<" + ", ".join([f"{element} {text}"] * lanes) + ">", type)
 
 
 def constants(type: str, numbers: list[float]) -> Value:
@@ -154,12 +167,14 @@ def _bfloat(number: float) -> str:
 
 def _float(number: float) -> str:
     """Spell a float32 as LLVM wants it: as the double of equal value."""
-    with np.errstate(over="ignore"):
-        return _double(float(np.float32(number)))
+    try:
+        return _double(_SINGLE.unpack(_SINGLE.pack(number))[0])
+    except OverflowError:  # it rounds to infinity
+        return _double(math.copysign(math.inf, number))
 
 
 def _double(number: float) -> str:
-    return f"0x{struct.unpack('<Q', struct.pack('<d', number))[0]:016X}"
+    return f"0x{_WORD.unpack(_DOUBLE.pack(number))[0]:016X}"
 
 
 _FLOAT_LITERALS = {"half": _half, "bfloat": _bfloat, "float": _float, "double": _double}

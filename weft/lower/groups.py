@@ -8,7 +8,10 @@ otherwise it starts a group. Groups run in the order in which they were started.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
+
+import numpy as np
 
 from ..core.shape import Shape, broadcast_axes, normalize_axes, size_of
 from ..graph.graph import Graph
@@ -22,11 +25,14 @@ FULL, ROW = "full", "row"
 MOST_NODES = 96
 MOST_OPERANDS = 28
 DTYPES = frozenset(
-    (
-        "bool",
-        *("float16", "float32", "float64"),
-        *("int8", "int16", "int32", "int64"),
-        *("uint8", "uint16", "uint32", "uint64"),
+    map(
+        np.dtype,
+        (
+            "bool",
+            *("float16", "float32", "float64"),
+            *("int8", "int16", "int32", "int64"),
+            *("uint8", "uint16", "uint32", "uint64"),
+        ),
     )
 )
 
@@ -181,7 +187,7 @@ def kind_of(node: Node) -> str | None:
     "map", "reduce", "spread" (an element per row to a place of it), or "place" (by a place rule)
     """
     values = [*node.outputs, *(x for x in node.inputs if x is not None)]
-    if any(value.dtype.name not in DTYPES for value in values):
+    if any(value.dtype not in DTYPES for value in values):
         return None
     return _scalar_kind(node) or (None if stored_operands(node) is None else "place")
 
@@ -201,14 +207,27 @@ def _scalar_kind(node: Node) -> str | None:
 
 def _has_code(node: Node) -> bool:
     """Tell whether the rule of an operator gives code for the dtypes at hand."""
+    dtypes = tuple(None if x is None else x.dtype for x in node.inputs)
+    result = node.outputs[0].dtype
+    kinds = tuple(map(type, node.attrs))  # 1, 1.0 and True are equal keys
+    try:
+        return _gives_code(node.op, node.attrs, kinds, dtypes, result)
+    except TypeError:  # an attribute that is no key
+        return _gives_code.__wrapped__(node.op, node.attrs, kinds, dtypes, result)
+
+
+@lru_cache(4096)
+def _gives_code(
+    op: Any, attrs: tuple[Any, ...], kinds: tuple[type, ...], dtypes: tuple[Any, ...], result: Any
+) -> bool:
     builder = ScalarBuilder()
-    builder.result = computed_dtype(node.outputs[0].dtype)
+    builder.result = computed_dtype(result)
     args = [
-        None if x is None else builder.widened(builder.load(i, x.dtype))
-        for i, x in enumerate(node.inputs)
+        None if dtype is None else builder.widened(builder.load(i, dtype))
+        for i, dtype in enumerate(dtypes)
     ]
     try:
-        expr = node.op.lower_rule(builder, *args, *node.attrs)
+        expr = op.lower_rule(builder, *args, *attrs)
     except (ArithmeticError, TypeError, ValueError):  # a constant that the dtype cannot hold
         return False
     return all(map(is_defined, postorder([expr])))

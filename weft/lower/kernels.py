@@ -133,8 +133,11 @@ class ScanKernel:
 class GemmKernel:
     """Matrix products: out[..., i, j] = sum over k of x[..., i, k] * y[..., k, j] (+ bias[j]).
 
-    epilogue   an expression to store instead: its load 0 is that sum, load i is extras[i - 1]
+    An epilogue computes expressions of each element where it is complete. Its operand 0 is out,
+    which holds the element before, and operand i is extras[i - 1].
+
     extras     operands of the shape of out (strides may be 0) that share no memory with it
+    outputs    what the epilogue stores; nothing: the elements stay as they are
     """
 
     name: str
@@ -147,8 +150,14 @@ class GemmKernel:
     out: View
     bias: View | None
     nodes: list[Node] = field(default_factory=list)
-    epilogue: Expr | None = None
     extras: list[View] = field(default_factory=list)
+    outputs: list[Output] = field(default_factory=list)
+
+    @property
+    def views(self) -> list[View]:
+        """Return what is read and written, in the order in which code takes it."""
+        bias = [] if self.bias is None else [self.bias]
+        return [self.x, self.y, self.out, *bias, *self.extras]
 
 
 @dataclass
@@ -163,3 +172,12 @@ class LibraryKernel:
 
 
 Kernel = RowKernel | ColumnKernel | ScatterKernel | ScanKernel | GemmKernel | LibraryKernel
+
+
+def views_of(kernel: Kernel) -> list[View]:
+    """Return all that a kernel reads and writes."""
+    if isinstance(kernel, GemmKernel):
+        return kernel.views
+    if isinstance(kernel, LibraryKernel):
+        return [v for v in (*kernel.inputs, *kernel.outputs) if v is not None]
+    return [operand.view for operand in kernel.operands]

@@ -14,9 +14,19 @@ from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.special import ASSIGN, CONSTANT, PLACEHOLDER, SOURCES, STATE
 from ..graph.state import State
+from .epilogues import fuse_epilogues
 from .groups import DTYPES, FULL, ROW, Group, Grouping, kind_of, reduced_axes, reduced_count
 from .indexing import index_bounds
-from .kernels import ColumnKernel, GemmKernel, Kernel, LibraryKernel, Operand, Output, RowKernel
+from .kernels import (
+    ColumnKernel,
+    GemmKernel,
+    Kernel,
+    LibraryKernel,
+    Operand,
+    Output,
+    RowKernel,
+    views_of,
+)
 from .loops import collapse
 from .parts import JOINS, copy_kernel, find_homes, part_views
 from .places import Check, place_expressions
@@ -47,11 +57,23 @@ class Lowered:
         self._outside = _used_outside(graph, grouping)
         for group in sorted(grouping.groups, key=_sources_first):
             self._lower(group)
+        self._fuse()
 
     @property
     def outputs(self) -> list[View]:
         """Return where the results lie."""
         return [self.views[value] for value in self.graph.outputs]
+
+    def _fuse(self) -> None:
+        """Join kernels, and forget values that are not stored any more."""
+        kept = {view.buffer for view in self.outputs}
+        self.kernels = fuse_epilogues(self.kernels, kept)
+        used = kept | {view.buffer for kernel in self.kernels for view in views_of(kernel)}
+        self.views = {
+            value: view
+            for value, view in self.views.items()
+            if view.buffer.kind != "arena" or view.buffer in used
+        }
 
     def _lower(self, group: Group) -> None:
         if group.domain is not None:
@@ -231,7 +253,7 @@ class Lowered:
 
     def _as_scatter(self, node: Node) -> bool:
         """Lower values that go to computed places."""
-        if any(v.dtype.name not in DTYPES for v in (*node.inputs, *node.outputs) if v is not None):
+        if any(v.dtype not in DTYPES for v in (*node.inputs, *node.outputs) if v is not None):
             return False
         kernels = scatter_kernels(
             node,
@@ -245,7 +267,7 @@ class Lowered:
 
     def _as_scan(self, node: Node) -> bool:
         """Lower a recurrence along an axis."""
-        if any(v.dtype.name not in DTYPES for v in (*node.inputs, *node.outputs) if v is not None):
+        if any(v.dtype not in DTYPES for v in (*node.inputs, *node.outputs) if v is not None):
             return False
         result = node.outputs[0]
         kernel = scan_kernel(node, self.views.__getitem__, lambda: self._new(result))

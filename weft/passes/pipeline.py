@@ -80,12 +80,13 @@ def canonicalize(graph: Graph, rules: Pass = simplify) -> Graph:
     for _ in range(MAX_ROUNDS):
         before = graph
         graph = remove_dead(rules(share_common(fold_constants(graph)), None))
-        if _same_nodes(before, graph):
+        if same_nodes(before, graph):
             break
     return graph
 
 
-def _same_nodes(a: Graph, b: Graph) -> bool:
+def same_nodes(a: Graph, b: Graph) -> bool:
+    """Tell whether two graphs have the same nodes in the same order."""
     return len(a) == len(b) and all(x is y for x, y in zip(a, b, strict=True))
 
 

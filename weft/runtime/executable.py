@@ -14,38 +14,33 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ..codegen.program import Place, ProgramText, write_program
+from ..codegen.program import ARENA, CONSTANTS, Place, ProgramText, write_program
 from ..codegen.target import Target, host
 from ..core.errors import IndexOutOfRange
 from ..core.shape import Shape
 from ..graph.graph import Graph
 from ..graph.state import State
-from ..lower.kernels import (
-    ColumnKernel,
-    GemmKernel,
-    Kernel,
-    LibraryKernel,
-    RowKernel,
-    ScanKernel,
-    ScatterKernel,
-)
+from ..lower.in_place import writes_in_place
+from ..lower.kernels import Kernel, LibraryKernel, views_of
 from ..lower.lowering import Lowered
-from ..lower.scalar import postorder
 from ..lower.storage import Buffer, View, contiguous
 from ..passes.arena import Block, align, place_blocks
 from .arena import aligned_empty
 from .calls import ArraySpec, Entry, make_entry
+from .clock import clock_symbols
+from .inspection import Inspection
 from .native import link
 from .objects import object_code
 from .threads import pool_symbols
+from .timing import Timing
 
 Array = np.ndarray[Any, Any]
-ARENA = 0
-RUNS = -1  # the last entry of the table counts the runs whose native code came to its end
 
 
-class Executable:
+class Executable(Inspection):
     """A static graph, compiled. Its outputs are the fetches, then the new values of states."""
+
+    timing: Timing | None = None  # takes the times of kernels, in the copy that a profile runs
 
     def __init__(
         self, graph: Graph, fetches: int, commits: Sequence[State], target: Target | None = None
@@ -67,26 +62,33 @@ class Executable:
         return list(zip(self.commits, self.outputs[self.fetches :], strict=True))
 
     def _load(self) -> None:
-        objects = [object_code(text, self.target) for text in self.text.modules.values()]
+        timing = self.timing
+        modules = self.text.modules if timing is None else timing.modules
+        objects = [object_code(text, self.target) for text in modules.values()]
         names = [step for step in self.text.steps if isinstance(step, str)]
         layout = self.layout
         self.arena: Array = aligned_empty(max(64, layout.arena_bytes))
         self._arrays: dict[Buffer, Array] = {}
         self._views: dict[View, Array] = {}
         constants = [np.ascontiguousarray(buffer.source) for buffer in layout.constants]
-        memory = [self.arena, *constants]
+        self._counter: Array = np.zeros(1, np.int64)
         self._runs = 0
         self._complete = False
-        addresses = [array.ctypes.data for array in memory]
-        self.memory: Array = np.array([*addresses, self._runs], np.uint64)
+        self._ends_native = bool(names) and self.text.steps[-1] is names[-1]
+        records = [] if timing is None else [timing.record]
+        memory = [self.arena, self._counter, *constants, *records]
+        self.memory: Array = np.array([array.ctypes.data for array in memory], np.uint64)
         self._arrays.update(zip(layout.constants, constants, strict=True))
         for buffer, place in layout.places.items():
             if not place.brought and place.entry == ARENA:
                 part = self.arena[place.offset : place.offset + buffer.nbytes]
                 self._arrays[buffer] = part.view(buffer.dtype)
+        copied = [(s, v, layout.places[v.buffer].brought) for s, v in layout.copied]
+        self._own_results = [(s, self._view(v)) for s, v, brought in copied if not brought]
+        self._other_results = [(s, v) for s, v, brought in copied if brought]
         self._entries: dict[str, Entry] = {}
         if names:
-            library = link(objects, names, pool_symbols())
+            library = link(objects, names, pool_symbols() | clock_symbols())
             specs = layout.specs()
             for name in names:
                 self._entries[name] = make_entry(
@@ -108,9 +110,7 @@ class Executable:
         layout = self.layout
         held = [state.read() for state in layout.changed]
         states = held if _are_alone(held) else _parted(held)
-        others = [state.read() for state in layout.only_read]
-        fresh = [np.empty(b.shape, b.dtype) for b in layout.fresh]
-        brought = [*(feeds[i] for i in layout.used_feeds), *states, *others, *fresh]
+        brought = self._brought(feeds, [*states, *(state.read() for state in layout.only_read)])
         try:
             self._take_steps(brought)
             fetched = self._fetched(brought)
@@ -120,12 +120,20 @@ class Executable:
                 self._commit(held, brought)
             raise
         finally:
-            self._runs = int(self.memory[RUNS])
-            self._complete = False
-            if layout.has_library:  # nobody but their owners may hold them
-                for buffer in layout.brought:
-                    self._arrays.pop(buffer, None)
+            self._let_go()
         return fetched
+
+    def _execute(self, feeds: Sequence[Array], states: Sequence[Array]) -> None:
+        """Run all kernels on feeds and states; those updated in place are written to."""
+        try:
+            self._take_steps(self._brought(feeds, states))
+        finally:
+            self._let_go()
+
+    def _brought(self, feeds: Sequence[Array], states: Sequence[Array]) -> list[Array]:
+        """Return all arrays that the code takes."""
+        fresh = [np.empty(b.shape, b.dtype) for b in self.layout.fresh]
+        return [*(feeds[i] for i in self.layout.used_feeds), *states, *fresh]
 
     def _take_steps(self, brought: list[Array]) -> None:
         if self.layout.has_library:
@@ -134,9 +142,20 @@ class Executable:
             if isinstance(step, str):
                 self._call_native(self._entries[step], brought)
                 self._check_indices()
-            else:
+            elif self.timing is None:
                 self._call_library(step)
+            else:
+                with self.timing.library_call():
+                    self._call_library(step)
         self._complete = True
+
+    def _let_go(self) -> None:
+        """Be ready for another run; nobody but their owners may hold the arrays of this one."""
+        self._runs = self._counter.item()
+        self._complete = False
+        if self.layout.has_library:
+            for buffer in self.layout.brought:
+                self._arrays.pop(buffer, None)
 
     def _call_native(self, entry: Entry, brought: list[Array]) -> None:
         """Run native code; arrays that do not suit it are replaced by copies."""
@@ -150,7 +169,7 @@ class Executable:
 
     def _ended(self) -> bool:
         """Tell whether all steps were taken; an interrupt may hide that the last has returned."""
-        return self._complete or int(self.memory[RUNS]) != self._runs
+        return self._complete or (self._ends_native and self._counter.item() != self._runs)
 
     def _fetched(self, brought: list[Array]) -> list[Array]:
         """Return the fetches: arrays made for them, or copies of what the arena holds."""
@@ -164,7 +183,9 @@ class Executable:
     def _commit(self, held: list[Array], brought: list[Array]) -> None:
         """Write the states; those changed in place are written already."""
         layout = self.layout
-        copies = [(state, self._read(view, brought).copy()) for state, view in layout.copied]
+        # A number is read off at once: no copy of the memory it lies in is needed.
+        copies = [(s, a if s.number else a.copy()) for s, a in self._own_results]
+        copies += [(s, self._read(view, brought).copy()) for s, view in self._other_results]
         changed = brought[layout.first_state :]
         for state, old, new in zip(layout.changed, held, changed, strict=False):
             if new is not old:
@@ -214,28 +235,6 @@ class Executable:
         for view, result in zip(kernel.outputs, results, strict=True):
             self._view(view)[...] = result
 
-    # -- looking inside ----------------------------------------------------------------------------
-
-    def llvm_ir(self) -> str:
-        """Return the code of all kernels and of the entry as LLVM IR."""
-        return "\n".join(self.text.modules.values())
-
-    def stats(self) -> dict[str, Any]:
-        """Return how many kernels of each kind there are, and what runs in Python."""
-        kinds = {
-            RowKernel: "row",
-            ColumnKernel: "column",
-            ScatterKernel: "scatter",
-            ScanKernel: "scan",
-            GemmKernel: "gemm",
-        }
-        counts: dict[str, int] = {}
-        for kernel in self.lowered.kernels:
-            kind = kinds.get(type(kernel), "library")
-            counts[kind] = counts.get(kind, 0) + 1
-        library = [k.node.op.name for k in self.lowered.kernels if isinstance(k, LibraryKernel)]
-        return {"kernels": counts, "library": library, "arena_bytes": self.layout.arena_bytes}
-
 
 class _Layout:
     """Which buffer lies where: in the arena, or behind an entry of the table."""
@@ -272,7 +271,7 @@ class _Layout:
         for i, buffer in enumerate(self.brought):
             self.places[buffer] = Place(True, i)
         for i, buffer in enumerate(self.constants):
-            self.places[buffer] = Place(False, 1 + i)
+            self.places[buffer] = Place(False, CONSTANTS + i)
         kept = {view.buffer for view in (*fetched, *(v for _, v in written))}
         self.arena_bytes = self._place_arena(arena, uses, kept)
         for buffer, state in self.shares.items():
@@ -321,7 +320,7 @@ class _Layout:
             alone = sum(v.buffer is view.buffer for _, v in written) == 1
             if buffer in wanted:  # the old value is read when the run has ended
                 continue
-            if fits and free and alone and _keeps_places(lowered.kernels[maker], view, buffer):
+            if fits and free and alone and writes_in_place(lowered.kernels[maker], view, buffer):
                 found[state] = buffer
         return found
 
@@ -383,16 +382,6 @@ def _uses(kernels: Sequence[Kernel]) -> dict[Buffer, list[int]]:
     return found
 
 
-def views_of(kernel: Kernel) -> list[View]:
-    """Return all that a kernel reads and writes."""
-    if isinstance(kernel, (RowKernel, ColumnKernel, ScatterKernel, ScanKernel)):
-        return [operand.view for operand in kernel.operands]
-    if isinstance(kernel, GemmKernel):
-        bias = [] if kernel.bias is None else [kernel.bias]
-        return [kernel.x, kernel.y, kernel.out, *bias]
-    return [v for v in (*kernel.inputs, *kernel.outputs) if v is not None]
-
-
 def _fetch_buffers(fetched: Sequence[View], written: Sequence[tuple[State, View]]) -> set[Buffer]:
     """Return the buffers that are handed out as they are: each run makes them anew."""
     states = {view.buffer for _, view in written}
@@ -412,21 +401,3 @@ def _fetch_buffers(fetched: Sequence[View], written: Sequence[tuple[State, View]
 def _may_fail(kernel: Kernel) -> bool:
     """Tell whether a kernel can find that a run must be given up."""
     return isinstance(kernel, LibraryKernel) or getattr(kernel, "flag", None) is not None
-
-
-def _keeps_places(kernel: Kernel, made: View, old: Buffer) -> bool:
-    """Tell whether a kernel may write a state where it reads it: each element at its place."""
-    if not isinstance(kernel, RowKernel):
-        return False
-    exprs = postorder([output.value for output in kernel.outputs])
-    if any(expr.kind == "reduce" for expr in exprs):
-        return False
-    result, *others = [o for o in kernel.operands if o.view.buffer is made.buffer]
-    if others:  # the result is made in parts
-        return False
-    moved = {expr.data[0] for expr in exprs if expr.kind == "load_at"}
-    return all(
-        o.strides == result.strides and o.view.offset == made.offset and i not in moved
-        for i, o in enumerate(kernel.operands)
-        if o.view.buffer is old
-    )

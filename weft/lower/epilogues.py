@@ -1,0 +1,150 @@
+"""Compute elementwise results on the tiles of the product they follow from.
+
+A kernel that goes through a product's elements, and through other operands of the same shape, needs
+no loop of its own: the product computes its results while they are in the cache. For that the
+product is moved to the place of that kernel, so nobody may want its elements earlier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from ..core.shape import size_of
+from .in_place import is_elementwise
+from .kernels import GemmKernel, Kernel, Output, RowKernel, views_of
+from .scalar import Expr, ScalarBuilder, postorder
+from .storage import Buffer, View
+
+MOST_STREAMS = 4  # memory that is not in the cache is better read in long runs than tile by tile
+LEAVES = frozenset(("load", "const"))
+
+
+def fuse_epilogues(kernels: Sequence[Kernel], kept: Collection[Buffer]) -> list[Kernel]:
+    """Return the kernels with elementwise ones joined to the products they follow.
+
+    `kept` are buffers that are wanted after the last kernel.
+    """
+    made: list[Kernel | None] = list(kernels)
+    users = _users(kernels)
+    for i, kernel in enumerate(kernels):
+        if not isinstance(kernel, GemmKernel) or not _fills_its_buffer(kernel):
+            continue
+        product = made[i]
+        later = [j for j in users[kernel.out.buffer] if made[j] is not None and j > i]
+        following = made[min(later)] if later else None
+        if not isinstance(following, RowKernel) or not isinstance(product, GemmKernel):
+            continue
+        wanted = len(later) > 1 or kernel.out.buffer in kept
+        fused = _Fusion(product, following, wanted, kept).kernel()
+        if fused is not None:
+            made[i], made[min(later)] = None, fused
+    return [kernel for kernel in made if kernel is not None]
+
+
+class _Fusion:
+    """A product and the kernel that follows it, as one kernel, if that can be."""
+
+    def __init__(
+        self, product: GemmKernel, loops: RowKernel, wanted: bool, kept: Collection[Buffer]
+    ) -> None:
+        self.product = product
+        self.loops = loops
+        self.wanted = wanted  # the product itself, by others
+        self.kept = kept
+
+    def kernel(self) -> GemmKernel | None:
+        """Return the fused kernel, or None."""
+        views = [self._as_product_lies(operand.view) for operand in self.loops.operands]
+        if not self._fits(views):
+            return None
+        at_hand = [v for v in views if v is not None]
+        taken = self._output_to_fill(at_hand)
+        out = self.product.out if taken is None else at_hand[taken]
+        numbers: dict[int, int] = {}
+        extras: list[View] = []
+        for i, view in enumerate(at_hand):
+            if i == taken or self._is_product(view):
+                numbers[i] = 0
+            else:
+                extras.append(view)
+                numbers[i] = len(extras)
+        values = _renumbered([o.value for o in self.loops.outputs], numbers)
+        outputs = [
+            Output(numbers[o.operand], value)
+            for o, value in zip(self.loops.outputs, values, strict=True)
+        ]
+        return replace(
+            self.product,
+            name=self.loops.name,
+            out=out,
+            nodes=[*self.product.nodes, *self.loops.nodes],
+            extras=extras,
+            outputs=outputs,
+        )
+
+    def _as_product_lies(self, view: View) -> View | None:
+        out = self.product.out
+        return view.reshaped(out.shape) if size_of(view.shape) == size_of(out.shape) else None
+
+    def _fits(self, views: Sequence[View | None]) -> bool:
+        out = self.product.out
+        if self.product.outputs or not is_elementwise(self.loops):
+            return False
+        if not all(map(_has_code, self._exprs())):
+            return False
+        if not all(v is not None and (v.buffer is not out.buffer or v == out) for v in views):
+            return False
+        return sum(any(v.strides) for v in views if v is not None) - 1 <= MOST_STREAMS
+
+    def _exprs(self) -> list[Expr]:
+        return postorder([output.value for output in self.loops.outputs])
+
+    def _is_product(self, view: View) -> bool:
+        return view.buffer is self.product.out.buffer
+
+    def _output_to_fill(self, views: Sequence[View]) -> int | None:
+        """Return the operand that can hold the product before it is written, if there is one.
+
+        Not the new value of a state: that one may come to lie where the old one is read.
+        """
+        if self.wanted:
+            return None
+        out = self.product.out
+        reads_state = any(view.buffer.kind == "state" for view in views)
+        for output in self.loops.outputs:
+            view = views[output.operand]
+            updates = reads_state and view.buffer in self.kept
+            if view.strides == out.strides and view.dtype == out.dtype and not updates:
+                return output.operand
+        return None
+
+
+def _has_code(expr: Expr) -> bool:
+    """Tell whether an expression needs to know no more than the elements at its place."""
+    return expr.kind in LEAVES or len(expr.args) > 0
+
+
+def _fills_its_buffer(kernel: GemmKernel) -> bool:
+    out = kernel.out
+    return out.buffer.kind == "arena" and out.contiguous and size_of(out.shape) == out.buffer.size
+
+
+def _users(kernels: Sequence[Kernel]) -> dict[Buffer, list[int]]:
+    """Return which kernels use each buffer, in order."""
+    found: dict[Buffer, list[int]] = {}
+    for i, kernel in enumerate(kernels):
+        for buffer in {view.buffer for view in views_of(kernel)}:
+            found.setdefault(buffer, []).append(i)
+    return found
+
+
+def _renumbered(roots: Sequence[Expr], numbers: dict[int, int]) -> list[Expr]:
+    """Return expressions whose loads refer to operands by other numbers."""
+    builder = ScalarBuilder()
+    known: dict[int, Expr] = {}
+    for expr in postorder(list(roots)):
+        data = numbers[expr.data] if expr.kind == "load" else expr.data
+        args = tuple(known[id(a)] for a in expr.args)
+        known[id(expr)] = builder.make(expr.kind, args, expr.dtype, data)
+    return [known[id(root)] for root in roots]

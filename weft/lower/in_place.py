@@ -1,0 +1,40 @@
+"""Tell where a kernel may write its result over what it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .kernels import GemmKernel, Kernel, RowKernel
+from .scalar import PLACED, postorder
+from .storage import Buffer, View
+
+
+def writes_in_place(kernel: Kernel, result: View, read: Buffer) -> bool:
+    """Tell whether a result may replace a buffer that the kernel reads.
+
+    Each element must be computed from the element that it replaces and from no other of that
+    buffer; what a kernel reads of other buffers does not matter.
+    """
+    if isinstance(kernel, RowKernel):
+        exprs = postorder([output.value for output in kernel.outputs])
+        moved = [kernel.operands[e.data[0]].view for e in exprs if e.kind == "load_at"]
+        if any(e.kind == "reduce" for e in exprs) or any(v.buffer is read for v in moved):
+            return False
+        return _at_one_place([operand.view for operand in kernel.operands], result.buffer, read)
+    if isinstance(kernel, GemmKernel):
+        matrices = kernel.views[: len(kernel.views) - len(kernel.extras)]
+        apart = all(view.buffer not in (result.buffer, read) for view in matrices)
+        return apart and _at_one_place(kernel.extras, result.buffer, read)
+    return False
+
+
+def is_elementwise(kernel: RowKernel) -> bool:
+    """Tell whether each element of a kernel's results follows from elements at its own place."""
+    exprs = postorder([output.value for output in kernel.outputs])
+    return all(expr.kind != "reduce" and expr.kind not in PLACED for expr in exprs)
+
+
+def _at_one_place(views: Sequence[View], *buffers: Buffer) -> bool:
+    """Tell whether all views of some buffers go through their elements in the same way."""
+    ways = {(v.shape, v.strides, v.offset) for v in views if v.buffer in buffers}
+    return len(ways) == 1

@@ -1,0 +1,125 @@
+"""Look inside executables: their kernels, their code, and where the time goes."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Sequence
+from functools import cached_property
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from ..codegen.program import ProgramText
+from ..codegen.target import Target
+from ..core.errors import ArgumentError
+from ..core.shape import as_int
+from ..graph.graph import Graph
+from ..graph.run import check_feed
+from .clock import seconds
+from .listing import KernelInfo, KernelList, list_kernels
+from .native import assembly
+from .profile import Profile, RunTimes
+from .timing import Timing
+
+Array = np.ndarray[Any, Any]
+Wanted = KernelInfo | int | str | None
+
+
+class Inspection(ABC):
+    """What can be asked of an executable."""
+
+    graph: Graph
+    target: Target
+    text: ProgramText
+    layout: Any
+    memory: Array
+    timing: Timing | None
+    _lock: Lock
+
+    @abstractmethod
+    def _load(self) -> None:
+        """Make the code ready to run, with memory of its own."""
+
+    @abstractmethod
+    def _execute(self, feeds: Sequence[Array], states: Sequence[Array]) -> None:
+        """Run all kernels on feeds and states; those updated in place are written to."""
+
+    @cached_property
+    def kernels(self) -> KernelList:
+        """The kernels in the order in which they run; printed as a table."""
+        return list_kernels(self.text)
+
+    def llvm_ir(self, kernel: Wanted = None) -> str:
+        """Return the code as LLVM IR: of one kernel, by number or name, or of everything."""
+        return "\n".join(self._modules(kernel))
+
+    def asm(self, kernel: Wanted = None) -> str:
+        """Return the code as assembly: of one kernel, by number or name, or of everything."""
+        return "\n".join(assembly(text, self.target) for text in self._modules(kernel))
+
+    def _modules(self, kernel: Wanted) -> list[str]:
+        if kernel is None:
+            return list(self.text.modules.values())
+        found = self.kernels.find(kernel)
+        if not found.function:
+            raise ArgumentError(
+                f"kernel {found.number} ({found.name}) has no code: it calls the reference kernel "
+                f"of {found.ops[0]} from Python"
+            )
+        return [self.text.modules[found.function]]
+
+    def stats(self) -> dict[str, Any]:
+        """Return how many kernels of each kind there are, and what runs in Python."""
+        return {
+            "kernels": dict(Counter(kernel.kind for kernel in self.kernels)),
+            "library": [kernel.ops[0] for kernel in self.kernels if kernel.kind == "library"],
+            "arena_bytes": self.layout.arena_bytes,
+        }
+
+    def __repr__(self) -> str:
+        kinds = Counter(kernel.kind for kernel in self.kernels)
+        shown = ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "no kernels"
+        return f"<{type(self).__name__}: {shown}; {self.layout.arena_bytes} bytes of memory>"
+
+    # -- profiles ----------------------------------------------------------------------------------
+
+    def profile(self, feeds: Sequence[Array] = (), *, runs: int = 20) -> Profile:
+        """Run on feeds several times and return the times of all kernels.
+
+        Nothing is changed by it: states are read, but the runs write to copies of them.
+        """
+        count = as_int(runs, "profile: runs")
+        if count < 1:
+            raise ArgumentError(f"profile: runs must be at least 1. Received: {count}")
+        self._check_feeds(feeds)
+        timed = self._timed_copy()
+        timed._timed_run(feeds)  # the first one starts threads and touches memory
+        return Profile(self.kernels, [timed._timed_run(feeds) for _ in range(count)])
+
+    def _check_feeds(self, feeds: Sequence[Array]) -> None:
+        inputs = self.graph.inputs
+        if len(feeds) != len(inputs):
+            names = ", ".join(value.name for value in inputs)
+            raise ArgumentError(
+                f"profile: expected {len(inputs)} feeds ({names}). Received: {len(feeds)}"
+            )
+        for value, array in zip(inputs, feeds, strict=True):
+            check_feed(value, np.asarray(array), "profile")
+
+    def _timed_copy(self) -> Inspection:
+        """Return the same program with clocks in its code and with its own memory."""
+        timed = copy.copy(self)
+        timed._lock = Lock()
+        timed.timing = Timing(self.text, self.layout.places, self.target, len(self.memory))
+        timed._load()
+        return timed
+
+    def _timed_run(self, feeds: Sequence[Array]) -> RunTimes:
+        assert self.timing is not None
+        states = [buffer.source.read().copy() for buffer in self.layout.states]
+        begin = seconds()
+        self._execute(feeds, states)
+        return RunTimes(begin, seconds(), self.timing.take())

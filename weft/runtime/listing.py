@@ -1,0 +1,159 @@
+"""List the kernels of an executable for people: what each computes, and from which lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..codegen.program import Piece, ProgramText
+from ..core.errors import ArgumentError, ArgumentTypeError
+from ..graph.node import Node
+from ..lower.counts import bytes_moved, operations
+from ..lower.kernels import (
+    ColumnKernel,
+    GemmKernel,
+    Kernel,
+    LibraryKernel,
+    RowKernel,
+    ScanKernel,
+    ScatterKernel,
+)
+from .tables import aligned, shortened
+
+KINDS: dict[type, str] = {
+    RowKernel: "row",
+    ColumnKernel: "column",
+    ScatterKernel: "scatter",
+    ScanKernel: "scan",
+    GemmKernel: "gemm",
+    LibraryKernel: "library",
+}
+SHOWN_NAMES = 48
+
+
+@dataclass(frozen=True)
+class KernelInfo:
+    """One kernel of an executable.
+
+    name        of the last node it computes
+    kind        "row", "column", "gemm" ..., or "library" for a call of a reference kernel
+    shape       of its loops, or of what it gives
+    nodes       names of the graph's nodes that it computes, and `ops` their operators
+    where       the lines of the program that made these nodes
+    chunks      into how many parts its work is divided among threads
+    function    the name of its code; equal kernels share one. Empty for a library kernel
+    """
+
+    number: int
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+    nodes: tuple[str, ...]
+    ops: tuple[str, ...]
+    where: tuple[str, ...]
+    chunks: int
+    bytes: int
+    flops: int
+    function: str
+
+
+class KernelList(tuple[KernelInfo, ...]):
+    """The kernels of an executable in the order in which they run; printed as a table."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        head = ("#", "kernel", "kind", "shape", "chunks", "computes", "from")
+        return aligned([head, *map(_row, self)], right=(0, 4))
+
+    def find(self, wanted: Any) -> KernelInfo:
+        """Return a kernel by its number, its name, its code's name, or itself."""
+        if isinstance(wanted, KernelInfo):
+            return self.find(wanted.number)
+        if isinstance(wanted, bool) or not isinstance(wanted, (int, str)):
+            raise ArgumentTypeError(
+                "a kernel is named by its number or name, as in executable.kernels. "
+                f"Received: {type(wanted).__name__}"
+            )
+        for kernel in self:
+            if wanted in (kernel.number, kernel.name, kernel.function):
+                return kernel
+        names = ", ".join(kernel.name for kernel in self[:10])
+        raise ArgumentError(
+            f"there is no kernel {wanted!r}; there are {len(self)}: {names}"
+            + (" ..." if len(self) > 10 else "")
+        )
+
+
+def list_kernels(text: ProgramText) -> KernelList:
+    """Describe the kernels of a program in the order in which they run."""
+    found: list[KernelInfo] = []
+    stretches = iter(text.stretches)
+    for step in text.steps:
+        if isinstance(step, LibraryKernel):
+            found.append(_library_info(len(found), step))
+        else:
+            for piece in next(stretches):
+                found.append(_piece_info(len(found), piece))
+    return KernelList(found)
+
+
+def _piece_info(number: int, piece: Piece) -> KernelInfo:
+    kernel = piece.kernel
+    assert kernel is not None
+    assert not isinstance(kernel, LibraryKernel)
+    return KernelInfo(
+        number,
+        piece.name,
+        KINDS.get(type(kernel), type(kernel).__name__.removesuffix("Kernel").lower()),
+        _shape(kernel, piece),
+        *_origin(kernel.nodes),
+        piece.chunks,
+        bytes_moved(piece.views),
+        operations(kernel),
+        piece.function,
+    )
+
+
+def _library_info(number: int, kernel: LibraryKernel) -> KernelInfo:
+    views = [view for view in (*kernel.inputs, *kernel.outputs) if view is not None]
+    return KernelInfo(
+        number,
+        kernel.name,
+        KINDS[LibraryKernel],
+        kernel.outputs[0].shape if kernel.outputs else (),
+        *_origin([kernel.node]),
+        1,
+        bytes_moved(views),
+        operations(kernel),
+        "",
+    )
+
+
+def _shape(kernel: Kernel, piece: Piece) -> tuple[int, ...]:
+    if isinstance(kernel, (RowKernel, ColumnKernel, ScatterKernel, ScanKernel)):
+        return kernel.loops
+    if isinstance(kernel, GemmKernel):
+        return (*kernel.batch, kernel.m, kernel.n, kernel.k)
+    return piece.views[-1].shape if piece.views else ()
+
+
+def _origin(
+    nodes: Sequence[Node],
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return names, operators and lines of nodes; a line once, however many nodes it made."""
+    lines = dict.fromkeys(node.where for node in nodes if node.where)
+    return tuple(node.name for node in nodes), tuple(node.op.name for node in nodes), tuple(lines)
+
+
+def _row(kernel: KernelInfo) -> tuple[str, ...]:
+    return (
+        str(kernel.number),
+        shortened(kernel.name, SHOWN_NAMES),
+        kernel.kind,
+        "x".join(map(str, kernel.shape)) or "1",
+        str(kernel.chunks),
+        shortened(" ".join(kernel.ops) or "copy", SHOWN_NAMES),
+        shortened(", ".join(kernel.where), SHOWN_NAMES),
+    )

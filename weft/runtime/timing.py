@@ -1,0 +1,85 @@
+"""Take the times of a program's kernels while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..codegen.profile_text import SLOT_WORDS, write_profiled
+from ..codegen.program import Place, ProgramText
+from ..codegen.target import Target
+from .clock import clock_module, now, seconds_per_tick
+
+Array = np.ndarray[Any, Any]
+
+
+class Span(NamedTuple):
+    """A piece of work on one thread, in seconds of a steady clock."""
+
+    begin: float
+    end: float
+    thread: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """Return how long it took."""
+        return self.end - self.begin
+
+
+class KernelSpans(NamedTuple):
+    """A kernel in one run: its call as a whole, and its chunks if several threads shared it."""
+
+    whole: Span
+    chunks: list[Span]
+
+
+class Timing:
+    """The timed form of a program: its modules, and where its times go.
+
+    record   what the native code writes, to be placed behind all other memory of the program
+    """
+
+    def __init__(
+        self, text: ProgramText, places: dict[Any, Place], target: Target, memory: int
+    ) -> None:
+        self.text = text
+        self.profiled = write_profiled(text, places, target, memory)
+        self.modules = {name: m for name, m in text.modules.items() if name != text.entry}
+        if text.entry:
+            self.modules |= {"profile": self.profiled.entry, "clock": clock_module(target)}
+        self.record: Array = np.zeros((max(1, self.profiled.count), SLOT_WORDS), np.int64)
+        self._calls: list[Span] = []
+
+    @contextmanager
+    def library_call(self) -> Iterator[None]:
+        """Take the time of a reference kernel."""
+        begin = now()
+        yield
+        self._calls.append(_span(begin, now(), 0))
+
+    def take(self) -> list[KernelSpans]:
+        """Return the times of the last run, in the order in which kernels run."""
+        calls, self._calls = iter(self._calls), []
+        slots = iter(self.profiled.slots)
+        stretches = iter(self.text.stretches)
+        found = []
+        for step in self.text.steps:
+            if not isinstance(step, str):
+                found.append(KernelSpans(next(calls), []))
+                continue
+            for _ in next(stretches):
+                slot = next(slots)
+                chunks = [self._slot(i) for i in slot.chunks]
+                found.append(KernelSpans(self._slot(slot.whole), chunks))
+        return found
+
+    def _slot(self, number: int) -> Span:
+        return _span(*self.record[number].tolist())
+
+
+def _span(begin: int, end: int, thread: int) -> Span:
+    tick = seconds_per_tick()
+    return Span(begin * tick, end * tick, thread)
