@@ -36,6 +36,8 @@ def write_operation(f: FunctionText, expr: Expr, args: list[Value]) -> Value:
     if is_float(args[0].type):
         writer = _FLOAT.get(kind) or mathematics(kind)
         return writer(f, *args)
+    if expr.args[0].dtype.kind == "b" and kind in _TRUTH:
+        return _TRUTH[kind](f, *args)
     signed = expr.args[0].dtype.kind == "i"
     return _INTEGER[kind](f, *args) if signed else (_UNSIGNED.get(kind) or _INTEGER[kind])(f, *args)
 
@@ -199,6 +201,14 @@ _INTEGER: dict[str, Writer] = {
     "shift_right": _shift_right,
     "maximum": lambda f, x, y: f.maximum(x, y),
     "minimum": lambda f, x, y: f.minimum(x, y),
+}
+_TRUTH: dict[str, Writer] = {
+    "abs": lambda f, x: x,
+    "add": lambda f, x, y: f.or_(x, y),
+    "maximum": lambda f, x, y: f.or_(x, y),
+    "minimum": lambda f, x, y: f.and_(x, y),
+    "mul": lambda f, x, y: f.and_(x, y),
+    "square": lambda f, x: x,
 }
 _UNSIGNED: dict[str, Writer] = {
     "abs": lambda f, x: x,

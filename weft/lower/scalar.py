@@ -195,6 +195,7 @@ class ScalarBuilder:
         return self.make(kind, self._pair(x, y), bool_)
 
     def _pair(self, x: Any, y: Any) -> tuple[Expr, Expr]:
+        x, y = getattr(x, "expr", x), getattr(y, "expr", y)  # a place is a number too
         if not isinstance(x, Expr):
             return self.constant(x, y.dtype), y
         if not isinstance(y, Expr):
@@ -357,7 +358,9 @@ ON_INTEGERS = frozenset(
         "xor",
     )
 )
-ON_TRUTH = frozenset(("and", "not", "or", "xor"))
+ON_TRUTH = frozenset(
+    ("abs", "add", "and", "maximum", "minimum", "mul", "not", "or", "square", "xor")
+)
 CARRIED = frozenset(("carry", "step"))  # only in a scan
 PLACED = frozenset(("checked", "iota", "load_at", "random"))  # they depend on where the loops stand
 ANYWHERE = (
