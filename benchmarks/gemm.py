@@ -159,25 +159,30 @@ def _native_product(case: Case, arrays: tuple[Any, Any, Any]) -> Callable[[], No
     """Return a function that multiplies by compiled code, with all addresses bound."""
     import ctypes
 
-    from weft.codegen.gemm import gemm_chunks, gemm_units, write_gemm_kernel
+    from weft.codegen.gemm import gemm_chunks, gemm_units, give_scratch, write_gemm_kernel
     from weft.codegen.target import host
     from weft.codegen.text import ModuleText
+    from weft.runtime.arena import aligned_empty
     from weft.runtime.native import compile_module, link
     from weft.runtime.threads import pool_symbols
 
     kernel = _kernel(case, arrays)
     threads = int(os.environ["OMP_NUM_THREADS"])
+    scratch = [
+        aligned_empty(view.buffer.nbytes) for view in give_scratch([kernel], host(), threads)
+    ]
+    operands = [*arrays, *scratch]
     units, chunks = gemm_units(kernel, host()), gemm_chunks(kernel, host(), threads)
     module = ModuleText(host())
     write_gemm_kernel(module, "product", kernel)
-    _write_entry(module, units, chunks)
+    _write_entry(module, units, chunks, len(operands))
     library = link([compile_module(module.text(), host())], ["run"], pool_symbols())
-    table = (ctypes.c_void_p * 3)(*(a.ctypes.data for a in arrays))
+    table = (ctypes.c_void_p * len(operands))(*(a.ctypes.data for a in operands))
     address = ctypes.c_void_p(ctypes.addressof(table))
     function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(library.address("run"))
     _start_threads()
 
-    def run(_held: Any = (arrays, table, library)) -> None:
+    def run(_held: Any = (operands, table, library)) -> None:
         function(address)
 
     return run
@@ -196,7 +201,7 @@ def _kernel(case: Case, arrays: tuple[Any, Any, Any]) -> Any:
     return GemmKernel("product", batch, case.m, case.n, case.k, *views, None)
 
 
-def _write_entry(module: Any, units: int, chunks: int) -> None:
+def _write_entry(module: Any, units: int, chunks: int, operands: int) -> None:
     """Add `run(ptr table)`, which has the pool do the chunks of a product."""
     from weft.codegen.values import Value
 
@@ -204,7 +209,7 @@ def _write_entry(module: Any, units: int, chunks: int) -> None:
     table, chunk, _ = task.parameters
     begin = task.udiv(task.mul(chunk, units), chunks)
     end = task.udiv(task.mul(task.add(chunk, 1), units), chunks)
-    pointers = [task.load("ptr", task.gep(table, i, "ptr")) for i in range(3)]
+    pointers = [task.load("ptr", task.gep(table, i, "ptr")) for i in range(operands)]
     task.call("product", "void", *pointers, begin, end)
     task.ret()
     run = module.function("run", ["ptr"])

@@ -2,7 +2,7 @@
 
 program      what a session would run, for given fetches and feeds
 specialize   unknown sizes become numbers
-optimise     fold, share, simplify, stabilise
+optimise     fold, share, simplify, stabilise, take reductions apart
 lower        kernels over buffers
 codegen      LLVM IR
 runtime      object code, memory, an executable
@@ -16,6 +16,7 @@ from .core.shape import Shape
 from .graph.graph import Graph
 from .graph.node import Value
 from .graph.run import Program
+from .lower.reductions import split_reductions
 from .passes.dce import remove_dead
 from .passes.pipeline import canonicalize, same_nodes
 from .passes.simplify import simplify_finally
@@ -44,5 +45,5 @@ def compile_program(program: Program, shapes: Mapping[Value, Shape]) -> Executab
 def optimize_static(graph: Graph) -> Graph:
     """Return a graph whose sizes are known in the form that lowering starts from."""
     made = canonicalize(remove_dead(graph, graph.outputs), simplify_finally)
-    stable = stabilize(made, None)
-    return made if same_nodes(made, stable) else canonicalize(stable, simplify_finally)
+    ready = split_reductions(stabilize(made, None))
+    return made if same_nodes(made, ready) else canonicalize(ready, simplify_finally)

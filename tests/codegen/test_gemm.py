@@ -13,7 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.codegen import ModuleText, avx2, avx512, host, neon, sse2
-from weft.codegen.gemm import gemm_chunks, gemm_units, write_gemm_kernel
+from weft.codegen.gemm import (
+    STACK_BYTES,
+    gemm_chunks,
+    gemm_units,
+    give_scratch,
+    scratch_bytes,
+    write_gemm_kernel,
+)
 from weft.codegen.gemm_pack import transposed
 from weft.codegen.gemm_plan import plan_for
 from weft.codegen.gemm_product import product_of
@@ -21,6 +28,7 @@ from weft.codegen.gemm_tile import pieces
 from weft.lower.kernels import GemmKernel, Output
 from weft.lower.scalar import ScalarBuilder
 from weft.lower.storage import Buffer, View
+from weft.runtime.arena import aligned_empty
 from weft.runtime.native import assembly, compile_module, link
 
 RNG = np.random.default_rng(7)
@@ -62,13 +70,19 @@ def multiply(x, y, out, bias=None, cuts=()):
     kernel = kernel_of(x, y, out, bias)
     arrays = [a for a in (x, y, out, bias) if a is not None]
     assert len(kernel.views) == len(arrays)
-    _, address = native(text_of(kernel))
-    kinds = [ctypes.c_void_p] * len(arrays) + [ctypes.c_int64] * 2
-    function = ctypes.CFUNCTYPE(None, *kinds)(address)
+    function = native_function(kernel, arrays)
     units = gemm_units(kernel, host())
     ends = [0, *sorted(int(units * cut) for cut in cuts), units]
     for begin, end in reversed(list(pairwise(ends))):
-        function(*(a.ctypes.data for a in arrays), begin, end)
+        function(begin, end)
+
+
+def native_function(kernel, arrays):
+    """Return the function of a kernel, of the units to compute."""
+    _, address = native(text_of(kernel))
+    kinds = [ctypes.c_void_p] * len(arrays) + [ctypes.c_int64] * 2
+    function = ctypes.CFUNCTYPE(None, *kinds)(address)
+    return lambda begin, end: function(*(a.ctypes.data for a in arrays), begin, end)
 
 
 def check(x, y, out, bias=None, cuts=()):
@@ -222,6 +236,39 @@ def at_the_end_of_memory(array, held):
     copy = copy.reshape(array.shape)
     copy[...] = array
     return copy
+
+
+@pytest.mark.parametrize("target", [avx2(), avx512(), neon(), sse2()], ids=lambda t: t.cpu)
+def test_large_blocks_do_not_lie_on_the_stack(target):
+    kernel = kernel_of(*(np.zeros((2048, 2048), "float32") for _ in range(3)))
+    give_scratch([kernel], target, 2)
+    areas, size = kernel.scratch.shape
+    assert areas == gemm_chunks(kernel, target, 7) > 1
+    assert size >= scratch_bytes(kernel, target) > STACK_BYTES
+    sizes = re.findall(r"alloca float, i64 (\d+)", text_of(kernel, target))
+    assert sum(4 * int(size) for size in sizes) < STACK_BYTES
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("size", [(500, 300, 520), (1000, 700, 300)])
+def test_parts_have_areas_of_their_own(size, threads):
+    m, n, k = size
+    x, y = matrix((m, k), "float32", "rows"), matrix((k, n), "float32", "columns")
+    out = np.zeros((m, n), "float32")
+    kernel = kernel_of(x, y, out)
+    (scratch,) = give_scratch([kernel], host(), threads)
+    chunks, bytes_each = scratch.shape
+    areas = aligned_empty(chunks * bytes_each).reshape(chunks, bytes_each)
+    function = native_function(kernel, [x, y, out, areas])
+    units = gemm_units(kernel, host())
+    for part in range(chunks):
+        areas[:] = 171
+        function(part * units // chunks, (part + 1) * units // chunks)
+        untouched = np.delete(areas, part, axis=0)
+        assert (untouched == 171).all()
+    expected = np.zeros_like(out)
+    multiply(x, y, expected)
+    assert out.tobytes() == expected.tobytes()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="mprotect is a Unix function")
@@ -389,10 +436,7 @@ def run_with_epilogue(x, y, out, bias, extras, write):
     kernel.outputs = [Output(0, write(builder, *loads))]
     kernel.extras = [view_of(np.broadcast_to(a, out.shape)) for a in extras]
     arrays = [a for a in (x, y, out, bias, *extras) if a is not None]
-    _, address = native(text_of(kernel))
-    kinds = [ctypes.c_void_p] * len(arrays) + [ctypes.c_int64] * 2
-    units = gemm_units(kernel, host())
-    ctypes.CFUNCTYPE(None, *kinds)(address)(*(a.ctypes.data for a in arrays), 0, units)
+    native_function(kernel, arrays)(0, gemm_units(kernel, host()))
 
 
 @pytest.mark.parametrize("transposed_out", [False, True])

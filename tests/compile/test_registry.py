@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 import weft as wf
+from tests.compile.agreement import OPERATOR, assert_agree
 from tests.ops import conformance as c
 from weft.core.tensor import Tensor
 from weft.core.tree import tree_leaves
 from weft.lower.kernels import LibraryKernel
-
-TOLERANCE = {"float16": 2e-3, "float32": 3e-6, "float64": 1e-13}
 
 
 def build(case, convert):
@@ -33,19 +32,6 @@ def build(case, convert):
         result = given.map(to_placeholder).call(case.function)
     fetches = [y for y in tree_leaves(result) if isinstance(y, Tensor) and y.symbolic]
     return graph, fetches, feeds
-
-
-def assert_close(found, expected, name, slack=0.0):
-    assert found.shape == expected.shape, name
-    assert found.dtype == expected.dtype, name
-    if expected.dtype.kind != "f":
-        np.testing.assert_array_equal(found, expected, err_msg=name)
-        return
-    finite = expected[np.isfinite(expected)]
-    scale = float(np.abs(finite).max(initial=1)) if finite.size else 1.0
-    tolerance = TOLERANCE[expected.dtype.name]
-    bound = tolerance * scale + slack
-    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=bound, err_msg=name)
 
 
 def rounding_error(case, single, position):
@@ -108,7 +94,7 @@ def test_compiled_equals_interpreted(case):
             assert not isinstance(kernel, LibraryKernel) or not runs_in_code(kernel.node), case.id
         found = session.run(fetches, feeds)
         for i, (a, b) in enumerate(zip(found, expected, strict=True)):
-            assert_close(a, b, case.id, slack=4 * rounding_error(case, b, i))
+            assert_agree(a, b, OPERATOR, case.id, slack=4 * rounding_error(case, b, i))
 
 
 DRAWN = [case for case in c.cases() if case.is_random]

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from ..core.shape import size_of
 from ..lower.kernels import ColumnKernel
-from ..lower.scalar import Expr
+from ..lower.scalar import Expr, postorder
 from .scalars import combine, identity_of, type_of, write_constant, write_operation
 from .text import FunctionText, ModuleText
 from .values import Value, element_of
@@ -111,7 +111,15 @@ class _ColumnWriter:
         output = self.kernel.output.operand
         for v, (total, count) in enumerate(zip(sums, counts, strict=True)):
             place = self._address(output, bases[output], self._column(first, v))
-            self.f.store(total, place, count=count)
+            self.f.store(self._finished(total), place, count=count)
+
+    def _finished(self, total: Value) -> Value:
+        """Return what is stored: the result of the reduction, or a function of it."""
+        expr = self.kernel.finish
+        if expr is None:
+            return total
+        env = {id(e): total for e in postorder([expr]) if e.kind == "reduce"}
+        return self._value(expr, [], total, None, env)
 
     def _count(self, rest: int | None, vector: int) -> Value | None:
         if rest is None or self.lanes == 1:

@@ -1,6 +1,6 @@
 """Write matrix products.
 
-    void kernel(ptr x, ptr y, ptr out[, ptr bias], i64 begin, i64 end)
+    void kernel(ptr x, ptr y, ptr out[, ptr bias], ptr extra..., [ptr scratch,] i64 begin, i64 end)
 
 computes units begin to end of the result. A unit is a panel, a few vectors of columns, of a group
 of blocks of rows of one matrix of the batch; `gemm_units` counts them, and `gemm_chunks` says into
@@ -13,7 +13,8 @@ how many parts they are worth dividing. Results do not depend on the division.
                 pack the block of the panel of y, if that pays        (first-level cache)
                 for each tile of rows: multiply and store             (registers)
 
-Where there are several blocks of rows, a strip of panels is packed with the first of them.
+Where there are several blocks of rows, a strip of panels is packed with the first of them. What is
+packed lies on the stack, or in scratch memory with an area for each part of the work.
 
 How it is done in detail is chosen by gemm_plan.py. The panels are written by gemm_outer.py and
 gemm_thin.py, the functions they call by gemm_pack.py, gemm_tile.py, gemm_dot.py and gemm_sweep.py.
@@ -21,16 +22,23 @@ gemm_thin.py, the functions they call by gemm_pack.py, gemm_tile.py, gemm_dot.py
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..lower.kernels import GemmKernel
-from .gemm_outer import OuterWriter
+import numpy as np
+
+from ..lower.kernels import GemmKernel, Kernel
+from ..lower.storage import Buffer, View, contiguous
+from ..passes.arena import align
+from .gemm_outer import OuterWriter, Rooms
 from .gemm_parts import Block, Epilogue
 from .gemm_plan import plan_for
 from .gemm_thin import ThinWriter
 from .target import Target
-from .text import ModuleText
+from .text import FunctionText, ModuleText
 from .values import Value, element_of
+
+STACK_BYTES = 1 << 16  # threads may have as little as 128 KiB
 
 
 def gemm_units(kernel: GemmKernel, target: Target) -> int:
@@ -39,8 +47,39 @@ def gemm_units(kernel: GemmKernel, target: Target) -> int:
 
 
 def gemm_chunks(kernel: GemmKernel, target: Target, threads: int) -> int:
-    """Return into how many parts the units are worth dividing among so many threads."""
+    """Return into how many parts the units are worth dividing among so many threads.
+
+    With scratch memory it is the number of its areas, or all units must be one part: the part that
+    begins at a unit knows its area by that.
+    """
+    if kernel.scratch is not None:
+        areas: int = kernel.scratch.shape[0]
+        return areas
     return plan_for(kernel, target).chunks(threads)
+
+
+def give_scratch(kernels: Sequence[Kernel], target: Target, threads: int) -> list[View]:
+    """Give products that need more memory than a stack has some of the arena; return what.
+
+    Others, and those that are given none, pack into memory on the stack.
+    """
+    given = []
+    for kernel in kernels:
+        if not isinstance(kernel, GemmKernel):
+            continue
+        needed = scratch_bytes(kernel, target)
+        if needed > STACK_BYTES:
+            shape = (plan_for(kernel, target).chunks(threads), align(needed))
+            buffer = Buffer("arena", shape, np.dtype(np.uint8), f"{kernel.name} scratch")
+            kernel.scratch = contiguous(buffer, shape)
+            given.append(kernel.scratch)
+    return given
+
+
+def scratch_bytes(kernel: GemmKernel, target: Target) -> int:
+    """Return the bytes that one part of a product packs operands into."""
+    plan = plan_for(kernel, target)
+    return Rooms(plan, kernel.out.dtype.itemsize).bytes if plan.way == "outer" else 0
 
 
 def write_gemm_kernel(module: ModuleText, name: str, kernel: GemmKernel) -> None:
@@ -50,15 +89,32 @@ def write_gemm_kernel(module: ModuleText, name: str, kernel: GemmKernel) -> None
     if element not in ("float", "double"):
         raise TypeError(f"matrix products are written for float32 and float64; got {element}")
     # Those of an epilogue may lie where others do: what is stored last may replace what was read.
-    matrices = len(kernel.views) - len(kernel.extras)
-    pointers = [*["ptr noalias"] * matrices, *["ptr"] * len(kernel.extras)]
-    f = module.function(name, [*pointers, "i64", "i64"])
+    pointers = [*["ptr noalias"] * len(kernel.matrices), *["ptr"] * len(kernel.extras)]
+    scratch = [] if kernel.scratch is None else ["ptr noalias"]
+    f = module.function(name, [*pointers, *scratch, "i64", "i64"])
     if plan.units:
-        writer = OuterWriter if plan.way == "outer" else ThinWriter
         elements = tuple(element_of(view.dtype) for view in kernel.extras)
-        epilogue = Epilogue(tuple(kernel.outputs), elements)
-        _UnitWriter(writer(module, f, plan, epilogue, element)).write()
+        parts = (module, f, plan, Epilogue(tuple(kernel.outputs), elements), element)
+        writer: OuterWriter | ThinWriter = (
+            OuterWriter(*parts, _area(f, kernel.scratch, plan.units))
+            if plan.way == "outer"
+            else ThinWriter(*parts)
+        )
+        _UnitWriter(writer, len(pointers)).write()
     f.ret()
+
+
+def _area(f: FunctionText, scratch: View | None, units: int) -> Value | None:
+    """Return the scratch memory of the part that is to be computed.
+
+    Part c of C begins at unit c U / C, rounded down; so c is begin C / U, rounded up.
+    """
+    if scratch is None:
+        return None
+    areas, size = scratch.shape
+    *_, pointer, begin, _ = f.parameters
+    number = f.udiv(f.add(f.mul(begin, areas), units - 1), units)
+    return f.gep(pointer, f.mul(number, size))
 
 
 class _Matrices(NamedTuple):
@@ -73,14 +129,14 @@ class _Matrices(NamedTuple):
 class _UnitWriter:
     """Writes the loop over units, and where their matrices lie."""
 
-    def __init__(self, writer: OuterWriter | ThinWriter) -> None:
+    def __init__(self, writer: OuterWriter | ThinWriter, operands: int) -> None:
         self.writer = writer
         self.f = writer.f
         self.plan = writer.plan
         self.product = writer.product
         self.moved = writer.moved
-        *pointers, self.begin, self.end = self.f.parameters
-        self.x, self.y, self.out, *rest = pointers
+        self.begin, self.end = self.f.parameters[-2:]
+        self.x, self.y, self.out, *rest = self.f.parameters[:operands]
         self.bias = self.out if self.product.bias is None else rest.pop(0)
         self.extras = rest
         if self.product.swapped:

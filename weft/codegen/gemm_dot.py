@@ -17,6 +17,7 @@ from .values import Value, vector_of
 
 PARAMETERS = [*["ptr noalias"] * 4, "i64"]
 UNROLL = 2
+BUSY = 8  # sums that keep the multipliers busy: their number times their latency
 
 
 @dataclass(frozen=True)
@@ -69,22 +70,36 @@ class _DotWriter:
 
     def _sums(self, x: Value, y: Value) -> list[Value]:
         f, tile = self.f, self.tile
-        sums = [f.constant(tile.vector, 0)] * (tile.rows * tile.columns)
-        step = UNROLL * tile.lanes
+        size = tile.rows * tile.columns
+        chains = -(-BUSY // size)  # few sums are divided, so that they need not wait for themselves
+        turns = max(chains, UNROLL)
+        sums = [f.constant(tile.vector, 0)] * size
+        step = turns * tile.lanes
         unrolled = tile.depth // step * step
         if unrolled:
-            with f.loop(0, unrolled, step, carry=sums) as k:
-                sums = list(k.carried)
-                for u in range(UNROLL):
+            with f.loop(0, unrolled, step, carry=sums * chains) as k:
+                groups = [list(k.carried[c * size : (c + 1) * size]) for c in range(chains)]
+                for u in range(turns):
                     at = f.add(k, u * tile.lanes)
-                    sums = self._step(self._at(x, at), self._at(y, at), sums, None)
-                k.next(*sums)
-            sums = list(k.results)
+                    group = groups[u % chains]
+                    group[:] = self._step(self._at(x, at), self._at(y, at), group, None)
+                k.next(*(value for group in groups for value in group))
+            sums = self._joined(list(k.results), size)
         for start in range(unrolled, tile.depth, tile.lanes):
             left = tile.depth - start
             count = None if left >= tile.lanes else f.constant("i64", left)
             sums = self._step(self._at(x, start), self._at(y, start), sums, count)
         return sums
+
+    def _joined(self, sums: list[Value], size: int) -> list[Value]:
+        """Return the sums of several chains as one, by pairs."""
+        groups = [sums[i : i + size] for i in range(0, len(sums), size)]
+        while len(groups) > 1:
+            half = len(groups) // 2
+            pairs = zip(groups[:half], groups[half : 2 * half], strict=True)
+            added = [[self.f.fadd(a, b) for a, b in zip(*pair, strict=True)] for pair in pairs]
+            groups = added + groups[2 * half :]
+        return groups[0]
 
     def _step(self, x: Value, y: Value, sums: list[Value], count: Value | None) -> list[Value]:
         """Multiply lines pairwise; the fewer lines are held, the others read one by one."""

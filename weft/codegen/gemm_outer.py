@@ -18,6 +18,20 @@ CACHE_LINE = 64
 PREFETCH_PANELS = 3
 
 
+class Rooms:
+    """How much memory packed blocks take, in elements."""
+
+    def __init__(self, plan: Plan, itemsize: int) -> None:
+        line = CACHE_LINE // itemsize
+        # A line more than needed: equal places of rows lie in different sets of a cache.
+        self.depth = -(-plan.depth // line) * line + line
+        self.panel = plan.width * self.depth
+        most = max(plan.last_rows, plan.row_block if plan.row_blocks > 1 else 0)
+        self.x = -(-most // plan.lanes) * plan.lanes * self.depth if plan.pack_x else 0
+        self.y = plan.strip * self.panel if plan.pack_y else 0
+        self.bytes = (self.x + self.y) * itemsize
+
+
 @dataclass(frozen=True)
 class _Part:
     """What the panels of a block of rows and of the inner dimension have in common.
@@ -41,21 +55,28 @@ class OuterWriter(PartWriter):
     """Writes the loops over inner blocks and panels."""
 
     def __init__(
-        self, module: ModuleText, f: FunctionText, plan: Plan, epilogue: Epilogue, element: str
+        self,
+        module: ModuleText,
+        f: FunctionText,
+        plan: Plan,
+        epilogue: Epilogue,
+        element: str,
+        scratch: Value | None,
     ) -> None:
         super().__init__(module, f, plan, epilogue, element)
-        line = CACHE_LINE // bytes_of(element)
-        # A line more than needed: equal places of rows lie in different sets of a cache.
-        self.depth_room = -(-plan.depth // line) * line + line
-        if plan.pack_x:
-            most = max(plan.last_rows, plan.row_block if plan.row_blocks > 1 else 0)
-            rows = -(-most // plan.lanes) * plan.lanes
-            self.packed_x = f.alloca(element, rows * self.depth_room)
-        if plan.pack_y:
-            self.panel_room = plan.width * self.depth_room
-            self.packed_y = f.alloca(element, plan.strip * self.panel_room)
+        rooms = Rooms(plan, bytes_of(element))
+        self.depth_room, self.panel_room = rooms.depth, rooms.panel
+        self.packed_x, self.packed_y = self._packed(rooms, scratch)
         if self.product.bias not in (None, 1) and not self.product.swapped:
             self.packed_bias = f.alloca(element, plan.width)
+
+    def _packed(self, rooms: Rooms, scratch: Value | None) -> tuple[Value, Value]:
+        """Return where packed blocks of x and panels of y lie: on the stack, unless told."""
+        if scratch is not None:
+            return scratch, self.f.gep(scratch, rooms.x, self.element)
+        none = self.f.parameters[0]
+        x = self.f.alloca(self.element, rooms.x) if rooms.x else none
+        return x, self.f.alloca(self.element, rooms.y) if rooms.y else none
 
     def panels(self, block: Block, first: Value, stop: Value) -> None:
         """Write the product for a range of panels of one block of rows."""

@@ -16,6 +16,7 @@ from functools import lru_cache
 
 from ..core.shape import size_of
 from ..lower.kernels import GemmKernel
+from ..lower.split import product_work
 from .gemm_product import Product, product_of, with_unit_strides
 from .target import Target
 
@@ -23,7 +24,7 @@ DOT_ROWS = 24  # up to here transposing y costs more than dot products lose
 DOT_LEAST_DEPTH = 32
 SWEEP_VECTORS = 128
 SWEEP_LEAST_DEPTH = 16
-CHUNK_FLOPS = 1 << 19
+CHUNK_WORK = 1 << 19
 MOST_VECTORS = 4
 DOT_BLOCK = 4  # tiles of a block of rows
 WANTED_UNITS = 8
@@ -128,10 +129,10 @@ class Plan:
     def chunks(self, threads: int) -> int:
         """Return into how many parts the units are worth dividing among threads."""
         product = self.product
-        flops = 2 * size_of(product.batch) * product.m * product.n * product.k
+        work = product_work(size_of(product.batch), product.m, product.n, product.k)
         # A part uses what it has packed of x for all its panels, and reads memory in longer runs.
         wanted = threads * (2 if self.pack_x or self.way == "sweep" else 4) if threads > 1 else 1
-        parts = max(1, min(self.units, flops // CHUNK_FLOPS, wanted))
+        parts = max(1, min(self.units, work // CHUNK_WORK, wanted))
         return parts - parts % threads if parts > threads else parts
 
 
@@ -275,7 +276,7 @@ def _row_block(product: Product, panels: int, step: int, row_bytes: int, target:
     most = max(step, target.l2_bytes // 2 // max(1, row_bytes) // step * step)
     whole = size_of(product.batch) * panels
     flops = 2 * size_of(product.batch) * product.m * product.n * product.k
-    wanted = min(WANTED_UNITS, flops // CHUNK_FLOPS, whole * product.m // LEAST_ROWS)
+    wanted = min(WANTED_UNITS, flops // CHUNK_WORK, whole * product.m // LEAST_ROWS)
     blocks = max(1, -(-product.m // most), -(-wanted // max(1, whole)))
     rows = min(MOST_ROWS, -(-product.m // blocks))
     return max(step, -(-rows // step) * step)

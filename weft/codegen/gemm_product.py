@@ -73,9 +73,11 @@ def _strides(view: View) -> Strides:
 
 def _with_rows_merged(product: Product) -> Product:
     """Make rows of batch axes along which y does not change and the others go on evenly."""
-    while product.batch and product.y.batch[-1] == 0:
+    while product.batch and (product.y.batch[-1] == 0 or product.batch[-1] == 1):
         m = product.m
         along = (product.x, product.out, *product.extras)
+        if product.batch[-1] == 1:
+            along = tuple(replace(s, batch=(*s.batch[:-1], m * s.down)) for s in along)
         if m != 1 and any(s.batch[-1] != m * s.down for s in along):
             break
         x, out, *extras = (

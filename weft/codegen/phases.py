@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from ..lower.kernels import Output, RowKernel, ScatterKernel
 from ..lower.scalar import CHEAP, Expr, postorder
 
-SCRATCH_BYTES = 1 << 15
+SCRATCH_BYTES = 1 << 14  # of a row: several of them stay in the first-level cache
 
 
 class Phases:
@@ -22,6 +22,7 @@ class Phases:
     phase     the pass in which each expression is computed
     count     the number of passes
     kept      expressions whose values a later pass loads again
+    places    the output operands that hold kept expressions; others have scratch memory
     """
 
     def __init__(self, kernel: RowKernel | ScatterKernel) -> None:
@@ -36,6 +37,7 @@ class Phases:
         needed += [self.phase[id(e.args[0])] for e in self.reductions]
         self.count = 1 + max(needed)
         self.kept = self._find_kept()
+        self.places = self._find_places()
 
     def is_full(self, expr: Expr) -> bool:
         """Tell whether an expression varies along the row."""
@@ -72,15 +74,13 @@ class Phases:
 
     def per_element(self, output: Output) -> bool:
         """Tell whether an output takes a value for every element, be it always the same."""
-        return self.kernel.operands[output.operand].strides[-1] != 0
+        return output.way is not None or self.kernel.operands[output.operand].strides[-1] != 0
 
     def _pass_of(self, expr: Expr) -> int:
         return self.phase[id(expr)]
 
     def _find_kept(self) -> dict[int, Expr]:
         """Return the expressions worth keeping from one pass for a later one."""
-        if self.kernel.columns * 8 > SCRATCH_BYTES:
-            return {}
         kept: dict[int, Expr] = {}
         for phase in range(1, self.count):
             for expr in postorder(self.roots(phase)):
@@ -89,6 +89,25 @@ class Phases:
                     if earlier and expr.kind != "reduce" and self._is_dear(arg):
                         kept[id(arg)] = arg
         return kept
+
+    def _find_places(self) -> dict[int, int]:
+        """Return which outputs hold kept expressions; what finds no room is not kept after all."""
+        while True:
+            places = store_places(self.kernel, self)
+            homeless = [key for key, expr in self.kept.items() if self._is_homeless(expr, places)]
+            if not homeless:
+                return places
+            for key in homeless:
+                del self.kept[key]
+
+    def _is_homeless(self, expr: Expr, places: dict[int, int]) -> bool:
+        nbytes = self.kernel.columns * expr.dtype.itemsize
+        return id(expr) not in places and nbytes > SCRATCH_BYTES
+
+    def is_stored(self, expr: Expr) -> bool:
+        """Tell whether a kept expression is an output itself, which needs no second place."""
+        place = self.places.get(id(expr))
+        return any(o.operand == place and o.value is expr for o in self.kernel.outputs)
 
     def last_uses(self) -> dict[int, int]:
         """Return the last pass that loads each kept expression."""
@@ -111,7 +130,7 @@ class Phases:
         return any(e.kind not in CHEAP for e in below)
 
 
-def store_places(kernel: RowKernel, phases: Phases) -> dict[int, int]:
+def store_places(kernel: RowKernel | ScatterKernel, phases: Phases) -> dict[int, int]:
     """Return, for kept expressions, an output operand that can hold them until it is written."""
     places: dict[int, int] = {}
     taken: set[int] = set()
@@ -119,17 +138,19 @@ def store_places(kernel: RowKernel, phases: Phases) -> dict[int, int]:
     for key, expr in phases.kept.items():
         for output in kernel.outputs:
             number = output.operand
-            free = number not in taken and phases.per_element(output)
+            free = number not in taken and output.way is None and phases.per_element(output)
             written = phases.phase[id(output.value)]
             later = phases.phase[key] < written and last.get(key, 0) <= written
-            if free and later and output.value.dtype == expr.dtype and _unread(kernel, number):
+            same = output.value is expr
+            fits = output.value.dtype == expr.dtype and _unread(kernel, number)
+            if free and fits and (later or same):
                 places[key] = number
                 taken.add(number)
                 break
     return places
 
 
-def _unread(kernel: RowKernel, number: int) -> bool:
+def _unread(kernel: RowKernel | ScatterKernel, number: int) -> bool:
     """Tell whether nothing in the kernel reads the memory behind an output."""
     buffer = kernel.operands[number].view.buffer
     others: Sequence[int] = [i for i in range(len(kernel.operands)) if i != number]

@@ -10,11 +10,10 @@ own, named by its content, so that equal kernels are compiled once, in this prog
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core.shape import size_of
 from ..core.threads import get_num_threads
 from ..lower.kernels import (
     ColumnKernel,
@@ -27,8 +26,10 @@ from ..lower.kernels import (
 )
 from ..lower.storage import Buffer, View
 from .columns import column_lanes, strips, write_column_kernel
+from .cost import column_cost, gemm_cost, row_cost, scan_cost, scatter_cost
 from .gemm import gemm_chunks, gemm_units, write_gemm_kernel
 from .keys import kernel_key
+from .regions import Piece, Place, Region, arrange
 from .rows import write_row_kernel
 from .scans import scan_units, write_scan_kernel
 from .scatter import scatter_units, write_scatter_kernel
@@ -36,33 +37,10 @@ from .target import Target
 from .text import FunctionText, ModuleText
 from .values import Value
 
-NativeKernel = RowKernel | ColumnKernel | ScatterKernel | ScanKernel | GemmKernel
 PARALLEL_FOR = "weft_parallel_for"
 # The first entries of a program's memory; its constants follow.
 ARENA, COUNTER, CONSTANTS = 0, 1, 2
-WORTH = 1 << 15  # element operations that make a chunk of parallel work
 UNNAMED = "weft_unnamed_kernel"  # a kernel's name while its text, which names it, is written
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a buffer lies: which entry of which table, and how many bytes behind it."""
-
-    brought: bool  # by each run; else it is the program's own
-    entry: int
-    offset: int = 0
-
-
-@dataclass
-class Piece:
-    """A kernel ready to be called: its function, the views it takes, and its units of work."""
-
-    function: str
-    views: list[View]
-    units: int
-    chunks: int
-    name: str
-    kernel: Kernel | None = None
 
 
 @dataclass
@@ -71,15 +49,19 @@ class ProgramText:
 
     modules     text by a name that follows from the content
     steps       names of native functions, and reference kernels to call
-    stretches   the pieces that each native function runs
+    stretches   the regions that each native function runs
     entry       the name of the module of these functions, if there are any
     """
 
     modules: dict[str, str] = field(default_factory=dict)
     steps: list[Any] = field(default_factory=list)
-    pieces: list[Piece] = field(default_factory=list)
-    stretches: list[list[Piece]] = field(default_factory=list)
+    stretches: list[list[Region]] = field(default_factory=list)
     entry: str = ""
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """All kernels with code, in the order in which they run."""
+        return [p for stretch in self.stretches for region in stretch for p in region.pieces]
 
 
 def write_program(
@@ -87,6 +69,16 @@ def write_program(
 ) -> ProgramText:
     """Return the code of kernels that run one after another."""
     return ProgramWriter(places, target).write(kernels)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a kernel's work: its units, and which of the kernel's chunks it is, on whom."""
+
+    begin: Value
+    end: Value
+    chunk: Value
+    thread: Value
 
 
 class ProgramWriter:
@@ -101,68 +93,81 @@ class ProgramWriter:
     def write(self, kernels: Sequence[Kernel]) -> ProgramText:
         """Return the code of kernels that run one after another."""
         stretch: list[Piece] = []
-        stretches = self.program.stretches
         for kernel in kernels:
             if isinstance(kernel, LibraryKernel):
-                self._close(stretch, stretches)
+                self._close(stretch)
                 stretch = []
                 self.program.steps.append(kernel)
             else:
-                stretch.append(self._piece(kernel))
-                stretch[-1].kernel = kernel
-        self._close(stretch, stretches)
-        if stretches:
-            text = self.entry(stretches)
+                stretch.append(_PIECES[type(kernel)](self, kernel))
+        self._close(stretch)
+        if self.program.stretches:
+            text = self.entry(self.program.stretches)
             self.program.entry = _digest("entry", text)
             self.program.modules[self.program.entry] = text
         return self.program
 
-    def _close(self, stretch: list[Piece], stretches: list[list[Piece]]) -> None:
+    def _close(self, stretch: list[Piece]) -> None:
         if stretch:
-            self.program.steps.append(f"run_{len(stretches)}")
-            stretches.append(stretch)
+            self.program.steps.append(f"run_{len(self.program.stretches)}")
+            self.program.stretches.append(arrange(stretch, self.places, get_num_threads()))
 
     # -- kernels -----------------------------------------------------------------------------------
 
-    def _piece(self, kernel: NativeKernel) -> Piece:
-        if isinstance(kernel, RowKernel):
-            flat = len(kernel.loops) == 1
-            units = kernel.loops[0] if flat else kernel.rows
-            work = size_of(kernel.loops) * max(1, len(kernel.nodes))
-            views = [operand.view for operand in kernel.operands]
-            function = self._function(kernel, write_row_kernel)
-        elif isinstance(kernel, ColumnKernel):
-            lanes = column_lanes(kernel, self.target.lanes)
-            units, work = strips(kernel, lanes), size_of(kernel.loops)
-            views = [operand.view for operand in kernel.operands]
-            function = self._function(kernel, write_column_kernel)
-        elif isinstance(kernel, ScanKernel):
-            units, work = scan_units(kernel, self.target), 2 * size_of(kernel.loops)
-            views = [operand.view for operand in kernel.operands]
-            function = self._function(kernel, write_scan_kernel)
-        elif isinstance(kernel, ScatterKernel):
-            units, work = scatter_units(kernel), 4 * size_of(kernel.loops)
-            views = [operand.view for operand in kernel.operands]
-            function = self._function(kernel, write_scatter_kernel)
-        else:
-            units = gemm_units(kernel, self.target)
-            views = kernel.views
-            function = self._function(kernel, write_gemm_kernel)
-            return self._added(
-                Piece(
-                    function,
-                    views,
-                    units,
-                    gemm_chunks(kernel, self.target, get_num_threads()),
-                    kernel.name,
-                )
-            )
-        chunks = max(1, min(units, work // WORTH))
-        return self._added(Piece(function, views, units, chunks, kernel.name))
+    def _row_piece(self, kernel: RowKernel) -> Piece:
+        return Piece(
+            self._function(kernel, write_row_kernel),
+            [operand.view for operand in kernel.operands],
+            frozenset(output.operand for output in kernel.outputs),
+            kernel.units,
+            0,
+            row_cost(kernel, self.target),
+            kernel,
+        )
 
-    def _added(self, piece: Piece) -> Piece:
-        self.program.pieces.append(piece)
-        return piece
+    def _column_piece(self, kernel: ColumnKernel) -> Piece:
+        return Piece(
+            self._function(kernel, write_column_kernel),
+            [operand.view for operand in kernel.operands],
+            frozenset((kernel.output.operand,)),
+            strips(kernel, column_lanes(kernel, self.target.lanes)),
+            0,
+            column_cost(kernel, self.target),
+            kernel,
+        )
+
+    def _gemm_piece(self, kernel: GemmKernel) -> Piece:
+        return Piece(
+            self._function(kernel, write_gemm_kernel),
+            kernel.views,
+            kernel.written,
+            gemm_units(kernel, self.target),
+            gemm_chunks(kernel, self.target, get_num_threads()),
+            gemm_cost(kernel),
+            kernel,
+        )
+
+    def _scatter_piece(self, kernel: ScatterKernel) -> Piece:
+        return Piece(
+            self._function(kernel, write_scatter_kernel),
+            [operand.view for operand in kernel.operands],
+            frozenset((len(kernel.operands) - 1,)),
+            scatter_units(kernel),
+            0,
+            scatter_cost(kernel),
+            kernel,
+        )
+
+    def _scan_piece(self, kernel: ScanKernel) -> Piece:
+        return Piece(
+            self._function(kernel, write_scan_kernel),
+            [operand.view for operand in kernel.operands],
+            frozenset((len(kernel.operands) - 1,)),
+            scan_units(kernel, self.target),
+            0,
+            scan_cost(kernel),
+            kernel,
+        )
 
     def _function(self, kernel: Any, write: Any) -> str:
         """Return the name of a kernel's function, adding its module if it is new."""
@@ -179,36 +184,27 @@ class ProgramWriter:
 
     # -- the entry ---------------------------------------------------------------------------------
 
-    def entry(self, stretches: list[list[Piece]]) -> str:
-        """Return the module of the functions that run pieces."""
+    def entry(self, stretches: Sequence[Sequence[Region]]) -> str:
+        """Return the module of the functions that run regions."""
         module = ModuleText(self.target)
         module.declare(PARALLEL_FOR, ["ptr", "ptr", "i64"])
-        for number, stretch in enumerate(stretches):
-            tasks = [self._task(module, f"task_{number}_{i}", p) for i, p in enumerate(stretch)]
+        for number, regions in enumerate(stretches):
             run = module.function(f"run_{number}", ["ptr", "ptr"])
             tables = run.alloca("ptr", 2)
             for i, table in enumerate(run.parameters):
                 run.store(table, run.gep(tables, i, "ptr"))
-            last_check = max((i for i, p in enumerate(stretch) if _flag(p)), default=-1)
-            for i, (piece, task) in enumerate(zip(stretch, tasks, strict=True)):
-                self.run_piece(run, piece, task, tables)
+            last_check = max((i for i, region in enumerate(regions) if region.flag), default=-1)
+            for i, region in enumerate(regions):
+                self._region(module, run, region, tables, f"task_{number}_{i}")
                 if i == last_check:
-                    self._leave_if_set(run, _flag(piece))
+                    self._leave_if_set(run, region.flag)
             if number == len(stretches) - 1:
                 _count_run(run)
             run.ret()
-        for piece in {p.function: p for s in stretches for p in s}.values():
+        pieces = [p for regions in stretches for region in regions for p in region.pieces]
+        for piece in {p.function: p for p in pieces}.values():
             module.declare(piece.function, [*["ptr"] * len(piece.views), "i64", "i64"])
         return module.text()
-
-    def run_piece(self, run: FunctionText, piece: Piece, task: str | None, tables: Value) -> None:
-        """Write the call of a kernel: of all its units here, or of its chunks by the pool."""
-        if task is None:
-            zero = run.constant("i64", 0)
-            self.call_kernel(run, run.parameters, piece, zero, piece.units)
-        else:
-            chunks = run.constant("i64", piece.chunks)
-            run.call(PARALLEL_FOR, "void", Value(f"@{task}", "ptr"), tables, chunks)
 
     def _leave_if_set(self, run: FunctionText, flag: View | None) -> None:
         """End the run before anything is written that others see, if an index was out of range."""
@@ -220,26 +216,54 @@ class ProgramWriter:
         run.ret()
         run.block(stay)
 
-    def _task(self, module: ModuleText, name: str, piece: Piece) -> str | None:
-        """Write the function that does one chunk of a kernel; fixed chunks, whoever does them."""
-        if piece.chunks == 1:
-            return None
+    def _region(
+        self, module: ModuleText, run: FunctionText, region: Region, tables: Value, name: str
+    ) -> None:
+        """Write the call of all pieces of a region: one after another, or by the thread pool."""
+        if not region.parallel:
+            zero = run.constant("i64", 0)
+            for piece in region.pieces:
+                whole = Part(zero, run.constant("i64", piece.units), zero, zero)
+                self.call_kernel(run, run.parameters, piece, whole)
+            return
         f = module.function(name, ["ptr", "i64", "i64"])
-        tables, chunk, _ = f.parameters
-        both = tuple(f.load("ptr", f.gep(tables, i, "ptr")) for i in range(2))
+        both = tuple(f.load("ptr", f.gep(f.parameters[0], i, "ptr")) for i in range(2))
+        self._choose(f, both, region.pieces, f.parameters[1])
+        chunks = sum(piece.chunks for piece in region.pieces)
+        task = Value(f"@{name}", "ptr")
+        run.call(PARALLEL_FOR, "void", task, tables, run.constant("i64", chunks))
+
+    def _choose(
+        self, f: FunctionText, tables: tuple[Value, ...], pieces: list[Piece], chunk: Value
+    ) -> None:
+        """Write the search for the piece that a chunk belongs to, and its call."""
+        if len(pieces) == 1:
+            self._chunk(f, tables, pieces[0], chunk)
+            f.ret()
+            return
+        half = len(pieces) // 2
+        first = sum(piece.chunks for piece in pieces[:half])
+        low, high = f.label("low"), f.label("high")
+        f.branch_if(f.icmp("slt", chunk, first), low, high)
+        f.block(low)
+        self._choose(f, tables, pieces[:half], chunk)
+        f.block(high)
+        self._choose(f, tables, pieces[half:], f.sub(chunk, first))
+
+    def _chunk(
+        self, f: FunctionText, tables: tuple[Value, ...], piece: Piece, chunk: Value
+    ) -> None:
+        """Write the call for one chunk of a kernel; fixed chunks, whoever does them."""
         begin = f.udiv(f.mul(chunk, piece.units), piece.chunks)
         end = f.udiv(f.mul(f.add(chunk, 1), piece.units), piece.chunks)
-        self.call_kernel(f, both, piece, begin, end)
-        f.ret()
-        return name
+        self.call_kernel(f, tables, piece, Part(begin, end, chunk, f.parameters[2]))
 
     def call_kernel(
-        self, f: FunctionText, tables: tuple[Value, ...], piece: Piece, begin: Any, end: Any
+        self, f: FunctionText, tables: tuple[Value, ...], piece: Piece, part: Part
     ) -> None:
-        """Write the call of a kernel's function for a range of its units."""
+        """Write the call of a kernel's function for a part of its units."""
         pointers = [self._pointer(f, tables, view) for view in piece.views]
-        stop = end if isinstance(end, Value) else f.constant("i64", end)
-        f.call(piece.function, "void", *pointers, begin, stop)
+        f.call(piece.function, "void", *pointers, part.begin, part.end)
 
     def _pointer(self, f: FunctionText, tables: tuple[Value, ...], view: View) -> Value:
         place = self.places[view.buffer]
@@ -250,10 +274,13 @@ class ProgramWriter:
         return f.gep(base, offset) if offset else base
 
 
-def _flag(piece: Piece) -> View | None:
-    """Return what a piece sets if it meets an index out of range."""
-    kernel = piece.kernel
-    return kernel.flag if isinstance(kernel, (RowKernel, ScatterKernel)) else None
+_PIECES: dict[type, Callable[[ProgramWriter, Any], Piece]] = {
+    RowKernel: ProgramWriter._row_piece,
+    ColumnKernel: ProgramWriter._column_piece,
+    ScatterKernel: ProgramWriter._scatter_piece,
+    ScanKernel: ProgramWriter._scan_piece,
+    GemmKernel: ProgramWriter._gemm_piece,
+}
 
 
 def _count_run(run: FunctionText) -> None:

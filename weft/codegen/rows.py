@@ -2,18 +2,19 @@
 
     void kernel(ptr operand0, ..., i64 begin, i64 end)
 
-runs rows begin to end. A kernel with a single loop has no rows: it runs the elements from begin to
-end. Parts of a kernel may run on different threads; each row is done by one of them, in one order,
-so that results do not depend on how the rows are divided.
+runs units begin to end: rows, or blocks of rows where rows are combined element by element. A
+kernel with a single loop has no rows: it runs the elements from begin to end. Parts of a kernel may
+run on different threads; each unit is done by one of them, in one order, so that results do not
+depend on how the units are divided.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..lower.kernels import RowKernel
+from ..lower.kernels import Output, RowKernel
 from ..lower.scalar import PLACED, Expr
-from .phases import Phases, store_places
+from .phases import Phases
 from .placed import Turn, write_placed
 from .scalars import (
     broadcast_to_lanes,
@@ -27,7 +28,8 @@ from .text import FunctionText, ModuleText
 from .values import Value, bytes_of, element_of, vector_of
 
 BLOCK = 4096  # elements summed into one partial sum, so that rounding errors do not add up
-UNROLL = 4
+UNROLL = 2  # values at a time in passes that reduce, each with accumulators of its own
+VECTORS = 2  # registers of a value: two chains of instructions that do not wait for each other
 
 
 def write_row_kernel(module: ModuleText, name: str, kernel: RowKernel) -> None:
@@ -48,8 +50,9 @@ class RowWriter:
         self.bases: list[Value] = []
         self.iota_bases: list[Value] = []
         self.rows: dict[int, Value] = {}  # values per row
-        self.places = store_places(kernel, self.phases)
+        self.places = self.phases.places
         self.scratch: dict[int, Value] = {}
+        self.totals = {o.operand: o.way for o in kernel.outputs if o.way is not None}
 
     def _lanes(self) -> int:
         """Return how many elements to treat at once: as many as the narrowest numbers allow."""
@@ -58,7 +61,7 @@ class RowWriter:
         if not strides <= {0, 1}:
             return 1
         sizes = {e.dtype.itemsize for e in self.phases.order if e.dtype.kind != "b"}
-        return target.vector_bytes // max(4, min(sizes, default=4))
+        return VECTORS * target.vector_bytes // max(4, min(sizes, default=4))
 
     def write(self) -> None:
         """Write the function."""
@@ -70,35 +73,70 @@ class RowWriter:
                 self.scratch[key] = f.alloca("i8" if element == "i1" else element, size)
         if len(self.kernel.loops) == 1:
             self._flat()
+        elif self.totals:
+            self._blocks()
         else:
-            with f.loop(self.begin, self.end, 1) as row:
-                self.bases = [self._base(i, row) for i in range(len(self.pointers))]
-                self.iota_bases = [self._offset(s, row) for s in self.kernel.iotas]
-                self._row()
+            self._rows(self.begin, self.end)
         f.ret()
 
-    def _base(self, operand: int, row: Value) -> Value:
-        """Return the address of a row of an operand."""
-        strides = self.kernel.operands[operand].strides
-        if not any(strides[:-1]):
-            return self.pointers[operand]
-        return self._address(operand, self._offset(strides, row))
+    def _rows(self, begin: Value, end: Value) -> None:
+        with self.f.loop(begin, end, 1) as row:
+            places = self._places_of_loops(row)
+            self.bases = [self._base(i, places) for i in range(len(self.pointers))]
+            zero = self.f.constant("i64", 0)
+            self.iota_bases = [self._offset(s, places) or zero for s in self.kernel.iotas]
+            self._row()
 
-    def _offset(self, all_strides: tuple[int, ...], row: Value) -> Value:
-        """Return how far a row lies behind the first one."""
+    def _blocks(self) -> None:
+        """Write the loop over blocks of rows, each with totals of its own."""
+        f, kernel = self.f, self.kernel
+        starts = {n: self.pointers[n] for n in self.totals}
+        with f.loop(self.begin, self.end, 1) as unit:
+            for operand, way in self.totals.items():
+                place = f.mul(unit, kernel.columns)
+                self.pointers[operand] = self._address(operand, place, starts[operand])
+                self._clear(operand, way)
+            first = f.mul(unit, kernel.block)
+            last = f.add(first, kernel.block)
+            self._rows(
+                first, last if kernel.rows % kernel.block == 0 else f.minimum(last, kernel.rows)
+            )
+
+    def _clear(self, operand: int, way: str) -> None:
+        dtype = self.kernel.operands[operand].view.dtype
+        type = vector_of(element_of(dtype), self.lanes)
+        start = self.f.constant(type, identity_of(way, dtype))
+
+        def body(i: Value, count: Value | None) -> None:
+            place = self._address(operand, i)
+            self.f.store(start, place, count=count if self.lanes > 1 else None)
+
+        self._loop_over(0, self.kernel.columns, body)
+
+    def _places_of_loops(self, row: Value) -> list[Value]:
+        """Return the index of each loop over rows, outermost first."""
+        f, (_, *sizes, _) = self.f, self.kernel.loops
+        places, rest = [], row
+        for size in reversed(sizes):
+            places.append(f.urem(rest, size))
+            rest = f.udiv(rest, size)
+        return [rest, *reversed(places)]
+
+    def _base(self, operand: int, places: list[Value]) -> Value:
+        """Return the address of a row of an operand."""
+        offset = self._offset(self.kernel.operands[operand].strides, places)
+        return self.pointers[operand] if offset is None else self._address(operand, offset)
+
+    def _offset(self, all_strides: tuple[int, ...], places: list[Value]) -> Value | None:
+        """Return how far a row lies behind the first one; None if not at all."""
         f = self.f
-        *sizes, _ = self.kernel.loops
         *strides, _ = all_strides
         offset: Value | None = None
-        rest = row
-        for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
-            outermost = len(sizes) == 1
-            index = rest if outermost else f.urem(rest, size)
-            rest = rest if outermost else f.udiv(rest, size)
+        for index, stride in zip(places, strides, strict=True):
             if stride:
-                part = f.mul(index, stride)
+                part = f.mul(index, stride) if stride != 1 else index
                 offset = part if offset is None else f.add(offset, part)
-        return f.constant("i64", 0) if offset is None else offset
+        return offset
 
     def _address(self, operand: int, index: Value, base: Value | None = None) -> Value:
         element = element_of(self.kernel.operands[operand].view.dtype)
@@ -193,7 +231,8 @@ class RowWriter:
         for root, value in zip(roots, values, strict=False):
             self._store(root, value, i, count)
         for expr, value in zip(kept, values[len(roots) :], strict=True):
-            self._keep(expr, value, i, count)
+            if not self.phases.is_stored(expr):
+                self._keep(expr, value, i, count)
         return env
 
     def _value(
@@ -215,13 +254,12 @@ class RowWriter:
         if expr.kind == "load":
             return self._load(expr, i, count)
         if expr.kind == "index":
-            return self._places(i)
+            return self._numbers(i)
         if id(expr) in self.phases.kept and self.phases.phase[id(expr)] < phase:
             return self._kept(expr, i, count)
         if expr.kind in PLACED:
-            return write_placed(
-                expr, Turn(self, i, count, self._placed_args(expr, phase, i, count, env))
-            )
+            placed = self._placed_args(expr, phase, i, count, env)
+            return write_placed(expr, Turn(self, i, count, placed))
         args = [self._value(a, phase, i, count, env) for a in expr.args]
         return write_operation(self.f, expr, args)
 
@@ -234,7 +272,7 @@ class RowWriter:
             for a in expr.args
         ]
 
-    def _places(self, i: Value) -> Value:
+    def _numbers(self, i: Value) -> Value:
         """Return where in the row the elements of a vector stand."""
         if self.lanes == 1:
             return i
@@ -254,7 +292,14 @@ class RowWriter:
                 stride = self.kernel.operands[output.operand].strides[-1]
                 index = i if stride == 1 else self.f.mul(i, stride)
                 place = self._address(output.operand, index, self.bases[output.operand])
-                self.f.store(value, place, count=count if self.lanes > 1 else None)
+                self._put(output, value, place, count if self.lanes > 1 else None)
+
+    def _put(self, output: Output, value: Value, place: Value, count: Value | None) -> None:
+        """Store a value, or combine it with that of the rows before."""
+        if output.way is not None:
+            before = self.f.load(value.type, place, count=count)
+            value = combine(self.f, output.way, output.value.dtype, before, value)
+        self.f.store(value, place, count=count)
 
     def _keep(self, expr: Expr, value: Value, i: Value, count: Value | None) -> None:
         masked = count if self.lanes > 1 else None

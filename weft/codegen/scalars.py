@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from .text import FunctionText
 from .values import Value, bits_of, element_of, is_float, lanes_of, scalar_of, vector_of
 
 Writer = Callable[..., Value]
+_MOST_EXPONENT = 100  # of numbers that are normal, as are their inverses, in every format
 
 
 def type_of(expr: Expr, lanes: int) -> str:
@@ -33,6 +35,8 @@ def write_operation(f: FunctionText, expr: Expr, args: list[Value]) -> Value:
         return f.select(*args)
     if kind in _COMPARISONS:
         return _compare(f, kind, expr.args[0].dtype, args)
+    if kind == "div" and _has_exact_inverse(expr.args[1]):
+        return f.fmul(args[0], 1.0 / expr.args[1].data)
     if is_float(args[0].type):
         writer = _FLOAT.get(kind) or mathematics(kind)
         return writer(f, *args)
@@ -40,6 +44,14 @@ def write_operation(f: FunctionText, expr: Expr, args: list[Value]) -> Value:
         return _TRUTH[kind](f, *args)
     signed = expr.args[0].dtype.kind == "i"
     return _INTEGER[kind](f, *args) if signed else (_UNSIGNED.get(kind) or _INTEGER[kind])(f, *args)
+
+
+def _has_exact_inverse(expr: Expr) -> bool:
+    """Tell whether dividing by an expression is multiplying by a number: by a power of two."""
+    if expr.kind != "const" or expr.dtype.kind != "f":
+        return False
+    mantissa, exponent = math.frexp(expr.data)
+    return abs(mantissa) == 0.5 and abs(exponent) < _MOST_EXPONENT
 
 
 def mathematics(kind: str) -> Writer:

@@ -182,6 +182,21 @@ class FunctionText(Instructions):
         self.branch(done)
         self.block(done)
 
+    def replaced_where(self, rare: Value, usual: Value, write: Callable[[], Value]) -> Value:
+        """Return `usual`, or, if a mask holds in some lane, what `write` writes in its place.
+
+        The other way is a branch, taken for all lanes.
+        """
+        before = self.current
+        other, done = self.label("rare"), self.label("done")
+        self.branch_if(self.any_lane(rare), other, done)
+        self.block(other)
+        value = write()
+        after = self.current
+        self.branch(done)
+        self.block(done)
+        return self.phi(usual.type, (usual, before), (value, after))
+
     def each_vector(self, count: Operand, lanes: int, body: VectorBody) -> None:
         """Call `body(i, None)` in a loop over whole vectors, then `body(i, rest)` for the tail.
 

@@ -1,324 +1,236 @@
 """Group the operations of a graph into kernels.
 
-Nodes are taken in order. An elementwise operation or a reduction joins the group of a value it
-takes if it runs over the same elements and everything else it takes is made before that group;
-otherwise it starts a group. Groups run in the order in which they were started.
+Nodes are taken in order, each as a group of its own, which is then merged with the groups of what
+it takes and with those that read the same values, as long as the result is one loop nest and no
+third group must run between the two. What is merged is computed in one go over memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+import heapq
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
-from ..core.shape import Shape, broadcast_axes, normalize_axes, size_of
+from ..core.shape import Shape, size_of
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.special import SOURCES
-from .indexing import indexed_kind
-from .places import has_plain_rows, stored_operands, stored_values
-from .scalar import ScalarBuilder, computed_dtype, is_defined, postorder
+from .frames import Frame, Levels, frames_for, levels_of
+from .kinds import kind_of, reduced_axes, reduced_input
+from .products import is_product
 
-FULL, ROW = "full", "row"
 MOST_NODES = 96
 MOST_OPERANDS = 28
-DTYPES = frozenset(
-    map(
-        np.dtype,
-        (
-            "bool",
-            *("float16", "float32", "float64"),
-            *("int8", "int16", "int32", "int64"),
-            *("uint8", "uint16", "uint32", "uint64"),
-        ),
-    )
-)
+MOST_BETWEEN = 256  # groups looked at to see whether one must run between two
+MOST_SIBLINGS = 4
 
 
 class Group:
     """Operations that become one kernel.
 
-    domain   the shape of the loop nest
-    split    how many of its axes count rows; None until a reduction decides
-    level    of each value made here: one per element, or one per row
-    stored   values that must be in memory before it runs: it looks at them anywhere
-    placed   whether some operation depends on the place of its elements
+    frame    the loop nest; None for an operation that is no loop
+    nodes    in the order of the graph
+    level    of each value made here: per element, per row, or per column
+    takes    nodes elsewhere whose results are used here
+    loaded   values from elsewhere
+    first    place in the graph of the first node; `last` that of the last
+    reach    the last place in the graph of anything that must run before this or with it
     """
 
-    def __init__(self, index: int, domain: Shape | None) -> None:
-        self.index = index
-        self.domain = domain
-        self.split: int | None = None
-        self.nodes: list[Node] = []
-        self.level: dict[Value, str] = {}
-        self.loaded: set[Value] = set()
-        self.stored: set[Value] = set()
-        self.placed = False
+    def __init__(self, place: int, node: Node, frame: Frame | None, level: Levels) -> None:
+        self.frame = frame
+        self.nodes = [node]
+        self.level = level
+        self.first = self.last = self.reach = place
+        self.takes = {x.node for x in made_inputs(node)}
+        self.loaded = {x for x in node.inputs if x is not None}
 
     @property
-    def fusible(self) -> bool:
-        """Tell whether more operations may join."""
-        return self.domain is not None and len(self.nodes) < MOST_NODES
+    def domain(self) -> Shape | None:
+        """Return the shape of the loop nest, if there is one."""
+        return None if self.frame is None else self.frame.domain
 
-    def row_shapes(self) -> tuple[Shape, Shape]:
-        """Return the shapes of a value per row: without and with the reduced axes."""
-        assert self.domain is not None
-        assert self.split is not None
-        rows = self.domain[: self.split]
-        return rows, rows + (1,) * (len(self.domain) - self.split)
-
-    def add(self, node: Node, level: str) -> None:
-        """Take an operation in."""
-        self.nodes.append(node)
-        for value in node.outputs:
-            self.level[value] = level
-        self.loaded.update(x for x in node.inputs if x is not None and x not in self.level)
-
-    def add_placed(self, node: Node) -> None:
-        """Note what an operation with a place rule needs."""
-        self.placed = True
-        self.stored.update(stored_values(node))
-
-    def take_in(self, other: Group) -> None:
-        """Take in the operations of an earlier group, before this group's own."""
-        self.nodes = [*other.nodes, *self.nodes]
-        self.level |= other.level
-        self.loaded = {x for x in self.loaded | other.loaded if x not in self.level}
-        self.stored |= other.stored
-        self.placed = self.placed or other.placed
-        other.nodes = []
+    @property
+    def split(self) -> int | None:
+        """Return how many axes count rows; None if the group knows no rows."""
+        return None if self.frame is None else self.frame.split
 
 
 class Grouping:
-    """The groups of a graph."""
+    """The groups of a graph, in an order in which they can run."""
 
     def __init__(self, graph: Graph) -> None:
-        self.groups: list[Group] = []
         self.of: dict[Node, Group] = {}
-        self._users: dict[Node, list[Node]] = {}  # of those placed so far
-        for node in graph.nodes:
-            self._place(node)
-            for x in self._made(node):
-                self._users.setdefault(x.node, []).append(node)
-        self.groups = [group for group in self.groups if group.nodes]
+        self._place: dict[Node, int] = {}
+        self._kinds: dict[Node, str] = {}
+        self._readers: dict[Value, list[Node]] = {}
+        self._users = _users_of(graph)
+        for place, node in enumerate(graph.nodes):
+            self._place[node] = place
+            self._add(node, place)
+        self.groups = self._in_order()
 
-    def _place(self, node: Node) -> None:
+    def _add(self, node: Node, place: int) -> None:
         kind = kind_of(node)
-        if kind is None:
-            self._alone(node)
-            return
-        earliest = max((self.of[x.node].index for x in self._made(node)), default=-1)
-        for group in self._candidates(node, earliest):
-            level = _joining_level(group, node, kind)
-            if level is not None and len(group.loaded) < MOST_OPERANDS:
-                self._join(group, node, level)
-                self._draw_in(group, node)
-                return
-        group = self._start(node, kind)
-        level = _joining_level(group, node, kind)
+        if kind is not None:
+            self._kinds[node] = kind
+        frame = _first_frame(node, kind)
+        level = {} if frame is None else levels_of([node], self._kinds, frame)
         assert level is not None, node
-        self._join(group, node, level)
+        group = self.of[node] = Group(place, node, frame, level)
+        group.reach = max((place, *(g.reach for g in self._taken_groups(group))))
+        if kind is not None:
+            for other in self._candidates(group, node):
+                group = self._merged(group, self.of[other]) or group
+        for x in node.inputs:
+            if x is not None and kind is not None:
+                self._readers.setdefault(x, []).append(node)
 
-    def _draw_in(self, group: Group, node: Node) -> None:
-        """Move earlier groups that a new member takes from into its group, if nothing hinders."""
-        for x in self._made(node):
-            other = self.of[x.node]
-            if other is not group and self._can_move(other, group):
-                for member in other.nodes:
-                    self.of[member] = group
-                group.take_in(other)
+    def _candidates(self, group: Group, node: Node) -> Iterable[Node]:
+        """Return operations to merge with: those it takes from, large ones first, then siblings."""
+        near = sorted(made_inputs(node), key=lambda x: -size_of(self.of[x.node].domain or ()))
+        yield from dict.fromkeys(x.node for x in near)
+        for x in node.inputs:
+            if x is not None and group.frame is not None and x.shape == group.domain != ():
+                yield from self._readers.get(x, ())[-MOST_SIBLINGS:]
 
-    def _can_move(self, other: Group, group: Group) -> bool:
-        """Tell whether a group may run as part of a later one over the same elements."""
-        if not other.fusible or other.domain != group.domain or other.split is not None:
-            return False
-        if len(other.nodes) + len(group.nodes) > MOST_NODES:
-            return False
-        if len(group.loaded | other.loaded) > MOST_OPERANDS:
-            return False
-        if group.stored & other.level.keys():
-            return False
-        if other.placed and not has_plain_rows(other.domain or (), group.split):
-            return False
-        users = (self.of[user] for n in other.nodes for user in self._users.get(n, ()))
-        return all(user is other or user.index >= group.index for user in users)
+    def _merged(self, group: Group, other: Group) -> Group | None:
+        """Return two groups as one, or None if they must stay apart."""
+        if other is group or other.frame is None or not self._is_small(group, other):
+            return None
+        if self._completes_a_product(group, other) or self._completes_a_product(other, group):
+            return None
+        nodes = sorted((*other.nodes, *group.nodes), key=self._place.__getitem__)
+        for frame in frames_for(other.frame, group.frame):
+            level = levels_of(nodes, self._kinds, frame)
+            if level is not None and not self._is_awaited(other, frame, nodes):
+                break
+        else:
+            return None
+        if self._something_between(other, group) or self._something_between(group, other):
+            return None
+        return self._take_in(other, group, nodes, frame, level)
 
-    def _candidates(self, node: Node, earliest: int) -> list[Group]:
-        """Return groups the node may join: where it takes something from, or beside others."""
-        near = [self.of[x.node] for x in self._made(node)]
-        return [g for g in dict.fromkeys(near) if g.fusible and g.index >= earliest]
+    def _completes_a_product(self, group: Group, other: Group) -> bool:
+        """Tell whether a group can be computed where a product is, but not with the other in it.
 
-    def _made(self, node: Node) -> list[Value]:
-        """Return what a node takes that is computed: sources are there from the start."""
-        return [x for x in node.inputs if x is not None and x.node.op not in SOURCES]
+        What a product makes is still in the cache then; sums over its rows can read the result.
+        """
+        if not any(self._kinds[node] == "column" for node in other.nodes):
+            return False
+        maps = all(self._kinds[node] in ("map", "view") for node in group.nodes)
+        return maps and any(is_product(x.node) and x.shape == group.domain for x in group.loaded)
 
-    def _start(self, node: Node, kind: str) -> Group:
-        shape = _reduced_input(node).shape if kind == "reduce" else node.outputs[0].shape
-        group = Group(len(self.groups), shape)
-        self.groups.append(group)
+    def _is_awaited(self, group: Group, frame: Frame, nodes: list[Node]) -> bool:
+        """Tell whether others wait for something small that would come with something large.
+
+        They could not run before it any more, so that the large cannot take what they make.
+        """
+        if group.domain == frame.domain or group.domain is None:
+            return False
+        members = set(nodes)
+        return any(not members.issuperset(self._users.get(n, ())) for n in group.nodes)
+
+    def _is_small(self, group: Group, other: Group) -> bool:
+        if len(group.nodes) + len(other.nodes) > MOST_NODES:
+            return False
+        loaded = group.loaded | other.loaded
+        return sum(self.of.get(x.node) not in (group, other) for x in loaded) <= MOST_OPERANDS
+
+    def _something_between(self, before: Group, after: Group) -> bool:
+        """Tell whether a third group needs `before` and is needed by `after`."""
+        stack = [g for g in self._taken_groups(after) if g is not before]
+        seen = set(map(id, stack))
+        while stack:
+            group = stack.pop()
+            if group.reach < before.first:  # all that it needs is older
+                continue
+            if len(seen) > MOST_BETWEEN:
+                return True
+            for taken in self._taken_groups(group):
+                if taken is before:
+                    return True
+                if id(taken) not in seen:
+                    seen.add(id(taken))
+                    stack.append(taken)
+        return False
+
+    def _taken_groups(self, group: Group) -> list[Group]:
+        found = {id(g): g for g in map(self.of.__getitem__, group.takes)}
+        found.pop(id(group), None)
+        return list(found.values())
+
+    def _take_in(
+        self, group: Group, other: Group, nodes: list[Node], frame: Frame, level: Levels
+    ) -> Group:
+        for node in other.nodes:
+            self.of[node] = group
+        group.frame, group.nodes, group.level = frame, nodes, level
+        group.first, group.last = self._place[nodes[0]], self._place[nodes[-1]]
+        members = set(nodes)
+        group.takes = (group.takes | other.takes) - members
+        group.loaded = {x for x in group.loaded | other.loaded if x.node not in members}
+        group.reach = max(group.reach, other.reach)
+        self._pass_on_reach(group)
         return group
 
-    def _alone(self, node: Node) -> None:
-        group = Group(len(self.groups), None)
-        self.groups.append(group)
-        group.add(node, FULL)
-        self.of[node] = group
+    def _pass_on_reach(self, group: Group) -> None:
+        stack = [group]
+        while stack:
+            group = stack.pop()
+            users = (u for n in group.nodes for u in self._users.get(n, ()) if u in self.of)
+            for user in map(self.of.__getitem__, users):
+                if user.reach < group.reach:
+                    user.reach = group.reach
+                    stack.append(user)
 
-    def _join(self, group: Group, node: Node, level: str) -> None:
-        kind = kind_of(node)
-        if group.split is None and kind == "reduce":
-            group.split = len(_reduced_input(node).shape) - len(reduced_axes(node))
-        elif group.split is None and kind == "spread":
-            group.split = len(node.outputs[0].shape) - 1
-        group.add(node, level)
-        if kind == "place":
-            group.add_placed(node)
-        self.of[node] = group
+    def _in_order(self) -> list[Group]:
+        """Return the groups, each after those it takes from, otherwise in the graph's order."""
+        groups = {id(group): group for group in self.of.values()}
+        waiting = {key: len(self._taken_groups(group)) for key, group in groups.items()}
+        users: dict[int, list[Group]] = {}
+        for group in groups.values():
+            for taken in self._taken_groups(group):
+                users.setdefault(id(taken), []).append(group)
+        ready = [(group.last, key) for key, group in groups.items() if not waiting[key]]
+        heapq.heapify(ready)
+        order = []
+        while ready:
+            _, key = heapq.heappop(ready)
+            order.append(groups[key])
+            for user in users.get(key, ()):
+                waiting[id(user)] -= 1
+                if not waiting[id(user)]:
+                    heapq.heappush(ready, (user.last, id(user)))
+        assert len(order) == len(groups), "groups depend on one another"
+        return order
 
 
-# -- what may be fused -----------------------------------------------------------------------------
+def _users_of(graph: Graph) -> dict[Node, list[Node]]:
+    users: dict[Node, list[Node]] = {}
+    for node in graph.nodes:
+        for x in node.inputs:
+            if x is not None:
+                users.setdefault(x.node, []).append(node)
+    return users
 
 
-def kind_of(node: Node) -> str | None:
-    """Return how an operation can be part of a loop nest, None if it cannot.
+def made_inputs(node: Node) -> list[Value]:
+    """Return what a node takes that is computed: sources are there from the start."""
+    return [x for x in node.inputs if x is not None and x.node.op not in SOURCES]
 
-    "map", "reduce", "spread" (an element per row to a place of it), or "place" (by a place rule)
-    """
-    values = [*node.outputs, *(x for x in node.inputs if x is not None)]
-    if any(value.dtype not in DTYPES for value in values):
+
+def _first_frame(node: Node, kind: str | None) -> Frame | None:
+    """Return the loop nest of an operation alone; a view has none of its own."""
+    if kind in (None, "view"):
         return None
-    return _scalar_kind(node) or (None if stored_operands(node) is None else "place")
-
-
-def _scalar_kind(node: Node) -> str | None:
-    op = node.op
-    if getattr(op, "lower_rule", None) is None or len(node.outputs) != 1:
-        return None
-    if op.kind == "elementwise" and _has_code(node):
-        return "map"
-    if op.kind == "general" and _has_code(node):
-        return indexed_kind(node)
-    if op.kind == "reduction" and _is_trailing(node) and reduced_count(node) and _has_code(node):
-        return "reduce"
-    return None
-
-
-def _has_code(node: Node) -> bool:
-    """Tell whether the rule of an operator gives code for the dtypes at hand."""
-    dtypes = tuple(None if x is None else x.dtype for x in node.inputs)
-    result = node.outputs[0].dtype
-    kinds = tuple(map(type, node.attrs))  # 1, 1.0 and True are equal keys
-    try:
-        return _gives_code(node.op, node.attrs, kinds, dtypes, result)
-    except TypeError:  # an attribute that is no key
-        return _gives_code.__wrapped__(node.op, node.attrs, kinds, dtypes, result)
-
-
-@lru_cache(4096)
-def _gives_code(
-    op: Any, attrs: tuple[Any, ...], kinds: tuple[type, ...], dtypes: tuple[Any, ...], result: Any
-) -> bool:
-    builder = ScalarBuilder()
-    builder.result = computed_dtype(result)
-    args = [
-        None if dtype is None else builder.widened(builder.load(i, dtype))
-        for i, dtype in enumerate(dtypes)
-    ]
-    try:
-        expr = op.lower_rule(builder, *args, *attrs)
-    except (ArithmeticError, TypeError, ValueError):  # a constant that the dtype cannot hold
-        return False
-    return all(map(is_defined, postorder([expr])))
-
-
-def reduced_axes(node: Node) -> tuple[int, ...]:
-    """Return the axes over which a reduction runs."""
-    shape = _reduced_input(node).shape
-    if node.op.kind == "general":  # it picks one element of a row
-        return (len(shape) - 1,)
-    if "shape" in node.op.attrs:  # it sums to a shape that broadcasts to that of its input
-        return broadcast_axes(node.attr("shape"), shape)
-    return normalize_axes(node.attr("axis"), len(shape))
-
-
-def reduced_count(node: Node) -> int:
-    """Return how many elements a reduction makes one of."""
-    shape = _reduced_input(node).shape
-    return size_of(shape[a] for a in reduced_axes(node))
-
-
-def _reduced_input(node: Node) -> Value:
-    value = node.inputs[0]
-    assert value is not None
-    return value
-
-
-def _is_trailing(node: Node) -> bool:
-    ndim = len(_reduced_input(node).shape)
-    axes = reduced_axes(node)
-    return len(axes) > 0 and axes == tuple(range(ndim - len(axes), ndim))
-
-
-def _joining_level(group: Group, node: Node, kind: str) -> str | None:
-    """Return the level at which a node would join a group, or None if it does not fit."""
-    if group.domain is None:
-        return None
-    inside = [x for x in node.inputs if x is not None and x in group.level]
     if kind == "reduce":
-        return _reduce_level(group, node, inside)
-    if kind == "spread":
-        return _spread_level(group, node, inside)
-    if kind == "place" and not _places_fit(group, node, inside):
-        return None
+        shape = reduced_input(node).shape
+        return Frame(shape, len(shape) - len(reduced_axes(node)))
+    if kind == "column":
+        return Frame(reduced_input(node).shape, len(reduced_axes(node)))
     shape = node.outputs[0].shape
-    if shape == group.domain and all(_aligned(group, x) for x in inside):
-        return FULL
-    if kind == "map" and group.split is not None and shape in group.row_shapes():
-        rows = all(group.level[x] == ROW and x.shape == shape for x in inside)
-        return ROW if inside and rows and _rows_align(group, node, shape) else None
-    return None
-
-
-def _places_fit(group: Group, node: Node, inside: Sequence[Value]) -> bool:
-    """Tell whether coordinates can be had in a group, and operands where they are needed."""
-    assert group.domain is not None
-    stored = stored_values(node)
-    return has_plain_rows(group.domain, group.split) and not any(x in stored for x in inside)
-
-
-def _reduce_level(group: Group, node: Node, inside: Sequence[Value]) -> str | None:
-    x = _reduced_input(node)
-    if x.shape != group.domain or any(group.level[v] != FULL for v in inside):
-        return None
-    split = len(x.shape) - len(reduced_axes(node))
-    if group.placed and not has_plain_rows(group.domain, split):
-        return None
-    return ROW if group.split in (None, split) else None
-
-
-def _spread_level(group: Group, node: Node, inside: Sequence[Value]) -> str | None:
-    shape = node.outputs[0].shape
-    fits = shape == group.domain and group.split in (None, len(shape) - 1)
-    return FULL if fits and all(group.level[v] == ROW for v in inside) else None
-
-
-def _aligned(group: Group, value: Value) -> bool:
-    """Tell whether a value made in the group stands at its place when broadcast to the domain."""
-    if group.level[value] == FULL:
-        return value.shape == group.domain
-    return value.shape == group.row_shapes()[1]
-
-
-def _rows_align(group: Group, node: Node, shape: Shape) -> bool:
-    """Tell whether everything a row-level operation takes can be read once per row."""
-    for x in node.inputs:
-        if x is None or x in group.level:
-            continue
-        if x.shape not in (shape, ()):
-            return False
-    return True
+    return Frame(shape, len(shape) - 1 if kind == "spread" else None)
 
 
 def describe(groups: Sequence[Group]) -> list[Any]:

@@ -22,10 +22,14 @@ class Operand:
 
 @dataclass(frozen=True)
 class Output:
-    """An expression and the operand that takes it."""
+    """An expression and the operand that takes it.
+
+    way   how the rows of a block are combined, element by element; None to store every row
+    """
 
     operand: int
     value: Expr
+    way: str | None = None
 
 
 @dataclass
@@ -33,9 +37,9 @@ class RowKernel:
     """Expressions over rows of elements, with reductions along the rows.
 
     loops      sizes of the loops over rows, and last that over the elements of a row
-    split      how many loops there are before the row; all of them if nothing is reduced
     operands   what is read and written; strides one per loop
     outputs    expressions to store: per element, or per row if no load in them varies along it
+    block      rows that are a unit of work; outputs that combine rows have a row for each unit
     iotas      for numbers that follow from the loops' counters alone: what each turn adds
     flag       where an index out of range is reported, if the kernel checks any
     """
@@ -45,8 +49,14 @@ class RowKernel:
     operands: list[Operand]
     outputs: list[Output]
     nodes: list[Node] = field(default_factory=list)
+    block: int = 1
     iotas: list[tuple[int, ...]] = field(default_factory=list)
     flag: View | None = None
+
+    @property
+    def units(self) -> int:
+        """Return how many units of work there are: of rows, or of elements if there are no rows."""
+        return self.loops[0] if len(self.loops) == 1 else -(-self.rows // self.block)
 
     @property
     def rows(self) -> int:
@@ -65,6 +75,7 @@ class ColumnKernel:
 
     loops     sizes of the loops: kept ones, then reduced ones, then the innermost, which is kept
     reduced   which of them are reduced
+    finish    what to store instead of the result of the reduction, of which it is a function
     """
 
     name: str
@@ -74,6 +85,7 @@ class ColumnKernel:
     output: Output
     way: str
     nodes: list[Node] = field(default_factory=list)
+    finish: Expr | None = None
 
 
 @dataclass
@@ -138,6 +150,7 @@ class GemmKernel:
 
     extras     operands of the shape of out (strides may be 0) that share no memory with it
     outputs    what the epilogue stores; nothing: the elements stay as they are
+    scratch    memory to pack operands into, in as many equal areas as the work has parts
     """
 
     name: str
@@ -152,12 +165,27 @@ class GemmKernel:
     nodes: list[Node] = field(default_factory=list)
     extras: list[View] = field(default_factory=list)
     outputs: list[Output] = field(default_factory=list)
+    scratch: View | None = None
 
     @property
     def views(self) -> list[View]:
         """Return what is read and written, in the order in which code takes it."""
+        scratch = [] if self.scratch is None else [self.scratch]
+        return [*self.matrices, *self.extras, *scratch]
+
+    @property
+    def matrices(self) -> list[View]:
+        """Return the operands of the product itself, its result being the third."""
         bias = [] if self.bias is None else [self.bias]
-        return [self.x, self.y, self.out, *bias, *self.extras]
+        return [self.x, self.y, self.out, *bias]
+
+    @property
+    def written(self) -> frozenset[int]:
+        """Return which of the views are written."""
+        extras = len(self.matrices) - 1  # operand 1 of the epilogue is the first of its extras
+        stored = {2 if o.operand == 0 else extras + o.operand for o in self.outputs}
+        scratch = set() if self.scratch is None else {len(self.views) - 1}
+        return frozenset({2} | stored | scratch)
 
 
 @dataclass

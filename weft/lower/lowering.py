@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ..core.dtype import int64
 from ..core.shape import Shape, size_of
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.special import ASSIGN, CONSTANT, PLACEHOLDER, SOURCES, STATE
 from ..graph.state import State
 from .epilogues import fuse_epilogues
-from .groups import DTYPES, FULL, ROW, Group, Grouping, kind_of, reduced_axes, reduced_count
-from .indexing import index_bounds
+from .groups import Group, Grouping
 from .kernels import (
     ColumnKernel,
     GemmKernel,
@@ -24,19 +21,19 @@ from .kernels import (
     LibraryKernel,
     Operand,
     Output,
-    RowKernel,
     views_of,
 )
-from .loops import collapse
+from .kinds import DTYPES, kind_of, only_reduction, reduced_axes, reduced_count
+from .nests import NestBuilder
 from .parts import JOINS, copy_kernel, find_homes, part_views
-from .places import Check, place_expressions
-from .scalar import Expr, ScalarBuilder, computed_dtype
+from .places import Check
+from .products import is_product, product_kernel
+from .scalar import ScalarBuilder, computed_dtype
 from .scans import scan_kernel
 from .scatter import scatter_kernels
+from .split import split_inner
 from .storage import Buffer, View, contiguous
 from .views import RESHAPES, VIEWS
-
-PRODUCTS = ("linear", "matmul")
 
 
 class Lowered:
@@ -54,7 +51,7 @@ class Lowered:
         self._homes = find_homes(graph)
         self._wholes: dict[Node, View] = {}  # results of joins that some part was written to
         grouping = Grouping(graph)
-        self._outside = _used_outside(graph, grouping)
+        self.outside = _used_outside(graph, grouping)
         for group in sorted(grouping.groups, key=_sources_first):
             self._lower(group)
         self._fuse()
@@ -76,36 +73,40 @@ class Lowered:
         }
 
     def _lower(self, group: Group) -> None:
-        if group.domain is not None:
-            self._lower_loops(group)
+        if group.frame is not None:
+            NestBuilder(self, group).build()
             return
         (node,) = group.nodes
         special = _SPECIAL.get(node.op)
         if special is not None:
             special(self, node)
-        elif not self._as_view(node) and not self._as_join(node) and not self._as_product(node):
-            self._as_scatter(node) or self._as_scan(node) or self._as_column_sum(
-                node
-            ) or self._as_library(node)
+        elif not any(way(self, node) for way in _WAYS):
+            self._as_library(node)
 
-    def _new(self, value: Value) -> View:
+    def new(self, value: Value) -> View:
         """Give a value memory of its own in the arena."""
         buffer = Buffer("arena", value.shape, value.dtype, value.name)
         self.views[value] = view = contiguous(buffer, value.shape)
         return view
 
+    def scratch(self, shape: Shape, dtype: Any, name: str) -> View:
+        """Return memory in the arena for something between kernels that is no value."""
+        made = contiguous(Buffer("arena", shape, dtype, name), shape)
+        self.copies.append(made)
+        return made
+
     def new_element_result(self, value: Value) -> View:
         """Give memory to a value that a loop writes element by element: of its own, or at home."""
         join = self._homes.get(value)
         if join is None:
-            return self._new(value)
+            return self.new(value)
         position = join.inputs.index(value)
         self.views[value] = view = part_views(self._whole(join), join)[position]
         return view
 
     def _whole(self, join: Node) -> View:
         if join not in self._wholes:
-            self._wholes[join] = self._new(join.outputs[0])
+            self._wholes[join] = self.new(join.outputs[0])
         return self._wholes[join]
 
     def _as_join(self, node: Node) -> bool:
@@ -120,10 +121,8 @@ class Lowered:
 
     def copied(self, view: View) -> View:
         """Return a copy of a view in C order, made by a kernel of its own."""
-        buffer = Buffer("arena", view.shape, view.dtype, f"copy of {view.buffer.name}")
-        made = contiguous(buffer, view.shape)
-        self.kernels.append(copy_kernel(buffer.name, view, made))
-        self.copies.append(made)
+        made = self.scratch(view.shape, view.dtype, f"copy of {view.buffer.name}")
+        self.kernels.append(copy_kernel(made.buffer.name, view, made))
         return made
 
     def needs(self, check: Check | None, happens: bool) -> bool:
@@ -183,36 +182,12 @@ class Lowered:
         return True
 
     def _as_product(self, node: Node) -> bool:
-        if node.op.name not in PRODUCTS or node.outputs[0].dtype.name not in ("float32", "float64"):
+        if not is_product(node):
             return False
-        x, y, *rest = [None if v is None else self.views[v] for v in node.inputs]
-        if x is None or y is None or len(x.shape) < 2 or len(y.shape) < 2:
-            return False
-        if node.op.name == "linear":
-            y = y.permuted((1, 0))
-        batch = node.outputs[0].shape[:-2]
-        (m, k), n = x.shape[-2:], y.shape[-1]
-        if node.op.name == "linear" and x.contiguous:
-            batch, m = (), size_of(x.shape[:-1])
-            flat = x.reshaped((m, k))
-            assert flat is not None
-            x = flat
-        out = self._new(node.outputs[0]).reshaped((*batch, m, n))
-        assert out is not None
-        self.kernels.append(
-            GemmKernel(
-                node.name,
-                batch,
-                m,
-                n,
-                k,
-                x.broadcast((*batch, m, k)),
-                y.broadcast((*batch, k, n)),
-                out,
-                rest[0] if rest else None,
-                [node],
-            )
-        )
+        operands = [None if v is None else self.views[v] for v in node.inputs]
+        kernels = split_inner(product_kernel(node, operands, self.new(node.outputs[0])))
+        self.kernels += kernels
+        self.copies += [kernel.out for kernel in kernels[:-1] if isinstance(kernel, GemmKernel)]
         return True
 
     def _as_column_sum(self, node: Node) -> bool:
@@ -222,7 +197,7 @@ class Lowered:
             return False
         (source, *_) = node.inputs
         assert source is not None
-        view, out = self.views[source], self._new(node.outputs[0])
+        view, out = self.views[source], self.new(node.outputs[0])
         ndim = len(view.shape)
         kept = [a for a in range(ndim) if a not in axes]
         if not kept:
@@ -230,8 +205,9 @@ class Lowered:
         builder = ScalarBuilder()
         value = builder.load(0, view.dtype)
         builder.result, builder.count = node.outputs[0].dtype, reduced_count(node)
-        rule = node.op.lower_rule(builder, value, *node.attrs)
-        if rule.kind != "reduce":
+        rule = builder.cast(node.op.lower_rule(builder, value, *node.attrs), builder.result)
+        reduction = only_reduction(rule)
+        if reduction is None:
             return False
         order = [*kept[:-1], *axes, kept[-1]]
         strides = view.permuted(tuple(order)).strides
@@ -244,9 +220,10 @@ class Lowered:
                 tuple(view.shape[a] for a in order),
                 tuple(a in axes for a in order),
                 [Operand(view, strides), Operand(flat, out_strides)],
-                Output(1, rule.args[0]),
-                rule.data,
+                Output(1, reduction.args[0]),
+                reduction.data,
                 [node],
+                rule,
             )
         )
         return True
@@ -258,7 +235,7 @@ class Lowered:
         kernels = scatter_kernels(
             node,
             self.views.__getitem__,
-            lambda: self._new(node.outputs[0]),
+            lambda: self.new(node.outputs[0]),
             lambda check, happens: self.error_flag() if self.needs(check, happens) else None,
             self.table,
         )
@@ -270,7 +247,7 @@ class Lowered:
         if any(v.dtype not in DTYPES for v in (*node.inputs, *node.outputs) if v is not None):
             return False
         result = node.outputs[0]
-        kernel = scan_kernel(node, self.views.__getitem__, lambda: self._new(result))
+        kernel = scan_kernel(node, self.views.__getitem__, lambda: self.new(result))
         if kernel is not None:
             self.kernels.append(kernel)
         return kernel is not None
@@ -286,177 +263,9 @@ class Lowered:
 
     def _as_library(self, node: Node) -> bool:
         inputs = [None if x is None else self.views[x] for x in node.inputs]
-        outputs = [self._new(value) for value in node.outputs]
+        outputs = [self.new(value) for value in node.outputs]
         self.kernels.append(LibraryKernel(node.name, node, inputs, outputs, node.attrs))
         return True
-
-    # -- loops -------------------------------------------------------------------------------------
-
-    def _lower_loops(self, group: Group) -> None:
-        _LoopBuilder(self, group).build()
-
-
-class _LoopBuilder:
-    """Makes the kernel of one group of elementwise operations and reductions."""
-
-    def __init__(self, lowered: Lowered, group: Group) -> None:
-        assert group.domain is not None
-        self.lowered = lowered
-        self.group = group
-        self.domain: Shape = group.domain
-        self.builder = ScalarBuilder()
-        self.operands: list[View] = []  # each broadcast to the domain
-        self.exprs: dict[Value, Expr] = {}
-        self.loads: dict[tuple[int, tuple[int, ...], int], Expr] = {}
-        self.iotas: list[tuple[int, ...]] = []
-        self.moved: dict[tuple[int, tuple[int, ...]], int] = {}  # operands of loads by offsets
-        self.flag_number: int | None = None
-
-    def build(self) -> None:
-        """Add the kernel to the lowered graph."""
-        outputs: list[tuple[View, Expr]] = []
-        for node in self.group.nodes:
-            self.exprs.update(zip(node.outputs, self._expressions(node), strict=True))
-        for value in (value for node in self.group.nodes for value in node.outputs):
-            if value in self.lowered._outside:
-                at_home = self.group.level[value] == FULL and self.group.split is None
-                stored = (
-                    self.lowered.new_element_result(value) if at_home else self.lowered._new(value)
-                )
-                outputs.append((self._spread(stored, value), self.exprs[value]))
-        if not outputs:
-            return
-        if self.group.split is not None:
-            self.operands = [self._in_sequence(view) for view in self.operands]
-        first = len(self.operands)
-        views = [*self.operands, *(view for view, _ in outputs)]
-        all_strides = [*(v.strides for v in views), *self.iotas]
-        loops, strides = collapse(self.domain, all_strides, self.group.split)
-        self.lowered.kernels.append(
-            RowKernel(
-                self.group.nodes[-1].name,
-                loops,
-                [Operand(v, s) for v, s in zip(views, strides, strict=False)],
-                [Output(first + i, expr) for i, (_, expr) in enumerate(outputs)],
-                list(self.group.nodes),
-                strides[len(views) :],
-                None if self.flag_number is None else self.lowered.flag,
-            )
-        )
-
-    # -- for place rules ---------------------------------------------------------------------------
-
-    def iota(self, strides: tuple[int, ...]) -> Expr:
-        """Return the sum of each loop's counter times its stride."""
-        if strides not in self.iotas:
-            self.iotas.append(strides)
-        return self.builder.iota(self.iotas.index(strides))
-
-    def load_from(self, view: View, offset: Expr | None, guard: Expr | None) -> Expr:
-        """Return the element of a view of the loops' shape, moved on by an offset."""
-        key = (id(view.buffer), view.strides)
-        if key not in self.moved:
-            self.operands.append(view)
-            self.moved[key] = len(self.operands) - 1
-        number = self.moved[key]
-        ahead = view.offset - self.operands[number].offset
-        if offset is None and guard is None and not ahead:
-            return self.builder.load(number, view.dtype)
-        if ahead:
-            offset = self.builder.constant(ahead, int64) if offset is None else offset + ahead
-        return self.builder.load_at(number, view.dtype, offset, guard)
-
-    def load_here(self, value: Value) -> Expr:
-        """Return the element of a value that broadcasts to the loops' shape."""
-        return self._operand(value, FULL)
-
-    def flag(self, check: Check | None) -> int | None:
-        """Return the operand that takes the report of an index out of range, if need be."""
-        if not self.lowered.needs(check, size_of(self.domain) > 0):
-            return None
-        if self.flag_number is None:
-            view = self.lowered.error_flag()
-            self.operands.append(View(view.buffer, self.domain, (0,) * len(self.domain)))
-            self.flag_number = len(self.operands) - 1
-        return self.flag_number
-
-    def table(self, array: np.ndarray[Any, Any]) -> View:
-        """Return where a constant array lies."""
-        return self.lowered.table(array)
-
-    # -- expressions -------------------------------------------------------------------------------
-
-    def _expressions(self, node: Node) -> list[Expr]:
-        """Return what a node computes, for each of its outputs."""
-        if kind_of(node) != "place":
-            return [self._expression(node)]
-        placed, _ = place_expressions(node, self, self.lowered.views.get)
-        assert placed is not None, node
-        return placed
-
-    def _expression(self, node: Node) -> Expr:
-        level = self.group.level[node.outputs[0]]
-        kind = kind_of(node)
-        reduces = kind == "reduce"
-        levels = [FULL if reduces else level] * len(node.inputs)
-        if node.op.kind == "general":  # an index per row picks from it, or places into it
-            levels = [FULL if reduces else ROW, ROW]
-        args = [
-            None if x is None else self.builder.widened(self._operand(x, at))
-            for x, at in zip(node.inputs, levels, strict=True)
-        ]
-        if node.op.kind == "general":
-            assert args[1] is not None
-            args[1] = self._checked_index(node, args[1])
-        self.builder.result = computed_dtype(node.outputs[0].dtype)
-        if reduces:
-            self.builder.count = reduced_count(node)
-        expr: Expr = node.op.lower_rule(self.builder, *args, *node.attrs)
-        return self.builder.cast(expr, node.outputs[0].dtype)
-
-    def _checked_index(self, node: Node, index: Expr) -> Expr:
-        size, wraps, ignored = index_bounds(node)
-        view = self.lowered.views.get(node.inputs[1])  # type: ignore[arg-type]  # it has an index
-        flag = self.flag(None if view is None else Check(view, size, wraps, ignored))
-        return self.builder.checked(index, size, flag, wraps, ignored)
-
-    def _operand(self, value: Value, level: str) -> Expr:
-        known = self.exprs.get(value)
-        if known is not None:
-            return known
-        if value.node.op is CONSTANT and size_of(value.shape) == 1:
-            return self.builder.constant(value.node.attrs[0].array.item(), value.dtype)
-        view = self.lowered.views[value]
-        spread = view.broadcast(self.domain) if level == FULL else self._per_row(view)
-        key = (id(spread.buffer), spread.strides, spread.offset)
-        if key not in self.loads:
-            self.operands.append(spread)
-            self.loads[key] = self.builder.load(len(self.operands) - 1, view.dtype)
-        return self.loads[key]
-
-    def _in_sequence(self, view: View) -> View:
-        """Return an operand whose rows can be read as one run of elements, copied if need be."""
-        split = self.group.split
-        sizes, strides = self.domain[split:], view.strides[split:]
-        axes = [(n, s) for n, s in zip(sizes, strides, strict=True) if n != 1]
-        if all(s == 0 for _, s in axes) or all(
-            outer == inner * n for (_, outer), (n, inner) in pairwise(axes)
-        ):
-            return view
-        return self.lowered.copied(view)
-
-    def _per_row(self, view: View) -> View:
-        if view.shape == ():
-            return view.broadcast(self.domain)
-        aligned = view.reshaped(self.group.row_shapes()[1])
-        assert aligned is not None, view
-        return aligned.broadcast(self.domain)
-
-    def _spread(self, view: View, value: Value) -> View:
-        """Return an output as the loops see it: a value per row has stride 0 along the row."""
-        if self.group.level[value] == FULL:
-            return view
-        return self._per_row(view)
 
 
 def _sources_first(group: Group) -> bool:
@@ -470,6 +279,9 @@ def _used_outside(graph: Graph, grouping: Grouping) -> set[Value]:
         for value in node.inputs:
             if value is not None and grouping.of.get(value.node) is not grouping.of[node]:
                 needed.add(value)
+    for node in reversed(graph.nodes):  # what is seen in another shape must be there itself
+        if kind_of(node) == "view" and node.outputs[0] in needed:
+            needed.update(x for x in node.inputs if x is not None)
     return needed
 
 
@@ -491,3 +303,11 @@ _SPECIAL: dict[Any, Callable[[Lowered, Node], None]] = {
     STATE: Lowered._state,
     ASSIGN: Lowered._assign,
 }
+_WAYS: tuple[Callable[[Lowered, Node], bool], ...] = (
+    Lowered._as_view,
+    Lowered._as_join,
+    Lowered._as_product,
+    Lowered._as_scatter,
+    Lowered._as_scan,
+    Lowered._as_column_sum,
+)

@@ -19,12 +19,13 @@ loaded from, element by element or row by row.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from ..core.dtype import DType, int64
-from ..core.shape import Shape, size_of
+from ..core.shape import Shape, TensorType
 from ..graph.node import Node, Value
 from .scalar import Expr, ScalarBuilder, is_defined, postorder
 from .storage import Buffer, View, contiguous, contiguous_strides
@@ -154,7 +155,7 @@ class Source:
 
     def here(self) -> Expr:
         """Return the element at the place of the result, where the shapes broadcast."""
-        assert isinstance(self.value, Value)
+        assert not isinstance(self.value, View)
         found: Expr = self.places.widened(self.places.loops.load_here(self.value))
         origin = self.view_of(self.value)
         if origin is not None:
@@ -163,7 +164,7 @@ class Source:
 
     def at(self, *places: Place, where: Expr | None = None) -> Expr:
         """Return the element at a place; with `where`, zero elsewhere without looking there."""
-        if isinstance(self.value, Value):
+        if not isinstance(self.value, View):
             self.places.stored.add(self.number)
         origin = self.view_of(self.value)
         assert origin is not None, self.value
@@ -263,20 +264,29 @@ def place_expressions(
     node: Node, loops: Loops, view_of: Callable[[Any], View | None]
 ) -> tuple[list[Expr] | None, set[int]]:
     """Return what the place rule of a node gives, and which operands must lie in memory."""
-    result = node.outputs[0]
-    places = Places(loops, result.shape, result.dtype)
+    return _given(node.op, node.attrs, node.inputs, node.outputs, loops, view_of)
+
+
+def _given(
+    op: Any,
+    attrs: tuple[Any, ...],
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    loops: Loops,
+    view_of: Callable[[Any], View | None],
+) -> tuple[list[Expr] | None, set[int]]:
+    places = Places(loops, outputs[0].shape, outputs[0].dtype)
     args: list[Any] = [
-        None if x is None else Source(places, x, i, view_of) for i, x in enumerate(node.inputs)
+        None if x is None else Source(places, x, i, view_of) for i, x in enumerate(inputs)
     ]
-    op = node.op
     if op.variadic:
         fixed = len(op.inputs) - 1
         args = [*args[:fixed], args[fixed:]]
-    made = op.place_rule(places, *args, *node.attrs)
+    made = op.place_rule(places, *args, *attrs)
     if made is None:
         return None, places.stored
     exprs = made if isinstance(made, tuple) else (made,)
-    pairs = zip(exprs, node.outputs, strict=True)
+    pairs = zip(exprs, outputs, strict=True)
     return [loops.builder.cast(expr, value.dtype) for expr, value in pairs], places.stored
 
 
@@ -307,19 +317,36 @@ class _Trial:
         return contiguous(Buffer("trial", array.shape, array.dtype, "table"), array.shape)
 
 
-def stored_operands(node: Node) -> set[int] | None:
+def stored_operands(node: Node) -> frozenset[int] | None:
     """Return the operands that a place rule needs in memory; None if it gives no code."""
     if getattr(node.op, "place_rule", None) is None:
         return None
-    if len({value.shape for value in node.outputs}) != 1:
+    inputs = tuple(None if x is None else x.type for x in node.inputs)
+    outputs = tuple(value.type for value in node.outputs)
+    if len({t.shape for t in outputs}) != 1:
         return None
+    kinds = tuple(map(type, node.attrs))  # 1, 1.0 and True are equal keys
     try:
-        exprs, stored = place_expressions(node, _Trial(), _somewhere)
+        return _tried(node.op, node.attrs, kinds, inputs, outputs)
+    except TypeError:  # an attribute that is no key
+        return _tried.__wrapped__(node.op, node.attrs, kinds, inputs, outputs)
+
+
+@lru_cache(4096)
+def _tried(
+    op: Any,
+    attrs: tuple[Any, ...],
+    kinds: tuple[type, ...],
+    inputs: tuple[TensorType | None, ...],
+    outputs: tuple[TensorType, ...],
+) -> frozenset[int] | None:
+    try:
+        exprs, stored = _given(op, attrs, inputs, outputs, _Trial(), _somewhere)
     except (ArithmeticError, TypeError, ValueError):  # the reference kernel says what is wrong
         return None
     if exprs is None or not all(map(is_defined, postorder(exprs))):
         return None
-    return stored
+    return frozenset(stored)
 
 
 def stored_values(node: Node) -> list[Value]:
@@ -333,18 +360,5 @@ def has_plain_rows(domain: Shape, split: int | None) -> bool:
     return split is None or sum(size != 1 for size in domain[split:]) <= 1
 
 
-def _somewhere(value: Value) -> View:
-    return contiguous(Buffer("trial", value.shape, value.dtype, value.name), value.shape)
-
-
-def is_empty(*sources: Source) -> bool:
-    """Tell whether some operand has no elements."""
-    return any(size_of(source.shape) == 0 for source in sources)
-
-
-def joined(exprs: Sequence[Expr]) -> Expr:
-    """Return whether all of some truth values hold."""
-    first, *rest = exprs
-    for expr in rest:
-        first = first & expr
-    return first
+def _somewhere(type: TensorType) -> View:
+    return contiguous(Buffer("trial", type.shape, type.dtype, ""), type.shape)

@@ -404,3 +404,20 @@ def postorder(roots: list[Expr]) -> list[Expr]:
             stack.append((expr, True))
             stack.extend((arg, False) for arg in reversed(expr.args) if id(arg) not in found)
     return list(found.values())
+
+
+def substituted(builder: ScalarBuilder, root: Expr, known: dict[Expr, Expr]) -> Expr:
+    """Return an expression rebuilt by another builder, with some of its parts replaced."""
+    made = dict(known)
+    stack = [root]
+    while stack:
+        expr = stack[-1]
+        missing = [a for a in expr.args if a not in made] if expr not in made else []
+        if missing:
+            stack.extend(missing)
+            continue
+        if expr not in made:
+            args = tuple(made[a] for a in expr.args)
+            made[expr] = builder.make(expr.kind, args, expr.dtype, expr.data)
+        stack.pop()
+    return made[root]

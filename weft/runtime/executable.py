@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ..codegen.program import ARENA, CONSTANTS, Place, ProgramText, write_program
+from ..codegen.gemm import give_scratch
+from ..codegen.program import ARENA, CONSTANTS, ProgramText, write_program
+from ..codegen.regions import Place
 from ..codegen.target import Target, host
 from ..core.errors import IndexOutOfRange
 from ..core.shape import Shape
+from ..core.threads import get_num_threads
 from ..graph.graph import Graph
 from ..graph.state import State
 from ..lower.in_place import writes_in_place
@@ -49,6 +52,7 @@ class Executable(Inspection):
         self._lock = Lock()
         self.target = host() if target is None else target
         self.lowered = Lowered(graph)
+        self.lowered.copies += give_scratch(self.lowered.kernels, self.target, get_num_threads())
         self.fetches = fetches
         self.commits = list(commits)
         self.outputs = self.lowered.outputs
@@ -370,7 +374,8 @@ def _seen(array: Array, view: View) -> Array:
     """Return the part of a buffer's array that a view shows."""
     size = view.dtype.itemsize
     strides = [step * size for step in view.strides]
-    return as_strided(array.reshape(-1)[view.offset :], view.shape, strides)
+    flat = np.ascontiguousarray(array).reshape(-1)  # a feed may have gaps
+    return as_strided(flat[view.offset :], view.shape, strides)
 
 
 def _uses(kernels: Sequence[Kernel]) -> dict[Buffer, list[int]]:

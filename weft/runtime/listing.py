@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..codegen.program import Piece, ProgramText
+from ..codegen.program import ProgramText
+from ..codegen.regions import Piece
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..graph.node import Node
 from ..lower.counts import bytes_moved, operations
@@ -94,15 +95,13 @@ def list_kernels(text: ProgramText) -> KernelList:
         if isinstance(step, LibraryKernel):
             found.append(_library_info(len(found), step))
         else:
-            for piece in next(stretches):
+            for piece in (p for region in next(stretches) for p in region.pieces):
                 found.append(_piece_info(len(found), piece))
     return KernelList(found)
 
 
 def _piece_info(number: int, piece: Piece) -> KernelInfo:
     kernel = piece.kernel
-    assert kernel is not None
-    assert not isinstance(kernel, LibraryKernel)
     return KernelInfo(
         number,
         piece.name,

@@ -64,7 +64,7 @@ class Profile:
     def __init__(self, kernels: Sequence[KernelInfo], runs: Sequence[RunTimes]) -> None:
         self.runs = list(runs)
         self.seconds = min(run.end - run.begin for run in runs)
-        times = [[run.kernels[i].whole.seconds for run in runs] for i in range(len(kernels))]
+        times = [[run.kernels[i].seconds for run in runs] for i in range(len(kernels))]
         total = sum(map(min, times))
         self.kernels = [
             KernelProfile(kernel, len(took), min(took), fmean(took), _rate(min(took), total))

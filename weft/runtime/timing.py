@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..codegen.profile_text import SLOT_WORDS, write_profiled
-from ..codegen.program import Place, ProgramText
+from ..codegen.program import ProgramText
+from ..codegen.regions import Place, Region
 from ..codegen.target import Target
 from .clock import clock_module, now, seconds_per_tick
 
@@ -30,10 +31,16 @@ class Span(NamedTuple):
 
 
 class KernelSpans(NamedTuple):
-    """A kernel in one run: its call as a whole, and its chunks if several threads shared it."""
+    """A kernel in one run.
+
+    whole     from the begin of its first chunk to the end of its last
+    chunks    its chunks, if several threads shared it
+    seconds   how long it held up the run: kernels that ran side by side share the time
+    """
 
     whole: Span
     chunks: list[Span]
+    seconds: float
 
 
 class Timing:
@@ -65,16 +72,21 @@ class Timing:
         calls, self._calls = iter(self._calls), []
         slots = iter(self.profiled.slots)
         stretches = iter(self.text.stretches)
-        found = []
+        found: list[KernelSpans] = []
         for step in self.text.steps:
-            if not isinstance(step, str):
-                found.append(KernelSpans(next(calls), []))
-                continue
-            for _ in next(stretches):
-                slot = next(slots)
-                chunks = [self._slot(i) for i in slot.chunks]
-                found.append(KernelSpans(self._slot(slot.whole), chunks))
+            if isinstance(step, str):
+                for region in next(stretches):
+                    found += self._region(region, slots)
+            else:
+                call = next(calls)
+                found.append(KernelSpans(call, [], call.seconds))
         return found
+
+    def _region(self, region: Region, slots: Iterator[range]) -> list[KernelSpans]:
+        """Return the times of kernels that may have run side by side."""
+        chunks = [[self._slot(i) for i in next(slots)] for _ in region.pieces]
+        threads = len({span.thread for spans in chunks for span in spans})
+        return [_spans_of(spans, threads) for spans in chunks]
 
     def _slot(self, number: int) -> Span:
         return _span(*self.record[number].tolist())
@@ -83,3 +95,10 @@ class Timing:
 def _span(begin: int, end: int, thread: int) -> Span:
     tick = seconds_per_tick()
     return Span(begin * tick, end * tick, thread)
+
+
+def _spans_of(chunks: list[Span], threads: int) -> KernelSpans:
+    thread = chunks[0].thread if len(chunks) == 1 else 0
+    whole = Span(min(c.begin for c in chunks), max(c.end for c in chunks), thread)
+    shared = chunks if len(chunks) > 1 else []
+    return KernelSpans(whole, shared, sum(c.seconds for c in chunks) / max(1, threads))

@@ -25,6 +25,7 @@ LOG2_E = 1.4426950408889634
 LN_2 = 0.6931471805599453
 # Beyond these exp is 0 or infinite after rounding.
 _EXP_RANGE = {"float": (-104.0, 89.0), "double": (-746.0, 710.0)}
+_EXP_NORMAL = {"float": 86.0, "double": 707.0}  # up to here it is a normal number
 _EXP2_RANGE = {"float": (-151.0, 129.0), "double": (-1076.0, 1025.0)}
 # Below the first expm1 is -1 after rounding.
 _EXPM1_RANGE = {"float": (-18.0, 89.0), "double": (-38.0, 710.0)}
@@ -67,7 +68,16 @@ def scale_factor(f: FunctionText, format: Format, k: Value) -> Value:
 
 
 def exp(f: FunctionText, x: Value) -> Value:
-    """Return e^x."""
+    """Return e^x; where it may be subnormal or infinite, and for NaN, by a longer way."""
+    format = format_of(x)
+    r, k = reduce_by_ln2(f, x)
+    bits = f.as_integer(exp_reduced(f, r))
+    near = f.as_float(f.add(bits, f.shl(k, format.mantissa)))  # n added to the exponent
+    far = f.fcmp("ugt", f.fabs(x), _EXP_NORMAL[format.element])
+    return f.replaced_where(far, near, lambda: _exp_anywhere(f, x))
+
+
+def _exp_anywhere(f: FunctionText, x: Value) -> Value:
     r, k = reduce_by_ln2(f, f.clamp(x, *_EXP_RANGE[format_of(x).element]))
     return scale(f, exp_reduced(f, r), k)
 

@@ -199,6 +199,14 @@ def _(x, approximate):
     return (wide / 2 * (1 + special.erf(wide * math.sqrt(0.5)))).astype(x.dtype)
 
 
+@gelu.lower
+def _(b, x, approximate):
+    # In the terms of the derivative, so that a kernel of both has them once.
+    if approximate == "tanh":
+        return x / 2.0 * (b.tanh((x * x * _GELU_CUBIC + 1.0) * x * _GELU_SCALE) + 1.0)
+    return (b.erf(x * math.sqrt(0.5)) + 1.0) / 2.0 * x
+
+
 @gelu.partial("x")
 def _(x, approximate):
     if approximate == "tanh":

@@ -150,6 +150,24 @@ def _(x, axis, keepdims):
     return _as_int64(np.argmin(x, axis=axis, keepdims=keepdims))
 
 
+@argmax.lower
+def _(b, x, axis, keepdims):
+    return _place_of(b, x, b.reduce("max", x))
+
+
+@argmin.lower
+def _(b, x, axis, keepdims):
+    return _place_of(b, x, b.reduce("min", x))
+
+
+def _place_of(b, x, extremum):
+    """Return the first place of an extremum; nan, which equals nothing, stands where nans do."""
+    here = b.eq(x, extremum)
+    if x.dtype.kind == "f":
+        here = here | b.is_nan(x)
+    return b.reduce("min", b.select(here, b.index(), b.constant(2**63 - 1, int64)))
+
+
 def _as_int64(position: Any) -> Any:
     return position if position.dtype == int64 else position.astype(int64)  # intp may be 32 bits
 

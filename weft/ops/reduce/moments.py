@@ -71,6 +71,16 @@ def _freedom(shape: Shape, axis: tuple[int, ...], correction: float) -> float:
     return count_of(shape, axis) - correction
 
 
+def _lowered_variance(b, x, axis, correction, keepdims):
+    deviation = x - b.reduce("sum", x) / float(b.count)
+    freedom = b.count - correction
+    return b.reduce("sum", deviation * deviation) / (freedom if freedom > 0 else float("nan"))
+
+
+var.lower(_lowered_variance)
+std.lower(lambda b, *operands: b.sqrt(_lowered_variance(b, *operands)))
+
+
 @var.vjp("x")
 def _(g, x, axis, correction, keepdims):
     return spread(g, x.shape, axis, keepdims) * _deviation(x, axis, correction, 2.0)

@@ -1,0 +1,46 @@
+"""Random graphs of all sorts of operations: compiled = interpreted, on any number of threads.
+
+A failing example is a seed and a number of steps; fewer steps of one seed are the beginning of the
+same graph, so that Hypothesis shrinks it to the step that goes wrong.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import weft as wf
+from tests.compile.agreement import PROGRAM, assert_agree
+from tests.compile.mixed_graphs import MixedProgram
+
+CI, LONG = 150, 2500
+
+
+def graphs(most_steps):
+    """Run a test on as many graphs as the profile wants: more in long mode."""
+    count = LONG if settings.default.max_examples > 1000 else CI
+    drawn = given(seed=st.integers(0, 2**32 - 1), steps=st.integers(1, most_steps))
+    return lambda test: settings(max_examples=count, deadline=None)(drawn(test))
+
+
+@graphs(most_steps=16)
+def test_compiled_equals_interpreted(seed, steps):
+    program = MixedProgram(seed, steps)
+    expected = wf.Session(program.graph, compiled=False).run(program.fetches, program.feeds)
+    results = [run_on(threads, program) for threads in (1, 2)]
+    for kept, a, b, wanted in zip(program.fetched, *results, expected, strict=True):
+        assert_agree(a, wanted, None if kept.exact else PROGRAM, repr(kept.symbol))
+        np.testing.assert_array_equal(a, b, err_msg=f"{kept.symbol!r} on two threads")
+
+
+def run_on(threads, program):
+    """Return the results of code that was made for, and runs on, a number of threads."""
+    before = wf.get_num_threads()
+    wf.set_num_threads(threads)
+    try:
+        session = wf.Session(program.graph, compiled=True)
+        session.run(program.fetches, program.feeds)  # the first run starts the threads
+        return session.run(program.fetches, program.feeds)
+    finally:
+        wf.set_num_threads(before)

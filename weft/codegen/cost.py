@@ -1,0 +1,69 @@
+"""Estimate how long kernels run, to decide what is worth several threads.
+
+Costs are nanoseconds on one core of a usual machine. They decide how work is divided, never what
+is computed, so that they need only be right within a factor of two.
+"""
+
+from __future__ import annotations
+
+from ..core.shape import size_of
+from ..lower.kernels import ColumnKernel, GemmKernel, RowKernel, ScanKernel, ScatterKernel
+from ..lower.scalar import CHEAP, Expr, postorder
+from .target import Target
+
+PER_VECTOR = 0.3  # a simple operation on a whole vector
+PER_BYTE = 0.03  # read or written, from the caches or not
+PER_ROW = 4.0
+PER_PRODUCT = 0.03  # of two numbers of a matrix product, in whole vectors
+PER_PLACE = 4.0  # a value that goes to a place of its own
+PER_SCATTERED = 0.4  # one of a row that goes to one place
+PER_STEP = 1.5  # of a recurrence that waits for itself
+DEAR = {"div": 4.0, "reciprocal": 4.0, "rsqrt": 8.0, "sqrt": 4.0}
+UNUSUAL = {"checked": 4.0, "load_at": 8.0, "random": 40.0}
+POLYNOMIAL = 14.0  # operations of a mathematical function
+
+
+def row_cost(kernel: RowKernel, target: Target) -> float:
+    """Return the cost of a row kernel."""
+    order = postorder([output.value for output in kernel.outputs])
+    strides = {operand.strides[-1] for operand in kernel.operands}
+    lanes = target.vector_bytes // 4 if strides <= {0, 1} else 1
+    operations = sum(_weight(e) for e in order) * PER_VECTOR / lanes
+    moved = sum(o.view.dtype.itemsize for o in kernel.operands if o.strides[-1]) * PER_BYTE
+    rows = 0 if len(kernel.loops) == 1 else kernel.rows
+    return rows * PER_ROW + size_of(kernel.loops) * (operations + moved)
+
+
+def column_cost(kernel: ColumnKernel, target: Target) -> float:
+    """Return the cost of a column kernel."""
+    order = postorder([kernel.output.value])
+    lanes = target.vector_bytes // 4
+    moved = sum(o.view.dtype.itemsize for o in kernel.operands if any(o.strides)) * PER_BYTE
+    each = sum(_weight(e) for e in order) * PER_VECTOR / lanes + moved
+    return size_of(kernel.loops) * each
+
+
+def scatter_cost(kernel: ScatterKernel) -> float:
+    """Return the cost of a scatter kernel."""
+    return size_of(kernel.loops) * (PER_PLACE if kernel.columns == 1 else PER_SCATTERED)
+
+
+def scan_cost(kernel: ScanKernel) -> float:
+    """Return the cost of a scan kernel."""
+    return size_of(kernel.loops) * (PER_STEP if kernel.loops[-1] == 1 else PER_SCATTERED)
+
+
+def gemm_cost(kernel: GemmKernel) -> float:
+    """Return the cost of a matrix product."""
+    return size_of(kernel.batch) * kernel.m * kernel.n * kernel.k * PER_PRODUCT
+
+
+def _weight(expr: Expr) -> float:
+    if expr.kind in ("const", "load", "index"):
+        return 0.0
+    if expr.kind in UNUSUAL:
+        return UNUSUAL[expr.kind]
+    wide = expr.dtype.itemsize / 4 if expr.dtype.kind != "b" else 1.0
+    if expr.kind in CHEAP or expr.kind == "reduce" or expr.dtype.kind != "f":
+        return max(1.0, wide)
+    return DEAR.get(expr.kind, POLYNOMIAL) * max(1.0, wide)

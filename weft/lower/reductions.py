@@ -1,0 +1,133 @@
+"""Take reductions apart into those that loops do well: along the last axes, and along the first.
+
+A sum over axes 0, 2 and 3 is one over the last two and then one over the first; a sum over all
+axes one along rows, which joins whatever else is done row by row, and then one of the rows' sums.
+A variance over other axes than the last is computed by its definition, operator by operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..core.shape import Shape, size_of
+from ..graph.graph import Graph
+from ..graph.node import Value
+from ..passes.match import Match, P, Rule, Var, rewrite, table_of
+from .kinds import DTYPES, reduced_axes
+
+LEAST_ROW = 64  # elements that are worth a row of their own
+LEAST_ROWS = 8
+
+Axes = tuple[int, ...]
+Steps = Callable[[Match, Axes, Axes], Value]
+
+x = Var("x")
+
+
+def split_reductions(graph: Graph, outputs: Sequence[Value] | None = None) -> Graph:
+    """Return the graph with reductions in the forms that lowering knows best."""
+    return rewrite(graph, outputs, _TABLE, split_reductions)
+
+
+def two_steps(axes: Axes, shape: Shape) -> tuple[Axes, Axes] | None:
+    """Return the axes to reduce first and those to reduce then, or None if one step is right."""
+    ndim = len(shape)
+    count = next(n for n in range(ndim + 1) if ndim - 1 - n not in axes)  # of the last axes
+    first, then = axes[len(axes) - count :], axes[: len(axes) - count]
+    if first and then and size_of(shape[a] for a in first) > 1:
+        return first, then
+    whole = len(axes) == ndim >= 2
+    if whole and shape[-1] >= LEAST_ROW and size_of(shape[:-1]) >= LEAST_ROWS:
+        return (ndim - 1,), axes[:-1]
+    return None
+
+
+def _in_two_steps(steps: Steps) -> Callable[[Match], Value | None]:
+    """Return the rule that reduces in two steps where that is better."""
+
+    def result(m: Match) -> Value | None:
+        found = two_steps(reduced_axes(m.root), m["x"].shape)
+        if found is None or 0 in m["x"].shape or m["x"].dtype.name not in DTYPES:
+            return None
+        return _shaped(m, steps(m, *found))
+
+    return result
+
+
+def _shaped(m: Match, value: Value) -> Value:
+    """Return a value in the shape of the result, which may keep reduced axes."""
+    shape = m.root.outputs[0].shape
+    return value if value.shape == shape else m.make("reshape", value, attrs=(shape,))
+
+
+def _twice(name: str) -> Steps:
+    def steps(m: Match, first: Axes, then: Axes) -> Value:
+        inner = m.make(name, m["x"], attrs=(first, False))
+        return m.make(name, inner, attrs=(then, False))
+
+    return steps
+
+
+def _sum(m: Match, first: Axes, then: Axes) -> Value:
+    dtype = m.root.outputs[0].dtype
+    inner = m.make("sum", m["x"], attrs=(first, False, dtype))
+    return m.make("sum", inner, attrs=(then, False, dtype))
+
+
+def _mean(m: Match, first: Axes, then: Axes) -> Value:
+    total = _sum(m, first, then)
+    count = size_of(m["x"].shape) // size_of(m.root.outputs[0].shape)
+    return m.make("div", total, m.number(count, total.dtype))
+
+
+def _variance(m: Match) -> Value | None:
+    """Return the mean squared deviation, operator by operator, unless rows are reduced."""
+    axis, correction, _ = m.root.attrs
+    shape, dtype = m["x"].shape, m["x"].dtype
+    if _is_trailing(axis, shape) or 0 in shape or dtype.name not in DTYPES:
+        return None
+    freedom = size_of(shape[a] for a in axis) - correction
+    mean = m.make("mean", m["x"], attrs=(axis, True))
+    square = m.make("square", m.make("sub", m["x"], mean))
+    total = m.make("sum", square, attrs=(axis, False, dtype))
+    factor = m.number(freedom if freedom > 0 else float("nan"), dtype)
+    return _shaped(m, m.make("div", total, factor))
+
+
+def _deviation(m: Match) -> Value | None:
+    variance = _variance(m)
+    return None if variance is None else _shaped(m, m.make("sqrt", variance))
+
+
+def _logsumexp(m: Match) -> Value | None:
+    """Return log(sum(exp(x - max))) + max, operator by operator, unless rows are reduced."""
+    axis, _ = m.root.attrs
+    value, dtype = m["x"], m["x"].dtype
+    if _is_trailing(axis, value.shape) or 0 in value.shape or dtype.name not in DTYPES:
+        return None
+    top = m.make("max", value, attrs=(axis, True))
+    finite = m.make("isfinite", top)
+    shift = m.make("where", finite, top, m.number(0.0, dtype))  # inf - inf would be NaN
+    parts = m.make("exp", m.make("sub", value, shift))
+    total = m.make("log", m.make("sum", parts, attrs=(axis, True, dtype)))
+    return _shaped(m, m.make("add", total, shift))
+
+
+def _is_trailing(axes: Axes, shape: Shape) -> bool:
+    return axes == tuple(range(len(shape) - len(axes), len(shape)))
+
+
+RULES = (
+    Rule("sum in two steps", P.sum(x), _in_two_steps(_sum)),
+    Rule("sum_to in two steps", P.sum_to(x), _in_two_steps(_sum)),
+    Rule("mean in two steps", P.mean(x), _in_two_steps(_mean)),
+    *(
+        Rule(f"{name} in two steps", getattr(P, name)(x), _in_two_steps(_twice(name)))
+        for name in ("max", "min", "any", "all", "logsumexp")
+    ),
+    Rule("var by its definition", P.var(x), _variance),
+    Rule("std by its definition", P.std(x), _deviation),
+    Rule("logsumexp by its definition", P.logsumexp(x), _logsumexp),
+)
+
+_TABLE = table_of(RULES)
