@@ -28,6 +28,7 @@ CHAIN = (
     "codegen",
     "runtime",
     "compiler",
+    "eager",  # kernels for single operations: the compiler's first user
     "jit",
     "train",
     "cli",

@@ -25,11 +25,14 @@ from .passes.stabilize import stabilize
 from .runtime.executable import Executable
 
 
-def compile_program(program: Program, shapes: Mapping[Value, Shape]) -> Executable | None:
+def compile_program(
+    program: Program, shapes: Mapping[Value, Shape], *, own_arena: bool = True
+) -> Executable | None:
     """Return machine code for what a program runs, with feeds of given shapes.
 
     None if some shape depends on values, so that memory cannot be laid out before it runs, or if a
-    state would be given a value that does not fit it.
+    state would be given a value that does not fit it. Without an arena of its own it is lent one
+    for each call.
     """
     try:
         static = specialize(program, shapes)
@@ -39,7 +42,8 @@ def compile_program(program: Program, shapes: Mapping[Value, Shape]) -> Executab
     written = static.outputs[len(program.fetches) :]
     if any(value.type != state.type for value, state in zip(written, states, strict=True)):
         return None
-    return Executable(optimize_static(static), len(program.fetches), states)
+    graph = optimize_static(static)
+    return Executable(graph, len(program.fetches), states, own_arena=own_arena)
 
 
 def optimize_static(graph: Graph) -> Graph:

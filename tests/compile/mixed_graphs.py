@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 import weft as wf
+from weft.core.tensor import wrap
 
 SIZES = (1, 1, 2, 3, 7, 8, 17, 33)
 RARE_SIZES = (0, 1000, 1025)
@@ -37,14 +38,17 @@ class Kept(NamedTuple):
 class MixedProgram:
     """A random graph with its fetches and feeds, drawn from a seed; fewer steps are a prefix."""
 
-    def __init__(self, seed, steps):
+    def __init__(self, seed, steps, states=False):
         self.rng = np.random.default_rng(seed)
         self.special = self.rng.random() < 0.2
         self.feeds = {}
+        self.states = []
+        self.updates = []
         with wf.Graph() as self.graph:
-            self.kept = list(self._sources())
+            self.kept = list(self._sources(states))
             for _ in range(steps):
                 self.kept.append(self._step())
+            self.updates = [self._update(i) for i in range(len(self.states))]
         self.fetched = self._fetched(steps)
 
     @property
@@ -59,15 +63,31 @@ class MixedProgram:
 
     # -- sources -----------------------------------------------------------------------------------
 
-    def _sources(self):
+    def _sources(self, states):
         a, b = self._size(), self._size()
         shapes = [(a, b), (b,), (a, 1), (), (a, b), (b, a), (self._size(), a, b), (a, b)]
         for shape in shapes:
             if np.prod(shape) <= MOST_ELEMENTS:
                 dtype = self._choose(EXACT_DTYPES)
-                yield self._feed(shape, dtype, self._whole(shape, dtype), exact=True)
+                source = self._state if states and self.rng.random() < 0.5 else self._feed
+                yield source(shape, dtype, self._whole(shape, dtype), exact=True)
                 dtype = self._choose(FLOATS)
                 yield self._feed(shape, dtype, self.rng.normal(size=shape), exact=False)
+
+    def _state(self, shape, dtype, array, exact):
+        tensor = wrap(np.asarray(array).astype(dtype))  # wf.tensor makes constants here
+        self.states.append(tensor)
+        return Kept(wf.reshape(tensor, shape), exact)
+
+    def _update(self, number):
+        """Return an update of a state by whatever exact value can take its place."""
+        state = self.states[number]
+        found = self._pick(
+            lambda kept: (
+                kept.exact and kept.symbol.shape == state.shape and kept.symbol.dtype == state.dtype
+            )
+        )
+        return state.assign(found.symbol)
 
     def _feed(self, shape, dtype, array, exact):
         symbol = wf.placeholder(shape, dtype)

@@ -132,6 +132,32 @@ def test_states_updated_from_other_places_of_themselves(change):
     np.testing.assert_array_equal(*results)
 
 
+def test_a_state_that_takes_a_part_of_a_larger_value():
+    """The whole value must not be computed where the state lies."""
+    w = wf.tensor(np.zeros(3, np.float32))
+    with wf.Graph() as graph:
+        z = wf.placeholder((5000,), wf.float32)
+        update = w.assign((z + 1.0)[:3])
+        before = w * 2.0
+    executable = wf.Session(graph).executable([before, update], {z: np.ones(5000, np.float32)})
+    assert executable.layout.in_place == set()
+    executable.run([np.ones(5000, np.float32)])
+    np.testing.assert_array_equal(w.numpy(), [2.0, 2.0, 2.0])
+
+
+@pytest.mark.parametrize("part", [slice(None, 3), slice(2, None), slice(0, 0), slice(None)])
+def test_parts_of_values_are_fetched(part):
+    with wf.Graph() as graph:
+        z = wf.placeholder((5,), wf.float32)
+        y = (z + 1.0)[part]
+    (found,) = (
+        wf.Session(graph)
+        .executable(y, {z: np.zeros(5, np.float32)})
+        .run([np.arange(5.0, dtype="f")])
+    )
+    np.testing.assert_array_equal(found, np.arange(1.0, 6.0)[part])
+
+
 def test_fetches_are_arrays_of_their_own():
     with wf.Graph() as graph:
         x = wf.placeholder((3,), wf.float32)

@@ -34,13 +34,38 @@ def test_compiled_equals_interpreted(seed, steps):
         np.testing.assert_array_equal(a, b, err_msg=f"{kept.symbol!r} on two threads")
 
 
+@graphs(most_steps=12)
+def test_states_change_alike(seed, steps):
+    """Two runs, each of which gives states new values from their old ones and from others."""
+    results = []
+    for compiled in (False, True):
+        program = MixedProgram(seed, steps, states=True)
+        fetches = [program.fetches, program.updates]
+        session = wf.Session(program.graph)
+        if compiled:
+            arrays = list(program.feeds.values())
+            executable = session.executable(fetches, program.feeds)
+            fetched = [executable.run(arrays)[: len(program.fetched)] for _ in range(2)]
+        else:
+            session = wf.Session(program.graph, compiled=False)
+            fetched = [session.run(fetches, program.feeds)[0] for _ in range(2)]
+        results.append((fetched, [state.numpy() for state in program.states]))
+    (expected, wanted), (found, states) = results
+    for kept, *pairs in zip(program.fetched, *expected, *found, strict=True):
+        for a, b in zip(pairs[2:], pairs[:2], strict=True):
+            assert_agree(a, b, None if kept.exact else PROGRAM, repr(kept.symbol))
+    for a, b in zip(states, wanted, strict=True):
+        assert_agree(a, b, None)
+
+
 def run_on(threads, program):
     """Return the results of code that was made for, and runs on, a number of threads."""
     before = wf.get_num_threads()
     wf.set_num_threads(threads)
     try:
-        session = wf.Session(program.graph, compiled=True)
-        session.run(program.fetches, program.feeds)  # the first run starts the threads
-        return session.run(program.fetches, program.feeds)
+        # Not by Session.run, which would quietly interpret what cannot be compiled.
+        executable = wf.Session(program.graph).executable(program.fetches, program.feeds)
+        executable.run(list(program.feeds.values()))  # the first run starts the threads
+        return executable.run(list(program.feeds.values()))
     finally:
         wf.set_num_threads(before)

@@ -11,7 +11,7 @@ import weft as wf
 from tests.lower.test_epilogues import array, compiled
 from weft.codegen import avx2
 from weft.codegen.gemm_plan import plan_for
-from weft.lower.kernels import ColumnKernel, GemmKernel, LibraryKernel
+from weft.lower.kernels import ColumnKernel, GemmKernel, LibraryKernel, RowKernel
 
 
 def the_product(kernels):
@@ -99,6 +99,47 @@ def test_half_precision_runs_by_the_library():
     x = np.ones((3, 3), np.float16)
     kernels = compiled(lambda x: x @ x, x)
     assert [type(k) for k in kernels] == [LibraryKernel]
+
+
+# -- layouts of results ----------------------------------------------------------------------------
+
+
+def attention(q, k, v):
+    """Return attention on (batch, time, heads x size), which takes heads apart and joins them."""
+
+    def heads(x):
+        return x.reshape((2, 6, 3, 4)).permute((0, 2, 1, 3))
+
+    weights = wf.softmax(heads(q) @ heads(k).mT, -1)
+    return (weights @ heads(v)).permute((0, 2, 1, 3)).reshape((2, 6, 12))
+
+
+def test_joined_heads_need_no_copy():
+    kernels = compiled(attention, *(array(2, 6, 12) for _ in range(3)))
+    assert [type(k) for k in kernels] == [GemmKernel, RowKernel, GemmKernel]
+
+
+def test_gradients_of_attention_need_no_library():
+    def build(*inputs):
+        out = attention(*inputs)
+        return tuple(wf.gradients((out * out).sum(), list(inputs)))
+
+    kernels = compiled(build, *(array(2, 6, 12) for _ in range(3)))
+    assert not any(isinstance(k, LibraryKernel) for k in kernels)
+
+
+@pytest.mark.parametrize("axes", [(1, 0, 2), (0, 2, 1), (2, 0, 1), (1, 2, 0)])
+def test_results_in_any_order_of_axes(axes):
+    x, y, other = array(3, 4, 5), array(3, 5, 6), array(*(np.array([3, 4, 6])[list(axes)]))
+    compiled(lambda x, y, o: (x @ y).permute(axes) * o, x, y, other)
+    compiled(lambda x, y: ((x @ y).permute(axes), (x @ y).permute(axes).sum()), x, y)
+    compiled(lambda x, y: ((x @ y).permute(axes), x @ y), x, y)
+
+
+def test_a_transposed_result_and_its_sum():
+    x, y = array(7, 9), array(9, 11)
+    compiled(lambda x, y: (wf.tanh((x @ y).mT), (x @ y).mT.reshape((77,))), x, y)
+    compiled(lambda x: (x @ x.mT).mT.reshape((-1,)), array(5, 65536))
 
 
 def test_large_products_run_on_small_stacks():

@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ..core.config import config
 from ..io import load, load_metadata
 from ..runtime.store import cache_info
 from .assemble import build_run
@@ -53,6 +54,7 @@ def installation() -> dict[str, Any]:
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "processors": _processors(),
         "executable": Path(sys.executable).name,
+        "eager kernels": "on" if config.eager_kernels else "off",
         "cache": asdict(cache_info()),
     }
 

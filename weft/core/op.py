@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .dispatch import use_operators
 from .dtype import bool_
+from .large_calls import fused as fused_composite
 from .shape import TensorType, broadcast
 from .specialize import Specialized, specialize
 
@@ -278,18 +279,24 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
 def composite(
-    *, method: bool | str = False, name: str | None = None, aliases: Sequence[str] = ()
+    *,
+    method: bool | str = False,
+    name: str | None = None,
+    aliases: Sequence[str] = (),
+    fused: bool = False,
 ) -> Callable[[FunctionT], FunctionT]:
     """Register a function written in operators; it needs no rules of its own.
 
     method   True: also a Tensor method of that name; a string: under that name
     name     the name in the namespace F, if the function's own name is taken in its module
+    fused    worth one compiled kernel on large tensors: one pass over its operands would do
     """
 
     def declare(fn: FunctionT) -> FunctionT:
         known_as = name or fn.__name__
         assert known_as not in composites, f"composite {known_as} is declared twice"
         assert known_as not in registry, f"{known_as} is an operator already"
+        fn = fused_composite(known_as, fn) if fused else fn
         composites[known_as] = fn
         _add_aliases(known_as, aliases)
         if method:

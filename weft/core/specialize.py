@@ -29,6 +29,7 @@ import numpy as np
 from . import dispatch
 from .dtype import float32, float64
 from .errors import GENERATED_PREFIX, ArgumentTypeError, caller_site, internal_code
+from .large import LARGE, door
 from .modes import is_grad_enabled, modes
 from .tape import FanNode, Node, next_order
 from .tensor import Tensor, new_tensor
@@ -66,6 +67,7 @@ def specialize(op: Op) -> Specialized:
     filename = f"{GENERATED_PREFIX}{op.name}>"
     scope = writer.scope()
     exec(compile(source, filename, "exec"), scope)
+    door.guard(op, scope)
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
     call = scope["public"] = scope[writer.name]  # by a name that no parameter has
     call.__doc__ = op.doc
@@ -106,6 +108,7 @@ class _Writer:
             "Node": Node,
             "FanNode": FanNode,
             "ArgumentTypeError": ArgumentTypeError,
+            "LARGE": LARGE,
             "Tensor": Tensor,
             "MISSING": MISSING,
             "ERRORS": dispatch.ERRORS,
@@ -116,6 +119,7 @@ class _Writer:
             "caller_site": caller_site,
             "getframe": sys._getframe,
             "internal_code": internal_code,
+            "door": door,
             "explain": dispatch.explain,
             "f32": float32,
             "f64": float64,
@@ -357,6 +361,8 @@ class _Writer:
             "out = new_tensor()",
             "out._value = v",
         ]
+        if self.op.kind == "random":  # others make large tensors from large ones, or seldom
+            lines += ["if v.size >= LARGE and not door.open:", "    door.unlock()"]
         if not self.rules:
             return [*lines, "out._node = None", "return out"]
         skip = self._untracked()

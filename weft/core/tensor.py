@@ -24,6 +24,7 @@ from .errors import (
     Site,
     user_site,
 )
+from .large import LARGE, door
 from .modes import current_tracer, is_grad_enabled
 from .shape import Shape
 from .tape import HookHandle, Leaf, Node, add_hook, watch_of
@@ -375,6 +376,8 @@ new_tensor: Callable[[], Tensor] = partial(object.__new__, Tensor)  # the fastes
 
 def wrap(value: np.ndarray[Any, Any], cls: type[Tensor] = Tensor) -> Tensor:
     """Return a tensor around an array, without copying or recording."""
+    if value.size >= LARGE and not door.open:
+        door.unlock()
     tensor: Tensor = object.__new__(cls)
     tensor._value = value
     tensor._node = None

@@ -58,14 +58,19 @@ class Call:
     def executable(self, arrays: list[Array]) -> Any:
         """Return the machine code for feeds of the shapes at hand, made at their first use."""
         shapes = tuple([array.shape for array in arrays])
-        if shapes not in self._executables:
+        try:
+            return self._executables[shapes]
+        except KeyError:
             self._told(arrays)
-            if len(self._executables) >= MOST_SHAPES:  # each holds an arena
-                del self._executables[next(iter(self._executables))]
-            feeds = dict(zip(self.program.feeds, shapes, strict=True))
-            made = late_function("Session", "compile_program")(self.program, feeds)
-            self._executables[shapes] = made
-        return self._executables[shapes]
+            return self._compiled(shapes)
+
+    def _compiled(self, shapes: tuple[Shape, ...]) -> Any:
+        """Return new machine code; of several threads that make the same, the first one's."""
+        feeds = dict(zip(self.program.feeds, shapes, strict=True))
+        made = late_function("Session", "compile_program")(self.program, feeds)
+        if len(self._executables) >= MOST_SHAPES:  # each holds an arena
+            self._executables.pop(next(iter(self._executables)), None)
+        return self._executables.setdefault(shapes, made)
 
     def _told(self, arrays: list[Array]) -> Sizes:
         """Return the sizes that feeds tell; raise if they contradict one another."""

@@ -11,13 +11,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from ..core.shape import size_of
-from .in_place import is_elementwise
 from .kernels import GemmKernel, Kernel, Output, RowKernel, views_of
-from .scalar import Expr, ScalarBuilder, postorder
+from .scalar import BINARY, COMPARISONS, UNARY, Expr, ScalarBuilder, postorder
 from .storage import Buffer, View
 
 MOST_STREAMS = 4  # memory that is not in the cache is better read in long runs than tile by tile
-LEAVES = frozenset(("load", "const"))
+AT_ONE_PLACE = UNARY | BINARY | COMPARISONS | {"cast", "const", "load", "select"}
 
 
 def fuse_epilogues(kernels: Sequence[Kernel], kept: Collection[Buffer]) -> list[Kernel]:
@@ -89,9 +88,9 @@ class _Fusion:
 
     def _fits(self, views: Sequence[View | None]) -> bool:
         out = self.product.out
-        if self.product.outputs or not is_elementwise(self.loops):
+        if self.product.outputs or any(o.way is not None for o in self.loops.outputs):
             return False
-        if not all(map(_has_code, self._exprs())):
+        if not all(expr.kind in AT_ONE_PLACE for expr in self._exprs()):
             return False
         if not all(v is not None and (v.buffer is not out.buffer or v == out) for v in views):
             return False
@@ -118,11 +117,6 @@ class _Fusion:
             if view.strides == out.strides and view.dtype == out.dtype and not updates:
                 return output.operand
         return None
-
-
-def _has_code(expr: Expr) -> bool:
-    """Tell whether an expression needs to know no more than the elements at its place."""
-    return expr.kind in LEAVES or len(expr.args) > 0
 
 
 def _fills_its_buffer(kernel: GemmKernel) -> bool:

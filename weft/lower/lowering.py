@@ -24,10 +24,12 @@ from .kernels import (
     views_of,
 )
 from .kinds import DTYPES, kind_of, only_reduction, reduced_axes, reduced_count
+from .layouts import laid_out, wanted_layouts
 from .nests import NestBuilder
 from .parts import JOINS, copy_kernel, find_homes, part_views
 from .places import Check
 from .products import is_product, product_kernel
+from .recompute import recompute_cheap
 from .scalar import ScalarBuilder, computed_dtype
 from .scans import scan_kernel
 from .scatter import scatter_kernels
@@ -50,6 +52,7 @@ class Lowered:
         self.flag: View | None = None  # where code reports an index out of range
         self._homes = find_homes(graph)
         self._wholes: dict[Node, View] = {}  # results of joins that some part was written to
+        self._layouts = wanted_layouts(graph)
         grouping = Grouping(graph)
         self.outside = _used_outside(graph, grouping)
         for group in sorted(grouping.groups, key=_sources_first):
@@ -64,7 +67,7 @@ class Lowered:
     def _fuse(self) -> None:
         """Join kernels, and forget values that are not stored any more."""
         kept = {view.buffer for view in self.outputs}
-        self.kernels = fuse_epilogues(self.kernels, kept)
+        self.kernels = fuse_epilogues(recompute_cheap(self.kernels, kept), kept)
         used = kept | {view.buffer for kernel in self.kernels for view in views_of(kernel)}
         self.views = {
             value: view
@@ -185,7 +188,11 @@ class Lowered:
         if not is_product(node):
             return False
         operands = [None if v is None else self.views[v] for v in node.inputs]
-        kernels = split_inner(product_kernel(node, operands, self.new(node.outputs[0])))
+        (value,) = node.outputs
+        order = self._layouts.get(value)
+        out = self.new(value) if order is None else laid_out(value, order)
+        self.views[value] = out
+        kernels = split_inner(product_kernel(node, operands, out))
         self.kernels += kernels
         self.copies += [kernel.out for kernel in kernels[:-1] if isinstance(kernel, GemmKernel)]
         return True
@@ -289,6 +296,8 @@ def _leading_axes(node: Node) -> tuple[int, ...] | None:
     """Return the axes of a reduction that keeps some axes behind them, else None."""
     op = node.op
     if op.kind != "reduction" or getattr(op, "lower_rule", None) is None:
+        return None
+    if node.outputs[0].dtype not in DTYPES:
         return None
     if node.outputs[0].dtype != node.inputs[0].dtype or size_of(node.inputs[0].shape) == 0:  # type: ignore[union-attr]  # a reduction has an input
         return None

@@ -315,7 +315,6 @@ CHEAP = frozenset(
         "eq",
         "ge",
         "gt",
-        "iota",
         "le",
         "load",
         "lt",

@@ -80,7 +80,7 @@ def _rest(kernel: GemmKernel, rest: int, parts: View) -> GemmKernel:
     shape = (*y.shape[:-2], rest, kernel.n)
     y = View(y.buffer, shape, y.strides, y.offset + first * y.strides[-2])
     out = View(parts.buffer, kernel.out.shape, parts.strides[1:], PARTS * parts.strides[0])
-    return replace(kernel, k=rest, x=x, y=y, out=out)
+    return replace(kernel, k=rest, x=x, y=y, out=out, nodes=[])
 
 
 def _total(kernel: GemmKernel, parts: View) -> ColumnKernel:

@@ -66,6 +66,11 @@ class View:
         pairs = zip(self.shape, self.strides, expected, strict=True)
         return all(size == 1 or stride == wanted for size, stride, wanted in pairs)
 
+    @property
+    def whole(self) -> bool:
+        """Tell whether it shows all elements of its buffer, in C order."""
+        return self.offset == 0 and size_of(self.shape) == self.buffer.size and self.contiguous
+
     def permuted(self, axes: tuple[int, ...]) -> View:
         """Return the view with its axes in another order."""
         return View(

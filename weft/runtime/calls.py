@@ -124,12 +124,17 @@ def _native_entry(
     start = [address, context, len(specs), int(releases_gil), int(exclusive), 0]
     rows = _rows(specs, sizes.__array_interface__["data"][0])
     record = np.array([word & (2**64 - 1) for word in [*start, *rows]], np.uint64)
-    function = _library().address("weft_entry")
-    definition = _MethodDef(b"compiled", function, _METH_FASTCALL, None)
+    return builtin(_library().address("weft_entry"), record, (sizes, specs, keep))
+
+
+def builtin(address: int, record: np.ndarray[Any, Any], keep: object) -> Callable[..., Any]:
+    """Return native code in CPython's fast calling convention as a function, with its `self`."""
+    definition = _MethodDef(b"compiled", address, _METH_FASTCALL, None)
     # The function holds its `self` and its `module`: whatever must live with it is there.
-    alive = _Kept((definition, sizes, specs, keep))
-    entry: Entry = _new_function()(ctypes.byref(definition), record, alive)
-    return entry
+    function: Callable[..., Any] = _new_function()(
+        ctypes.byref(definition), record, _Kept((definition, keep))
+    )
+    return function
 
 
 def _rows(specs: Specs, sizes: int) -> list[int]:
@@ -162,7 +167,7 @@ def _library() -> Library:
     state, start_workers = workers.library.address("weft_pool"), workers.start_workers
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(start_workers))
     symbols = {
-        **{name: _address_of_function(name) for name in PYTHON_FUNCTIONS},
+        **{name: address_of_function(name) for name in PYTHON_FUNCTIONS},
         "python_none": id(None),
         "python_tuple": id(tuple),
         "python_ndarray": id(np.ndarray),
@@ -177,7 +182,8 @@ def _library() -> Library:
     return library
 
 
-def _address_of_function(name: str) -> int:
+def address_of_function(name: str) -> int:
+    """Return where a function of the interpreter lies in memory."""
     return ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0
 
 

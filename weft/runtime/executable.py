@@ -6,10 +6,12 @@ kernels between them where an operator has no lowering, and writes the states at
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from sys import getrefcount
 from threading import Lock
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
@@ -19,6 +21,7 @@ from ..codegen.program import ARENA, CONSTANTS, ProgramText, write_program
 from ..codegen.regions import Place
 from ..codegen.target import Target, host
 from ..core.errors import IndexOutOfRange
+from ..core.locks import fork_safe_lock
 from ..core.shape import Shape
 from ..core.threads import get_num_threads
 from ..graph.graph import Graph
@@ -26,9 +29,10 @@ from ..graph.state import State
 from ..lower.in_place import writes_in_place
 from ..lower.kernels import Kernel, LibraryKernel, views_of
 from ..lower.lowering import Lowered
-from ..lower.storage import Buffer, View, contiguous
+from ..lower.storage import Buffer, View
 from ..passes.arena import Block, align, place_blocks
 from .arena import aligned_empty
+from .buffers import pooled_empty
 from .calls import ArraySpec, Entry, make_entry
 from .clock import clock_symbols
 from .inspection import Inspection
@@ -39,6 +43,11 @@ from .timing import Timing
 
 Array = np.ndarray[Any, Any]
 
+# Held while a program that writes states runs, from its reading them to its writing them, and while
+# another one looks up the arrays of those it reads. Whoever holds an array is safe afterwards: what
+# others see is not written to. A fork waits for it, so that a child has no half of an update.
+_states = fork_safe_lock()
+
 
 class Executable(Inspection):
     """A static graph, compiled. Its outputs are the fetches, then the new values of states."""
@@ -46,14 +55,21 @@ class Executable(Inspection):
     timing: Timing | None = None  # takes the times of kernels, in the copy that a profile runs
 
     def __init__(
-        self, graph: Graph, fetches: int, commits: Sequence[State], target: Target | None = None
+        self,
+        graph: Graph,
+        fetches: int,
+        commits: Sequence[State],
+        target: Target | None = None,
+        *,
+        own_arena: bool = True,
     ) -> None:
         self.graph = graph
-        self._lock = Lock()
+        self._lock = _states if commits else Lock()
         self.target = host() if target is None else target
         self.lowered = Lowered(graph)
         self.lowered.copies += give_scratch(self.lowered.kernels, self.target, get_num_threads())
         self.fetches = fetches
+        self.own_arena = own_arena  # else every call of `entry` is lent one, and nothing else runs
         self.commits = list(commits)
         self.outputs = self.lowered.outputs
         self.layout = _Layout(self.lowered, self.outputs[:fetches], self._written())
@@ -61,6 +77,7 @@ class Executable(Inspection):
             self.lowered.kernels, self.layout.places, self.target
         )
         self._load()
+        _alive.add(self)
 
     def _written(self) -> list[tuple[State, View]]:
         return list(zip(self.commits, self.outputs[self.fetches :], strict=True))
@@ -71,7 +88,7 @@ class Executable(Inspection):
         objects = [object_code(text, self.target) for text in modules.values()]
         names = [step for step in self.text.steps if isinstance(step, str)]
         layout = self.layout
-        self.arena: Array = aligned_empty(max(64, layout.arena_bytes))
+        self.arena: Array = aligned_empty(max(64, layout.arena_bytes) if self.own_arena else 64)
         self._arrays: dict[Buffer, Array] = {}
         self._views: dict[View, Array] = {}
         constants = [np.ascontiguousarray(buffer.source) for buffer in layout.constants]
@@ -84,7 +101,7 @@ class Executable(Inspection):
         self.memory: Array = np.array([array.ctypes.data for array in memory], np.uint64)
         self._arrays.update(zip(layout.constants, constants, strict=True))
         for buffer, place in layout.places.items():
-            if not place.brought and place.entry == ARENA:
+            if self.own_arena and not place.brought and place.entry == ARENA:
                 part = self.arena[place.offset : place.offset + buffer.nbytes]
                 self._arrays[buffer] = part.view(buffer.dtype)
         copied = [(s, v, layout.places[v.buffer].brought) for s, v in layout.copied]
@@ -99,7 +116,7 @@ class Executable(Inspection):
                     library.address(name),
                     specs,
                     context=self.memory.ctypes.data,
-                    exclusive=True,
+                    exclusive=self.own_arena,
                     keep=(library, self.memory, memory),
                 )
 
@@ -114,7 +131,9 @@ class Executable(Inspection):
         layout = self.layout
         held = [state.read() for state in layout.changed]
         states = held if _are_alone(held) else _parted(held)
-        brought = self._brought(feeds, [*states, *(state.read() for state in layout.only_read)])
+        with _states:
+            only_read = [state.read() for state in layout.only_read]
+        brought = self._brought(feeds, [*states, *only_read])
         try:
             self._take_steps(brought)
             fetched = self._fetched(brought)
@@ -127,6 +146,21 @@ class Executable(Inspection):
             self._let_go()
         return fetched
 
+    @property
+    def entry(self) -> Entry | None:
+        """The native function, if a run is only a call of it, on what `layout.brought` names.
+
+        None where a run does more: calls reference kernels, reads states, or copies fetches.
+        """
+        layout, steps = self.layout, self.text.steps
+        plain = len(steps) == 1 and isinstance(steps[0], str) and not layout.states
+        made = all(view.buffer in layout.fresh_set for view in self.outputs)
+        return self._entries[steps[0]] if plain and made else None
+
+    def lend_arena(self, arena: Array) -> None:
+        """Let the calls of `entry` that follow compute in given memory."""
+        self.memory[ARENA] = arena.__array_interface__["data"][0]
+
     def _execute(self, feeds: Sequence[Array], states: Sequence[Array]) -> None:
         """Run all kernels on feeds and states; those updated in place are written to."""
         try:
@@ -136,7 +170,7 @@ class Executable(Inspection):
 
     def _brought(self, feeds: Sequence[Array], states: Sequence[Array]) -> list[Array]:
         """Return all arrays that the code takes."""
-        fresh = [np.empty(b.shape, b.dtype) for b in self.layout.fresh]
+        fresh = [pooled_empty(b.shape, b.dtype) for b in self.layout.fresh]
         return [*(feeds[i] for i in self.layout.used_feeds), *states, *fresh]
 
     def _take_steps(self, brought: list[Array]) -> None:
@@ -207,10 +241,16 @@ class Executable(Inspection):
 
         Which index it was the interpreter tells, which repeats what fails.
         """
-        flag = self.lowered.flag
-        if flag is not None and flag.buffer.source[0]:
-            flag.buffer.source[0] = 0
+        if self.met_bad_index():
             raise IndexOutOfRange("an index is out of range")
+
+    def met_bad_index(self) -> bool:
+        """Tell whether the last run met an index out of range; then forget it."""
+        flag = self.lowered.flag
+        if flag is None or not flag.buffer.source[0]:
+            return False
+        flag.buffer.source[0] = 0
+        return True
 
     def _view(self, view: View) -> Array:
         """Return a view as an array; those of the program's own memory are made once."""
@@ -238,6 +278,20 @@ class Executable(Inspection):
         results = [made] if op.outputs == 1 else list(made)
         for view, result in zip(kernel.outputs, results, strict=True):
             self._view(view)[...] = result
+
+
+_alive: WeakSet[Executable] = WeakSet()
+
+
+def _renew_locks() -> None:
+    """Free, in a forked child, what the threads hold that only its parent has."""
+    for executable in [*_alive]:
+        if executable._lock is not _states:
+            executable._lock = Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)
 
 
 class _Layout:
@@ -319,7 +373,7 @@ class _Layout:
             if not state.held:
                 continue
             maker = min(uses[view.buffer])
-            fits = view == contiguous(view.buffer, view.shape) and view.dtype == buffer.dtype
+            fits = view.whole and view.dtype == buffer.dtype
             free = max(uses.get(buffer, [-1])) <= maker and maker > last_failure
             alone = sum(v.buffer is view.buffer for _, v in written) == 1
             if buffer in wanted:  # the old value is read when the run has ended
@@ -399,7 +453,7 @@ def _fetch_buffers(fetched: Sequence[View], written: Sequence[tuple[State, View]
         if view.buffer.kind == "arena"
         and view.buffer not in states
         and counts[view.buffer] == 1
-        and view == contiguous(view.buffer, view.shape)
+        and view.whole
     }
 
 

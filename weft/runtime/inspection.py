@@ -6,6 +6,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -37,7 +38,7 @@ class Inspection(ABC):
     layout: Any
     memory: Array
     timing: Timing | None
-    _lock: Lock
+    _lock: AbstractContextManager[bool]
 
     @abstractmethod
     def _load(self) -> None:

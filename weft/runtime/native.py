@@ -22,7 +22,7 @@ import llvmlite.binding as llvm
 
 from ..codegen.target import Target, host
 from ..core.errors import WeftError
-from .locks import fork_safe_lock
+from ..core.locks import fork_safe_lock
 
 # LLVM is used by one thread at a time.
 _lock = fork_safe_lock()

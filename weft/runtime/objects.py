@@ -9,7 +9,7 @@ from collections import OrderedDict
 import llvmlite
 
 from ..codegen.target import Target
-from .locks import fork_safe_lock
+from ..core.locks import fork_safe_lock
 from .native import compile_module
 from .store import FORMAT, ObjectStore, user_store
 

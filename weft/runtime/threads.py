@@ -22,8 +22,8 @@ import time
 from collections.abc import Callable
 
 from ..codegen.target import host
+from ..core.locks import fork_safe_lock
 from ..core.threads import get_num_threads, watch_num_threads
-from .locks import fork_safe_lock
 from .native import Library, link
 from .objects import object_code
 from .pool_text import EXPORTS, FIELDS, MAX_THREADS, POOL_BYTES, pool_text

@@ -32,7 +32,7 @@ from ._arguments import (
 CHANNELS = "(N, C, ...)"
 
 
-@composite()
+@composite(fused=True)
 def layer_norm(
     x: Tensor,
     normalized_shape: int | tuple[int, ...],
@@ -49,7 +49,7 @@ def layer_norm(
     return _affine(_standardized(x, axes, eps), weight, bias)
 
 
-@composite()
+@composite(fused=True)
 def rms_norm(
     x: Tensor,
     normalized_shape: int | tuple[int, ...],

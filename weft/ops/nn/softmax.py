@@ -15,7 +15,7 @@ from ..random.draw import exponential
 from ._arguments import check_floats, check_number, chosen_axis, in_dtype, operand
 
 
-@composite(method=True)
+@composite(method=True, fused=True)
 def softmax(x: Tensor, axis: int = -1, *, dim: int | None = None, dtype: Any = None) -> Tensor:
     """Return exp(x) divided by its sum along an axis: positive numbers that sum to one.
 
@@ -34,7 +34,7 @@ def softmax(x: Tensor, axis: int = -1, *, dim: int | None = None, dtype: Any = N
     return result
 
 
-@composite(method=True)
+@composite(method=True, fused=True)
 def log_softmax(x: Tensor, axis: int = -1, *, dim: int | None = None, dtype: Any = None) -> Tensor:
     """Return log(softmax(x)) along an axis, without underflow.
 

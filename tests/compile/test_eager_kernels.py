@@ -1,0 +1,393 @@
+"""Eager mode on large tensors: compiled kernels take over, and nothing else changes."""
+
+import os
+import subprocess
+import sys
+import threading
+from textwrap import dedent
+
+import numpy as np
+import pytest
+
+import weft as wf
+import weft.nn.functional as F
+from weft.core.errors import GradientError, ShapeError, WeftError
+from weft.core.large import LARGE, TAKES_OVER, Door, door
+from weft.core.op import registry
+from weft.eager import compile_kernel
+from weft.runtime.buffers import pool_info
+
+ROWS, COLUMNS = 300, 257
+SHAPE = (ROWS, COLUMNS)
+assert ROWS * COLUMNS >= LARGE
+
+EXACT = {
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "mul": lambda x, y: x * y,
+    "div": lambda x, y: x / y,
+    "neg": lambda x, y: -x,
+    "maximum": wf.maximum,
+    "sqrt": lambda x, y: wf.sqrt(abs(x)),
+    "less": lambda x, y: x < y,
+    "where": lambda x, y: wf.where(x < y, x, y),
+    "number on the left": lambda x, y: 2.5 - x,
+    "row": lambda x, y: x + y[0],
+    "column": lambda x, y: x * y[:, :1],
+}
+ROUNDED = {
+    "exp": lambda x, y: x.exp(),
+    "tanh": lambda x, y: x.tanh(),
+    "pow": lambda x, y: abs(x) ** y,
+    "sum": lambda x, y: x.sum(),
+    "sum of rows": lambda x, y: x.sum(axis=1),
+    "sum of columns": lambda x, y: x.sum(axis=0, keepdims=True),
+    "mean": lambda x, y: x.mean(),
+    "logsumexp": lambda x, y: wf.logsumexp(x, axis=1),
+}
+COMPOSITE = {
+    "softmax": lambda x, y: wf.softmax(x),
+    "softmax of columns": lambda x, y: x.softmax(axis=0),
+    "log_softmax": lambda x, y: wf.log_softmax(x, axis=-1),
+    "layer_norm": lambda x, y: F.layer_norm(x, (COLUMNS,), y[0], y[1]),
+    "layer_norm alone": lambda x, y: F.layer_norm(x, COLUMNS),
+    "rms_norm": lambda x, y: F.rms_norm(x, (COLUMNS,), y[0], eps=1e-6),
+}
+TOLERANCE = {np.float32: 3e-6, np.float64: 1e-13}
+
+
+def make(seed, shape=SHAPE, dtype=np.float32, grad=False):
+    values = np.random.default_rng(seed).normal(size=shape).astype(dtype)
+    return wf.tensor(values, requires_grad=grad)
+
+
+@pytest.fixture
+def by_numpy(monkeypatch):
+    """Return a function that runs another one without compiled kernels."""
+
+    def run(function, *args):
+        monkeypatch.setattr(wf.config, "eager_kernels", False)
+        try:
+            return function(*args)
+        finally:
+            monkeypatch.setattr(wf.config, "eager_kernels", True)
+
+    return run
+
+
+@pytest.fixture(autouse=True)
+def _switched_on(monkeypatch):
+    monkeypatch.setattr(wf.config, "eager_kernels", True)
+
+
+def hot(function, *args):
+    """Return the result of a function that was called often enough."""
+    for _ in range(TAKES_OVER):
+        result = function(*args)
+    return result
+
+
+def taken_over():
+    return sum(1 for uses, key in door.known if key in uses and uses[key].run is not None)
+
+
+def assert_close(found, expected, dtype=np.float32):
+    scale = float(np.abs(expected).max(initial=1))
+    assert found.dtype == expected.dtype
+    assert found.shape == expected.shape
+    tolerance = TOLERANCE[dtype]
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance * scale)
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("name", EXACT)
+def test_arithmetic_is_equal_bit_for_bit(name, dtype, by_numpy):
+    x, y = make(0, dtype=dtype), make(1, dtype=dtype)
+    expected = by_numpy(EXACT[name], x, y).numpy()
+    before = taken_over()
+    found = hot(EXACT[name], x, y).numpy()
+    assert taken_over() > before
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("name", {**ROUNDED, **COMPOSITE})
+def test_functions_agree_to_rounding(name, dtype, by_numpy):
+    function = {**ROUNDED, **COMPOSITE}[name]
+    x, y = make(2, dtype=dtype), make(3, dtype=dtype)
+    expected = by_numpy(function, x, y).numpy()
+    before = taken_over()
+    assert_close(hot(function, x, y).numpy(), expected, dtype)
+    assert taken_over() > before
+
+
+@pytest.mark.parametrize("name", ["add", "exp", "sum", "softmax"])
+def test_special_values_are_as_numpy_has_them(name, by_numpy):
+    function = {**EXACT, **ROUNDED, **COMPOSITE}[name]
+    values = np.random.default_rng(4).normal(size=SHAPE).astype(np.float32)
+    values[::7, ::5] = np.inf
+    values[::11, ::3] = -np.inf
+    values[::13, ::4] = np.nan
+    x, y = wf.tensor(values), make(5)
+    with np.errstate(all="ignore"):
+        expected = by_numpy(function, x, y).numpy()
+        found = hot(function, x, y).numpy()
+    np.testing.assert_allclose(found, expected, rtol=3e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["exp", "sum", "sum of columns", "softmax", "layer_norm"])
+def test_threads_do_not_change_a_bit(name):
+    function = {**ROUNDED, **COMPOSITE}[name]
+    x, y = make(6, (1000, COLUMNS)), make(7, (1000, COLUMNS))
+    before, found = wf.get_num_threads(), []
+    try:
+        for count in (1, 2):
+            wf.set_num_threads(count)
+            found.append(hot(function, x, y).numpy())
+    finally:
+        wf.set_num_threads(before)
+    np.testing.assert_array_equal(*found)
+
+
+def test_operands_in_another_order_are_taken_by_numpy():
+    x, y = make(8), make(9, (COLUMNS, ROWS))
+    hot(lambda: x + x)
+    found = hot(lambda: x + y.T)
+    np.testing.assert_array_equal(found.numpy(), x.numpy() + y.numpy().T)
+
+
+def test_results_are_values_of_their_own():
+    x = make(10)
+    hot(lambda: x * 2.0)
+    first = x * 2.0
+    kept = first.numpy().copy()
+    rows = (x * 2.0)[3:5]
+    for _ in range(5):
+        x * 3.0  # would write where `first` lies, if its memory were free
+        x * 2.0
+    np.testing.assert_array_equal(first.numpy(), kept)
+    np.testing.assert_array_equal(rows.numpy(), kept[3:5])
+    second = first
+    second += 1.0
+    np.testing.assert_array_equal((x * 2.0).numpy(), kept)
+
+
+def test_memory_of_results_is_used_again():
+    x = make(11)
+    hot(lambda: x * 2.0)
+    before = pool_info()
+    for _ in range(10):
+        x * 2.0
+    assert pool_info().made <= before.made + 1
+    assert pool_info().reused >= before.reused + 9
+
+
+@pytest.mark.parametrize("name", ["add", "sum", "exp"])
+def test_kernels_are_plain_functions_of_arrays(name):
+    x = np.ones((3, 5), np.float32)
+    count = len(registry[name].inputs)
+    attrs = ((0, 1), False, None) if name == "sum" else ()
+    kernel = compile_kernel(name, [(x.shape, x.dtype)] * count, attrs)
+    expected = registry[name].kernel(*[x] * count, *attrs)
+    np.testing.assert_allclose(kernel.run(*[x] * count), expected, rtol=1e-6)
+    assert kernel.run(*[x.T] * count) is None
+    assert kernel.run(*[np.float32(1)] * count) is None
+    assert kernel.run(*[x.astype(np.float64)] * count) is None
+
+
+def test_mixed_dtypes_have_no_kernel():
+    types = [((5,), np.dtype(np.float32)), ((5,), np.dtype(np.float64))]
+    assert compile_kernel("mul", types, ()) is None
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("dtype", ["float16", "uint16"])
+def test_narrow_dtypes_are_summed_as_by_the_reference(dtype, axis):
+    x = np.random.default_rng(0).integers(0, 9, (300, 257)).astype(dtype)
+    attrs = ((axis,), False, x.dtype)
+    kernel = compile_kernel("sum", [(x.shape, x.dtype)], attrs)
+    found = kernel.run(x)
+    assert found.dtype == x.dtype
+    np.testing.assert_array_equal(found, registry["sum"].kernel(x, *attrs))
+
+
+# -- gradients -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", {**ROUNDED, **COMPOSITE})
+def test_gradients_agree_to_rounding(name, by_numpy):
+    function = {**ROUNDED, **COMPOSITE}[name]
+    x, y = make(12, grad=True), make(13, grad=True)
+
+    def gradients():
+        out = function(x, y)
+        seed = make(14, out.shape)
+        return [g for g in wf.gradients([out], [x, y], [seed]) if g is not None]
+
+    expected = by_numpy(gradients)
+    found = hot(gradients)
+    assert len(found) == len(expected) > 0
+    for a, b in zip(found, expected, strict=True):
+        assert_close(a.numpy(), b.numpy())
+
+
+@pytest.mark.parametrize("name", ["softmax", "layer_norm"])
+def test_gradients_of_gradients(name, by_numpy):
+    x, y = make(15, grad=True), make(16)
+
+    def second():
+        (g,) = wf.gradients([COMPOSITE[name](x, y)], [x], [y], create_graph=True)
+        return wf.gradients((g * g).sum(), x)
+
+    assert_close(hot(second).numpy(), by_numpy(second).numpy())
+
+
+def test_tensor_given_twice_gets_both_gradients(by_numpy):
+    x = make(17, (LARGE,), grad=True)
+
+    def second():
+        out = F.layer_norm(x, (LARGE,), x, x)
+        (g,) = wf.gradients([out], [x], [make(18, (LARGE,))], create_graph=True)
+        return g, wf.gradients(g.sum(), x)
+
+    for a, b in zip(hot(second), by_numpy(second), strict=True):
+        assert_close(a.numpy(), b.numpy())
+
+
+def test_composite_is_one_node_of_the_tape():
+    x = make(19, grad=True)
+    out = hot(wf.softmax, x)
+    assert out.grad_fn.op.name == "softmax"
+    assert "grad_fn=<softmax>" in repr(out)
+    assert out.grad_fn.site is not None
+    out.backward(make(20))
+    with pytest.raises(GradientError, match=r"softmax .*retain_graph"):
+        out.backward(make(20))
+
+
+@pytest.mark.parametrize("name", ["mul", "softmax"])
+def test_nothing_is_recorded_without_need(name):
+    function = {**EXACT, **COMPOSITE}[name]
+    x, y = make(21, grad=True), make(22)
+    hot(function, x, y)
+    assert function(x, y).requires_grad
+    with wf.no_grad():
+        assert not hot(function, x, y).requires_grad
+    assert not hot(function, x.detach(), y).requires_grad
+
+
+@pytest.mark.parametrize("name", COMPOSITE)
+def test_other_interpreters_see_the_operators(name):
+    x, y = make(23), make(24)
+    expected = hot(COMPOSITE[name], x, y)
+    _, tangent = wf.jvp(lambda t: COMPOSITE[name](t, y), (x,), (y,))
+    assert tangent.shape == x.shape
+    with wf.Graph() as graph:
+        symbol = wf.placeholder(SHAPE, wf.float32)
+        out = COMPOSITE[name](symbol, y)
+    found = wf.Session(graph).run(out, {symbol: x.numpy()})
+    assert_close(found, expected.numpy())
+
+
+# -- errors and surroundings -----------------------------------------------------------------------
+
+
+def test_errors_are_those_of_eager_mode():
+    x, y = make(25), make(26, (ROWS, 5))
+    for _ in range(TAKES_OVER + 1):
+        with pytest.raises(ShapeError, match=r"add: .*\(300, 257\)"):
+            x + y
+        with pytest.raises(WeftError, match=r"softmax: .*7"):
+            wf.softmax(x, axis=7)
+
+
+@pytest.mark.parametrize("name", ["add", "sum of columns", "softmax"])
+def test_python_threads_get_their_own_results(name):
+    function = {**EXACT, **ROUNDED, **COMPOSITE}[name]
+    inputs = [(make(30 + i), make(40 + i)) for i in range(4)]
+    expected = [hot(function, x, y).numpy().copy() for x, y in inputs]
+    wrong = []
+
+    def work(i):
+        found = (function(*inputs[i]).numpy() for _ in range(30))
+        wrong.extend(i for array in found if not np.array_equal(array, expected[i]))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process")  # fork with threads, from Python 3.12 on
+def test_forked_child_goes_on():
+    x, y = make(50), make(51)
+    expected = hot(lambda: x + y).numpy()
+    make(52).exp(), make(52).exp()  # ordered, perhaps not ready
+    child = os.fork()
+    if child == 0:
+        fine = np.array_equal((x + y).numpy(), expected)
+        z = make(53)
+        for _ in range(TAKES_OVER + 1):
+            wf.softmax(z), z.exp()
+        os._exit(0 if fine else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.parametrize("uses", [1, 2, TAKES_OVER + 2])
+def test_process_may_end_while_kernels_are_compiled(uses, tmp_path):
+    program = f"""
+        import numpy as np, weft as wf
+        x = wf.tensor(np.ones({SHAPE}, np.float32))
+        for _ in range({uses}):
+            x + x, x.exp(), x.sum(), wf.softmax(x), x * x, x.tanh(), x.max(axis=1)
+    """
+    environment = {**os.environ, "WEFT_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", dedent(program)]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_environment_switches_kernels_off():
+    program = f"""
+        import sys
+        import numpy as np, weft as wf
+        x = wf.tensor(np.ones({SHAPE}, np.float32))
+        for _ in range({TAKES_OVER + 2}):
+            x + x, wf.softmax(x)
+        print(wf.config.eager_kernels, "llvmlite" in sys.modules, "weft.eager" in sys.modules)
+    """
+    environment = {**os.environ, "WEFT_EAGER_KERNELS": "0"}
+    command = [sys.executable, "-c", dedent(program)]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert result.stdout.split() == ["False", "False", "False"], result.stderr
+
+
+def test_door_stays_shut_for_small_programs():
+    program = """
+        import sys
+        import numpy as np, weft as wf
+        from weft.core.large import door
+        x = wf.tensor(np.ones(1000, np.float32))
+        y = x + x
+        print(door.open, wf.add.__globals__["kernel"] is np.add)
+        wf.randn(1000, 1000)
+        print(door.open, wf.add.__globals__["kernel"] is np.add)
+    """
+    result = subprocess.run(
+        [sys.executable, "-c", dedent(program)], capture_output=True, text=True, check=False
+    )
+    assert result.stdout.split() == ["False", "True", "True", "False"], result.stderr
+
+
+def test_door_guards_operators_that_come_later():
+    made = Door()
+    made.unlock()
+    scope = {"kernel": np.exp}
+    made.guard(registry["exp"], scope)
+    assert scope["kernel"] is not np.exp

@@ -1,0 +1,171 @@
+"""The door for large operands: who goes through, when, and what is remembered."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from weft.core import large
+from weft.core.background import Background
+from weft.core.config import config
+from weft.core.large import LARGE, TAKES_OVER, Door, Kernel, make_chooser
+
+
+class Compiler:
+    """Stands in for the compiler: notes what it is asked for, and returns what it is told to."""
+
+    def __init__(self, kernel):
+        self.kernel = kernel
+        self.asked = []
+
+    def __call__(self, name, types, attrs):
+        self.asked.append((name, types, attrs))
+        return self.kernel
+
+
+@pytest.fixture
+def compiler(monkeypatch):
+    """Compile at once, in this thread."""
+    made = Compiler(Kernel(lambda x: x + 100, exact=False))
+    monkeypatch.setattr(large, "late_function", lambda *_: made)
+    monkeypatch.setattr(large.background, "submit", lambda job: job() or True)
+    monkeypatch.setattr(large, "door", Door())
+    return made
+
+
+X = np.zeros(LARGE, np.float32)
+
+
+def test_small_operands_never_count(compiler):
+    choose = make_chooser("f", np.negative, 1)
+    for _ in range(2 * TAKES_OVER):
+        choose(X[:-1])
+    assert compiler.asked == []
+
+
+def test_inexact_code_takes_over_at_a_fixed_use(compiler):
+    choose = make_chooser("f", np.negative, 1)
+    results = [float(choose(X)[0]) for _ in range(TAKES_OVER + 3)]
+    assert results == [0] * (TAKES_OVER - 1) + [100] * 4
+    assert compiler.asked == [("f", [((LARGE,), X.dtype)], ())]
+
+
+def test_exact_code_takes_over_when_ready(compiler):
+    compiler.kernel = Kernel(lambda x: x + 100, exact=True)
+    choose = make_chooser("f", np.negative, 1)
+    assert [float(choose(X)[0]) for _ in range(4)] == [0, 100, 100, 100]
+
+
+@pytest.mark.parametrize("kernel", [None, Kernel(lambda x: None, exact=True)])
+def test_what_code_does_not_take_goes_to_numpy(compiler, kernel):
+    compiler.kernel = kernel
+    choose = make_chooser("f", np.cos, 1)
+    assert [float(choose(X)[0]) for _ in range(TAKES_OVER + 2)] == [1] * (TAKES_OVER + 2)
+    assert len(compiler.asked) == 1
+
+
+def test_operations_are_told_apart(compiler):
+    choose = make_chooser("f", lambda x, *attrs: x, 1, by_text=True)
+    given = [(X, 0.0), (X, -0.0), (X, 1), (X, 1.0), (X, True), (X.reshape(2, -1), 0.0)]
+    given.append((X.astype(np.float64), 0.0))
+    for args in given:
+        choose(*args)
+        choose(*args)
+    assert len(compiler.asked) == len(given)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_any_operand_may_be_the_large_one(compiler, count):
+    compiler.kernel = Kernel(lambda *xs: sum(xs) + 100, exact=True)
+    choose = make_chooser("f", lambda *xs: sum(xs), count)
+    one = np.ones((), np.float32)
+    for place in range(count):
+        args = [one] * count
+        args[place] = X
+        assert [float(choose(*args)[0]) for _ in range(2)] == [count - 1, count + 99]
+
+
+@pytest.mark.parametrize("args", [(X, 2.0), (2.0, X), (X, 2.0, X), (2.0, 2.0)])
+def test_numbers_are_left_to_numpy(compiler, args):
+    choose = make_chooser("f", lambda *xs: sum(xs), len(args))
+    for _ in range(TAKES_OVER):
+        choose(*args)
+    assert compiler.asked == []
+
+
+def test_switch_holds_from_the_next_operation_on(compiler, monkeypatch):
+    compiler.kernel = Kernel(lambda x: x + 100, exact=True)
+    choose = make_chooser("f", np.negative, 1)
+    choose(X), choose(X)
+    monkeypatch.setattr(config, "eager_kernels", False)
+    assert float(choose(X)[0]) == 0
+    monkeypatch.setattr(config, "eager_kernels", True)
+    assert float(choose(X)[0]) == 100
+
+
+def test_operations_not_used_lately_are_forgotten(compiler, monkeypatch):
+    monkeypatch.setattr(large, "MOST_USES", 4)
+    compiler.kernel = Kernel(lambda x: x + 100, exact=True)
+    choose = make_chooser("f", np.negative, 1)
+    arrays = [np.zeros(LARGE + i, np.float32) for i in range(12)]
+    for array in arrays:
+        choose(array), choose(array), choose(arrays[0])
+    assert len(large.door.known) <= 4
+    assert len(compiler.asked) == 12  # the first one stayed
+
+
+def test_failing_compiler_is_reported_and_harmless(compiler, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("no such thing")
+
+    monkeypatch.setattr(large, "late_function", lambda *_: fail)
+    choose = make_chooser("f", np.cos, 1)
+    choose(X)
+    with pytest.warns(UserWarning, match="not compiled: no such thing"):
+        choose(X)
+    for _ in range(TAKES_OVER):
+        assert float(choose(X)[0]) == 1
+
+
+def test_without_a_thread_numpy_goes_on(compiler, monkeypatch):
+    monkeypatch.setattr(large.background, "submit", lambda job: False)
+    choose = make_chooser("f", np.cos, 1)
+    assert [float(choose(X)[0]) for _ in range(TAKES_OVER + 1)] == [1] * (TAKES_OVER + 1)
+
+
+def test_background_runs_jobs_in_order_and_ends():
+    background, done, here = Background(), [], []
+    for i in range(5):
+        assert background.submit(lambda i=i: done.append(i) or here.append(background.is_here()))
+    ready = threading.Event()
+    background.submit(ready.set)
+    ready.wait()
+    assert done == [0, 1, 2, 3, 4]
+    assert all(here)
+    assert not background.is_here()
+    background.end()
+    assert not background.submit(lambda: done.append(5))
+    assert 5 not in done
+
+
+def test_background_that_cannot_start_says_so(monkeypatch):
+    def refuse(self):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert not Background().submit(lambda: None)
+
+
+def test_background_survives_a_failing_job(monkeypatch):
+    seen, done = [], threading.Event()
+    monkeypatch.setattr(threading, "excepthook", lambda args: seen.append(str(args.exc_value)))
+    background = Background()
+
+    def fail():
+        raise RuntimeError("no such thing")
+
+    background.submit(fail)
+    background.submit(done.set)
+    assert done.wait(60)
+    assert seen == ["no such thing"]
+    background.end()

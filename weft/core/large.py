@@ -1,0 +1,260 @@
+"""The door through which operations on large tensors leave for machine code.
+
+NumPy computes on one thread and in fresh memory. From LARGE elements on it pays to run a compiled
+kernel instead, if the same operation comes again and again.
+
+The door costs nothing while it is closed. Generated functions call the reference kernels directly;
+`wrap` opens the door when the first large tensor is made, and from then on each operator that can
+be lowered has a chooser in its kernel's place. A chooser that meets small operands goes on to the
+reference kernel. For large ones it counts uses of the same operation (operator, attributes, shapes
+and dtypes). The second use has a kernel compiled in the background, by a layer above this one; the
+kernel takes over
+
+    as soon as it is ready            if its results are equal to NumPy's bit for bit
+    at the use number TAKES_OVER      otherwise, and then that use waits for it
+
+so that the results of a program do not depend on how fast the compiler was. Operands that a kernel
+does not take (not in C order, say) go to the reference kernel.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from itertools import count
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .background import background
+from .config import config
+from .late import late_function
+
+if TYPE_CHECKING:
+    from .op import Op
+
+LARGE = 1 << 16  # elements
+TAKES_OVER = 8
+MOST_USES = 512  # operations that are remembered, the latest used ones
+
+
+class Kernel(NamedTuple):
+    """Machine code for one operation.
+
+    run     takes arrays and returns the result, or None for arrays that the code does not take
+    exact   whether results equal the reference kernel's bit for bit
+    """
+
+    run: Callable[..., Any]
+    exact: bool
+
+
+tick = count().__next__
+Uses = dict[Any, "Use"]
+Chooser = Callable[..., Any]
+
+
+class Use:
+    """One operation that was met, and its machine code once there is some.
+
+    run    what to call, when it has taken over
+    made   the kernel, when it is ready; None if there cannot be one
+    last   when it was last called, by a count of all calls
+    """
+
+    __slots__ = ("count", "last", "made", "ready", "run")
+
+    def __init__(self) -> None:
+        self.count = 1
+        self.last = tick()
+        self.run: Callable[..., Any] | None = None
+        self.made: Kernel | None = None
+        self.ready = threading.Event()
+
+    def again(self, compile_it: Callable[[], Kernel | None]) -> Callable[..., Any] | None:
+        """Count one more use; return what to call if machine code takes over now."""
+        self.count += 1
+        if self.count == 2:
+            self._order(compile_it)
+        if self.count >= TAKES_OVER and not background.is_here():
+            self.ready.wait()
+        made = self.made
+        if made is not None and (made.exact or self.count >= TAKES_OVER):
+            self.run = made.run
+        return self.run
+
+    def _order(self, compile_it: Callable[[], Kernel | None]) -> None:
+        def job() -> None:
+            try:
+                self.made = compile_it()
+            except Exception as error:  # NumPy goes on; who looks for speed should know why
+                with suppress(Warning):  # even where warnings are errors
+                    warnings.warn(f"an eager kernel was not compiled: {error}", stacklevel=1)
+            finally:
+                self.ready.set()
+
+        if not background.submit(job):
+            self.ready.set()
+
+
+class Door:
+    """Whether large tensors have been seen, and which operations on them."""
+
+    def __init__(self) -> None:
+        self.open = False
+        self.scopes: list[tuple[Op, dict[str, Any]]] = []
+        self.known: list[tuple[Uses, Any]] = []  # all uses, by the tables that hold them
+
+    def guard(self, op: Op, scope: dict[str, Any]) -> None:
+        """Have the kernels in the globals of an operator's functions replaced in time."""
+        self.scopes.append((op, scope))
+        if self.open:
+            _install(op, scope)
+
+    def unlock(self) -> None:
+        """Open the door, once for all."""
+        self.open = True
+        for op, scope in self.scopes:
+            _install(op, scope)
+
+    def meet(self, uses: Uses, key: Any) -> None:
+        """Remember a new operation, and forget another if there are too many."""
+        uses[key] = Use()
+        self.known.append((uses, key))
+        if len(self.known) > MOST_USES:
+            self._forget_some()
+
+    def _forget_some(self) -> None:
+        """Forget the quarter of the operations that were not used for the longest time."""
+        found = [(uses, key, uses[key].last) for uses, key in self.known if key in uses]
+        found.sort(key=itemgetter(2))
+        for uses, key, _ in found[: MOST_USES // 4]:
+            uses.pop(key, None)
+        self.known = [(uses, key) for uses, key, _ in found[MOST_USES // 4 :]]
+
+    def forget_orders(self) -> None:
+        """Forget what is not ready: after a fork nobody works on it."""
+        for uses, key in self.known:
+            if key in uses and not uses[key].ready.is_set():
+                del uses[key]
+
+
+door = Door()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=door.forget_orders)
+
+
+def accepts(op: Op) -> bool:
+    """Tell whether an operator can have kernels: one result, from a fixed number of arrays."""
+    simple = not op.variadic and not op.optional and op.outputs == 1 and bool(op.inputs)
+    return simple and op.lower_rule is not None and op.kind in ("elementwise", "reduction")
+
+
+def _install(op: Op, scope: dict[str, Any]) -> None:
+    if accepts(op):
+        # 1, 1.0 and True are equal, as are 0.0 and -0.0. The attributes of reductions are axes and
+        # flags in canonical form.
+        by_text = op.kind != "reduction"
+        scope["kernel"] = make_chooser(op.name, op.kernel, len(op.inputs), by_text=by_text)
+    scope["times"] = _TIMES
+
+
+def make_chooser(name: str, kernel: Any, count: int, *, by_text: bool = False) -> Chooser:
+    """Return a function that takes an operator's arrays and attributes to the better kernel.
+
+    by_text   whether attributes that are equal may differ in what they do
+    """
+    uses: Uses = {}
+    make = {1: _of_one, 2: _of_two}.get(count, partial(_of_several, count=count))
+    describe: Callable[[Any], Any] = repr if by_text else _as_they_are
+    return make(uses, kernel, describe, _newcomer(uses, name, kernel, count))
+
+
+# The first two are the third, written out for few arrays: after a large operation nothing of the
+# interpreter is in the processor's cache, and each step costs several times the usual.
+
+
+def _of_one(uses: Uses, kernel: Any, describe: Any, new: Any) -> Chooser:
+    def choose(x: Any, *attrs: Any) -> Any:
+        try:
+            key = (x.shape, x.dtype, describe(attrs)) if x.size >= LARGE else None
+        except AttributeError:  # rules may give Python numbers
+            key = None
+        if key is None:
+            return kernel(x, *attrs)
+        use = uses.get(key)
+        if use is None or use.run is None or not config.eager_kernels:
+            return new(key, (x, *attrs))
+        use.last = tick()
+        result = use.run(x)
+        return kernel(x, *attrs) if result is None else result
+
+    return choose
+
+
+def _of_two(uses: Uses, kernel: Any, describe: Any, new: Any) -> Chooser:
+    def choose(x: Any, y: Any, *attrs: Any) -> Any:
+        try:
+            large = x.size >= LARGE or y.size >= LARGE
+            key = (x.shape, x.dtype, y.shape, y.dtype, describe(attrs)) if large else None
+        except AttributeError:
+            key = None
+        if key is None:
+            return kernel(x, y, *attrs)
+        use = uses.get(key)
+        if use is None or use.run is None or not config.eager_kernels:
+            return new(key, (x, y, *attrs))
+        use.last = tick()
+        result = use.run(x, y)
+        return kernel(x, y, *attrs) if result is None else result
+
+    return choose
+
+
+def _of_several(uses: Uses, kernel: Any, describe: Any, new: Any, count: int) -> Chooser:
+    def choose(*args: Any) -> Any:
+        arrays = args[:count]
+        try:
+            large = max(x.size for x in arrays) >= LARGE
+            types = [part for x in arrays for part in (x.shape, x.dtype)] if large else None
+        except AttributeError:
+            types = None
+        return kernel(*args) if types is None else new((*types, describe(args[count:])), args)
+
+    return choose
+
+
+def _newcomer(uses: Uses, name: str, kernel: Any, count: int) -> Callable[..., Any]:
+    """Return a function that runs operations whose machine code may not have taken over yet."""
+
+    def run(key: Any, args: tuple[Any, ...]) -> Any:
+        use = uses.get(key)
+        if use is None or not config.eager_kernels:
+            if config.eager_kernels:
+                door.meet(uses, key)
+            return kernel(*args)
+        use.last = tick()
+        attrs = args[count:]  # the job must not hold the arrays
+        code = use.run or use.again(lambda: _compiled(name, key[:-1], attrs))
+        result = None if code is None else code(*args[:count])
+        return kernel(*args) if result is None else result
+
+    return run
+
+
+def _as_they_are(attrs: Any) -> Any:
+    return attrs
+
+
+_TIMES = make_chooser("mul", np.multiply, 2)  # what a generated backward multiplies with
+
+
+def _compiled(name: str, types: Sequence[Any], attrs: tuple[Any, ...]) -> Kernel | None:
+    pairs = list(zip(types[::2], types[1::2], strict=True))
+    made: Kernel | None = late_function("eager", "compile_kernel")(name, pairs, attrs)
+    return made

@@ -1,0 +1,127 @@
+"""Composites on large tensors: compiled code for the whole function, and for its gradient.
+
+A composite is written in operators and runs them one by one. Where it is declared as `fused`, calls
+on large tensors go through the same door as large operations (core/large.py): from some use on, the
+function is one node of the tape, whose code was derived from its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import wraps
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from .config import config
+from .errors import user_site
+from .large import LARGE, Uses, door, tick
+from .late import late_function
+from .modes import current_interpreter, is_grad_enabled
+from .tape import Node, next_order
+from .tensor import Tensor, wrap, wrap_with_node
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+SLOT = type("Slot", (), {"__repr__": lambda self: "<tensor>"})()  # stands where a tensor was given
+PLAIN = (type(None), bool, int, float, str, np.dtype)
+
+
+class CallShape(NamedTuple):
+    """A call of a composite without its tensors: what decides which code to run.
+
+    args, kwargs   the arguments, with SLOT for each tensor
+    types          shape and dtype of each tensor
+    tracked        whether the gradient of each tensor is wanted
+    """
+
+    args: tuple[Any, ...]
+    kwargs: tuple[tuple[str, Any], ...]
+    types: tuple[tuple[Any, Any], ...]
+    tracked: tuple[bool, ...]
+
+    @property
+    def key(self) -> Any:
+        """The call as a key of dictionaries; other arguments than tensors by their text."""
+        return repr(self.args), repr(self.kwargs), self.types, self.tracked
+
+    def call(self, fn: Callable[..., Any], tensors: Sequence[Any]) -> Any:
+        """Call a function with tensors in the places of those given."""
+        rest: Iterator[Any] = iter(tensors)
+        args = [next(rest) if x is SLOT else x for x in self.args]
+        kwargs = {name: next(rest) if x is SLOT else x for name, x in self.kwargs}
+        return fn(*args, **kwargs)
+
+
+def fused(name: str, fn: FunctionT) -> FunctionT:
+    """Return a composite whose calls on large tensors may run as one program."""
+    uses: Uses = {}
+
+    @wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if door.open and config.eager_kernels:
+            result = _run_large(name, fn, uses, args, kwargs)
+            if result is not None:
+                return result
+        return fn(*args, **kwargs)
+
+    return call  # type: ignore[return-value]  # it has the function's signature, by `wraps`
+
+
+def _run_large(
+    name: str, fn: Callable[..., Any], uses: Uses, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Tensor | None:
+    tensors = [x for x in (*args, *kwargs.values()) if isinstance(x, Tensor)]
+    if current_interpreter() is not None or not _are_large(tensors):
+        return None
+    shape = _shape_of(args, kwargs, tensors)
+    if shape is None:
+        return None
+    use = uses.get(shape.key)
+    if use is None:
+        door.meet(uses, shape.key)
+        return None
+    run = use.run or use.again(lambda: late_function("eager", "compile_composite")(name, fn, shape))
+    use.last = tick()
+    return None if run is None else _record(run, tensors, shape)
+
+
+def _are_large(tensors: Sequence[Tensor]) -> bool:
+    return not any(x.symbolic for x in tensors) and any(x.size >= LARGE for x in tensors)
+
+
+def _shape_of(
+    args: tuple[Any, ...], kwargs: dict[str, Any], tensors: Sequence[Tensor]
+) -> CallShape | None:
+    """Return the shape of a call, or None if it has arguments that a key cannot describe."""
+    others = [x for x in (*args, *kwargs.values()) if not isinstance(x, Tensor)]
+    if not all(map(_is_plain, others)):
+        return None
+    recording = is_grad_enabled()
+    return CallShape(
+        tuple(SLOT if isinstance(x, Tensor) else x for x in args),
+        tuple((name, SLOT if isinstance(x, Tensor) else x) for name, x in kwargs.items()),
+        tuple((x._value.shape, x._value.dtype) for x in tensors),
+        tuple(recording and x._node is not None for x in tensors),
+    )
+
+
+def _is_plain(value: Any) -> bool:
+    return all(map(_is_plain, value)) if type(value) is tuple else isinstance(value, PLAIN)
+
+
+def _record(kernel: Any, tensors: Sequence[Tensor], shape: CallShape) -> Tensor | None:
+    """Run a kernel, and let it be the `op` of a node of the tape if a gradient is wanted."""
+    arrays = tuple(x._value for x in tensors)
+    value = kernel(*arrays)
+    if value is None or not any(shape.tracked):
+        return None if value is None else wrap(value)
+    node = Node()
+    node.order = next_order()
+    node.op = kernel
+    node.parents = tuple(
+        x._node if wanted else None for x, wanted in zip(tensors, shape.tracked, strict=True)
+    )
+    node.saved = arrays
+    node.watch = None
+    node.code, node.offset = user_site() or (None, 0)
+    return wrap_with_node(value, node)

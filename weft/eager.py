@@ -1,0 +1,236 @@
+"""Compiled kernels for eager mode: an operation or a composite as a program of its own.
+
+core/large.py decides when; here what was called becomes a graph, goes through the same compiler as
+every graph, and comes back as a function of arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .autodiff.reverse import gradients
+from .compiler import compile_program
+from .core.errors import AllocationError, WeftError
+from .core.large import Kernel
+from .core.large_calls import CallShape
+from .core.locks import fork_safe_lock
+from .core.modes import enable_grad
+from .core.op import F, find_op
+from .core.tensor import Tensor, wrap_with_node
+from .graph.frontend import placeholder
+from .graph.graph import Graph
+from .graph.node import Value
+from .graph.run import Program
+from .graph.symbol import Symbol
+from .lower.kernels import RowKernel
+from .lower.scalar import postorder
+from .runtime.buffers import array_maker, pooled_empty
+from .runtime.executable import Executable
+
+Array = np.ndarray[Any, Any]
+Types = Sequence[tuple[tuple[int, ...], np.dtype[Any]]]
+
+# Expressions whose value follows from their operands without rounding.
+UNROUNDED = frozenset(
+    (
+        *("load", "const", "neg", "abs", "select", "not", "and", "or", "xor", "min", "max"),
+        *("eq", "ne", "lt", "le", "gt", "ge"),
+    )
+)
+ROUNDED_ONCE = frozenset(("add", "sub", "mul", "div", "sqrt"))  # as IEEE 754 demands
+
+MOST_BETWEEN = 4  # times the bytes of its operands: what a program may keep in between
+
+# Held while a program computes in memory that it was lent.
+_lending = fork_safe_lock()
+
+
+class ArrayProgram:
+    """Machine code that takes arrays of given types and returns new ones."""
+
+    def __init__(self, executable: Executable) -> None:
+        entry = executable.entry
+        assert entry is not None
+        self.entry = entry
+        self.executable = executable
+        self.used = executable.layout.used_feeds
+        self.arena_bytes = executable.layout.arena_bytes
+        self.checks = executable.lowered.flag is not None  # indices: in memory of the program
+        self.makers = [array_maker(view.shape, view.dtype) for view in executable.outputs]
+        buffers = [view.buffer for view in executable.outputs]
+        self.order = [buffers.index(buffer) for buffer in executable.layout.fresh]
+
+    def run(self, *arrays: Array) -> tuple[Array, ...] | None:
+        """Return the results; None for arrays not in C order and aligned, or a bad index."""
+        given = tuple(arrays[i] for i in self.used)
+        try:
+            results = tuple(make() for make in self.makers)
+            refused = self._call(given, tuple(results[i] for i in self.order))
+        except (MemoryError, TypeError):
+            return None
+        return results if refused is None else None
+
+    def _call(self, given: tuple[Array, ...], results: tuple[Array, ...]) -> int | None:
+        if not self.arena_bytes and not self.checks:
+            return self.entry(given, results)
+        arena = pooled_empty((self.arena_bytes,), np.dtype(np.uint8)) if self.arena_bytes else None
+        with _lending:
+            if arena is not None:
+                self.executable.lend_arena(arena)
+            refused = self.entry(given, results)
+            return 0 if self.executable.met_bad_index() else refused
+
+    def single(self) -> Callable[..., Array | None]:
+        """Return `run` for one result, as short as can be where it is no more than a call."""
+        if self.arena_bytes or self.checks or len(self.used) < len(self.executable.graph.inputs):
+            return self._run_single
+        entry, (make,) = self.entry, self.makers
+
+        def run(*arrays: Array) -> Array | None:
+            try:
+                result = make()
+                refused = entry(arrays, result)
+            except (MemoryError, TypeError):  # the reference kernel will say so; a NumPy scalar
+                return None
+            return result if refused is None else None
+
+        return run
+
+    def _run_single(self, *arrays: Array) -> Array | None:
+        results = self.run(*arrays)
+        return None if results is None else results[0]
+
+
+class CompositeKernel:
+    """A composite's result on large arrays, and its gradient; the `op` of its tape nodes."""
+
+    saves = None  # a node saves the operands as they are
+
+    def __init__(
+        self,
+        name: str,
+        recompute: Callable[..., Any],
+        forward: ArrayProgram,
+        pull_back: ArrayProgram | None,
+        tracked: Sequence[bool],
+    ) -> None:
+        self.name = name
+        self.recompute = recompute
+        self.forward = forward.single()
+        self.pull_back = pull_back
+        self.tracked = tracked
+
+    def __call__(self, *arrays: Array) -> Array | None:
+        """Return the result, or None for arrays that the code does not take."""
+        return self.forward(*arrays)
+
+    def backward(self, node: Any, saved: Sequence[Array], g: Array) -> list[Array | None]:
+        """Return the gradients of the operands on raw arrays."""
+        assert self.pull_back is not None
+        found = self.pull_back.run(*saved, np.require(g, requirements=["C", "A"]))
+        if found is None:  # the operands were taken before, so that only memory can be missing
+            raise AllocationError(f"{self.name}: not enough memory for its gradient")
+        rest = iter(found)
+        return [next(rest) if wanted else None for wanted in self.tracked]
+
+    def linked(self, node: Any, saved: Sequence[Array], g: Tensor) -> list[Tensor | None]:
+        """Return the gradients of the operands as tensors, to be differentiated again."""
+        with enable_grad():
+            # A node of its own for each operand, also where two are the same tensor.
+            operands = [
+                F.positive(wrap_with_node(x, parent))
+                for x, parent in zip(saved, node.parents, strict=True)
+            ]
+            out = self.recompute(operands)
+            wanted = [x for x, tracked in zip(operands, self.tracked, strict=True) if tracked]
+            found = iter(gradients(out, wanted, g, create_graph=True))
+        return [next(found) if tracked else None for tracked in self.tracked]
+
+
+def compile_kernel(name: str, types: Types, attrs: tuple[Any, ...]) -> Kernel | None:
+    """Return machine code for an operator on arrays of given types, or None if it has none."""
+    op, graph = find_op(name), Graph()
+    promoted = {kind[1] for kind, x in zip(types, op.inputs, strict=True) if x in op.promoted}
+    if op.promote is not None and len(promoted) > 1:  # a rule mixes dtypes: NumPy's business
+        return None
+    with graph:
+        feeds = [placeholder(shape, dtype) for shape, dtype in types]
+        out = _traced(lambda: graph.tracer.apply(op, tuple(feeds), attrs))
+    if out is None:
+        return None
+    executable = _compiled(graph, [out], feeds)
+    if executable is None:
+        return None
+    return Kernel(ArrayProgram(executable).single(), is_exact(executable))
+
+
+def compile_composite(name: str, fn: Callable[..., Any], shape: CallShape) -> Kernel | None:
+    """Return machine code for a call of a composite, or None if it has none."""
+    graph = Graph()
+    with graph:
+        feeds = [placeholder(*kind) for kind in shape.types]
+        out = _traced(lambda: shape.call(fn, feeds))
+        if out is None:
+            return None
+        forward = _compiled(graph, [out], feeds)
+        pull_back = _gradient(graph, out, feeds, shape.tracked)
+    if forward is None or (any(shape.tracked) and pull_back is None):
+        return None
+    made = CompositeKernel(
+        name,
+        lambda tensors: shape.call(fn, tensors),
+        ArrayProgram(forward),
+        None if pull_back is None else ArrayProgram(pull_back),
+        shape.tracked,
+    )
+    return Kernel(made, exact=False)
+
+
+def _traced(call: Callable[[], Any]) -> Symbol | None:
+    """Return the one symbol that a call gives, or None: a bad call fails in eager mode too."""
+    try:
+        out = call()
+    except WeftError:
+        return None
+    return out if isinstance(out, Symbol) else None
+
+
+def _gradient(
+    graph: Graph, out: Symbol, feeds: Sequence[Symbol], tracked: Sequence[bool]
+) -> Executable | None:
+    """Return the gradients of the operands, from the operands and the gradient of the result."""
+    wanted = [x for x, needed in zip(feeds, tracked, strict=True) if needed]
+    if not wanted:
+        return None
+    seed = placeholder(out.shape, out.dtype)
+    found = gradients(out, wanted, seed)
+    if any(g is None for g in found):
+        return None
+    return _compiled(graph, found, [*feeds, seed])
+
+
+def _compiled(
+    graph: Graph, fetches: Sequence[Symbol], feeds: Sequence[Symbol]
+) -> Executable | None:
+    values: list[Value] = [x.value for x in feeds]
+    program = Program(graph, [y.value for y in fetches], values)
+    executable = compile_program(program, {value: value.shape for value in values}, own_arena=False)
+    if executable is None or executable.entry is None:
+        return None
+    taken = sum(x.size * x.dtype.itemsize for x in feeds)
+    return executable if executable.layout.arena_bytes <= MOST_BETWEEN * taken else None
+
+
+def is_exact(executable: Executable) -> bool:
+    """Tell whether results equal NumPy's bit for bit: rounded once at most."""
+    for kernel in executable.lowered.kernels:
+        if not isinstance(kernel, RowKernel):
+            return False
+        exprs = postorder([output.value for output in kernel.outputs])
+        rounded = [e for e in exprs if e.kind in ROUNDED_ONCE and e.dtype.kind == "f"]
+        if len(rounded) > 1 or not all(e.kind in UNROUNDED | ROUNDED_ONCE for e in exprs):
+            return False
+    return True
