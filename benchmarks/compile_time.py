@@ -76,7 +76,7 @@ def _in_process(program: str, cache: str) -> dict[str, Any]:
 def measure(program: str) -> dict[str, Any]:
     """Compile a program once; return times and counts."""
     import weft as wf
-    from weft import compile as compiler
+    from weft import compiler
 
     with wf.Graph() as small:  # loads the compiler, and makes the code that all programs share
         x = wf.placeholder((2,), wf.float32)
@@ -124,7 +124,7 @@ def _step(wf: Any, widths: list[int]) -> tuple[Any, Any, Any, Any]:
 
 def _time_stages(stages: dict[str, float]) -> None:
     """Note the CPU time that each stage of the compiler takes."""
-    from weft import compile as compiler
+    from weft import compiler
     from weft.runtime import executable
 
     for module, name, stage in (

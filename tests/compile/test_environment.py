@@ -200,8 +200,7 @@ def test_processes_that_compile_the_same_at_once(tmp_path):
 # Forks children that compile from scratch, and kills them at random moments.
 KILLED = """
     import os, random, signal, time
-    from weft import compile, runtime
-    from weft.runtime import calls
+    from weft.compiler import compile_program  # loaded before the forks, but not yet used
 
     kills, chance = KILLS, random.Random(0)
     graph, fetches, feeds = build()

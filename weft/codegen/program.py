@@ -23,6 +23,7 @@ from ..lower.kernels import (
     RowKernel,
     ScanKernel,
     ScatterKernel,
+    views_of,
 )
 from ..lower.storage import Buffer, View
 from .columns import column_lanes, strips, write_column_kernel
@@ -117,7 +118,7 @@ class ProgramWriter:
     def _row_piece(self, kernel: RowKernel) -> Piece:
         return Piece(
             self._function(kernel, write_row_kernel),
-            [operand.view for operand in kernel.operands],
+            views_of(kernel),
             frozenset(output.operand for output in kernel.outputs),
             kernel.units,
             0,
@@ -128,7 +129,7 @@ class ProgramWriter:
     def _column_piece(self, kernel: ColumnKernel) -> Piece:
         return Piece(
             self._function(kernel, write_column_kernel),
-            [operand.view for operand in kernel.operands],
+            views_of(kernel),
             frozenset((kernel.output.operand,)),
             strips(kernel, column_lanes(kernel, self.target.lanes)),
             0,
@@ -229,9 +230,8 @@ class ProgramWriter:
         f = module.function(name, ["ptr", "i64", "i64"])
         both = tuple(f.load("ptr", f.gep(f.parameters[0], i, "ptr")) for i in range(2))
         self._choose(f, both, region.pieces, f.parameters[1])
-        chunks = sum(piece.chunks for piece in region.pieces)
-        task = Value(f"@{name}", "ptr")
-        run.call(PARALLEL_FOR, "void", task, tables, run.constant("i64", chunks))
+        chunks = run.constant("i64", sum(piece.chunks for piece in region.pieces))
+        run.call(PARALLEL_FOR, "void", Value(f"@{name}", "ptr"), tables, chunks)
 
     def _choose(
         self, f: FunctionText, tables: tuple[Value, ...], pieces: list[Piece], chunk: Value

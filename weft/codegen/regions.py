@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +32,7 @@ class Place:
     offset: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass
 class Piece:
     """A kernel ready to be called.
 
@@ -40,7 +40,7 @@ class Piece:
     views      what it takes
     written    which of them it writes
     units      of work
-    chunks     into which the units are divided; 0 to decide by the cost
+    chunks     into which the units are divided; 0 until that is decided
     cost       nanoseconds on one thread
     kernel     what it computes
     """
@@ -88,14 +88,17 @@ def arrange(pieces: Sequence[Piece], places: dict[Buffer, Place], threads: int) 
 
 
 def _divided(pieces: list[Piece], threads: int) -> Region:
-    """Return the pieces of a region with their chunks, the longest of these first."""
+    """Decide on the chunks of pieces; return them as a region, the longest of these first."""
     total = sum(piece.cost for piece in pieces)
     if threads == 1 or total < PARALLEL_FROM:
-        return Region([replace(piece, chunks=1) for piece in pieces], parallel=False)
+        for piece in pieces:
+            piece.chunks = 1
+        return Region(pieces, parallel=False)
     wanted = max(LEAST_CHUNK, total / (CHUNKS_PER_THREAD * threads))
-    divided = [replace(p, chunks=p.chunks or _chunks(p, wanted)) for p in pieces]
-    several = sum(piece.chunks for piece in divided) > 1
-    return Region(sorted(divided, key=lambda p: -p.cost / p.chunks), several)
+    for piece in pieces:
+        piece.chunks = piece.chunks or _chunks(piece, wanted)
+    several = sum(piece.chunks for piece in pieces) > 1
+    return Region(sorted(pieces, key=lambda p: -p.cost / p.chunks), several)
 
 
 def _chunks(piece: Piece, wanted: float) -> int:

@@ -68,11 +68,15 @@ def frames_for(a: Frame, b: Frame | None) -> Iterator[Frame]:
             yield wide
 
 
-def levels_of(nodes: Sequence[Node], kinds: Mapping[Node, str], frame: Frame) -> Levels | None:
+def levels_of(
+    nodes: Sequence[Node], kinds: Mapping[Node, str | None], frame: Frame
+) -> Levels | None:
     """Return the level of every value that nodes make in a loop nest, or None if one cannot."""
     levels: Levels = {}
     for node in nodes:
-        level = _RULES[kinds[node]](node, frame, levels)
+        kind = kinds[node]
+        assert kind is not None
+        level = _RULES[kind](node, frame, levels)
         if level is None:
             return None
         levels.update(dict.fromkeys(node.outputs, level))

@@ -11,6 +11,7 @@ import heapq
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..core.dtype import bool_
 from ..core.shape import Shape, size_of
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
@@ -62,18 +63,17 @@ class Grouping:
     def __init__(self, graph: Graph) -> None:
         self.of: dict[Node, Group] = {}
         self._place: dict[Node, int] = {}
-        self._kinds: dict[Node, str] = {}
         self._readers: dict[Value, list[Node]] = {}
         self._users = _users_of(graph)
+        self._outputs = set(graph.outputs)
+        self._kinds = {node: kind_of(node) for node in graph.nodes}
         for place, node in enumerate(graph.nodes):
             self._place[node] = place
             self._add(node, place)
         self.groups = self._in_order()
 
     def _add(self, node: Node, place: int) -> None:
-        kind = kind_of(node)
-        if kind is not None:
-            self._kinds[node] = kind
+        kind = self._kinds[node]
         frame = _first_frame(node, kind)
         level = {} if frame is None else levels_of([node], self._kinds, frame)
         assert level is not None, node
@@ -87,12 +87,29 @@ class Grouping:
                 self._readers.setdefault(x, []).append(node)
 
     def _candidates(self, group: Group, node: Node) -> Iterable[Node]:
-        """Return operations to merge with: those it takes from, large ones first, then siblings."""
-        near = sorted(made_inputs(node), key=lambda x: -size_of(self.of[x.node].domain or ()))
+        """Return operations to merge with: those it takes from, large ones first, then siblings.
+
+        One of two siblings must be a reduction, whose result is small: another result per element
+        is better made where it is needed.
+        """
+        near = [x for x in made_inputs(node) if not self._is_mask_of_stored(node, x)]
+        near.sort(key=lambda x: -size_of(self.of[x.node].domain or ()))
         yield from dict.fromkeys(x.node for x in near)
+        small = self._kinds[node] in ("reduce", "column")
         for x in node.inputs:
-            if x is not None and group.frame is not None and x.shape == group.domain != ():
-                yield from self._readers.get(x, ())[-MOST_SIBLINGS:]
+            if x is not None and x.shape == group.domain != ():
+                readers = self._readers.get(x, ())[-MOST_SIBLINGS:]
+                yield from (n for n in readers if small or self._kinds[n] == "column")
+
+    def _is_mask_of_stored(self, node: Node, x: Value) -> bool:
+        """Tell whether truth values follow from something that is stored anyway.
+
+        To compute them again where they are needed costs less than to store them too.
+        """
+        if node.outputs[0].dtype != bool_ or self._kinds[node] != "map":
+            return False
+        users = self._users.get(x.node, ())
+        return x in self._outputs or any(self._kinds[user] is None for user in users)
 
     def _merged(self, group: Group, other: Group) -> Group | None:
         """Return two groups as one, or None if they must stay apart."""

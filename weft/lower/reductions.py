@@ -47,7 +47,7 @@ def _in_two_steps(steps: Steps) -> Callable[[Match], Value | None]:
 
     def result(m: Match) -> Value | None:
         found = two_steps(reduced_axes(m.root), m["x"].shape)
-        if found is None or 0 in m["x"].shape or m["x"].dtype.name not in DTYPES:
+        if found is None or 0 in m["x"].shape or m["x"].dtype not in DTYPES:
             return None
         return _shaped(m, steps(m, *found))
 
@@ -84,7 +84,7 @@ def _variance(m: Match) -> Value | None:
     """Return the mean squared deviation, operator by operator, unless rows are reduced."""
     axis, correction, _ = m.root.attrs
     shape, dtype = m["x"].shape, m["x"].dtype
-    if _is_trailing(axis, shape) or 0 in shape or dtype.name not in DTYPES:
+    if _is_trailing(axis, shape) or 0 in shape or dtype not in DTYPES:
         return None
     freedom = size_of(shape[a] for a in axis) - correction
     mean = m.make("mean", m["x"], attrs=(axis, True))
@@ -103,7 +103,7 @@ def _logsumexp(m: Match) -> Value | None:
     """Return log(sum(exp(x - max))) + max, operator by operator, unless rows are reduced."""
     axis, _ = m.root.attrs
     value, dtype = m["x"], m["x"].dtype
-    if _is_trailing(axis, value.shape) or 0 in value.shape or dtype.name not in DTYPES:
+    if _is_trailing(axis, value.shape) or 0 in value.shape or dtype not in DTYPES:
         return None
     top = m.make("max", value, attrs=(axis, True))
     finite = m.make("isfinite", top)
@@ -111,6 +111,12 @@ def _logsumexp(m: Match) -> Value | None:
     parts = m.make("exp", m.make("sub", value, shift))
     total = m.make("log", m.make("sum", parts, attrs=(axis, True, dtype)))
     return _shaped(m, m.make("add", total, shift))
+
+
+def _number(m: Match) -> Value | None:
+    """Return a scalar that is always the same without waiting for what it is made like."""
+    value, dtype = m.root.attrs
+    return m.number(value, dtype) if m["x"].shape == () else None
 
 
 def _is_trailing(axes: Axes, shape: Shape) -> bool:
@@ -128,6 +134,7 @@ RULES = (
     Rule("var by its definition", P.var(x), _variance),
     Rule("std by its definition", P.std(x), _deviation),
     Rule("logsumexp by its definition", P.logsumexp(x), _logsumexp),
+    Rule("a scalar like another", P.fill_like(x), _number),
 )
 
 _TABLE = table_of(RULES)

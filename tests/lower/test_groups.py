@@ -1,0 +1,96 @@
+"""Which operations become one kernel."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import weft as wf
+import weft.nn.functional as F
+from weft.lower.kernels import ColumnKernel, RowKernel
+
+
+def kernels_of(build, *shapes):
+    """Return the kernels of a function of placeholders, which returns what to fetch."""
+    with wf.Graph() as graph:
+        xs = [wf.placeholder(shape, wf.float32) for shape in shapes]
+        fetches = build(*xs)
+    feeds = {x: np.ones(x.shape, np.float32) for x in xs}
+    executable = wf.Session(graph, compiled=True).executable(fetches, feeds)
+    return executable.lowered.kernels
+
+
+def names(kernel):
+    return [node.op.name for node in kernel.nodes]
+
+
+@pytest.mark.parametrize("function", [F.softmax, F.log_softmax])
+def test_forward_and_backward_are_one_kernel(function):
+    def build(x, g):
+        y = function(x, -1)
+        return [y, wf.gradients(y, x, g)]
+
+    (kernel,) = kernels_of(build, (30, 40), (30, 40))
+    assert isinstance(kernel, RowKernel)
+
+
+def test_layer_norm_with_all_gradients_is_one_pass():
+    """Gradients of weight and bias are reduced down the columns while rows go by."""
+
+    def build(x, w, b, g):
+        y = F.layer_norm(x, (64,), w, b)
+        return [y, *wf.gradients(y, [x, w, b], g)]
+
+    rows, *rest = kernels_of(build, (1024, 64), (64,), (64,), (1024, 64))
+    assert isinstance(rows, RowKernel)
+    assert sum(output.way == "sum" for output in rows.outputs) == 2
+    assert [type(kernel) for kernel in rest] == [ColumnKernel, ColumnKernel]
+    assert all(kernel.loops[0] <= 64 for kernel in rest)  # they only combine blocks
+
+
+def test_nothing_is_merged_across_a_product():
+    """What follows a product cannot run with what it was made of."""
+
+    def build(x, w):
+        a = wf.tanh(x)
+        b = a @ w
+        return [a * b]
+
+    kernels = kernels_of(build, (8, 8), (8, 8))
+    assert ["tanh", "mul"] not in [names(k) for k in kernels if isinstance(k, RowKernel)]
+
+
+def test_masks_are_computed_where_they_are_needed():
+    def build(x, w):
+        h = F.relu(x * 2.0)
+        loss = (h @ w).sum()
+        return [loss, wf.gradients(loss, x)]
+
+    forward, *_, backward = [k for k in kernels_of(build, (64, 32), (32, 16)) if "nodes" in vars(k)]
+    assert "greater" not in names(forward)
+    assert "greater" in names(backward)
+
+
+def test_long_rows_are_cut_in_blocks_and_nothing_waits_in_the_same_kernel():
+    def build(x):
+        return [x / wf.sqrt((x * x).sum())]
+
+    blocks, rest, combine, divide = kernels_of(build, (100_001,))
+    assert blocks.loops[-1] == 16384
+    assert rest.loops[-1] == 100_001 % 16384
+    assert combine.columns == 7
+    assert "div" in names(divide)
+
+
+def test_small_rows_do_not_wait_for_large_ones():
+    """The count of kept targets is ready before the kernel that divides by it."""
+    with wf.Graph() as graph:
+        x = wf.placeholder((16, 10), wf.float32)
+        y = wf.placeholder((16,), wf.int64)
+        loss = F.cross_entropy(x, y)
+        dx = wf.gradients(loss, x)
+    feeds = {x: np.ones((16, 10), np.float32), y: np.zeros(16, np.int64)}
+    kernels = wf.Session(graph, compiled=True).executable([loss, dx], feeds).lowered.kernels
+    wide = [k for k in kernels if k.loops == (16, 10)]
+    assert len(wide) == 1
+    assert {"logsumexp", "pick_class", "place_class", "exp"} <= set(names(wide[0]))

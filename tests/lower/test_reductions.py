@@ -1,0 +1,78 @@
+"""Reductions over any axes, taken apart and compiled, against the interpreter."""
+
+from __future__ import annotations
+
+from itertools import chain, combinations
+
+import numpy as np
+import pytest
+
+import weft as wf
+from weft.lower.reductions import two_steps
+
+FLOATS = ("sum", "mean", "max", "min", "any", "all", "var", "std", "logsumexp")
+SHAPES = [(1,), (3,), (1000,), (70_001,), (4, 5), (7, 1), (100, 64), (2, 40_000), (8, 3, 70)]
+SHAPES += [(2, 3, 4, 5), (20, 70_000), (16, 1, 3)]
+
+
+@pytest.mark.parametrize(
+    ("axes", "shape", "expected"),
+    [
+        ((1,), (4, 5), None),
+        ((0,), (4, 5), None),
+        ((1,), (4, 5, 6), None),
+        ((0, 2, 3), (2, 3, 4, 5), ((2, 3), (0,))),
+        ((0, 2), (2, 3, 1), None),
+        ((0, 1), (100, 64), ((1,), (0,))),
+        ((0, 1), (100, 8), None),
+        ((0, 1), (2, 4000), None),
+    ],
+)
+def test_two_steps(axes, shape, expected):
+    assert two_steps(axes, shape) == expected
+
+
+def axes_of(shape):
+    ndim = len(shape)
+    return [None, *chain(*(combinations(range(ndim), n) for n in range(1, ndim + 1)))]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool"])
+def test_every_axis(shape, dtype):
+    array = (np.random.default_rng(0).normal(size=shape) * 3).astype(dtype)
+    with wf.Graph() as graph:
+        x = wf.placeholder(shape, dtype)
+        made = {}
+        for axis in axes_of(shape):
+            for name in FLOATS if dtype.startswith("float") else FLOATS[:6]:
+                made[name, axis] = getattr(wf, name)(x, axis=axis)
+                made[name, axis, True] = getattr(wf, name)(x, axis=axis, keepdims=True)
+        for axis in (None, *range(len(shape))):
+            made["argmax", axis] = wf.argmax(x, axis=axis)
+            made["argmin", axis] = wf.argmin(x, axis=axis)
+    expected = wf.Session(graph, compiled=False).run(made, {x: array})
+    found = wf.Session(graph, compiled=True).run(made, {x: array})
+    tolerance = 1e-10 if dtype == "float64" else 2e-5
+    for key, value in expected.items():
+        assert found[key].dtype == value.dtype, key
+        np.testing.assert_allclose(
+            found[key], value, rtol=tolerance, atol=tolerance, err_msg=str(key)
+        )
+
+
+@pytest.mark.parametrize("special", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("shape", [(5, 70), (40_000,), (3, 4, 5)], ids=str)
+def test_special_values(special, shape):
+    array = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    array.flat[[3, 17]] = special
+    with wf.Graph() as graph:
+        x = wf.placeholder(shape, wf.float32)
+        names = ("sum", "max", "min", "mean", "logsumexp", "var")
+        made = {(name, axis): getattr(wf, name)(x, axis=axis) for name in names for axis in (0, -1)}
+        made["argmax"] = wf.argmax(x, axis=-1)
+        made["argmin"] = wf.argmin(x)
+    expected = wf.Session(graph, compiled=False).run(made, {x: array})
+    found = wf.Session(graph, compiled=True).run(made, {x: array})
+    for key, value in expected.items():
+        np.testing.assert_allclose(found[key], value, rtol=2e-5, atol=2e-5, err_msg=str(key))
