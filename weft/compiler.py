@@ -2,7 +2,7 @@
 
 program      what a session would run, for given fetches and feeds
 specialize   unknown sizes become numbers
-optimise     fold, share, simplify, stabilise, take reductions apart
+optimise     fold, share, simplify, stabilise, take reductions apart, split scans
 lower        kernels over buffers
 codegen      LLVM IR
 runtime      object code, memory, an executable
@@ -19,6 +19,7 @@ from .graph.run import Program
 from .lower.reductions import split_reductions
 from .passes.dce import remove_dead
 from .passes.pipeline import canonicalize, same_nodes
+from .passes.scan_split import has_scans, split_scans
 from .passes.simplify import simplify_finally
 from .passes.specialize import NotStaticError, specialize
 from .passes.stabilize import stabilize
@@ -50,4 +51,5 @@ def optimize_static(graph: Graph) -> Graph:
     """Return a graph whose sizes are known in the form that lowering starts from."""
     made = canonicalize(remove_dead(graph, graph.outputs), simplify_finally)
     ready = split_reductions(stabilize(made, None))
-    return made if same_nodes(made, ready) else canonicalize(ready, simplify_finally)
+    made = made if same_nodes(made, ready) else canonicalize(ready, simplify_finally)
+    return canonicalize(split_scans(made), simplify_finally) if has_scans(made) else made

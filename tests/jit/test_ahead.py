@@ -170,8 +170,14 @@ def test_what_cannot_be_compiled():
     compiled = wf.compile(graph, np.ones((2, 3), F32), fetches=y)
     with pytest.raises(ValueError, match=r"x was compiled for shape \(2, 3\).*\(4, 3\)"):
         compiled(np.ones((4, 3), F32))
-    with pytest.raises(wf.WeftError, match="some shape in it depends on values"):
-        wf.compile(wf.nonzero, wf.ones(3))
+
+
+def test_shapes_that_depend_on_values():
+    compiled = wf.compile(lambda x: (x[x > 0] * 2, x.exp()), wf.ones(3))
+    for numbers in ([0.0, 1.0, 2.0], [0.0, 0.0, 0.0], [1.0, 1.0, 3.0]):
+        chosen, powers = compiled(wf.tensor(numbers))
+        np.testing.assert_array_equal(chosen.numpy(), [2 * n for n in numbers if n > 0])
+        np.testing.assert_allclose(powers.numpy(), np.exp(numbers), rtol=1e-6)
 
 
 def test_the_name_is_the_function_after_the_compiler_is_loaded():

@@ -185,3 +185,22 @@ def test_maxima_of_windows_with_nan_and_ties():
     x = np.zeros((1, 1, 4, 6), np.float32)
     x[0, 0, 1, 1], x[0, 0, 3, 5], x[0, 0, 2, 2] = np.nan, -np.inf, np.inf
     check_native(lambda x: F.max_pool2d(x, 2, return_indices=True), x)
+
+
+def test_indices_inside_loops():
+    """A step that meets an index out of range ends the run, and no state is written."""
+    table, total = wf.tensor(numbers(5, 3)), wf.tensor(np.zeros(3, np.float32))
+    with wf.Graph() as graph:
+        i = wf.placeholder((4,), wf.int64)
+        carry, rows = wf.scan(lambda c, k: (c + wf.take(table, k, 0), c * 2.0), wf.zeros(3), i)
+        update = total.assign(total + carry)
+    session = wf.Session(graph)
+    index = np.array([4, 0, -1, 2])
+    expected = wf.Session(graph, compiled=False).run([carry, rows], {i: index})
+    for a, b in zip(session.run([carry, rows], {i: index}), expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+    with pytest.raises(IndexError, match="axis 0 of size 5"):
+        session.run([rows, update], {i: np.array([0, 1, 5, 2])})
+    np.testing.assert_array_equal(total.numpy(), np.zeros(3))
+    session.run([rows, update], {i: index})
+    np.testing.assert_allclose(total.numpy(), expected[0], rtol=1e-6)

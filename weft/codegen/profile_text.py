@@ -4,7 +4,7 @@ They stand in a module of their own, made only when somebody asks for a profile:
 otherwise is not slower for it. Times go to a record, a table of words behind an entry of the
 program's memory:
 
-    record[slot] = (begin, end, thread)
+    record[slot] = (begin, end, thread)        (of all calls together, from the first one on)
 
 Each chunk of a piece has a slot, also where the piece is run as a whole.
 """
@@ -73,10 +73,15 @@ class _TimedWriter(ProgramWriter):
     def _note(
         self, f: FunctionText, memory: Value, slot: Value, begin: Value, thread: Value
     ) -> None:
-        """Write the time that has passed since `begin` to a slot."""
+        """Add the time that has passed since `begin` to a slot: in a loop, all calls add up."""
         record = f.load("ptr", f.gep(memory, self.record, "ptr"))
         place = f.gep(record, f.mul(slot, SLOT_WORDS), "i64")
-        for i, word in enumerate((begin, _clock(f), thread)):
+        past = f.load("i64", f.gep(place, 1, "i64"))
+        is_first = f.icmp("eq", past, 0)
+        first = f.select(is_first, begin, f.load("i64", place))
+        passed = f.sub(_clock(f), begin)
+        end = f.add(f.select(is_first, begin, past), passed)
+        for i, word in enumerate((first, end, thread)):
             f.store(word, f.gep(place, i, "i64"))
 
 

@@ -12,21 +12,25 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 from ..core.threads import get_num_threads
 from ..lower.kernels import (
     ColumnKernel,
+    Control,
     GemmKernel,
     Kernel,
     LibraryKernel,
     RowKernel,
     ScanKernel,
     ScatterKernel,
-    views_of,
+    calls_library,
+    own_views,
 )
 from ..lower.storage import Buffer, View
 from .columns import column_lanes, strips, write_column_kernel
+from .control_text import flattened, with_calls, write_calls
 from .cost import column_cost, gemm_cost, row_cost, scan_cost, scatter_cost
 from .gemm import gemm_chunks, gemm_units, write_gemm_kernel
 from .keys import kernel_key
@@ -49,20 +53,23 @@ class ProgramText:
     """The modules of a program, and what to run in order.
 
     modules     text by a name that follows from the content
-    steps       names of native functions, and reference kernels to call
-    stretches   the regions that each native function runs
+    steps       names of native functions, reference kernels to call, control flow around those
+    stretches   the regions that each native function runs, and control flow around them
+    entries     the names of these functions
     entry       the name of the module of these functions, if there are any
     """
 
     modules: dict[str, str] = field(default_factory=dict)
     steps: list[Any] = field(default_factory=list)
-    stretches: list[list[Region]] = field(default_factory=list)
+    stretches: list[list[Any]] = field(default_factory=list)
+    entries: list[str] = field(default_factory=list)
     entry: str = ""
 
     @property
     def pieces(self) -> list[Piece]:
         """All kernels with code, in the order in which they run."""
-        return [p for stretch in self.stretches for region in stretch for p in region.pieces]
+        regions = (region for calls in self.stretches for region, _ in flattened(calls))
+        return [piece for region in regions for piece in region.pieces]
 
 
 def write_program(
@@ -90,35 +97,51 @@ class ProgramWriter:
         self.target = target
         self.program = ProgramText()
         self._functions: dict[Hashable, str] = {}
+        self._tasks = 0
 
     def write(self, kernels: Sequence[Kernel]) -> ProgramText:
         """Return the code of kernels that run one after another."""
-        stretch: list[Piece] = []
-        for kernel in kernels:
-            if isinstance(kernel, LibraryKernel):
-                self._close(stretch)
-                stretch = []
-                self.program.steps.append(kernel)
-            else:
-                stretch.append(_PIECES[type(kernel)](self, kernel))
-        self._close(stretch)
-        if self.program.stretches:
-            text = self.entry(self.program.stretches)
-            self.program.entry = _digest("entry", text)
-            self.program.modules[self.program.entry] = text
+        program = self.program
+        program.steps = self._steps(kernels)
+        if program.stretches:
+            text = self.entry(program.stretches)
+            program.entry = _digest("entry", text)
+            program.modules[program.entry] = text
         return self.program
 
-    def _close(self, stretch: list[Piece]) -> None:
-        if stretch:
-            self.program.steps.append(f"run_{len(self.program.stretches)}")
-            self.program.stretches.append(arrange(stretch, self.places, get_num_threads()))
+    def _steps(self, kernels: Sequence[Kernel]) -> list[Any]:
+        """Return what to run of kernels, in stretches that need no Python."""
+        steps: list[Any] = []
+        for in_python, group in groupby(kernels, calls_library):
+            if in_python:
+                steps += [self._driven(kernel) for kernel in group]
+            else:
+                steps.append(f"run_{len(self.program.stretches)}")
+                self.program.entries.append(steps[-1])
+                self.program.stretches.append(self._calls(list(group)))
+        return steps
+
+    def _driven(self, kernel: Kernel) -> Any:
+        """Return a step that Python takes: a call, or control flow with calls inside."""
+        return kernel if isinstance(kernel, LibraryKernel) else with_calls(kernel, self._steps)
+
+    def _calls(self, kernels: Sequence[Kernel]) -> list[Any]:
+        """Return kernels ready to be called from native code: regions, and control flow."""
+        made: list[Any] = []
+        for is_control, group in groupby(kernels, lambda k: isinstance(k, Control)):
+            if is_control:
+                made += [with_calls(kernel, self._calls) for kernel in group]
+            else:
+                pieces = [_PIECES[type(kernel)](self, kernel) for kernel in group]
+                made += arrange(pieces, self.places, get_num_threads())
+        return made
 
     # -- kernels -----------------------------------------------------------------------------------
 
     def _row_piece(self, kernel: RowKernel) -> Piece:
         return Piece(
             self._function(kernel, write_row_kernel),
-            views_of(kernel),
+            own_views(kernel),
             frozenset(output.operand for output in kernel.outputs),
             kernel.units,
             0,
@@ -129,7 +152,7 @@ class ProgramWriter:
     def _column_piece(self, kernel: ColumnKernel) -> Piece:
         return Piece(
             self._function(kernel, write_column_kernel),
-            views_of(kernel),
+            own_views(kernel),
             frozenset((kernel.output.operand,)),
             strips(kernel, column_lanes(kernel, self.target.lanes)),
             0,
@@ -151,7 +174,7 @@ class ProgramWriter:
     def _scatter_piece(self, kernel: ScatterKernel) -> Piece:
         return Piece(
             self._function(kernel, write_scatter_kernel),
-            [operand.view for operand in kernel.operands],
+            own_views(kernel),
             frozenset((len(kernel.operands) - 1,)),
             scatter_units(kernel),
             0,
@@ -162,7 +185,7 @@ class ProgramWriter:
     def _scan_piece(self, kernel: ScanKernel) -> Piece:
         return Piece(
             self._function(kernel, write_scan_kernel),
-            [operand.view for operand in kernel.operands],
+            own_views(kernel),
             frozenset((len(kernel.operands) - 1,)),
             scan_units(kernel, self.target),
             0,
@@ -185,37 +208,57 @@ class ProgramWriter:
 
     # -- the entry ---------------------------------------------------------------------------------
 
-    def entry(self, stretches: Sequence[Sequence[Region]]) -> str:
+    def entry(self, stretches: Sequence[Sequence[Any]]) -> str:
         """Return the module of the functions that run regions."""
         module = ModuleText(self.target)
         module.declare(PARALLEL_FOR, ["ptr", "ptr", "i64"])
-        for number, regions in enumerate(stretches):
+        for number, calls in enumerate(stretches):
             run = module.function(f"run_{number}", ["ptr", "ptr"])
             tables = run.alloca("ptr", 2)
             for i, table in enumerate(run.parameters):
                 run.store(table, run.gep(tables, i, "ptr"))
-            last_check = max((i for i, region in enumerate(regions) if region.flag), default=-1)
-            for i, region in enumerate(regions):
-                self._region(module, run, region, tables, f"task_{number}_{i}")
-                if i == last_check:
-                    self._leave_if_set(run, region.flag)
+            self._write_calls(module, run, tables, calls)
             if number == len(stretches) - 1:
                 _count_run(run)
             run.ret()
-        pieces = [p for regions in stretches for region in regions for p in region.pieces]
+        pieces = [p for calls in stretches for region, _ in flattened(calls) for p in region.pieces]
         for piece in {p.function: p for p in pieces}.values():
             module.declare(piece.function, [*["ptr"] * len(piece.views), "i64", "i64"])
         return module.text()
 
-    def _leave_if_set(self, run: FunctionText, flag: View | None) -> None:
+    def _leave_if_set(self, run: FunctionText, flag: View) -> None:
         """End the run before anything is written that others see, if an index was out of range."""
-        assert flag is not None
         word = run.load("i64", self._pointer(run, run.parameters, flag))
         leave, stay = run.label("leave"), run.label("stay")
         run.branch_if(run.icmp("ne", word, 0), leave, stay)
         run.block(leave)
         run.ret()
         run.block(stay)
+
+    def _write_calls(
+        self,
+        module: ModuleText,
+        run: FunctionText,
+        tables: Value,
+        calls: Sequence[Any],
+        inside: bool = False,
+    ) -> None:
+        """Write what is called; inside control flow, all that checks indices can end the run."""
+        flags = [call.flag if isinstance(call, Region) else None for call in calls]
+        last = max((i for i, flag in enumerate(flags) if flag is not None), default=-1)
+        for i, (call, flag) in enumerate(zip(calls, flags, strict=True)):
+            if isinstance(call, Region):
+                self._tasks += 1
+                self._region(module, run, call, tables, f"task_{self._tasks}")
+            else:
+                write_calls(
+                    run,
+                    call,
+                    lambda view: self._pointer(run, run.parameters, view),
+                    lambda inner: self._write_calls(module, run, tables, inner, True),
+                )
+            if flag is not None and (inside or i == last):
+                self._leave_if_set(run, flag)
 
     def _region(
         self, module: ModuleText, run: FunctionText, region: Region, tables: Value, name: str
@@ -267,11 +310,18 @@ class ProgramWriter:
 
     def _pointer(self, f: FunctionText, tables: tuple[Value, ...], view: View) -> Value:
         place = self.places[view.buffer]
-        arrays, memory = tables
-        table = arrays if place.brought else memory
-        base = f.load("ptr", f.gep(table, place.entry, "ptr"))
-        offset = place.offset + view.offset * view.dtype.itemsize
-        return f.gep(base, offset) if offset else base
+        pointer = _address(f, tables, place, view.offset * view.dtype.itemsize)
+        for word, step in place.moves:
+            number = f.load("i64", _address(f, tables, word, 0))
+            pointer = f.gep(pointer, f.mul(number, step))
+        return pointer
+
+
+def _address(f: FunctionText, tables: tuple[Value, ...], place: Place, further: int) -> Value:
+    arrays, memory = tables
+    base = f.load("ptr", f.gep(arrays if place.brought else memory, place.entry, "ptr"))
+    offset = place.offset + further
+    return f.gep(base, offset) if offset else base
 
 
 _PIECES: dict[type, Callable[[ProgramWriter, Any], Piece]] = {

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..lower.storage import Buffer, View
+from ..lower.storage import Buffer, View, buffers_behind
 
 PARALLEL_FROM = 6000.0  # nanoseconds of work that are worth waking another thread
 LEAST_CHUNK = 2500.0
@@ -25,11 +25,15 @@ Span = tuple[tuple[bool, int], int, int]  # which memory, from where to where
 
 @dataclass(frozen=True)
 class Place:
-    """Where a buffer lies: which entry of which table, and how many bytes behind it."""
+    """Where a buffer lies: which entry of which table, and how many bytes behind it.
+
+    moves   places of numbers, and how many bytes further it lies for each unit of them
+    """
 
     brought: bool  # by each run; else it is the program's own
     entry: int
     offset: int = 0
+    moves: tuple[tuple[Place, int], ...] = ()
 
 
 @dataclass
@@ -122,8 +126,9 @@ class _Levels:
         self.checked = 0  # the last level at which indices are checked
 
     def _span(self, view: View) -> Span:
-        place = self.places[view.buffer]
-        return (place.brought, place.entry), place.offset, place.offset + view.buffer.nbytes
+        buffer, *_ = buffers_behind(view.buffer)  # a window may be anywhere in it
+        place = self.places[buffer]
+        return (place.brought, place.entry), place.offset, place.offset + buffer.nbytes
 
     def _parts(self, view: View) -> tuple[tuple[bool, int], slice]:
         memory, start, stop = self._span(view)

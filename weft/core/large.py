@@ -159,7 +159,7 @@ def _install(op: Op, scope: dict[str, Any]) -> None:
     if accepts(op):
         # 1, 1.0 and True are equal, as are 0.0 and -0.0. The attributes of reductions are axes and
         # flags in canonical form.
-        by_text = op.kind != "reduction"
+        by_text = op.kind != "reduction" and bool(op.attrs)
         scope["kernel"] = make_chooser(op.name, op.kernel, len(op.inputs), by_text=by_text)
     scope["times"] = _TIMES
 

@@ -1,6 +1,7 @@
 """The graph's own operations: where values come from, and where they are kept.
 
 placeholder   a value that each run is fed with
+parameter     a value that control flow brings into a body, once the body is lowered
 constant      a value that is part of the graph
 state         a value read from outside when a run starts
 assign        a value that, if computed in a run, is written to a state when the run ends
@@ -49,11 +50,12 @@ class GraphOp(NodeOp):
 
 
 PLACEHOLDER = GraphOp("placeholder", (), ("type",))
+PARAMETER = GraphOp("parameter", (), ("type",))
 CONSTANT = GraphOp("constant", (), ("literal",))
 STATE = GraphOp("state", (), ("state",))
 ASSIGN = GraphOp("assign", ("value",), ("state",))
 SPECIAL = {op.name: op for op in (PLACEHOLDER, CONSTANT, STATE, ASSIGN)}
-SOURCES = (PLACEHOLDER, CONSTANT, STATE)
+SOURCES = (PLACEHOLDER, PARAMETER, CONSTANT, STATE)
 
 
 class Literal:

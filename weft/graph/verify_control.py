@@ -21,12 +21,12 @@ class Unsound(Exception):  # noqa: N818  (becomes a GraphError where the node is
 
 def check_control(node: Node) -> None:
     """Raise Unsound unless the bodies of control flow fit its inputs and outputs."""
-    bodies = subgraphs(node)
-    if not bodies and node.op not in _CHECKS:
+    bodies, form = subgraphs(node), getattr(node.op, "form", node.op)
+    if not bodies and form not in _CHECKS:
         return
     types = [None if value is None else value.type for value in node.inputs]
-    if node.op in _CHECKS:
-        _CHECKS[node.op](node, types)
+    if form in _CHECKS:
+        _CHECKS[form](node, types)
         _check_threads(node)
     else:
         for body in bodies:

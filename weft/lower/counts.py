@@ -12,6 +12,7 @@ from ..core.op import elementwise, reduction
 from ..core.shape import size_of
 from ..graph.node import Node, Value
 from ..passes.cost import CONTRACTIONS
+from .dynamic import is_dynamic
 from .kernels import ColumnKernel, Kernel, LibraryKernel, Operand, RowKernel
 from .scalar import Expr, postorder
 from .storage import View
@@ -40,7 +41,7 @@ def operations(kernel: Kernel) -> int:
         size = size_of(kernel.loops)
         return size + _expression_operations([kernel.output.value], kernel.operands, 1, size)
     nodes = [kernel.node] if isinstance(kernel, LibraryKernel) else kernel.nodes
-    return sum(map(_node_operations, nodes))
+    return sum(_node_operations(node) for node in nodes if not is_dynamic(node))
 
 
 def _expression_operations(

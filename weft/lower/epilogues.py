@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from ..core.shape import size_of
-from .kernels import GemmKernel, Kernel, Output, RowKernel, views_of
+from .kernels import GemmKernel, Kernel, Output, RowKernel, buffers_of
 from .scalar import BINARY, COMPARISONS, UNARY, Expr, ScalarBuilder, postorder
 from .storage import Buffer, View
 
@@ -128,7 +128,7 @@ def _users(kernels: Sequence[Kernel]) -> dict[Buffer, list[int]]:
     """Return which kernels use each buffer, in order."""
     found: dict[Buffer, list[int]] = {}
     for i, kernel in enumerate(kernels):
-        for buffer in {view.buffer for view in views_of(kernel)}:
+        for buffer in buffers_of(kernel):
             found.setdefault(buffer, []).append(i)
     return found
 

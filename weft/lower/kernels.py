@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.shape import Shape, size_of
 from ..graph.node import Node
 from .scalar import Expr
-from .storage import View
+from .storage import Buffer, View, buffers_behind, contiguous
 
 
 @dataclass(frozen=True)
@@ -199,13 +199,112 @@ class LibraryKernel:
     attrs: tuple[Any, ...] = ()
 
 
-Kernel = RowKernel | ColumnKernel | ScatterKernel | ScanKernel | GemmKernel | LibraryKernel
+@dataclass
+class LoopKernel:
+    """Kernels that are repeated, by their numbers in memory.
+
+    A body works on windows, which move with two words: `index`, the place of the step in what is
+    taken apart and stacked, and `half`, which of the two copies of the carries is the newer.
+
+    length    the most steps; None for a loop that only its test ends
+    reverse   whether the index counts down from length - 1
+    test      what computes the truth value `holds` before each step, if there is one
+    stops     a truth value that the body computes, and that ends the loop
+    room      what outlives a step: the stacked results
+    """
+
+    name: str
+    node: Node
+    index: Buffer
+    half: Buffer
+    length: int | None
+    reverse: bool
+    body: list[Kernel]
+    test: list[Kernel] = field(default_factory=list)
+    holds: View | None = None
+    stops: View | None = None
+    room: list[View] = field(default_factory=list)
+
+    @property
+    def nodes(self) -> list[Node]:
+        """Return the node it computes."""
+        return [self.node]
 
 
-def views_of(kernel: Kernel) -> list[View]:
-    """Return all that a kernel reads and writes."""
+@dataclass
+class BranchKernel:
+    """Kernels of which one list or the other runs, as a truth value says, and their results."""
+
+    name: str
+    node: Node
+    chosen: View
+    yes: list[Kernel]
+    no: list[Kernel]
+    results: list[View]
+
+    @property
+    def nodes(self) -> list[Node]:
+        """Return the node it computes."""
+        return [self.node]
+
+
+Kernel = (
+    RowKernel
+    | ColumnKernel
+    | ScatterKernel
+    | ScanKernel
+    | GemmKernel
+    | LibraryKernel
+    | LoopKernel
+    | BranchKernel
+)
+Control = LoopKernel | BranchKernel
+
+
+def parts_of(kernel: Kernel) -> list[list[Kernel]]:
+    """Return the lists of kernels inside a kernel of control flow."""
+    if isinstance(kernel, LoopKernel):
+        return [kernel.test, kernel.body]
+    return [kernel.yes, kernel.no] if isinstance(kernel, BranchKernel) else []
+
+
+def walk(kernels: Iterable[Kernel]) -> Iterator[Kernel]:
+    """Yield kernels and all that are inside of them."""
+    for kernel in kernels:
+        yield kernel
+        for part in parts_of(kernel):
+            yield from walk(part)
+
+
+def calls_library(kernel: Kernel) -> bool:
+    """Tell whether a kernel, or one inside it, is a call from Python."""
+    return any(isinstance(k, LibraryKernel) for k in walk([kernel]))
+
+
+def may_fail(kernel: Kernel) -> bool:
+    """Tell whether a kernel, or one inside it, can find that a run must be given up."""
+    return any(
+        isinstance(k, LibraryKernel) or getattr(k, "flag", None) is not None for k in walk([kernel])
+    )
+
+
+def own_views(kernel: Kernel) -> list[View]:
+    """Return what a kernel reads and writes itself, without what kernels inside it do."""
     if isinstance(kernel, GemmKernel):
         return kernel.views
+    if isinstance(kernel, LoopKernel):
+        flags = [view for view in (kernel.holds, kernel.stops) if view is not None]
+        words = [contiguous(word, ()) for word in (kernel.index, kernel.half)]
+        return [*flags, *words, *kernel.room]
+    if isinstance(kernel, BranchKernel):
+        return [kernel.chosen, *kernel.results]
     if isinstance(kernel, LibraryKernel):
         return [v for v in (*kernel.inputs, *kernel.outputs) if v is not None]
     return [operand.view for operand in kernel.operands]
+
+
+def buffers_of(kernel: Kernel) -> list[Buffer]:
+    """Return the memory that a kernel touches, itself or inside; also what is behind windows."""
+    views = [view for part in walk([kernel]) for view in own_views(part)]
+    found = (part for view in views for part in (view.buffer, *buffers_behind(view.buffer)))
+    return list(dict.fromkeys(found))

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..core.shape import broadcast_axes, normalize_axes, size_of
 from ..graph.node import Node, Value
+from .dynamic import is_dynamic
 from .indexing import indexed_kind
 from .places import stored_operands
 from .scalar import Expr, ScalarBuilder, computed_dtype, is_defined, postorder
@@ -38,6 +39,8 @@ SHAPING = frozenset(("broadcast_to", "ensure_shape", "reshape"))
 def kind_of(node: Node) -> str | None:
     """Return the kind of an operation, or None if it is a kernel of its own."""
     op = node.op
+    if is_dynamic(node):
+        return None
     if op.name in SHAPING:
         return "view"
     values = [*node.outputs, *(x for x in node.inputs if x is not None)]

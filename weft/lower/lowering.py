@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from ..core.dim import is_known
 from ..core.shape import Shape, size_of
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
-from ..graph.special import ASSIGN, CONSTANT, PLACEHOLDER, SOURCES, STATE
+from ..graph.special import ASSIGN, CONSTANT, PARAMETER, PLACEHOLDER, SOURCES, STATE
 from ..graph.state import State
+from .control import lower_control
+from .dynamic import array_of_its_own, is_dynamic
 from .epilogues import fuse_epilogues
 from .groups import Group, Grouping
 from .kernels import (
@@ -21,7 +24,7 @@ from .kernels import (
     LibraryKernel,
     Operand,
     Output,
-    views_of,
+    buffers_of,
 )
 from .kinds import DTYPES, kind_of, only_reduction, reduced_axes, reduced_count
 from .layouts import laid_out, wanted_layouts
@@ -41,10 +44,23 @@ from .views import RESHAPES, VIEWS
 class Lowered:
     """What a graph becomes: kernels in order, and where each of its values lies."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        bound: Mapping[Value, View] | None = None,
+        wanted: Mapping[Value, View] | None = None,
+        around: Lowered | None = None,
+    ) -> None:
+        """Lower a graph.
+
+        Of a body, `bound` says where inputs are, `wanted` where results go, and `around` what it is
+        a part of.
+        """
         self.graph = graph
+        self.around = around
         self.kernels: list[Kernel] = []
-        self.views: dict[Value, View] = {}
+        self.views: dict[Value, View] = dict(bound or {})
+        self.wanted = dict(wanted or {})
         self.assigned: list[tuple[State, Value]] = []
         self.copies: list[View] = []
         self.tables: dict[Any, View] = {}
@@ -68,7 +84,7 @@ class Lowered:
         """Join kernels, and forget values that are not stored any more."""
         kept = {view.buffer for view in self.outputs}
         self.kernels = fuse_epilogues(recompute_cheap(self.kernels, kept), kept)
-        used = kept | {view.buffer for kernel in self.kernels for view in views_of(kernel)}
+        used = kept | {buffer for kernel in self.kernels for buffer in buffers_of(kernel)}
         self.views = {
             value: view
             for value, view in self.views.items()
@@ -83,13 +99,29 @@ class Lowered:
         special = _SPECIAL.get(node.op)
         if special is not None:
             special(self, node)
-        elif not any(way(self, node) for way in _WAYS):
+        elif is_dynamic(node) or not any(way(self, node) for way in _WAYS):
             self._as_library(node)
 
+    def buffers(self) -> list[Buffer]:
+        """Return all memory that is used, by the bodies of control flow too."""
+        known = (view.buffer for view in (*self.views.values(), *self.copies))
+        used = (buffer for kernel in self.kernels for buffer in buffers_of(kernel))
+        return list(dict.fromkeys((*known, *used)))
+
+    def with_body(
+        self, graph: Graph, bound: Mapping[Value, View], wanted: Mapping[Value, View]
+    ) -> Lowered:
+        """Return a body of control flow lowered: its inputs are bound, its results go to places."""
+        return Lowered(graph, bound, wanted, self)
+
     def new(self, value: Value) -> View:
-        """Give a value memory of its own in the arena."""
-        buffer = Buffer("arena", value.shape, value.dtype, value.name)
-        self.views[value] = view = contiguous(buffer, value.shape)
+        """Give a value memory of its own in the arena, or the place that waits for it."""
+        view = self.wanted.get(value)
+        if not is_known(value.shape):
+            view = array_of_its_own(value)
+        elif view is None:
+            view = contiguous(Buffer("arena", value.shape, value.dtype, value.name), value.shape)
+        self.views[value] = view
         return view
 
     def scratch(self, shape: Shape, dtype: Any, name: str) -> View:
@@ -125,8 +157,12 @@ class Lowered:
     def copied(self, view: View) -> View:
         """Return a copy of a view in C order, made by a kernel of its own."""
         made = self.scratch(view.shape, view.dtype, f"copy of {view.buffer.name}")
-        self.kernels.append(copy_kernel(made.buffer.name, view, made))
+        self.copy(view, made)
         return made
+
+    def copy(self, view: View, target: View) -> None:
+        """Add a kernel that copies a view to a place of the same shape."""
+        self.kernels.append(copy_kernel(target.buffer.name, view, target))
 
     def needs(self, check: Check | None, happens: bool) -> bool:
         """Tell whether no kernel has checked the same indices yet; note that one does now."""
@@ -139,6 +175,8 @@ class Lowered:
 
     def error_flag(self) -> View:
         """Return the memory in which code reports an index out of range."""
+        if self.around is not None:
+            return self.around.error_flag()
         if self.flag is None:
             word = np.zeros(1, np.int64)
             buffer = Buffer("constant", (1,), word.dtype, "index out of range", word)
@@ -150,6 +188,8 @@ class Lowered:
 
     def _place_source(self, node: Node, kind: str, source: Any) -> None:
         (value,) = node.outputs
+        if value in self.views:  # an input of a body
+            return
         buffer = Buffer(kind, value.shape, value.dtype, value.name, source)
         self.views[value] = contiguous(buffer, value.shape)
 
@@ -261,6 +301,8 @@ class Lowered:
 
     def table(self, array: np.ndarray[Any, Any]) -> View:
         """Return where a constant array lies."""
+        if self.around is not None:
+            return self.around.table(array)
         key = (array.dtype, array.shape, array.tobytes())
         if key not in self.tables:
             buffer = Buffer("constant", array.shape, array.dtype, "table", array)
@@ -308,6 +350,7 @@ def _leading_axes(node: Node) -> tuple[int, ...] | None:
 
 _SPECIAL: dict[Any, Callable[[Lowered, Node], None]] = {
     PLACEHOLDER: Lowered._feed,
+    PARAMETER: Lowered._feed,
     CONSTANT: Lowered._constant,
     STATE: Lowered._state,
     ASSIGN: Lowered._assign,
@@ -319,4 +362,5 @@ _WAYS: tuple[Callable[[Lowered, Node], bool], ...] = (
     Lowered._as_scatter,
     Lowered._as_scan,
     Lowered._as_column_sum,
+    lower_control,
 )

@@ -44,7 +44,7 @@ def _flat_parts(whole: View, values: Iterable[Value]) -> list[View]:
         size = 1
         for n in x.shape:
             size *= n
-        parts.append(View(whole.buffer, x.shape, contiguous_strides(x.shape), start))
+        parts.append(View(whole.buffer, x.shape, contiguous_strides(x.shape), whole.offset + start))
         start += size
     return parts
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from .kernels import Kernel, Operand, Output, RowKernel, views_of
+from .kernels import Kernel, Operand, Output, RowKernel, buffers_of
 from .scalar import CHEAP, Expr, ScalarBuilder, postorder
 from .storage import Buffer
 
@@ -24,7 +24,7 @@ def recompute_cheap(kernels: Sequence[Kernel], kept: Collection[Buffer]) -> list
     made = list(kernels)
     users: dict[Buffer, list[int]] = {}
     for i, kernel in enumerate(kernels):
-        for buffer in {view.buffer for view in views_of(kernel)}:
+        for buffer in buffers_of(kernel):
             users.setdefault(buffer, []).append(i)
     for i in range(len(made)):
         while _drop_one(made, i, users, kept):

@@ -16,8 +16,9 @@ from ..core.shape import Shape, size_of
 class Buffer:
     """A piece of memory: of the arena, or an array from outside.
 
-    kind     "arena", or where the array comes from: "feed", "constant", "state", "fetch"
-    source   the value, literal or state behind it
+    kind     "arena", or where the array comes from: "feed", "constant", "state", "fetch"; or
+             "window", a part of another buffer that moves
+    source   the value, literal, state or window behind it
     """
 
     __slots__ = ("dtype", "kind", "name", "shape", "source")
@@ -43,6 +44,19 @@ class Buffer:
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name}: {self.dtype}[{self.size}]>"
+
+
+@dataclass(frozen=True)
+class Window:
+    """A part of a buffer that moves as a loop runs: it starts at offset + word * step.
+
+    word   a buffer of one int64 that holds, say, the number of the row that a step works on
+    """
+
+    buffer: Buffer
+    offset: int
+    word: Buffer
+    step: int
 
 
 @dataclass(frozen=True)
@@ -98,6 +112,22 @@ class View:
         offset = self.offset + sum(s * d for s, d in zip(starts, self.strides, strict=True))
         strides = tuple(d * step for d, step in zip(self.strides, steps, strict=True))
         return View(self.buffer, shape, strides, offset)
+
+
+def window(view: View, word: Buffer, step: int) -> View:
+    """Return a view that moves by so many elements for each unit of a word in memory."""
+    source = Window(view.buffer, view.offset, word, step)
+    moving = Buffer("window", view.shape, view.dtype, view.buffer.name, source)
+    return View(moving, view.shape, view.strides)
+
+
+def buffers_behind(buffer: Buffer) -> list[Buffer]:
+    """Return the buffers that hold a buffer's elements and tell where they are."""
+    found = []
+    while buffer.kind == "window":
+        found.append(buffer.source.word)
+        buffer = buffer.source.buffer
+    return [buffer, *found]
 
 
 def contiguous_strides(shape: Shape) -> tuple[int, ...]:

@@ -30,6 +30,7 @@ from .rnn_cells import (
     same_dims,
     zeros_beside,
 )
+from .time_scan import builds_graph, scan_over_time, time_first
 
 
 class RNNBase(Module):
@@ -171,13 +172,23 @@ class RNNBase(Module):
     ) -> tuple[Tensor, State]:
         """Run one layer in one direction."""
         kind, weights = KINDS[self.mode], self._weights(run)
-        shares = timeline.split(kind.input_share(x, weights))
-        if state is None:
-            sizes = (self.output_size, self.hidden_size)[: kind.states]
-            state = tuple(zeros_beside(shares[0], size) for size in sizes)
-        walk = _backward_in_time if run % self.num_directions else _forward_in_time
-        outputs, final = walk(kind.step, shares, state, weights)
-        return timeline.join(outputs), final
+        backward = bool(run % self.num_directions)
+        share = kind.input_share(x, weights)
+        if timeline.sizes is None and builds_graph():
+            rows = time_first(share, timeline.axis)
+            start = self._start(rows[0]) if state is None else state
+            outputs, final = scan_over_time(kind.step, rows, start, weights, backward)
+            return time_first(outputs, timeline.axis), final
+        shares = timeline.split(share)
+        walk = _backward_in_time if backward else _forward_in_time
+        start = self._start(shares[0]) if state is None else state
+        steps, final = walk(kind.step, shares, start, weights)
+        return timeline.join(steps), final
+
+    def _start(self, share: Tensor) -> State:
+        """Return the first state where none is given: zeros."""
+        sizes = (self.output_size, self.hidden_size)[: KINDS[self.mode].states]
+        return tuple(zeros_beside(share, size) for size in sizes)
 
     # -- the state -------------------------------------------------------------------------------
 
@@ -325,12 +336,15 @@ class Timeline(NamedTuple):
 
     def split(self, x: Tensor) -> Sequence[Tensor]:
         """Return the time steps of a tensor, each (batch, features)."""
-        steps = F.unbind(x, self.axis) if self.sizes is None else F.split(x, self.sizes, 0)
-        return tuple(steps)
+        if self.sizes is None:
+            return tuple(F.unbind(time_first(x, self.axis)))
+        return tuple(F.split(x, self.sizes, 0))
 
     def join(self, steps: Sequence[Tensor]) -> Tensor:
         """Return time steps as one tensor."""
-        return F.stack(steps, self.axis) if self.sizes is None else F.concat(steps, 0)
+        if self.sizes is None:
+            return time_first(F.stack(steps), self.axis)
+        return F.concat(steps, 0)
 
 
 def _forward_in_time(

@@ -11,6 +11,7 @@ from .dce import remove_dead
 from .fold import fold_constants
 from .fuse import fuse, unfuse
 from .pipeline import PASSES, canonicalize, optimize
+from .scan_split import split_scans
 from .simplify import simplify, simplify_finally
 from .stabilize import stabilize
 
@@ -24,6 +25,7 @@ __all__ = [
     "share_common",
     "simplify",
     "simplify_finally",
+    "split_scans",
     "stabilize",
     "unfuse",
 ]

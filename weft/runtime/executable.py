@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from sys import getrefcount
 from threading import Lock
 from typing import Any
@@ -20,14 +22,19 @@ from ..codegen.gemm import give_scratch
 from ..codegen.program import ARENA, CONSTANTS, ProgramText, write_program
 from ..codegen.regions import Place
 from ..codegen.target import Target, host
+from ..core.dispatch import canonical
 from ..core.errors import IndexOutOfRange
 from ..core.locks import fork_safe_lock
 from ..core.shape import Shape
 from ..core.threads import get_num_threads
 from ..graph.graph import Graph
+from ..graph.node import resolve_attrs
+from ..graph.run import Sizes, bind_sizes, has_unknown_sizes
 from ..graph.state import State
+from ..lower.dynamic import OBJECT, is_dynamic
 from ..lower.in_place import writes_in_place
-from ..lower.kernels import Kernel, LibraryKernel, views_of
+from ..lower.kernels import LibraryKernel, calls_library, may_fail
+from ..lower.lifetimes import lifetimes, uses_of
 from ..lower.lowering import Lowered
 from ..lower.storage import Buffer, View
 from ..passes.arena import Block, align, place_blocks
@@ -35,6 +42,7 @@ from .arena import aligned_empty
 from .buffers import pooled_empty
 from .calls import ArraySpec, Entry, make_entry
 from .clock import clock_symbols
+from .driving import behind_window, drive, place_window
 from .inspection import Inspection
 from .native import link
 from .objects import object_code
@@ -86,11 +94,13 @@ class Executable(Inspection):
         timing = self.timing
         modules = self.text.modules if timing is None else timing.modules
         objects = [object_code(text, self.target) for text in modules.values()]
-        names = [step for step in self.text.steps if isinstance(step, str)]
+        names = self.text.entries
         layout = self.layout
         self.arena: Array = aligned_empty(max(64, layout.arena_bytes) if self.own_arena else 64)
         self._arrays: dict[Buffer, Array] = {}
         self._views: dict[View, Array] = {}
+        self._objects: dict[Buffer, Array] = {}  # whose shapes only a run can tell
+        self._sizes: Sizes = {}
         constants = [np.ascontiguousarray(buffer.source) for buffer in layout.constants]
         self._counter: Array = np.zeros(1, np.int64)
         self._runs = 0
@@ -101,7 +111,8 @@ class Executable(Inspection):
         self.memory: Array = np.array([array.ctypes.data for array in memory], np.uint64)
         self._arrays.update(zip(layout.constants, constants, strict=True))
         for buffer, place in layout.places.items():
-            if self.own_arena and not place.brought and place.entry == ARENA:
+            arena = not place.brought and place.entry == ARENA
+            if self.own_arena and arena and not place.moves:
                 part = self.arena[place.offset : place.offset + buffer.nbytes]
                 self._arrays[buffer] = part.view(buffer.dtype)
         copied = [(s, v, layout.places[v.buffer].brought) for s, v in layout.copied]
@@ -176,21 +187,33 @@ class Executable(Inspection):
     def _take_steps(self, brought: list[Array]) -> None:
         if self.layout.has_library:
             self._arrays.update(zip(self.layout.brought, brought, strict=True))
-        for step in self.text.steps:
+        self._take(self.text.steps, brought)
+        self._complete = True
+
+    def _take(self, steps: Sequence[Any], brought: list[Array]) -> None:
+        """Run native functions and what Python calls, in order."""
+        for step in steps:
             if isinstance(step, str):
                 self._call_native(self._entries[step], brought)
                 self._check_indices()
+            elif not isinstance(step, LibraryKernel):
+                drive(step, partial(self._take, brought=brought), self._view, self._word)
             elif self.timing is None:
                 self._call_library(step)
             else:
-                with self.timing.library_call():
+                with self.timing.library_call(step):
                     self._call_library(step)
-        self._complete = True
+
+    def _word(self, buffer: Buffer) -> Array:
+        """Return a number in memory that windows move with."""
+        return self._arrays[buffer].reshape(())
 
     def _let_go(self) -> None:
         """Be ready for another run; nobody but their owners may hold the arrays of this one."""
         self._runs = self._counter.item()
         self._complete = False
+        self._objects.clear()
+        self._sizes.clear()
         if self.layout.has_library:
             for buffer in self.layout.brought:
                 self._arrays.pop(buffer, None)
@@ -233,8 +256,10 @@ class Executable(Inspection):
 
     def _read(self, view: View, brought: list[Array]) -> Array:
         """Return the value of a view when the code has run."""
-        place = self.layout.places[view.buffer]
-        return _seen(brought[place.entry], view) if place.brought else self._view(view)
+        place = self.layout.places.get(view.buffer)
+        if place is None or not place.brought:
+            return self._view(view)
+        return _seen(brought[place.entry], view)
 
     def _check_indices(self) -> None:
         """Raise if code met an index out of range; no state has changed then.
@@ -254,15 +279,20 @@ class Executable(Inspection):
 
     def _view(self, view: View) -> Array:
         """Return a view as an array; those of the program's own memory are made once."""
+        if view.buffer.kind == OBJECT:
+            return self._objects[view.buffer]
         known = self._views.get(view)
         if known is None:
             known = self._new_view(view)
-            if not self.layout.places[view.buffer].brought:
+            place = self.layout.places[view.buffer]
+            if not place.brought and not place.moves:
                 self._views[view] = known
         return known
 
     def _new_view(self, view: View) -> Array:
-        return _seen(self._arrays[self.layout.shares.get(view.buffer, view.buffer)], view)
+        buffer, offset = behind_window(view.buffer, view.offset, self._word)
+        array = self._arrays[self.layout.shares.get(buffer, buffer)]
+        return _seen(array, replace(view, offset=offset))
 
     def _call_library(self, kernel: LibraryKernel) -> None:
         operands: list[Any] = [None if v is None else self._view(v) for v in kernel.inputs]
@@ -270,14 +300,29 @@ class Executable(Inspection):
         if op.variadic:
             fixed = len(op.inputs) - 1
             operands = [*operands[:fixed], operands[fixed:]]
+        attrs = self._attrs(kernel)
         with np.errstate(all="ignore"):
             if op.kind == "control":
-                made = op.kernel(*operands, *kernel.attrs, sizes={})
+                made = op.kernel(*operands, *attrs, sizes=self._sizes)
             else:
-                made = op.kernel(*operands, *kernel.attrs)
+                made = op.kernel(*operands, *attrs)
         results = [made] if op.outputs == 1 else list(made)
         for view, result in zip(kernel.outputs, results, strict=True):
-            self._view(view)[...] = result
+            if view.buffer.kind == OBJECT:
+                self._objects[view.buffer] = np.asarray(result)
+                bind_sizes(view.buffer.source, np.shape(result), self._sizes)
+            else:
+                self._view(view)[...] = result
+
+    def _attrs(self, kernel: LibraryKernel) -> tuple[Any, ...]:
+        """Return the attributes of a call; what only this run can tell is put in and checked."""
+        if not is_dynamic(kernel.node):
+            return kernel.attrs
+        attrs = resolve_attrs(kernel.attrs, self._sizes)
+        if kernel.node.op.kind == "control" or not has_unknown_sizes(kernel.node):
+            return attrs
+        given = tuple(None if v is None else self._view(v) for v in kernel.inputs)
+        return canonical(kernel.node.op, given, attrs)
 
 
 _alive: WeakSet[Executable] = WeakSet()
@@ -303,9 +348,8 @@ class _Layout:
         self.lowered = lowered
         self.outputs = fetched
         self.places: dict[Buffer, Place] = {}
-        views = [*lowered.views.values(), *lowered.copies]
-        buffers = list(dict.fromkeys(view.buffer for view in views))
-        uses = _uses(lowered.kernels)
+        buffers = lowered.buffers()
+        uses = uses_of(lowered.kernels)
         self.fresh_set = _fetch_buffers(fetched, written)
         self.in_place_of = self._in_place(lowered, written, uses)
         self.in_place = set(self.in_place_of.values())
@@ -331,10 +375,12 @@ class _Layout:
         for i, buffer in enumerate(self.constants):
             self.places[buffer] = Place(False, CONSTANTS + i)
         kept = {view.buffer for view in (*fetched, *(v for _, v in written))}
-        self.arena_bytes = self._place_arena(arena, uses, kept)
+        self.arena_bytes = self._place_arena(arena, kept)
         for buffer, state in self.shares.items():
             self.places[buffer] = self.places[state]
-        self.has_library = any(isinstance(k, LibraryKernel) for k in lowered.kernels)
+        for buffer in (b for b in buffers if b.kind == "window"):
+            place_window(buffer, self.places)
+        self.has_library = any(map(calls_library, lowered.kernels))
         self.fetched = [
             (v, self.places[v.buffer].entry if v.buffer in self.fresh_set else None)
             for v in fetched
@@ -363,7 +409,7 @@ class _Layout:
         old = {
             v.buffer.source: v.buffer for v in lowered.views.values() if v.buffer.kind == "state"
         }
-        last_failure = max((i for i, k in enumerate(lowered.kernels) if _may_fail(k)), default=-1)
+        last_failure = max((i for i, k in enumerate(lowered.kernels) if may_fail(k)), default=-1)
         wanted = {view.buffer for view in (*self.outputs, *(v for _, v in written))}
         found: dict[State, Buffer] = {}
         for state, view in written:
@@ -382,15 +428,13 @@ class _Layout:
                 found[state] = buffer
         return found
 
-    def _place_arena(
-        self, buffers: list[Buffer], uses: dict[Buffer, list[int]], kept: set[Buffer]
-    ) -> int:
-        end = len(self.lowered.kernels)
+    def _place_arena(self, buffers: list[Buffer], kept: set[Buffer]) -> int:
+        alive = lifetimes(self.lowered.kernels)
         blocks = []
         for buffer in buffers:
-            times = uses.get(buffer, [0])
-            death = end if buffer in kept else max(times)
-            blocks.append(Block(align(max(1, buffer.nbytes)), min(times), death))
+            birth, death = alive.spans.get(buffer, (0, 0))
+            last = alive.end if buffer in kept else death
+            blocks.append(Block(align(max(1, buffer.nbytes)), birth, last))
         placed = place_blocks(blocks)
         for buffer, offset in zip(buffers, placed.offsets, strict=True):
             self.places[buffer] = Place(False, ARENA, offset)
@@ -432,15 +476,6 @@ def _seen(array: Array, view: View) -> Array:
     return as_strided(flat[view.offset :], view.shape, strides)
 
 
-def _uses(kernels: Sequence[Kernel]) -> dict[Buffer, list[int]]:
-    """Return when each buffer is read or written."""
-    found: dict[Buffer, list[int]] = {}
-    for i, kernel in enumerate(kernels):
-        for view in views_of(kernel):
-            found.setdefault(view.buffer, []).append(i)
-    return found
-
-
 def _fetch_buffers(fetched: Sequence[View], written: Sequence[tuple[State, View]]) -> set[Buffer]:
     """Return the buffers that are handed out as they are: each run makes them anew."""
     states = {view.buffer for _, view in written}
@@ -455,8 +490,3 @@ def _fetch_buffers(fetched: Sequence[View], written: Sequence[tuple[State, View]
         and counts[view.buffer] == 1
         and view.whole
     }
-
-
-def _may_fail(kernel: Kernel) -> bool:
-    """Tell whether a kernel can find that a run must be given up."""
-    return isinstance(kernel, LibraryKernel) or getattr(kernel, "flag", None) is not None

@@ -20,7 +20,7 @@ from ..core.shape import as_int
 from ..graph.graph import Graph
 from ..graph.run import check_feed
 from .clock import seconds
-from .listing import KernelInfo, KernelList, list_kernels
+from .listing import KernelInfo, KernelList, count_control, list_kernels
 from .native import assembly
 from .profile import Profile, RunTimes
 from .timing import Timing
@@ -75,7 +75,9 @@ class Inspection(ABC):
     def stats(self) -> dict[str, Any]:
         """Return how many kernels of each kind there are, and what runs in Python."""
         return {
-            "kernels": dict(Counter(kernel.kind for kernel in self.kernels)),
+            "kernels": dict(
+                Counter(kernel.kind for kernel in self.kernels) + count_control(self.text)
+            ),
             "library": [kernel.ops[0] for kernel in self.kernels if kernel.kind == "library"],
             "arena_bytes": self.layout.arena_bytes,
         }

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..codegen.control_text import BranchCalls, LoopCalls, flattened
 from ..codegen.program import ProgramText
 from ..codegen.regions import Piece
+from ..core.dim import is_known
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..graph.node import Node
 from ..lower.counts import bytes_moved, operations
@@ -91,16 +94,32 @@ def list_kernels(text: ProgramText) -> KernelList:
     """Describe the kernels of a program in the order in which they run."""
     found: list[KernelInfo] = []
     stretches = iter(text.stretches)
-    for step in text.steps:
+    for step, times in flattened(text.steps):
         if isinstance(step, LibraryKernel):
-            found.append(_library_info(len(found), step))
+            found.append(_library_info(len(found), step, times))
         else:
-            for piece in (p for region in next(stretches) for p in region.pieces):
-                found.append(_piece_info(len(found), piece))
+            for region, repeated in flattened(next(stretches), times):
+                for piece in region.pieces:
+                    found.append(_piece_info(len(found), piece, repeated))
     return KernelList(found)
 
 
-def _piece_info(number: int, piece: Piece) -> KernelInfo:
+def count_control(text: ProgramText) -> Counter[str]:
+    """Return how many loops and branches a program has."""
+    return sum(map(_control_in, (text.steps, *text.stretches)), Counter())
+
+
+def _control_in(calls: Sequence[Any]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for call in calls:
+        if isinstance(call, LoopCalls):
+            found += Counter(loop=1) + _control_in(call.test) + _control_in(call.body)
+        elif isinstance(call, BranchCalls):
+            found += Counter(branch=1) + _control_in(call.yes) + _control_in(call.no)
+    return found
+
+
+def _piece_info(number: int, piece: Piece, times: int) -> KernelInfo:
     kernel = piece.kernel
     return KernelInfo(
         number,
@@ -109,14 +128,14 @@ def _piece_info(number: int, piece: Piece) -> KernelInfo:
         _shape(kernel, piece),
         *_origin(kernel.nodes),
         piece.chunks,
-        bytes_moved(piece.views),
-        operations(kernel),
+        bytes_moved(piece.views) * times,
+        operations(kernel) * times,
         piece.function,
     )
 
 
-def _library_info(number: int, kernel: LibraryKernel) -> KernelInfo:
-    views = [view for view in (*kernel.inputs, *kernel.outputs) if view is not None]
+def _library_info(number: int, kernel: LibraryKernel, times: int) -> KernelInfo:
+    views = [v for v in (*kernel.inputs, *kernel.outputs) if v is not None and is_known(v.shape)]
     return KernelInfo(
         number,
         kernel.name,
@@ -124,8 +143,8 @@ def _library_info(number: int, kernel: LibraryKernel) -> KernelInfo:
         kernel.outputs[0].shape if kernel.outputs else (),
         *_origin([kernel.node]),
         1,
-        bytes_moved(views),
-        operations(kernel),
+        bytes_moved(views) * times,
+        operations(kernel) * times,
         "",
     )
 

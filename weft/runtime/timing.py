@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..codegen.control_text import flattened
 from ..codegen.profile_text import SLOT_WORDS, write_profiled
 from ..codegen.program import ProgramText
 from ..codegen.regions import Place, Region
 from ..codegen.target import Target
+from ..lower.kernels import LibraryKernel
 from .clock import clock_module, now, seconds_per_tick
 
 Array = np.ndarray[Any, Any]
@@ -58,28 +60,30 @@ class Timing:
         if text.entry:
             self.modules |= {"profile": self.profiled.entry, "clock": clock_module(target)}
         self.record: Array = np.zeros((max(1, self.profiled.count), SLOT_WORDS), np.int64)
-        self._calls: list[Span] = []
+        self._calls: dict[int, tuple[int, int]] = {}
 
     @contextmanager
-    def library_call(self) -> Iterator[None]:
-        """Take the time of a reference kernel."""
+    def library_call(self, kernel: LibraryKernel) -> Iterator[None]:
+        """Take the time of a reference kernel; in a loop, the times of all calls add up."""
         begin = now()
         yield
-        self._calls.append(_span(begin, now(), 0))
+        first, end = self._calls.get(id(kernel), (begin, begin))
+        self._calls[id(kernel)] = first, end + now() - begin
 
     def take(self) -> list[KernelSpans]:
         """Return the times of the last run, in the order in which kernels run."""
-        calls, self._calls = iter(self._calls), []
         slots = iter(self.profiled.slots)
         stretches = iter(self.text.stretches)
         found: list[KernelSpans] = []
-        for step in self.text.steps:
+        for step, _ in flattened(self.text.steps):
             if isinstance(step, str):
-                for region in next(stretches):
+                for region, _times in flattened(next(stretches)):
                     found += self._region(region, slots)
             else:
-                call = next(calls)
+                call = _span(*self._calls.get(id(step), (0, 0)), 0)
                 found.append(KernelSpans(call, [], call.seconds))
+        self._calls.clear()
+        self.record[...] = 0
         return found
 
     def _region(self, region: Region, slots: Iterator[range]) -> list[KernelSpans]:

@@ -18,7 +18,7 @@ import numpy as np
 
 from ...core.dim import evaluate
 from ...core.errors import ShapeError, UnknownSizeError
-from ...core.shape import TensorType
+from ...core.shape import Shape, TensorType
 from ..graph import Graph
 from ..node import Node
 from ..run import Array, Sizes, run_function
@@ -39,6 +39,7 @@ class ControlOp(NodeOp):
     def __init__(self, name: str, attrs: tuple[str, ...]) -> None:
         super().__init__(name, ("operands",), attrs)
         self.vjps = {"operands": self}  # by pull_back_node
+        self.form: ControlOp = self  # which of the operations below it is, however it is run
 
     def threads(self, node: Node) -> Threads:
         """Return the pairs of input and output by which states pass through a node."""
@@ -131,7 +132,7 @@ class Scan(ControlOp):
         """Run the body over the rows."""
         state, captured = list(operands[:carries]), operands[carries + xs :]
         columns = operands[carries : carries + xs]
-        _check_lengths(columns, length)
+        check_lengths([x.shape for x in columns], length)
         rows: list[list[Array]] = []
         for i in reversed(range(length)) if reverse else range(length):
             row = [x[i] for x in columns]
@@ -180,12 +181,11 @@ def _known(sizes: Sizes) -> Any:
     return known
 
 
-def _check_lengths(columns: Sequence[Array], length: int) -> None:
-    for column in columns:
-        if len(column) != length:
-            raise ShapeError(
-                f"all xs must have the leading size {length}. Received: shape {column.shape}"
-            )
+def check_lengths(shapes: Sequence[Shape], length: int) -> None:
+    """Raise unless all xs of a scan have as many rows as it takes steps."""
+    for shape in shapes:
+        if shape[0] != length:
+            raise ShapeError(f"all xs must have the leading size {length}. Received: shape {shape}")
 
 
 def _joined(a: tuple[Any, ...], b: tuple[Any, ...]) -> tuple[Any, ...]:

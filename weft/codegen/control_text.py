@@ -1,0 +1,138 @@
+"""Write control flow around calls of kernels: loops and branches of an entry function.
+
+The numbers that windows move with lie in memory, not in registers: a chunk of a kernel that another
+thread does finds them there, and so does Python where it drives a loop itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..lower.kernels import BranchKernel, LoopKernel
+from ..lower.storage import Buffer, View, contiguous
+from .text import FunctionText
+from .values import Value
+
+Address = Callable[[View], Value]
+Write = Callable[[list[Any]], None]
+
+
+@dataclass
+class LoopCalls:
+    """A loop, with its kernels ready to be called."""
+
+    kernel: LoopKernel
+    test: list[Any]
+    body: list[Any]
+
+
+@dataclass
+class BranchCalls:
+    """A branch, with its kernels ready to be called."""
+
+    kernel: BranchKernel
+    yes: list[Any]
+    no: list[Any]
+
+
+Calls = LoopCalls | BranchCalls
+
+
+def with_calls(kernel: Any, make: Callable[[Sequence[Any]], list[Any]]) -> Calls:
+    """Return control flow around what is made of the kernels inside it."""
+    if isinstance(kernel, LoopKernel):
+        return LoopCalls(kernel, make(kernel.test), make(kernel.body))
+    assert isinstance(kernel, BranchKernel)
+    return BranchCalls(kernel, make(kernel.yes), make(kernel.no))
+
+
+def flattened(calls: Sequence[Any], times: int = 1) -> Iterator[tuple[Any, int]]:
+    """Yield all that is called, inside control flow too, and how often, as far as that is known."""
+    for call in calls:
+        if isinstance(call, LoopCalls):
+            repeated = times * (1 if call.kernel.length is None else call.kernel.length)
+            yield from flattened((*call.test, *call.body), repeated)
+        elif isinstance(call, BranchCalls):
+            yield from flattened((*call.yes, *call.no), times)
+        else:
+            yield call, times
+
+
+def first_index(kernel: LoopKernel) -> int:
+    """Return the place that the first step of a loop works on."""
+    return kernel.length - 1 if kernel.reverse and kernel.length is not None else 0
+
+
+def write_calls(f: FunctionText, calls: Calls, address: Address, write: Write) -> None:
+    """Write a loop or a branch; `write` writes the calls of kernels, `address` finds memory."""
+    if isinstance(calls, BranchCalls):
+        _write_branch(f, calls, address, write)
+    else:
+        _LoopWriter(f, calls, address, write).write()
+
+
+def _write_branch(f: FunctionText, calls: BranchCalls, address: Address, write: Write) -> None:
+    yes, no, done = f.label("yes"), f.label("no"), f.label("joined")
+    f.branch_if(f.load("i1", address(calls.kernel.chosen)), yes, no)
+    for label, part in ((yes, calls.yes), (no, calls.no)):
+        f.block(label)
+        write(part)
+        f.branch(done)
+    f.block(done)
+
+
+class _LoopWriter:
+    def __init__(self, f: FunctionText, calls: LoopCalls, address: Address, write: Write) -> None:
+        self.f = f
+        self.calls = calls
+        self.kernel = calls.kernel
+        self.address = address
+        self.write_calls = write
+
+    def write(self) -> None:
+        """Write the loop: test, body, then on to the next step."""
+        f, kernel = self.f, self.kernel
+        head, step, done = f.label("head"), f.label("step"), f.label("left")
+        for word, number in ((kernel.index, first_index(kernel)), (kernel.half, 0)):
+            f.store(f.constant("i64", number), self._word(word))
+        before = f.current
+        f.branch(head)
+        f.block(head)
+        taken = f.phi("i64", (f.constant("i64", 0), before))
+        self._leave_unless_more(taken, step, done)
+        self.write_calls(self.calls.body)
+        following = f.add(taken, 1)
+        self._move_on()
+        taken.incoming(following, self._end_step(head, done))
+        f.block(done)
+
+    def _leave_unless_more(self, taken: Value, step: str, done: str) -> None:
+        f, kernel = self.f, self.kernel
+        if kernel.length is not None:
+            more = f.icmp("slt", taken, kernel.length)
+        else:
+            self.write_calls(self.calls.test)
+            assert kernel.holds is not None
+            more = f.load("i1", self.address(kernel.holds))
+        f.branch_if(more, step, done)
+        f.block(step)
+
+    def _move_on(self) -> None:
+        f, kernel = self.f, self.kernel
+        index, half = self._word(kernel.index), self._word(kernel.half)
+        f.store(f.add(f.load("i64", index), -1 if kernel.reverse else 1), index)
+        f.store(f.sub(f.constant("i64", 1), f.load("i64", half)), half)
+
+    def _end_step(self, head: str, done: str) -> str:
+        f, stops = self.f, self.kernel.stops
+        last = f.current
+        if stops is None:
+            f.branch(head)
+        else:
+            f.branch_if(f.load("i1", self.address(stops)), done, head)
+        return last
+
+    def _word(self, word: Buffer) -> Value:
+        return self.address(contiguous(word, ()))

@@ -1,0 +1,26 @@
+"""What has a size that only a run can tell: how many elements a mask selects, steps a loop takes.
+
+Such values have no place in memory that is planned: they are arrays of their own, made by reference
+kernels while the program runs. All else of the program is compiled as usual.
+"""
+
+from __future__ import annotations
+
+from ..core.dim import Dim, is_known
+from ..graph.node import Node, Value, attr_items
+from .storage import Buffer, View
+
+OBJECT = "object"  # the kind of buffers that are arrays of their own
+
+
+def is_dynamic(node: Node) -> bool:
+    """Tell whether a node needs, takes or gives a size that only a run can tell."""
+    values = (*node.outputs, *(x for x in node.inputs if x is not None))
+    if not all(is_known(value.shape) for value in values):
+        return True
+    return any(item.__class__ is Dim for item in attr_items(node.attrs))
+
+
+def array_of_its_own(value: Value) -> View:
+    """Return the view of a value whose shape is not known yet."""
+    return View(Buffer(OBJECT, value.shape, value.dtype, value.name, value), value.shape, ())
