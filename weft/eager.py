@@ -58,14 +58,13 @@ class ArrayProgram:
         self.executable = executable
         self.used = executable.layout.used_feeds
         self.arena_bytes = executable.layout.arena_bytes
+        self.checks = executable.lowered.flag is not None  # indices: in memory of the program
         self.makers = [array_maker(view.shape, view.dtype) for view in executable.outputs]
         buffers = [view.buffer for view in executable.outputs]
         self.order = [buffers.index(buffer) for buffer in executable.layout.fresh]
 
     def run(self, *arrays: Array) -> tuple[Array, ...] | None:
-        """Return the results, or None for arrays that are not in C order and aligned."""
-        if self.executable.lowered.checks and not self.executable.admits(arrays):
-            return None
+        """Return the results; None for arrays not in C order and aligned, or a bad index."""
         given = tuple(arrays[i] for i in self.used)
         try:
             results = tuple(make() for make in self.makers)
@@ -75,20 +74,18 @@ class ArrayProgram:
         return results if refused is None else None
 
     def _call(self, given: tuple[Array, ...], results: tuple[Array, ...]) -> int | None:
-        if not self.arena_bytes:
+        if not self.arena_bytes and not self.checks:
             return self.entry(given, results)
-        arena = pooled_empty((self.arena_bytes,), np.dtype(np.uint8))
+        arena = pooled_empty((self.arena_bytes,), np.dtype(np.uint8)) if self.arena_bytes else None
         with _lending:
-            self.executable.lend_arena(arena)
-            return self.entry(given, results)
+            if arena is not None:
+                self.executable.lend_arena(arena)
+            refused = self.entry(given, results)
+            return 0 if self.executable.met_bad_index() else refused
 
     def single(self) -> Callable[..., Array | None]:
         """Return `run` for one result, as short as can be where it is no more than a call."""
-        if (
-            self.arena_bytes
-            or self.executable.lowered.checks
-            or len(self.used) < len(self.executable.graph.inputs)
-        ):
+        if self.arena_bytes or self.checks or len(self.used) < len(self.executable.graph.inputs):
             return self._run_single
         entry, (make,) = self.entry, self.makers
 

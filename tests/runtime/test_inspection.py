@@ -7,7 +7,13 @@ import pytest
 
 import weft as wf
 from weft.compiler import compile_program
-from weft.core.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
+from weft.core.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    DTypeError,
+    IndexOutOfRange,
+    ShapeError,
+)
 from weft.graph.run import Program
 from weft.runtime.timing import Timing
 
@@ -180,7 +186,7 @@ def test_feeds_of_profiles_are_checked():
         executable.profile([good[0][:2], good[1]])
     with pytest.raises(DTypeError, match="y must be fed"):
         executable.profile([good[0], good[1].astype(np.int32)])
-    with pytest.raises(ArgumentError, match="outside of its range"):
+    with pytest.raises(IndexOutOfRange, match="out of range"):
         executable.profile([good[0], good[1] + 9])
     with pytest.raises(ArgumentError, match=r"at least 1. Received: 0"):
         executable.profile(good, runs=0)

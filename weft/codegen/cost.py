@@ -7,7 +7,7 @@ is computed, so that they need only be right within a factor of two.
 from __future__ import annotations
 
 from ..core.shape import size_of
-from ..lower.kernels import ColumnKernel, GemmKernel, RowKernel
+from ..lower.kernels import ColumnKernel, GemmKernel, RowKernel, ScanKernel, ScatterKernel
 from ..lower.scalar import CHEAP, Expr, postorder
 from .target import Target
 
@@ -15,7 +15,11 @@ PER_VECTOR = 0.3  # a simple operation on a whole vector
 PER_BYTE = 0.03  # read or written, from the caches or not
 PER_ROW = 4.0
 PER_PRODUCT = 0.03  # of two numbers of a matrix product, in whole vectors
+PER_PLACE = 4.0  # a value that goes to a place of its own
+PER_SCATTERED = 0.4  # one of a row that goes to one place
+PER_STEP = 1.5  # of a recurrence that waits for itself
 DEAR = {"div": 4.0, "reciprocal": 4.0, "rsqrt": 8.0, "sqrt": 4.0}
+UNUSUAL = {"checked": 4.0, "load_at": 8.0, "random": 40.0}
 POLYNOMIAL = 14.0  # operations of a mathematical function
 
 
@@ -39,6 +43,16 @@ def column_cost(kernel: ColumnKernel, target: Target) -> float:
     return size_of(kernel.loops) * each
 
 
+def scatter_cost(kernel: ScatterKernel) -> float:
+    """Return the cost of a scatter kernel."""
+    return size_of(kernel.loops) * (PER_PLACE if kernel.columns == 1 else PER_SCATTERED)
+
+
+def scan_cost(kernel: ScanKernel) -> float:
+    """Return the cost of a scan kernel."""
+    return size_of(kernel.loops) * (PER_STEP if kernel.loops[-1] == 1 else PER_SCATTERED)
+
+
 def gemm_cost(kernel: GemmKernel) -> float:
     """Return the cost of a matrix product."""
     return size_of(kernel.batch) * kernel.m * kernel.n * kernel.k * PER_PRODUCT
@@ -47,6 +61,8 @@ def gemm_cost(kernel: GemmKernel) -> float:
 def _weight(expr: Expr) -> float:
     if expr.kind in ("const", "load", "index"):
         return 0.0
+    if expr.kind in UNUSUAL:
+        return UNUSUAL[expr.kind]
     wide = expr.dtype.itemsize / 4 if expr.dtype.kind != "b" else 1.0
     if expr.kind in CHEAP or expr.kind == "reduce" or expr.dtype.kind != "f":
         return max(1.0, wide)

@@ -315,7 +315,24 @@ class Instructions:
                 if element == scalar_of(x.type)
                 else self.float_cast(self.fpext(x, "float"), element)
             )
-        return self._cast("fpext" if bits_of(element) > bits_of(x.type) else "fptrunc", x, element)
+        if bits_of(element) > bits_of(x.type):
+            return self._cast("fpext", x, element)
+        if bits_of(x.type) == 64 and bits_of(element) == 16:
+            x = self._rounded_to_odd(x)
+        return self._cast("fptrunc", x, element)
+
+    def _rounded_to_odd(self, x: Value) -> Value:
+        """Return float64 as a float32 from which rounding to fewer bits gives the same as from x.
+
+        What is cut off leaves its mark in the last bit (Boldo & Melquiond 2008); machines convert
+        float64 to halves only through float32, which would round twice.
+        """
+        near = self.fptrunc(x, "float")
+        back = self.fpext(near, "double")
+        bits = self.as_integer(near)
+        beyond = self.fcmp("ogt", self.fabs(back), self.fabs(x))
+        inward = self.select(beyond, self.sub(bits, 1), bits)
+        return self.as_float(self.select(self.fcmp("one", back, x), self.or_(inward, 1), bits))
 
     def sitofp(self, x: Value, element: str) -> Value:
         """Return signed integers as floats."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..lower.kernels import Output, RowKernel
+from ..lower.kernels import Output, RowKernel, ScatterKernel
 from ..lower.scalar import CHEAP, Expr, postorder
 
 SCRATCH_BYTES = 1 << 14  # of a row: several of them stay in the first-level cache
@@ -25,7 +25,7 @@ class Phases:
     places    the output operands that hold kept expressions; others have scratch memory
     """
 
-    def __init__(self, kernel: RowKernel) -> None:
+    def __init__(self, kernel: RowKernel | ScatterKernel) -> None:
         self.kernel = kernel
         self.order = postorder([output.value for output in kernel.outputs])
         self.full: set[int] = set()
@@ -51,12 +51,20 @@ class Phases:
         elif expr.kind == "index":
             self.full.add(id(expr))
             self.phase[id(expr)] = 0
+        elif expr.kind == "iota":
+            if self.kernel.iotas[expr.data][-1] != 0:
+                self.full.add(id(expr))
+            self.phase[id(expr)] = 0
         elif expr.kind == "reduce":
             self.phase[id(expr)] = 1 + self.phase[id(expr.args[0])]
         else:
             self.phase[id(expr)] = max((self.phase[id(a)] for a in expr.args), default=0)
-            if any(id(a) in self.full for a in expr.args):
+            if any(id(a) in self.full for a in expr.args) or self._moves_on(expr):
                 self.full.add(id(expr))
+
+    def _moves_on(self, expr: Expr) -> bool:
+        """Tell whether a load by an offset varies along the row of itself."""
+        return expr.kind == "load_at" and self.kernel.operands[expr.data[0]].strides[-1] != 0
 
     def roots(self, phase: int) -> list[Expr]:
         """Return what a pass computes along the row: outputs to store and rows to reduce."""
@@ -122,7 +130,7 @@ class Phases:
         return any(e.kind not in CHEAP for e in below)
 
 
-def store_places(kernel: RowKernel, phases: Phases) -> dict[int, int]:
+def store_places(kernel: RowKernel | ScatterKernel, phases: Phases) -> dict[int, int]:
     """Return, for kept expressions, an output operand that can hold them until it is written."""
     places: dict[int, int] = {}
     taken: set[int] = set()
@@ -142,7 +150,7 @@ def store_places(kernel: RowKernel, phases: Phases) -> dict[int, int]:
     return places
 
 
-def _unread(kernel: RowKernel, number: int) -> bool:
+def _unread(kernel: RowKernel | ScatterKernel, number: int) -> bool:
     """Tell whether nothing in the kernel reads the memory behind an output."""
     buffer = kernel.operands[number].view.buffer
     others: Sequence[int] = [i for i in range(len(kernel.operands)) if i != number]

@@ -23,17 +23,21 @@ from ..lower.kernels import (
     Kernel,
     LibraryKernel,
     RowKernel,
+    ScanKernel,
+    ScatterKernel,
     calls_library,
     own_views,
 )
 from ..lower.storage import Buffer, View
 from .columns import column_lanes, strips, write_column_kernel
 from .control_text import flattened, with_calls, write_calls
-from .cost import column_cost, gemm_cost, row_cost
+from .cost import column_cost, gemm_cost, row_cost, scan_cost, scatter_cost
 from .gemm import gemm_chunks, gemm_units, write_gemm_kernel
 from .keys import kernel_key
 from .regions import Piece, Place, Region, arrange
 from .rows import write_row_kernel
+from .scans import scan_units, write_scan_kernel
+from .scatter import scatter_units, write_scatter_kernel
 from .target import Target
 from .text import FunctionText, ModuleText
 from .values import Value
@@ -167,6 +171,28 @@ class ProgramWriter:
             kernel,
         )
 
+    def _scatter_piece(self, kernel: ScatterKernel) -> Piece:
+        return Piece(
+            self._function(kernel, write_scatter_kernel),
+            own_views(kernel),
+            frozenset((len(kernel.operands) - 1,)),
+            scatter_units(kernel),
+            0,
+            scatter_cost(kernel),
+            kernel,
+        )
+
+    def _scan_piece(self, kernel: ScanKernel) -> Piece:
+        return Piece(
+            self._function(kernel, write_scan_kernel),
+            own_views(kernel),
+            frozenset((len(kernel.operands) - 1,)),
+            scan_units(kernel, self.target),
+            0,
+            scan_cost(kernel),
+            kernel,
+        )
+
     def _function(self, kernel: Any, write: Any) -> str:
         """Return the name of a kernel's function, adding its module if it is new."""
         key = kernel_key(kernel)
@@ -200,10 +226,27 @@ class ProgramWriter:
             module.declare(piece.function, [*["ptr"] * len(piece.views), "i64", "i64"])
         return module.text()
 
+    def _leave_if_set(self, run: FunctionText, flag: View) -> None:
+        """End the run before anything is written that others see, if an index was out of range."""
+        word = run.load("i64", self._pointer(run, run.parameters, flag))
+        leave, stay = run.label("leave"), run.label("stay")
+        run.branch_if(run.icmp("ne", word, 0), leave, stay)
+        run.block(leave)
+        run.ret()
+        run.block(stay)
+
     def _write_calls(
-        self, module: ModuleText, run: FunctionText, tables: Value, calls: Sequence[Any]
+        self,
+        module: ModuleText,
+        run: FunctionText,
+        tables: Value,
+        calls: Sequence[Any],
+        inside: bool = False,
     ) -> None:
-        for call in calls:
+        """Write what is called; inside control flow, all that checks indices can end the run."""
+        flags = [call.flag if isinstance(call, Region) else None for call in calls]
+        last = max((i for i, flag in enumerate(flags) if flag is not None), default=-1)
+        for i, (call, flag) in enumerate(zip(calls, flags, strict=True)):
             if isinstance(call, Region):
                 self._tasks += 1
                 self._region(module, run, call, tables, f"task_{self._tasks}")
@@ -212,8 +255,10 @@ class ProgramWriter:
                     run,
                     call,
                     lambda view: self._pointer(run, run.parameters, view),
-                    lambda inner: self._write_calls(module, run, tables, inner),
+                    lambda inner: self._write_calls(module, run, tables, inner, True),
                 )
+            if flag is not None and (inside or i == last):
+                self._leave_if_set(run, flag)
 
     def _region(
         self, module: ModuleText, run: FunctionText, region: Region, tables: Value, name: str
@@ -282,6 +327,8 @@ def _address(f: FunctionText, tables: tuple[Value, ...], place: Place, further: 
 _PIECES: dict[type, Callable[[ProgramWriter, Any], Piece]] = {
     RowKernel: ProgramWriter._row_piece,
     ColumnKernel: ProgramWriter._column_piece,
+    ScatterKernel: ProgramWriter._scatter_piece,
+    ScanKernel: ProgramWriter._scan_piece,
     GemmKernel: ProgramWriter._gemm_piece,
 }
 

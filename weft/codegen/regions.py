@@ -63,12 +63,23 @@ class Piece:
         name: str = self.kernel.name
         return name
 
+    @property
+    def flag(self) -> View | None:
+        """Return what the kernel sets if it meets an index out of range."""
+        flag: View | None = getattr(self.kernel, "flag", None)
+        return flag
+
 
 class Region(NamedTuple):
     """Pieces in any order, by the thread pool if that is worth while."""
 
     pieces: list[Piece]
     parallel: bool
+
+    @property
+    def flag(self) -> View | None:
+        """Return what is set if one of the pieces meets an index out of range."""
+        return next((piece.flag for piece in self.pieces if piece.flag is not None), None)
 
 
 def arrange(pieces: Sequence[Piece], places: dict[Buffer, Place], threads: int) -> list[Region]:
@@ -112,6 +123,7 @@ class _Levels:
         shapes = {memory: len(found) for memory, found in self.ends.items()}
         self.read = {memory: np.zeros(n, np.int64) for memory, n in shapes.items()}
         self.written = {memory: np.zeros(n, np.int64) for memory, n in shapes.items()}
+        self.checked = 0  # the last level at which indices are checked
 
     def _span(self, view: View) -> Span:
         buffer, *_ = buffers_behind(view.buffer)  # a window may be anywhere in it
@@ -130,6 +142,10 @@ class _Levels:
         for memory, part, writes in touched:
             before = [self.written[memory][part], *([self.read[memory][part]] if writes else [])]
             level = max(level, *(int(levels.max(initial=0)) + 1 for levels in before))
+            if writes and memory[0]:  # what others may see is written when all can succeed
+                level = max(level, self.checked + 1)
+        if piece.flag is not None:
+            self.checked = max(self.checked, level)
         for memory, part, writes in touched:
             noted = (self.written if writes else self.read)[memory][part]
             np.maximum(noted, level, out=noted)

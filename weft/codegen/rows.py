@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..lower.kernels import Output, RowKernel
-from ..lower.scalar import Expr
+from ..lower.scalar import PLACED, Expr
 from .phases import Phases
+from .placed import Turn, write_placed
 from .scalars import (
     broadcast_to_lanes,
     combine,
@@ -33,10 +34,10 @@ VECTORS = 2  # registers of a value: two chains of instructions that do not wait
 
 def write_row_kernel(module: ModuleText, name: str, kernel: RowKernel) -> None:
     """Add the function of a kernel to a module."""
-    _RowWriter(module, name, kernel).write()
+    RowWriter(module, name, kernel).write()
 
 
-class _RowWriter:
+class RowWriter:
     """Writes one kernel."""
 
     def __init__(self, module: ModuleText, name: str, kernel: RowKernel) -> None:
@@ -47,6 +48,7 @@ class _RowWriter:
         *self.pointers, self.begin, self.end = self.f.parameters
         self.lanes = self._lanes()
         self.bases: list[Value] = []
+        self.iota_bases: list[Value] = []
         self.rows: dict[int, Value] = {}  # values per row
         self.places = self.phases.places
         self.scratch: dict[int, Value] = {}
@@ -81,6 +83,8 @@ class _RowWriter:
         with self.f.loop(begin, end, 1) as row:
             places = self._places_of_loops(row)
             self.bases = [self._base(i, places) for i in range(len(self.pointers))]
+            zero = self.f.constant("i64", 0)
+            self.iota_bases = [self._offset(s, places) or zero for s in self.kernel.iotas]
             self._row()
 
     def _blocks(self) -> None:
@@ -120,14 +124,19 @@ class _RowWriter:
 
     def _base(self, operand: int, places: list[Value]) -> Value:
         """Return the address of a row of an operand."""
+        offset = self._offset(self.kernel.operands[operand].strides, places)
+        return self.pointers[operand] if offset is None else self._address(operand, offset)
+
+    def _offset(self, all_strides: tuple[int, ...], places: list[Value]) -> Value | None:
+        """Return how far a row lies behind the first one; None if not at all."""
         f = self.f
-        *strides, _ = self.kernel.operands[operand].strides
+        *strides, _ = all_strides
         offset: Value | None = None
         for index, stride in zip(places, strides, strict=True):
             if stride:
                 part = f.mul(index, stride) if stride != 1 else index
                 offset = part if offset is None else f.add(offset, part)
-        return self.pointers[operand] if offset is None else self._address(operand, offset)
+        return offset
 
     def _address(self, operand: int, index: Value, base: Value | None = None) -> Value:
         element = element_of(self.kernel.operands[operand].view.dtype)
@@ -138,6 +147,7 @@ class _RowWriter:
     def _flat(self) -> None:
         f = self.f
         self.bases = list(self.pointers)
+        self.iota_bases = [f.constant("i64", 0)] * len(self.kernel.iotas)
         self._row_values(0)
         roots = self.phases.roots(0)
         count = f.sub(self.end, self.begin)
@@ -177,6 +187,9 @@ class _RowWriter:
                 value = write_constant(self.f, expr, 1)
             elif expr.kind == "load":
                 value = self.f.load(element_of(expr.dtype), self.bases[expr.data])
+            elif expr.kind in PLACED:
+                args = [self._row_value(a) for a in expr.args]
+                value = write_placed(expr, Turn(self, None, None, args))
             else:
                 value = write_operation(self.f, expr, [self._row_value(a) for a in expr.args])
             self.rows[id(expr)] = value
@@ -244,8 +257,20 @@ class _RowWriter:
             return self._numbers(i)
         if id(expr) in self.phases.kept and self.phases.phase[id(expr)] < phase:
             return self._kept(expr, i, count)
+        if expr.kind in PLACED:
+            placed = self._placed_args(expr, phase, i, count, env)
+            return write_placed(expr, Turn(self, i, count, placed))
         args = [self._value(a, phase, i, count, env) for a in expr.args]
         return write_operation(self.f, expr, args)
+
+    def _placed_args(
+        self, expr: Expr, phase: int, i: Value, count: Value | None, env: dict[int, Value]
+    ) -> list[Value]:
+        """Return what an expression is computed from, values per row as scalars."""
+        return [
+            self._value(a, phase, i, count, env) if self.phases.is_full(a) else self._row_value(a)
+            for a in expr.args
+        ]
 
     def _numbers(self, i: Value) -> Value:
         """Return where in the row the elements of a vector stand."""

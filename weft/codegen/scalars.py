@@ -8,7 +8,7 @@ from typing import Any
 
 from ..lower.scalar import Expr
 from .text import FunctionText
-from .values import Value, element_of, is_float, lanes_of, scalar_of, vector_of
+from .values import Value, bits_of, element_of, is_float, lanes_of, scalar_of, vector_of
 
 Writer = Callable[..., Value]
 _MOST_EXPONENT = 100  # of numbers that are normal, as are their inverses, in every format
@@ -29,6 +29,8 @@ def write_operation(f: FunctionText, expr: Expr, args: list[Value]) -> Value:
     kind = expr.kind
     if kind == "cast":
         return write_cast(f, args[0], expr.args[0].dtype, expr.dtype)
+    if kind == "bits":
+        return f.bitcast(args[0], type_of(expr, lanes_of(args[0].type)))
     if kind == "select":
         return f.select(*args)
     if kind in _COMPARISONS:
@@ -38,8 +40,10 @@ def write_operation(f: FunctionText, expr: Expr, args: list[Value]) -> Value:
     if is_float(args[0].type):
         writer = _FLOAT.get(kind) or mathematics(kind)
         return writer(f, *args)
+    if expr.args[0].dtype.kind == "b" and kind in _TRUTH:
+        return _TRUTH[kind](f, *args)
     signed = expr.args[0].dtype.kind == "i"
-    return _INTEGER[kind](f, *args) if signed else _UNSIGNED.get(kind, _INTEGER[kind])(f, *args)
+    return _INTEGER[kind](f, *args) if signed else (_UNSIGNED.get(kind) or _INTEGER[kind])(f, *args)
 
 
 def _has_exact_inverse(expr: Expr) -> bool:
@@ -108,6 +112,68 @@ def _integer_abs(f: FunctionText, x: Value) -> Value:
     return f.select(f.icmp("slt", x, 0), f.sub(f.constant(x.type, 0), x), x)
 
 
+def _divided(f: FunctionText, x: Value, y: Value, signed: bool) -> tuple[Value, Value, Value]:
+    """Return y or a divisor that does no harm, the quotient cut towards zero, and the rest.
+
+    A division by zero, and that of the least number by -1, stop the machine.
+    """
+    harmful = f.icmp("eq", y, 0)
+    if signed:
+        least = f.icmp("eq", x, -(2 ** (bits_of(x.type) - 1)))
+        harmful = f.or_(harmful, f.and_(f.icmp("eq", y, -1), least))
+    safe = f.select(harmful, 1, y)
+    if signed:
+        return safe, f.sdiv(x, safe), f.srem(x, safe)
+    return safe, f.udiv(x, safe), f.urem(x, safe)
+
+
+def _zero_by_zero(f: FunctionText, y: Value, result: Value) -> Value:
+    return f.select(f.icmp("eq", y, 0), 0, result)
+
+
+def _floor_divide(f: FunctionText, x: Value, y: Value) -> Value:
+    safe, quotient, rest = _divided(f, x, y, True)
+    return _zero_by_zero(f, y, f.select(_crosses(f, rest, safe), f.sub(quotient, 1), quotient))
+
+
+def _mod(f: FunctionText, x: Value, y: Value) -> Value:
+    safe, _, rest = _divided(f, x, y, True)
+    return _zero_by_zero(f, y, f.select(_crosses(f, rest, safe), f.add(rest, safe), rest))
+
+
+def _crosses(f: FunctionText, rest: Value, divisor: Value) -> Value:
+    """Tell whether a rest and its divisor differ in sign: the floor lies one lower then."""
+    return f.and_(f.icmp("ne", rest, 0), f.icmp("slt", f.xor(rest, divisor), 0))
+
+
+def _unsigned_quotient(f: FunctionText, x: Value, y: Value) -> Value:
+    return _zero_by_zero(f, y, _divided(f, x, y, False)[1])
+
+
+def _unsigned_rest(f: FunctionText, x: Value, y: Value) -> Value:
+    return _zero_by_zero(f, y, _divided(f, x, y, False)[2])
+
+
+def _shift_left(f: FunctionText, x: Value, y: Value) -> Value:
+    """Return x << y, 0 where y is no number of bits, as NumPy."""
+    return f.select(f.icmp("ult", y, bits_of(x.type)), f.shl(x, y), 0)
+
+
+def _shift_right(f: FunctionText, x: Value, y: Value) -> Value:
+    """Return x >> y, the sign where y is no number of bits, as NumPy."""
+    most = bits_of(x.type) - 1
+    return f.ashr(x, f.select(f.icmp("ult", y, most), y, most))
+
+
+def _unsigned_shift_right(f: FunctionText, x: Value, y: Value) -> Value:
+    return f.select(f.icmp("ult", y, bits_of(x.type)), f.lshr(x, y), 0)
+
+
+def _upper_product(f: FunctionText, x: Value, y: Value) -> Value:
+    wide = f.mul(f.zext(x, "i128"), f.zext(y, "i128"))
+    return f.trunc(f.lshr(wide, 64), "i64")
+
+
 def _invert(f: FunctionText, x: Value) -> Value:
     return f.not_(x)
 
@@ -138,11 +204,31 @@ _INTEGER: dict[str, Writer] = {
     "or": lambda f, x, y: f.or_(x, y),
     "xor": lambda f, x, y: f.xor(x, y),
     "not": _invert,
+    "floor_divide": _floor_divide,
+    "mod": _mod,
+    "fmod": lambda f, x, y: _zero_by_zero(f, y, _divided(f, x, y, True)[2]),
+    "quotient": lambda f, x, y: f.udiv(x, y),
+    "remainder": lambda f, x, y: f.urem(x, y),
+    "shift_left": _shift_left,
+    "shift_right": _shift_right,
     "maximum": lambda f, x, y: f.maximum(x, y),
     "minimum": lambda f, x, y: f.minimum(x, y),
 }
+_TRUTH: dict[str, Writer] = {
+    "abs": lambda f, x: x,
+    "add": lambda f, x, y: f.or_(x, y),
+    "maximum": lambda f, x, y: f.or_(x, y),
+    "minimum": lambda f, x, y: f.and_(x, y),
+    "mul": lambda f, x, y: f.and_(x, y),
+    "square": lambda f, x: x,
+}
 _UNSIGNED: dict[str, Writer] = {
     "abs": lambda f, x: x,
+    "floor_divide": _unsigned_quotient,
+    "mod": _unsigned_rest,
+    "fmod": _unsigned_rest,
+    "shift_right": _unsigned_shift_right,
+    "upper_product": _upper_product,
     "maximum": lambda f, x, y: f.unsigned_maximum(x, y),
     "minimum": lambda f, x, y: f.unsigned_minimum(x, y),
 }

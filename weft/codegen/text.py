@@ -270,6 +270,13 @@ class FunctionText(Instructions):
         name = f"llvm.masked.store.{suffix_of(value.type)}.p0"
         self.call(name, "void", value, pointer, constant("i32", align), mask, declare=True)
 
+    def load_where(self, type: str, pointer: Value, mask: Value) -> Value:
+        """Read the lanes of a vector for which a mask holds, the others being zero."""
+        if scalar_of(type) == "i1":
+            byte = self.load_where(vector_of("i8", lanes_of(type)), pointer, mask)
+            return self.icmp("ne", byte, 0)
+        return self._masked_load(type, pointer, bytes_of(type), mask)
+
     def _masked_load(self, type: str, pointer: Value, align: int, mask: Value) -> Value:
         name = f"llvm.masked.load.{suffix_of(type)}.p0"
         zeros = constant(type, 0)

@@ -99,6 +99,9 @@ class Op:
         self.jvp_rule: Rule | None = None
         self.batch_rule: Rule | None = None
         self.lower_rule: Rule | None = None
+        self.place_rule: Rule | None = None
+        self.scatter_rule: Rule | None = None
+        self.scan_rule: Rule | None = None
         self.sample_rule: Callable[[Sampler], Iterable[Any]] | None = None
         self.error_rule: Callable[[Sampler], Iterable[Any]] | None = None
         self.method_function: Callable[..., Any] | None = None
@@ -166,6 +169,21 @@ class Op:
     def lower(self, rule: RuleT) -> RuleT:
         """Attach the lowering to tile IR used by the compiler."""
         self.lower_rule = rule
+        return rule
+
+    def place(self, rule: RuleT) -> RuleT:
+        """Attach the rule that gives an element of the result by its place, for the compiler."""
+        self.place_rule = rule
+        return rule
+
+    def scatter(self, rule: RuleT) -> RuleT:
+        """Attach the rule that says where values go in the result, for the compiler."""
+        self.scatter_rule = rule
+        return rule
+
+    def scan(self, rule: RuleT) -> RuleT:
+        """Attach the rule for one step along an axis, for the compiler."""
+        self.scan_rule = rule
         return rule
 
     def samples(self, rule: RuleT) -> RuleT:

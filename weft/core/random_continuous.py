@@ -29,8 +29,8 @@ from .shape import as_shape
 
 __all__ = ["exponential", "normal", "truncated_normal", "uniform"]
 
-_SMALLEST_NORMAL: Final = 2.0**-1022
-_BELOW_ONE: Final = 1.0 - 2.0**-53
+SMALLEST_NORMAL: Final = 2.0**-1022
+BELOW_ONE: Final = 1.0 - 2.0**-53
 
 
 def uniform(
@@ -51,7 +51,7 @@ def uniform(
     bits = lane_bits(dtype)
     if (low, high) == (0, 1) and dtype.itemsize * 8 == bits:
         return fill(key, counter, shape, dtype, bits, lambda lanes, _: closed_unit(lanes))
-    first, span, last = _interval(finite_scalar(low, "low"), finite_scalar(high, "high"), dtype)
+    first, span, last = interval(finite_scalar(low, "low"), finite_scalar(high, "high"), dtype)
 
     def transform(lanes: Array, _: slice) -> Array:
         u = closed_unit(lanes)
@@ -115,14 +115,14 @@ def truncated_normal(
         raise ArgumentError(
             f"truncated_normal: std must be positive and a < b. Received: {std=}, {a=}, {b=}"
         )
-    start, mass, sign = _truncation(mean, std, a, b)
-    bounds = _bounds_inside(a, b, dtype)
+    start, mass, sign = truncation(mean, std, a, b)
+    bounds = bounds_inside(a, b, dtype)
 
     def transform(lanes: Array, _: slice) -> Array:
         p = open_unit(lanes)
         p *= mass
         p += start
-        z = normal_quantile(np.clip(p, _SMALLEST_NORMAL, _BELOW_ONE, out=p))
+        z = normal_quantile(np.clip(p, SMALLEST_NORMAL, BELOW_ONE, out=p))
         z *= sign * std
         z += mean
         return np.clip(z, *bounds, out=z)
@@ -149,7 +149,7 @@ def exponential(
 
 
 @lru_cache
-def _interval(low: float, high: float, dtype: DType) -> tuple[float, float, float]:
+def interval(low: float, high: float, dtype: DType) -> tuple[float, float, float]:
     """Return ``low``, ``high - low`` and the last float before ``high``, all within ``dtype``."""
     real = np.float64 if lane_bits(dtype) == 64 else np.float32
     with np.errstate(over="ignore"):
@@ -165,7 +165,7 @@ def _interval(low: float, high: float, dtype: DType) -> tuple[float, float, floa
     return float(below), float(span), float(last)
 
 
-def _truncation(mean: float, std: float, a: float, b: float) -> tuple[float, float, float]:
+def truncation(mean: float, std: float, a: float, b: float) -> tuple[float, float, float]:
     """Return the probability below the interval, that inside it, and the sign of z.
 
     An interval above the mean is reflected: the lower tail has the finer floats.
@@ -183,7 +183,7 @@ def _truncation(mean: float, std: float, a: float, b: float) -> tuple[float, flo
     return start, mass, sign
 
 
-def _bounds_inside(a: float, b: float, dtype: DType) -> tuple[float, float]:
+def bounds_inside(a: float, b: float, dtype: DType) -> tuple[float, float]:
     """Return the least and the greatest value of ``dtype`` in [a, b]."""
     with np.errstate(over="ignore"):
         least, greatest = np.asarray(a).astype(dtype), np.asarray(b).astype(dtype)

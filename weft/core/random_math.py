@@ -44,7 +44,7 @@ class _LogTable(NamedTuple):
 
 # ``series`` interpolates 2/3 + 2/5 z + 2/7 z**2 + ..., the tail of 2 artanh(s) = 2s + s z (series)
 # with z = s**2, at Chebyshev nodes of [0, ((sqrt 2 - 1) / (sqrt 2 + 1))**2].
-_LOG_TABLES: Final = {
+LOG_TABLES: Final = {
     np.dtype(np.float64): _LogTable(
         integer=np.int64,
         mantissa_bits=52,
@@ -88,7 +88,7 @@ _EXP_SERIES: Final = (
 _EXP_RANGE: Final = (-746.0, 710.0)  # beyond it e**x is 0 or inf in float64
 
 
-_QUANTILE_TABLES: Final = {np.dtype(np.float64): PPND16, np.dtype(np.float32): PPND7}
+QUANTILE_TABLES: Final = {np.dtype(np.float64): PPND16, np.dtype(np.float32): PPND7}
 
 
 def _quotient(x: Array, rational: Rational) -> Array:
@@ -117,7 +117,7 @@ def _operands(coefficients: Coefficients, dtype: np.dtype[Any]) -> list[Array]:
 def exact_log(x: ArrayLike) -> Array:
     """Return the natural logarithm, special values as IEEE 754; in float64 unless x is float32."""
     x = np.asarray(x)
-    if x.dtype not in _LOG_TABLES:
+    if x.dtype not in LOG_TABLES:
         x = x.astype(np.float64)
     flat = x.reshape(-1)
     tiny = np.finfo(x.dtype).tiny
@@ -141,7 +141,7 @@ def log_of_normal(x: Array, exponent_shift: Array | int = 0) -> Array:
     ``log(1 + f) = 2 artanh(s) = f - f**2/2 + s (f**2/2 + R(s**2))``: the leading term is exact, so
     rounding errors enter only through the small rest.
     """
-    table = _LOG_TABLES[x.dtype]
+    table = LOG_TABLES[x.dtype]
     bits = x.view(table.integer)
     exponent = (bits - table.integer(table.sqrt_half_bits)) >> table.mantissa_bits
     f = (bits - (exponent << table.mantissa_bits)).view(x.dtype)
@@ -172,7 +172,7 @@ def exact_exp(x: ArrayLike) -> NDArray[np.float64]:
     flat = x.reshape(-1)
     nan = np.isnan(flat)
     bounded = np.clip(np.where(nan, 0.0, flat), *_EXP_RANGE)
-    table = _LOG_TABLES[np.dtype(np.float64)]
+    table = LOG_TABLES[np.dtype(np.float64)]
     k = np.rint(bounded * (1.0 / math.log(2.0)))
     r = (bounded - k * table.ln2_high) - k * table.ln2_low
     y = polynomial(r, _EXP_SERIES)
@@ -206,7 +206,7 @@ def normal_magnitude(centred: Array, tail: Array) -> Array:
     Both are asked for because each is precise where the other is not. 1-D float32 or float64;
     ``tail`` must be a positive normal number. Relative error about 1e-7 and 1e-15.
     """
-    table = _QUANTILE_TABLES[centred.dtype]
+    table = QUANTILE_TABLES[centred.dtype]
     z = _quotient(0.180625 - centred * centred, table.centre)
     z *= centred
     outer = np.flatnonzero(centred > 0.425)

@@ -44,9 +44,9 @@ _COUNTER_LIMIT: Final = 1 << 256
 _GENERATOR_LIMIT: Final = 1 << 64
 
 # Multipliers and Weyl key increments of Philox4x64 (Salmon et al. 2011, section 3.3).
-_MULTIPLIERS: Final = (0xD2E7470EE14C6C93, 0xCA5A826395121157)
-_KEY_STEPS: Final = (0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B)
-_ROUNDS: Final = 10
+MULTIPLIERS: Final = (0xD2E7470EE14C6C93, 0xCA5A826395121157)
+KEY_STEPS: Final = (0x9E3779B97F4A7C15, 0xBB67AE8584CAA73B)
+ROUNDS: Final = 10
 
 _ALGORITHM: Final = "philox4x64-10"
 _FORK_DOMAIN: Final = 1 << 192
@@ -86,12 +86,12 @@ def philox_blocks(key: int, counters: Words, *, domain: int = 0) -> Words:
     key_words = [key & _MASK64, key >> 64]
     c0, c2 = counters, np.zeros_like(counters)
     c1, c3 = np.full_like(counters, domain), np.zeros_like(counters)
-    for _ in range(_ROUNDS):
-        high0, low0 = multiply_high(c0, _MULTIPLIERS[0]), c0 * np.uint64(_MULTIPLIERS[0])
-        high1, low1 = multiply_high(c2, _MULTIPLIERS[1]), c2 * np.uint64(_MULTIPLIERS[1])
+    for _ in range(ROUNDS):
+        high0, low0 = multiply_high(c0, MULTIPLIERS[0]), c0 * np.uint64(MULTIPLIERS[0])
+        high1, low1 = multiply_high(c2, MULTIPLIERS[1]), c2 * np.uint64(MULTIPLIERS[1])
         c0, c1 = high1 ^ c1 ^ np.uint64(key_words[0]), low1
         c2, c3 = high0 ^ c3 ^ np.uint64(key_words[1]), low0
-        key_words = [(w + s) & _MASK64 for w, s in zip(key_words, _KEY_STEPS, strict=True)]
+        key_words = [(w + s) & _MASK64 for w, s in zip(key_words, KEY_STEPS, strict=True)]
     return np.stack([c0, c1, c2, c3], axis=-1)
 
 

@@ -50,7 +50,7 @@ class Call:
         if compiled or (compiled is None and not config.debug_interpret):
             with suppress(*ERRORS):
                 executable = self.executable(arrays)
-                if executable is not None and executable.admits(arrays):
+                if executable is not None:
                     fetched: list[Array] = executable.run(arrays)
                     return fetched
         return _interpret(self.program, arrays, self._told(arrays))

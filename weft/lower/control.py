@@ -23,7 +23,6 @@ from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.special import CONSTANT, PARAMETER, PLACEHOLDER
 from ..passes.rewrite import Rebuild
-from .indexing import feed_of
 from .kernels import BranchKernel, LoopKernel
 from .kinds import DTYPES
 from .storage import View, window
@@ -57,13 +56,11 @@ def _has_kernels(value: Value) -> bool:
 def lower_body(
     lowered: Lowered,
     body: Graph,
-    operands: Sequence[Value | None],
     inputs: Sequence[View],
     results: Sequence[tuple[Value, View]],
 ) -> Lowered:
-    """Lower a function on operands of the graph around it, with its results put in places."""
-    feeds = {p: feed_of(x) for p, x in zip(body.inputs, operands, strict=True)}
-    graph, now = _with_parameters(body, [p for p, feed in feeds.items() if feed is None])
+    """Lower a function on what lies in the graph around it, with its results put in places."""
+    graph, now = _with_parameters(body)
     bound = {now.value(p): view for p, view in zip(body.inputs, inputs, strict=True)}
     places = [(now.value(y), view) for y, view in results]
     first = {y: view for y, view in reversed(places) if _is_computed(y)}
@@ -71,10 +68,6 @@ def lower_body(
     for y, view in places:
         if inner.views[y] is not view:
             inner.copy(inner.views[y], view)
-    for check in inner.checks:
-        feed = feeds[check.feed]
-        assert feed is not None
-        lowered.checks.append(check._replace(feed=feed))
     return inner
 
 
@@ -82,10 +75,10 @@ def _is_computed(value: Value) -> bool:
     return value.node.op not in (PLACEHOLDER, PARAMETER, CONSTANT)
 
 
-def _with_parameters(body: Graph, unfed: Sequence[Value]) -> tuple[Graph, Rebuild]:
-    """Return a body in which only those inputs are placeholders that stand for feeds."""
+def _with_parameters(body: Graph) -> tuple[Graph, Rebuild]:
+    """Return a body whose inputs are no feeds: they lie in the graph around it."""
     rebuild = Rebuild(body, body.outputs)
-    nodes = {value.node for value in unfed}
+    nodes = {value.node for value in body.inputs}
     for old in body.nodes:
         node = rebuild.current(old)
         rebuild.place(old, node.rebuilt((), op=PARAMETER) if old in nodes else node)
@@ -103,7 +96,7 @@ def _lower_cond(lowered: Lowered, node: Node) -> None:
     branches = []
     for graph in node.attrs[:2]:
         results = list(zip(graph.outputs, places, strict=True))
-        branches.append(lower_body(lowered, graph, operands, inputs, results).kernels)
+        branches.append(lower_body(lowered, graph, inputs, results).kernels)
     yes, no = branches
     lowered.kernels.append(BranchKernel(node.name, node, lowered.views[chosen], yes, no, places))
 
@@ -144,7 +137,7 @@ class _LoopLowering:
         stops = self._flag("stops") if loop.flags else None
         if stops is not None:
             self.results.append((loop.body.outputs[0], stops))
-        body = lower_body(self.lowered, loop.body, self._operands(), self.inputs, self.results)
+        body = lower_body(self.lowered, loop.body, self.inputs, self.results)
         kernel = LoopKernel(
             self.node.name, self.node, self.index, self.half, self.length, loop.reverse,
             body.kernels, stops=stops, room=self.room,
@@ -154,10 +147,6 @@ class _LoopLowering:
         self.lowered.kernels.append(kernel)
         self._finish()
 
-    def _operands(self) -> list[Value | None]:
-        """Return what tells whether an input of the body is a feed: no carry is, all rows are."""
-        return [*[None] * self.loop.carries, *self.node.inputs[self.loop.carries :]]
-
     def _flag(self, name: str) -> View:
         return self.lowered.scratch((), self.loop.body.outputs[0].dtype, name)
 
@@ -165,7 +154,7 @@ class _LoopLowering:
         (test, *_) = self.node.attrs
         kernel.holds = self.lowered.scratch((), test.outputs[0].dtype, "holds")
         found = [(test.outputs[0], kernel.holds)]
-        inner = lower_body(self.lowered, test, self._operands(), self.inputs, found)
+        inner = lower_body(self.lowered, test, self.inputs, found)
         kernel.test = inner.kernels
 
     # -- rows ------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from ..core.shape import Shape, size_of
 from ..graph.node import Node, Value
 from .kinds import reduced_axes, reduced_input
+from .places import has_plain_rows, stored_values
 
 FULL, ROW, COLUMN = "full", "row", "column"
 FEW_ROWS = 8
@@ -78,7 +79,7 @@ def levels_of(
         level = _RULES[kind](node, frame, levels)
         if level is None:
             return None
-        levels[node.outputs[0]] = level
+        levels.update(dict.fromkeys(node.outputs, level))
     return levels
 
 
@@ -147,8 +148,20 @@ def _row_view_level(source: Shape, shape: Shape, frame: Frame) -> str | None:
     return FULL if shape == frame.domain and source == frame.row_shapes[1] else None
 
 
+def _place_level(node: Node, frame: Frame, levels: Levels) -> str | None:
+    """Return the level of an operation that looks at elements anywhere."""
+    if node.outputs[0].shape != frame.domain or frame.is_long:
+        return None
+    if not has_plain_rows(frame.domain, frame.split):
+        return None
+    inside, stored = _inside(node, levels), stored_values(node)
+    fits = all(x not in stored and _stands_at_place(x, frame, levels) for x in inside)
+    return FULL if fits else None
+
+
 _RULES: dict[str, Callable[[Node, Frame, Levels], str | None]] = {
     "map": _map_level,
+    "place": _place_level,
     "reduce": _reduce_level,
     "column": _column_level,
     "spread": _spread_level,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .kernels import GemmKernel, Kernel, RowKernel
-from .scalar import postorder
+from .scalar import PLACED, Expr, postorder
 from .storage import Buffer, View
 
 
@@ -16,9 +16,11 @@ def writes_in_place(kernel: Kernel, result: View, read: Buffer) -> bool:
     buffer; what a kernel reads of other buffers does not matter.
     """
     if isinstance(kernel, RowKernel):
-        return is_elementwise(kernel) and _at_one_place(
-            [operand.view for operand in kernel.operands], result.buffer, read
-        )
+        exprs = postorder([output.value for output in kernel.outputs])
+        moved = [kernel.operands[e.data[0]].view for e in exprs if e.kind == "load_at"]
+        if _combines(kernel, exprs) or any(view.buffer is read for view in moved):
+            return False
+        return _at_one_place([operand.view for operand in kernel.operands], result.buffer, read)
     if isinstance(kernel, GemmKernel):
         apart = all(view.buffer not in (result.buffer, read) for view in kernel.matrices)
         return apart and _at_one_place(kernel.extras, result.buffer, read)
@@ -28,8 +30,13 @@ def writes_in_place(kernel: Kernel, result: View, read: Buffer) -> bool:
 def is_elementwise(kernel: RowKernel) -> bool:
     """Tell whether each element of a kernel's results follows from elements at its own place."""
     exprs = postorder([output.value for output in kernel.outputs])
+    return not _combines(kernel, exprs) and all(expr.kind not in PLACED for expr in exprs)
+
+
+def _combines(kernel: RowKernel, exprs: Sequence[Expr]) -> bool:
+    """Tell whether a kernel makes one element of several."""
     combined = any(output.way is not None for output in kernel.outputs)
-    return not combined and all(expr.kind != "reduce" for expr in exprs)
+    return combined or any(expr.kind == "reduce" for expr in exprs)
 
 
 def _at_one_place(views: Sequence[View], *buffers: Buffer) -> bool:

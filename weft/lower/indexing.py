@@ -1,50 +1,31 @@
 """Operations that pick one element of a row by an index: which of them become part of a loop.
 
 A row is compared with the index, element by element: the same pass that computes a softmax also
-picks the class. Code does not check indices, so they must come from a feed, which is checked before
-the code runs; others stay with their reference kernels.
+picks the class. Others, which need not see the whole row, have a place rule.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from ..graph.node import Node
 
-from ..graph.node import Node, Value
-from ..graph.special import PLACEHOLDER
-from .views import VIEWS
-
-
-class IndexCheck(NamedTuple):
-    """What the elements of a feed must be: 0 <= i < size, or the index that is ignored."""
-
-    feed: Value
-    size: int
-    ignored: int | None
+WIDEST = 64  # elements of a row that are compared for the sake of one
 
 
 def indexed_kind(node: Node) -> str | None:
     """Return "reduce" for picking from the last axis, "spread" for the adjoint, else None."""
     rule = _RULES.get(node.op.name)
-    if rule is None or feed_of(node.inputs[1]) is None:
-        return None
-    return rule(node)
+    return None if rule is None else rule(node)
 
 
-def index_check(node: Node) -> IndexCheck:
-    """Return what must hold for the index of a node."""
-    feed = feed_of(node.inputs[1])
-    assert feed is not None
+def index_bounds(node: Node) -> tuple[int, bool, int | None]:
+    """Return the size an index goes into, whether it counts from the end, and what is ignored."""
     wide = node.inputs[0] if indexed_kind(node) == "reduce" else node.outputs[0]
+    index = node.inputs[1]
     assert wide is not None
-    ignored = node.attr("ignore_index") if "ignore_index" in node.op.attrs else None
-    return IndexCheck(feed, wide.shape[-1], ignored)
-
-
-def feed_of(value: Value | None) -> Value | None:
-    """Return the feed whose elements a value consists of, or None."""
-    while value is not None and value.node.op.name in VIEWS:
-        value = value.node.inputs[0]
-    return value if value is not None and value.node.op is PLACEHOLDER else None
+    assert index is not None
+    classes = "ignore_index" in node.op.attrs
+    ignored = node.attr("ignore_index") if classes else None
+    return wide.shape[-1], not classes and index.dtype.kind == "i", ignored
 
 
 def _pick(node: Node) -> str | None:
@@ -62,7 +43,8 @@ def _gather(node: Node) -> str | None:
     x, index, *_ = node.inputs
     assert x is not None
     assert index is not None
-    return "reduce" if _one_of_each_row(x.shape, index.shape, node.attr("dim")) else None
+    fits = _one_of_each_row(x.shape, index.shape, node.attr("dim"))
+    return "reduce" if fits and x.shape[-1] <= WIDEST else None
 
 
 def _gather_adjoint(node: Node) -> str | None:

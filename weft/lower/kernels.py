@@ -40,6 +40,8 @@ class RowKernel:
     operands   what is read and written; strides one per loop
     outputs    expressions to store: per element, or per row if no load in them varies along it
     block      rows that are a unit of work; outputs that combine rows have a row for each unit
+    iotas      for numbers that follow from the loops' counters alone: what each turn adds
+    flag       where an index out of range is reported, if the kernel checks any
     """
 
     name: str
@@ -48,6 +50,8 @@ class RowKernel:
     outputs: list[Output]
     nodes: list[Node] = field(default_factory=list)
     block: int = 1
+    iotas: list[tuple[int, ...]] = field(default_factory=list)
+    flag: View | None = None
 
     @property
     def units(self) -> int:
@@ -82,6 +86,59 @@ class ColumnKernel:
     way: str
     nodes: list[Node] = field(default_factory=list)
     finish: Expr | None = None
+
+
+@dataclass
+class ScatterKernel:
+    """Values that go to computed places of a result which is there already.
+
+    loops      sizes: first those whose turns touch different elements, then those whose turns may
+               meet, which run in order, and last a row of different elements
+    apart      how many loops are of the first kind
+    operands   what is read, and last the result; strides one per loop
+    offset     how far behind the result's place for the loops a value goes
+    way        "sum", "max", "min" or "set"
+    """
+
+    name: str
+    loops: tuple[int, ...]
+    apart: int
+    operands: list[Operand]
+    offset: Expr
+    value: Expr
+    way: str
+    nodes: list[Node] = field(default_factory=list)
+    iotas: list[tuple[int, ...]] = field(default_factory=list)
+    flag: View | None = None
+
+    @property
+    def columns(self) -> int:
+        """Return the number of elements of a row."""
+        return self.loops[-1]
+
+    @property
+    def outputs(self) -> list[Output]:
+        """Return what is computed for each element."""
+        last = len(self.operands) - 1
+        return [Output(last, self.value), Output(last, self.offset)]
+
+
+@dataclass
+class ScanKernel:
+    """A recurrence along the first loop, for each turn of the others.
+
+    loops      sizes: the steps, other axes, and last those elements that lie one behind another
+    operands   what is read, and last the result; strides one per loop
+    value      what a step stores
+    carried    values from step to step: a constant before the first, an expression after each
+    """
+
+    name: str
+    loops: tuple[int, ...]
+    operands: list[Operand]
+    value: Expr
+    carried: list[tuple[Expr, Expr]]
+    nodes: list[Node] = field(default_factory=list)
 
 
 @dataclass
@@ -191,7 +248,16 @@ class BranchKernel:
         return [self.node]
 
 
-Kernel = RowKernel | ColumnKernel | GemmKernel | LibraryKernel | LoopKernel | BranchKernel
+Kernel = (
+    RowKernel
+    | ColumnKernel
+    | ScatterKernel
+    | ScanKernel
+    | GemmKernel
+    | LibraryKernel
+    | LoopKernel
+    | BranchKernel
+)
 Control = LoopKernel | BranchKernel
 
 
@@ -213,6 +279,13 @@ def walk(kernels: Iterable[Kernel]) -> Iterator[Kernel]:
 def calls_library(kernel: Kernel) -> bool:
     """Tell whether a kernel, or one inside it, is a call from Python."""
     return any(isinstance(k, LibraryKernel) for k in walk([kernel]))
+
+
+def may_fail(kernel: Kernel) -> bool:
+    """Tell whether a kernel, or one inside it, can find that a run must be given up."""
+    return any(
+        isinstance(k, LibraryKernel) or getattr(k, "flag", None) is not None for k in walk([kernel])
+    )
 
 
 def own_views(kernel: Kernel) -> list[View]:

@@ -5,6 +5,7 @@ reduce   one element from those along the last axes
 column   one element from those along the first axes
 spread   elements from one per row, at the place that an index names
 view     the same elements in another shape
+place    elements from others anywhere, by a place rule
 """
 
 from __future__ import annotations
@@ -18,9 +19,20 @@ from ..core.shape import broadcast_axes, normalize_axes, size_of
 from ..graph.node import Node, Value
 from .dynamic import is_dynamic
 from .indexing import indexed_kind
-from .scalar import Expr, ScalarBuilder, is_defined, postorder
+from .places import stored_operands
+from .scalar import Expr, ScalarBuilder, computed_dtype, is_defined, postorder
 
-DTYPES = frozenset(map(np.dtype, ("bool", "float32", "float64", "int32", "int64", "uint8")))
+DTYPES = frozenset(
+    map(
+        np.dtype,
+        (
+            "bool",
+            *("float16", "float32", "float64"),
+            *("int8", "int16", "int32", "int64"),
+            *("uint8", "uint16", "uint32", "uint64"),
+        ),
+    )
+)
 SHAPING = frozenset(("broadcast_to", "ensure_shape", "reshape"))
 
 
@@ -31,10 +43,15 @@ def kind_of(node: Node) -> str | None:
         return None
     if op.name in SHAPING:
         return "view"
-    if getattr(op, "lower_rule", None) is None or len(node.outputs) != 1:
-        return None
     values = [*node.outputs, *(x for x in node.inputs if x is not None)]
     if any(value.dtype not in DTYPES for value in values):
+        return None
+    return _scalar_kind(node) or (None if stored_operands(node) is None else "place")
+
+
+def _scalar_kind(node: Node) -> str | None:
+    op = node.op
+    if getattr(op, "lower_rule", None) is None or len(node.outputs) != 1:
         return None
     if op.kind == "elementwise":
         return "map" if _code_of(node) is not None else None
@@ -70,8 +87,11 @@ def _code_for(
     op: Any, attrs: tuple[Any, ...], kinds: tuple[type, ...], dtypes: tuple[Any, ...], result: Any
 ) -> Expr | None:
     builder = ScalarBuilder()
-    builder.result = result
-    args = [None if dtype is None else builder.load(i, dtype) for i, dtype in enumerate(dtypes)]
+    builder.result = computed_dtype(result)
+    args = [
+        None if dtype is None else builder.widened(builder.load(i, dtype))
+        for i, dtype in enumerate(dtypes)
+    ]
     try:
         expr: Expr = op.lower_rule(builder, *args, *attrs)
     except (ArithmeticError, TypeError, ValueError):  # a constant that the dtype cannot hold

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 from ..core.shape import Shape, size_of
 from .kernels import Operand, Output, RowKernel
-from .scalar import Expr, ScalarBuilder, postorder, substituted
+from .scalar import PLACED, Expr, ScalarBuilder, postorder, substituted
 from .storage import View, contiguous_strides
 
 if TYPE_CHECKING:
     from .lowering import Lowered
 
 BLOCK = 1 << 14  # elements
+TIED = PLACED | {"index", "reduce"}
 
 
 class LongRows:
@@ -40,7 +41,7 @@ class LongRows:
         reductions = [e for e in order if e.kind == "reduce"]
         waits = [o.value for o in kernel.outputs if kernel.operands[o.operand].strides[-1]]
         waits += [e.args[0] for e in reductions]
-        return bool(reductions) and not any(e.kind in ("index", "reduce") for e in postorder(waits))
+        return bool(reductions) and not any(e.kind in TIED for e in postorder(waits))
 
     def add(self) -> None:
         """Add the kernels."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from ..core.dim import is_known
 from ..core.shape import Shape, size_of
 from ..graph.graph import Graph
@@ -15,7 +17,6 @@ from .control import lower_control
 from .dynamic import array_of_its_own, is_dynamic
 from .epilogues import fuse_epilogues
 from .groups import Group, Grouping
-from .indexing import IndexCheck
 from .kernels import (
     ColumnKernel,
     GemmKernel,
@@ -23,19 +24,21 @@ from .kernels import (
     LibraryKernel,
     Operand,
     Output,
-    RowKernel,
     buffers_of,
 )
 from .kinds import DTYPES, kind_of, only_reduction, reduced_axes, reduced_count
 from .layouts import laid_out, wanted_layouts
-from .loops import collapse
 from .nests import NestBuilder
+from .parts import JOINS, copy_kernel, find_homes, part_views
+from .places import Check
 from .products import is_product, product_kernel
 from .recompute import recompute_cheap
-from .scalar import ScalarBuilder
+from .scalar import ScalarBuilder, computed_dtype
+from .scans import scan_kernel
+from .scatter import scatter_kernels
 from .split import split_inner
 from .storage import Buffer, View, contiguous
-from .views import VIEWS
+from .views import RESHAPES, VIEWS
 
 
 class Lowered:
@@ -46,15 +49,25 @@ class Lowered:
         graph: Graph,
         bound: Mapping[Value, View] | None = None,
         wanted: Mapping[Value, View] | None = None,
+        around: Lowered | None = None,
     ) -> None:
-        """Lower a graph; of a body, `bound` says where inputs are, `wanted` where results go."""
+        """Lower a graph.
+
+        Of a body, `bound` says where inputs are, `wanted` where results go, and `around` what it is
+        a part of.
+        """
         self.graph = graph
+        self.around = around
         self.kernels: list[Kernel] = []
         self.views: dict[Value, View] = dict(bound or {})
         self.wanted = dict(wanted or {})
         self.assigned: list[tuple[State, Value]] = []
         self.copies: list[View] = []
-        self.checks: list[IndexCheck] = []
+        self.tables: dict[Any, View] = {}
+        self._checked: set[Check] = set()
+        self.flag: View | None = None  # where code reports an index out of range
+        self._homes = find_homes(graph)
+        self._wholes: dict[Node, View] = {}  # results of joins that some part was written to
         self._layouts = wanted_layouts(graph)
         grouping = Grouping(graph)
         self.outside = _used_outside(graph, grouping)
@@ -86,10 +99,8 @@ class Lowered:
         special = _SPECIAL.get(node.op)
         if special is not None:
             special(self, node)
-        elif is_dynamic(node):
+        elif is_dynamic(node) or not any(way(self, node) for way in _WAYS):
             self._as_library(node)
-        elif not self._as_view(node) and not self._as_product(node):
-            self._as_column_sum(node) or lower_control(self, node) or self._as_library(node)
 
     def buffers(self) -> list[Buffer]:
         """Return all memory that is used, by the bodies of control flow too."""
@@ -101,7 +112,7 @@ class Lowered:
         self, graph: Graph, bound: Mapping[Value, View], wanted: Mapping[Value, View]
     ) -> Lowered:
         """Return a body of control flow lowered: its inputs are bound, its results go to places."""
-        return Lowered(graph, bound, wanted)
+        return Lowered(graph, bound, wanted, self)
 
     def new(self, value: Value) -> View:
         """Give a value memory of its own in the arena, or the place that waits for it."""
@@ -119,6 +130,30 @@ class Lowered:
         self.copies.append(made)
         return made
 
+    def new_element_result(self, value: Value) -> View:
+        """Give memory to a value that a loop writes element by element: of its own, or at home."""
+        join = self._homes.get(value)
+        if join is None:
+            return self.new(value)
+        position = join.inputs.index(value)
+        self.views[value] = view = part_views(self._whole(join), join)[position]
+        return view
+
+    def _whole(self, join: Node) -> View:
+        if join not in self._wholes:
+            self._wholes[join] = self.new(join.outputs[0])
+        return self._wholes[join]
+
+    def _as_join(self, node: Node) -> bool:
+        """Lower a join: copy the parts that were not written to their places."""
+        if node.op.name not in JOINS:
+            return False
+        values = [x for x in node.inputs if x is not None]
+        for x, part in zip(values, part_views(self._whole(node), node), strict=True):
+            if self.views[x] != part:
+                self.kernels.append(copy_kernel(node.name, self.views[x], part))
+        return True
+
     def copied(self, view: View) -> View:
         """Return a copy of a view in C order, made by a kernel of its own."""
         made = self.scratch(view.shape, view.dtype, f"copy of {view.buffer.name}")
@@ -127,10 +162,27 @@ class Lowered:
 
     def copy(self, view: View, target: View) -> None:
         """Add a kernel that copies a view to a place of the same shape."""
-        loops, strides = collapse(view.shape, [view.strides, target.strides], None)
-        value = ScalarBuilder().load(0, view.dtype)
-        operands = [Operand(v, s) for v, s in zip((view, target), strides, strict=True)]
-        self.kernels.append(RowKernel(target.buffer.name, loops, operands, [Output(1, value)]))
+        self.kernels.append(copy_kernel(target.buffer.name, view, target))
+
+    def needs(self, check: Check | None, happens: bool) -> bool:
+        """Tell whether no kernel has checked the same indices yet; note that one does now."""
+        if check is None:
+            return True
+        known = check in self._checked
+        if happens:
+            self._checked.add(check)
+        return not known
+
+    def error_flag(self) -> View:
+        """Return the memory in which code reports an index out of range."""
+        if self.around is not None:
+            return self.around.error_flag()
+        if self.flag is None:
+            word = np.zeros(1, np.int64)
+            buffer = Buffer("constant", (1,), word.dtype, "index out of range", word)
+            self.flag = contiguous(buffer, (1,))
+            self.copies.append(self.flag)
+        return self.flag
 
     # -- sources and sinks -------------------------------------------------------------------------
 
@@ -163,12 +215,13 @@ class Lowered:
         source = node.inputs[0] if node.inputs else None
         if rule is None or source is None:
             return False
-        view = rule(self.views[source], node)
-        if view is None and node.op.name == "reshape":
-            view = rule(self.copied(self.views[source]), node)
-        if view is None:
+        made = rule(self.views[source], node)
+        if made is None and node.op.name in RESHAPES:
+            made = rule(self.copied(self.views[source]), node)
+        if made is None:
             return False
-        self.views[node.outputs[0]] = view
+        views = made if isinstance(made, list) else [made]
+        self.views.update(zip(node.outputs, views, strict=True))
         return True
 
     def _as_product(self, node: Node) -> bool:
@@ -222,6 +275,41 @@ class Lowered:
         )
         return True
 
+    def _as_scatter(self, node: Node) -> bool:
+        """Lower values that go to computed places."""
+        if any(v.dtype not in DTYPES for v in (*node.inputs, *node.outputs) if v is not None):
+            return False
+        kernels = scatter_kernels(
+            node,
+            self.views.__getitem__,
+            lambda: self.new(node.outputs[0]),
+            lambda check, happens: self.error_flag() if self.needs(check, happens) else None,
+            self.table,
+        )
+        self.kernels += kernels or ()
+        return kernels is not None
+
+    def _as_scan(self, node: Node) -> bool:
+        """Lower a recurrence along an axis."""
+        if any(v.dtype not in DTYPES for v in (*node.inputs, *node.outputs) if v is not None):
+            return False
+        result = node.outputs[0]
+        kernel = scan_kernel(node, self.views.__getitem__, lambda: self.new(result))
+        if kernel is not None:
+            self.kernels.append(kernel)
+        return kernel is not None
+
+    def table(self, array: np.ndarray[Any, Any]) -> View:
+        """Return where a constant array lies."""
+        if self.around is not None:
+            return self.around.table(array)
+        key = (array.dtype, array.shape, array.tobytes())
+        if key not in self.tables:
+            buffer = Buffer("constant", array.shape, array.dtype, "table", array)
+            self.tables[key] = contiguous(buffer, array.shape)
+            self.copies.append(self.tables[key])
+        return self.tables[key]
+
     def _as_library(self, node: Node) -> bool:
         inputs = [None if x is None else self.views[x] for x in node.inputs]
         outputs = [self.new(value) for value in node.outputs]
@@ -255,6 +343,8 @@ def _leading_axes(node: Node) -> tuple[int, ...] | None:
         return None
     if node.outputs[0].dtype != node.inputs[0].dtype or size_of(node.inputs[0].shape) == 0:  # type: ignore[union-attr]  # a reduction has an input
         return None
+    if node.outputs[0].dtype != computed_dtype(node.outputs[0].dtype):
+        return None
     return reduced_axes(node)
 
 
@@ -265,3 +355,12 @@ _SPECIAL: dict[Any, Callable[[Lowered, Node], None]] = {
     STATE: Lowered._state,
     ASSIGN: Lowered._assign,
 }
+_WAYS: tuple[Callable[[Lowered, Node], bool], ...] = (
+    Lowered._as_view,
+    Lowered._as_join,
+    Lowered._as_product,
+    Lowered._as_scatter,
+    Lowered._as_scan,
+    Lowered._as_column_sum,
+    lower_control,
+)

@@ -11,12 +11,13 @@ from ..graph.node import Node, Value
 from ..graph.special import CONSTANT
 from .frames import COLUMN, FULL, ROW
 from .groups import Group
-from .indexing import index_check
 from .kernels import ColumnKernel, Operand, Output, RowKernel
 from .kinds import kind_of, last_reduction, only_reduction, reduced_count
 from .long_rows import LongRows
 from .loops import collapse
-from .scalar import Expr, ScalarBuilder, substituted
+from .nest_places import NestPlaces
+from .places import place_expressions
+from .scalar import PLACED, Expr, ScalarBuilder, computed_dtype, postorder, substituted
 from .storage import Buffer, View, contiguous
 from .views import VIEWS
 
@@ -49,15 +50,18 @@ class NestBuilder:
         self.operands: list[View] = []  # each broadcast to the domain
         self.exprs: dict[Value, Expr] = {}
         self.loads: dict[tuple[int, tuple[int, ...], int], Expr] = {}
+        self.places = NestPlaces(self)
 
     def build(self) -> None:
         """Add the kernels to the lowered graph."""
         kinds = {node: kind_of(node) for node in self.group.nodes}
         for node in self.group.nodes:
-            self.exprs[node.outputs[0]] = self._expression(node, kinds[node])
+            made = self._expressions(node, kinds[node])
+            self.exprs.update(zip(node.outputs, made, strict=True))
         own = [n for n in self.group.nodes if kinds[n] != "view" and self._is_wanted(n)]
         columns = [n for n in own if self.group.level[n.outputs[0]] == COLUMN]
-        results = [self._result(n.outputs[0]) for n in own if n not in columns]
+        values = [value for n in own if n not in columns for value in n.outputs]
+        results = [self._result(value) for value in values if value in self.lowered.outside]
         if self.group.split is not None:
             self.operands = [self._in_sequence(view) for view in self.operands]
         if columns and not results and self._suits_strips(columns):
@@ -69,17 +73,25 @@ class NestBuilder:
                 self._place_view(node)
 
     def _is_wanted(self, node: Node) -> bool:
-        return node.outputs[0] in self.lowered.outside
+        return any(value in self.lowered.outside for value in node.outputs)
 
     def _place_view(self, node: Node) -> None:
         """Give a value that another is in a new shape its place: that of the other."""
         (source, *_) = node.inputs
         assert source is not None
         view = VIEWS[node.op.name](self.lowered.views[source], node)
-        assert view is not None, node
+        assert isinstance(view, View), node
         self.lowered.views[node.outputs[0]] = view
 
     # -- expressions -------------------------------------------------------------------------------
+
+    def _expressions(self, node: Node, kind: str | None) -> list[Expr]:
+        """Return what a node computes, for each of its outputs."""
+        if kind != "place":
+            return [self._expression(node, kind)]
+        placed, _ = place_expressions(node, self.places, self.lowered.views.get)
+        assert placed is not None, node
+        return placed
 
     def _expression(self, node: Node, kind: str | None) -> Expr:
         if kind == "view":
@@ -91,18 +103,21 @@ class NestBuilder:
         levels = [FULL if reduces else level] * len(node.inputs)
         if node.op.kind == "general":  # an index per row picks from it, or places into it
             levels = [FULL if reduces else ROW, ROW]
-            self.lowered.checks.append(index_check(node))
         args = [
-            None if x is None else self._operand(x, at)
+            None if x is None else self.builder.widened(self.operand(x, at))
             for x, at in zip(node.inputs, levels, strict=True)
         ]
-        self.builder.result = node.outputs[0].dtype
+        if node.op.kind == "general":
+            assert args[1] is not None
+            args[1] = self.places.picked_index(node, args[1])
+        self.builder.result = computed_dtype(node.outputs[0].dtype)
         if reduces:
             self.builder.count = reduced_count(node)
         expr: Expr = node.op.lower_rule(self.builder, *args, *node.attrs)
         return self.builder.cast(expr, node.outputs[0].dtype)
 
-    def _operand(self, value: Value, level: str) -> Expr:
+    def operand(self, value: Value, level: str) -> Expr:
+        """Return the element, or the value per row, of a value."""
         known = self.exprs.get(value)
         if known is not None:
             return known
@@ -136,8 +151,9 @@ class NestBuilder:
 
     def _result(self, value: Value) -> Result:
         """Return where a value goes: one per row has stride 0 along the row."""
-        view = self.lowered.new(value)
         full = self.group.level[value] == FULL
+        at_home = full and self.frame.split is None
+        view = self.lowered.new_element_result(value) if at_home else self.lowered.new(value)
         return Result(view if full else self._per_row(view), self.exprs[value])
 
     # -- kernels -----------------------------------------------------------------------------------
@@ -153,7 +169,14 @@ class NestBuilder:
         outputs = [Output(first + i, r.value, r.way) for i, r in enumerate(results)]
         block = self._rows_of_a_block() if columns else 1
         kernel = RowKernel(
-            self.group.nodes[-1].name, loops, operands, outputs, list(self.group.nodes), block
+            self.group.nodes[-1].name,
+            loops,
+            operands,
+            outputs,
+            list(self.group.nodes),
+            block,
+            self.places.collapsed,
+            self.places.flag_view,
         )
         if self.frame.is_long and not columns and LongRows.suits(kernel):
             LongRows(self.lowered, kernel).add()
@@ -164,8 +187,10 @@ class NestBuilder:
 
     def _collapsed(self, views: Sequence[View]) -> tuple[list[Operand], tuple[int, ...]]:
         every = [*self.operands, *views]
-        loops, strides = collapse(self.frame.domain, [v.strides for v in every], self.frame.split)
-        return [Operand(v, s) for v, s in zip(every, strides, strict=True)], loops
+        all_strides = [*(v.strides for v in every), *self.places.iotas]
+        loops, strides = collapse(self.frame.domain, all_strides, self.frame.split)
+        self.places.collapsed = strides[len(every) :]
+        return [Operand(v, s) for v, s in zip(every, strides, strict=False)], loops
 
     @property
     def _rows(self) -> int:
@@ -204,6 +229,8 @@ class NestBuilder:
     def _suits_strips(self, columns: Sequence[Node]) -> bool:
         """Tell whether going down columns is better: no row must be known as a whole."""
         exprs = [self.exprs[node.outputs[0]] for node in columns]
+        if any(e.kind in PLACED for e in postorder(exprs)):
+            return False
         each = all(only_reduction(expr) is not None for expr in exprs)
         return each and (self._rows < FEW_TO_COMBINE or self._columns > MANY_COLUMNS)
 

@@ -100,6 +100,9 @@ def _reading(reader: Kernel, maker: RowKernel, source: Output, output: Output) -
     places = [i for i, o in enumerate(reader.operands) if o.view.buffer is stored.buffer]
     if any(reader.operands[i].view != stored for i in places):
         return None
+    exprs = postorder([o.value for o in reader.outputs])
+    if any(expr.kind == "load_at" and expr.data[0] in places for expr in exprs):
+        return None
     operands = list(reader.operands)
     for i in places:
         operands[i] = Operand(other, operands[i].strides)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dtype import DType, bool_, int64
+from ..core.dtype import DType, bool_, float16, float32, int64
 
 Number = bool | int | float
 
@@ -24,7 +24,7 @@ Number = bool | int | float
 class Expr:
     """A scalar computed from others: a node of a kernel's expression graph.
 
-    kind    what it does: one of KINDS, or "load", "const", "reduce", "index"
+    kind    what it does: one of KINDS, or "load", "const", "reduce", "index", or one of PLACED
     args    what it is computed from
     dtype   of its value
     data    the operand of a load, the value of a constant, the way of a reduction
@@ -128,11 +128,52 @@ class ScalarBuilder:
         """Return the place of the element in its row."""
         return self.make("index", (), int64)
 
-    def picked(self, index: Expr, x: Any, ignored: int | None = None) -> Expr:
+    def picked(self, index: Expr, x: Any) -> Expr:
         """Return x at the place of the row that an index names, and zero elsewhere."""
-        place = self.cast(index, int64)
-        here = self.eq(self.index(), place)
-        return self.select(here if ignored is None else here & self.ne(place, ignored), x, 0)
+        return self.select(self.eq(self.index(), self.cast(index, int64)), x, 0)
+
+    def iota(self, number: int) -> Expr:
+        """Return a sum of multiples of the loops' counters: an entry of the kernel's iotas."""
+        return self.make("iota", (), int64, number)
+
+    def load_at(
+        self, operand: int, dtype: DType, offset: Expr | None, guard: Expr | None = None
+    ) -> Expr:
+        """Return the element so far behind an operand's place; zero where the guard is false."""
+        args = tuple(x for x in (offset, guard) if x is not None)
+        return self.make("load_at", args, dtype, (operand, offset is not None, guard is not None))
+
+    def checked(
+        self, index: Expr, size: int, flag: int | None, wraps: bool, ignored: int | None = None
+    ) -> Expr:
+        """Return an index within 0..size-1; one outside sets the flag operand and becomes 0.
+
+        wraps     whether negative ones count from the end
+        ignored   an index that becomes -1 instead
+        """
+        wide = self.cast(index, int64)
+        return self.make("checked", (wide,), int64, (size, flag, wraps, ignored))
+
+    def random(self, state: tuple[Expr, Expr, Expr], place: Expr, dtype: DType) -> Expr:
+        """Return the lane at a place of the draw that a state names: 32 or 64 random bits."""
+        return self.make("random", (*state, place), dtype)
+
+    def bits(self, x: Expr, dtype: Any) -> Expr:
+        """Return the same bits as a value of another dtype of that size."""
+        wanted = np.dtype(dtype)
+        return x if x.dtype == wanted else self.make("bits", (x,), wanted)
+
+    def quotient(self, x: Expr, divisor: int) -> Expr:
+        """Return an integer that is not negative divided by a positive constant."""
+        return x if divisor == 1 else self.binary("quotient", x, divisor)
+
+    def remainder(self, x: Expr, divisor: int) -> Expr:
+        """Return what that division leaves."""
+        return self.binary("remainder", x, divisor)
+
+    def upper_product(self, x: Expr, factor: int) -> Expr:
+        """Return the upper 64 bits of the product of two numbers of 64 bits."""
+        return self.binary("upper_product", x, factor)
 
     def reduce(self, way: str, x: Expr) -> Expr:
         """Return a row reduced to one value: "sum", "max", "min" or "prod"."""
@@ -154,6 +195,7 @@ class ScalarBuilder:
         return self.make(kind, self._pair(x, y), bool_)
 
     def _pair(self, x: Any, y: Any) -> tuple[Expr, Expr]:
+        x, y = getattr(x, "expr", x), getattr(y, "expr", y)  # a place is a number too
         if not isinstance(x, Expr):
             return self.constant(x, y.dtype), y
         if not isinstance(y, Expr):
@@ -170,6 +212,10 @@ class ScalarBuilder:
         """Return a value converted to a dtype."""
         wanted = np.dtype(dtype)
         return x if x.dtype == wanted else self.make("cast", (x,), wanted)
+
+    def widened(self, x: Expr) -> Expr:
+        """Return a value in the dtype in which it is computed: halves are, in float32."""
+        return self.cast(x, computed_dtype(x.dtype))
 
     def eq(self, x: Any, y: Any) -> Expr:
         """Tell whether two values are equal."""
@@ -288,10 +334,37 @@ CHEAP = frozenset(
 
 
 ON_INTEGERS = frozenset(
-    ("abs", "add", "and", "maximum", "minimum", "mul", "neg", "not", "or", "square", "sub", "xor")
+    (
+        "abs",
+        "add",
+        "and",
+        "floor_divide",
+        "fmod",
+        "maximum",
+        "minimum",
+        "mod",
+        "mul",
+        "neg",
+        "not",
+        "or",
+        "quotient",
+        "remainder",
+        "shift_left",
+        "shift_right",
+        "square",
+        "sub",
+        "upper_product",
+        "xor",
+    )
 )
-ON_TRUTH = frozenset(("and", "not", "or", "xor"))
-ANYWHERE = frozenset(("cast", "const", "index", "load", "select")) | COMPARISONS
+ON_TRUTH = frozenset(
+    ("abs", "add", "and", "maximum", "minimum", "mul", "not", "or", "square", "xor")
+)
+CARRIED = frozenset(("carry", "step"))  # only in a scan
+PLACED = frozenset(("checked", "iota", "load_at", "random"))  # they depend on where the loops stand
+ANYWHERE = (
+    frozenset(("bits", "cast", "const", "index", "load", "select")) | COMPARISONS | PLACED | CARRIED
+)
 
 
 def is_defined(expr: Expr) -> bool:
@@ -304,6 +377,11 @@ def is_defined(expr: Expr) -> bool:
     if expr.args[0].dtype.kind == "f":
         return kind not in ("and", "not", "or", "xor", "shift_left", "shift_right")
     return kind in (ON_TRUTH if expr.args[0].dtype.kind == "b" else ON_INTEGERS)
+
+
+def computed_dtype(dtype: DType) -> DType:
+    """Return the dtype in which values of a dtype are computed."""
+    return float32 if dtype == float16 else dtype
 
 
 def _hashable(data: Any) -> Any:

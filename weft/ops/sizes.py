@@ -86,6 +86,11 @@ def _(length):
     return np.arange(length, dtype=np.int64)
 
 
+@iota.place
+def _(b, length):
+    return b.coordinates[0].expr
+
+
 @iota.samples
 def _(s):
     yield Sample(4)

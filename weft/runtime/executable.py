@@ -23,6 +23,7 @@ from ..codegen.program import ARENA, CONSTANTS, ProgramText, write_program
 from ..codegen.regions import Place
 from ..codegen.target import Target, host
 from ..core.dispatch import canonical
+from ..core.errors import IndexOutOfRange
 from ..core.locks import fork_safe_lock
 from ..core.shape import Shape
 from ..core.threads import get_num_threads
@@ -32,8 +33,7 @@ from ..graph.run import Sizes, bind_sizes, has_unknown_sizes
 from ..graph.state import State
 from ..lower.dynamic import OBJECT, is_dynamic
 from ..lower.in_place import writes_in_place
-from ..lower.indexing import IndexCheck
-from ..lower.kernels import LibraryKernel, calls_library
+from ..lower.kernels import LibraryKernel, calls_library, may_fail
 from ..lower.lifetimes import lifetimes, uses_of
 from ..lower.lowering import Lowered
 from ..lower.storage import Buffer, View
@@ -133,11 +133,6 @@ class Executable(Inspection):
 
     # -- running -----------------------------------------------------------------------------------
 
-    def admits(self, feeds: Sequence[Array]) -> bool:
-        """Tell whether all indices that code uses unchecked lie within their rows."""
-        inputs = self.graph.inputs
-        return all(_in_range(feeds[inputs.index(c.feed)], c) for c in self.lowered.checks)
-
     def run(self, feeds: Sequence[Array]) -> list[Array]:
         """Run on arrays of the shapes it was compiled for; return the fetches."""
         with self._lock:
@@ -200,6 +195,7 @@ class Executable(Inspection):
         for step in steps:
             if isinstance(step, str):
                 self._call_native(self._entries[step], brought)
+                self._check_indices()
             elif not isinstance(step, LibraryKernel):
                 drive(step, partial(self._take, brought=brought), self._view, self._word)
             elif self.timing is None:
@@ -264,6 +260,22 @@ class Executable(Inspection):
         if place is None or not place.brought:
             return self._view(view)
         return _seen(brought[place.entry], view)
+
+    def _check_indices(self) -> None:
+        """Raise if code met an index out of range; no state has changed then.
+
+        Which index it was the interpreter tells, which repeats what fails.
+        """
+        if self.met_bad_index():
+            raise IndexOutOfRange("an index is out of range")
+
+    def met_bad_index(self) -> bool:
+        """Tell whether the last run met an index out of range; then forget it."""
+        flag = self.lowered.flag
+        if flag is None or not flag.buffer.source[0]:
+            return False
+        flag.buffer.source[0] = 0
+        return True
 
     def _view(self, view: View) -> Array:
         """Return a view as an array; those of the program's own memory are made once."""
@@ -397,9 +409,7 @@ class _Layout:
         old = {
             v.buffer.source: v.buffer for v in lowered.views.values() if v.buffer.kind == "state"
         }
-        last_library = max(
-            (i for i, k in enumerate(lowered.kernels) if calls_library(k)), default=-1
-        )
+        last_failure = max((i for i, k in enumerate(lowered.kernels) if may_fail(k)), default=-1)
         wanted = {view.buffer for view in (*self.outputs, *(v for _, v in written))}
         found: dict[State, Buffer] = {}
         for state, view in written:
@@ -410,7 +420,7 @@ class _Layout:
                 continue
             maker = min(uses[view.buffer])
             fits = view.whole and view.dtype == buffer.dtype
-            free = max(uses.get(buffer, [-1])) <= maker and maker > last_library
+            free = max(uses.get(buffer, [-1])) <= maker and maker > last_failure
             alone = sum(v.buffer is view.buffer for _, v in written) == 1
             if buffer in wanted:  # the old value is read when the run has ended
                 continue
@@ -464,12 +474,6 @@ def _seen(array: Array, view: View) -> Array:
     strides = [step * size for step in view.strides]
     flat = np.ascontiguousarray(array).reshape(-1)  # a feed may have gaps
     return as_strided(flat[view.offset :], view.shape, strides)
-
-
-def _in_range(array: Array, check: IndexCheck) -> bool:
-    if check.ignored is not None:
-        array = array[array != check.ignored]
-    return not array.size or bool(array.min() >= 0 and array.max() < check.size)
 
 
 def _fetch_buffers(fetched: Sequence[View], written: Sequence[tuple[State, View]]) -> set[Buffer]:

@@ -41,10 +41,6 @@ class Inspection(ABC):
     _lock: AbstractContextManager[bool]
 
     @abstractmethod
-    def admits(self, feeds: Sequence[Array]) -> bool:
-        """Tell whether all indices that code uses unchecked lie within their rows."""
-
-    @abstractmethod
     def _load(self) -> None:
         """Make the code ready to run, with memory of its own."""
 
@@ -115,8 +111,6 @@ class Inspection(ABC):
             )
         for value, array in zip(inputs, feeds, strict=True):
             check_feed(value, np.asarray(array), "profile")
-        if not self.admits(feeds):
-            raise ArgumentError("profile: an index among the feeds is outside of its range")
 
     def _timed_copy(self) -> Inspection:
         """Return the same program with clocks in its code and with its own memory."""

@@ -14,12 +14,22 @@ from ..core.dim import is_known
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..graph.node import Node
 from ..lower.counts import bytes_moved, operations
-from ..lower.kernels import ColumnKernel, GemmKernel, Kernel, LibraryKernel, RowKernel
+from ..lower.kernels import (
+    ColumnKernel,
+    GemmKernel,
+    Kernel,
+    LibraryKernel,
+    RowKernel,
+    ScanKernel,
+    ScatterKernel,
+)
 from .tables import aligned, shortened
 
 KINDS: dict[type, str] = {
     RowKernel: "row",
     ColumnKernel: "column",
+    ScatterKernel: "scatter",
+    ScanKernel: "scan",
     GemmKernel: "gemm",
     LibraryKernel: "library",
 }
@@ -140,7 +150,7 @@ def _library_info(number: int, kernel: LibraryKernel, times: int) -> KernelInfo:
 
 
 def _shape(kernel: Kernel, piece: Piece) -> tuple[int, ...]:
-    if isinstance(kernel, (RowKernel, ColumnKernel)):
+    if isinstance(kernel, (RowKernel, ColumnKernel, ScatterKernel, ScanKernel)):
         return kernel.loops
     if isinstance(kernel, GemmKernel):
         return (*kernel.batch, kernel.m, kernel.n, kernel.k)

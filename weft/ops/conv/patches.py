@@ -53,6 +53,23 @@ def _(x, kernel_size, dilation, padding, stride):
     return windows.reshape(x.shape[0], x.shape[1] * size_of(kernel_size), size_of(counts))
 
 
+@unfold_patches.place
+def _(b, x, kernel_size, dilation, padding, stride):
+    counts = window_counts(x.shape[2:], kernel_size, stride, padding, dilation)
+    batch, column, window = b.coordinates
+    if 0 in x.shape or 0 in b.shape:
+        return None
+    channel, *within = b.unravelled(column.expr, (x.shape[1], *kernel_size))
+    places, where = [], None
+    settings = zip(stride, dilation, padding, x.shape[2:], strict=True)
+    windows = b.unravelled(window.expr, counts)
+    for k, i, (step, apart, (before, after), n) in zip(within, windows, settings, strict=True):
+        places.append(i * step + k * apart - before)
+        if before > 0 or after > 0:
+            where = b.both(where, b.inside(places[-1], n))
+    return x.at(batch, channel, *places, where=where)
+
+
 @unfold_patches.vjp("x")
 def _(g, x_shape, kernel_size, dilation, padding, stride):
     return F.fold(g, x_shape[2:], kernel_size, dilation, padding, stride)

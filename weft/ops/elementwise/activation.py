@@ -289,6 +289,11 @@ def _(x, alpha):
     return np.where(x > 0, x, np.expm1(np.minimum(x, 0) / scale) * scale)
 
 
+@celu.lower
+def _(b, x, alpha):
+    return b.select(x > 0.0, x, b.expm1(b.minimum(x, 0.0) / alpha) * alpha)
+
+
 @celu.partial("x")
 def _(x, alpha):
     return F.where(x > 0, 1, F.exp(F.minimum(x, 0) / constant(alpha, x)))
@@ -378,6 +383,13 @@ def _(x, beta, threshold):
     # max(z, 0) / beta is taken from x, because beta * x may overflow and need not divide back.
     linear = np.maximum(x, 0) if beta > 0 else np.minimum(x, 0)
     return np.where(z > constant(threshold, x), x, linear + _log1p_exp(z) / scale)
+
+
+@softplus.lower
+def _(b, x, beta, threshold):
+    z = x * beta
+    linear = b.maximum(x, 0.0) if beta > 0 else b.minimum(x, 0.0)
+    return b.select(z > threshold, x, linear + b.log1p(b.exp(-b.abs(z))) / beta)
 
 
 @softplus.partial("x")

@@ -261,7 +261,12 @@ sign.infer(refuse_bool("cast them, e.g. x.to(wf.int64)"))
 without_derivative(sign)
 
 
-sign.lower(lambda b, x: b.sign(x))
+@sign.lower
+def _(b, x):
+    if x.dtype.kind == "f":
+        return b.sign(x)
+    negative = -1 if x.dtype.kind == "i" else 0
+    return b.select(x > 0, 1, b.select(x < 0, b.constant(negative, x.dtype), 0))
 
 
 @sign.samples

@@ -30,7 +30,7 @@ def isinf(x: Tensor) -> Tensor:
 
 
 isinf.eval(np.isinf)
-isinf.lower(lambda b, x: b.eq(b.abs(x), float("inf")))
+isinf.lower(lambda b, x: b.eq(b.abs(x), float("inf")) if x.dtype.kind == "f" else b.ne(x, x))
 
 
 @op(elementwise, result="bool")
@@ -39,7 +39,7 @@ def isfinite(x: Tensor) -> Tensor:
 
 
 isfinite.eval(np.isfinite)
-isfinite.lower(lambda b, x: b.abs(x) < float("inf"))
+isfinite.lower(lambda b, x: b.abs(x) < float("inf") if x.dtype.kind == "f" else b.eq(x, x))
 
 
 @op(elementwise, result="bool")
@@ -50,6 +50,11 @@ def signbit(x: Tensor) -> Tensor:
 @signbit.eval
 def _(x):
     return np.signbit(x) if x.dtype.kind not in "biu" else x < 0
+
+
+@signbit.lower
+def _(b, x):
+    return (x if x.dtype.kind != "f" else b.bits(x, f"int{8 * x.dtype.itemsize}")) < 0
 
 
 def _samples(s):
@@ -92,6 +97,16 @@ nan_to_num.infer(same_type)
 @nan_to_num.eval
 def _(x, nan, posinf, neginf):
     return np.asarray(np.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf))
+
+
+@nan_to_num.lower
+def _(b, x, nan, posinf, neginf):
+    if x.dtype.kind != "f":
+        return x
+    limit = float(np.finfo(b.result).max)
+    high, low = limit if posinf is None else posinf, -limit if neginf is None else neginf
+    finite = b.select(b.eq(x, np.inf), high, b.select(b.eq(x, -np.inf), low, x))
+    return b.select(b.is_nan(x), nan, finite)
 
 
 @nan_to_num.partial("x")
@@ -147,6 +162,17 @@ def _(x, y, rtol, atol, equal_nan):
     if np.result_type(x) == bool_:
         return x == y
     return np.isclose(x, y, rtol, atol, equal_nan)
+
+
+@isclose.lower
+def _(b, x, y, rtol, atol, equal_nan):
+    if x.dtype.kind == "b":
+        return b.eq(x, y)
+    if x.dtype.kind != "f":
+        raise ValueError("the reference kernel compares integers as float64")
+    near = (b.abs(x - y) <= b.abs(y) * rtol + atol) & (b.abs(y) < float("inf"))
+    close = near | b.eq(x, y)
+    return close | (b.is_nan(x) & b.is_nan(y)) if equal_nan else close
 
 
 @isclose.samples

@@ -30,6 +30,9 @@ def _(x, y):
     return np.floor_divide(x, y)
 
 
+floor_divide.lower(lambda b, x, y: b.floor_divide(x, y))
+
+
 without_derivative(floor_divide)
 
 
@@ -49,6 +52,9 @@ def mod(x: Tensor, y: Tensor) -> Tensor:
 def _(x, y):
     _refuse_bool(x, y)
     return np.remainder(x, y)
+
+
+mod.lower(lambda b, x, y: b.mod(x, y))
 
 
 @mod.vjp("x")
@@ -75,6 +81,9 @@ def fmod(x: Tensor, y: Tensor) -> Tensor:
 def _(x, y):
     _refuse_bool(x, y)
     return np.fmod(x, y)
+
+
+fmod.lower(lambda b, x, y: b.fmod(x, y))
 
 
 @fmod.vjp("x")

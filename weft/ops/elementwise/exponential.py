@@ -150,6 +150,13 @@ def logaddexp(x: Tensor, y: Tensor) -> Tensor:
 logaddexp.eval(np.logaddexp)
 
 
+@logaddexp.lower
+def log_of_sum(b, x, y):
+    """Return log(exp(x) + exp(y)) in code."""
+    apart = b.maximum(x, y) + b.log1p(b.exp(-b.abs(x - y)))
+    return b.select(b.eq(x, y), x + math.log(2.0), apart)  # equal infinities have no difference
+
+
 @logaddexp.partial("x")
 def _(x, y):
     return F.sigmoid(_difference(x, y))
@@ -191,6 +198,11 @@ def xlogy(x: Tensor, y: Tensor) -> Tensor:
 @xlogy.eval
 def _(x, y):
     return np.where((x == 0) & ~np.isnan(y), constant(0.0, x), x * np.log(y))
+
+
+@xlogy.lower
+def _(b, x, y):
+    return b.select(b.eq(x, 0.0) & ~b.is_nan(y), 0.0, x * b.log(y))
 
 
 @xlogy.partial("x")

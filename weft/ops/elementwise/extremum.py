@@ -63,7 +63,16 @@ def fmax(x: Tensor, y: Tensor) -> Tensor:
     """Return the larger of x and y, ignoring a NaN; at a tie each gets half the gradient."""
 
 
+def _unless_nan(b, better, x, y):
+    """Return the better one, or the one that is a number."""
+    best = better(x, y)
+    if x.dtype.kind != "f":
+        return best
+    return b.select(b.is_nan(x), y, b.select(b.is_nan(y), x, best))
+
+
 fmax.eval(np.fmax)
+fmax.lower(lambda b, x, y: _unless_nan(b, b.maximum, x, y))
 
 
 @fmax.vjp("x")
@@ -82,6 +91,7 @@ def fmin(x: Tensor, y: Tensor) -> Tensor:
 
 
 fmin.eval(np.fmin)
+fmin.lower(lambda b, x, y: _unless_nan(b, b.minimum, x, y))
 
 
 @fmin.vjp("x")

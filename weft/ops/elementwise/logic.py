@@ -193,3 +193,5 @@ def _(s):
 bitwise_and.lower(lambda b, x, y: x & y)
 bitwise_or.lower(lambda b, x, y: x | y)
 bitwise_xor.lower(lambda b, x, y: x ^ y)
+bitwise_left_shift.lower(lambda b, x, y: b.shift_left(x, y))
+bitwise_right_shift.lower(lambda b, x, y: b.shift_right(x, y))

@@ -246,6 +246,9 @@ def _(x, lambd):
     return x - np.minimum(np.maximum(x, -bound), bound)
 
 
+softshrink.lower(lambda b, x, bound: x - b.minimum(b.maximum(x, -bound), bound))
+
+
 @softshrink.partial("x")
 def _(x, lambd):
     return (x > lambd) | (x < -lambd)
@@ -260,6 +263,9 @@ def hardshrink(x: Tensor, lambd: Any = 0.5) -> Tensor:
 def _(x, lambd):
     bound = constant(lambd, x)
     return np.where((x >= -bound) & (x <= bound), constant(0.0, x), x)
+
+
+hardshrink.lower(lambda b, x, bound: b.select((x >= -bound) & (x <= bound), 0.0, x))
 
 
 @hardshrink.partial("x")

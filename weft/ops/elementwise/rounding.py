@@ -18,7 +18,7 @@ def floor(x: Tensor) -> Tensor:
 
 
 floor.eval(np.floor)
-floor.lower(lambda b, x: b.floor(x))
+floor.lower(lambda b, x: b.floor(x) if x.dtype.kind == "f" else x)
 
 
 @op(elementwise)
@@ -27,7 +27,7 @@ def ceil(x: Tensor) -> Tensor:
 
 
 ceil.eval(np.ceil)
-ceil.lower(lambda b, x: b.ceil(x))
+ceil.lower(lambda b, x: b.ceil(x) if x.dtype.kind == "f" else x)
 
 
 @op(elementwise)
@@ -36,7 +36,7 @@ def trunc(x: Tensor) -> Tensor:
 
 
 trunc.eval(np.trunc)
-trunc.lower(lambda b, x: b.trunc(x))
+trunc.lower(lambda b, x: b.trunc(x) if x.dtype.kind == "f" else x)
 
 
 def _samples(s):
@@ -79,6 +79,18 @@ def _(x, decimals):
     return np.round(x, decimals)
 
 
+@round.lower
+def _(b, x, decimals):
+    if x.dtype.kind != "f":
+        if decimals < 0:
+            raise ValueError("the reference kernel rounds integers to tens")
+        return x
+    if decimals == 0:
+        return b.round(x)
+    power = 10.0 ** abs(decimals)
+    return b.round(x * power) / power if decimals > 0 else b.round(x / power) * power
+
+
 without_derivative(round)
 
 
@@ -107,7 +119,7 @@ def _(x):
     return x - np.trunc(x)
 
 
-frac.lower(lambda b, x: x - b.trunc(x))
+frac.lower(lambda b, x: x - (b.trunc(x) if x.dtype.kind == "f" else x))
 
 
 @frac.vjp("x")

@@ -169,6 +169,12 @@ def heaviside(x: Tensor, values: Tensor) -> Tensor:
 heaviside.eval(np.heaviside)
 
 
+@heaviside.lower
+def _(b, x, y):
+    step = b.select(x < 0.0, b.constant(0.0, y.dtype), 1.0)
+    return b.select(b.is_nan(x), x, b.select(b.eq(x, 0.0), y, step))
+
+
 @heaviside.vjp("x")
 def _(g):
     return F.zeros_like(g)

@@ -178,6 +178,13 @@ def _(x):
     return np.where(is_zero, constant(1.0, x), np.sin(t) / np.where(is_zero, 1, t))
 
 
+@sinc.lower
+def _(b, x):
+    t = x * math.pi
+    is_zero = b.eq(t, 0.0)
+    return b.select(is_zero, 1.0, b.sin(t) / b.select(is_zero, 1.0, t))
+
+
 @sinc.partial("x")
 def _(x):
     # Near 0, cos(t) - sin(t)/t cancels, and the Taylor series takes over: at |t| = 1/2 its first
@@ -218,6 +225,7 @@ def deg2rad(x: Tensor) -> Tensor:
 
 
 deg2rad.eval(np.deg2rad)
+deg2rad.lower(lambda b, x: x * (math.pi / 180.0))
 
 
 @deg2rad.vjp("x")
@@ -231,6 +239,7 @@ def rad2deg(x: Tensor) -> Tensor:
 
 
 rad2deg.eval(np.rad2deg)
+rad2deg.lower(lambda b, x: x * (180.0 / math.pi))
 
 
 @rad2deg.vjp("x")

@@ -126,6 +126,18 @@ def _bound(value: Any, what: str) -> Any:
 # -- using a spec -------------------------------------------------------------------------------
 
 
+def explicit(spec: Spec, ndim: int) -> list[Any]:
+    """Return a spec with an entry for every axis: full slices for an ellipsis and at the end."""
+    full = (None, None, None)
+    missing = ndim - sum(item is not None and item is not ... for item in spec)
+    items: list[Any] = []
+    for item in spec:
+        items += [full] * missing if item is ... else [item]
+    if ... not in spec:
+        items += [full] * missing
+    return items
+
+
 def native_basic(spec: Spec) -> Any:
     """Return the NumPy index of a spec without arrays."""
     if len(spec) == 1:

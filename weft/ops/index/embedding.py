@@ -14,6 +14,7 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int
 from ...core.tensor import Tensor
 from ._checks import allowed, check_integer, check_non_negative, check_range, names_errors, operands
+from .take import taken
 
 
 @op(general, method=False)
@@ -69,6 +70,11 @@ def _(g, index, weight_shape, padding_idx):
         padding = F.reshape(index == padding_idx, (*index.shape, *[1] * (len(weight_shape) - 1)))
         g = F.where(padding, F.zeros_like(g), g)
     return F.take_adjoint(g, index, weight_shape, 0)
+
+
+@embedding.place
+def _(b, weight, index, padding_idx):
+    return taken(b, weight, index, 0, wraps=False)
 
 
 @embedding.samples
@@ -140,6 +146,14 @@ def _(index, num_classes, dtype):
 @one_hot_rows.infer
 def _(index, num_classes, dtype):
     return TensorType((*index.shape, num_classes), dtype)
+
+
+@one_hot_rows.place
+def _(b, index, num_classes, dtype):
+    if not num_classes:
+        return None
+    *rows, column = b.coordinates
+    return b.eq(b.index(index.at(*rows), num_classes, wraps=False), column.expr)
 
 
 @one_hot_rows.samples

@@ -90,6 +90,15 @@ def _(b, x, index, dim):
     return b.reduce("sum", b.picked(index, x))
 
 
+@gather.place
+def _(b, x, index, dim):
+    if not x.shape[dim]:
+        return None
+    places = list(b.coordinates)
+    places[dim] = b.index(index.here(), x.shape[dim])
+    return x.at(*places)
+
+
 @gather.samples
 def _(s):
     yield Sample(s.real(3), 0, s.integers(4, high=3))
@@ -135,6 +144,21 @@ def _(g, index, dim):
     return F.gather(g, dim, index)
 
 
+@gather_adjoint.scatter
+def _(b, g, index, shape, dim):
+    return put_along(b, index, g, shape[dim], dim, "sum")
+
+
+def put_along(b, index, src, size, dim, way, base=None):
+    """Return that values go to the places of an index along one axis, for the compiler."""
+    if not size:
+        return None
+    places = list(b.over(index.shape))
+    value = src.at(*places) if src.ndim else src.at()
+    places[dim] = b.index(index.at(*places), size)
+    return b.put(places, value, way, base=base)
+
+
 @gather_adjoint.lower
 def _(b, g, index, shape, dim):
     return b.picked(index, g)
@@ -172,6 +196,11 @@ def _(x, index, src, dim):
         check_range(index, x.shape[dim], dim)
         raise
     return out
+
+
+@scatter_along.scatter
+def _(b, x, index, src, dim):
+    return put_along(b, index, src, x.shape[dim], dim, "set", x)
 
 
 @scatter_along.infer

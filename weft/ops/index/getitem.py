@@ -16,6 +16,7 @@ from ...core.op import F, composite, general, movement, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType
 from ...core.tensor import Tensor
+from ._placing import part_places, within_part
 from ._scatter import scatter_add_at, scatter_add_rows
 from ._spec import (
     ARRAY,
@@ -135,6 +136,14 @@ def _(g, spec):
     return F.getitem(g, spec)
 
 
+@getitem_adjoint.place
+def _(b, g, shape, spec):
+    places, where = within_part(b, shape, spec)
+    if where is None:
+        return None  # the same elements in another shape: a view
+    return b.constant(0, g.dtype) if 0 in g.shape else g.at(*places, where=where)
+
+
 @getitem_adjoint.samples
 def _(s):
     yield Sample(s.real(3), (2, 3), (1,))
@@ -173,6 +182,12 @@ def _(x, arrays, spec):
 @getitem_arrays.vjp("x")
 def _(g, arrays, x_shape, spec):
     return F.getitem_arrays_adjoint(g, arrays, x_shape, spec)
+
+
+@getitem_arrays.place
+def _(b, x, arrays, spec):
+    places = part_places(b, x.shape, spec, arrays)
+    return None if places is None else x.at(*places)
 
 
 @getitem_arrays.samples
@@ -234,6 +249,13 @@ def _(g, arrays, shape, spec):
     out = np.zeros(shape, g.dtype)
     out[index] = g
     return out
+
+
+@getitem_arrays_adjoint.scatter
+def _(b, g, arrays, shape, spec):
+    own = b.over(g.shape)
+    places = part_places(b, shape, spec, arrays)
+    return None if places is None else b.put(places, g.at(*own), "sum")
 
 
 @getitem_arrays_adjoint.infer

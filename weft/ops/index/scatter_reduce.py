@@ -13,7 +13,7 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, normalize_axis
 from ...core.tensor import Tensor
 from ._checks import check_integer, check_range, names_errors, operands
-from .gather import along
+from .gather import along, put_along
 
 REDUCTIONS = ("sum", "mean", "amax", "amin")
 
@@ -83,6 +83,13 @@ def _(x, index, src, dim, largest, include_self):
         check_range(index, x.shape[dim], dim)
         raise
     return out
+
+
+@scatter_extreme.scatter
+def _(b, x, index, src, dim, largest, include_self):
+    if not include_self:
+        return None
+    return put_along(b, index, src, x.shape[dim], dim, "max" if largest else "min", x)
 
 
 @scatter_extreme.infer

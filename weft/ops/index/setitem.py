@@ -21,6 +21,7 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType
 from ...core.tensor import Tensor, constant
 from ._checks import operands
+from ._placing import part_places, within_part
 from ._scatter import flat_positions
 from ._spec import (
     ARRAY,
@@ -161,6 +162,17 @@ def _(g, value_shape, value_dtype, spec):
     return _to_value(F.getitem(g, spec), value_shape, value_dtype)
 
 
+@setitem.place
+def _(b, x, value, spec):
+    places, where = within_part(b, x.shape, spec)
+    if 0 in value.shape or 0 in indexed_shape(x.shape, spec):
+        return x.here()
+    own = [*[0] * value.ndim, *places][len(places) :]
+    fit = [0 if n == 1 else place for n, place in zip(value.shape, own, strict=True)]
+    found = b.cast(value.at(*fit, where=where), x.dtype)
+    return found if where is None else b.select(where, found, x.here())
+
+
 @setitem.samples
 def _(s):
     yield Sample(s.real(2, 3), s.real(3), (0,))
@@ -197,6 +209,20 @@ def _(x, value, arrays, spec):
         explain_bad_index(x.shape, spec, arrays)
         raise
     return out
+
+
+@setitem_arrays.scatter
+def _(b, x, value, arrays, spec):
+    if any(array.dtype.kind == "b" for array in arrays):
+        return None
+    part = indexed_shape(x.shape, spec, arrays)
+    b.over(part)
+    places = part_places(b, x.shape, spec, arrays)
+    if places is None or 0 in value.shape:
+        return None
+    own = [*[0] * value.ndim, *b.coordinates][len(part) :]
+    fit = [0 if n == 1 else place for n, place in zip(value.shape, own, strict=True)]
+    return b.put(places, value.at(*fit), "set", base=x)
 
 
 @setitem_arrays.infer

@@ -64,6 +64,25 @@ def _(g, indices, x_shape, axis):
     return F.take_adjoint(g, indices, x_shape, axis)
 
 
+@take.place
+def _(b, x, indices, axis):
+    return taken(b, x, indices, axis)
+
+
+def taken(b, x, indices, axis, wraps=True):
+    """Return the element of a slice that an index names, for the compiler."""
+    flat = axis is None
+    size = size_of(x.shape) if flat else x.shape[axis]
+    if not size:
+        return None
+    lead = 0 if flat else axis
+    last = lead + indices.ndim
+    index = b.index(indices.at(*b.coordinates[lead:last]), size, wraps=wraps)
+    if flat:
+        return x.at(*b.unravelled(index, x.shape))
+    return x.at(*b.coordinates[:lead], index, *b.coordinates[last:])
+
+
 @take.samples
 def _(s):
     yield Sample(s.real(2, 3), np.array([5, 0, -1]))
@@ -102,6 +121,20 @@ def _(g, indices, shape, axis):
     in_front = np.moveaxis(g, range(axis, axis + indices.ndim), range(indices.ndim))
     first = (shape[axis], *shape[:axis], *shape[axis + 1 :])
     return np.moveaxis(scatter_add_rows(first, indices, in_front, g.dtype), 0, axis)
+
+
+@take_adjoint.scatter
+def _(b, g, indices, shape, axis):
+    places = b.over(g.shape)
+    size = size_of(shape) if axis is None else shape[axis]
+    if not size:
+        return None
+    lead = axis or 0
+    last = lead + indices.ndim
+    index = b.index(indices.at(*places[lead:last]), size)
+    if axis is None:
+        return b.put([index], g.at(*places), "sum", shape=(size,))
+    return b.put([*places[:lead], index, *places[last:]], g.at(*places), "sum")
 
 
 @take_adjoint.infer

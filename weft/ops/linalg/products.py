@@ -122,6 +122,23 @@ def _(x, y, axis):
     return np.stack(parts, axis=axis)
 
 
+@cross.place
+def _(b, x, y, axis):
+    after, before = (b.table(np.roll(np.arange(3), k)).at(b.coordinates[axis]) for k in (2, 1))
+    element = [
+        _component(b, v, axis, i) for v, i in ((x, after), (y, before), (x, before), (y, after))
+    ]
+    return element[0] * element[1] - element[2] * element[3]
+
+
+def _component(b, x, axis, index):
+    """Return an element of one vector of x, which broadcasts to the result."""
+    axes = list(b.coordinates)
+    axes[axis] = index
+    own = axes[len(axes) - x.ndim :]
+    return x.at(*(0 if n == 1 else place for n, place in zip(x.shape, own, strict=True)))
+
+
 @cross.vjp("x")
 def _(g, y, x_shape, axis):
     return sum_to(F.cross(y, g, axis=axis), x_shape)

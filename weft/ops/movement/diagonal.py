@@ -61,6 +61,18 @@ def _canon_triangle(x, k, diagonal):
     return as_int(k if diagonal is None else diagonal, "the diagonal k"), None
 
 
+@tril.place
+def _(b, x, k, diagonal):
+    *_, i, j = b.coordinates
+    return b.select(j - i <= k, x.here(), 0)
+
+
+@triu.place
+def _(b, x, k, diagonal):
+    *_, i, j = b.coordinates
+    return b.select(j - i >= k, x.here(), 0)
+
+
 def _same_type(x, k, diagonal):
     return x
 
@@ -175,6 +187,16 @@ def _(x, shape, offset, axis1, axis2):
 @embed_diagonal.vjp("x")
 def _(g, offset, axis1, axis2):
     return F.diagonal(g, offset, axis1, axis2)
+
+
+@embed_diagonal.place
+def _(b, x, shape, offset, axis1, axis2):
+    i, j = b.coordinates[axis1], b.coordinates[axis2]
+    rest = [c for axis, c in enumerate(b.coordinates) if axis not in (axis1, axis2)]
+    on = b.eq((j - i).expr, offset)
+    return (
+        x.at(*rest, (i if offset >= 0 else j), where=on) if x.shape[-1] else b.constant(0, x.dtype)
+    )
 
 
 @embed_diagonal.samples

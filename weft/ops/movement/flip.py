@@ -121,6 +121,33 @@ def _(g, shifts, axis):
     return F.roll(g, tuple(-step for step in shifts), axis)
 
 
+@roll.place
+def _(b, x, shifts, axis):
+    if axis is None:
+        return None if x.ndim != 1 else _rolled(b, x, list(b.coordinates), {0: shifts[0]})
+    total: dict[int, int] = {}
+    for a, step in zip(axis, shifts, strict=True):
+        total[a] = total.get(a, 0) + step
+    return _rolled(b, x, list(b.coordinates), total)
+
+
+def _rolled(b, x, places, shifts, where=None):
+    """Return the element that a roll brings here: for each axis, of one of two stretches."""
+    if not shifts:
+        return x.at(*places, where=where)
+    (axis, shift), *rest = shifts.items()
+    size = max(1, x.shape[axis])
+    shift %= size
+    here = places[axis]
+    if shift == 0:
+        return _rolled(b, x, places, dict(rest), where)
+    found = []
+    for start, holds in ((-shift, here >= shift), (size - shift, here < shift)):
+        places[axis] = here + start
+        found.append(_rolled(b, x, list(places), dict(rest), b.both(holds, where)))
+    return b.select(here >= shift, *found)
+
+
 @roll.samples
 def _(s):
     yield Sample(s.real(), 1)

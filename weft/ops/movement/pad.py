@@ -75,6 +75,28 @@ def _(g, x_shape, pad_width, mode):
     return F.pad_adjoint(g, pad_width, mode)
 
 
+@pad.place
+def _(b, x, pad_width, mode, value):
+    if mode != "constant":
+        pairs = zip(b.coordinates, x.shape, pad_width, strict=True)
+        return x.at(*(_source_place(b, i, n, pair, mode) for i, n, pair in pairs))
+    places, where = [], None
+    for i, n, (before, after) in zip(b.coordinates, x.shape, pad_width, strict=True):
+        places.append(i - before)
+        if before or after:
+            where = b.both(where, b.inside(i - before, n))
+    if where is None:
+        return x.at(*places)
+    if 0 in x.shape:
+        return b.constant(value, x.dtype)
+    return b.select(where, x.at(*places, where=where), value)
+
+
+def _source_place(b, place, size, pair, mode):
+    before, after = pair
+    return b.table(_sources(size, before, after, mode)).at(place) if before or after else place
+
+
 @pad.samples
 def _(s):
     yield Sample(s.real(), ())
@@ -140,6 +162,41 @@ def _(x, pad_width, mode):
 @pad_adjoint.vjp("x")
 def _(g, pad_width, mode):
     return F.pad(g, pad_width, mode)
+
+
+@pad_adjoint.place
+def _(b, x, pad_width, mode):
+    axes = [axis for axis, pair in enumerate(pad_width) if any(pair)]
+    if len(axes) != 1:
+        return None
+    (axis,) = axes
+    size = b.shape[axis]
+    before, after = pad_width[axis]
+    readers = _readers(size, before, after, mode)
+    if len(readers) > WIDEST_FOLD:
+        return None
+    table = b.table(readers)
+    places, total = list(b.coordinates), None
+    for k in range(len(readers)):  # in the order in which the reference adds them
+        reader = table.at(k, b.coordinates[axis])
+        places[axis] = b.maximum(reader, 0)
+        part = b.select(reader >= 0, x.at(*places), 0)
+        total = part if total is None else total + part
+    return total
+
+
+WIDEST_FOLD = 16
+
+
+def _readers(size: int, before: int, after: int, mode: str) -> Any:
+    """Return, for each element, the places of a padded axis that it was copied to; then -1."""
+    sources = _sources(size, before, after, mode)
+    middle = np.arange(before, before + size)
+    copies = np.delete(np.arange(len(sources)), middle)
+    columns = [[place, *copies[sources[copies] == i]] for i, place in enumerate(middle)]
+    most = max(map(len, columns), default=1)
+    table = [column + [-1] * (most - len(column)) for column in columns]
+    return np.array(table, np.int64).reshape(size, most).T
 
 
 @pad_adjoint.samples

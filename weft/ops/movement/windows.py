@@ -125,6 +125,24 @@ def _(g, dimension, size, step):
     return F.sliding_windows(g, dimension, size, step)
 
 
+@fold_windows.place
+def _(b, x, dimension, size, step, length):
+    count = x.shape[dimension]
+    if size > WIDEST_FOLD or not count:
+        return None
+    here, total = b.coordinates[dimension], None
+    for k in range(size):
+        place, where = b.window_of(here - k, step, count)
+        places = [*b.coordinates, k]
+        places[dimension] = place
+        part = x.at(*places, where=where)
+        total = part if total is None else total + part
+    return total
+
+
+WIDEST_FOLD = 64  # elements of a window that code adds one by one
+
+
 @fold_windows.samples
 def _(s):
     yield Sample(s.real(3, 3), 0, 3, 1, 5)

@@ -51,7 +51,16 @@ def _(g, target, x_shape, axis, ignore_index):
 
 @pick_class.lower
 def _(b, x, target, axis, ignore_index):
-    return b.reduce("sum", b.picked(target, x, ignore_index))
+    return b.reduce("sum", b.picked(target, x))
+
+
+@pick_class.place
+def _(b, x, target, axis, ignore_index):
+    if not x.shape[axis]:
+        return None
+    index = b.index(target.here(), x.shape[axis], wraps=False, ignored=ignore_index)
+    places = [*b.coordinates[:axis], b.maximum(index, 0), *b.coordinates[axis:]]
+    return b.select(index >= 0, x.at(*places), 0)
 
 
 @pick_class.samples
@@ -110,7 +119,16 @@ def _(g, target, axis, ignore_index):
 
 @place_class.lower
 def _(b, x, target, num_classes, axis, ignore_index):
-    return b.picked(target, x, ignore_index)
+    return b.picked(target, x)
+
+
+@place_class.place
+def _(b, x, target, num_classes, axis, ignore_index):
+    if not num_classes:
+        return None
+    rest = [c for i, c in enumerate(b.coordinates) if i != axis]
+    index = b.index(target.at(*rest), num_classes, wraps=False, ignored=ignore_index)
+    return b.select(b.eq(b.coordinates[axis].expr, index), x.at(*rest), 0)
 
 
 @place_class.samples

@@ -45,6 +45,12 @@ def _(p, target):
     return -(target * yes + (1 - target) * no)
 
 
+@bernoulli_nll.lower
+def _(b, p, target):
+    yes, no = b.maximum(b.log(p), LOG_FLOOR), b.maximum(b.log1p(-p), LOG_FLOOR)
+    return -(target * yes + (1.0 - target) * no)
+
+
 @bernoulli_nll.partial("p")
 def _(p, target):
     return (p - target) / F.maximum(p * (1 - p), constant(VARIANCE_FLOOR, p))

@@ -10,11 +10,12 @@ from ...core.dim import may_equal
 from ...core.errors import ShapeError
 from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
-from ...core.shape import Shape, TensorType
+from ...core.shape import Shape, TensorType, size_of
 from ...core.tensor import Tensor
 from ..conv.convolution import Ints
 from ..conv.geometry import Pairs, per_axis, require_rank, window_counts
 from ..conv.windows import negated, pad_spatial, through_float32
+from ..resize._placed import MOST, boxes, total, window_elements
 from .fitting import fit_windows
 
 Array = np.ndarray[Any, Any]
@@ -53,6 +54,16 @@ def _(x, kernel_size, stride, padding, ceil_mode):
     for axis, (kernel, step) in enumerate(zip(kernel_size, stride, strict=True), start=2):
         total = _sum_along(total, kernel, step, axis)
     return total
+
+
+@sum_pool.place
+def _(b, x, kernel_size, stride, padding, ceil_mode):
+    ones = (1,) * len(kernel_size)
+    axes = window_elements(b, x.shape[2:], kernel_size, stride, padding, ones)
+    if axes is None or 0 in x.shape:
+        return None
+    lead = b.coordinates[:2]
+    return total([x.at(*lead, *places, where=where) for places, where in boxes(b, axes)])
 
 
 @sum_pool.vjp("x")
@@ -99,6 +110,20 @@ def _(y, input_size, kernel_size, stride, padding):
     for axis, (kernel, step) in enumerate(zip(kernel_size, stride, strict=True), start=2):
         total = _spread_along(total, kernel, step, axis)
     return pad_spatial(total, negated(padding))
+
+
+@sum_pool_adjoint.place
+def _(b, y, input_size, kernel_size, stride, padding):
+    if size_of(kernel_size) > MOST or 0 in y.shape:
+        return None
+    axes = [
+        [b.window_of(here + (before - k), step, count) for k in range(kernel)]
+        for here, kernel, step, (before, _), count in zip(
+            b.coordinates[2:], kernel_size, stride, padding, y.shape[2:], strict=True
+        )
+    ]
+    lead = b.coordinates[:2]
+    return total([y.at(*lead, *places, where=where) for places, where in boxes(b, axes)])
 
 
 @sum_pool_adjoint.vjp("y")

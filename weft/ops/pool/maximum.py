@@ -17,10 +17,12 @@ from ...core.dim import is_known
 from ...core.errors import DTypeError, ShapeError
 from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
-from ...core.shape import Shape, TensorType
+from ...core.shape import Shape, TensorType, size_of
 from ...core.tensor import Tensor
 from ..conv.convolution import Ints
 from ..conv.geometry import Pairs, per_axis, require_rank, window_counts
+from ..resize._placed import MOST, boxes, range_elements, window_elements
+from ..resize._tables import ranges
 from .fitting import fit_windows
 
 Array = np.ndarray[Any, Any]
@@ -67,6 +69,42 @@ def _(x, kernel_size, stride, padding, dilation, ceil_mode):
     return maxima(x, _window_axes(x.shape[2:], kernel_size, stride, padding, dilation))
 
 
+@max_pool.place
+def _(b, x, kernel_size, stride, padding, dilation, ceil_mode):
+    axes = window_elements(b, x.shape[2:], kernel_size, stride, padding, dilation)
+    return None if axes is None or 0 in x.shape else _largest(b, x, axes)
+
+
+def _largest(b, x, axes):
+    """Return the largest element of a window and its flat spatial place."""
+    first, *others = boxes(b, axes)
+    best, place = _candidate(b, x, *first)
+    found = True if first[1] is None else first[1]
+    lowest = -np.inf if best.dtype.kind == "f" else np.iinfo(best.dtype).min
+    best = best if found is True else b.select(found, best, lowest)
+    for places, where in others:
+        value, flat = _candidate(b, x, places, where)
+        better = value > best
+        if value.dtype.kind == "f":
+            better = better | (b.is_nan(value) & ~b.is_nan(best))
+        if found is not True:
+            better = better | ~found
+            found = True if where is None else found | where
+        better = b.both(better, where)
+        # By a maximum: which of two numbers is taken would be a branch that nobody can foresee.
+        rival = value if where is None else b.select(where, value, lowest)
+        best, place = b.maximum(best, rival), b.select(better, flat, place)
+    return best, place
+
+
+def _candidate(b, x, places, where):
+    """Return an element of a window and its flat spatial place."""
+    flat = 0
+    for place, n in zip(places, x.shape[2:], strict=True):
+        flat = place + flat * n
+    return x.at(*b.coordinates[:2], *places, where=where), b.number(flat)
+
+
 @max_pool.vjp("x")
 def _(g, out, x_shape):
     return F.pool_scatter(g[0], out[1], x_shape[2:])
@@ -99,6 +137,19 @@ def _(x, output_size):
 def _(x, output_size):
     axes = [_adaptive_windows(n, m) for n, m in zip(x.shape[2:], output_size, strict=True)]
     return maxima(x, axes)
+
+
+@adaptive_max_pool.place
+def _(b, x, output_size):
+    axes = []
+    for here, n, count in zip(b.coordinates[2:], x.shape[2:], output_size, strict=True):
+        elements = range_elements(b, here, n, ranges(n, count))
+        if elements is None:
+            return None
+        axes.append(elements)
+    if 0 in b.shape or size_of(map(len, axes)) > MOST:
+        return None
+    return _largest(b, x, axes)
 
 
 @adaptive_max_pool.vjp("x")

@@ -44,6 +44,15 @@ def _(x, index):
     return x.reshape(-1)[places].reshape(index.shape)
 
 
+@pool_gather.place
+def _(b, x, index):
+    size = size_of(x.shape[2:])
+    if not size:
+        return None
+    flat = b.index(index.here(), size, wraps=False)
+    return x.at(*b.coordinates[:2], *b.unravelled(flat, x.shape[2:]))
+
+
 @pool_gather.vjp("x")
 def _(g, index, x_shape):
     return F.pool_scatter(g, index, x_shape[2:])
@@ -77,6 +86,16 @@ def _(y, index, size):
 def _(y, index, size):
     places = _flat_places(index, size_of(size))
     return scatter_add_flat((*y.shape[:2], *size), places, y, y.dtype)
+
+
+@pool_scatter.scatter
+def _(b, y, index, size):
+    places = b.over(y.shape)
+    if not size_of(size):
+        return None
+    flat = b.index(index.at(*places), size_of(size), wraps=False)
+    whole = (*y.shape[:2], size_of(size))
+    return b.put([*places[:2], flat], y.at(*places), "sum", shape=whole)
 
 
 @pool_scatter.vjp("y")

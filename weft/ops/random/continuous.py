@@ -15,10 +15,18 @@ from ...core import dtype as dt
 from ...core import random_kernels as kernels
 from ...core.errors import ArgumentError, ArgumentTypeError, DTypeError
 from ...core.op import op, random
+from ...core.random_continuous import (
+    BELOW_ONE,
+    SMALLEST_NORMAL,
+    bounds_inside,
+    interval,
+    truncation,
+)
 from ...core.rng import make_state
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int, as_shape, broadcast
 from ...core.tensor import Tensor
+from . import _placed as placed
 from .state import blocks_rule, check_state, read_state
 
 
@@ -42,6 +50,15 @@ def _(state, shape, low, high, dtype):
     return kernels.uniform(*read_state(state), shape, low=low, high=high, dtype=dtype)
 
 
+@random_uniform.place
+def _(b, state, shape, low, high, dtype):
+    u = placed.closed_unit(b, placed.lanes_for(b, state, dtype))
+    if (low, high) == (0, 1) and u.dtype == dtype:
+        return u
+    first, span, last = interval(low, high, dtype)
+    return b.minimum(u * span + first, last)
+
+
 @op(random, method=False)
 def random_normal(
     state: Tensor, shape: tuple[int, ...], mean: float = 0.0, std: float = 1.0, dtype: object = None
@@ -60,6 +77,12 @@ def _(state, shape, mean, std, dtype):
 @random_normal.eval
 def _(state, shape, mean, std, dtype):
     return kernels.normal(*read_state(state), shape, mean=mean, std=std, dtype=dtype)
+
+
+@random_normal.place
+def _(b, state, shape, mean, std, dtype):
+    z = placed.standard_normal(b, placed.lanes_for(b, state, dtype))
+    return z if (mean, std) == (0.0, 1.0) else z * std + mean
 
 
 @op(random, method=False)
@@ -89,6 +112,16 @@ def _(state, shape, mean, std, a, b, dtype):
     return kernels.truncated_normal(*where, shape, mean=mean, std=std, a=a, b=b, dtype=dtype)
 
 
+@random_truncated_normal.place
+def _(draw, state, shape, mean, std, a, b, dtype):
+    start, mass, sign = truncation(mean, std, a, b)
+    low, high = bounds_inside(a, b, dtype)
+    p = placed.open_unit(draw, placed.lanes_for(draw, state, dtype)) * mass + start
+    p = draw.minimum(draw.maximum(p, SMALLEST_NORMAL), BELOW_ONE)
+    z = placed.normal_quantile(draw, p) * (sign * std) + mean
+    return draw.minimum(draw.maximum(z, low), high)
+
+
 @op(random, method=False)
 def random_exponential(state: Tensor, shape: tuple[int, ...], dtype: object = None) -> Tensor:
     """Draw from the exponential distribution of rate 1."""
@@ -102,6 +135,12 @@ def _(state, shape, dtype):
 @random_exponential.eval
 def _(state, shape, dtype):
     return kernels.exponential(*read_state(state), shape, dtype=dtype)
+
+
+@random_exponential.place
+def _(b, state, shape, dtype):
+    u = placed.open_unit(b, placed.lanes_for(b, state, dtype))
+    return placed.log_of_normal(b, u) / -1.0
 
 
 @op(random, method=False)
@@ -170,6 +209,12 @@ def _(state, x, p, spatial, scale):
     keep = np.float32(1 - p)
     drawn = kernels.bernoulli(*read_state(state), _mask_shape(x.shape, spatial), p=keep)
     return drawn * x.dtype.type(scale)
+
+
+@random_dropout.place
+def _(b, state, x, p, spatial, scale):
+    kept = placed.is_below(b, placed.lanes(b, state, 32), float(np.float32(1 - p)))
+    return b.select(kept, b.constant(scale, b.result), 0)
 
 
 @blocks_rule(random_dropout)

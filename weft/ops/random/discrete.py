@@ -14,6 +14,7 @@ from ...core.op import op, random
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int, as_shape
 from ...core.tensor import Tensor
+from . import _placed as placed
 from .continuous import SHAPES, STATE, WIDE_STATE, parameter_shape
 from .state import blocks_rule, check_state, read_state
 
@@ -51,6 +52,16 @@ def _(state, shape, low, high, dtype):
     if low >= high:  # sizes that a graph knows only now
         raise ArgumentError(f"low must be less than high. Received: low={low}, high={high}")
     return kernels.randint(*read_state(state), shape, low=low, high=high, dtype=dtype)
+
+
+@random_integers.place
+def _(b, state, shape, low, high, dtype):
+    if low >= high:
+        return None
+    drawn = placed.lanes(b, state, 64)
+    if high - low < 2**64:
+        drawn = b.upper_product(drawn, high - low)
+    return drawn + low % 2**64
 
 
 @blocks_rule(random_integers)
@@ -102,6 +113,16 @@ def _(state, p, shape, dtype):
 @random_bernoulli.eval
 def _(state, p, shape, dtype):
     return kernels.bernoulli(*read_state(state), shape, p=p).astype(dtype, copy=False)
+
+
+@random_bernoulli.place
+def _(b, state, p, shape, dtype):
+    drawn = placed.lanes_for(b, state, p.dtype)
+    narrow = drawn.dtype.itemsize == 4
+    u = b.cast(drawn, dt.float64) * 2.0**-32 if narrow else placed.closed_unit(b, drawn)
+    probability = b.cast(p.here(), dt.float64)
+    valid = placed.required(b, (probability >= 0.0) & (probability <= 1.0))
+    return (u < probability) & valid
 
 
 @blocks_rule(random_bernoulli)

@@ -88,6 +88,12 @@ def _(state, blocks):
     return advanced
 
 
+@advance_state.place
+def _(b, state, blocks):
+    counter = b.eq(b.coordinates[0].expr, 2)
+    return state.here() + b.select(counter, b.constant(blocks % 2**64, uint64), 0)
+
+
 @advance_state.samples
 def _(s):
     yield Sample(make_state(7, 3), 5)

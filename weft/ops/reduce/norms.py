@@ -70,6 +70,24 @@ def _(x, ord, axis, keepdims):
     return result.astype(x.dtype, copy=False)
 
 
+@vector_norm.lower
+def _(b, x, ord, axis, keepdims):
+    size = b.abs(x)
+    if ord == 1:
+        return b.reduce("sum", size)
+    if abs(ord) == INF:
+        return b.reduce("max" if ord > 0 else "min", size)
+    if ord == 0:
+        return b.reduce("sum", b.cast(b.ne(x, 0.0), x.dtype))
+    extreme = b.reduce("max" if ord > 0 else "min", size)
+    scale = b.select((extreme > 0.0) & (extreme < INF), extreme, 1.0)  # powers of 1 are in range
+    if ord == 2:
+        return b.sqrt(b.reduce("sum", b.square(x / scale))) * scale
+    power = b.constant(ord, x.dtype)
+    root = b.constant(1.0 / ord, x.dtype)
+    return b.pow(b.reduce("sum", b.pow(size / scale, power)), root) * scale
+
+
 @vector_norm.vjp("x")
 def _(g, out, x, ord, axis, keepdims):
     if ord == 0 or count_of(x.shape, axis) == 0:

@@ -11,6 +11,7 @@ from ...core.op import F, op, reduction
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType
 from ...core.tensor import Tensor
+from ..elementwise.exponential import log_of_sum
 from ._common import is_half
 from .scans import scan_axis
 
@@ -55,6 +56,47 @@ def _(x, axis):
 @cummin.eval
 def _(x, axis):
     return np.minimum.accumulate(x, axis=axis)
+
+
+@cummax.scan
+def _(b, x, axis):
+    best = b.carry(_least(x.dtype, False), x.dtype)
+    return b.next(best, b.maximum(best, x))
+
+
+@cummin.scan
+def _(b, x, axis):
+    best = b.carry(_least(x.dtype, True), x.dtype)
+    return b.next(best, b.minimum(best, x))
+
+
+@cumargmax.scan
+def _(b, x, axis):
+    return _record(b, x, b.maximum, False)
+
+
+@cumargmin.scan
+def _(b, x, axis):
+    return _record(b, x, b.minimum, True)
+
+
+def _record(b, x, better, smallest):
+    best, place = b.carry(_least(x.dtype, smallest), x.dtype), b.carry(0, int64)
+    reached = b.next(best, better(best, x))
+    is_record = b.eq(x, reached)
+    if x.dtype.kind == "f":
+        is_record = is_record | b.is_nan(x)
+    return b.next(place, b.select(is_record, b.step(), place))
+
+
+def _least(dtype: Any, smallest: bool) -> Any:
+    """Return what every element is better than, or as good as."""
+    if dtype.kind == "b":
+        return smallest
+    if dtype.kind == "f":
+        return np.inf if smallest else -np.inf
+    limits = np.iinfo(dtype)
+    return limits.max if smallest else limits.min
 
 
 @cumargmax.eval
@@ -134,6 +176,12 @@ logcumsumexp.error_samples(_running_errors)
 def _(x, axis):
     wide = x.astype(float32) if is_half(x.dtype) else x
     return np.logaddexp.accumulate(wide, axis=axis).astype(x.dtype, copy=False)
+
+
+@logcumsumexp.scan
+def _(b, x, axis):
+    total = b.carry(-np.inf, x.dtype)
+    return b.next(total, log_of_sum(b, total, x))
 
 
 @logcumsumexp.vjp("x")

@@ -37,6 +37,13 @@ def _(x, axis, exclusive, reverse):
     return scan(np.add, x, axis, exclusive, reverse)
 
 
+@cumsum.scan
+def _(b, x, axis, exclusive, reverse):
+    total = b.carry(0, b.result)
+    after = b.next(total, total + b.cast(x, b.result))
+    return total if exclusive else after
+
+
 @cumsum.vjp("x")
 def _(g, axis, exclusive, reverse):
     return F.cumsum(g, axis, exclusive=exclusive, reverse=not reverse)
@@ -56,6 +63,13 @@ def cumprod(
 @cumprod.eval
 def _(x, axis, exclusive, reverse):
     return scan(np.multiply, x, axis, exclusive, reverse)
+
+
+@cumprod.scan
+def _(b, x, axis, exclusive, reverse):
+    product = b.carry(1, b.result)
+    after = b.next(product, product * b.cast(x, b.result))
+    return product if exclusive else after
 
 
 @cumprod.vjp("x")
@@ -134,6 +148,13 @@ def _(a, b, axis, reverse):
 @linear_recurrence.infer
 def _(a, b, axis, reverse):
     return a
+
+
+@linear_recurrence.scan
+def _(builder, a, b, axis, reverse):
+    state = builder.carry(0, builder.result)
+    builder.next(state, a * state + b)
+    return state
 
 
 @linear_recurrence.eval

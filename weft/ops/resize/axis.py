@@ -17,6 +17,7 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType, as_int, normalize_axis
 from ...core.tensor import Tensor
 from ..conv.windows import through_float32
+from ._placed import range_elements, tapped, total
 from ._tables import Ranges, Taps, covering_ranges, ranges, taps, transposed_taps
 
 Array = np.ndarray[Any, Any]
@@ -66,6 +67,38 @@ def _(x, size, axis, mode, align_corners, scale):
     return sum_taps(x, taps(x.shape[axis], size, mode, align_corners, scale), axis)
 
 
+@resize_axis.place
+def _(b, x, size, axis, mode, align_corners, scale):
+    if size == x.shape[axis] and scale is None:
+        return x.here()
+    if size == 0:
+        return None
+    if mode != "area":
+        return tapped(b, x, axis, taps(x.shape[axis], size, mode, align_corners, scale))
+    where = ranges(x.shape[axis], size)
+    elements = range_elements(b, b.coordinates[axis], x.shape[axis], where)
+    if elements is None:
+        return None
+    return _sum_at(b, x, axis, elements) / _length_at(b, where, b.coordinates[axis])
+
+
+def _sum_at(b, x, axis, elements):
+    parts, places = [], list(b.coordinates)
+    for place, holds in elements:
+        places[axis] = place
+        found = x.at(*places)
+        parts.append(found if holds is None else b.select(holds, found, 0))
+    return total(parts)
+
+
+def _length_at(b, where, place):
+    lengths = where.stop - where.start
+    if (lengths == lengths[0]).all():
+        return float(lengths[0])
+    real = np.float64 if b.result == np.float64 else np.float32
+    return b.table(lengths.astype(real)).at(place)
+
+
 @resize_axis.vjp("x")
 def _(g, x_shape, axis, mode, align_corners, scale):
     return F.resize_axis_adjoint(g, x_shape[axis], axis, mode, align_corners, scale)
@@ -109,6 +142,28 @@ def _(y, input_size, axis, mode, align_corners, scale):
         return sum_ranges(shares, covering_ranges(input_size, count), axis)
     table = transposed_taps(input_size, count, mode, align_corners, scale)
     return sum_taps(y, table, axis)
+
+
+@resize_axis_adjoint.place
+def _(b, y, input_size, axis, mode, align_corners, scale):
+    count = y.shape[axis]
+    if input_size == count and scale is None:
+        return y.here()
+    if count == 0:
+        return None
+    if mode != "area":
+        table = transposed_taps(input_size, count, mode, align_corners, scale)
+        return tapped(b, y, axis, table)
+    readers = covering_ranges(input_size, count)
+    elements = range_elements(b, b.coordinates[axis], count, readers)
+    if elements is None:
+        return None
+    where, places, parts = ranges(input_size, count), list(b.coordinates), []
+    for place, holds in elements:
+        places[axis] = place
+        share = y.at(*places) / _length_at(b, where, place)
+        parts.append(share if holds is None else b.select(holds, share, 0))
+    return total(parts)
 
 
 @resize_axis_adjoint.vjp("y")
