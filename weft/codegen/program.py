@@ -43,8 +43,9 @@ from .text import FunctionText, ModuleText
 from .values import Value
 
 PARALLEL_FOR = "weft_parallel_for"
-# The first entries of a program's memory; its constants follow.
-ARENA, COUNTER, CONSTANTS = 0, 1, 2
+# The first entries of a program's memory: the arena, the count of runs, and numbers that are read
+# anew in each run; its constants follow.
+ARENA, COUNTER, NUMBERS, CONSTANTS = 0, 1, 2, 3
 UNNAMED = "weft_unnamed_kernel"  # a kernel's name while its text, which names it, is written
 
 

@@ -203,6 +203,7 @@ def _renamed(state: State, name: str) -> State:
         name=name,
         label=state.label,
         number=state.number,
+        held=state.held,
     )
 
 

@@ -7,7 +7,7 @@ shared with eager mode. A graph refers to each by a State, which knows how to re
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,18 @@ from ..core.shape import TensorType, type_of
 from ..core.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
+NUMBER_DTYPES: dict[type, np.dtype[Any]] = {
+    bool: np.dtype(np.bool_),
+    int: np.dtype(np.int64),
+    float: np.dtype(np.float64),
+}
+
+
+class Number(NamedTuple):
+    """Access to a state that is a Python number, not an array."""
+
+    get: Callable[[], bool | int | float]
+    put: Callable[[Any], None] | None
 
 
 class State:
@@ -24,7 +36,7 @@ class State:
     owner   what it belongs to; two states of one owner and label are the same
     label   tells several states of one owner apart
     type    its shape and dtype, which never change
-    number  whether it is a Python number, which takes the dtype of what it meets
+    number  how to get and set it if it is a Python number, which takes the dtype of what it meets
     held    whether what it reads is the very array it keeps, which may then be changed in place
     """
 
@@ -39,7 +51,7 @@ class State:
         *,
         name: str,
         label: str = "",
-        number: bool = False,
+        number: Number | None = None,
         held: bool = False,
     ) -> None:
         self.owner = owner
@@ -68,6 +80,36 @@ class State:
 
     def __repr__(self) -> str:
         return f"<state {self.name}>"
+
+
+def number_state(
+    owner: Any,
+    kind: type,
+    get: Callable[[], bool | int | float],
+    put: Callable[[Any], None] | None,
+    *,
+    name: str,
+    label: str = "",
+) -> State:
+    """Return the state that a Python number is: a bool, an int or a float."""
+    dtype = NUMBER_DTYPES[kind]
+
+    def read() -> Array:
+        return np.array(get(), dtype)
+
+    def write(array: Array) -> None:
+        assert put is not None
+        put(array.item())
+
+    return State(
+        owner,
+        TensorType((), dtype),
+        read,
+        None if put is None else write,
+        name=name,
+        label=label,
+        number=Number(get, put),
+    )
 
 
 def tensor_state(tensor: Tensor, name: str) -> State:

@@ -21,14 +21,12 @@ from ..core.shape import TensorType
 from ..core.tensor import Tensor
 from ..graph.frontend import open_tracer
 from ..graph.scope import outermost_scope
-from ..graph.state import State
+from ..graph.state import State, number_state
 from ..graph.symbol import Symbol, make_number, make_symbol
 from ..graph.tracer import Tracer
 from ..graph.update import Update, caused_updates
 from .executor import initial_state, working_dtype
 from .transform import Transform
-
-Array = np.ndarray[Any, Any]
 
 
 def build_step(optimizer: Any, loss: Symbol) -> Update:
@@ -101,22 +99,15 @@ class GraphNumbers:
         """Return an attribute that holds a number, to be read anew in each run; None is NaN."""
         kind = int if isinstance(getattr(owner, attribute), int) else float
 
-        def read() -> Array:
+        def get() -> float:
             value = getattr(owner, attribute)
-            return np.array(np.nan if value is None else value, _number_type(kind).dtype)
+            return math.nan if value is None else value
 
-        def write(array: Array) -> None:
-            value = kind(array.item())
+        def put(value: float) -> None:
             setattr(owner, attribute, None if math.isnan(value) else value)
 
-        self.states[name] = State(
-            owner,
-            _number_type(kind),
-            read,
-            write,
-            name=f"optimizer/{name}",
-            label=name,
-            number=True,
+        self.states[name] = number_state(
+            owner, kind, get, put, name=f"optimizer/{name}", label=name
         )
         return self.read(name)
 
@@ -168,7 +159,7 @@ class _GroupStep:
         optimizer, index, group = self.optimizer, self.index, self.group
         others = {name: v for name, v in self.settings.items() if name != "lr"}
 
-        def read() -> Array:
+        def get() -> float:
             now = optimizer._settings(index, group)
             for name, value in others.items():
                 if now[name] != value:
@@ -176,18 +167,10 @@ class _GroupStep:
                         f"{name} of group {index} was {value} when minimize() built the step and "
                         f"is {now[name]} now; only lr may change between runs: build the step anew"
                     )
-            return np.array(now["lr"], np.float64)
+            return float(now["lr"])
 
         name = f"optimizer/lr_{index}"
-        state = State(
-            optimizer,
-            _number_type(float),
-            read,
-            None,
-            name=name,
-            label=f"lr{index}",
-            number=True,
-        )
+        state = number_state(optimizer, float, get, None, name=name, label=f"lr{index}")
         return {**self.settings, "lr": self._symbol(state)}
 
     def _in_working_precision(self, p: Symbol) -> Any:
@@ -215,27 +198,16 @@ class _GroupStep:
 
 def slot_state(optimizer: Any, p: Tensor, name: str, value: Any) -> State:
     """Return the state that a slot of a parameter is: an array, or a Python number."""
-    number = not isinstance(value, np.ndarray)
-    kind = type(value)
+    shown, label = f"optimizer/{name}", f"{name} of {id(p)}"
 
-    def read() -> Array:
-        return np.asarray(optimizer.state[p][name])
+    def get() -> Any:
+        return optimizer.state[p][name]
 
-    def write(array: Array) -> None:
-        optimizer.state[p][name] = kind(array.item()) if number else array
+    def put(new: Any) -> None:
+        optimizer.state[p][name] = new
 
-    shape = _number_type(kind) if number else TensorType(value.shape, value.dtype)
-    return State(
-        optimizer,  # and not the parameter, which may have slots of several
-        shape,
-        read,
-        write,
-        name=f"optimizer/{name}",
-        label=f"{name} of {id(p)}",
-        number=number,
-        held=not number,
-    )
-
-
-def _number_type(kind: type) -> TensorType:
-    return TensorType((), np.dtype({int: np.int64, float: np.float64, bool: np.bool_}[kind]))
+    # It belongs to the optimizer and not to the parameter, which may have slots of several.
+    if not isinstance(value, np.ndarray):
+        return number_state(optimizer, type(value), get, put, name=shown, label=label)
+    kind = TensorType(value.shape, value.dtype)
+    return State(optimizer, kind, get, put, name=shown, label=label, held=True)

@@ -7,9 +7,10 @@ kernels between them where an operator has no lowering, and writes the states at
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import is_
 from sys import getrefcount
 from threading import Lock
 from typing import Any
@@ -19,8 +20,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ..codegen.gemm import give_scratch
-from ..codegen.program import ARENA, CONSTANTS, ProgramText, write_program
-from ..codegen.regions import Place
+from ..codegen.program import ARENA, ProgramText, write_program
 from ..codegen.target import Target, host
 from ..core.dispatch import canonical
 from ..core.errors import IndexOutOfRange
@@ -32,18 +32,16 @@ from ..graph.node import resolve_attrs
 from ..graph.run import Sizes, bind_sizes, has_unknown_sizes
 from ..graph.state import State
 from ..lower.dynamic import OBJECT, is_dynamic
-from ..lower.in_place import writes_in_place
-from ..lower.kernels import LibraryKernel, calls_library, may_fail
-from ..lower.lifetimes import lifetimes, uses_of
+from ..lower.kernels import LibraryKernel
 from ..lower.lowering import Lowered
 from ..lower.storage import Buffer, View
-from ..passes.arena import Block, align, place_blocks
 from .arena import aligned_empty
 from .buffers import pooled_empty
-from .calls import ArraySpec, Entry, make_entry
+from .calls import Entry, make_entry
 from .clock import clock_symbols
-from .driving import behind_window, drive, place_window
+from .driving import behind_window, drive
 from .inspection import Inspection
+from .layout import Layout
 from .native import link
 from .objects import object_code
 from .threads import pool_symbols
@@ -80,7 +78,7 @@ class Executable(Inspection):
         self.own_arena = own_arena  # else every call of `entry` is lent one, and nothing else runs
         self.commits = list(commits)
         self.outputs = self.lowered.outputs
-        self.layout = _Layout(self.lowered, self.outputs[:fetches], self._written())
+        self.layout = Layout(self.lowered, self.outputs[:fetches], self._written())
         self.text: ProgramText = write_program(
             self.lowered.kernels, self.layout.places, self.target
         )
@@ -107,16 +105,20 @@ class Executable(Inspection):
         self._complete = False
         self._ends_native = bool(names) and self.text.steps[-1] is names[-1]
         records = [] if timing is None else [timing.record]
-        memory = [self.arena, self._counter, *constants, *records]
+        numbers: Array = np.zeros(max(1, len(layout.numbers)), np.int64)
+        memory = [self.arena, self._counter, numbers, *constants, *records]
         self.memory: Array = np.array([array.ctypes.data for array in memory], np.uint64)
         self._arrays.update(zip(layout.constants, constants, strict=True))
+        self._numbers = [self._number(b, numbers[i : i + 1]) for i, b in enumerate(layout.numbers)]
         for buffer, place in layout.places.items():
             arena = not place.brought and place.entry == ARENA
             if self.own_arena and arena and not place.moves:
                 part = self.arena[place.offset : place.offset + buffer.nbytes]
                 self._arrays[buffer] = part.view(buffer.dtype)
         copied = [(s, v, layout.places[v.buffer].brought) for s, v in layout.copied]
-        self._own_results = [(s, self._view(v)) for s, v, brought in copied if not brought]
+        own = [(s, self._view(v)) for s, v, brought in copied if not brought]
+        self._own_results = [(s, array) for s, array in own if s.number is None]
+        self._new_numbers = [(s.number.put, array) for s, array in own if s.number is not None]
         self._other_results = [(s, v) for s, v, brought in copied if brought]
         self._entries: dict[str, Entry] = {}
         if names:
@@ -131,6 +133,11 @@ class Executable(Inspection):
                     keep=(library, self.memory, memory),
                 )
 
+    def _number(self, buffer: Buffer, word: Array) -> tuple[Callable[[], Any], memoryview]:
+        """Return how a number that each run reads anew is found, and where it goes."""
+        self._arrays[buffer] = place = word.view(buffer.dtype)[:1]
+        return buffer.source.number.get, place.data
+
     # -- running -----------------------------------------------------------------------------------
 
     def run(self, feeds: Sequence[Array]) -> list[Array]:
@@ -142,9 +149,10 @@ class Executable(Inspection):
         layout = self.layout
         held = [state.read() for state in layout.changed]
         states = held if _are_alone(held) else _parted(held)
-        with _states:
-            only_read = [state.read() for state in layout.only_read]
-        brought = self._brought(feeds, [*states, *only_read])
+        if layout.only_read:
+            with _states:
+                states = [*states, *(state.read() for state in layout.only_read)]
+        brought = self._brought(feeds, states)
         try:
             self._take_steps(brought)
             fetched = self._fetched(brought)
@@ -180,7 +188,9 @@ class Executable(Inspection):
             self._let_go()
 
     def _brought(self, feeds: Sequence[Array], states: Sequence[Array]) -> list[Array]:
-        """Return all arrays that the code takes."""
+        """Return all arrays that the code takes; numbers go where it looks for them."""
+        for get, place in self._numbers:
+            place[0] = get()
         fresh = [pooled_empty(b.shape, b.dtype) for b in self.layout.fresh]
         return [*(feeds[i] for i in self.layout.used_feeds), *states, *fresh]
 
@@ -244,15 +254,16 @@ class Executable(Inspection):
     def _commit(self, held: list[Array], brought: list[Array]) -> None:
         """Write the states; those changed in place are written already."""
         layout = self.layout
-        # A number is read off at once: no copy of the memory it lies in is needed.
-        copies = [(s, a if s.number else a.copy()) for s, a in self._own_results]
+        copies = [(s, a.copy()) for s, a in self._own_results]
         copies += [(s, self._read(view, brought).copy()) for s, view in self._other_results]
-        changed = brought[layout.first_state :]
-        for state, old, new in zip(layout.changed, held, changed, strict=False):
-            if new is not old:
+        changed = brought[layout.first_state : layout.first_state + len(held)]
+        if not all(map(is_, changed, held)):
+            for state, new in zip(layout.changed, changed, strict=True):
                 state.write(new)
         for state, array in copies:
             state.write(array)
+        for put, array in self._new_numbers:
+            put(array.item())
 
     def _read(self, view: View, brought: list[Array]) -> Array:
         """Return the value of a view when the code has run."""
@@ -339,108 +350,6 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_locks)
 
 
-class _Layout:
-    """Which buffer lies where: in the arena, or behind an entry of the table."""
-
-    def __init__(
-        self, lowered: Lowered, fetched: Sequence[View], written: Sequence[tuple[State, View]]
-    ) -> None:
-        self.lowered = lowered
-        self.outputs = fetched
-        self.places: dict[Buffer, Place] = {}
-        buffers = lowered.buffers()
-        uses = uses_of(lowered.kernels)
-        self.fresh_set = _fetch_buffers(fetched, written)
-        self.in_place_of = self._in_place(lowered, written, uses)
-        self.in_place = set(self.in_place_of.values())
-        self.shares = {v.buffer: self.in_place_of[s] for s, v in written if s in self.in_place_of}
-        arena = [
-            b
-            for b in buffers
-            if b.kind == "arena" and b not in self.fresh_set and b not in self.shares
-        ]
-        self.constants = [b for b in buffers if b.kind == "constant"]
-        feeds = {b.source: b for b in buffers if b.kind == "feed"}
-        self.used_feeds = [i for i, v in enumerate(lowered.graph.inputs) if v in feeds]
-        states = [b for b in buffers if b.kind == "state"]
-        self.states = sorted(states, key=lambda b: b not in self.in_place)
-        self.changed: list[State] = [b.source for b in self.states if b in self.in_place]
-        self.only_read: list[State] = [b.source for b in self.states if b not in self.in_place]
-        self.fresh = [b for b in buffers if b in self.fresh_set]
-        given = [feeds[value] for value in lowered.graph.inputs if value in feeds]
-        self.first_state = len(given)
-        self.brought = [*given, *self.states, *self.fresh]
-        for i, buffer in enumerate(self.brought):
-            self.places[buffer] = Place(True, i)
-        for i, buffer in enumerate(self.constants):
-            self.places[buffer] = Place(False, CONSTANTS + i)
-        kept = {view.buffer for view in (*fetched, *(v for _, v in written))}
-        self.arena_bytes = self._place_arena(arena, kept)
-        for buffer, state in self.shares.items():
-            self.places[buffer] = self.places[state]
-        for buffer in (b for b in buffers if b.kind == "window"):
-            place_window(buffer, self.places)
-        self.has_library = any(map(calls_library, lowered.kernels))
-        self.fetched = [
-            (v, self.places[v.buffer].entry if v.buffer in self.fresh_set else None)
-            for v in fetched
-        ]
-        self.copied = [(s, v) for s, v in written if s not in self.in_place_of]
-
-    def specs(self) -> list[ArraySpec]:
-        """Return what the code demands of the arrays that each run brings."""
-        return [
-            ArraySpec(
-                buffer.dtype,
-                buffer.shape,
-                writeable=buffer in self.in_place or buffer in self.fresh_set,
-                owner=buffer in self.in_place,
-            )
-            for buffer in self.brought
-        ]
-
-    def _in_place(
-        self,
-        lowered: Lowered,
-        written: Sequence[tuple[State, View]],
-        uses: dict[Buffer, list[int]],
-    ) -> dict[State, Buffer]:
-        """Return the states whose own memory can take their new values, and its buffers."""
-        old = {
-            v.buffer.source: v.buffer for v in lowered.views.values() if v.buffer.kind == "state"
-        }
-        last_failure = max((i for i, k in enumerate(lowered.kernels) if may_fail(k)), default=-1)
-        wanted = {view.buffer for view in (*self.outputs, *(v for _, v in written))}
-        found: dict[State, Buffer] = {}
-        for state, view in written:
-            buffer = old.get(state)
-            if buffer is None or view.buffer.kind != "arena" or view.buffer in self.fresh_set:
-                continue
-            if not state.held:
-                continue
-            maker = min(uses[view.buffer])
-            fits = view.whole and view.dtype == buffer.dtype
-            free = max(uses.get(buffer, [-1])) <= maker and maker > last_failure
-            alone = sum(v.buffer is view.buffer for _, v in written) == 1
-            if buffer in wanted:  # the old value is read when the run has ended
-                continue
-            if fits and free and alone and writes_in_place(lowered.kernels[maker], view, buffer):
-                found[state] = buffer
-        return found
-
-    def _place_arena(self, buffers: list[Buffer], kept: set[Buffer]) -> int:
-        alive = lifetimes(self.lowered.kernels)
-        blocks = []
-        for buffer in buffers:
-            birth, death = alive.spans.get(buffer, (0, 0))
-            last = alive.end if buffer in kept else death
-            blocks.append(Block(align(max(1, buffer.nbytes)), birth, last))
-        placed = place_blocks(blocks)
-        for buffer, offset in zip(buffers, placed.offsets, strict=True):
-            self.places[buffer] = Place(False, ARENA, offset)
-        return placed.bytes
-
-
 def _shaped(array: Array, shape: Shape) -> Array:
     return array if array.shape == shape else array.reshape(shape)
 
@@ -474,19 +383,3 @@ def _seen(array: Array, view: View) -> Array:
     strides = [step * size for step in view.strides]
     flat = np.ascontiguousarray(array).reshape(-1)  # a feed may have gaps
     return as_strided(flat[view.offset :], view.shape, strides)
-
-
-def _fetch_buffers(fetched: Sequence[View], written: Sequence[tuple[State, View]]) -> set[Buffer]:
-    """Return the buffers that are handed out as they are: each run makes them anew."""
-    states = {view.buffer for _, view in written}
-    counts: dict[Buffer, int] = {}
-    for view in fetched:
-        counts[view.buffer] = counts.get(view.buffer, 0) + 1
-    return {
-        view.buffer
-        for view in fetched
-        if view.buffer.kind == "arena"
-        and view.buffer not in states
-        and counts[view.buffer] == 1
-        and view.whole
-    }
