@@ -1,7 +1,8 @@
 """Train a network by define-and-run: build the whole step as a graph, then run it.
 
-The same network is trained once more by an ordinary eager loop from the same seed; the weights must
-agree to the last bit, because graph and loop use the same operators and the same rules.
+The same network is trained once more by an ordinary eager loop from the same seed. Graph and loop use
+the same operators and the same rules, so that the weights differ only by the rounding of compiled
+code; with --interpret, which goes from node to node, they agree to the last bit.
 
     python examples/static_graph.py
     python examples/static_graph.py --draw step.svg
@@ -68,9 +69,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--draw", metavar="FILE", help="draw the graph (.svg, .png or .dot)")
+    parser.add_argument("--interpret", action="store_true", help="do not compile the graph")
     parser.add_argument("--quick", action="store_true", help="fewer points and steps")
     args = parser.parse_args()
     n, steps = (300, 300) if args.quick else (1000, 600)
+    wf.config.debug_interpret = args.interpret
     points, labels = spirals(n, np.random.default_rng(args.seed))
     net, accuracy, graph = train_statically(points, labels, steps, args.draw)
     other = train_eagerly(points, labels, steps)
