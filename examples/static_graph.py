@@ -1,8 +1,8 @@
 """Train a network by define-and-run: build the whole step as a graph, then run it.
 
-The same network is trained once more by an ordinary eager loop from the same seed. Graph and loop use
-the same operators and the same rules, so that the weights differ only by the rounding of compiled
-code; with --interpret, which goes from node to node, they agree to the last bit.
+The same network is trained once more by an ordinary eager loop from the same seed. Graph and loop
+use the same operators and the same rules, so that the weights differ only by the rounding of
+compiled code; with --interpret, which goes from node to node, they agree to the last bit.
 
     python examples/static_graph.py
     python examples/static_graph.py --draw step.svg
