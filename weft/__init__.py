@@ -61,6 +61,7 @@ from .ops.movement import PROPERTIES as _PROPERTIES
 
 if _TYPE_CHECKING:
     from . import data, io, nn, optim, train
+    from .autodiff.gradient import grad, value_and_grad, vjp
     from .autodiff.graph_forward import forward_gradients
     from .core.rng import Generator
     from .core.threads import get_num_threads, set_num_threads
@@ -131,6 +132,7 @@ __all__ = [
     "gamma",
     "get_num_threads",
     "get_rng_state",
+    "grad",
     "gradients",
     "int8",
     "int16",
@@ -176,6 +178,8 @@ __all__ = [
     "uint32",
     "uint64",
     "uniform",
+    "value_and_grad",
+    "vjp",
     "while_loop",
     "zeros",
 ]
@@ -200,7 +204,7 @@ _provide("Graph", ("verify",), "weft.graph.verify")
 _provide("Graph", ("write_tensorboard_graph",), "weft.graph.tensorboard")
 _provide("Session", ("compile_program",), "weft.compiler")
 _provide("eager", ("compile_composite", "compile_kernel"), "weft.eager")
-_provide("autodiff", ("symbol_gradients",), "weft.autodiff.graph_reverse")
+_provide("autodiff", ("pull_back_of_symbols", "symbol_gradients"), "weft.autodiff.graph_reverse")
 _provide("autodiff", ("trace_call",), "weft.autodiff.graph_calls")
 _provide("autodiff", ("jvp_of_symbols",), "weft.autodiff.graph_forward")
 _provide("Module", ("compile", "evaluate", "fit", "predict"), "weft.train.keras")
@@ -218,6 +222,7 @@ def _assign(self: Tensor, value: Any) -> Tensor:
 
 Tensor.assign = _assign
 
+_AUTODIFF = "weft.autodiff"
 _GRAPH = "weft.graph"
 _RANDOM = "weft.ops.random.draw"
 _LAZY = {
@@ -254,10 +259,13 @@ _LAZY = {
     "truncated_normal": _RANDOM,
     "uniform": _RANDOM,
     "get_num_threads": "weft.core.threads",
+    "grad": f"{_AUTODIFF}.gradient",
     "load": "weft.io",
     "load_metadata": "weft.io",
     "save": "weft.io",
     "set_num_threads": "weft.core.threads",
+    "value_and_grad": f"{_AUTODIFF}.gradient",
+    "vjp": f"{_AUTODIFF}.gradient",
 }
 # Imported when first used, so that `import weft` stays fast.
 _PACKAGES = ("data", "io", "nn", "optim", "train")

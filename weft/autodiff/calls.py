@@ -11,15 +11,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-import numpy as np
-
 from ..core.dtype import is_float
 from ..core.errors import ArgumentTypeError, GradientError, user_site
 from ..core.late import late_function
-from ..core.modes import is_grad_enabled, no_grad
+from ..core.modes import current_interpreter, is_grad_enabled, no_grad
+from ..core.op import F
 from ..core.tape import FanNode, Node, next_order, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
-from .dual import innermost
 
 Link = tuple[str, int]  # ("input", 0), ("output", 1) or ("value", 0): where a saved tensor stood
 
@@ -27,7 +25,7 @@ Link = tuple[str, int]  # ("input", 0), ("output", 1) or ("value", 0): where a s
 class Context:
     """What forward leaves for backward: saved tensors, and any attribute the user sets."""
 
-    _saved: tuple[tuple[np.ndarray[Any, Any] | None, Link], ...] = ()
+    _saved: tuple[tuple[Any, Link], ...] = ()
     _pending: tuple[Tensor | None, ...] = ()
     _unmarked: tuple[int, ...] = ()
     _places: _Places | None = None
@@ -54,13 +52,15 @@ class Context:
         """Declare outputs that carry no gradient although they are floating-point."""
         self._unmarked = (*self._unmarked, *map(id, outputs))
 
-    def _seal(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """Turn what is to be saved into arrays and places."""
+    def _seal(
+        self, inputs: Sequence[Any], outputs: Sequence[Any], keep: Callable[[Any], Any]
+    ) -> None:
+        """Turn what is to be saved into values, arrays on the tape, and places."""
         places = {id(x): ("input", i) for i, x in enumerate(inputs) if isinstance(x, Tensor)}
         places |= {id(y): ("output", i) for i, y in enumerate(outputs) if id(y) not in places}
         self._saved = tuple(
-            (None if t is None else t._value, places.get(id(t), ("value", 0)))
-            for t in self._pending
+            (None if t is None else keep(t), places.get(id(t), ("value", i)))
+            for i, t in enumerate(self._pending)
         )
         self._pending = ()
 
@@ -68,9 +68,16 @@ class Context:
 class _Places:
     """Finds the graph positions of saved values again, while backward runs."""
 
-    def __init__(self, inputs: Sequence[Any], output: Callable[[int], Any]) -> None:
+    def __init__(
+        self,
+        inputs: Sequence[Any],
+        output: Callable[[int], Any],
+        again: Callable[[], tuple[Any, ...]] | None,
+    ) -> None:
         self.inputs = inputs
         self.output = output
+        self.again = again
+        self.repeated: tuple[Any, ...] | None = None
 
     def link(self, value: Any, link: Link) -> Tensor | None:
         """Return a saved value as a tensor at its place: a tensor, or a node of the tape."""
@@ -78,15 +85,24 @@ class _Places:
             return None
         kind, position = link
         if kind == "value":
-            return wrap(value)
+            return self._computed(value, position)
         place = self.inputs[position] if kind == "input" else self.output(position)
         return place if isinstance(place, Tensor) else wrap_with_node(value, place)
+
+    def _computed(self, value: Any, position: int) -> Tensor:
+        """Return what forward computed and saved; again, if its own derivative is wanted."""
+        if self.again is None:
+            return value if isinstance(value, Tensor) else wrap(value)
+        if self.repeated is None:
+            self.repeated = self.again()
+        found: Tensor = self.repeated[position]
+        return found
 
 
 class Call:
     """One call of a Function: its arguments, its context, and the form of its result."""
 
-    __slots__ = ("args", "cls", "ctx", "kwargs", "many", "outputs", "tensors")
+    __slots__ = ("args", "cls", "ctx", "kept", "kwargs", "many", "outputs", "tensors")
 
     def __init__(self, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         for name, value in kwargs.items():
@@ -102,6 +118,7 @@ class Call:
         self.ctx: Context = Context()
         self.outputs: list[Any] = []  # per output: None for a tensor, else the value itself
         self.many = False
+        self.kept: list[Any] | None = None  # the inputs, where forward may have to run again
 
     def filled(self, tensors: Sequence[Any]) -> list[Any]:
         """Return the positional arguments with these tensors in their places."""
@@ -120,8 +137,25 @@ class Call:
         )
         with no_grad():
             found = self._split(self.cls.forward(ctx, *args, **self.kwargs))
-        ctx._seal(tensors, found)
+        ctx._seal(tensors, found, _array_of)
+        self.kept = [x._value for x in tensors] if self.computed() else None
         return found
+
+    def computed(self) -> bool:
+        """Tell whether forward saved floats that are neither inputs nor outputs."""
+        return any(
+            link[0] == "value" and value is not None and is_float(value.dtype)
+            for value, link in self.ctx._saved
+        )
+
+    def again(self, tensors: Sequence[Tensor]) -> tuple[Any, ...]:
+        """Run forward once more, differentiably; return what it saves."""
+        before = self.ctx
+        try:
+            self.trace(tensors)
+            return self.ctx._pending
+        finally:
+            self.ctx = before
 
     def trace(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """Run forward on symbols and return its outputs; what it saves stays symbols."""
@@ -150,15 +184,20 @@ class Call:
         return parts if self.many else parts[0]
 
     def gradients(
-        self, inputs: Sequence[Any], output: Callable[[int], Any], gs: Sequence[Any]
+        self,
+        inputs: Sequence[Any],
+        output: Callable[[int], Any],
+        gs: Sequence[Any],
+        again: Callable[[], tuple[Any, ...]] | None = None,
     ) -> list[Any]:
         """Run backward and return the gradients of the input tensors.
 
         `inputs` and `output(i)` are the tensors, or their nodes, that saved values belong to.
+        `again` gives what forward computed and saved in a form that can be differentiated.
         """
         ctx, given = self.ctx, iter(gs)
         grads = [next(given) if kept is None else None for kept in self.outputs]
-        ctx._places = _Places(inputs, output)
+        ctx._places = _Places(inputs, output, again)
         try:
             result = self.cls.backward(ctx, *grads)
         finally:
@@ -230,23 +269,39 @@ class FunctionOp:
 
     def linked(self, node: Any, call: Call, g: Any) -> list[Any]:
         """Return the gradients of the inputs as tensors that can be differentiated again."""
-        return self._checked(node, call, g)
+        again = None
+        if call.kept is not None:
+            values = zip(call.kept, node.parents, strict=True)
+            inputs = [wrap_with_node(value, parent) for value, parent in values]
+            again = partial(call.again, inputs)
+        return self._checked(node, call, g, again)
 
     def pull_back(self, inputs: Sequence[Any], call: Call, outputs: Any, g: Any) -> list[Any]:
         """Run backward for forward mode, which differentiates it with respect to g."""
         outs = outputs if call.many else (outputs,)
         call.ctx.needs_input_grad = tuple(i in call.tensors for i in range(len(call.args)))
-        grads = call.gradients(inputs, outs.__getitem__, g if call.many else [g])
-        if any(x is not None and not innermost(x).requires_grad for x in grads):
-            raise GradientError(
-                f"{self.name}: forward mode transposes backward, which must be written in Weft "
-                "operations on its gradients (return None for a zero gradient)"
-            )
-        return grads
+        around = current_interpreter() is not None or _on_tape(inputs)
+        again = partial(call.again, inputs) if around and call.computed() else None
+        return call.gradients(inputs, outs.__getitem__, g if call.many else [g], again)
 
-    def _checked(self, node: Any, call: Call, g: Any) -> list[Any]:
+    def record(self, inputs: tuple[Tensor, ...], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
+        """Run forward on the values of one level; return the results and how to pull them back."""
+        (call,) = attrs
+        outputs = call.trace(inputs)
+        call.ctx._seal(inputs, outputs, lambda tensor: tensor)
+        results = [F.stop_gradient(y) if id(y) in call.ctx._unmarked else y for y in outputs]
+        types = [(x.shape, x.dtype) for x in inputs]
+
+        def pull_back(g: Any) -> list[Any]:
+            found = call.gradients(inputs, outputs.__getitem__, g if call.many else [g])
+            places = zip(found, types, call.tensors, strict=True)
+            return [None if x is None else self._fitting(x, *t, i) for x, t, i in places]
+
+        return tuple(results) if call.many else results[0], pull_back
+
+    def _checked(self, node: Any, call: Call, g: Any, again: Any = None) -> list[Any]:
         gs = [x if isinstance(x, Tensor) else wrap(x) for x in (g if call.many else [g])]
-        grads = call.gradients(node.parents, _output_finder(node), gs)
+        grads = call.gradients(node.parents, _output_finder(node), gs, again)
         places = zip(grads, node.parents, node.attrs, call.tensors, strict=True)
         return [
             None if g is None or parent is None else self._fitting(g, shape, dtype, position)
@@ -266,6 +321,14 @@ class FunctionOp:
             )
         fitting: Tensor = g.to(dtype)
         return fitting
+
+
+def _array_of(tensor: Tensor) -> Any:
+    return tensor._value
+
+
+def _on_tape(inputs: Sequence[Any]) -> bool:
+    return is_grad_enabled() and any(x.requires_grad for x in inputs)
 
 
 def _record(

@@ -6,12 +6,12 @@ optimised and differentiated again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..core.dtype import is_float
 from ..core.errors import ArgumentTypeError, DTypeError, ShapeError
-from ..core.modes import enable_grad
+from ..core.modes import enable_grad, is_grad_enabled
 from ..core.op import F
 from ..core.tensor import Tensor
 from ..graph.frontend import open_tracer
@@ -20,6 +20,7 @@ from ..graph.paths import reach
 from ..graph.scope import outermost_scope
 from ..graph.symbol import Symbol, make_symbol
 from ..graph.tracer import Tracer
+from .pullback import differentiable
 from .rules import Operation
 
 SCOPE = "gradients"
@@ -41,6 +42,35 @@ def symbol_gradients(
         wanted = [place for place in places if place is not None]
         found = pull_back_graph(tracer, roots, seeds, wanted)
     return [None if place is None else found.get(place) for place in places]
+
+
+def pull_back_of_symbols(
+    fn: Callable[[list[Any]], Sequence[Any]], primals: Sequence[Any]
+) -> tuple[list[Any], Callable[[Sequence[Any]], list[Any]], list[bool]]:
+    """Trace fn in the open graph; return what `pull_back_of` does."""
+    linked = is_grad_enabled()
+    with enable_grad():
+        places = [F.positive(x) if differentiable(x) else x for x in primals]
+        outputs = list(fn([_another(x) for x in places]))
+    ys = [i for i, y in enumerate(outputs) if differentiable(y)]
+    xs = [i for i, x in enumerate(places) if differentiable(x)]
+
+    def pull(gs: Sequence[Any]) -> list[Any]:
+        known = [i for i in ys if gs[i] is not None]
+        made = symbol_gradients(
+            [outputs[i] for i in known], [places[i] for i in xs], [gs[i] for i in known]
+        )
+        found = dict(zip(xs, made, strict=True))
+        results = [found.get(i) for i in range(len(places))]
+        return results if linked else [g if g is None else F.stop_gradient(g) for g in results]
+
+    shown = [y if linked or i not in ys else F.stop_gradient(y) for i, y in enumerate(outputs)]
+    return shown, pull, [i in ys for i in range(len(outputs))]
+
+
+def _another(x: Any) -> Any:
+    """Return a symbol of the same value, which may be written to."""
+    return make_symbol(x.graph, x.value) if isinstance(x, Symbol) else x
 
 
 def place_of(tracer: Tracer, x: Tensor) -> Value | None:

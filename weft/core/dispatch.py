@@ -57,6 +57,14 @@ def apply(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
     return interpreter.apply(op, tensors, canonical(op, tensors, attrs))
 
 
+def run(op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+    """Run an operation on lifted operands, with canonical attributes."""
+    interpreter = current_interpreter()
+    if interpreter is None:
+        return op.specialized.execute(inputs, attrs)
+    return interpreter.apply(op, inputs, attrs)
+
+
 def canonical(op: Op, tensors: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return an operation's attributes checked and in canonical form."""
     if op.canonicalize is None:
