@@ -61,6 +61,7 @@ from .ops.movement import PROPERTIES as _PROPERTIES
 
 if _TYPE_CHECKING:
     from . import data, io, nn, optim, train
+    from .autodiff.batching import vmap
     from .autodiff.gradient import grad, value_and_grad, vjp
     from .autodiff.graph_forward import forward_gradients
     from .core.rng import Generator
@@ -180,6 +181,7 @@ __all__ = [
     "uniform",
     "value_and_grad",
     "vjp",
+    "vmap",
     "while_loop",
     "zeros",
 ]
@@ -207,6 +209,7 @@ _provide("eager", ("compile_composite", "compile_kernel"), "weft.eager")
 _provide("autodiff", ("pull_back_of_symbols", "symbol_gradients"), "weft.autodiff.graph_reverse")
 _provide("autodiff", ("trace_call",), "weft.autodiff.graph_calls")
 _provide("autodiff", ("jvp_of_symbols",), "weft.autodiff.graph_forward")
+_provide("autodiff", ("vmap_of_symbols",), "weft.autodiff.batching.symbols")
 _provide("Module", ("compile", "evaluate", "fit", "predict"), "weft.train.keras")
 for _name, _property in _PROPERTIES.items():
     setattr(Tensor, _name, property(_property))
@@ -235,6 +238,7 @@ _LAZY = {
     "name_scope": _GRAPH,
     "placeholder": _GRAPH,
     "scan": _GRAPH,
+    "vmap": "weft.autodiff.batching",
     "while_loop": _GRAPH,
     "Generator": "weft.core.rng",
     "bernoulli": _RANDOM,
