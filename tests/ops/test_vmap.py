@@ -29,7 +29,7 @@ READ_VALUES = {"allclose", "ctc_loss", "one_hot"}
 
 def examples(array: np.ndarray, count: int, salt: float = 0.1) -> list[np.ndarray]:
     """Return arrays like a sample, different from one another and valid where the sample is."""
-    if array.dtype.kind == "f" or array.dtype.kind == "V":
+    if array.dtype.kind in "fV":
         return [(array * array.dtype.type(1 - salt * i)).astype(array.dtype) for i in range(count)]
     is_sorted = array.ndim == 1 and bool((np.diff(array) >= 0).all()) and len(array) > 4
     return [array if is_sorted else np.roll(array, i) for i in range(count)]
@@ -141,7 +141,7 @@ def test_only_listed_operators_run_one_example_after_another():
 
 def needs_rule(op: Any) -> bool:
     """Tell whether an operator may meet a batch: it has an input, and is no random draw."""
-    return bool(op.inputs) and op.kind != op_module.random and op.name not in ("advance_state",)
+    return bool(op.inputs) and op.kind != op_module.random and op.name != "advance_state"
 
 
 def test_subsets_cover_each_operand_alone():

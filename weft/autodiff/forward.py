@@ -20,7 +20,8 @@ from ..core.modes import current_interpreter, current_tracer, interpret_with
 from ..core.op import F
 from ..core.tensor import Tensor, constant
 from ..core.tree import flatten
-from .dual import Dual, Level, make_dual
+from .dual import Dual, make_dual
+from .layered import Level
 from .pushforward import Pushforward
 
 

@@ -137,18 +137,31 @@ class Layered(Tensor):
             )
         if isinstance(result, Layered) and result.level is self.level:
             _fill(self, result.primal, result.extra, self.level)
+        elif is_inside(result, self.level):
+            result._move_into(self)
         else:
             _fill(self, result, None, self.level)
         return self
 
     def _move_into(self, target: Tensor) -> None:
-        if type(target) is not Tensor or isinstance(target._node, Leaf):
+        if not is_free(target):
             raise GradientError(
                 "a leaf or parameter cannot take a value with a derivative inside "
                 f"{self.level.name}; write into a plain tensor, e.g. x.detach()"
             )
         target.__class__ = type(self)
         _fill(target, self.primal, self.extra, self.level)
+
+
+def is_inside(x: Any, level: Level) -> bool:
+    """Tell whether a value belongs to a transform that runs inside of a level."""
+    own: Level | None = getattr(x, "level", None)
+    return own is not None and own.number > level.number
+
+
+def is_free(x: Tensor) -> bool:
+    """Tell whether a tensor may become a value of a transform: no leaf, parameter or buffer."""
+    return (type(x) is Tensor and not isinstance(x._node, Leaf)) or hasattr(x, "level")
 
 
 def make_layer(cls: type[Layered], primal: Tensor, extra: Any, level: Level) -> Layered:

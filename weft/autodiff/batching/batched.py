@@ -14,9 +14,8 @@ from ...core.errors import ArgumentError, GradientError, ShapeError
 from ...core.modes import interpret_with
 from ...core.op import F
 from ...core.shape import size_of
-from ...core.tape import Leaf
 from ...core.tensor import Tensor
-from ..dual import Level
+from ..layered import Level, is_free, is_inside
 
 
 class BatchLevel(Level):
@@ -25,7 +24,7 @@ class BatchLevel(Level):
     __slots__ = ("below", "size")
 
     def __init__(self, size: Any, below: Any) -> None:
-        super().__init__()
+        super().__init__("vmap")
         self.size = size
         self.below = below
 
@@ -222,28 +221,32 @@ class Batched(Tensor):
                 f"writing in place cannot change {self.dtype}{list(self.shape)} "
                 f"to {result.dtype}{list(result.shape)}"
             )
-        if isinstance(result, Batched) and result.level.number > self.level.number:
-            result._move_into(self)  # a batch of an inner vmap, whose examples hold this level's
+        if is_inside(result, self.level):
+            result._move_into(self)
         else:
-            self.value = whole(result, self.level)
+            _fill(self, whole(result, self.level), self.level)
         return self
 
     def _move_into(self, target: Tensor) -> None:
-        if type(target) not in (Tensor, Batched) or isinstance(target._node, Leaf):
+        if not is_free(target):
             raise ArgumentError(
                 "a parameter, a buffer or a leaf that all examples share cannot take a value that "
                 "differs between them; return the value from the function, or write into a tensor "
                 "made inside of it"
             )
         target.__class__ = Batched
-        target.value, target.level = self.value, self.level  # type: ignore[attr-defined]  # now it is one
+        _fill(target, self.value, self.level)
 
 
 def make_batched(value: Tensor, level: BatchLevel) -> Tensor:
     """Return a value with a batch axis in front as one example."""
     example: Batched = object.__new__(Batched)
-    example.value, example.level = value, level
+    _fill(example, value, level)
     return example
+
+
+def _fill(example: Any, value: Tensor, level: BatchLevel) -> None:
+    example.value, example.level = value, level
 
 
 def whole(x: Any, level: BatchLevel) -> Any:
