@@ -29,6 +29,7 @@ class Context:
     _pending: tuple[Tensor | None, ...] = ()
     _unmarked: tuple[int, ...] = ()
     _places: _Places | None = None
+    _stale = False  # True if forward ran on a batch and left nothing here
     needs_input_grad: tuple[bool, ...] = ()
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
@@ -279,6 +280,8 @@ class FunctionOp:
     def pull_back(self, inputs: Sequence[Any], call: Call, outputs: Any, g: Any) -> list[Any]:
         """Run backward for forward mode, which differentiates it with respect to g."""
         outs = outputs if call.many else (outputs,)
+        if call.ctx._stale:
+            call.ctx._seal(inputs, call.trace(inputs), lambda tensor: tensor)
         call.ctx.needs_input_grad = tuple(i in call.tensors for i in range(len(call.args)))
         around = current_interpreter() is not None or _on_tape(inputs)
         again = partial(call.again, inputs) if around and call.computed() else None

@@ -11,6 +11,7 @@ from typing import Any
 from ...core.batching import BatchedCall, rule_of
 from ...core.dispatch import run
 from ...core.errors import ArgumentError
+from ...core.late import late_function
 from ...core.modes import interpret_with
 from ...core.op import random
 from .batched import Batched, BatchLevel, make_batched
@@ -44,9 +45,9 @@ class BatchInterpreter:
         if not any(flags):
             with interpret_with(self.below):
                 return run(op, inputs, attrs)
-        if hasattr(op, "batch"):
-            return self._run(op, inputs, flags, attrs)
-        return op.run_batched(self, inputs, flags, attrs)
+        if op.kind == "function":  # one of the user's, with a derivative of its own
+            return late_function("autodiff", "run_function")(self, *attrs, inputs, flags)
+        return self._run(op, inputs, flags, attrs)
 
     def _run(
         self, op: Any, inputs: tuple[Any, ...], flags: tuple[bool, ...], attrs: tuple[Any, ...]
