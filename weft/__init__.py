@@ -211,6 +211,7 @@ _provide("autodiff", ("trace_call",), "weft.autodiff.graph_calls")
 _provide("autodiff", ("jvp_of_symbols",), "weft.autodiff.graph_forward")
 _provide("autodiff", ("run_function",), "weft.autodiff.batching.functions")
 _provide("autodiff", ("cond_of_batches", "loop_of_batches"), "weft.autodiff.batching.control")
+_provide("autodiff", ("gradients_of_batches",), "weft.autodiff.batching.tape")
 _provide("autodiff", ("vmap_of_symbols",), "weft.autodiff.batching.symbols")
 _provide("Module", ("compile", "evaluate", "fit", "predict"), "weft.train.keras")
 for _name, _property in _PROPERTIES.items():

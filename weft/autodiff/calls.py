@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
+from ..core.dispatch import run
 from ..core.dtype import is_float
 from ..core.errors import ArgumentTypeError, GradientError, user_site
 from ..core.late import late_function
@@ -281,7 +282,8 @@ class FunctionOp:
         """Run backward for forward mode, which differentiates it with respect to g."""
         outs = outputs if call.many else (outputs,)
         if call.ctx._stale:
-            call.ctx._seal(inputs, call.trace(inputs), lambda tensor: tensor)
+            traced = call.trace(inputs)
+            call.ctx._seal(inputs, traced, lambda tensor: tensor)
         call.ctx.needs_input_grad = tuple(i in call.tensors for i in range(len(call.args)))
         around = current_interpreter() is not None or _on_tape(inputs)
         again = partial(call.again, inputs) if around and call.computed() else None
@@ -290,6 +292,8 @@ class FunctionOp:
     def record(self, inputs: tuple[Tensor, ...], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
         """Run forward on the values of one level; return the results and how to pull them back."""
         (call,) = attrs
+        if _differentiated_below(inputs):  # there too, backward stands for the derivative
+            return self._record_rule(call, inputs)
         outputs = call.trace(inputs)
         call.ctx._seal(inputs, outputs, lambda tensor: tensor)
         results = [F.stop_gradient(y) if id(y) in call.ctx._unmarked else y for y in outputs]
@@ -297,10 +301,25 @@ class FunctionOp:
 
         def pull_back(g: Any) -> list[Any]:
             found = call.gradients(inputs, outputs.__getitem__, g if call.many else [g])
-            places = zip(found, types, call.tensors, strict=True)
-            return [None if x is None else self._fitting(x, *t, i) for x, t, i in places]
+            return self._all_fitting(call, types, found)
 
         return tuple(results) if call.many else results[0], pull_back
+
+    def _record_rule(self, call: Call, inputs: tuple[Tensor, ...]) -> tuple[Any, Any]:
+        """Run the call by the levels below, as a call; return results and how to pull back."""
+        out = run(self, inputs, (call,))
+        types = [(x.shape, x.dtype) for x in inputs]
+
+        def pull_back(g: Any) -> list[Any]:
+            return self._all_fitting(call, types, self.pull_back(inputs, call, out, g))
+
+        return out, pull_back
+
+    def _all_fitting(
+        self, call: Call, types: Sequence[tuple[Any, Any]], found: Sequence[Any]
+    ) -> list[Any]:
+        places = zip(found, types, call.tensors, strict=True)
+        return [None if x is None else self._fitting(x, *t, i) for x, t, i in places]
 
     def _checked(self, node: Any, call: Call, g: Any, again: Any = None) -> list[Any]:
         gs = [x if isinstance(x, Tensor) else wrap(x) for x in (g if call.many else [g])]
@@ -328,6 +347,16 @@ class FunctionOp:
 
 def _array_of(tensor: Tensor) -> Any:
     return tensor._value
+
+
+def _differentiated_below(inputs: Sequence[Any]) -> bool:
+    """Tell whether a level below may differentiate: anything but batches, or the tape."""
+    interpreter: Any = current_interpreter()
+    while interpreter is not None:
+        if not hasattr(interpreter, "draws"):
+            return True
+        interpreter = interpreter.below
+    return _on_tape(inputs)
 
 
 def _on_tape(inputs: Sequence[Any]) -> bool:

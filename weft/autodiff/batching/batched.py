@@ -27,6 +27,7 @@ class BatchLevel(Level):
         super().__init__("vmap")
         self.size = size
         self.below = below
+        self.running = False  # until its interpreter is current
 
 
 class Batched(Tensor):

@@ -45,7 +45,7 @@ def _in_turn(call: BatchedCall) -> Any:
     state, *rest = call.inputs
     blocks = BLOCKS[call.op.name](*example(call, 0)[1:], *call.attrs) if call.size else 0
     states = [F.advance_state(state, i * blocks) for i in range(call.size)]
-    stacked = F.stack(states) if states else F.zeros((0, *state.shape), dtype=state.dtype)
+    stacked = F.stack(states) if states else F.unsqueeze(state, 0)[:0]
     apart = BatchedCall(call.op, (stacked, *rest), (True, *call.batched[1:]), call.attrs, call.size)
     return one_by_one(apart, quiet=True)
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
+
 from ...core.batching import BatchedCall
 from ...core.dispatch import group, run
 from ...core.errors import ShapeError, UnknownSizeError, user_stacklevel
 from ...core.op import F
 from ...core.shape import TensorType, type_of
+from ...core.tensor import constant
 
 _warned: set[str] = set()
 
@@ -66,7 +69,7 @@ def _nothing(call: BatchedCall) -> Any:
 
 def _empty(kind: TensorType) -> Any:
     sizes = (size if isinstance(size, int) else 0 for size in kind.shape)
-    return F.zeros((0, *sizes), dtype=kind.dtype)
+    return constant(np.zeros((0, *sizes), kind.dtype))
 
 
 def _warn(name: str) -> None:
