@@ -211,6 +211,37 @@ def test_a_parameter_takes_no_value_that_differs():
         wf.vmap(fn)(X)
 
 
+def test_a_tensor_from_outside_keeps_its_value():
+    total = wf.zeros(3, dtype="float64")
+
+    def fn(x):
+        total.copy_(x)
+        return x
+
+    with pytest.raises(WeftError, match="from outside of vmap is shared"):
+        wf.vmap(fn)(X)
+    assert type(total) is wf.Tensor
+    same(total, np.zeros(3))
+    norm = wf.nn.BatchNorm1d(3)
+    batch = wf.randn(2, 4, 3)
+    with pytest.raises(WeftError, match="a buffer"):
+        wf.vmap(norm)(batch)
+    norm.eval()
+    same(wf.vmap(norm)(batch), norm(batch.reshape(8, 3)).reshape(2, 4, 3))
+
+
+def test_a_tensor_from_outside_keeps_its_value_after_an_error():
+    total = wf.zeros(3, dtype="float64")
+
+    def fn(x):
+        total.copy_(x)
+        raise KeyError("stop")
+
+    with pytest.raises(KeyError):
+        wf.vmap(fn)(X)
+    same(total + 1, np.ones(3))
+
+
 @pytest.mark.parametrize(
     ("fn", "match"),
     [

@@ -9,7 +9,8 @@ axis in front as well. A rule asks by parameter name for what it needs:
     examples   the number of examples
     batched    a tuple that says which inputs really have a batch axis; a rule that asks for it
                receives all inputs as they are
-    call       the whole operation, as a `BatchedCall`; rules that serve many operators take it
+
+A rule that serves many operators takes one parameter, `call`: the operation as a `BatchedCall`.
 
 Rules are written with `F`, like derivative rules. Below are the rules that many operators share.
 """
@@ -60,15 +61,16 @@ class BatchedCall:
     def named(self, names: tuple[str, ...]) -> dict[str, Any]:
         """Return what a rule asks for by parameter name."""
         inputs = self.inputs if "batched" in names else self.everywhere()
-        known: dict[str, Any] = dict(zip(self.op.inputs, group(self.op, inputs), strict=True))
+        known: dict[str, Any] = {"examples": self.size, "batched": self.batched}
+        known.update(zip(self.op.inputs, group(self.op, inputs), strict=True))
         known.update(zip(self.op.attrs, self.attrs, strict=True))
-        known.update(examples=self.size, batched=self.batched, call=self)
         return {name: known[name] for name in names}
 
     def apply(self, rule: Callable[..., Any]) -> Any:
         """Return the results of a rule."""
         code = rule.__code__
-        return rule(**self.named(code.co_varnames[: code.co_argcount]))
+        names = code.co_varnames[: code.co_argcount]
+        return rule(self) if names == ("call",) else rule(**self.named(names))
 
 
 def repeat(x: Any, size: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.dim import Dim
@@ -11,6 +11,8 @@ from ...core.op import F
 from ...core.shape import normalize_axis
 from ...core.tensor import Tensor
 from ...core.tree import Structure, TreeMismatchError, container_of, flatten_with_paths
+
+Namer = Callable[[int], str]
 
 
 def spread_axes(axes: Any, structure: Structure, what: str) -> list[Any]:
@@ -59,14 +61,12 @@ def _is_axis(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def batch_size(
-    leaves: Sequence[Any], axes: Sequence[Any], names: Sequence[str], axis_size: Any
-) -> Any:
+def batch_size(leaves: Sequence[Any], axes: Sequence[Any], name: Namer, axis_size: Any) -> Any:
     """Return the number of examples; raise if the arguments disagree, naming them."""
-    sizes: dict[str, Any] = {} if axis_size is None else {"axis_size": _checked_size(axis_size)}
-    for leaf, axis, name in zip(leaves, axes, names, strict=True):
+    sizes: dict[int, Any] = {} if axis_size is None else {-1: _checked_size(axis_size)}
+    for i, (leaf, axis) in enumerate(zip(leaves, axes, strict=True)):
         if axis is not None:
-            sizes[f"{name} (axis {axis})"] = leaf.shape[_axis_of(leaf, axis, name)]
+            sizes[i] = leaf.shape[_axis_of(leaf, axis, i, name)]
     if not sizes:
         raise ArgumentError(
             "vmap: no argument has a batch axis; give at least one in in_axes, or axis_size"
@@ -74,7 +74,10 @@ def batch_size(
     known = [size for size in sizes.values() if not isinstance(size, Dim)]
     first = known[0] if known else next(iter(sizes.values()))
     if any(size != first for size in sizes.values()):
-        shown = ", ".join(f"{name}: {size}" for name, size in sizes.items())
+        shown = ", ".join(
+            f"axis_size: {size}" if i < 0 else f"{name(i)} (axis {axes[i]}): {size}"
+            for i, size in sizes.items()
+        )
         raise ShapeError(f"vmap: batch axes must have one size. Received: {shown}")
     return first
 
@@ -87,12 +90,12 @@ def _checked_size(size: Any) -> Any:
     return size
 
 
-def _axis_of(leaf: Any, axis: int, name: str) -> int:
+def _axis_of(leaf: Any, axis: int, position: int, name: Namer) -> int:
     try:
         return normalize_axis(axis, leaf.ndim)
     except AxisError as error:
         raise AxisError(
-            f"vmap: {name} of shape {tuple(leaf.shape)} has no batch axis {axis}: {error}"
+            f"vmap: {name(position)} of shape {tuple(leaf.shape)} has no batch axis {axis}: {error}"
         ) from None
 
 
@@ -103,16 +106,16 @@ def to_front(x: Tensor, axis: int) -> Tensor:
     return moved
 
 
-def from_front(x: Tensor, axis: int, name: str) -> Tensor:
+def from_front(x: Tensor, axis: int, position: int, name: Namer) -> Tensor:
     """Return a result with its batch axis moved from the front to where it is wanted."""
     try:
         place = normalize_axis(axis, x.ndim)
     except AxisError as error:
-        raise AxisError(f"vmap: out_axes of {name}: {error}") from None
+        raise AxisError(f"vmap: out_axes of {name(position)}: {error}") from None
     moved: Tensor = x if place == 0 else F.moveaxis(x, 0, place)
     return moved
 
 
-def names_of(tree: Any, what: str) -> list[str]:
-    """Return what messages call the leaves of a tree."""
-    return [f"{what}{path}" for path, _ in flatten_with_paths(tree)]
+def namer(tree: Any, what: str) -> Namer:
+    """Return the function that tells what messages call a leaf, by its position in a tree."""
+    return lambda position: f"{what}{flatten_with_paths(tree)[position][0]}"

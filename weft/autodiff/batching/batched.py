@@ -5,7 +5,9 @@ Each belongs to a level, one running `vmap`; levels tell nested batches apart.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, NoReturn
+from weakref import ref
 
 import numpy as np
 
@@ -17,17 +19,47 @@ from ...core.shape import size_of
 from ...core.tensor import Tensor
 from ..layered import Level, is_free, is_inside
 
+SHARED = (
+    "a parameter, a buffer or another tensor from outside of vmap is shared by all examples and "
+    "cannot take a value that differs between them; return the value from the function, or write "
+    "into a tensor made inside of it"
+)
+_VALUE, _NODE = vars(Tensor)["_value"], vars(Tensor)["_node"]
+
 
 class BatchLevel(Level):
     """One running vmap: how many examples it has, and the interpreter below it."""
 
-    __slots__ = ("below", "size")
+    __slots__ = ("adopted", "below", "size")
 
     def __init__(self, size: Any, below: Any) -> None:
         super().__init__("vmap")
         self.size = size
         self.below = below
         self.running = False  # until its interpreter is current
+        # Tensors that a batch was written into, with what they held before.
+        self.adopted: list[tuple[ref[Tensor], type[Tensor], Any, Any]] = []
+
+    def adopt(self, target: Tensor) -> None:
+        """Remember what a tensor holds before a batch is written into it."""
+        held = type(target), _VALUE.__get__(target), _NODE.__get__(target)
+        self.adopted.append((ref(target), *held))
+
+    def release(self, kept: Collection[int] = ()) -> bool:
+        """Give tensors that live on, but are not kept, their old values; tell if there are any.
+
+        They were made outside: what was made inside is gone, or among the results.
+        """
+        found = False
+        while self.adopted:
+            weak, cls, value, node = self.adopted.pop()
+            target = weak()
+            if target is not None and id(target) not in kept:
+                target.__class__ = cls
+                _VALUE.__set__(target, value)
+                _NODE.__set__(target, node)
+                found = True
+        return found
 
 
 class Batched(Tensor):
@@ -230,11 +262,8 @@ class Batched(Tensor):
 
     def _move_into(self, target: Tensor) -> None:
         if not is_free(target):
-            raise ArgumentError(
-                "a parameter, a buffer or a leaf that all examples share cannot take a value that "
-                "differs between them; return the value from the function, or write into a tensor "
-                "made inside of it"
-            )
+            raise ArgumentError(SHARED)
+        self.level.adopt(target)
         target.__class__ = Batched
         _fill(target, self.value, self.level)
 

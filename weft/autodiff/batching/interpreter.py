@@ -39,7 +39,7 @@ class BatchInterpreter:
     def apply(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         """Run one operation on all examples."""
         level = self.level
-        flags = tuple(isinstance(x, Batched) and x.level is level for x in inputs)
+        flags = tuple([x.__class__ is Batched and x.level is level for x in inputs])
         if op.kind == random:
             return self._draw(op, inputs, flags, attrs)
         if not any(flags):

@@ -15,8 +15,8 @@ from ...core.modes import current_interpreter, current_tracer
 from ...core.op import F
 from ...core.tensor import Tensor, constant
 from ...core.tree import Structure, flatten
-from .axes import batch_size, from_front, names_of, spread_axes, to_front
-from .batched import Batched, make_batched
+from .axes import Namer, batch_size, from_front, namer, spread_axes, to_front
+from .batched import SHARED, Batched, make_batched
 from .draws import RANDOMNESS
 from .interpreter import BatchInterpreter
 
@@ -91,22 +91,20 @@ class Call:
         self.leaves, self.structure = flatten((args, kwargs))
         places, options = self.structure.children
         axes = [*_argument_axes(in_axes, places), *spread_axes(0, options, "in_axes")]
-        names = names_of(args, "argument") + names_of(kwargs, "argument")
-        self.axes = [
-            axis if axis is None else self._lift(i, axis, names[i]) for i, axis in enumerate(axes)
-        ]
-        self.size = batch_size(self.leaves, self.axes, names, axis_size)
+        self.name = namer([*args, *kwargs.values()], "argument")
+        self.axes = [axis if axis is None else self._lift(i, axis) for i, axis in enumerate(axes)]
+        self.size = batch_size(self.leaves, self.axes, self.name, axis_size)
 
-    def _lift(self, i: int, axis: int, name: str) -> int:
+    def _lift(self, i: int, axis: int) -> int:
         """Let a leaf that has a batch axis be a tensor."""
         leaf = self.leaves[i]
         if not isinstance(leaf, Tensor):
             if not isinstance(leaf, (np.ndarray, np.generic, bool, int, float)):
                 raise ArgumentTypeError(
-                    f"vmap: {name} has batch axis {axis} and must be a tensor; let its entry of "
-                    f"in_axes be None to share it. Received: {type(leaf).__name__}"
+                    f"vmap: {self.name(i)} has batch axis {axis} and must be a tensor; let its "
+                    f"entry of in_axes be None to share it. Received: {type(leaf).__name__}"
                 )
-            self.leaves[i] = constant(array_from(leaf, f"vmap: {name}"))
+            self.leaves[i] = constant(array_from(leaf, f"vmap: {self.name(i)}"))
         return axis
 
     def batches(self) -> list[Any]:
@@ -125,12 +123,18 @@ class Call:
         level = interpreter.level
         pairs = zip(self.batches(), self.axes, strict=True)
         examples = [x if axis is None else make_batched(x, level) for x, axis in pairs]
-        with interpreter.running():
-            outputs, result = flatten(self.call(examples))
-            split = [
-                (y.value, True) if isinstance(y, Batched) and y.level is level else (y, False)
-                for y in outputs
-            ]
+        try:
+            with interpreter.running():
+                outputs, result = flatten(self.call(examples))
+        except BaseException:
+            level.release()
+            raise
+        if level.release({id(y) for y in outputs}):
+            raise ArgumentError(SHARED)
+        split = [
+            (y.value, True) if isinstance(y, Batched) and y.level is level else (y, False)
+            for y in outputs
+        ]
         return self.results(split, result)
 
     def results(self, split: list[tuple[Any, bool]], result: Structure) -> Any:
@@ -139,30 +143,30 @@ class Call:
         Each result comes with a flag that says whether it has a batch axis, in front.
         """
         axes = spread_axes(self.out_axes, result, "out_axes")
-        names = names_of(result.unflatten(split_value for split_value, _ in split), "the result")
-        triples = zip(split, axes, names, strict=True)
-        return result.unflatten(self._placed(*pair, axis, name) for pair, axis, name in triples)
+        name = namer(result.unflatten(y for y, _ in split), "the result")
+        pairs = enumerate(zip(split, axes, strict=True))
+        return result.unflatten(self._placed(*pair, axis, i, name) for i, (pair, axis) in pairs)
 
-    def _placed(self, y: Any, flag: bool, axis: Any, name: str) -> Any:
+    def _placed(self, y: Any, flag: bool, axis: Any, position: int, name: Namer) -> Any:
         if axis is None:
             if flag:
                 raise ArgumentError(
-                    f"vmap: {name} differs between examples, so its entry of out_axes cannot be "
-                    "None"
+                    f"vmap: {name(position)} differs between examples, so its entry of out_axes "
+                    "cannot be None"
                 )
             return y
         if not flag:
-            y = self._repeated(y, name)
-        return from_front(y, axis, name)
+            y = self._repeated(y, position, name)
+        return from_front(y, axis, position, name)
 
-    def _repeated(self, y: Any, name: str) -> Tensor:
+    def _repeated(self, y: Any, position: int, name: Namer) -> Tensor:
         """Return a result that is the same for all examples with a batch axis."""
         if not isinstance(y, (Tensor, np.ndarray, np.generic, bool, int, float)):
             raise ArgumentTypeError(
-                f"vmap: {name} must be a tensor, or have None in out_axes. "
+                f"vmap: {name(position)} must be a tensor, or have None in out_axes. "
                 f"Received: {type(y).__name__}"
             )
-        tensor = y if isinstance(y, Tensor) else constant(array_from(y, f"vmap: {name}"))
+        tensor = y if isinstance(y, Tensor) else constant(array_from(y, f"vmap: {name(position)}"))
         repeated: Tensor = F.broadcast_to(tensor, (self.size, *tensor.shape))
         return repeated
 
