@@ -64,6 +64,8 @@ if _TYPE_CHECKING:
     from .autodiff.batching import vmap
     from .autodiff.gradient import grad, value_and_grad, vjp
     from .autodiff.graph_forward import forward_gradients
+    from .autodiff.jacobian import hessian, hvp, jacfwd, jacobian, jacrev
+    from .autodiff.linear import linear_transpose, linearize
     from .core.rng import Generator
     from .core.threads import get_num_threads, set_num_threads
     from .graph import Graph, Session, Symbol, cond, name_scope, placeholder, scan, while_loop
@@ -135,14 +137,21 @@ __all__ = [
     "get_rng_state",
     "grad",
     "gradients",
+    "hessian",
+    "hvp",
     "int8",
     "int16",
     "int32",
     "int64",
     "io",
     "is_grad_enabled",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
     "jvp",
     "linalg",
+    "linear_transpose",
+    "linearize",
     "linspace",
     "load",
     "load_metadata",
@@ -267,6 +276,13 @@ _LAZY = {
     "uniform": _RANDOM,
     "get_num_threads": "weft.core.threads",
     "grad": f"{_AUTODIFF}.gradient",
+    "linearize": f"{_AUTODIFF}.linear",
+    "linear_transpose": f"{_AUTODIFF}.linear",
+    "hessian": f"{_AUTODIFF}.jacobian",
+    "hvp": f"{_AUTODIFF}.jacobian",
+    "jacfwd": f"{_AUTODIFF}.jacobian",
+    "jacobian": f"{_AUTODIFF}.jacobian",
+    "jacrev": f"{_AUTODIFF}.jacobian",
     "load": "weft.io",
     "load_metadata": "weft.io",
     "save": "weft.io",

@@ -79,7 +79,7 @@ def _value_and_grad(
     kwargs: dict[str, Any],
 ) -> tuple[tuple[Any, Any], Any]:
     call = Chosen(fn, args, kwargs, argnums)
-    beside = _Beside(call, has_aux)
+    beside = Beside(call, has_aux)
     (y, *others), pull, _ = pull_back_of(beside.one_number, call.primals, once=True)
     grads = pull([F.ones_like(y), *[None] * len(others)])
     return (y, beside.restored(others)), call.structure.unflatten(
@@ -87,7 +87,7 @@ def _value_and_grad(
     )
 
 
-class _Beside:
+class Beside:
     """Takes what a function returns beside its result through differentiation, unchanged."""
 
     def __init__(self, call: Callable[[Sequence[Any]], Any], has_aux: bool) -> None:
@@ -147,7 +147,7 @@ def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[A
     leaves, structure = flatten(primals)
     what = name_of(fn)
     values = [as_value(x, f"vjp of {what}: a primal") for x in leaves]
-    beside = _Beside(lambda xs: fn(*structure.unflatten(xs)), has_aux)
+    beside = Beside(lambda xs: fn(*structure.unflatten(xs)), has_aux)
     result: dict[str, Any] = {}
 
     def flat(xs: list[Any]) -> list[Any]:
