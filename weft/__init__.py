@@ -62,6 +62,7 @@ from .ops.movement import PROPERTIES as _PROPERTIES
 if _TYPE_CHECKING:
     from . import data, io, nn, optim, train
     from .autodiff.batching import vmap
+    from .autodiff.checkpointing import checkpoint
     from .autodiff.gradient import grad, value_and_grad, vjp
     from .autodiff.graph_forward import forward_gradients
     from .autodiff.jacobian import hessian, hvp, jacfwd, jacobian, jacrev
@@ -112,6 +113,7 @@ __all__ = [
     "beta",
     "bool_",
     "categorical",
+    "checkpoint",
     "compile",
     "cond",
     "config",
@@ -217,6 +219,7 @@ _provide("Session", ("compile_program",), "weft.compiler")
 _provide("eager", ("compile_composite", "compile_kernel"), "weft.eager")
 _provide("autodiff", ("pull_back_of_symbols", "symbol_gradients"), "weft.autodiff.graph_reverse")
 _provide("autodiff", ("trace_call",), "weft.autodiff.graph_calls")
+_provide("autodiff", ("checkpoint_in_graph",), "weft.autodiff.graph_checkpoint")
 _provide("autodiff", ("jvp_of_symbols",), "weft.autodiff.graph_forward")
 _provide("autodiff", ("run_function",), "weft.autodiff.batching.functions")
 _provide("autodiff", ("cond_of_batches", "loop_of_batches"), "weft.autodiff.batching.control")
@@ -244,6 +247,7 @@ _LAZY = {
     "Graph": _GRAPH,
     "Session": _GRAPH,
     "Symbol": _GRAPH,
+    "checkpoint": f"{_AUTODIFF}.checkpointing",
     "compile": "weft.jit",
     "cond": _GRAPH,
     "forward_gradients": "weft.autodiff.graph_forward",

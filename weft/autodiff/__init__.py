@@ -3,6 +3,7 @@
 Enters: tensors with their tape. Leaves: gradients. Imports core, ops and graph only.
 """
 
+from . import policies
 from .anomaly import detect_anomaly
 from .check import check_grads, numeric_gradient
 from .forward import jvp
@@ -21,4 +22,5 @@ __all__ = [
     "jvp",
     "numeric",
     "numeric_gradient",
+    "policies",
 ]

@@ -17,7 +17,7 @@ from ..core.modes import GradMode, enable_grad, interpret_with, is_grad_enabled
 from ..core.op import F
 from ..core.tensor import Tensor
 from .layered import Layered, Level, make_layer
-from .rules import Operation, Pullback
+from .rules import Operation, Pullback, has_rule
 
 
 class Recorded(Layered):
@@ -88,7 +88,7 @@ class Recording:
         numbers = tuple(self.number(x) for x in inputs)
         values = tuple(self.inside(x) for x in inputs)
         wanted = numbers if is_grad_enabled() else (None,) * len(numbers)
-        wanted = tuple(n if _has_rule(op, i) else None for i, n in enumerate(wanted))
+        wanted = tuple(n if has_rule(op, i) else None for i, n in enumerate(wanted))
         with interpret_with(self.below), GradMode(self._outside and is_grad_enabled()):
             if all(n is None for n in wanted):
                 return run(op, values, attrs)
@@ -128,11 +128,6 @@ def _complete(entry: Entry, parts: list[Any]) -> Any:
     if entry.values is None:
         return parts[0]
     return [F.zeros_like(y) if g is None else g for g, y in zip(parts, entry.values, strict=True)]
-
-
-def _has_rule(op: Any, position: int) -> bool:
-    name = op.inputs[min(position, len(op.inputs) - 1)]
-    return name in op.partials or name in op.vjps
 
 
 def recorded_pull_back(

@@ -57,6 +57,12 @@ class Operation:
         return None if x is None else getattr(x, meta)
 
 
+def has_rule(op: Any, position: int) -> bool:
+    """Tell whether an operator has a derivative with respect to an input."""
+    name = op.inputs[min(position, len(op.inputs) - 1)]
+    return name in op.partials or name in op.vjps
+
+
 def parameters(rule: Callable[..., Any]) -> tuple[str, ...]:
     """Return the parameter names of a rule."""
     code = rule.__code__
