@@ -63,6 +63,7 @@ if _TYPE_CHECKING:
     from . import data, io, nn, optim, train
     from .autodiff.batching import vmap
     from .autodiff.checkpointing import checkpoint
+    from .autodiff.custom_jvp import custom_jvp
     from .autodiff.gradient import grad, value_and_grad, vjp
     from .autodiff.graph_forward import forward_gradients
     from .autodiff.jacobian import hessian, hvp, jacfwd, jacobian, jacrev
@@ -117,6 +118,7 @@ __all__ = [
     "compile",
     "cond",
     "config",
+    "custom_jvp",
     "custom_vjp",
     "data",
     "default_float",
@@ -250,6 +252,7 @@ _LAZY = {
     "checkpoint": f"{_AUTODIFF}.checkpointing",
     "compile": "weft.jit",
     "cond": _GRAPH,
+    "custom_jvp": f"{_AUTODIFF}.custom_jvp",
     "forward_gradients": "weft.autodiff.graph_forward",
     "name_scope": _GRAPH,
     "placeholder": _GRAPH,

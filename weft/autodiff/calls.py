@@ -7,7 +7,8 @@ are made again when backward reads them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, ClassVar
 
@@ -197,16 +198,41 @@ class Call:
         `inputs` and `output(i)` are the tensors, or their nodes, that saved values belong to.
         `again` gives what forward computed and saved in a form that can be differentiated.
         """
-        ctx, given = self.ctx, iter(gs)
+        given = iter(gs)
         grads = [next(given) if kept is None else None for kept in self.outputs]
-        ctx._places = _Places(inputs, output, again)
-        try:
-            result = self.cls.backward(ctx, *grads)
-        finally:
-            ctx._places = None
+        with self._linked(inputs, output, again):
+            result = self.cls.backward(self.ctx, *grads)
         found = list(result) if isinstance(result, (tuple, list)) else [result]
         self._check_count(found)
         return [found[i] for i in self.tensors]
+
+    def tangents(
+        self,
+        inputs: Sequence[Any],
+        output: Callable[[int], Any],
+        tangents: Sequence[Any],
+        again: Callable[[], tuple[Any, ...]] | None = None,
+    ) -> list[Any]:
+        """Run jvp and return the tangents of the output tensors; None is zero."""
+        with self._linked(inputs, output, again):
+            result = self.cls.jvp(self.ctx, *self.filled(tangents))
+        found = list(result) if isinstance(result, (tuple, list)) else [result]
+        if len(found) != len(self.outputs):
+            raise GradientError(
+                f"{self.cls.__name__}.jvp must return {len(self.outputs)} tangent(s), one per "
+                f"output of forward. Received: {len(found)}"
+            )
+        return [t for t, kept in zip(found, self.outputs, strict=True) if kept is None]
+
+    @contextmanager
+    def _linked(self, inputs: Sequence[Any], output: Any, again: Any) -> Iterator[None]:
+        """Let saved tensors stand at their places while a rule runs."""
+        ctx = self.ctx
+        ctx._places = _Places(inputs, output, again)
+        try:
+            yield
+        finally:
+            ctx._places = None
 
     def _check_count(self, found: list[Any]) -> None:
         expected, name = len(self.args), self.cls.__name__
@@ -289,6 +315,24 @@ class FunctionOp:
         again = partial(call.again, inputs) if around and call.computed() else None
         return call.gradients(inputs, outs.__getitem__, g if call.many else [g], again)
 
+    @property
+    def has_jvp(self) -> bool:
+        """Tell whether the class has a rule for forward mode."""
+        return hasattr(self.cls, "jvp")
+
+    def push_forward(
+        self, inputs: Sequence[Any], call: Call, outputs: Any, tangents: Sequence[Any]
+    ) -> list[Any]:
+        """Run jvp on the tangents of the inputs."""
+        outs = outputs if call.many else (outputs,)
+        around = current_interpreter() is not None or _on_tape(inputs)
+        again = partial(call.again, inputs) if around and call.computed() else None
+        found = call.tangents(inputs, outs.__getitem__, tangents, again)
+        return [
+            None if t is None else self._fitting(t, y.shape, y.dtype, i, "jvp")
+            for i, (t, y) in enumerate(zip(found, outs, strict=True))
+        ]
+
     def record(self, inputs: tuple[Tensor, ...], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
         """Run forward on the values of one level; return the results and how to pull them back."""
         (call,) = attrs
@@ -330,16 +374,20 @@ class FunctionOp:
             for g, parent, (shape, dtype), position in places
         ]
 
-    def _fitting(self, g: Any, shape: Any, dtype: Any, position: int) -> Tensor:
+    def _fitting(
+        self, g: Any, shape: Any, dtype: Any, position: int, method: str = "backward"
+    ) -> Tensor:
+        what = "gradient" if method == "backward" else "tangent"
+        place = f"{'argument' if method == 'backward' else 'output'} {position}"
         if not isinstance(g, Tensor):
             raise GradientError(
-                f"{self.name}.backward must return tensors. "
-                f"Received for argument {position}: {type(g).__name__}"
+                f"{self.name}.{method} must return tensors. "
+                f"Received for {place}: {type(g).__name__}"
             )
         if g.shape != shape:
             raise GradientError(
-                f"{self.name}.backward must return a gradient of shape {shape} for argument "
-                f"{position}. Received: {g.shape}"
+                f"{self.name}.{method} must return a {what} of shape {shape} for {place}. "
+                f"Received: {g.shape}"
             )
         fitting: Tensor = g.to(dtype)
         return fitting

@@ -35,6 +35,8 @@ class Pushforward(Operation):
     def _parts(self, tangents: tuple[Any, ...]) -> list[Part]:
         """Return contributions to the outputs' tangents, each input treated by its own rule."""
         op, parts = self.op, list[Part]()
+        if getattr(op, "has_jvp", False):  # a Function of the user's
+            return [op.push_forward(self.inputs, self.attrs[0], self.out, tangents)]
         if op.jvp_rule is not None:
             return [_as_tuple(op.jvp_rule(**self._named(parameters(op.jvp_rule), tangents)))]
         groups: dict[Any, list[Any]] = {}
