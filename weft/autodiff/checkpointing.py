@@ -87,6 +87,7 @@ class Checkpointed:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
+        self._replays: tuple[Any, Replay] | None = None  # the last one, with what it was made for
 
     @property
     def specialized(self) -> Checkpointed:
@@ -107,13 +108,17 @@ class Checkpointed:
         self, inputs: Sequence[Tensor], saved: dict[Ref, Any], outputs: dict[Ref, Tensor]
     ) -> dict[Ref, Any]:
         """Return what to keep beside the inputs: what the policy saves, outputs that are needed."""
-        replay = Replay(self.plan, self._wanted(inputs), saved)
-        asked = {n for step in self.plan.steps for n in replay.asked(step)}
+        replay = self._replay([x._node for x in inputs])
+        asked = {n for values in replay.asked for n in values}
         needed = {n: y._value for n, y in outputs.items() if n in asked}
         return {n: value for n, value in (saved | needed).items() if n in self.plan.last}
 
-    def _wanted(self, inputs: Sequence[Any]) -> list[Ref]:
-        return [-1 - i for i, x in enumerate(inputs) if x._node is not None]
+    def _replay(self, parents: Sequence[Any]) -> Replay:
+        """Return how to run again for the gradients of inputs that have a node."""
+        wanted = tuple([-1 - i for i, node in enumerate(parents) if node is not None])
+        if self._replays is None or self._replays[0] != wanted:
+            self._replays = wanted, Replay(self.plan, wanted)
+        return self._replays[1]
 
     def record(
         self, inputs: Sequence[Tensor], outputs: Sequence[Tensor], kept: dict[Ref, Any]
@@ -147,7 +152,7 @@ class Checkpointed:
             for value, parent in zip(arrays, node.parents, strict=True)
         ]
         wanted = [i for i, parent in enumerate(node.parents) if parent is not None]
-        replay = Replay(self.plan, [-1 - i for i in wanted], kept)
+        replay = self._replay(node.parents)
 
         def again(places: list[Any]) -> list[Any]:
             filled = list(inputs)

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..core.dispatch import run
-from ..core.modes import GradMode, interpret_with, is_grad_enabled, no_grad
-from ..core.op import random
+from ..core.modes import interpret_with, is_grad_enabled, no_grad
+from ..core.op import Op, random
 from ..core.shape import TensorType
-from ..core.tensor import Tensor, wrap_with_node
+from ..core.tensor import Tensor, wrap, wrap_with_node
 from .layered import Layered, Level, make_layer
+from .policies import Policy, nothing
 
-Policy = Callable[..., bool]
 Ref = int  # a value of a region: results of steps count from 0 up, inputs from -1 down
 
 
@@ -87,12 +87,15 @@ class Region:
 
     def apply(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         """Run one operation; it is a step unless it works on constants alone."""
-        recorded = is_grad_enabled()
-        with interpret_with(None), no_grad():
-            out = run(op, tuple(map(plain, inputs)), attrs)
+        values = tuple(map(_value, inputs))
+        if isinstance(op, Op):  # without a node among the operands, nothing is recorded
+            out = op.specialized.execute(values, attrs)
+        else:
+            with interpret_with(None), no_grad():
+                out = run(op, values, attrs)
         if op.kind != random and not any(isinstance(x, Inside) or _linked(x) for x in inputs):
             return out
-        return self.add(op, inputs, attrs, out, recorded)
+        return self.add(op, inputs, attrs, out, is_grad_enabled())
 
     def add(
         self, op: Any, inputs: Sequence[Any], attrs: tuple[Any, ...], out: Any, recorded: bool
@@ -103,7 +106,7 @@ class Region:
         types = tuple(TensorType(y.shape, y.dtype) for y in outputs)
         refs = tuple(None if x is None else self.ref(x) for x in inputs)
         self.steps.append(Step(op, attrs, refs, self.count, types, many, recorded))
-        if _saves(self.policy, op, inputs, attrs):
+        if self.policy is not nothing and _saves(self.policy, op, inputs, attrs):
             self.kept.update((self.count + i, y._value) for i, y in enumerate(outputs))
         made = tuple(
             make_layer(Inside, y, self.count + i, self.level) for i, y in enumerate(outputs)
@@ -132,8 +135,14 @@ def plain(x: Any) -> Any:
     return x
 
 
+def _value(x: Any) -> Any:
+    """Return an operand without its history."""
+    x = plain(x)
+    return x if x is None or x._node is None else wrap(x._value)
+
+
 def _linked(x: Any) -> bool:
-    return x is not None and x.requires_grad
+    return x is not None and x._node is not None
 
 
 def _saves(policy: Policy, op: Any, inputs: Iterable[Any], attrs: tuple[Any, ...]) -> bool:
@@ -170,9 +179,12 @@ class Plan:
 
     def take(self, step: Step, values: dict[Ref, Any]) -> None:
         """Run a step."""
-        operands = tuple(None if n is None else values[n] for n in step.inputs)
-        with GradMode(step.recorded and is_grad_enabled()):
+        operands = tuple([None if n is None else values[n] for n in step.inputs])
+        if step.recorded:
             out = run(step.op, operands, step.attrs)
+        else:
+            with no_grad():
+                out = run(step.op, operands, step.attrs)
         values.update(zip(step.results(), out if step.many else (out,), strict=True))
 
     def drop(self, i: int, values: dict[Ref, Any]) -> None:

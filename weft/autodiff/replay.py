@@ -23,46 +23,40 @@ class Replay:
     """How a plan is run again when some of its inputs are differentiated.
 
     active   values that depend on those inputs
-    run      steps that must run, by their place
+    asked    for each step the values that its derivative rules ask for
     """
 
-    def __init__(self, plan: Plan, wanted: Iterable[Ref], kept: Iterable[Ref]) -> None:
+    def __init__(self, plan: Plan, wanted: Iterable[Ref]) -> None:
         self.plan = plan
         self.active = set(wanted)
-        for step in plan.steps:
-            if self._passes(step):
-                pairs = zip(step.results(), step.types, strict=True)
-                self.active.update(n for n, kind in pairs if is_float(kind.dtype))
-        self.run = self._must_run(set(kept))
+        self.asked = [self._asked(step) for step in plan.steps]
 
-    def _passes(self, step: Step) -> bool:
-        """Tell whether a step has a derivative with respect to an active value."""
-        return step.recorded and any(
-            n in self.active and has_rule(step.op, i) for i, n in enumerate(step.inputs)
-        )
-
-    def asked(self, step: Step) -> list[Ref]:
-        """Return the values that the derivative rules of a step ask for."""
-        if not self._passes(step):
+    def _asked(self, step: Step) -> list[Ref]:
+        op = step.op
+        if not step.recorded or not any(
+            n in self.active and has_rule(op, i) for i, n in enumerate(step.inputs)
+        ):
             return []
-        saves = _saves(step.op)
-        if saves is None:
+        pairs = zip(step.results(), step.types, strict=True)
+        self.active.update([n for n, kind in pairs if is_float(kind.dtype)])
+        if not hasattr(op, "saves"):  # it knows itself what it needs of its operands
             return [n for n in step.inputs if n is not None]
-        last = len(step.op.inputs) - 1
-        names = [step.op.inputs[min(i, last)] for i in range(len(step.inputs))]
-        asked = [n for name, n in zip(names, step.inputs, strict=True) if name in saves]
-        return [n for n in asked if n is not None] + (
-            list(step.results()) if "out" in saves else []
-        )
+        op.specialized  # noqa: B018  (which finds out what is saved)
+        last, saves = len(op.inputs) - 1, op.saves
+        operands = enumerate(step.inputs)
+        asked = [n for i, n in operands if n is not None and op.inputs[min(i, last)] in saves]
+        return [*asked, *step.results()] if "out" in saves else asked
 
-    def _must_run(self, kept: set[Ref]) -> set[int]:
-        asked = {n for step in self.plan.steps for n in self.asked(step)} - kept
+    def steps_to_run(self, kept: Iterable[Ref]) -> set[int]:
+        """Return the places of the steps that must run, given the values that were kept."""
+        known = set(kept)
+        asked = {n for values in self.asked for n in values} - known
         found: set[int] = set()
         for i in reversed(range(len(self.plan.steps))):
             step = self.plan.steps[i]
-            if not asked.isdisjoint(step.results()) or _runs_always(step, self.asked(step)):
+            if not asked.isdisjoint(step.results()) or (self.asked[i] and _runs_always(step.op)):
                 found.add(i)
-                asked.update(n for n in step.inputs if n is not None and n not in kept)
+                asked.update([n for n in step.inputs if n is not None and n not in known])
         return found
 
     def outputs(self, inputs: Sequence[Tensor], kept: Mapping[Ref, Any]) -> list[Any]:
@@ -70,8 +64,9 @@ class Replay:
         if current_interpreter() is not None:
             return self.plan.forward(inputs)
         values: dict[Ref, Any] = {-1 - i: x for i, x in enumerate(inputs)}
+        must_run = self.steps_to_run(kept)
         for i, step in enumerate(self.plan.steps):
-            if i in self.run:
+            if i in must_run:
                 self.plan.take(step, values)
             elif self.active.isdisjoint(step.results()):
                 values.update((n, wrap(kept[n])) for n in step.results() if n in kept)
@@ -112,15 +107,6 @@ def _fill(node: Node, operation: Operation) -> None:
     node.saved = make(operation) if make is not None else tuple(map(operation.lookup, op.saves))
 
 
-def _saves(op: Any) -> tuple[str, ...] | None:
-    """Return the names that the rules of an operator ask for; None if it has none of its own."""
-    if not hasattr(op, "saves"):
-        return None
-    op.specialized  # noqa: B018  (which finds out)
-    saves: tuple[str, ...] = op.saves
-    return saves
-
-
-def _runs_always(step: Step, asked: list[Ref]) -> bool:
-    """Tell whether only running a step can say what its derivative needs."""
-    return bool(asked) and not hasattr(step.op, "saves") and not hasattr(step.op, "saved_for")
+def _runs_always(op: Any) -> bool:
+    """Tell whether only running an operation can say what its derivative needs."""
+    return not hasattr(op, "saves") and not hasattr(op, "saved_for")
