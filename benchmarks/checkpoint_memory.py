@@ -23,8 +23,8 @@ import numpy as np
 import weft as wf
 
 LAYERS = 1000
-WIDTH = 128
-BATCH = 1024
+WIDTH = 256
+BATCH = 512
 ROUNDS = 5
 MB = 1 << 20
 
