@@ -16,7 +16,7 @@ from .arguments import check_callable
 from .gradient import named_after
 from .policies import as_policy
 from .pullback import pull_back_of
-from .region import Plan, Ref, Region, plain
+from .region import CHECKPOINT, Plan, Ref, Region, plain
 from .replay import Replay
 
 
@@ -77,7 +77,7 @@ def _run(region: Region, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
 class Checkpointed:
     """A region as one operation of the tape."""
 
-    kind = "checkpoint"
+    kind = CHECKPOINT
     name = "checkpoint"
     inputs = ("inputs",)
     variadic = True

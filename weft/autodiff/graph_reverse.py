@@ -15,6 +15,7 @@ from ..core.modes import enable_grad, is_grad_enabled
 from ..core.op import F
 from ..core.tensor import Tensor
 from ..graph.frontend import open_tracer
+from ..graph.inline import copy_nodes
 from ..graph.node import Node, Value
 from ..graph.paths import reach
 from ..graph.scope import outermost_scope
@@ -57,15 +58,39 @@ def pull_back_of_symbols(
 
     def pull(gs: Sequence[Any]) -> list[Any]:
         known = [i for i in ys if gs[i] is not None]
-        made = symbol_gradients(
-            [outputs[i] for i in known], [places[i] for i in xs], [gs[i] for i in known]
-        )
+        inputs, results = moved_here([places[i] for i in xs], [outputs[i] for i in known])
+        made = symbol_gradients(results, inputs, [gs[i] for i in known])
         found = dict(zip(xs, made, strict=True))
-        results = [found.get(i) for i in range(len(places))]
-        return results if linked else [g if g is None else F.stop_gradient(g) for g in results]
+        pulled: list[Any] = [found.get(i) for i in range(len(places))]
+        return pulled if linked else [g if g is None else F.stop_gradient(g) for g in pulled]
 
     shown = [y if linked or i not in ys else F.stop_gradient(y) for i, y in enumerate(outputs)]
     return shown, pull, [i in ys for i in range(len(outputs))]
+
+
+def moved_here(
+    xs: Sequence[Symbol], ys: Sequence[Tensor]
+) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+    """Return inputs and results of a traced function as symbols of the graph that is open.
+
+    Inside a body (of vmap, of a loop) the function that was traced outside is a constant; to be
+    differentiated there, the nodes between xs and ys are copied.
+    """
+    tracer = open_tracer("gradients")
+    source = xs[0].graph if xs else tracer.graph
+    if tracer.graph is source:
+        return xs, ys
+    mapping: dict[Any, Value] = {x.value: tracer.value_of(x) for x in xs}
+    for node in source.ancestors([y.value for y in ys if isinstance(y, Symbol)]):
+        if any(x in mapping for x in node.inputs) and node.outputs[0] not in mapping:
+            for x in node.inputs:
+                if x is not None and x not in mapping:
+                    mapping[x] = tracer.value_of(make_symbol(source, x))
+            copy_nodes(tracer.graph, [node], mapping)
+    moved = [mapping.get(getattr(y, "value", None)) or tracer.value_of(y) for y in ys]
+    return [make_symbol(tracer.graph, mapping[x.value]) for x in xs], [
+        make_symbol(tracer.graph, y) for y in moved
+    ]
 
 
 def _another(x: Any) -> Any:

@@ -34,6 +34,7 @@ from ..graph.symbol import Symbol
 from .arguments import as_value, check_callable, flat_outputs, matching_cotangents, name_of
 from .forward import DualInterpreter, check_direction
 from .graph_forward import forward_gradients
+from .graph_reverse import moved_here
 from .pullback import differentiable, pull_back_of, zeros_for
 from .record import Entry, Recording, recorded_pull_back
 from .rules import parameters
@@ -92,7 +93,8 @@ def _in_open_graph(flat: FlatFunction, values: list[Any]) -> tuple[list[Any], Pu
 
     def push(directions: Sequence[Any]) -> list[Any]:
         pairs = [(x, t) for x, t in zip(places, directions, strict=True) if t is not None]
-        found: list[Any] = forward_gradients(ys, [x for x, _ in pairs], [t for _, t in pairs])
+        inputs, results = moved_here([x for x, _ in pairs], ys)
+        found: list[Any] = forward_gradients(list(results), list(inputs), [t for _, t in pairs])
         return found
 
     return ys, push, current_tracer().graph

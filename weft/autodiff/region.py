@@ -12,13 +12,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..core.dispatch import run
-from ..core.modes import interpret_with, is_grad_enabled, no_grad
+from ..core.modes import current_interpreter, interpret_with, is_grad_enabled, no_grad
 from ..core.op import Op, random
 from ..core.shape import TensorType
 from ..core.tensor import Tensor, wrap, wrap_with_node
 from .layered import Layered, Level, make_layer
 from .policies import Policy, nothing
 
+CHECKPOINT = "checkpoint"  # the kind of operation that a region is to regions around it
 Ref = int  # a value of a region: results of steps count from 0 up, inputs from -1 down
 
 
@@ -181,10 +182,10 @@ class Plan:
         """Run a step."""
         operands = tuple([None if n is None else values[n] for n in step.inputs])
         if step.recorded:
-            out = run(step.op, operands, step.attrs)
+            out = _run(step, operands)
         else:
             with no_grad():
-                out = run(step.op, operands, step.attrs)
+                out = _run(step, operands)
         values.update(zip(step.results(), out if step.many else (out,), strict=True))
 
     def drop(self, i: int, values: dict[Ref, Any]) -> None:
@@ -193,6 +194,12 @@ class Plan:
         for n in (*step.inputs, *step.results()):
             if n is not None and self.last[n] == i:
                 values.pop(n, None)
+
+
+def _run(step: Step, operands: tuple[Any, ...]) -> Any:
+    if step.op.kind == CHECKPOINT and current_interpreter() is not None:
+        return tuple(step.op.plan.forward(operands))  # which only the tape can put off
+    return run(step.op, operands, step.attrs)
 
 
 def _needed(steps: list[Step], outputs: Sequence[Ref]) -> list[Step]:
