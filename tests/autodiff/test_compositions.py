@@ -103,6 +103,9 @@ TRANSFORMS = {
     "checkpoint": checkpoint,
 }
 PLAIN = [name for name in TRANSFORMS if name != "hessian"]
+PAIRS = list(product(PLAIN, repeat=2))
+TRIPLES = list(product(PLAIN, repeat=3))
+HESSIANS = list(product(("hessian",), PLAIN, ("grad", "vmap", "jacfwd")))
 POINT = np.array([0.4, -0.7, 1.1])
 
 
@@ -186,12 +189,12 @@ def test_depth_one(name, fn):
 
 
 @pytest.mark.parametrize("fn", FUNCTIONS.values(), ids=FUNCTIONS)
-@pytest.mark.parametrize("names", product(PLAIN, repeat=2), ids="-".join)
+@pytest.mark.parametrize("names", PAIRS, ids="-".join)
 def test_depth_two(names, fn):
     check_by_differences(names, fn)
 
 
-@pytest.mark.parametrize("names", product(PLAIN, repeat=2), ids="-".join)
+@pytest.mark.parametrize("names", PAIRS, ids="-".join)
 def test_depth_two_in_graphs(names):
     for fn in (products, own_rule):
         found = composed(names, fn)(wf.tensor(POINT)).numpy()
@@ -199,14 +202,14 @@ def test_depth_two_in_graphs(names):
         np.testing.assert_allclose(made, found, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("names", product(PLAIN, repeat=3), ids="-".join)
+@pytest.mark.parametrize("names", TRIPLES, ids="-".join)
 def test_depth_three(names):
     check_by_differences(names, products)
 
 
-@pytest.mark.parametrize("names", product(("hessian",), PLAIN, ("grad", "vmap", "jacfwd")))
+@pytest.mark.parametrize("names", HESSIANS, ids="-".join)
 def test_hessians_of_compositions(names):
-    outer, *inner = names
+    inner = names[1:]
     found = composed(names, elementwise)(wf.tensor(POINT)).numpy()
     expected = by_differences(grad(composed(inner, elementwise)), POINT, "jacfwd")
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)

@@ -307,13 +307,17 @@ class FunctionOp:
     def pull_back(self, inputs: Sequence[Any], call: Call, outputs: Any, g: Any) -> list[Any]:
         """Run backward for forward mode, which differentiates it with respect to g."""
         outs = outputs if call.many else (outputs,)
+        again = self._renewed(call, inputs)
+        call.ctx.needs_input_grad = tuple(i in call.tensors for i in range(len(call.args)))
+        return call.gradients(inputs, outs.__getitem__, g if call.many else [g], again)
+
+    def _renewed(self, call: Call, inputs: Sequence[Any]) -> Any:
+        """Let a call know what forward leaves; return how to get what it computed again."""
         if call.ctx._stale:
             traced = call.trace(inputs)
             call.ctx._seal(inputs, traced, lambda tensor: tensor)
-        call.ctx.needs_input_grad = tuple(i in call.tensors for i in range(len(call.args)))
         around = current_interpreter() is not None or _on_tape(inputs)
-        again = partial(call.again, inputs) if around and call.computed() else None
-        return call.gradients(inputs, outs.__getitem__, g if call.many else [g], again)
+        return partial(call.again, inputs) if around and call.computed() else None
 
     @property
     def has_jvp(self) -> bool:
@@ -325,9 +329,7 @@ class FunctionOp:
     ) -> list[Any]:
         """Run jvp on the tangents of the inputs."""
         outs = outputs if call.many else (outputs,)
-        around = current_interpreter() is not None or _on_tape(inputs)
-        again = partial(call.again, inputs) if around and call.computed() else None
-        found = call.tangents(inputs, outs.__getitem__, tangents, again)
+        found = call.tangents(inputs, outs.__getitem__, tangents, self._renewed(call, inputs))
         return [
             None if t is None else self._fitting(t, y.shape, y.dtype, i, "jvp")
             for i, (t, y) in enumerate(zip(found, outs, strict=True))
