@@ -70,7 +70,7 @@ class KernelText:
             return self._from_library(value, name)
         if isinstance(inspect.unwrap(value), FunctionType):  # a cache around it is not needed
             return self._function(inspect.unwrap(value), name)
-        if isinstance(value, (dict, set, frozenset, tuple, list)):
+        if type(value) in (dict, set, frozenset, tuple, list):
             return self._container(value, name)
         if isinstance(value, np.ndarray):
             return f"np.array({value.tolist()!r}, np.dtype({value.dtype.name!r}))"
@@ -137,7 +137,7 @@ class _Renamed(ast.NodeTransformer):
             return node
         return _expression(self.write(self.around[node.id], node.id))
 
-    def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802  (named by ast)
+    def visit_Call(self, node: ast.Call) -> ast.AST:
         """Refuse to make sizes that are not known."""
         if isinstance(node.func, ast.Name) and self.around.get(node.func.id) is Dim:
             raise _CannotWriteError("unknown sizes")
@@ -225,7 +225,7 @@ def literal(value: Any) -> str | None:
     if isinstance(value, slice):
         ends = (value.start, value.stop, value.step)
         return f"slice({', '.join(literal(v) or 'None' for v in ends)})"
-    if isinstance(value, (tuple, list)):
+    if type(value) in (tuple, list):
         return _sequence(value)
     return None
 
