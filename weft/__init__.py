@@ -61,7 +61,13 @@ from .ops.movement import PROPERTIES as _PROPERTIES
 
 if _TYPE_CHECKING:
     from . import data, io, nn, optim, train
+    from .autodiff.batching import vmap
+    from .autodiff.checkpointing import checkpoint
+    from .autodiff.custom_jvp import custom_jvp
+    from .autodiff.gradient import grad, value_and_grad, vjp
     from .autodiff.graph_forward import forward_gradients
+    from .autodiff.jacobian import hessian, hvp, jacfwd, jacobian, jacrev
+    from .autodiff.linear import linear_transpose, linearize
     from .core.rng import Generator
     from .core.threads import get_num_threads, set_num_threads
     from .graph import Graph, Session, Symbol, cond, name_scope, placeholder, scan, while_loop
@@ -108,9 +114,11 @@ __all__ = [
     "beta",
     "bool_",
     "categorical",
+    "checkpoint",
     "compile",
     "cond",
     "config",
+    "custom_jvp",
     "custom_vjp",
     "data",
     "default_float",
@@ -131,15 +139,23 @@ __all__ = [
     "gamma",
     "get_num_threads",
     "get_rng_state",
+    "grad",
     "gradients",
+    "hessian",
+    "hvp",
     "int8",
     "int16",
     "int32",
     "int64",
     "io",
     "is_grad_enabled",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
     "jvp",
     "linalg",
+    "linear_transpose",
+    "linearize",
     "linspace",
     "load",
     "load_metadata",
@@ -176,6 +192,9 @@ __all__ = [
     "uint32",
     "uint64",
     "uniform",
+    "value_and_grad",
+    "vjp",
+    "vmap",
     "while_loop",
     "zeros",
 ]
@@ -200,9 +219,14 @@ _provide("Graph", ("verify",), "weft.graph.verify")
 _provide("Graph", ("write_tensorboard_graph",), "weft.graph.tensorboard")
 _provide("Session", ("compile_program",), "weft.compiler")
 _provide("eager", ("compile_composite", "compile_kernel"), "weft.eager")
-_provide("autodiff", ("symbol_gradients",), "weft.autodiff.graph_reverse")
+_provide("autodiff", ("pull_back_of_symbols", "symbol_gradients"), "weft.autodiff.graph_reverse")
 _provide("autodiff", ("trace_call",), "weft.autodiff.graph_calls")
+_provide("autodiff", ("checkpoint_in_graph",), "weft.autodiff.graph_checkpoint")
 _provide("autodiff", ("jvp_of_symbols",), "weft.autodiff.graph_forward")
+_provide("autodiff", ("run_function",), "weft.autodiff.batching.functions")
+_provide("autodiff", ("cond_of_batches", "loop_of_batches"), "weft.autodiff.batching.control")
+_provide("autodiff", ("gradients_of_batches",), "weft.autodiff.batching.tape")
+_provide("autodiff", ("vmap_of_symbols",), "weft.autodiff.batching.symbols")
 _provide("Module", ("compile", "evaluate", "fit", "predict"), "weft.train.keras")
 for _name, _property in _PROPERTIES.items():
     setattr(Tensor, _name, property(_property))
@@ -218,18 +242,22 @@ def _assign(self: Tensor, value: Any) -> Tensor:
 
 Tensor.assign = _assign
 
+_AUTODIFF = "weft.autodiff"
 _GRAPH = "weft.graph"
 _RANDOM = "weft.ops.random.draw"
 _LAZY = {
     "Graph": _GRAPH,
     "Session": _GRAPH,
     "Symbol": _GRAPH,
+    "checkpoint": f"{_AUTODIFF}.checkpointing",
     "compile": "weft.jit",
     "cond": _GRAPH,
+    "custom_jvp": f"{_AUTODIFF}.custom_jvp",
     "forward_gradients": "weft.autodiff.graph_forward",
     "name_scope": _GRAPH,
     "placeholder": _GRAPH,
     "scan": _GRAPH,
+    "vmap": "weft.autodiff.batching",
     "while_loop": _GRAPH,
     "Generator": "weft.core.rng",
     "bernoulli": _RANDOM,
@@ -254,10 +282,20 @@ _LAZY = {
     "truncated_normal": _RANDOM,
     "uniform": _RANDOM,
     "get_num_threads": "weft.core.threads",
+    "grad": f"{_AUTODIFF}.gradient",
+    "linearize": f"{_AUTODIFF}.linear",
+    "linear_transpose": f"{_AUTODIFF}.linear",
+    "hessian": f"{_AUTODIFF}.jacobian",
+    "hvp": f"{_AUTODIFF}.jacobian",
+    "jacfwd": f"{_AUTODIFF}.jacobian",
+    "jacobian": f"{_AUTODIFF}.jacobian",
+    "jacrev": f"{_AUTODIFF}.jacobian",
     "load": "weft.io",
     "load_metadata": "weft.io",
     "save": "weft.io",
     "set_num_threads": "weft.core.threads",
+    "value_and_grad": f"{_AUTODIFF}.gradient",
+    "vjp": f"{_AUTODIFF}.gradient",
 }
 # Imported when first used, so that `import weft` stays fast.
 _PACKAGES = ("data", "io", "nn", "optim", "train")

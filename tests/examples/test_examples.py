@@ -39,6 +39,29 @@ CHECKS: dict[str, tuple[str, Callable[..., bool]]] = {
         r"^largest relative error of the derivatives: (\S+)$",
         lambda error: error < 1e-12,
     ),
+    "physics_informed": (r"^largest error: (\S+)$", lambda error: error < 5e-3),
+    "maml": (
+        r"^loss after one step on a new task: (\S+) -> (\S+)$",
+        lambda first, last: last < 0.5 * first,
+    ),
+    "wgan_gp": (
+        r"^distance from the circle: (\S+) -> (\S+)$",
+        lambda first, last: last < 0.6 * first,
+    ),
+    "neural_ode": (
+        r"^difference of checkpoint: (\S+)\ndifference of adjoint: (\S+)\nloss: (\S+) -> (\S+)$",
+        lambda checkpoint, adjoint, first, last: (
+            checkpoint < 1e-12 and adjoint < 1e-5 and last < 0.2 * first
+        ),
+    ),
+    "newton_laplace": (
+        r"^gradient norm: (\S+), error of the variance: (\S+)$",
+        lambda norm, error: norm < 1e-8 and error < 1e-8,
+    ),
+    "implicit_layer": (
+        r"^largest difference from the unrolled gradient: (\S+)\nloss: (\S+) -> (\S+)$",
+        lambda error, first, last: error < 1e-8 and last < 0.5 * first,
+    ),
     "dqn": (r"^mean return: (\S+) \(threshold 0\.8 reached\)$", lambda score: score >= 0.8),
 }
 

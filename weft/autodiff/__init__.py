@@ -1,13 +1,23 @@
 """Differentiation: the derivative rules of the operators, put to work.
 
-Enters: tensors with their tape. Leaves: gradients. Imports core, ops and graph only.
+Enters: tensors with their tape, functions, symbols. Leaves: gradients. Imports core, ops and graph
+only.
 """
 
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
+from . import policies
 from .anomaly import detect_anomaly
 from .check import check_grads, numeric_gradient
 from .forward import jvp
 from .function import Function, custom_vjp
 from .reverse import backward, gradients
+
+if _TYPE_CHECKING:
+    from .implicit_functions import implicit
+    from .program_text import source, symbolic
 
 numeric = numeric_gradient
 
@@ -18,7 +28,22 @@ __all__ = [
     "custom_vjp",
     "detect_anomaly",
     "gradients",
+    "implicit",
     "jvp",
     "numeric",
     "numeric_gradient",
+    "policies",
+    "source",
+    "symbolic",
 ]
+
+# Imported when first used, so that `import weft` stays fast.
+_LAZY = {"implicit": "implicit_functions", "source": "program_text", "symbolic": "program_text"}
+
+
+def __getattr__(name: str) -> _Any:
+    """Import what is not needed by everybody."""
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found = getattr(_import_module(f".{_LAZY[name]}", __name__), name)
+    return found

@@ -7,19 +7,19 @@ are made again when backward reads them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, ClassVar
 
-import numpy as np
-
+from ..core.dispatch import run
 from ..core.dtype import is_float
 from ..core.errors import ArgumentTypeError, GradientError, user_site
 from ..core.late import late_function
-from ..core.modes import is_grad_enabled, no_grad
+from ..core.modes import current_interpreter, is_grad_enabled, no_grad
+from ..core.op import F
 from ..core.tape import FanNode, Node, next_order, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
-from .dual import innermost
 
 Link = tuple[str, int]  # ("input", 0), ("output", 1) or ("value", 0): where a saved tensor stood
 
@@ -27,10 +27,11 @@ Link = tuple[str, int]  # ("input", 0), ("output", 1) or ("value", 0): where a s
 class Context:
     """What forward leaves for backward: saved tensors, and any attribute the user sets."""
 
-    _saved: tuple[tuple[np.ndarray[Any, Any] | None, Link], ...] = ()
+    _saved: tuple[tuple[Any, Link], ...] = ()
     _pending: tuple[Tensor | None, ...] = ()
     _unmarked: tuple[int, ...] = ()
     _places: _Places | None = None
+    _stale = False  # True if forward ran on a batch and left nothing here
     needs_input_grad: tuple[bool, ...] = ()
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
@@ -54,13 +55,15 @@ class Context:
         """Declare outputs that carry no gradient although they are floating-point."""
         self._unmarked = (*self._unmarked, *map(id, outputs))
 
-    def _seal(self, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """Turn what is to be saved into arrays and places."""
+    def _seal(
+        self, inputs: Sequence[Any], outputs: Sequence[Any], keep: Callable[[Any], Any]
+    ) -> None:
+        """Turn what is to be saved into values, arrays on the tape, and places."""
         places = {id(x): ("input", i) for i, x in enumerate(inputs) if isinstance(x, Tensor)}
         places |= {id(y): ("output", i) for i, y in enumerate(outputs) if id(y) not in places}
         self._saved = tuple(
-            (None if t is None else t._value, places.get(id(t), ("value", 0)))
-            for t in self._pending
+            (None if t is None else keep(t), places.get(id(t), ("value", i)))
+            for i, t in enumerate(self._pending)
         )
         self._pending = ()
 
@@ -68,9 +71,16 @@ class Context:
 class _Places:
     """Finds the graph positions of saved values again, while backward runs."""
 
-    def __init__(self, inputs: Sequence[Any], output: Callable[[int], Any]) -> None:
+    def __init__(
+        self,
+        inputs: Sequence[Any],
+        output: Callable[[int], Any],
+        again: Callable[[], tuple[Any, ...]] | None,
+    ) -> None:
         self.inputs = inputs
         self.output = output
+        self.again = again
+        self.repeated: tuple[Any, ...] | None = None
 
     def link(self, value: Any, link: Link) -> Tensor | None:
         """Return a saved value as a tensor at its place: a tensor, or a node of the tape."""
@@ -78,15 +88,24 @@ class _Places:
             return None
         kind, position = link
         if kind == "value":
-            return wrap(value)
+            return self._computed(value, position)
         place = self.inputs[position] if kind == "input" else self.output(position)
         return place if isinstance(place, Tensor) else wrap_with_node(value, place)
+
+    def _computed(self, value: Any, position: int) -> Tensor:
+        """Return what forward computed and saved; again, if its own derivative is wanted."""
+        if self.again is None:
+            return value if isinstance(value, Tensor) else wrap(value)
+        if self.repeated is None:
+            self.repeated = self.again()
+        found: Tensor = self.repeated[position]
+        return found
 
 
 class Call:
     """One call of a Function: its arguments, its context, and the form of its result."""
 
-    __slots__ = ("args", "cls", "ctx", "kwargs", "many", "outputs", "tensors")
+    __slots__ = ("args", "cls", "ctx", "kept", "kwargs", "many", "outputs", "tensors")
 
     def __init__(self, cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         for name, value in kwargs.items():
@@ -102,6 +121,7 @@ class Call:
         self.ctx: Context = Context()
         self.outputs: list[Any] = []  # per output: None for a tensor, else the value itself
         self.many = False
+        self.kept: list[Any] | None = None  # the inputs, where forward may have to run again
 
     def filled(self, tensors: Sequence[Any]) -> list[Any]:
         """Return the positional arguments with these tensors in their places."""
@@ -120,8 +140,25 @@ class Call:
         )
         with no_grad():
             found = self._split(self.cls.forward(ctx, *args, **self.kwargs))
-        ctx._seal(tensors, found)
+        ctx._seal(tensors, found, _array_of)
+        self.kept = [x._value for x in tensors] if self.computed() else None
         return found
+
+    def computed(self) -> bool:
+        """Tell whether forward saved floats that are neither inputs nor outputs."""
+        return any(
+            link[0] == "value" and value is not None and is_float(value.dtype)
+            for value, link in self.ctx._saved
+        )
+
+    def again(self, tensors: Sequence[Tensor]) -> tuple[Any, ...]:
+        """Run forward once more, differentiably; return what it saves."""
+        before = self.ctx
+        try:
+            self.trace(tensors)
+            return self.ctx._pending
+        finally:
+            self.ctx = before
 
     def trace(self, tensors: Sequence[Tensor]) -> list[Tensor]:
         """Run forward on symbols and return its outputs; what it saves stays symbols."""
@@ -150,22 +187,52 @@ class Call:
         return parts if self.many else parts[0]
 
     def gradients(
-        self, inputs: Sequence[Any], output: Callable[[int], Any], gs: Sequence[Any]
+        self,
+        inputs: Sequence[Any],
+        output: Callable[[int], Any],
+        gs: Sequence[Any],
+        again: Callable[[], tuple[Any, ...]] | None = None,
     ) -> list[Any]:
         """Run backward and return the gradients of the input tensors.
 
         `inputs` and `output(i)` are the tensors, or their nodes, that saved values belong to.
+        `again` gives what forward computed and saved in a form that can be differentiated.
         """
-        ctx, given = self.ctx, iter(gs)
+        given = iter(gs)
         grads = [next(given) if kept is None else None for kept in self.outputs]
-        ctx._places = _Places(inputs, output)
-        try:
-            result = self.cls.backward(ctx, *grads)
-        finally:
-            ctx._places = None
+        with self._linked(inputs, output, again):
+            result = self.cls.backward(self.ctx, *grads)
         found = list(result) if isinstance(result, (tuple, list)) else [result]
         self._check_count(found)
         return [found[i] for i in self.tensors]
+
+    def tangents(
+        self,
+        inputs: Sequence[Any],
+        output: Callable[[int], Any],
+        tangents: Sequence[Any],
+        again: Callable[[], tuple[Any, ...]] | None = None,
+    ) -> list[Any]:
+        """Run jvp and return the tangents of the output tensors; None is zero."""
+        with self._linked(inputs, output, again):
+            result = self.cls.jvp(self.ctx, *self.filled(tangents))
+        found = list(result) if isinstance(result, (tuple, list)) else [result]
+        if len(found) != len(self.outputs):
+            raise GradientError(
+                f"{self.cls.__name__}.jvp must return {len(self.outputs)} tangent(s), one per "
+                f"output of forward. Received: {len(found)}"
+            )
+        return [t for t, kept in zip(found, self.outputs, strict=True) if kept is None]
+
+    @contextmanager
+    def _linked(self, inputs: Sequence[Any], output: Any, again: Any) -> Iterator[None]:
+        """Let saved tensors stand at their places while a rule runs."""
+        ctx = self.ctx
+        ctx._places = _Places(inputs, output, again)
+        try:
+            yield
+        finally:
+            ctx._places = None
 
     def _check_count(self, found: list[Any]) -> None:
         expected, name = len(self.args), self.cls.__name__
@@ -230,42 +297,120 @@ class FunctionOp:
 
     def linked(self, node: Any, call: Call, g: Any) -> list[Any]:
         """Return the gradients of the inputs as tensors that can be differentiated again."""
-        return self._checked(node, call, g)
+        again = None
+        if call.kept is not None:
+            values = zip(call.kept, node.parents, strict=True)
+            inputs = [wrap_with_node(value, parent) for value, parent in values]
+            again = partial(call.again, inputs)
+        return self._checked(node, call, g, again)
 
     def pull_back(self, inputs: Sequence[Any], call: Call, outputs: Any, g: Any) -> list[Any]:
         """Run backward for forward mode, which differentiates it with respect to g."""
         outs = outputs if call.many else (outputs,)
+        again = self._renewed(call, inputs)
         call.ctx.needs_input_grad = tuple(i in call.tensors for i in range(len(call.args)))
-        grads = call.gradients(inputs, outs.__getitem__, g if call.many else [g])
-        if any(x is not None and not innermost(x).requires_grad for x in grads):
-            raise GradientError(
-                f"{self.name}: forward mode transposes backward, which must be written in Weft "
-                "operations on its gradients (return None for a zero gradient)"
-            )
-        return grads
+        return call.gradients(inputs, outs.__getitem__, g if call.many else [g], again)
 
-    def _checked(self, node: Any, call: Call, g: Any) -> list[Any]:
+    def _renewed(self, call: Call, inputs: Sequence[Any]) -> Any:
+        """Let a call know what forward leaves; return how to get what it computed again."""
+        if call.ctx._stale:
+            traced = call.trace(inputs)
+            call.ctx._seal(inputs, traced, lambda tensor: tensor)
+        around = current_interpreter() is not None or _on_tape(inputs)
+        return partial(call.again, inputs) if around and call.computed() else None
+
+    @property
+    def has_jvp(self) -> bool:
+        """Tell whether the class has a rule for forward mode."""
+        return hasattr(self.cls, "jvp")
+
+    def push_forward(
+        self, inputs: Sequence[Any], call: Call, outputs: Any, tangents: Sequence[Any]
+    ) -> list[Any]:
+        """Run jvp on the tangents of the inputs."""
+        outs = outputs if call.many else (outputs,)
+        found = call.tangents(inputs, outs.__getitem__, tangents, self._renewed(call, inputs))
+        return [
+            None if t is None else self._fitting(t, y.shape, y.dtype, i, "jvp")
+            for i, (t, y) in enumerate(zip(found, outs, strict=True))
+        ]
+
+    def record(self, inputs: tuple[Tensor, ...], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
+        """Run forward on the values of one level; return the results and how to pull them back."""
+        (call,) = attrs
+        if _differentiated_below(inputs):  # there too, backward stands for the derivative
+            return self._record_rule(call, inputs)
+        outputs = call.trace(inputs)
+        call.ctx._seal(inputs, outputs, lambda tensor: tensor)
+        results = [F.stop_gradient(y) if id(y) in call.ctx._unmarked else y for y in outputs]
+        types = [(x.shape, x.dtype) for x in inputs]
+
+        def pull_back(g: Any) -> list[Any]:
+            found = call.gradients(inputs, outputs.__getitem__, g if call.many else [g])
+            return self._all_fitting(call, types, found)
+
+        return tuple(results) if call.many else results[0], pull_back
+
+    def _record_rule(self, call: Call, inputs: tuple[Tensor, ...]) -> tuple[Any, Any]:
+        """Run the call by the levels below, as a call; return results and how to pull back."""
+        out = run(self, inputs, (call,))
+        types = [(x.shape, x.dtype) for x in inputs]
+
+        def pull_back(g: Any) -> list[Any]:
+            return self._all_fitting(call, types, self.pull_back(inputs, call, out, g))
+
+        return out, pull_back
+
+    def _all_fitting(
+        self, call: Call, types: Sequence[tuple[Any, Any]], found: Sequence[Any]
+    ) -> list[Any]:
+        places = zip(found, types, call.tensors, strict=True)
+        return [None if x is None else self._fitting(x, *t, i) for x, t, i in places]
+
+    def _checked(self, node: Any, call: Call, g: Any, again: Any = None) -> list[Any]:
         gs = [x if isinstance(x, Tensor) else wrap(x) for x in (g if call.many else [g])]
-        grads = call.gradients(node.parents, _output_finder(node), gs)
+        grads = call.gradients(node.parents, _output_finder(node), gs, again)
         places = zip(grads, node.parents, node.attrs, call.tensors, strict=True)
         return [
             None if g is None or parent is None else self._fitting(g, shape, dtype, position)
             for g, parent, (shape, dtype), position in places
         ]
 
-    def _fitting(self, g: Any, shape: Any, dtype: Any, position: int) -> Tensor:
+    def _fitting(
+        self, g: Any, shape: Any, dtype: Any, position: int, method: str = "backward"
+    ) -> Tensor:
+        what = "gradient" if method == "backward" else "tangent"
+        place = f"{'argument' if method == 'backward' else 'output'} {position}"
         if not isinstance(g, Tensor):
             raise GradientError(
-                f"{self.name}.backward must return tensors. "
-                f"Received for argument {position}: {type(g).__name__}"
+                f"{self.name}.{method} must return tensors. "
+                f"Received for {place}: {type(g).__name__}"
             )
         if g.shape != shape:
             raise GradientError(
-                f"{self.name}.backward must return a gradient of shape {shape} for argument "
-                f"{position}. Received: {g.shape}"
+                f"{self.name}.{method} must return a {what} of shape {shape} for {place}. "
+                f"Received: {g.shape}"
             )
         fitting: Tensor = g.to(dtype)
         return fitting
+
+
+def _array_of(tensor: Tensor) -> Any:
+    return tensor._value
+
+
+def _differentiated_below(inputs: Sequence[Any]) -> bool:
+    """Tell whether a level below may differentiate: anything but batches, or the tape."""
+    interpreter: Any = current_interpreter()
+    while interpreter is not None:
+        if not hasattr(interpreter, "draws"):
+            return True
+        interpreter = interpreter.below
+    return _on_tape(inputs)
+
+
+def _on_tape(inputs: Sequence[Any]) -> bool:
+    return is_grad_enabled() and any(x.requires_grad for x in inputs)
 
 
 def _record(

@@ -23,8 +23,8 @@ from ..core.errors import ArgumentError, ArgumentTypeError, GradientError
 from ..core.modes import enable_grad, no_grad
 from ..core.tensor import Tensor, make_leaf, wrap
 from ..core.tree import flatten
-from .dual import dual_gradients
 from .forward import jvp
+from .pullback import pull_back_of
 
 Array = np.ndarray[Any, Any]
 FlatFunction = Callable[[list[Tensor]], list[Tensor]]
@@ -115,8 +115,7 @@ def gradient_function(flat: FlatFunction, weights: list[Array]) -> FlatFunction:
 
     def gradient(tensors: list[Tensor]) -> list[Tensor]:
         with enable_grad():
-            ys = flat(tensors)
-            return _gradients(ys, tensors, weights, create_graph=True)
+            return _gradients(flat, tensors, weights)
 
     return gradient
 
@@ -137,11 +136,9 @@ def _push(flat: FlatFunction, tensors: list[Tensor], directions: list[Array]) ->
     return result
 
 
-def _gradients(
-    ys: list[Tensor], xs: list[Tensor], weights: list[Array], *, create_graph: bool
-) -> list[Tensor]:
-    seeds = [wrap(np.asarray(u, y.dtype)) for u, y in zip(weights, ys, strict=True)]
-    found = dual_gradients(ys, xs, seeds, create_graph=create_graph)
+def _gradients(flat: FlatFunction, xs: list[Tensor], weights: list[Array]) -> list[Tensor]:
+    ys, pull, _ = pull_back_of(flat, xs)
+    found = pull([wrap(np.asarray(u, y.dtype)) for u, y in zip(weights, ys, strict=True)])
     return [wrap(np.zeros(x.shape)) if g is None else g for g, x in zip(found, xs, strict=True)]
 
 
@@ -262,8 +259,7 @@ class Checker:
         self, flat: FlatFunction, primals: list[Array], weights: list[Array]
     ) -> list[Array]:
         with enable_grad(), np.errstate(all="ignore"):
-            xs = _leaves(primals)
-            found = _gradients(flat(xs), xs, weights, create_graph=False)
+            found = _gradients(flat, _leaves(primals), weights)
         for i, (g, x) in enumerate(zip(found, primals, strict=True)):
             if g.shape != x.shape:
                 raise GradientError(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dispatch import array_from
+from ..core.dispatch import array_from, run
 from ..core.dtype import is_float
 from ..core.errors import ArgumentTypeError, DTypeError, ShapeError
 from ..core.late import late_function
@@ -20,8 +20,9 @@ from ..core.modes import current_interpreter, current_tracer, interpret_with
 from ..core.op import F
 from ..core.tensor import Tensor, constant
 from ..core.tree import flatten
-from .dual import Dual, Level, make_dual
-from .pushforward import Pushforward, run
+from .dual import Dual, make_dual
+from .layered import Level
+from .pushforward import Pushforward
 
 
 def jvp(fn: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:

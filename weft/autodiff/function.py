@@ -25,7 +25,8 @@ class Function:
     on tensors without being recorded; `backward(ctx, *grads)` receives one gradient per output
     (zeros where nothing depends on it) and returns one per positional argument of forward, None
     where there is none. If backward is written in Weft operations, higher derivatives and forward
-    mode follow.
+    mode follow. A static method `jvp(ctx, *tangents)`, if there is one, serves forward mode: it
+    receives one tangent per positional argument (None for zero) and returns one per output.
 
     >>> import weft as wf
     >>> class Square(wf.Function):
@@ -118,28 +119,33 @@ class custom_vjp:  # noqa: N801  (used as a decorator, as in JAX)
         if self.fwd is None or self.bwd is None:
             raise GradientError(f"{self.name}: no derivative is defined yet; call defvjp(fwd, bwd)")
         if kwargs:
-            args = self._positional(args, kwargs)
+            args = positional(self.fn, self.name, args, kwargs)
         chosen = [a for i, a in enumerate(args) if i not in self.nondiff_argnums]
         leaves, structure = flatten(chosen)
-        if current_interpreter() is None and not _recorded(leaves):
+        if current_interpreter() is None and not is_recorded(leaves):
             return self.fn(*args)
         fixed = {i: a for i, a in enumerate(args) if i in self.nondiff_argnums}
         rule = _Rule(self, fixed, len(args), structure)
         outputs = _RuleFunction.apply(rule, *leaves)
         return rule.result.unflatten(outputs)
 
-    def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        bound = signature(self.fn).bind(*args, **kwargs)
-        bound.apply_defaults()
-        if bound.kwargs:
-            raise ArgumentError(
-                f"{self.name}: keyword-only arguments have no place in a derivative rule. "
-                f"Received: {sorted(bound.kwargs)}"
-            )
-        return bound.args
+
+def positional(
+    fn: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, ...]:
+    """Return the arguments of a call by position, which derivative rules refer to."""
+    bound = signature(fn).bind(*args, **kwargs)
+    bound.apply_defaults()
+    if bound.kwargs:
+        raise ArgumentError(
+            f"{name}: keyword-only arguments have no place in a derivative rule. "
+            f"Received: {sorted(bound.kwargs)}"
+        )
+    return bound.args
 
 
-def _recorded(leaves: list[Any]) -> bool:
+def is_recorded(leaves: list[Any]) -> bool:
+    """Tell whether the tape records operations on some of these values."""
     return is_grad_enabled() and any(isinstance(x, Tensor) and x.requires_grad for x in leaves)
 
 

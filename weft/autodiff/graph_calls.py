@@ -105,6 +105,9 @@ class FunctionCall(CustomGradient):
         count: int = node.attrs[1]
         inputs = [make_symbol(tracer.graph, x) for x in node.inputs[:count] if x is not None]
         outputs = [make_symbol(tracer.graph, y) for y in node.outputs]
+        if hasattr(self.call.cls, "jvp"):
+            self._link(tracer, node)
+            return self.call.tangents(inputs, outputs.__getitem__, tangents[:count])
         seeds = [F.zeros_like(y) for y in outputs]
         pulled = self._gradients(tracer, node, inputs, seeds)
         pairs = [

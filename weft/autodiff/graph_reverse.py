@@ -6,20 +6,22 @@ optimised and differentiated again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..core.dtype import is_float
 from ..core.errors import ArgumentTypeError, DTypeError, ShapeError
-from ..core.modes import enable_grad
+from ..core.modes import enable_grad, is_grad_enabled
 from ..core.op import F
 from ..core.tensor import Tensor
 from ..graph.frontend import open_tracer
+from ..graph.inline import copy_nodes
 from ..graph.node import Node, Value
 from ..graph.paths import reach
 from ..graph.scope import outermost_scope
 from ..graph.symbol import Symbol, make_symbol
 from ..graph.tracer import Tracer
+from .pullback import differentiable
 from .rules import Operation
 
 SCOPE = "gradients"
@@ -41,6 +43,59 @@ def symbol_gradients(
         wanted = [place for place in places if place is not None]
         found = pull_back_graph(tracer, roots, seeds, wanted)
     return [None if place is None else found.get(place) for place in places]
+
+
+def pull_back_of_symbols(
+    fn: Callable[[list[Any]], Sequence[Any]], primals: Sequence[Any]
+) -> tuple[list[Any], Callable[[Sequence[Any]], list[Any]], list[bool]]:
+    """Trace fn in the open graph; return what `pull_back_of` does."""
+    linked = is_grad_enabled()
+    with enable_grad():
+        places = [F.positive(x) if differentiable(x) else x for x in primals]
+        outputs = list(fn([_another(x) for x in places]))
+    ys = [i for i, y in enumerate(outputs) if differentiable(y)]
+    xs = [i for i, x in enumerate(places) if differentiable(x)]
+
+    def pull(gs: Sequence[Any]) -> list[Any]:
+        known = [i for i in ys if gs[i] is not None]
+        inputs, results = moved_here([places[i] for i in xs], [outputs[i] for i in known])
+        made = symbol_gradients(results, inputs, [gs[i] for i in known])
+        found = dict(zip(xs, made, strict=True))
+        pulled: list[Any] = [found.get(i) for i in range(len(places))]
+        return pulled if linked else [g if g is None else F.stop_gradient(g) for g in pulled]
+
+    shown = [y if linked or i not in ys else F.stop_gradient(y) for i, y in enumerate(outputs)]
+    return shown, pull, [i in ys for i in range(len(outputs))]
+
+
+def moved_here(
+    xs: Sequence[Symbol], ys: Sequence[Tensor]
+) -> tuple[Sequence[Tensor], Sequence[Tensor]]:
+    """Return inputs and results of a traced function as symbols of the graph that is open.
+
+    Inside a body (of vmap, of a loop) the function that was traced outside is a constant; to be
+    differentiated there, the nodes between xs and ys are copied.
+    """
+    tracer = open_tracer("gradients")
+    source = xs[0].graph if xs else tracer.graph
+    if tracer.graph is source:
+        return xs, ys
+    mapping: dict[Any, Value] = {x.value: tracer.value_of(x) for x in xs}
+    for node in source.ancestors([y.value for y in ys if isinstance(y, Symbol)]):
+        if any(x in mapping for x in node.inputs) and node.outputs[0] not in mapping:
+            for x in node.inputs:
+                if x is not None and x not in mapping:
+                    mapping[x] = tracer.value_of(make_symbol(source, x))
+            copy_nodes(tracer.graph, [node], mapping)
+    moved = [mapping.get(getattr(y, "value", None)) or tracer.value_of(y) for y in ys]
+    return [make_symbol(tracer.graph, mapping[x.value]) for x in xs], [
+        make_symbol(tracer.graph, y) for y in moved
+    ]
+
+
+def _another(x: Any) -> Any:
+    """Return a symbol of the same value, which may be written to."""
+    return make_symbol(x.graph, x.value) if isinstance(x, Symbol) else x
 
 
 def place_of(tracer: Tracer, x: Tensor) -> Value | None:

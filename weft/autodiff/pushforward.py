@@ -4,7 +4,7 @@ partials      sum of tangent * partial
 linear        the operation itself, applied to the tangents
 multilinear   the operation with one input at a time replaced by its tangent
 the rest      the transpose of the vjp rule. A vjp is linear in g, so J t is the gradient of
-<vjp(g), t> with respect to g, taken on the tape at any g (here zero).
+<vjp(g), t> with respect to g, taken by reverse mode at any g (here zero).
 """
 
 from __future__ import annotations
@@ -12,24 +12,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
+from ..core.dispatch import run
 from ..core.dtype import is_float
-from ..core.modes import current_interpreter, enable_grad, is_grad_enabled
+from ..core.errors import GradientError
 from ..core.op import F
-from ..core.tensor import Tensor, make_leaf
-from .dual import dual_gradients, innermost
+from .pullback import pull_back_of
 from .rules import Operation, parameters
 
 Part = Sequence[Any]  # a contribution to the tangent of each output; None is zero
-
-
-def run(op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
-    """Run an operation on lifted operands by the current interpreter."""
-    interpreter = current_interpreter()
-    if interpreter is None:
-        return op.specialized.execute(inputs, attrs)
-    return interpreter.apply(op, inputs, attrs)
 
 
 class Pushforward(Operation):
@@ -45,6 +35,8 @@ class Pushforward(Operation):
     def _parts(self, tangents: tuple[Any, ...]) -> list[Part]:
         """Return contributions to the outputs' tangents, each input treated by its own rule."""
         op, parts = self.op, list[Part]()
+        if getattr(op, "has_jvp", False):  # a Function of the user's
+            return [op.push_forward(self.inputs, self.attrs[0], self.out, tangents)]
         if op.jvp_rule is not None:
             return [_as_tuple(op.jvp_rule(**self._named(parameters(op.jvp_rule), tangents)))]
         groups: dict[Any, list[Any]] = {}
@@ -106,25 +98,24 @@ class Pushforward(Operation):
         return parts
 
     def _by_transposition(self, tangents: tuple[Any, ...]) -> list[Part]:
-        differentiable = is_grad_enabled() and any(map(_on_tape, (*self.inputs, *tangents)))
-        with enable_grad():
-            seeds = [_seed(y) for y in self.outputs]
-            g = seeds if isinstance(self.out, tuple) else seeds[0]
-            pulled = self.pull_back(g, tangents)
-            pairs = [
-                (x, t)
-                for x, t in zip(pulled, tangents, strict=True)
-                if x is not None and t is not None
-            ]
-            wanted = [s for s in seeds if s.requires_grad]
-            found = dual_gradients(
-                [x for x, _ in pairs],
-                wanted,
-                [t for _, t in pairs],
-                create_graph=differentiable,
+        # The values of the gradients do not matter to a linear rule.
+        seeds = [F.zeros_like(y) for y in self.outputs]
+        many = isinstance(self.out, tuple)
+        places: list[int] = []
+
+        def transposed(gs: list[Any]) -> list[Any]:
+            pulled = self.pull_back(gs if many else gs[0], tangents)
+            pairs = enumerate(zip(pulled, tangents, strict=True))
+            places.extend(i for i, (x, t) in pairs if x is not None and t is not None)
+            return [pulled[i] for i in places]
+
+        _, pull, connected = pull_back_of(transposed, seeds, once=True)
+        if hasattr(self.op, "pull_back") and not all(connected):
+            raise GradientError(
+                f"{self.op.name}: forward mode transposes backward, which must be written in Weft "
+                "operations on its gradients (return None for a zero gradient)"
             )
-        by_seed = dict(zip(map(id, wanted), found, strict=True))
-        return [[by_seed.get(id(s)) for s in seeds]]
+        return [pull([tangents[i] for i in places])]
 
     def _named(self, names: Sequence[str], tangents: tuple[Any, ...]) -> dict[str, Any]:
         """Return what a rule asks for; a jvp rule calls the tangent of x `x_t`."""
@@ -146,16 +137,3 @@ def _times(t: Any, partial: Any) -> Any:
 
 def _as_tuple(result: Any) -> tuple[Any, ...]:
     return tuple(result) if isinstance(result, (tuple, list)) else (result,)
-
-
-def _seed(y: Any) -> Tensor:
-    """Return the place of an output's gradient: its value does not matter to a linear rule."""
-    if y.symbolic:
-        place: Tensor = F.zeros_like(y)
-        return place
-    zeros = np.broadcast_to(np.zeros((), y.dtype), y.shape)
-    return make_leaf(zeros, is_float(y.dtype), None)
-
-
-def _on_tape(x: Any) -> bool:
-    return isinstance(x, Tensor) and innermost(x).requires_grad

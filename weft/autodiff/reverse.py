@@ -82,6 +82,10 @@ def gradients(
     if any(tensor.symbolic for tensor in (*outputs, *inputs)):
         made = late_function("autodiff", "symbol_gradients")(outputs, inputs, given)
         return made[0] if isinstance(xs, Tensor) else made
+    if any(tensor.batched for tensor in (*outputs, *inputs)):
+        options = {"retain_graph": retain_graph, "create_graph": create_graph}
+        made = late_function("autodiff", "gradients_of_batches")(outputs, inputs, given, options)
+        return made[0] if isinstance(xs, Tensor) else made
     wanted = [_target_node(x, i) for i, x in enumerate(inputs)]
     roots, seeds = _roots(outputs, given)
     walk = Walk(retain=create_graph if retain_graph is None else retain_graph, create=create_graph)

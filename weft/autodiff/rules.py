@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 from ..core.dispatch import group
 
+Pullback = Callable[[Any], Sequence[Any]]  # gradients of an operation's outputs -> of its inputs
+
 
 class Operation:
     """One operation on tensors or symbols, with its results."""
@@ -22,13 +24,18 @@ class Operation:
 
     def pull_back(self, g: Any, wanted: tuple[Any, ...]) -> Sequence[Any]:
         """Apply the operation's vjp rules to tensors, for the wanted inputs."""
-        if hasattr(self.op, "pull_back"):  # a Function of the user's
-            pulled: Sequence[Any] = self.op.pull_back(self.inputs, self.attrs[0], self.out, g)
-            return pulled
+        return self.pullback(wanted)(g)
+
+    def pullback(self, wanted: tuple[Any, ...]) -> Pullback:
+        """Return the vjp rules for the wanted inputs, with only what they need of the operation."""
+        op = self.op
+        if hasattr(op, "pull_back"):  # a Function of the user's
+            inputs, attrs, out = self.inputs, self.attrs, self.out
+            return lambda g: op.pull_back(inputs, attrs[0], out, g)
         call = _Call(tuple(t if t is None else True for t in wanted), self.attrs, self._shapes())
-        self.op.specialized  # noqa: B018  (generates the rules' function on first use)
-        result: Sequence[Any] = self.op.linked(call, tuple(map(self.lookup, self.op.saves)), g)
-        return result
+        op.specialized  # noqa: B018  (generates the rules' function on first use)
+        saved = tuple(map(self.lookup, op.saves))
+        return lambda g: op.linked(call, saved, g)
 
     def _shapes(self) -> Any:
         shapes = tuple(None if x is None else x.shape for x in self.inputs)
@@ -48,6 +55,12 @@ class Operation:
         if isinstance(x, list):
             return [getattr(item, meta) for item in x]
         return None if x is None else getattr(x, meta)
+
+
+def has_rule(op: Any, position: int) -> bool:
+    """Tell whether an operator has a derivative with respect to an input."""
+    name = op.inputs[min(position, len(op.inputs) - 1)]
+    return name in op.partials or name in op.vjps
 
 
 def parameters(rule: Callable[..., Any]) -> tuple[str, ...]:

@@ -57,6 +57,14 @@ def apply(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
     return interpreter.apply(op, tensors, canonical(op, tensors, attrs))
 
 
+def run(op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+    """Run an operation on lifted operands, with canonical attributes."""
+    interpreter = current_interpreter()
+    if interpreter is None:
+        return op.specialized.execute(inputs, attrs)
+    return interpreter.apply(op, inputs, attrs)
+
+
 def canonical(op: Op, tensors: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return an operation's attributes checked and in canonical form."""
     if op.canonicalize is None:
@@ -193,6 +201,8 @@ def promote(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the operands as tensors, those the operator promotes in their common dtype."""
     if op.promote is None:
         return tuple(_alone(x) for x in inputs)
+    if _agree(inputs, floats=op.promote == "float"):
+        return inputs
     last = len(op.inputs) - 1
     members = [op.inputs[min(i, last)] in op.promoted for i in range(len(inputs))]
     promoted = [x for x, member in zip(inputs, members, strict=True) if member]
@@ -206,6 +216,17 @@ def promote(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         _to_dtype(x, dtype) if member else _alone(x)
         for x, member in zip(inputs, members, strict=True)
     )
+
+
+def _agree(inputs: Sequence[Any], *, floats: bool) -> bool:
+    """Tell whether the operands are tensors of one dtype already: the common case, found fast."""
+    first = inputs[0]
+    if not isinstance(first, Tensor):
+        return False
+    dtype = first.dtype
+    if floats and not dt.is_float(dtype):
+        return False
+    return all(isinstance(x, Tensor) and x.dtype is dtype and not x.weak for x in inputs)
 
 
 def common_dtype(operands: Sequence[Any]) -> dt.DType:

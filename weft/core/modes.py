@@ -166,6 +166,16 @@ def current_tracer() -> Any:
     return interpreter
 
 
+def drawn_examples() -> Any:
+    """Return for how many examples each random draw of this context is made, because of vmap."""
+    examples: Any = 1
+    interpreter: Any = current_interpreter()
+    while interpreter is not None:
+        examples *= getattr(interpreter, "draws", 1)
+        interpreter = getattr(interpreter, "below", None)
+    return examples
+
+
 def eagerly(fn: Callable[P, R]) -> Callable[P, R]:
     """Return a function that runs eagerly although a graph is being built: to make state."""
 

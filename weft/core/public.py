@@ -38,6 +38,7 @@ ELEMENTWISE = (
     "ceil",
     "celu",
     "clamp",
+    "checkpoint_name",
     "clip",
     "copysign",
     "cos",

@@ -42,6 +42,7 @@ class Tensor:
 
     symbolic = False  # True for a symbol of a graph, which has no value yet
     weak = False  # True for a number of a graph, which takes the dtype of what it meets
+    batched = False  # True for an example inside vmap, which stands for a whole batch
 
     __array_ufunc__ = None  # ndarray + tensor asks the tensor
     __array_priority__ = 1000

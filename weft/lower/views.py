@@ -115,6 +115,7 @@ VIEWS: dict[str, Rule] = {
     "squeeze": _reshape,
     "unbind": _unbind,
     "unsqueeze": _reshape,
+    "checkpoint_name": _same,
     "getitem_adjoint": _getitem_adjoint,
     "ensure_shape": _same,
     "getitem": _getitem,

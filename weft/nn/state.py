@@ -111,31 +111,65 @@ def using(module: Module, tensors: Mapping[str, Any]) -> Iterator[Module]:
 
 def _places(module: Module, tensors: Mapping[str, Any]) -> list[tuple[Module, str, Any]]:
     slots = module._state_slots(transient=True)
-    unknown = [name for name in tensors if name not in slots]
-    if unknown:
-        raise ArgumentError(
-            f"functional_call: {type(module).__name__} has no tensor {unknown[0]!r}"
-        )
-    by_identity = {id(_held(slots[name])): tensor for name, tensor in tensors.items()}
-    found = []
-    for name, (owner, attribute) in slots.items():
-        given = tensors.get(name, by_identity.get(id(_held((owner, attribute)))))
-        if given is not None:
-            found.append((owner, attribute, given))
-    return found
+    by_identity: dict[int, tuple[str, Any]] = {}
+    for name, tensor in tensors.items():
+        if name not in slots:
+            raise ArgumentError(f"functional_call: {type(module).__name__} has no tensor {name!r}")
+        other, same = by_identity.setdefault(id(_held(slots[name])), (name, tensor))
+        if same is not tensor:
+            raise ArgumentError(
+                f"functional_call: {other!r} and {name!r} are one tensor of "
+                f"{type(module).__name__}; give it once, or the same tensor twice"
+            )
+    return [
+        (*slot, by_identity[id(_held(slot))][1])
+        for slot in slots.values()
+        if id(_held(slot)) in by_identity
+    ]
 
 
 def _held(slot: tuple[Module, str]) -> Any:
     return slot[0].__dict__[slot[1]]
 
 
-def functional_call(module: Module, tensors: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
+def functional_call(module: Module, tensors: Any, *args: Any, **kwargs: Any) -> Any:
     """Return `module(*args, **kwargs)` computed with other tensors as parameters and buffers.
+
+    tensors   a mapping of dotted names, or of names to further mappings; or a list or tuple of such
+              mappings, e.g. parameters and buffers. What is not named stays the module's own.
+
+    A tensor that several modules share is named once. As in PyTorch, a buffer that the call updates
+    (running statistics) changes the tensor that was given for it, and the module's own only if none
+    was given.
 
     >>> import weft as wf
     >>> layer = wf.nn.Linear(2, 1, bias=False)
     >>> wf.nn.functional_call(layer, {"weight": wf.tensor([[1.0, 2.0]])}, wf.tensor([3.0, 4.0]))
     tensor([11.])
     """
-    with using(module, tensors):
+    with using(module, _by_dotted_name(tensors)):
         return module(*args, **kwargs)
+
+
+def _by_dotted_name(tensors: Any, prefix: str = "") -> dict[str, Any]:
+    """Return tensors by their full names, from mappings in one another."""
+    found: dict[str, Any] = {}
+    for mapping in tensors if isinstance(tensors, (list, tuple)) else [tensors]:
+        if not isinstance(mapping, Mapping):
+            raise ArgumentTypeError(
+                "functional_call: tensors must be a mapping of names to tensors, or several. "
+                f"Received: {type(mapping).__name__}"
+            )
+        for name, value in mapping.items():
+            found.update(_named(f"{prefix}{name}", value))
+    return found
+
+
+def _named(name: str, value: Any) -> dict[str, Any]:
+    if isinstance(value, Mapping):
+        return _by_dotted_name(value, f"{name}.")
+    if not isinstance(value, Tensor):
+        raise ArgumentTypeError(
+            f"functional_call: {name!r} must be a tensor. Received: {type(value).__name__}"
+        )
+    return {name: value}

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.batching import shifted
 from ..core.dim import Dim, may_equal
 from ..core.dim_number import RealDim, check_expression, number_value
 from ..core.dispatch import scalar_array
@@ -137,6 +138,9 @@ def _(x, shape):
 @ensure_shape.vjp("x")
 def _(g, x_shape):
     return F.ensure_shape(g, x_shape)
+
+
+ensure_shape.batch(shifted)
 
 
 @ensure_shape.samples

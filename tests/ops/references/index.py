@@ -265,6 +265,8 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "bucketize": lambda x, boundaries, right=False: np.digitize(x, boundaries, right=not right),
     "unique_all": _unique_all,
     "unique": _unique,
+    "borrow_example": lambda x, active: x,
+    "return_example": lambda g, active: g,
     "isin": _isin,
     "bincount": _bincount,
     "histogram": lambda x, bins=10, range=None: np.histogram(x, bins, range),

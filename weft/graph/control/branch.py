@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...core.late import late_function
 from ...core.modes import current_tracer
 from ...core.shape import TensorType, type_of
 from ...core.tensor import Tensor
@@ -39,6 +40,9 @@ def cond(
     predicate = as_tensor(pred, "cond: pred")
     check_predicate(type_of(predicate), "cond: pred")
     leaves, _, structure = tensors_of(operands, "cond: operands")
+    if predicate.batched:
+        batches = late_function("autodiff", "cond_of_batches")
+        return batches(predicate, true_fn, false_fn, leaves, structure)
     tracer = current_tracer()
     if tracer is None or not isinstance(pred, Tensor):
         return _run(bool(predicate), true_fn, false_fn, structure.unflatten(leaves))

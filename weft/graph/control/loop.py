@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.errors import ArgumentError
+from ...core.late import late_function
 from ...core.modes import current_tracer
 from ...core.shape import type_of
 from ...core.tensor import Tensor
@@ -47,18 +48,24 @@ def while_loop(cond_fn: Callable[[Any], Any], body_fn: Callable[[Any], Any], ini
 
 def _run(cond_fn: Any, body_fn: Any, leaves: list[Tensor], names: list[str], structure: Any) -> Any:
     types = [type_of(leaf) for leaf in leaves]
-    carry = structure.unflatten(leaves)
-    while _holds(cond_fn(carry)):
-        after = carried(structure, body_fn(carry), names, RESULT)
+
+    def test(carry: list[Tensor]) -> Tensor:
+        predicate = as_tensor(cond_fn(structure.unflatten(carry)), TEST)
+        check_predicate(type_of(predicate), TEST)
+        return predicate
+
+    def step(carry: list[Tensor]) -> list[Tensor]:
+        after = carried(structure, body_fn(structure.unflatten(carry)), names, RESULT)
         check_same_types(types, [type_of(x) for x in after], names, "while_loop")
-        carry = structure.unflatten(after)
-    return carry
+        return after
 
-
-def _holds(pred: Any) -> bool:
-    predicate = as_tensor(pred, TEST)
-    check_predicate(type_of(predicate), TEST)
-    return bool(predicate)
+    holds = test(leaves)
+    while not holds.batched and bool(holds):
+        leaves = step(leaves)
+        holds = test(leaves)
+    if holds.batched:  # examples of vmap may take different numbers of trips
+        leaves = late_function("autodiff", "loop_of_batches")(step, test, leaves, holds)
+    return structure.unflatten(leaves)
 
 
 def _trace(

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.batching import folded
 from ...core.errors import ShapeError
 from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
@@ -168,6 +169,9 @@ CASES: tuple[tuple[Shape, dict[str, Any]], ...] = (
 )
 
 
+unfold_patches.batch(folded)
+
+
 @unfold_patches.samples
 def _(s):
     for shape, settings in CASES:
@@ -181,6 +185,9 @@ def _(s):
     yield ErrorSample(s.real(3, 3), 2, error=ValueError, match=r"channels, \*spatial.*\(3, 3\)")
     yield ErrorSample(s.real(1, 1, 2, 2), 3, error=ValueError, match=r"kernel \(3, 3\) is larger")
     yield ErrorSample(s.real(1, 1, 2, 2), 0, error=ValueError, match="kernel_size must be at least")
+
+
+fold.batch(folded)
 
 
 @fold.samples

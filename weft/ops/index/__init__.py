@@ -6,6 +6,7 @@ import the scatter-add kernels from `_scatter`.
 
 from . import (
     embedding,
+    examples,
     gather,
     getitem,
     grids,
@@ -19,6 +20,7 @@ from . import (
 
 __all__ = [
     "embedding",
+    "examples",
     "gather",
     "getitem",
     "grids",

@@ -186,10 +186,19 @@ def indexed_shape(shape: Shape, spec: Spec, arrays: Sequence[Any] = ()) -> Any:
     dims = [*walk.dims, *shape[walk.axis :]]
     if not arrays:
         return tuple(dims)
-    first, last = walk.selectors[0], walk.selectors[-1]
-    together = last - first + 1 == len(walk.selectors)
-    place = walk.place if together else 0
+    place = walk.place if walk.together else 0
     return (*dims[:place], *walk.selected_shape(), *dims[place:])
+
+
+def selection(shape: Shape, spec: Spec, arrays: Sequence[Any]) -> tuple[int, int, bool]:
+    """Return the place in `x[index]` of the dimensions that index arrays select, and their number.
+
+    Also tell whether the arrays stand together in the index.
+    """
+    walk = _Walk(shape, spec, arrays)
+    for position, item in enumerate(spec):
+        walk.take(position, item)
+    return walk.place if walk.together else 0, len(walk.selected_shape()), walk.together
 
 
 class _Walk:
@@ -235,6 +244,11 @@ class _Walk:
         else:
             self.index_shapes.append(tuple(array.shape))
             self.axis += 1
+
+    @property
+    def together(self) -> bool:
+        """Tell whether nothing stands between the index arrays (and integers)."""
+        return self.selectors[-1] - self.selectors[0] + 1 == len(self.selectors)
 
     def _check_mask(self, mask_shape: Shape) -> None:
         covered = self.shape[self.axis : self.axis + len(mask_shape)]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.batching import repeat, shifted
 from ...core.dim import surely_less
 from ...core.dtype import as_dtype, int64
 from ...core.errors import ArgumentError, IndexOutOfRange, ShapeError
@@ -13,7 +14,9 @@ from ...core.op import F, composite, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int
 from ...core.tensor import Tensor
+from ._batching import BatchIndex, batch_taken
 from ._checks import allowed, check_integer, check_non_negative, check_range, names_errors, operands
+from ._spec import ARRAY
 from .take import taken
 
 
@@ -75,6 +78,20 @@ def _(g, index, weight_shape, padding_idx):
 @embedding.place
 def _(b, weight, index, padding_idx):
     return taken(b, weight, index, 0, wraps=False)
+
+
+@embedding.batch
+def _(weight, index, padding_idx, batched, examples):
+    if not batched[0]:
+        return F.embedding(weight, index, padding_idx)
+    rows = batch_taken(
+        weight, True, BatchIndex(weight.shape[1:], [index], batched[1:], (ARRAY,), examples)
+    )
+    if padding_idx is None:
+        return rows
+    index = index if batched[1] else repeat(index, examples)
+    padding = F.reshape(index == padding_idx, (*index.shape, *[1] * (weight.ndim - 2)))
+    return F.where(padding, F.stop_gradient(rows), rows)
 
 
 @embedding.samples
@@ -154,6 +171,9 @@ def _(b, index, num_classes, dtype):
         return None
     *rows, column = b.coordinates
     return b.eq(b.index(index.at(*rows), num_classes, wraps=False), column.expr)
+
+
+one_hot_rows.batch(shifted)
 
 
 @one_hot_rows.samples

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.batching import shifted, with_rank
 from ...core.dim import Dim, may_equal, surely_less
 from ...core.errors import ShapeError
 from ...core.op import F, composite, general, op
@@ -99,6 +100,9 @@ def _(b, x, index, dim):
     return x.at(*places)
 
 
+gather.batch(shifted)
+
+
 @gather.samples
 def _(s):
     yield Sample(s.real(3), 0, s.integers(4, high=3))
@@ -164,6 +168,9 @@ def _(b, g, index, shape, dim):
     return b.picked(index, g)
 
 
+gather_adjoint.batch(shifted)
+
+
 @gather_adjoint.samples
 def _(s):
     yield Sample(s.real(4), s.integers(4, high=3), (3,), 0)
@@ -219,6 +226,14 @@ def _(g, index, src_shape, src_dtype, dim):
     stays = F.last_writes(along(index, dim), g.shape, (ARRAY,) * g.ndim)
     written = F.sum_to(F.where(stays, written, F.zeros_like(written)), src_shape)
     return written if written.dtype == src_dtype else F.cast(written, src_dtype)
+
+
+@scatter_along.batch
+def _(x, index, src, dim):
+    one_value = src.ndim == 1 and index.ndim > 1
+    if one_value:
+        src = F.broadcast_to(with_rank(src, index.ndim - 1), index.shape)
+    return F.scatter_along(x, index, src, dim + 1)
 
 
 @scatter_along.samples

@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from ...core.batching import repeat
 from ...core.op import F, composite, general, movement, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType
 from ...core.tensor import Tensor
+from ._batching import ALL, BatchIndex, batch_taken, put_back
 from ._placing import part_places, within_part
 from ._scatter import scatter_add_at, scatter_add_rows
 from ._spec import (
@@ -29,8 +31,6 @@ from ._spec import (
     repeats_possible,
     split_index,
 )
-
-ALL = (None, None, None)
 
 
 @composite(method="__getitem__")
@@ -76,6 +76,11 @@ def _(x, spec):
 @getitem.vjp("x")
 def _(g, x_shape, spec):
     return F.getitem_adjoint(g, x_shape, spec)
+
+
+@getitem.batch
+def _(x, spec):
+    return F.getitem(x, (ALL, *spec))
 
 
 @getitem.samples
@@ -144,6 +149,11 @@ def _(b, g, shape, spec):
     return b.constant(0, g.dtype) if 0 in g.shape else g.at(*places, where=where)
 
 
+@getitem_adjoint.batch
+def _(g, shape, spec, examples):
+    return F.getitem_adjoint(g, (examples, *shape), (ALL, *spec))
+
+
 @getitem_adjoint.samples
 def _(s):
     yield Sample(s.real(3), (2, 3), (1,))
@@ -188,6 +198,12 @@ def _(g, arrays, x_shape, spec):
 def _(b, x, arrays, spec):
     places = part_places(b, x.shape, spec, arrays)
     return None if places is None else x.at(*places)
+
+
+@getitem_arrays.batch
+def _(x, arrays, spec, batched, examples):
+    shape = x.shape[1:] if batched[0] else x.shape
+    return batch_taken(x, batched[0], BatchIndex(shape, arrays, batched[1:], spec, examples))
 
 
 @getitem_arrays.samples
@@ -267,6 +283,12 @@ def _(g, arrays, shape, spec):
 @getitem_arrays_adjoint.vjp("g")
 def _(g, arrays, spec):
     return F.getitem_arrays(g, arrays, spec)
+
+
+@getitem_arrays_adjoint.batch
+def _(g, arrays, shape, spec, batched, examples):
+    g = g if batched[0] else repeat(g, examples)
+    return put_back(g, BatchIndex(shape, arrays, batched[1:], spec, examples))
 
 
 @getitem_arrays_adjoint.samples

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.dtype import int64
-from ...core.errors import ShapeError
+from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, broadcast
@@ -91,6 +91,14 @@ def _(x):
 @nonzero.infer
 def _(x):
     return tuple(TensorType((UNKNOWN,), int64) for _ in range(x.ndim))
+
+
+@nonzero.batch
+def _(x):
+    raise ArgumentError(
+        "how many there are differs between the examples of vmap, and results must have one shape; "
+        "use wf.where, wf.sort or a count, or call it outside of vmap"
+    )
 
 
 @nonzero.samples

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.batching import shifted
 from ...core.dim import may_equal
 from ...core.errors import ArgumentError
 from ...core.op import F, composite, general, op
@@ -122,6 +123,9 @@ def _shares(
         chosen = chosen & (touched == 0)
     winners = F.gather_adjoint(F.cast(sent, g.dtype), index, shape, dim) + F.cast(chosen, g.dtype)
     return chosen, sent, g / F.where(winners == 0, F.full_like(winners, 1), winners)
+
+
+scatter_extreme.batch(shifted)
 
 
 @scatter_extreme.samples

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from ...core.batching import repeat, with_rank
 from ...core.dim import may_equal
 from ...core.dtype import bool_, int64
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite, general, op
 from ...core.samples import ErrorSample, Sample
-from ...core.shape import TensorType, as_int
+from ...core.shape import TensorType, as_int, size_of
 from ...core.tensor import Tensor
 from .._aliases import accepts_dim
 from ._checks import check_integer, check_non_negative, flat_axis, names_errors, operands
@@ -75,6 +76,19 @@ def _less(a: Array, b: Array) -> Array:
 @sorted_search.infer
 def _(boundaries, values, right):
     return TensorType(values.shape, int64)
+
+
+@sorted_search.batch
+def _(boundaries, values, right, batched):
+    if not batched[0] and boundaries.ndim == 1:
+        return F.sorted_search(boundaries, values, right)
+    examples = boundaries.shape[0] if batched[0] else values.shape[0]
+    boundaries = boundaries if batched[0] else repeat(boundaries, examples)
+    values = values if batched[1] else repeat(values, examples)
+    if boundaries.ndim > 2:
+        return F.sorted_search(boundaries, values, right)
+    lines = F.reshape(values, (examples, size_of(values.shape[1:])))
+    return F.reshape(F.sorted_search(boundaries, lines, right), values.shape)
 
 
 @sorted_search.samples
@@ -163,6 +177,14 @@ def _(x, axis):
     return TensorType(found, x.dtype), TensorType(inverse, int64), TensorType((UNKNOWN,), int64)
 
 
+@unique_all.batch
+def _(x, axis):
+    raise ArgumentError(
+        "how many there are differs between the examples of vmap, and results must have one shape; "
+        "use wf.where, wf.sort or a count, or call it outside of vmap"
+    )
+
+
 @unique_all.samples
 def _(s):
     yield Sample(s.integers(3, 4))
@@ -230,6 +252,16 @@ def _(x, test_elements, invert):
 @isin.infer
 def _(x, test_elements, invert):
     return TensorType(x.shape, bool_)
+
+
+@isin.batch
+def _(x, test_elements, invert, batched):
+    if not batched[1]:
+        return F.isin(x, test_elements, invert)
+    x = x if batched[0] else repeat(x, 1)
+    flat = F.reshape(test_elements, (test_elements.shape[0], size_of(test_elements.shape[1:])))
+    found = F.any(x[..., None] == with_rank(flat, x.ndim), -1)
+    return ~found if invert else found
 
 
 @isin.samples

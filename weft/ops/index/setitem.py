@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.batching import repeat, with_rank
 from ...core.dim import Dim, may_equal
 from ...core.dispatch import ERRORS, scalar_array
 from ...core.dtype import DType, is_float
@@ -20,6 +21,7 @@ from ...core.op import F, composite, composite_methods, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType
 from ...core.tensor import Tensor, constant
+from ._batching import BatchIndex, MaskedWrite, written
 from ._checks import operands
 from ._placing import part_places, within_part
 from ._scatter import flat_positions
@@ -173,6 +175,14 @@ def _(b, x, value, spec):
     return found if where is None else b.select(where, found, x.here())
 
 
+@setitem.batch
+def _(x, value, spec, batched, examples):
+    x = x if batched[0] else repeat(x, examples)
+    if batched[1]:
+        value = with_rank(value, len(indexed_shape(x.shape[1:], spec)))
+    return F.setitem(x, value, (ALL, *spec))
+
+
 @setitem.samples
 def _(s):
     yield Sample(s.real(2, 3), s.real(3), (0,))
@@ -245,6 +255,16 @@ def _(g, arrays, x_shape, value_shape, value_dtype, spec):
     return _to_value(written, value_shape, value_dtype)
 
 
+@setitem_arrays.batch
+def _(x, value, arrays, spec, batched, examples):
+    x = x if batched[0] else repeat(x, examples)
+    if spec == (ARRAY,) and batched[2] and arrays[0].dtype.kind == "b":
+        return MaskedWrite(arrays[0], value, batched[1]).write(x)
+    index = BatchIndex(x.shape[1:], arrays, batched[2:], spec, examples)
+    ndim = len(indexed_shape(x.shape[1:], index.spec, index.types))
+    return written(x, value if batched[1] else repeat(value, 1), index, ndim)
+
+
 @setitem_arrays.samples
 def _(s):
     i, j = np.array([0, 1, 0]), np.array([[2], [-1]])
@@ -287,6 +307,13 @@ def _(arrays, shape, spec):
 @last_writes.infer
 def _(arrays, shape, spec):
     return TensorType(indexed_shape(shape, spec, arrays), np.dtype(bool))
+
+
+@last_writes.batch
+def _(arrays, shape, spec, batched, examples):
+    index = BatchIndex(shape, arrays, batched, spec, examples)
+    places, whole_spec = index.whole()
+    return index.from_native(F.last_writes(places, (examples, *shape), whole_spec))
 
 
 @last_writes.samples

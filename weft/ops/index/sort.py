@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.batching import shifted
 from ...core.dim import surely_less
 from ...core.dtype import int64
 from ...core.errors import ArgumentError
@@ -60,6 +61,9 @@ def _(g, x, x_shape, axis, descending):
     if axis is None:
         return F.take_adjoint(g, order, x_shape, None)
     return F.gather_adjoint(g, order, x_shape, axis)
+
+
+sort.batch(shifted)
 
 
 @sort.samples
@@ -117,6 +121,9 @@ def _argsort(x: Array, axis: int, descending: bool) -> Array:
 @argsort.infer
 def _(x, axis, descending, stable):
     return TensorType((size_of(x.shape),) if axis is None else x.shape, int64)
+
+
+argsort.batch(shifted)
 
 
 @argsort.samples
@@ -226,6 +233,9 @@ def _(x, k, axis, largest, sorted):
 @top_k.vjp("x")
 def _(g, out, x_shape, axis):
     return F.gather_adjoint(g[0], out[1], x_shape, axis)
+
+
+top_k.batch(shifted)
 
 
 @top_k.samples

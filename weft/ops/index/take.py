@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.batching import repeat
 from ...core.dim import may_equal, surely_less
 from ...core.errors import ArgumentError, IndexOutOfRange, ShapeError
 from ...core.op import F, composite, general, op
@@ -11,12 +12,11 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType, as_int, normalize_axis, size_of
 from ...core.tensor import Tensor
 from .._aliases import accepts_dim
+from ._batching import ALL, BatchIndex, batch_taken, put_back
 from ._checks import check_integer, check_range, flat_axis, names_errors, operands
 from ._scatter import count_from_front, scatter_add_flat, scatter_add_rows
-from ._spec import check_integer_index
+from ._spec import ARRAY, check_integer_index
 from .setitem import as_value
-
-ALL = (None, None, None)
 
 
 @op(general, linear=("x",))
@@ -81,6 +81,22 @@ def taken(b, x, indices, axis, wraps=True):
     if flat:
         return x.at(*b.unravelled(index, x.shape))
     return x.at(*b.coordinates[:lead], index, *b.coordinates[last:])
+
+
+@take.batch
+def _(x, indices, axis, batched, examples):
+    if axis is None:
+        x, axis = _flat(x, batched[0]), 0
+    if not batched[1]:
+        return F.take(x, indices, axis + 1)
+    shape = x.shape[1:] if batched[0] else x.shape
+    index = BatchIndex(shape, [indices], (True,), (*[ALL] * axis, ARRAY), examples)
+    return batch_taken(x, batched[0], index)
+
+
+def _flat(x, batched):
+    lead = x.shape[:1] if batched else ()
+    return F.reshape(x, (*lead, size_of(x.shape[len(lead) :])))
 
 
 @take.samples
@@ -148,6 +164,18 @@ def _(g, indices, shape, axis):
 @take_adjoint.vjp("g")
 def _(g, indices, axis):
     return F.take(g, indices, axis)
+
+
+@take_adjoint.batch
+def _(g, indices, shape, axis, batched, examples):
+    g = g if batched[0] else repeat(g, examples)
+    lines, place = ((size_of(shape),), 0) if axis is None else (shape, axis)
+    if batched[1]:
+        spec = (*[ALL] * place, ARRAY)
+        put = put_back(g, BatchIndex(lines, [indices], (True,), spec, examples))
+    else:
+        put = F.take_adjoint(g, indices, (examples, *lines), place + 1)
+    return put if axis is not None else F.reshape(put, (examples, *shape))
 
 
 @take_adjoint.samples

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ...core.batching import BatchedCall, with_rank
 from ...core.dim import Dim, is_known
-from ...core.dispatch import array_from
+from ...core.dispatch import array_from, run
 from ...core.dtype import DType, float32
 from ...core.errors import (
     ArgumentError,
@@ -181,6 +182,19 @@ def _failing_matrix(probe: Callable[..., Any], x: Array, rest: tuple[Any, ...]) 
         except np.linalg.LinAlgError:
             return index
     return None
+
+
+# -- batching -----------------------------------------------------------------------------------
+
+
+def solved(call: BatchedCall) -> Any:
+    """Solve the systems of all examples; a vector in each becomes a column."""
+    a, b = call.everywhere()
+    vectors = call.ndim(1) == 1
+    b = column(b) if vectors else b
+    ndim = max(a.ndim, b.ndim) - 1
+    x = run(call.op, (with_rank(a, ndim), with_rank(b, ndim)), call.attrs)
+    return x[..., 0] if vectors else x
 
 
 # -- pieces of derivative rules -----------------------------------------------------------------

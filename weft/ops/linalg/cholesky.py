@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.batching import shifted
 from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType
@@ -70,6 +71,9 @@ def _(g, out, upper):
     left = F.triangular_solve(factor, phi, transpose=True)
     both = F.triangular_solve(factor, transposed(left), transpose=True)
     return symmetric_part(both)
+
+
+cholesky.batch(shifted)
 
 
 @cholesky.samples

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.batching import shifted
 from ...core.op import F, composite, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType
@@ -38,6 +39,9 @@ det.eval(in_working_precision(np.linalg.det))
 @det.vjp("x")
 def _(g, x):
     return column(column(g)) * F.cofactor(x)  # Jacobi's formula
+
+
+det.batch(shifted)
 
 
 @det.samples
@@ -88,6 +92,9 @@ def _(g, x, out):
     return scale * out - F.matmul(F.matmul(w, transposed(g)), out)
 
 
+cofactor.batch(shifted)
+
+
 @cofactor.samples
 def _(s):
     yield from _square_samples(s)
@@ -122,6 +129,9 @@ slogdet.eval(in_working_precision(np.linalg.slogdet))
 @slogdet.vjp("x")
 def _(g, x):
     return column(column(g[1])) * transposed(F.inv(x))
+
+
+slogdet.batch(shifted)
 
 
 @slogdet.samples

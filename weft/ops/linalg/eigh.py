@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.batching import shifted
 from ...core.errors import ArgumentError
 from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
@@ -58,6 +59,8 @@ def _check_triangle(x, UPLO):
 
 eigh.canon(_check_triangle)
 eigvalsh.canon(_check_triangle)
+eigh.batch(shifted)
+eigvalsh.batch(shifted)
 
 
 @eigh.infer

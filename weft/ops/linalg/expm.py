@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.batching import shifted
 from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType
@@ -77,6 +78,9 @@ def _(g, x):
     top = F.concat([turned, g], axis=-1)
     bottom = F.concat([F.zeros_like(turned), turned], axis=-1)
     return F.expm(F.concat([top, bottom], axis=-2))[..., :n, n:]
+
+
+expm.batch(shifted)
 
 
 @expm.samples

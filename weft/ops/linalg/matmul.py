@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.batching import repeat, with_rank
 from ...core.dim import may_equal
 from ...core.dispatch import sum_to
 from ...core.dtype import float32
@@ -105,6 +106,27 @@ MATMUL_SHAPES = (
 )
 
 
+@matmul.batch
+def _(x, y, batched):
+    return batched_product(x, y, *batched)
+
+
+def batched_product(x, y, x_batched, y_batched):
+    """Return the products of all examples, of which either operand may be shared."""
+    if not y_batched and y.ndim <= 2:
+        return F.matmul(x, y)
+    if not x_batched and x.ndim <= 2 and y.ndim == 2:  # a vector in each example
+        return F.matmul(y, x.T if x.ndim == 2 else x)
+    rows, columns = x.ndim == 1 + x_batched, y.ndim == 1 + y_batched
+    left, right = row(x) if rows else x, column(y) if columns else y
+    ndim = max(left.ndim - x_batched, right.ndim - y_batched)
+    left = with_rank(left, ndim) if x_batched else left
+    right = with_rank(right, ndim) if y_batched else right
+    product = F.matmul(left, right)
+    dropped = (-2,) * rows + (-1,) * columns
+    return F.squeeze(product, dropped) if dropped else product
+
+
 @matmul.samples
 def _(s):
     for x, y in MATMUL_SHAPES:
@@ -199,6 +221,19 @@ def _(g, x):
 @linear.vjp("bias")
 def _(g, bias_shape):
     return sum_to(g, bias_shape)
+
+
+@linear.batch
+def _(x, weight, bias, batched):
+    shared_bias = bias if not batched[2] else None
+    if not batched[1] and (batched[0] or bias is None):
+        product = F.linear(x, weight, shared_bias)
+    elif not batched[1]:
+        product = repeat(F.linear(x, weight), bias.shape[0])
+    else:
+        product = batched_product(x, F.swapaxes(weight, -1, -2), *batched[:2])
+        product = product if shared_bias is None else product + bias
+    return product + with_rank(bias, product.ndim - 1) if batched[2] else product
 
 
 @linear.samples

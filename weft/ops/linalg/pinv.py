@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.batching import shifted
 from ...core.dispatch import sum_to
 from ...core.op import F, composite, general, op
 from ...core.samples import ErrorSample, Sample
@@ -19,6 +20,7 @@ from ._matrices import (
     naming_failures,
     operand,
     solution_shape,
+    solved,
     transposed,
 )
 from ._samples import regular
@@ -80,6 +82,9 @@ def _(g, x, out):
 def _outside(x, p, y):
     """Return y without its part in the column space of x."""
     return y - F.matmul(x, F.matmul(p, y))
+
+
+pinv.batch(shifted)
 
 
 @pinv.samples
@@ -160,6 +165,9 @@ LEAST_SQUARES_SHAPES = (
     ((2, 3, 2), (3,)),
     ((0, 0), (0,)),
 )
+
+
+lstsq_solution.batch(solved)
 
 
 @lstsq_solution.samples

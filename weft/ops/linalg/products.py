@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.batching import with_rank
 from ...core.dim import may_equal, typical
 from ...core.dispatch import as_sequence, sum_to
 from ...core.errors import ArgumentError, ShapeError
@@ -147,6 +148,12 @@ def _(g, y, x_shape, axis):
 @cross.vjp("y")
 def _(g, x, y_shape, axis):
     return sum_to(F.cross(g, x, axis=axis), y_shape)
+
+
+@cross.batch
+def _(x, y, axis):
+    ndim = max(x.ndim, y.ndim) - 1
+    return F.cross(with_rank(x, ndim), with_rank(y, ndim), axis=axis)
 
 
 @cross.samples

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.batching import shifted
 from ...core.dim import size_min
 from ...core.errors import ArgumentError, GradientError
 from ...core.op import F, general, op
@@ -73,6 +74,9 @@ def _gradient(q, r, gq, gr):
     mirrored = lower + transposed(F.tril(inner, -1))
     left = gq + F.matmul(q, mirrored)
     return transposed(F.triangular_solve(r, transposed(left), upper=True))
+
+
+qr.batch(shifted)
 
 
 @qr.samples

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.batching import shifted
 from ...core.dispatch import sum_to
 from ...core.errors import LinalgError, ShapeError
 from ...core.op import F, composite, general, op
@@ -20,6 +21,7 @@ from ._matrices import (
     naming_failures,
     operand,
     solution_shape,
+    solved,
     transposed,
 )
 from ._samples import regular
@@ -85,6 +87,9 @@ SYSTEM_SHAPES = (
 )
 
 
+solve.batch(solved)
+
+
 @solve.samples
 def _(s):
     for a, b in SYSTEM_SHAPES:
@@ -126,6 +131,9 @@ inv.eval(in_working_precision(naming_failures(np.linalg.inv, SINGULAR)))
 def _(g, out):
     turned = transposed(out)
     return -F.matmul(F.matmul(turned, g), turned)
+
+
+inv.batch(shifted)
 
 
 @inv.samples
@@ -240,6 +248,9 @@ def _(g, a, b_shape, upper, transpose, unit_diagonal):
     if len(b_shape) == 1:
         return sum_to(F.triangular_solve(a, column(g), **flags)[..., 0], b_shape)
     return sum_to(F.triangular_solve(a, g, **flags), b_shape)
+
+
+triangular_solve.batch(solved)
 
 
 @triangular_solve.samples

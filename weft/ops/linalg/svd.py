@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.batching import shifted
 from ...core.dim import size_min
 from ...core.dtype import int64
 from ...core.errors import ArgumentError, GradientError
@@ -100,6 +101,9 @@ def _skew(x):
     return x - transposed(x)
 
 
+svd.batch(shifted)
+
+
 @svd.samples
 def _(s):
     for shape in ((3, 3), (4, 2), (2, 4), (2, 3, 2), (1, 1), (3, 1), (1, 3), (0, 0), (0, 3, 2)):
@@ -141,6 +145,9 @@ svdvals.eval(in_working_precision(_svdvals))
 def _(g, x):
     u, _, vh = F.svd(x)
     return F.matmul(u * row(g), vh)
+
+
+svdvals.batch(shifted)
 
 
 @svdvals.samples
@@ -190,6 +197,9 @@ def _(x, tol, rtol):
 def default_rtol(x: Any) -> float:
     """Return the relative size below which a singular value is taken for rounding noise."""
     return float(max(x.shape[-2:]) * np.finfo(x.dtype).eps)
+
+
+matrix_rank.batch(shifted)
 
 
 @matrix_rank.samples

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.batching import behind
 from ...core.errors import ArgumentTypeError, AxisError, ShapeError
 from ...core.op import F, composite, movement, op
 from ...core.samples import ErrorSample, Sample
@@ -55,6 +56,11 @@ def _permute_method(x: Tensor, *axes: Any) -> Tensor:
     one_sequence = len(axes) == 1 and isinstance(axes[0], (tuple, list))
     result: Tensor = permute.function(x, axes[0] if one_sequence else axes)
     return result
+
+
+@permute.batch
+def _(x, axes):
+    return F.permute(x, (0, *map(behind, axes)))
 
 
 @permute.samples

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.batching import with_rank
 from ...core.dim import may_stretch
 from ...core.errors import ShapeError
 from ...core.op import F, composite, movement, op
@@ -58,6 +59,11 @@ def _(x, shape):
 @broadcast_to.vjp("x")
 def _(g, x_shape):
     return F.sum_to(g, x_shape)
+
+
+@broadcast_to.batch
+def _(x, shape, examples):
+    return F.broadcast_to(with_rank(x, len(shape)), (examples, *shape))
 
 
 @broadcast_to.samples

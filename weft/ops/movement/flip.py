@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ...core.batching import behind, shifted
 from ...core.errors import ArgumentError, AxisError, ShapeError
 from ...core.op import F, composite, movement, op
 from ...core.samples import ErrorSample, Sample
-from ...core.shape import Axes, as_int, normalize_axes, normalize_axis
+from ...core.shape import Axes, as_int, normalize_axes, normalize_axis, size_of
 from ...core.tensor import Tensor
 
 
@@ -43,6 +44,9 @@ def _(x, axis):
 @flip.vjp("x")
 def _(g, axis):
     return F.flip(g, axis)
+
+
+flip.batch(shifted)
 
 
 @flip.samples
@@ -146,6 +150,14 @@ def _rolled(b, x, places, shifts, where=None):
         places[axis] = here + start
         found.append(_rolled(b, x, list(places), dict(rest), b.both(holds, where)))
     return b.select(here >= shift, *found)
+
+
+@roll.batch
+def _(x, shifts, axis):
+    if axis is not None:
+        return F.roll(x, shifts, tuple(map(behind, axis)))
+    flat = F.reshape(x, (x.shape[0], size_of(x.shape[1:])))
+    return F.reshape(F.roll(flat, shifts, (1,)), x.shape)
 
 
 @roll.samples

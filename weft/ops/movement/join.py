@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.batching import shifted
 from ...core.dim import may_equal
 from ...core.dispatch import as_sequence
 from ...core.errors import ArgumentError, ShapeError
@@ -70,6 +71,13 @@ def _(g, tensors_shape, axis):
     return list(F.split(g, tuple(shape[axis] for shape in tensors_shape), axis))
 
 
+@concat.batch
+def _(tensors, axis):
+    if axis is not None:
+        return F.concat(tensors, axis + 1)
+    return F.concat([F.reshape(x, (x.shape[0], size_of(x.shape[1:]))) for x in tensors], 1)
+
+
 @concat.samples
 def _(s):
     yield Sample([s.real(2), s.real(3)])
@@ -129,6 +137,9 @@ def _(tensors, axis):
 @stack.vjp("tensors")
 def _(g, axis):
     return list(F.unbind(g, axis))
+
+
+stack.batch(shifted)
 
 
 @stack.samples

@@ -97,6 +97,11 @@ def _source_place(b, place, size, pair, mode):
     return b.table(_sources(size, before, after, mode)).at(place) if before or after else place
 
 
+@pad.batch
+def _(x, pad_width, mode, value):
+    return F.pad(x, ((0, 0), *pad_width), mode, value)
+
+
 @pad.samples
 def _(s):
     yield Sample(s.real(), ())
@@ -197,6 +202,11 @@ def _readers(size: int, before: int, after: int, mode: str) -> Any:
     most = max(map(len, columns), default=1)
     table = [column + [-1] * (most - len(column)) for column in columns]
     return np.array(table, np.int64).reshape(size, most).T
+
+
+@pad_adjoint.batch
+def _(x, pad_width, mode):
+    return F.pad_adjoint(x, ((0, 0), *pad_width), mode)
 
 
 @pad_adjoint.samples

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.batching import shifted
 from ...core.dim import Dim, differ_unless_empty, may_equal, surely_less
 from ...core.errors import ArgumentTypeError, ShapeError, UnknownSizeError
 from ...core.op import F, composite, movement, op
@@ -66,6 +67,9 @@ def _reshape_method(x: Tensor, *shape: Any) -> Tensor:
     """Return the elements in another shape: x.reshape(2, 3) or x.reshape((2, 3))."""
     result: Tensor = reshape.function(x, sizes_from(shape))
     return result
+
+
+reshape.batch(shifted)
 
 
 @reshape.samples
@@ -225,6 +229,9 @@ def _(g, axis):
     return F.unsqueeze(g, axis)
 
 
+squeeze.batch(shifted)
+
+
 @squeeze.samples
 def _(s):
     yield Sample(s.real())
@@ -279,6 +286,9 @@ def _(x, axis):
 @unsqueeze.vjp("x")
 def _(g, axis):
     return F.squeeze(g, axis)
+
+
+unsqueeze.batch(shifted)
 
 
 @unsqueeze.samples

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.batching import shifted
 from ...core.dtype import is_integer
 from ...core.errors import DTypeError, IndexOutOfRange, ShapeError
 from ...core.op import F, general, op
@@ -61,6 +62,9 @@ def _(b, x, target, axis, ignore_index):
     index = b.index(target.here(), x.shape[axis], wraps=False, ignored=ignore_index)
     places = [*b.coordinates[:axis], b.maximum(index, 0), *b.coordinates[axis:]]
     return b.select(index >= 0, x.at(*places), 0)
+
+
+pick_class.batch(shifted)
 
 
 @pick_class.samples
@@ -129,6 +133,9 @@ def _(b, x, target, num_classes, axis, ignore_index):
     rest = [c for i, c in enumerate(b.coordinates) if i != axis]
     index = b.index(target.at(*rest), num_classes, wraps=False, ignored=ignore_index)
     return b.select(b.eq(b.coordinates[axis].expr, index), x.at(*rest), 0)
+
+
+place_class.batch(shifted)
 
 
 @place_class.samples

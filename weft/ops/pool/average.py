@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.batching import folded
 from ...core.dim import may_equal
 from ...core.errors import ShapeError
 from ...core.op import F, general, op
@@ -170,6 +171,9 @@ CASES: tuple[tuple[Shape, dict[str, Any]], ...] = (
 )
 
 
+sum_pool.batch(folded)
+
+
 @sum_pool.samples
 def _(s):
     for shape, settings in CASES:
@@ -186,6 +190,9 @@ def _(s):
     yield ErrorSample(x, 5, error=ValueError, match=r"extent \(5, 5\)")
     yield ErrorSample(x, 2, padding=2, error=ValueError, match=r"padding=\(2, 2\)")
     yield ErrorSample(x, 2.5, error=TypeError, match="kernel_size must be an integer.*2.5")
+
+
+sum_pool_adjoint.batch(folded)
 
 
 @sum_pool_adjoint.samples

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.batching import folded
 from ...core.dim import is_known
 from ...core.errors import DTypeError, ShapeError
 from ...core.op import F, general, op
@@ -282,6 +283,9 @@ def _selector(positions: Array) -> Any:
 # -- samples ----------------------------------------------------------------------------------
 
 
+max_pool.batch(folded)
+
+
 @max_pool.samples
 def _(s):
     yield Sample(s.distinct(2, 2, 5), 2)
@@ -310,6 +314,9 @@ def _(s):
     yield ErrorSample(x, 2, ceil_mode=1, error=TypeError, match="ceil_mode must be True or False")
     yield ErrorSample(s.booleans(1, 1, 4), 2, error=TypeError, match="bool")
     yield ErrorSample(s.real(1, 1, 1), 2, 1, 2, 4, error=ValueError, match="holds no element")
+
+
+adaptive_max_pool.batch(folded)
 
 
 @adaptive_max_pool.samples

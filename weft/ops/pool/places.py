@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.batching import folded
 from ...core.dim import may_equal
 from ...core.errors import DTypeError, IndexOutOfRange, ShapeError
 from ...core.op import F, general, op
@@ -163,6 +164,9 @@ CASES: tuple[tuple[Shape, Shape], ...] = (
 )
 
 
+pool_gather.batch(folded)
+
+
 @pool_gather.samples
 def _(s):
     for x, index in CASES:
@@ -178,6 +182,9 @@ def _(s):
     yield ErrorSample(x, np.full((1, 2, 1), 3), error=IndexError, match="index 3 .*3 spatial")
 
 
+pool_scatter.batch(folded)
+
+
 @pool_scatter.samples
 def _(s):
     for x, index in CASES:
@@ -191,6 +198,9 @@ def _(s):
     yield ErrorSample(
         s.real(1, 2, 3), index - 9, (4,), error=IndexError, match="out of range for 4"
     )
+
+
+pool_last_write.batch(folded)
 
 
 @pool_last_write.samples

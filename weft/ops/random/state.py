@@ -18,7 +18,7 @@ from ...core.dim import may_equal
 from ...core.dispatch import canonical
 from ...core.dtype import uint64
 from ...core.errors import ArgumentTypeError, DTypeError, ShapeError
-from ...core.modes import current_tracer, modes
+from ...core.modes import current_tracer, drawn_examples, modes
 from ...core.op import Op, general, op
 from ...core.rng import STATE_SHAPE, Generator, default_generator, make_state
 from ...core.samples import ErrorSample, Sample
@@ -58,7 +58,9 @@ def reserve_state(generator: Generator | None, blocks: int) -> Tensor:
             "generator must be a wf.Generator or None. "
             f"Received: {type(generator).__name__} {generator!r:.60}"
         )
-    tracer = current_tracer() if modes.interpreters else None
+    tracer = None
+    if modes.interpreters:
+        tracer, blocks = current_tracer(), blocks * drawn_examples()
     if tracer is not None:
         symbol: Tensor = tracer.reserve(generator, blocks)
         return symbol

@@ -179,6 +179,12 @@ def _(g, x_shape):
 sum_to.lower(lambda b, x, shape: b.reduce("sum", x))
 
 
+@sum_to.batch
+def _(x, shape, examples):
+    ones = (1,) * (x.ndim - 1 - len(shape))
+    return F.reshape(F.sum_to(x, (examples, *ones, *shape)), (examples, *shape))
+
+
 @sum_to.samples
 def _(s):
     shapes = [((2, 3), ()), ((2, 3), (3,)), ((2, 3), (2, 1)), ((2, 3), (2, 3)), ((), ())]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.batching import shifted
 from ...core.dim import surely_less
 from ...core.dtype import is_float
 from ...core.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
@@ -263,6 +264,9 @@ def _settings() -> list[dict[str, Any]]:
     return [*plain, *aligned, {"mode": "linear", "scale": 0.4}, {"mode": "nearest", "scale": 0.7}]
 
 
+resize_axis.batch(shifted)
+
+
 @resize_axis.samples
 def _(s):
     for settings in _settings():
@@ -285,6 +289,9 @@ def _(s):
     yield ErrorSample(x, 2, 1, align_corners=2, error=TypeError, match="align_corners must be")
     yield ErrorSample(s.integers(2, 3), 2, 1, error=TypeError, match="'linear'.*int64")
     yield ErrorSample(s.real(2, 0), 2, 1, error=ValueError, match=r"empty axis.*\(2, 0\)")
+
+
+resize_axis_adjoint.batch(shifted)
 
 
 @resize_axis_adjoint.samples

@@ -1,0 +1,100 @@
+"""The interpreter of vmap: each operation runs once, on all examples.
+
+Interpreters nest. Each knows the batches of its own level; those of other levels are the same for
+all its examples and are handled by the interpreter below, so nested batches never mix.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.batching import BatchedCall, rule_of
+from ...core.dispatch import run
+from ...core.errors import ArgumentError
+from ...core.late import late_function
+from ...core.modes import interpret_with
+from ...core.op import random
+from .batched import Batched, BatchLevel, make_batched
+from .draws import DRAWS, RANDOMNESS
+from .fallback import one_by_one
+
+
+class BatchInterpreter:
+    """Runs operations on batches of one level by means of the interpreter below."""
+
+    def __init__(self, size: Any, below: Any, randomness: str) -> None:
+        self.below = below
+        self.level = BatchLevel(size, below)
+        self.randomness = randomness
+
+    @property
+    def draws(self) -> Any:
+        """Return how many numbers stand for one that the program draws."""
+        return self.level.size if self.randomness == "different" else 1
+
+    def running(self) -> Running:
+        """Return the context in which this interpreter is current."""
+        return Running(self)
+
+    def apply(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+        """Run one operation on all examples."""
+        level = self.level
+        flags = tuple([x.__class__ is Batched and x.level is level for x in inputs])
+        if op.kind == random:
+            return self._draw(op, inputs, flags, attrs)
+        if not any(flags):
+            with interpret_with(self.below):
+                return run(op, inputs, attrs)
+        if op.kind == "function":  # one of the user's, with a derivative of its own
+            return late_function("autodiff", "run_function")(self, *attrs, inputs, flags)
+        return self._run(op, inputs, flags, attrs)
+
+    def _run(
+        self, op: Any, inputs: tuple[Any, ...], flags: tuple[bool, ...], attrs: tuple[Any, ...]
+    ) -> Any:
+        operands = tuple(x.value if flag else x for x, flag in zip(inputs, flags, strict=True))
+        call = BatchedCall(op, operands, flags, attrs, self.level.size)
+        rule = rule_of(op)
+        with interpret_with(self.below):
+            return self.wrapped(one_by_one(call) if rule is None else call.apply(rule))
+
+    def _draw(
+        self, op: Any, inputs: tuple[Any, ...], flags: tuple[bool, ...], attrs: tuple[Any, ...]
+    ) -> Any:
+        """Draw for all examples, as `randomness` says."""
+        if self.randomness == "error":
+            raise ArgumentError(
+                f"{op.name}: random numbers are drawn inside vmap; choose randomness="
+                f"{' or '.join(map(repr, RANDOMNESS[1:]))} in the call of vmap"
+            )
+        operands = tuple(x.value if flag else x for x, flag in zip(inputs, flags, strict=True))
+        call = BatchedCall(op, operands, flags, attrs, self.level.size)
+        with interpret_with(self.below):
+            if self.randomness == "same" and not any(flags):
+                return run(op, inputs, attrs)
+            return self.wrapped(DRAWS[self.randomness](call))
+
+    def wrapped(self, found: Any) -> Any:
+        """Return batches as examples of this level."""
+        if isinstance(found, (tuple, list)):
+            return tuple(make_batched(y, self.level) for y in found)
+        return make_batched(found, self.level)
+
+
+class Running:
+    """Makes an interpreter current, and marks its level as ended afterwards.
+
+    It may be entered again: the backward pass of a user's function runs long after its forward.
+    """
+
+    def __init__(self, interpreter: BatchInterpreter) -> None:
+        self.level = interpreter.level
+        self.context = interpret_with(interpreter)
+
+    def __enter__(self) -> None:
+        self.before, self.level.running = self.level.running, True
+        self.context.__enter__()
+
+    def __exit__(self, *exc: object) -> None:
+        self.context.__exit__(*exc)
+        self.level.running = self.before

@@ -1,0 +1,297 @@
+"""Control-flow nodes of one example, rebuilt for a batch.
+
+Which values differ between examples is found first, by following them through the subgraphs: a
+carry that differs in some trip differs in all. A predicate that differs makes a cond run both
+branches and select, and a while loop go on until no example wants to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...core.errors import ArgumentError
+from ...core.modes import interpret_with
+from ...core.op import F, random
+from ...core.shape import TensorType
+from ...graph.control.ops import COND, SCAN, WHILE, ControlOp
+from ...graph.graph import Graph
+from ...graph.node import Node, Value, subgraphs
+from ...graph.symbol import make_symbol
+from ...graph.tracer import Tracer
+from .batched import Batched
+
+Pairs = Sequence[tuple[Any, bool]]  # a tensor, and whether it has a batch axis in front
+
+
+# -- what differs between examples -----------------------------------------------------------------
+
+
+def draws_inside(node: Node) -> bool:
+    """Tell whether a node draws random numbers, in its subgraphs too."""
+    return node.op.kind == random or any(
+        draws_inside(inner) for graph in subgraphs(node) for inner in graph.nodes
+    )
+
+
+def differing(graph: Graph, flags: Sequence[bool], apart: bool) -> list[bool]:
+    """Return which outputs of a graph differ if inputs do; `apart`: all draws do."""
+    found: set[Value] = {x for x, flag in zip(graph.inputs, flags, strict=True) if flag}
+    for node in graph.nodes:
+        if any(x in found for x in node.inputs) or (apart and draws_inside(node)):
+            shared = _state_outputs(node)
+            found.update(y for i, y in enumerate(node.outputs) if i not in shared)
+    return [y in found for y in graph.outputs]
+
+
+def _state_outputs(node: Node) -> set[int]:
+    """Return the outputs that are states of generators, which all examples share."""
+    return {j for _, j in node.op.threads(node)} if isinstance(node.op, ControlOp) else set()
+
+
+def _settled(
+    body: Graph, carries: list[bool], others: Sequence[bool], skip: int, apart: bool
+) -> list[bool]:
+    """Return which carries differ in some trip; the first `skip` outputs are none of them."""
+    while True:
+        after = differing(body, [*carries, *others], apart)[skip : skip + len(carries)]
+        joined = [a or b for a, b in zip(carries, after, strict=True)]
+        if joined == carries:
+            return carries
+        carries = joined
+
+
+# -- subgraphs of a batch --------------------------------------------------------------------------
+
+
+class Rebuilder:
+    """Builds subgraphs of a batch from those of one example."""
+
+    def __init__(self, replay: Any, node: Node, inputs: Sequence[Any]) -> None:
+        self.replay, self.node = replay, node
+        self.tracer: Tracer = replay.tracer
+        self.size = replay.size
+        self.apart = replay.interpreter.randomness == "different"
+        self.pairs = [(x.value, True) if isinstance(x, Batched) else (x, False) for x in inputs]
+
+    def type_of(self, kind: TensorType, flag: bool) -> TensorType:
+        """Return the type of a value of one example in the batch."""
+        return TensorType((self.size, *kind.shape), kind.dtype) if flag else kind
+
+    def whole(self, pair: tuple[Any, bool], wanted: bool) -> Any:
+        """Return a value with a batch axis where one is wanted."""
+        x, flag = pair
+        return F.broadcast_to(x, (self.size, *x.shape)) if wanted and not flag else x
+
+    def values(self, pairs: Pairs, wanted: Sequence[bool]) -> list[Value]:
+        """Return operands of a node, with a batch axis where one is wanted."""
+        given = zip(pairs, wanted, strict=True)
+        return [self.tracer.value_of(self.whole(pair, flag)) for pair, flag in given]
+
+    def trace(
+        self, name: str, types: Sequence[TensorType], fn: Callable[[list[Any]], list[Any]]
+    ) -> Graph:
+        """Return a function of parameters of given types as a closed graph."""
+        inner = Tracer(Graph(name), parent=self.tracer)
+        inner.site = self.tracer.site
+        inner.graph.inputs = [inner.parameter(t, f"arg_{i}") for i, t in enumerate(types)]
+        with interpret_with(inner):
+            symbols: list[Any] = [make_symbol(inner.graph, x) for x in inner.graph.inputs]
+            inner.graph.outputs = [inner.value_of(y) for y in fn(symbols)]
+        return inner.graph
+
+    def run(self, graph: Graph, inputs: Sequence[Any], flags: Sequence[bool]) -> Pairs:
+        """Run a subgraph of one example on batches, in the tracer that is current."""
+        return replayed(self.replay, graph, inputs, flags)
+
+    def rebuilt(self, graph: Graph, flags: Sequence[bool], wanted: Sequence[bool]) -> Graph:
+        """Return a subgraph for a batch: which inputs differ, and which outputs have a batch."""
+        types = [self.type_of(x.type, flag) for x, flag in zip(graph.inputs, flags, strict=True)]
+
+        def fn(symbols: list[Any]) -> list[Any]:
+            found = zip(self.run(graph, symbols, flags), wanted, strict=True)
+            return [self.whole(pair, flag) for pair, flag in found]
+
+        return self.trace(graph.name, types, fn)
+
+    def add(
+        self, op: Any, values: Sequence[Value], attrs: tuple[Any, ...], types: Sequence[TensorType]
+    ) -> list[Any]:
+        """Add a node; return symbols for its results."""
+        made = self.tracer.add(op, values, attrs, types)
+        return [make_symbol(self.tracer.graph, y) for y in made.outputs]
+
+    def wrapped(self, results: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
+        """Return results as examples where they have a batch axis."""
+        pairs = zip(results, flags, strict=True)
+        return [self.replay.interpreter.wrapped(y) if flag else y for y, flag in pairs]
+
+
+def replayed(replay: Any, graph: Graph, inputs: Sequence[Any], flags: Sequence[bool]) -> Pairs:
+    """Run a graph of one example on batches, in the tracer that is current."""
+    from .symbols import Replay  # noqa: PLC0415  (which knows these rules)
+
+    inner = Replay.here(replay)
+    inner.add_inputs(graph.inputs, inputs, flags)
+    inner.run(graph, graph.outputs)
+    return [inner.split(y) for y in graph.outputs]
+
+
+# -- cond ------------------------------------------------------------------------------------------
+
+
+def replay_cond(replay: Any, node: Node, inputs: tuple[Any, ...]) -> list[Any]:
+    """Return the results of a cond for all examples."""
+    build = Rebuilder(replay, node, inputs)
+    if build.pairs[0][1]:
+        return _both_branches(build, inputs)
+    yes, no, threads = node.attrs
+    flags = [flag for _, flag in build.pairs[1:]]
+    pairs = (differing(graph, flags, build.apart) for graph in (yes, no))
+    wanted = [a or b for a, b in zip(*pairs, strict=True)]
+    graphs = [build.rebuilt(graph, flags, wanted) for graph in (yes, no)]
+    types = [build.type_of(y.type, f) for y, f in zip(node.outputs, wanted, strict=True)]
+    values = build.values(build.pairs, [flag for _, flag in build.pairs])
+    return build.wrapped(build.add(COND, values, (*graphs, threads), types), wanted)
+
+
+def _both_branches(build: Rebuilder, inputs: tuple[Any, ...]) -> list[Any]:
+    """Run both branches, each on values of examples that take it, and select."""
+    yes, no, threads = build.node.attrs
+    interpreter = build.replay.interpreter
+    pred, operands = inputs[0], list(inputs[1:])
+    with interpreter.running():
+        lefts = _inlined(build, yes, _borrowed(operands, pred))
+    for place, result in threads:  # what one branch draws, the other does not draw again
+        operands[place - 1] = lefts[result]
+    with interpreter.running():
+        rights = _inlined(build, no, _borrowed(operands, ~pred))
+        states = {result for _, result in threads}
+        sides = enumerate(zip(lefts, rights, strict=True))
+        return [b if i in states else F.where(pred, a, b) for i, (a, b) in sides]
+
+
+def _borrowed(operands: Sequence[Any], active: Any) -> list[Any]:
+    return [F.borrow_example(x, active) if isinstance(x, Batched) else x for x in operands]
+
+
+def _inlined(build: Rebuilder, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
+    """Run a branch in the open graph."""
+    pairs = [(x.value, True) if isinstance(x, Batched) else (x, False) for x in inputs]
+    with interpret_with(build.tracer):
+        found = build.run(graph, [x for x, _ in pairs], [flag for _, flag in pairs])
+    return build.wrapped([y for y, _ in found], [flag for _, flag in found])
+
+
+# -- loops -----------------------------------------------------------------------------------------
+
+
+def replay_while(replay: Any, node: Node, inputs: tuple[Any, ...]) -> list[Any]:
+    """Return the results of a while loop for all examples."""
+    build = Rebuilder(replay, node, inputs)
+    test, body, count, threads = node.attrs
+    given = [flag for _, flag in build.pairs]
+    carries = _settled(body, given[:count], given[count:], 0, build.apart)
+    flags = [*carries, *given[count:]]
+    if differing(test, flags, build.apart)[0]:
+        return _masked_loop(build, given[count:])
+    rows = differing(body, flags, build.apart)[count:]
+    graphs = (build.rebuilt(test, flags, [False]), build.rebuilt(body, flags, [*carries, *rows]))
+    values = build.values(build.pairs, flags)
+    types = [*(x.type for x in values[:count]), *_row_types(build, body.outputs[count:], rows)]
+    found = build.add(WHILE, values, (*graphs, count, threads), types)
+    return build.wrapped(_rows_behind(found, count, rows), [*carries, *rows])
+
+
+def _row_types(
+    build: Rebuilder, values: Sequence[Value], flags: Sequence[bool]
+) -> list[TensorType]:
+    """Return the types of stacked rows: the trips, then the batch, then an example."""
+    stacked = build.node.outputs[len(build.node.outputs) - len(values) :]
+    kinds = []
+    for y, flag in zip(stacked, flags, strict=True):
+        lead = (y.shape[0], build.size) if flag else y.shape[:1]
+        kinds.append(TensorType((*lead, *y.shape[1:]), y.dtype))
+    return kinds
+
+
+def _rows_behind(found: list[Any], count: int, rows: Sequence[bool]) -> list[Any]:
+    """Return results with the batch axis of stacked rows before that of the trips."""
+    pairs = zip(found[count:], rows, strict=True)
+    return [*found[:count], *(F.moveaxis(y, 1, 0) if flag else y for y, flag in pairs)]
+
+
+def _masked_loop(build: Rebuilder, captured: Sequence[bool]) -> list[Any]:
+    """Loop while some example wants to; examples that are done keep their values."""
+    test, body, count, threads = build.node.attrs
+    if len(body.outputs) > count:
+        raise ArgumentError(
+            "vmap: in a graph, a gradient taken inside vmap cannot pass a while_loop whose "
+            "examples take different numbers of trips; use wf.scan, or take the gradient outside"
+        )
+    states = {place for place, _ in threads}
+    flags = [*(i not in states for i in range(count)), *captured]
+
+    def holds(xs: list[Any]) -> Any:
+        return build.whole(build.run(test, xs, flags)[0], True)
+
+    def step(xs: list[Any]) -> list[Any]:
+        active, now, rest = xs[0], xs[1 : count + 1], xs[count + 1 :]
+        lent = _lent(build, now, active, flags)
+        found = build.run(body, [*lent, *rest], flags)
+        after = [
+            new if not flag else _chosen(build, active, build.whole((new, f), True), old)
+            for (new, f), old, flag in zip(found, now, flags, strict=False)
+        ]
+        return [F.logical_and(active, holds([*after, *rest])), *after]
+
+    start = [build.whole(pair, flag) for pair, flag in zip(build.pairs, flags, strict=True)]
+    first = holds(start)
+    values = [build.tracer.value_of(x) for x in (first, *start)]
+    types = [x.type for x in values]
+    graphs = (
+        build.trace(test.name, types, lambda xs: [F.any(xs[0])]),
+        build.trace(body.name, types, step),
+    )
+    moved = tuple((i + 1, j + 1) for i, j in threads)
+    found = build.add(WHILE, values, (*graphs, count + 1, moved), types[: count + 1])
+    return build.wrapped(found[1:], flags[:count])
+
+
+def _lent(build: Rebuilder, xs: Sequence[Any], active: Any, flags: Sequence[bool]) -> list[Any]:
+    """Return carries in which examples that are done have the values of one that is not."""
+    lenders = F.where(active, F.iota(build.size), F.argmax(active, 0))
+    return [F.take(x, lenders, 0) if flag else x for x, flag in zip(xs, flags, strict=False)]
+
+
+def _chosen(build: Rebuilder, active: Any, new: Any, old: Any) -> Any:
+    mask = F.reshape(active, (build.size, *(1,) * (new.ndim - 1)))
+    return F.where(mask, new, old)
+
+
+def replay_scan(replay: Any, node: Node, inputs: tuple[Any, ...]) -> list[Any]:
+    """Return the results of a scan for all examples."""
+    build = Rebuilder(replay, node, inputs)
+    body, count, columns, length, reverse, until, threads = node.attrs
+    given = [flag for _, flag in build.pairs]
+    carries = _settled(body, given[:count], given[count:], int(until), build.apart)
+    flags = [*carries, *given[count:]]
+    wanted = differing(body, flags, build.apart)
+    if until and wanted[0]:
+        raise ArgumentError(
+            "vmap: a scan with `until` cannot stop after different numbers of steps in different "
+            "examples; use wf.while_loop, or leave `until` out and use wf.where"
+        )
+    wanted[until : until + count] = carries
+    rows = wanted[until + count :]
+    pairs = [
+        (F.moveaxis(x, 0, 1), flag) if flag and count <= i < count + columns else (x, flag)
+        for i, (x, flag) in enumerate(build.pairs)
+    ]
+    values = build.values(pairs, flags)
+    ys = body.outputs[until + count :]
+    types = [*(x.type for x in values[:count]), *_row_types(build, ys, rows)]
+    graph = build.rebuilt(body, flags, wanted)
+    attrs = (graph, count, columns, length, reverse, until, threads)
+    found = build.add(SCAN, values, attrs, types)
+    return build.wrapped(_rows_behind(found, count, rows), [*carries, *rows])

@@ -1,0 +1,311 @@
+"""`linearize` and `linear_transpose`: a derivative as a linear map of its own.
+
+To linearise is to evaluate half of forward mode: values are computed at once, while tangents are
+unknowns, and what is done to them becomes a graph. Values that the graph needs are kept beside it.
+So the map is applied many times without the function being evaluated again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.dispatch import run
+from ..core.dtype import as_dtype, is_float
+from ..core.errors import ArgumentTypeError, GradientError
+from ..core.modes import (
+    current_interpreter,
+    current_tracer,
+    enable_grad,
+    interpret_with,
+    is_grad_enabled,
+)
+from ..core.op import F
+from ..core.shape import TensorType
+from ..core.tensor import Tensor, constant, wrap
+from ..core.tree import flatten
+from ..graph.graph import Graph
+from ..graph.node import Node, Value
+from ..graph.run import Program
+from ..graph.special import CONSTANT, PLACEHOLDER
+from ..graph.symbol import Symbol
+from .arguments import as_value, check_callable, flat_outputs, matching_cotangents, name_of
+from .forward import DualInterpreter, check_direction
+from .graph_forward import forward_gradients
+from .graph_reverse import moved_here
+from .pullback import differentiable, pull_back_of, zeros_for
+from .record import Entry, Recording, recorded_pull_back
+from .rules import parameters
+
+
+def linearize(fn: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """Return fn(*primals), and the function from tangents to the derivative there.
+
+    That function takes a tree of tangents for each primal, None where one is zero, and does not
+    evaluate fn again. Its graph is the attribute `graph`.
+
+    >>> import weft as wf
+    >>> y, push = wf.linearize(lambda x: wf.sin(x) * x, wf.tensor(0.0))
+    >>> push(wf.tensor(1.0)), push(wf.tensor(2.0))
+    (tensor(0.), tensor(0.))
+    """
+    check_callable(fn, "linearize")
+    leaves, structure = flatten(primals)
+    values = [as_value(x, f"linearize of {name_of(fn)}: a primal") for x in leaves]
+    result: dict[str, Any] = {}
+
+    def flat(xs: list[Any]) -> list[Any]:
+        ys, result["structure"] = flat_outputs(
+            fn(*structure.unflatten(xs)), f"linearize: the result of {name_of(fn)}"
+        )
+        return ys
+
+    make = _from_unknowns if current_tracer() is None else _in_open_graph
+    ys, push, graph = make(flat, values)
+
+    def tangent(*tangents: Any) -> Any:
+        given = structure.flatten_like(tangents, "the tangents")
+        pairs = enumerate(zip(values, given, strict=True))
+        directions = [check_direction(x, t, i)[1] for i, (x, t) in pairs]
+        found = zip(ys, push(directions), strict=True)
+        return result["structure"].unflatten(_tangent(y, t) for y, t in found)
+
+    tangent.graph = graph  # type: ignore[attr-defined]  # for those who want to look at it
+    return result["structure"].unflatten(ys), tangent
+
+
+def _tangent(y: Any, t: Any) -> Any:
+    if not is_float(y.dtype):
+        return None
+    return zeros_for(y) if t is None else t
+
+
+Push = Callable[[Sequence[Any]], list[Any]]
+FlatFunction = Callable[[list[Any]], list[Any]]
+
+
+def _in_open_graph(flat: FlatFunction, values: list[Any]) -> tuple[list[Any], Push, Any]:
+    """Trace fn once; each call of the map adds its tangents to the graph."""
+    places = [F.positive(x) if differentiable(x) else x for x in values]
+    ys = flat(list(places))
+
+    def push(directions: Sequence[Any]) -> list[Any]:
+        pairs = [(x, t) for x, t in zip(places, directions, strict=True) if t is not None]
+        inputs, results = moved_here([x for x, _ in pairs], ys)
+        found: list[Any] = forward_gradients(list(results), list(inputs), [t for _, t in pairs])
+        return found
+
+    return ys, push, current_tracer().graph
+
+
+def _from_unknowns(flat: FlatFunction, values: list[Any]) -> tuple[list[Any], Push, Any]:
+    """Run fn on values whose tangents are unknowns of a graph."""
+    linear = LinearPart(current_interpreter())
+    forward = DualInterpreter(linear)
+    unknowns = [linear.unknown(x) if differentiable(x) else None for x in values]
+    pairs = enumerate(zip(values, unknowns, strict=True))
+    duals = [forward.lift(x, t, i) for i, (x, t) in pairs]
+    with forward.running():
+        split = [forward.split(y) for y in flat(duals)]
+    program = LinearProgram(linear, unknowns, [t for _, t in split])
+    return [y for y, _ in split], program.push, linear.graph
+
+
+class Unknown(Symbol):
+    """A tangent that is not known yet: a symbol that may be used beside values."""
+
+    __slots__ = ()
+
+    @property
+    def _value(self) -> Any:  # type: ignore[override]  # a slot in the base class
+        raise AttributeError("_value")  # sends generated code to the interpreter
+
+
+class LinearPart:
+    """Runs operations on values by the interpreter below, and puts those on unknowns in a graph."""
+
+    def __init__(self, below: Any) -> None:
+        self.below = below
+        self.graph = Graph("linear")
+        self.tracer = self.graph.tracer
+        self.kept: dict[int, tuple[Value, tuple[Any, Any]]] = {}  # the values that the graph needs
+
+    def unknown(self, like: Tensor) -> Unknown:
+        """Return an unknown of the type of a tensor."""
+        return self._wrapped(self.tracer.parameter(_type_of(like), "tangent"))
+
+    def apply(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+        """Run one operation, or add it to the graph."""
+        if not any(isinstance(x, Unknown) and x.graph is self.graph for x in inputs):
+            with interpret_with(self.below):
+                return run(op, inputs, attrs)
+        operands = tuple(None if x is None else self._symbol(x) for x in inputs)
+        with interpret_with(self.tracer), enable_grad():
+            found = self.tracer.apply(op, operands, attrs)
+        if isinstance(found, tuple):
+            return tuple(self._wrapped(y.value) for y in found)
+        return self._wrapped(found.value)
+
+    def _symbol(self, x: Any) -> Symbol:
+        if isinstance(x, Unknown) and x.graph is self.graph:
+            return x
+        known = self.kept.get(id(x))
+        if known is None:
+            place = self.tracer.parameter(_type_of(x), "value")
+            # Not the tensor itself, to which the program may write later.
+            known = self.kept[id(x)] = place, (wrap(x._value) if _is_plain(x) else x, x)
+        return self._wrapped(known[0])
+
+    def _wrapped(self, value: Value) -> Unknown:
+        symbol: Unknown = object.__new__(Unknown)
+        symbol.graph, symbol.value = self.graph, value
+        return symbol
+
+
+def _type_of(x: Tensor) -> TensorType:
+    return TensorType(x.shape, x.dtype)
+
+
+def _is_plain(x: Any) -> bool:
+    return hasattr(x, "_value") and x._node is None
+
+
+class LinearProgram:
+    """The graph of a linear map, ready to run on tangents."""
+
+    def __init__(self, part: LinearPart, unknowns: list[Any], tangents: list[Any]) -> None:
+        self.graph = part.graph
+        self.feeds = [t.value for t in unknowns if t is not None]
+        self.places = [i for i, t in enumerate(unknowns) if t is not None]
+        self.types = [t.value.type for t in unknowns if t is not None]
+        self.kept = [(place, value) for place, (value, _) in part.kept.values()]
+        self.fetches = [None if t is None else part._symbol(t).value for t in tangents]
+        made = [value for value in self.fetches if value is not None]
+        self.graph.inputs = [*self.feeds, *(place for place, _ in self.kept)]
+        self.graph.outputs = made
+        self.program = Program(self.graph, made, self.graph.inputs)
+
+    def push(self, directions: Sequence[Any]) -> list[Any]:
+        """Return the tangents of the outputs; None for those that do not depend on any."""
+        given = [
+            wrap(np.zeros(kind.shape, kind.dtype)) if directions[i] is None else directions[i]
+            for i, kind in zip(self.places, self.types, strict=True)
+        ]
+        tensors = [*given, *(value for _, value in self.kept)]
+        made = iter(self._by_arrays(tensors) if _arrays_suffice(tensors) else self._replay(tensors))
+        return [None if value is None else next(made) for value in self.fetches]
+
+    def _by_arrays(self, tensors: Sequence[Any]) -> list[Any]:
+        found = self.program.run([x._value for x in tensors])
+        held = set(found.borrowed)
+        return [wrap(y.copy() if id(y) in held or y.base is not None else y) for y in found.fetched]
+
+    def _replay(self, tensors: Sequence[Any]) -> list[Any]:
+        """Run the nodes as operations, for derivatives and batches of the map."""
+        values: dict[Value, Any] = dict(zip(self.graph.inputs, tensors, strict=True))
+        for node in self.graph.nodes:
+            if node.op is not PLACEHOLDER:
+                values.update(zip(node.outputs, _results(node, values), strict=True))
+        return [values[value] for value in self.graph.outputs]
+
+
+def _results(node: Node, values: dict[Value, Any]) -> Sequence[Any]:
+    if node.op is CONSTANT:
+        return (constant(node.attrs[0].array),)
+    found = run(node.op, tuple(None if x is None else values[x] for x in node.inputs), node.attrs)
+    return found if isinstance(found, tuple) else (found,)
+
+
+def _arrays_suffice(tensors: Sequence[Any]) -> bool:
+    if current_interpreter() is not None:
+        return False
+    return not is_grad_enabled() or not any(x.requires_grad for x in tensors)
+
+
+# -- transposition ---------------------------------------------------------------------------------
+
+
+def linear_transpose(fn: Callable[..., Any], *examples: Any) -> Callable[..., tuple[Any, ...]]:
+    """Return the transpose of fn, which must be linear: a function from results to arguments.
+
+    examples   trees of tensors, arrays or anything else with a shape and a dtype; their values do
+               not matter
+
+    The transpose takes a tree like fn's result and returns a tuple with a tree for each argument.
+    A function that is not linear raises GradientError.
+
+    >>> import weft as wf
+    >>> transpose = wf.linear_transpose(lambda x: wf.stack([x.sum(), 2 * x[0]]), wf.zeros(3))
+    >>> transpose(wf.tensor([1.0, 10.0]))
+    (tensor([21.,  1.,  1.]),)
+    """
+    check_callable(fn, "linear_transpose")
+    leaves, structure = flatten(examples)
+    zeros = [_zeros(x) for x in leaves]
+    what = f"linear_transpose of {name_of(fn)}"
+    result: dict[str, Any] = {}
+
+    def flat(xs: list[Any]) -> list[Any]:
+        ys, result["structure"] = flat_outputs(fn(*structure.unflatten(xs)), what)
+        return ys
+
+    if current_tracer() is None:
+        ys, pull = _checked_pull(flat, zeros, what)
+    else:
+        ys, pull, _ = pull_back_of(flat, zeros)
+
+    def transposed(cotangents: Any) -> tuple[Any, ...]:
+        gs = matching_cotangents(cotangents, ys, result["structure"], what)
+        pairs = zip(pull(gs), zeros, strict=True)
+        found: tuple[Any, ...] = structure.unflatten(
+            zeros_for(x) if g is None else g for g, x in pairs
+        )
+        return found
+
+    return transposed
+
+
+def _zeros(example: Any) -> Tensor:
+    shape, dtype = getattr(example, "shape", None), getattr(example, "dtype", None)
+    if isinstance(example, (int, float)):
+        return zeros_for(as_value(float(example), "an example"))
+    if shape is None or dtype is None or not is_float(as_dtype(dtype)):
+        raise ArgumentTypeError(
+            "linear_transpose: examples must have a shape and a floating dtype. "
+            f"Received: {example!r:.60}"
+        )
+    return wrap(np.zeros(shape, as_dtype(dtype)))
+
+
+def _checked_pull(flat: FlatFunction, zeros: list[Tensor], what: str) -> tuple[list[Any], Push]:
+    recording = Recording(current_interpreter())
+    outputs = recording.run(flat, [recording.watch(x) for x in zeros])
+    for entry in recording.entries:
+        _check_linear(entry, what)
+    ys = [recording.inside(y) for y in outputs]
+    for y in ys:
+        if type(y) is Tensor and np.any(y.numpy()):
+            raise GradientError(f"{what}: the function is not linear: it does not take 0 to 0")
+    return ys, recorded_pull_back(recording, outputs, len(zeros))
+
+
+def _check_linear(entry: Entry, what: str) -> None:
+    """Raise if an operation's derivative depends on what is transposed."""
+    op = entry.op
+    last = len(op.inputs) - 1
+    moved = [op.inputs[min(i, last)] for i, n in enumerate(entry.inputs) if n is not None]
+    if set(moved) <= set(op.linear) or (len(moved) == 1 and moved[0] in op.multilinear):
+        return
+    asked = {name for x in moved for name in _asked(op, x)}
+    if asked & {*moved, "out"}:
+        raise GradientError(f"{what}: {op.name} is not linear in {' and '.join(moved)}")
+
+
+def _asked(op: Any, name: str) -> tuple[str, ...]:
+    """Return what the derivative rule for an input needs."""
+    rule = op.partials[name] if name in op.partials else op.vjps[name]
+    if rule is None or isinstance(rule, int):  # a Function of the user's; a constant
+        return ()
+    return (rule,) if isinstance(rule, str) else parameters(rule)

@@ -1,0 +1,317 @@
+"""Derivatives as source: `source` and `symbolic` write NumPy programs that stand alone.
+
+A function is traced into a graph, the graph is extended by its adjoint, and each node becomes an
+expression: an operator or a NumPy function where there is one, else a call of the kernel, which is
+written out beside it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.dtype import float64, is_float
+from ..core.errors import ArgumentError, ArgumentTypeError
+from ..core.tree import flatten, flatten_with_paths
+from ..graph.expressions import Names
+from ..graph.frontend import placeholder
+from ..graph.graph import Graph
+from ..graph.node import Node, Value
+from ..graph.special import CONSTANT, PLACEHOLDER, STATE
+from ..graph.symbol import Symbol
+from .arguments import as_value, check_callable, flat_outputs, name_of
+from .gradient import grad
+from .kernel_text import KernelText, literal
+from .pullback import pull_back_of, zeros_for
+
+READABLE = ("simplify", "fold", "cse", "simplify", "fold", "dce")
+
+
+def source(fn: Callable[..., Any], *examples: Any) -> str:
+    """Return a NumPy program that computes fn and its adjoint, for arguments like the examples.
+
+    The text stands alone: running it defines a function of the same name. It takes the leaves of
+    the arguments as arrays, then tensors that fn uses from outside, then for each result that is
+    not one number its gradient, and returns the results and a tuple with the gradient of each
+    floating-point leaf. Loops and branches of graphs have no such text.
+
+    >>> import weft as wf
+    >>> text = wf.autodiff.source(lambda x: (x * x).sum(), wf.tensor([1.0, 2.0]))
+    >>> scope = {}
+    >>> exec(text, scope)
+    >>> scope["program"](np.array([1.0, 2.0]))
+    (np.float64(5.0), (array([2., 4.]),))
+    """
+    check_callable(fn, "source")
+    name = _function_name(fn)
+    with Graph(name) as graph:
+        xs, structure = _placeholders(fn, examples)
+        result: list[Any] = []
+
+        def flat(places: list[Any]) -> list[Any]:
+            result[:] = flat_outputs(fn(*structure.unflatten(places)), f"source of {name}")[0]
+            return result
+
+        ys, pull, _ = pull_back_of(flat, xs)
+        seeds = [_seed(y, i) for i, y in enumerate(ys)]
+        pairs = [(g, x) for g, x in zip(pull(seeds), xs, strict=True) if is_float(x.dtype)]
+        grads = [zeros_for(x) if g is None else g for g, x in pairs]
+        outputs = [graph.tracer.value_of(y) for y in (*ys, *grads)]
+    return _Writer(_readable(graph, outputs), name, len(ys), inline=False).text()
+
+
+def symbolic(fn: Callable[..., Any], argnums: int = 0) -> str:
+    """Return the derivative of a function of numbers as readable Python.
+
+    >>> import weft as wf
+    >>> print(wf.autodiff.symbolic(lambda x: wf.sin(x) * x))
+    import numpy as np
+    <BLANKLINE>
+    def derivative(x):
+        return np.sin(x) + x * np.cos(x)
+    <BLANKLINE>
+    """
+    check_callable(fn, "symbolic")
+    with Graph("derivative") as graph:
+        xs = [placeholder((), float64, name=name) for name in _parameters(fn)]
+        found = grad(fn, argnums)(*xs)
+        outputs = [graph.tracer.value_of(found)]
+    return _Writer(_readable(graph, outputs), "derivative", 1, inline=True).text()
+
+
+def _function_name(fn: Callable[..., Any]) -> str:
+    name = name_of(fn)
+    return name if name.isidentifier() else "program"
+
+
+def _parameters(fn: Callable[..., Any]) -> list[str]:
+    try:
+        parameters = inspect.signature(fn).parameters.values()
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(
+            f"symbolic: the parameters of {fn!r:.60} are not known; wrap it in a lambda"
+        ) from None
+    return [p.name for p in parameters if p.default is p.empty and p.kind < p.VAR_POSITIONAL]
+
+
+def _placeholders(fn: Callable[..., Any], examples: tuple[Any, ...]) -> tuple[list[Any], Any]:
+    leaves, structure = flatten(examples)
+    paths = [path for path, _ in flatten_with_paths(examples)]
+    values = [as_value(x, f"source of {name_of(fn)}: an example") for x in leaves]
+    names = _leaf_names(fn, paths)
+    return [
+        placeholder(x.shape, x.dtype, name=name) for x, name in zip(values, names, strict=True)
+    ], structure
+
+
+def _leaf_names(fn: Callable[..., Any], paths: Sequence[str]) -> list[str]:
+    """Return what to call the leaves of arguments: `[0]['w']` is `params_w`."""
+    try:
+        parameters = list(inspect.signature(fn).parameters)
+    except (TypeError, ValueError):
+        parameters = []
+    names = Names(set())
+    found = []
+    for path in paths:
+        position, _, rest = path[1:].partition("]")
+        first = parameters[int(position)] if int(position) < len(parameters) else f"x{position}"
+        found.append(names.give("_".join([first, *re.findall(r"\w+", rest)])))
+    return found
+
+
+def _seed(y: Any, position: int) -> Any:
+    if not is_float(y.dtype):
+        return None
+    if y.shape == ():
+        return as_value(np.ones((), y.dtype), "one")
+    return placeholder(y.shape, y.dtype, name=f"g{position}")
+
+
+def _readable(graph: Graph, outputs: list[Value]) -> Graph:
+    """Return a graph without what readers need not see."""
+    symbols = [_symbol(graph, value) for value in outputs]
+    return graph.optimize(symbols, passes=READABLE)
+
+
+def _symbol(graph: Graph, value: Value) -> Symbol:
+    symbol: Symbol = object.__new__(Symbol)
+    symbol.graph, symbol.value = graph, value
+    return symbol
+
+
+# -- text ------------------------------------------------------------------------------------------
+
+
+class Text(NamedTuple):
+    """An expression, and how tightly it binds: operands that bind less are put in parentheses."""
+
+    text: str
+    binding: int
+
+
+ATOM, POWER, SIGN, PRODUCT, SUM, COMPARISON = 6, 5, 4, 3, 2, 1
+INFIX = {
+    "add": ("+", SUM),
+    "sub": ("-", SUM),
+    "mul": ("*", PRODUCT),
+    "div": ("/", PRODUCT),
+    "matmul": ("@", PRODUCT),
+    "greater": (">", COMPARISON),
+    "greater_equal": (">=", COMPARISON),
+    "less": ("<", COMPARISON),
+    "less_equal": ("<=", COMPARISON),
+    "equal": ("==", COMPARISON),
+    "not_equal": ("!=", COMPARISON),
+}
+SAME = frozenset({"positive", "stop_gradient", "checkpoint_name", "ensure_shape"})
+Form = Callable[[list[Text], Any], Text]
+
+
+def _infix(symbol: str, binding: int) -> Form:
+    def form(args: list[Text], attr: Any) -> Text:
+        # The right operand must bind more tightly: a - (b - c). NumPy adds from left to right.
+        left, right = within(args[0], binding), within(args[1], binding + 1)
+        return Text(f"{left} {symbol} {right}", binding)
+
+    return form
+
+
+def within(part: Text, binding: int) -> str:
+    """Return an expression as an operand of one that binds so tightly."""
+    return part.text if part.binding >= binding else f"({part.text})"
+
+
+def _call(pattern: str) -> Form:
+    """Return the form of a call, with {0} for operands and {name} for attributes."""
+
+    def form(args: list[Text], attr: Any) -> Text:
+        operands = [within(part, ATOM if pattern.startswith("{0}.") else 0) for part in args]
+        return Text(pattern.format(*operands, **attr), ATOM)
+
+    return form
+
+
+FORMS: dict[str, Form] = {
+    **{name: _infix(*how) for name, how in INFIX.items()},
+    "neg": lambda args, attr: Text(f"-{within(args[0], SIGN)}", SIGN),
+    "pow": lambda args, attr: Text(f"{within(args[0], ATOM)} ** {within(args[1], SIGN)}", POWER),
+    "square": lambda args, attr: Text(f"{within(args[0], ATOM)} ** 2", POWER),
+    "where": _call("np.where({0}, {1}, {2})"),
+    "sum": _call("np.sum({0}, axis={axis}, keepdims={keepdims})"),
+    "broadcast_to": _call("np.broadcast_to({0}, {shape})"),
+    "reshape": _call("{0}.reshape({shape})"),
+    "permute": _call("{0}.transpose({axes})"),
+    "relu": _call("np.maximum({0}, 0)"),
+    "cast": _call("np.asarray({0}, {dtype})"),
+}
+
+
+class _Writer:
+    """Writes the function of one graph."""
+
+    def __init__(self, graph: Graph, name: str, results: int, *, inline: bool) -> None:
+        self.graph, self.name, self.results, self.inline = graph, name, results, inline
+        self.names = Names({"np", name})
+        self.kernels = KernelText(self.names)
+        self.known: dict[Value, Text] = {}
+        self.lines: list[str] = []
+        self.users = graph.users()
+
+    def text(self) -> str:
+        """Return the program."""
+        parameters = self._parameters()
+        for node in self.graph.ancestors(self.graph.outputs):
+            self._write(node)
+        found = [self.known[value].text for value in self.graph.outputs]
+        values = ", ".join(found[: self.results])
+        grads = "".join(f"{g}, " for g in found[self.results :]).rstrip()
+        returned = values if self.inline else f"{values}, ({grads})"
+        body = "\n".join(f"    {line}" for line in (*self.lines, f"return {returned}"))
+        program = f"def {self.name}({', '.join(parameters)}):\n{body}"
+        imports = "\n".join(sorted(self.kernels.imports))
+        return "\n\n".join([imports, *self.kernels.parts, program]) + "\n"
+
+    def _parameters(self) -> list[str]:
+        """Return the arguments: what is fed, then what is read from outside."""
+        sources = [n for n in self.graph.nodes if n.op is PLACEHOLDER]
+        sources += [n for n in self.graph.nodes if n.op is STATE]
+        found = []
+        for node in sources:
+            name = self.names.give(node.name)
+            self.known[node.outputs[0]] = Text(name, ATOM)
+            found.append(name)
+        return found
+
+    def _write(self, node: Node) -> None:
+        if node.op in (PLACEHOLDER, STATE):
+            return
+        if node.op is CONSTANT:
+            self.known[node.outputs[0]] = _constant(node.attrs[0].array)
+        elif node.op.name in SAME:
+            self.known[node.outputs[0]] = self._operand(node.inputs[0])
+        elif node.op.name == "custom_gradient":
+            _, first, count = node.attrs
+            for value, given in zip(node.outputs, node.inputs[first : first + count], strict=True):
+                self.known[value] = self._operand(given)
+        else:
+            self._assign(node, self._expression(node))
+
+    def _assign(self, node: Node, made: Text) -> None:
+        if len(node.outputs) == 1 and self.inline and len(self.users[node.outputs[0]]) <= 1:
+            self.known[node.outputs[0]] = made
+            return
+        names = [self.names.give(value.name.rpartition("/")[2]) for value in node.outputs]
+        self.lines.append(f"{', '.join(names)} = {made.text}")
+        self.known.update((v, Text(n, ATOM)) for v, n in zip(node.outputs, names, strict=True))
+
+    def _operand(self, value: Value | None) -> Text:
+        return Text("None", ATOM) if value is None else self.known[value]
+
+    def _expression(self, node: Node) -> Text:
+        op = node.op
+        if op.kernel is None or op.kind == "control":
+            raise ArgumentError(
+                f"{op.name} at {node.where or 'an unknown line'} cannot be written as NumPy; write "
+                "it as plain Python, which is traced step by step"
+            )
+        operands = [self._operand(x) for x in node.inputs]
+        attrs = {
+            name: self._attr(node, value) for name, value in zip(op.attrs, node.attrs, strict=True)
+        }
+        if op.name in FORMS and not (op.name == "sum" and attrs["dtype"] != "None"):
+            return FORMS[op.name](operands, attrs)
+        if op.name == "fill_like" and node.outputs[0].shape == ():
+            return _constant(np.array(node.attr("value"), node.outputs[0].dtype))
+        return self._kernel_call(op, operands, attrs)
+
+    def _kernel_call(self, op: Any, operands: list[Text], attrs: dict[str, str]) -> Text:
+        args = [part.text for part in operands]
+        if op.variadic:
+            fixed = len(op.inputs) - 1
+            args = [*args[:fixed], f"[{', '.join(args[fixed:])}]"]
+        return Text(f"{self.kernels.call(op)}({', '.join((*args, *attrs.values()))})", ATOM)
+
+    def _attr(self, node: Node, value: Any) -> str:
+        text = literal(value)
+        if text is None:
+            raise ArgumentError(
+                f"{node.op.name}: its attribute {value!r:.60} cannot be written as NumPy"
+            )
+        return text
+
+
+def _constant(array: np.ndarray[Any, Any]) -> Text:
+    """Return a constant; a number of the common types is written as Python's."""
+    if array.ndim == 0 and array.dtype.kind in "bif":
+        text = literal(_shortest(array)) or ""
+        return Text(text, SIGN if text.startswith("-") else ATOM)
+    return Text(f"np.array({array.tolist()!r}, np.dtype({array.dtype.name!r}))", ATOM)
+
+
+def _shortest(array: np.ndarray[Any, Any]) -> Any:
+    """Return a number with the fewest digits that give the same value of its dtype."""
+    return float(str(array[()])) if array.dtype.kind == "f" else array.item()

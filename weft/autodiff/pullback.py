@@ -1,0 +1,179 @@
+"""Reverse mode as a function: run fn on fresh places, and return how to pull gradients back.
+
+Three ways, one for each surrounding: the tape in plain eager code, nodes in a graph, and a
+recording inside other transforms. In each the arguments get places of their own, so that a use of
+the same tensor from outside is a constant, and derivatives at different levels never mix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.dtype import is_float
+from ..core.late import late_function
+from ..core.modes import current_interpreter, enable_grad, is_grad_enabled
+from ..core.op import F, find_op
+from ..core.tape import Leaf, Node, next_order
+from ..core.tensor import Tensor, wrap, wrap_with_node
+from .record import Recording, recorded_pull_back
+from .reverse import Walk, as_tensor
+
+FlatFunction = Callable[[list[Any]], Sequence[Any]]
+Pull = Callable[[Sequence[Any]], list[Any]]
+
+
+class Pulled(NamedTuple):
+    """What a function returned, and how to differentiate it.
+
+    outputs     the leaves of its result, as seen from outside
+    pull        gradients of the outputs (None is zero) -> gradients of the primals, None where no
+                path leads to one; it can be called any number of times
+    connected   for each output whether it depends on what is differentiated
+    """
+
+    outputs: list[Any]
+    pull: Pull
+    connected: list[bool]
+
+
+def pull_back_of(fn: FlatFunction, primals: Sequence[Any], *, once: bool = False) -> Pulled:
+    """Run fn on a list of tensors; return its outputs and how to pull their gradients back.
+
+    With `once`, pull will be called one time only, and may free what it has used.
+    """
+    interpreter: Any = current_interpreter()
+    while getattr(interpreter, "transparent", False):
+        interpreter = interpreter.below
+    if interpreter is None:
+        return _on_tape(fn, primals, once)
+    if hasattr(interpreter, "read_state"):
+        return Pulled(*late_function("autodiff", "pull_back_of_symbols")(fn, primals))
+    return _recorded(fn, primals)
+
+
+# -- plain eager code ------------------------------------------------------------------------------
+
+
+def _on_tape(fn: FlatFunction, primals: Sequence[Any], once: bool) -> Pulled:
+    linked = is_grad_enabled()
+    places = [_place(x, linked) if differentiable(x) else x for x in primals]
+    nodes: list[Any] = [
+        x._node if differentiable(x) else None for x in places
+    ]  # fn may write to places
+    with enable_grad():
+        outputs = list(fn(places))
+    roots = [getattr(y, "_node", None) for y in outputs]
+    own = [node.parents[0] for node in nodes if node is not None]
+    alone = not linked or all(getattr(x, "_node", None) is None for x in primals)
+    closed = alone and is_closed([r for r in roots if r is not None], own)
+    tape = _Tape(nodes, roots, closed=closed)
+    tape.linked = linked and not tape.closed
+    tape.once = once and not tape.linked
+    if not tape.linked:
+        outputs = [wrap(y._value) if getattr(y, "_node", None) else y for y in outputs]
+    return Pulled(outputs, tape.pull, [root is not None for root in roots])
+
+
+class _Tape:
+    """The part of the tape between places and outputs.
+
+    closed   whether it depends on nothing that requires gradients besides the places
+    linked   whether gradients must stay on the tape, for derivatives of those around
+    """
+
+    linked = False
+    once = False
+
+    def __init__(self, nodes: list[Any], roots: list[Any], *, closed: bool) -> None:
+        self.nodes = nodes
+        self.roots = roots
+        self.closed = closed
+
+    def pull(self, gs: Sequence[Any]) -> list[Any]:
+        """Walk the tape from gradients of the outputs to those of the places."""
+        pairs = [
+            (node, g)
+            for node, g in zip(self.roots, gs, strict=True)
+            if node is not None and g is not None
+        ]
+        # Rules on raw arrays are the fast ones, where nobody differentiates or batches the result.
+        create = current_interpreter() is not None or (
+            is_grad_enabled() and (self.linked or any(g.requires_grad for _, g in pairs))
+        )
+        walk = Walk(retain=not self.once, create=create)
+        wanted = {node for node in self.nodes if node is not None}
+        roots, seeds = [node for node, _ in pairs], [g for _, g in pairs]
+        if self.closed:
+            found = walk.run(roots, seeds)
+            keys = [None if node is None else node.parents[0] for node in self.nodes]
+        else:
+            found, keys = walk.run(roots, seeds, wanted), self.nodes
+        return [as_tensor(found[key]) if key in found else None for key in keys]
+
+
+def _place(x: Tensor, linked: bool) -> Tensor:
+    """Return a tensor of the same value at a place of its own on the tape."""
+    origin = x._node if linked and x._node is not None else Leaf()
+    node = Node()
+    node.order = next_order()
+    node.op = find_op("positive")
+    node.op.specialized  # noqa: B018  (generates the rules' function on first use)
+    node.parents = (origin,)
+    node.saved = ()
+    node.attrs = ()
+    node.shapes = node.watch = node.code = None
+    node.offset = 0
+    return wrap_with_node(x._value, node)
+
+
+def is_closed(roots: Iterable[Any], leaves: Sequence[Leaf]) -> bool:
+    """Tell whether the roots depend on no leaf but those given, which were made just before."""
+    own = set(leaves)
+    oldest = min((leaf.order for leaf in leaves), default=0)
+    stack = list(roots)
+    seen = own.union(stack)
+    while stack:
+        node = stack.pop()
+        if node.__class__ is Leaf or node.order < oldest:
+            return False
+        for parent in node.parents:
+            if parent is not None and parent not in seen:
+                seen.add(parent)
+                stack.append(parent)
+    return True
+
+
+def differentiable(x: Any) -> bool:
+    """Tell whether a value has a derivative."""
+    return isinstance(x, Tensor) and is_float(x.dtype)
+
+
+# -- inside other transforms -----------------------------------------------------------------------
+
+
+def _recorded(fn: FlatFunction, primals: Sequence[Any]) -> Pulled:
+    recording = Recording(current_interpreter())
+    moved = [i for i, x in enumerate(primals) if differentiable(x)]
+    places = list(primals)
+    for i in moved:
+        places[i] = recording.watch(primals[i])
+    outputs = list(recording.run(fn, places))
+    pull_moved = recorded_pull_back(recording, outputs, len(moved))
+
+    def pull(gs: Sequence[Any]) -> list[Any]:
+        found = dict(zip(moved, pull_moved(gs), strict=True))
+        return [found.get(i) for i in range(len(places))]
+
+    connected = [recording.number(y) is not None for y in outputs]
+    return Pulled([recording.inside(y) for y in outputs], pull, connected)
+
+
+def zeros_for(x: Any) -> Tensor:
+    """Return zeros like a tensor that no path leads to."""
+    if type(x) is Tensor or isinstance(x, np.ndarray):
+        return wrap(np.zeros(x.shape, x.dtype))
+    zeros: Tensor = F.zeros_like(x)
+    return zeros

@@ -1,0 +1,212 @@
+"""A stretch of an eager program as a list of steps, to be run again.
+
+While the function of a checkpoint runs, an interpreter writes down the operations on tensors, but
+keeps no results. What the steps take from outside are the region's inputs: arguments, and whatever
+else the function uses. Running the steps again needs no Python of the user's: a region draws the
+same random numbers (a draw takes the generator's state as an operand) and has no side effects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from ..core.dispatch import run
+from ..core.modes import current_interpreter, interpret_with, is_grad_enabled, no_grad
+from ..core.op import Op, random
+from ..core.shape import TensorType
+from ..core.tensor import Tensor, wrap, wrap_with_node
+from .layered import Layered, Level, make_layer
+from .policies import Policy, nothing
+
+CHECKPOINT = "checkpoint"  # the kind of operation that a region is to regions around it
+Ref = int  # a value of a region: results of steps count from 0 up, inputs from -1 down
+
+
+class Step(NamedTuple):
+    """One operation of a region.
+
+    inputs     the operands, None for one left out
+    outputs    the first of the results, which are numbered one after another
+    types      of the results; None for `many` says that there is one, and no tuple of them
+    recorded   whether gradients were enabled
+    """
+
+    op: Any
+    attrs: tuple[Any, ...]
+    inputs: tuple[Ref | None, ...]
+    outputs: Ref
+    types: tuple[TensorType, ...]
+    many: bool
+    recorded: bool
+
+    def results(self) -> range:
+        """Return the numbers of the results."""
+        return range(self.outputs, self.outputs + len(self.types))
+
+
+class Inside(Layered):
+    """A result of a step, by its number in a region."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"checkpointed({self.primal!r})"
+
+    def _move_into(self, target: Tensor) -> None:
+        if is_grad_enabled():
+            super()._move_into(target)
+        else:  # a statistic that the function leaves behind is a value
+            self.primal._move_into(target)
+
+
+class Region:
+    """Runs operations unrecorded, and writes them down as steps."""
+
+    def __init__(self, around: Any, policy: Policy) -> None:
+        self.around = around  # the region of a checkpoint that this one is inside of, or None
+        self.below = around
+        self.policy = policy
+        self.level = Level("checkpoint")
+        self.steps: list[Step] = []
+        self.inputs: list[Tensor] = []
+        self.kept: dict[Ref, Any] = {}
+        self.count = 0
+        self._known: dict[tuple[int, int], Ref] = {}
+
+    def run(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """Call a function and write down what it does."""
+        try:
+            with interpret_with(self):
+                return fn(*args, **kwargs)
+        finally:
+            self.level.running = False
+
+    def is_inside(self, x: Any) -> bool:
+        """Tell whether a value is a result of a step."""
+        return isinstance(x, Inside) and x.level is self.level
+
+    def apply(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+        """Run one operation; it is a step unless it works on constants alone."""
+        values = tuple(map(_value, inputs))
+        if isinstance(op, Op):  # without a node among the operands, nothing is recorded
+            out = op.specialized.execute(values, attrs)
+        else:
+            with interpret_with(None), no_grad():
+                out = run(op, values, attrs)
+        if op.kind != random and not any(isinstance(x, Inside) or _linked(x) for x in inputs):
+            return out
+        return self.add(op, inputs, attrs, out, is_grad_enabled())
+
+    def add(
+        self, op: Any, inputs: Sequence[Any], attrs: tuple[Any, ...], out: Any, recorded: bool
+    ) -> Any:
+        """Append a step whose results are known."""
+        many = isinstance(out, tuple)
+        outputs = out if many else (out,)
+        types = tuple(TensorType(y.shape, y.dtype) for y in outputs)
+        refs = tuple(None if x is None else self.ref(x) for x in inputs)
+        self.steps.append(Step(op, attrs, refs, self.count, types, many, recorded))
+        if self.policy is not nothing and _saves(self.policy, op, inputs, attrs):
+            self.kept.update((self.count + i, y._value) for i, y in enumerate(outputs))
+        made = tuple(
+            make_layer(Inside, y, self.count + i, self.level) for i, y in enumerate(outputs)
+        )
+        self.count += len(outputs)
+        return made if many else made[0]
+
+    def ref(self, x: Tensor) -> Ref:
+        """Return the number of a value; what comes from outside becomes an input."""
+        if self.is_inside(x):
+            number: Ref = x.extra
+            return number
+        held = x if isinstance(x, Inside) else wrap_with_node(x._value, x._node)
+        parts = (held.primal, held.extra) if isinstance(held, Inside) else (x._value, x._node)
+        key = (id(parts[0]), id(parts[1]))
+        if key not in self._known:
+            self.inputs.append(held)  # which keeps the parts, and so their ids, alive
+            self._known[key] = -len(self.inputs)
+        return self._known[key]
+
+
+def plain(x: Any) -> Any:
+    """Return the plain tensor inside regions."""
+    while isinstance(x, Inside):
+        x = x.primal
+    return x
+
+
+def _value(x: Any) -> Any:
+    """Return an operand without its history."""
+    x = plain(x)
+    return x if x is None or x._node is None else wrap(x._value)
+
+
+def _linked(x: Any) -> bool:
+    return x is not None and x._node is not None
+
+
+def _saves(policy: Policy, op: Any, inputs: Iterable[Any], attrs: tuple[Any, ...]) -> bool:
+    types = [None if x is None else TensorType(x.shape, x.dtype) for x in inputs]
+    return bool(policy(op, *types, **dict(zip(op.attrs, attrs, strict=True))))
+
+
+class Plan:
+    """The steps of a region that make given outputs, and what is known of them beforehand.
+
+    last   for each value the last step that needs it
+    """
+
+    def __init__(self, steps: list[Step], outputs: Sequence[Ref]) -> None:
+        self.outputs = tuple(outputs)
+        self.steps = _needed(steps, self.outputs)
+        self.types = {
+            n: kind
+            for step in self.steps
+            for n, kind in zip(step.results(), step.types, strict=True)
+        }
+        self.last: dict[Ref, int] = {}
+        for i, step in enumerate(self.steps):
+            self.last.update((n, i) for n in (*step.results(), *step.inputs) if n is not None)
+        self.last.update((n, len(self.steps)) for n in self.outputs)
+
+    def forward(self, inputs: Sequence[Tensor]) -> list[Tensor]:
+        """Return the outputs for other inputs."""
+        values: dict[Ref, Any] = {-1 - i: x for i, x in enumerate(inputs)}
+        for i, step in enumerate(self.steps):
+            self.take(step, values)
+            self.drop(i, values)
+        return [values[n] for n in self.outputs]
+
+    def take(self, step: Step, values: dict[Ref, Any]) -> None:
+        """Run a step."""
+        operands = tuple([None if n is None else values[n] for n in step.inputs])
+        if step.recorded:
+            out = _run(step, operands)
+        else:
+            with no_grad():
+                out = _run(step, operands)
+        values.update(zip(step.results(), out if step.many else (out,), strict=True))
+
+    def drop(self, i: int, values: dict[Ref, Any]) -> None:
+        """Forget what no later step needs."""
+        step = self.steps[i]
+        for n in (*step.inputs, *step.results()):
+            if n is not None and self.last[n] == i:
+                values.pop(n, None)
+
+
+def _run(step: Step, operands: tuple[Any, ...]) -> Any:
+    if step.op.kind == CHECKPOINT and current_interpreter() is not None:
+        return tuple(step.op.plan.forward(operands))  # which only the tape can put off
+    return run(step.op, operands, step.attrs)
+
+
+def _needed(steps: list[Step], outputs: Sequence[Ref]) -> list[Step]:
+    needed = set(outputs)
+    kept = []
+    for step in reversed(steps):
+        if not needed.isdisjoint(step.results()):
+            kept.append(step)
+            needed.update(n for n in step.inputs if n is not None)
+    return kept[::-1]
