@@ -141,7 +141,7 @@ def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[A
     >>> import weft as wf
     >>> y, pull = wf.vjp(lambda x, w: x * w, wf.tensor([1.0, 2.0]), wf.tensor(3.0))
     >>> pull(wf.tensor([1.0, 10.0]))
-    (tensor([3., 30.]), tensor(21.))
+    (tensor([ 3., 30.]), tensor(21.))
     """
     check_callable(fn, "vjp")
     leaves, structure = flatten(primals)

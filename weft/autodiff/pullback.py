@@ -73,8 +73,13 @@ def _on_tape(fn: FlatFunction, primals: Sequence[Any], once: bool) -> Pulled:
     tape.linked = linked and not tape.closed
     tape.once = once and not tape.linked
     if not tape.linked:
-        outputs = [wrap(y._value) if getattr(y, "_node", None) else y for y in outputs]
+        outputs = [_unlinked(y) for y in outputs]
     return Pulled(outputs, tape.pull, [root is not None for root in roots])
+
+
+def _unlinked(y: Any) -> Any:
+    """Return an output without its place; one that was not computed again has no value."""
+    return y if getattr(y, "_node", None) is None else wrap_with_node(y._value, None)
 
 
 class _Tape:

@@ -108,6 +108,7 @@ def _sliding_windows(view: View, node: Node) -> View:
 
 VIEWS: dict[str, Rule] = {
     "broadcast_to": _broadcast,
+    "checkpoint_name": _same,
     "diagonal": _diagonal,
     "flip": _flip,
     "sliding_windows": _sliding_windows,
@@ -115,7 +116,6 @@ VIEWS: dict[str, Rule] = {
     "squeeze": _reshape,
     "unbind": _unbind,
     "unsqueeze": _reshape,
-    "checkpoint_name": _same,
     "getitem_adjoint": _getitem_adjoint,
     "ensure_shape": _same,
     "getitem": _getitem,

@@ -473,6 +473,7 @@ REFERENCES = {
     "softmax": softmax,
     "softmin": softmin,
     "stop_gradient": lambda x: x,
+    "checkpoint_name": lambda x, name: x,
     **dict.fromkeys(DROPOUT_SHAPES, unchanged),
 }
 
