@@ -57,7 +57,7 @@ LIBRARY = frozenset(
         *("conv", "conv_input_grad", "conv_weight_grad", "fold"),
         *("digamma", "erfinv", "lgamma", "polygamma"),
         *("random_categorical", "random_gamma", "random_permutation"),
-        *("last_writes", "pool_last_write"),
+        *("borrow_example", "last_writes", "pool_last_write", "return_example"),
     )
 )
 # What loops do for some shapes and dtypes only.
