@@ -220,10 +220,9 @@ def promote(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _agree(inputs: Sequence[Any], *, floats: bool) -> bool:
     """Tell whether the operands are tensors of one dtype already: the common case, found fast."""
-    first = inputs[0]
-    if not isinstance(first, Tensor):
+    if not inputs or not isinstance(inputs[0], Tensor):
         return False
-    dtype = first.dtype
+    dtype = inputs[0].dtype
     if floats and not dt.is_float(dtype):
         return False
     return all(isinstance(x, Tensor) and x.dtype is dtype and not x.weak for x in inputs)
