@@ -20,7 +20,7 @@ import harness
 
 SIZES = {"1e6": 10**6, "3e6": 3 * 10**6, "1e7": 10**7}
 ROW = 1000
-WARM_UP = 12  # calls after which kernels have taken over
+WARM_UP = 12  # calls, in which the kernels are made
 
 
 def threads() -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from .autodiff.reverse import gradients
 from .compiler import compile_program
 from .core.errors import AllocationError, WeftError
-from .core.large import Kernel
+from .core.large import EXACT, Code
 from .core.large_calls import CallShape
 from .core.locks import fork_safe_lock
 from .core.modes import enable_grad
@@ -150,7 +150,7 @@ class CompositeKernel:
         return [next(found) if tracked else None for tracked in self.tracked]
 
 
-def compile_kernel(name: str, types: Types, attrs: tuple[Any, ...]) -> Kernel | None:
+def compile_kernel(name: str, types: Types, attrs: tuple[Any, ...]) -> Code | None:
     """Return machine code for an operator on arrays of given types, or None if it has none."""
     op, graph = find_op(name), Graph()
     promoted = {kind[1] for kind, x in zip(types, op.inputs, strict=True) if x in op.promoted}
@@ -162,12 +162,12 @@ def compile_kernel(name: str, types: Types, attrs: tuple[Any, ...]) -> Kernel | 
     if out is None:
         return None
     executable = _compiled(graph, [out], feeds)
-    if executable is None:
+    if executable is None or (name in EXACT and not is_exact(executable)):
         return None
-    return Kernel(ArrayProgram(executable).single(), is_exact(executable))
+    return ArrayProgram(executable).single()
 
 
-def compile_composite(name: str, fn: Callable[..., Any], shape: CallShape) -> Kernel | None:
+def compile_composite(name: str, fn: Callable[..., Any], shape: CallShape) -> Code | None:
     """Return machine code for a call of a composite, or None if it has none."""
     graph = Graph()
     with graph:
@@ -179,14 +179,13 @@ def compile_composite(name: str, fn: Callable[..., Any], shape: CallShape) -> Ke
         pull_back = _gradient(graph, out, feeds, shape.tracked)
     if forward is None or (any(shape.tracked) and pull_back is None):
         return None
-    made = CompositeKernel(
+    return CompositeKernel(
         name,
         lambda tensors: shape.call(fn, tensors),
         ArrayProgram(forward),
         None if pull_back is None else ArrayProgram(pull_back),
         shape.tracked,
     )
-    return Kernel(made, exact=False)
 
 
 def _traced(call: Callable[[], Any]) -> Symbol | None:

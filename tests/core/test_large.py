@@ -8,7 +8,7 @@ import pytest
 from weft.core import large
 from weft.core.background import Background
 from weft.core.config import config
-from weft.core.large import LARGE, TAKES_OVER, Door, Kernel, make_chooser
+from weft.core.large import LARGE, VERY_LARGE, Door, make_chooser
 
 
 class Compiler:
@@ -26,7 +26,7 @@ class Compiler:
 @pytest.fixture
 def compiler(monkeypatch):
     """Compile at once, in this thread."""
-    made = Compiler(Kernel(lambda x: x + 100, exact=False))
+    made = Compiler(lambda x: x + 100)
     monkeypatch.setattr(large, "late_function", lambda *_: made)
     monkeypatch.setattr(large.background, "submit", lambda job: job() or True)
     monkeypatch.setattr(large, "door", Door())
@@ -34,38 +34,38 @@ def compiler(monkeypatch):
 
 
 X = np.zeros(LARGE, np.float32)
+Y = np.zeros(VERY_LARGE, np.float32)
 
 
-def test_small_operands_never_count(compiler):
-    choose = make_chooser("f", np.negative, 1)
-    for _ in range(2 * TAKES_OVER):
-        choose(X[:-1])
+@pytest.mark.parametrize(("name", "array"), [("neg", X[:-1]), ("f", Y[:-1])])
+def test_small_operands_never_count(compiler, name, array):
+    choose = make_chooser(name, np.negative, 1)
+    for _ in range(4):
+        choose(array)
     assert compiler.asked == []
 
 
-def test_inexact_code_takes_over_at_a_fixed_use(compiler):
+def test_code_that_rounds_otherwise_computes_from_the_first_use_on(compiler):
     choose = make_chooser("f", np.negative, 1)
-    results = [float(choose(X)[0]) for _ in range(TAKES_OVER + 3)]
-    assert results == [0] * (TAKES_OVER - 1) + [100] * 4
-    assert compiler.asked == [("f", [((LARGE,), X.dtype)], ())]
+    assert [float(choose(Y)[0]) for _ in range(3)] == [100] * 3
+    assert compiler.asked == [("f", [((VERY_LARGE,), Y.dtype)], ())]
 
 
 def test_exact_code_takes_over_when_ready(compiler):
-    compiler.kernel = Kernel(lambda x: x + 100, exact=True)
-    choose = make_chooser("f", np.negative, 1)
+    choose = make_chooser("neg", np.negative, 1)
     assert [float(choose(X)[0]) for _ in range(4)] == [0, 100, 100, 100]
 
 
-@pytest.mark.parametrize("kernel", [None, Kernel(lambda x: None, exact=True)])
+@pytest.mark.parametrize("kernel", [None, lambda x: None])
 def test_what_code_does_not_take_goes_to_numpy(compiler, kernel):
     compiler.kernel = kernel
-    choose = make_chooser("f", np.cos, 1)
-    assert [float(choose(X)[0]) for _ in range(TAKES_OVER + 2)] == [1] * (TAKES_OVER + 2)
+    choose = make_chooser("neg", np.cos, 1)
+    assert [float(choose(X)[0]) for _ in range(5)] == [1] * 5
     assert len(compiler.asked) == 1
 
 
 def test_operations_are_told_apart(compiler):
-    choose = make_chooser("f", lambda x, *attrs: x, 1, by_text=True)
+    choose = make_chooser("neg", lambda x, *attrs: x, 1, by_text=True)
     given = [(X, 0.0), (X, -0.0), (X, 1), (X, 1.0), (X, True), (X.reshape(2, -1), 0.0)]
     given.append((X.astype(np.float64), 0.0))
     for args in given:
@@ -76,8 +76,8 @@ def test_operations_are_told_apart(compiler):
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_any_operand_may_be_the_large_one(compiler, count):
-    compiler.kernel = Kernel(lambda *xs: sum(xs) + 100, exact=True)
-    choose = make_chooser("f", lambda *xs: sum(xs), count)
+    compiler.kernel = lambda *xs: sum(xs) + 100
+    choose = make_chooser("neg", lambda *xs: sum(xs), count)
     one = np.ones((), np.float32)
     for place in range(count):
         args = [one] * count
@@ -87,15 +87,14 @@ def test_any_operand_may_be_the_large_one(compiler, count):
 
 @pytest.mark.parametrize("args", [(X, 2.0), (2.0, X), (X, 2.0, X), (2.0, 2.0)])
 def test_numbers_are_left_to_numpy(compiler, args):
-    choose = make_chooser("f", lambda *xs: sum(xs), len(args))
-    for _ in range(TAKES_OVER):
+    choose = make_chooser("neg", lambda *xs: sum(xs), len(args))
+    for _ in range(5):
         choose(*args)
     assert compiler.asked == []
 
 
 def test_switch_holds_from_the_next_operation_on(compiler, monkeypatch):
-    compiler.kernel = Kernel(lambda x: x + 100, exact=True)
-    choose = make_chooser("f", np.negative, 1)
+    choose = make_chooser("neg", np.negative, 1)
     choose(X), choose(X)
     monkeypatch.setattr(config, "eager_kernels", False)
     assert float(choose(X)[0]) == 0
@@ -105,8 +104,7 @@ def test_switch_holds_from_the_next_operation_on(compiler, monkeypatch):
 
 def test_operations_not_used_lately_are_forgotten(compiler, monkeypatch):
     monkeypatch.setattr(large, "MOST_USES", 4)
-    compiler.kernel = Kernel(lambda x: x + 100, exact=True)
-    choose = make_chooser("f", np.negative, 1)
+    choose = make_chooser("neg", np.negative, 1)
     arrays = [np.zeros(LARGE + i, np.float32) for i in range(12)]
     for array in arrays:
         choose(array), choose(array), choose(arrays[0])
@@ -119,18 +117,18 @@ def test_failing_compiler_is_reported_and_harmless(compiler, monkeypatch):
         raise RuntimeError("no such thing")
 
     monkeypatch.setattr(large, "late_function", lambda *_: fail)
-    choose = make_chooser("f", np.cos, 1)
+    choose = make_chooser("neg", np.cos, 1)
     choose(X)
     with pytest.warns(UserWarning, match="not compiled: no such thing"):
         choose(X)
-    for _ in range(TAKES_OVER):
+    for _ in range(5):
         assert float(choose(X)[0]) == 1
 
 
 def test_without_a_thread_numpy_goes_on(compiler, monkeypatch):
     monkeypatch.setattr(large.background, "submit", lambda job: False)
-    choose = make_chooser("f", np.cos, 1)
-    assert [float(choose(X)[0]) for _ in range(TAKES_OVER + 1)] == [1] * (TAKES_OVER + 1)
+    choose = make_chooser("neg", np.cos, 1)
+    assert [float(choose(X)[0]) for _ in range(5)] == [1] * 5
 
 
 def test_background_runs_jobs_in_order_and_ends():

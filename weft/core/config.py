@@ -10,8 +10,8 @@ class Config:
 
     default_float     name of the dtype that Python floats become ("float32")
     debug_interpret   whether graphs run node by node instead of as machine code (False)
-    eager_kernels     whether operations on large tensors run as machine code once they are used
-                      repeatedly (True, unless the environment sets WEFT_EAGER_KERNELS=0)
+    eager_kernels     whether operations on large tensors run as machine code (True, unless
+                      the environment sets WEFT_EAGER_KERNELS=0)
     """
 
     __slots__ = ("debug_interpret", "default_float", "eager_kernels")

@@ -1,20 +1,21 @@
 """The door through which operations on large tensors leave for machine code.
 
-NumPy computes on one thread and in fresh memory. From LARGE elements on it pays to run a compiled
-kernel instead, if the same operation comes again and again.
+NumPy computes on one thread and in fresh memory. On large operands it pays to run a compiled kernel
+instead. Which of them computes must not show in the results: a training that was killed and resumed
+has met fewer operations than one that was not, and ends with the same weights. So there are two
+kinds of operators:
+
+    those that round at most once   the code equals NumPy bit for bit. From LARGE elements on it is
+    (EXACT)                         compiled in the background when an operation comes for the
+                                    second time, and takes over as soon as it is ready
+    all others                      the code may differ in the last bits. From VERY_LARGE elements
+                                    on it always computes, and the first use waits for it
 
 The door costs nothing while it is closed. Generated functions call the reference kernels directly;
 `wrap` opens the door when the first large tensor is made, and from then on each operator that can
 be lowered has a chooser in its kernel's place. A chooser that meets small operands goes on to the
-reference kernel. For large ones it counts uses of the same operation (operator, attributes, shapes
-and dtypes). The second use has a kernel compiled in the background, by a layer above this one; the
-kernel takes over
-
-    as soon as it is ready            if its results are equal to NumPy's bit for bit
-    at the use number TAKES_OVER      otherwise, and then that use waits for it
-
-so that the results of a program do not depend on how fast the compiler was. Operands that a kernel
-does not take (not in C order, say) go to the reference kernel.
+reference kernel, as it does with operands that code does not take (not in C order, say). An
+operation is an operator with attributes, shapes and dtypes; the code comes from a layer above.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import count
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,21 +40,18 @@ if TYPE_CHECKING:
     from .op import Op
 
 LARGE = 1 << 16  # elements
-TAKES_OVER = 8
+VERY_LARGE = 1 << 19  # where compiling, at some 10 ms, is soon worth its while
 MOST_USES = 512  # operations that are remembered, the latest used ones
+EXACT = frozenset(
+    (
+        *("abs", "add", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "div", "equal"),
+        *("greater", "greater_equal", "isfinite", "isinf", "isnan", "leaky_relu", "less"),
+        *("less_equal", "mul", "neg", "not_equal", "sqrt", "sub", "threshold", "where"),
+    )
+)
 
-
-class Kernel(NamedTuple):
-    """Machine code for one operation.
-
-    run     takes arrays and returns the result, or None for arrays that the code does not take
-    exact   whether results equal the reference kernel's bit for bit
-    """
-
-    run: Callable[..., Any]
-    exact: bool
-
-
+# Machine code takes arrays and returns the result, or None for arrays that it does not take.
+Code = Callable[..., Any]
 tick = count().__next__
 Uses = dict[Any, "Use"]
 Chooser = Callable[..., Any]
@@ -63,32 +61,32 @@ class Use:
     """One operation that was met, and its machine code once there is some.
 
     run    what to call, when it has taken over
-    made   the kernel, when it is ready; None if there cannot be one
     last   when it was last called, by a count of all calls
     """
 
-    __slots__ = ("count", "last", "made", "ready", "run")
+    __slots__ = ("count", "last", "made", "ordered", "ready", "run")
 
     def __init__(self) -> None:
-        self.count = 1
+        self.count = 0
+        self.ordered = False
         self.last = tick()
-        self.run: Callable[..., Any] | None = None
-        self.made: Kernel | None = None
+        self.run: Code | None = None
+        self.made: Code | None = None  # None too if there cannot be any
         self.ready = threading.Event()
 
-    def again(self, compile_it: Callable[[], Kernel | None]) -> Callable[..., Any] | None:
+    def again(self, compile_it: Callable[[], Code | None], *, exact: bool) -> Code | None:
         """Count one more use; return what to call if machine code takes over now."""
         self.count += 1
-        if self.count == 2:
+        if not self.ordered and (self.count > 1 or not exact):
+            self.ordered = True
             self._order(compile_it)
-        if self.count >= TAKES_OVER and not background.is_here():
+        if not exact and not background.is_here():
             self.ready.wait()
-        made = self.made
-        if made is not None and (made.exact or self.count >= TAKES_OVER):
-            self.run = made.run
+        if self.ready.is_set():
+            self.run = self.made
         return self.run
 
-    def _order(self, compile_it: Callable[[], Kernel | None]) -> None:
+    def _order(self, compile_it: Callable[[], Code | None]) -> None:
         def job() -> None:
             try:
                 self.made = compile_it()
@@ -122,12 +120,16 @@ class Door:
         for op, scope in self.scopes:
             _install(op, scope)
 
-    def meet(self, uses: Uses, key: Any) -> None:
-        """Remember a new operation, and forget another if there are too many."""
-        uses[key] = Use()
-        self.known.append((uses, key))
-        if len(self.known) > MOST_USES:
-            self._forget_some()
+    def use(self, uses: Uses, key: Any) -> Use:
+        """Return what is known of an operation; of a new one too, and forget some if many."""
+        known = uses.get(key)
+        if known is None:
+            known = uses[key] = Use()
+            self.known.append((uses, key))
+            if len(self.known) > MOST_USES:
+                self._forget_some()
+        known.last = tick()
+        return known
 
     def _forget_some(self) -> None:
         """Forget the quarter of the operations that were not used for the longest time."""
@@ -172,17 +174,18 @@ def make_chooser(name: str, kernel: Any, count: int, *, by_text: bool = False) -
     uses: Uses = {}
     make = {1: _of_one, 2: _of_two}.get(count, partial(_of_several, count=count))
     describe: Callable[[Any], Any] = repr if by_text else _as_they_are
-    return make(uses, kernel, describe, _newcomer(uses, name, kernel, count))
+    least = LARGE if name in EXACT else VERY_LARGE
+    return make(uses, kernel, describe, _newcomer(uses, name, kernel, count), least)
 
 
 # The first two are the third, written out for few arrays: after a large operation nothing of the
 # interpreter is in the processor's cache, and each step costs several times the usual.
 
 
-def _of_one(uses: Uses, kernel: Any, describe: Any, new: Any) -> Chooser:
+def _of_one(uses: Uses, kernel: Any, describe: Any, new: Any, least: int) -> Chooser:
     def choose(x: Any, *attrs: Any) -> Any:
         try:
-            key = (x.shape, x.dtype, describe(attrs)) if x.size >= LARGE else None
+            key = (x.shape, x.dtype, describe(attrs)) if x.size >= least else None
         except AttributeError:  # rules may give Python numbers
             key = None
         if key is None:
@@ -197,10 +200,10 @@ def _of_one(uses: Uses, kernel: Any, describe: Any, new: Any) -> Chooser:
     return choose
 
 
-def _of_two(uses: Uses, kernel: Any, describe: Any, new: Any) -> Chooser:
+def _of_two(uses: Uses, kernel: Any, describe: Any, new: Any, least: int) -> Chooser:
     def choose(x: Any, y: Any, *attrs: Any) -> Any:
         try:
-            large = x.size >= LARGE or y.size >= LARGE
+            large = x.size >= least or y.size >= least
             key = (x.shape, x.dtype, y.shape, y.dtype, describe(attrs)) if large else None
         except AttributeError:
             key = None
@@ -216,11 +219,13 @@ def _of_two(uses: Uses, kernel: Any, describe: Any, new: Any) -> Chooser:
     return choose
 
 
-def _of_several(uses: Uses, kernel: Any, describe: Any, new: Any, count: int) -> Chooser:
+def _of_several(
+    uses: Uses, kernel: Any, describe: Any, new: Any, least: int, count: int
+) -> Chooser:
     def choose(*args: Any) -> Any:
         arrays = args[:count]
         try:
-            large = max(x.size for x in arrays) >= LARGE
+            large = max(x.size for x in arrays) >= least
             types = [part for x in arrays for part in (x.shape, x.dtype)] if large else None
         except AttributeError:
             types = None
@@ -233,14 +238,11 @@ def _newcomer(uses: Uses, name: str, kernel: Any, count: int) -> Callable[..., A
     """Return a function that runs operations whose machine code may not have taken over yet."""
 
     def run(key: Any, args: tuple[Any, ...]) -> Any:
-        use = uses.get(key)
-        if use is None or not config.eager_kernels:
-            if config.eager_kernels:
-                door.meet(uses, key)
+        if not config.eager_kernels:
             return kernel(*args)
-        use.last = tick()
+        use = door.use(uses, key)
         attrs = args[count:]  # the job must not hold the arrays
-        code = use.run or use.again(lambda: _compiled(name, key[:-1], attrs))
+        code = use.run or use.again(lambda: _compiled(name, key[:-1], attrs), exact=name in EXACT)
         result = None if code is None else code(*args[:count])
         return kernel(*args) if result is None else result
 
@@ -254,7 +256,7 @@ def _as_they_are(attrs: Any) -> Any:
 _TIMES = make_chooser("mul", np.multiply, 2)  # what a generated backward multiplies with
 
 
-def _compiled(name: str, types: Sequence[Any], attrs: tuple[Any, ...]) -> Kernel | None:
+def _compiled(name: str, types: Sequence[Any], attrs: tuple[Any, ...]) -> Code | None:
     pairs = list(zip(types[::2], types[1::2], strict=True))
-    made: Kernel | None = late_function("eager", "compile_kernel")(name, pairs, attrs)
+    made: Code | None = late_function("eager", "compile_kernel")(name, pairs, attrs)
     return made

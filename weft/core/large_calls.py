@@ -1,8 +1,8 @@
 """Composites on large tensors: compiled code for the whole function, and for its gradient.
 
 A composite is written in operators and runs them one by one. Where it is declared as `fused`, calls
-on large tensors go through the same door as large operations (core/large.py): from some use on, the
-function is one node of the tape, whose code was derived from its own.
+on very large tensors go through the same door as operations (core/large.py): the function is then
+one node of the tape, whose code was derived from its own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from .config import config
 from .errors import user_site
-from .large import LARGE, Uses, door, tick
+from .large import VERY_LARGE, Uses, door
 from .late import late_function
 from .modes import current_interpreter, is_grad_enabled
 from .tape import Node, next_order
@@ -76,17 +76,15 @@ def _run_large(
     shape = _shape_of(args, kwargs, tensors)
     if shape is None:
         return None
-    use = uses.get(shape.key)
-    if use is None:
-        door.meet(uses, shape.key)
-        return None
-    run = use.run or use.again(lambda: late_function("eager", "compile_composite")(name, fn, shape))
-    use.last = tick()
+    use = door.use(uses, shape.key)
+    run = use.run or use.again(
+        lambda: late_function("eager", "compile_composite")(name, fn, shape), exact=False
+    )
     return None if run is None else _record(run, tensors, shape)
 
 
 def _are_large(tensors: Sequence[Tensor]) -> bool:
-    return not any(x.symbolic for x in tensors) and any(x.size >= LARGE for x in tensors)
+    return not any(x.symbolic for x in tensors) and any(x.size >= VERY_LARGE for x in tensors)
 
 
 def _shape_of(
