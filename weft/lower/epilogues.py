@@ -1,8 +1,8 @@
 """Compute elementwise results on the tiles of the product they follow from.
 
 A kernel that goes through a product's elements, and through other operands of the same shape, needs
-no loop of its own: the product computes its results while they are in the cache. For that the
-product is moved to the place of that kernel, so nobody may want its elements earlier.
+no loop of its own: the product computes its results while they are in the cache. Both then run as
+early as that kernel's other operands allow: what the product takes need not be kept any longer.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from ..core.shape import size_of
-from .kernels import GemmKernel, Kernel, Output, RowKernel, buffers_of
+from .kernels import GemmKernel, Kernel, Output, RowKernel, buffers_of, may_fail
 from .scalar import BINARY, COMPARISONS, UNARY, Expr, ScalarBuilder, postorder
 from .storage import Buffer, View
 
@@ -25,7 +25,9 @@ def fuse_epilogues(kernels: Sequence[Kernel], kept: Collection[Buffer]) -> list[
     `kept` are buffers that are wanted after the last kernel.
     """
     made: list[Kernel | None] = list(kernels)
+    later_kernels: dict[int, list[Kernel]] = {}  # by the place behind which they run
     users = _users(kernels)
+    checked = max((i for i, kernel in enumerate(kernels) if may_fail(kernel)), default=-1)
     for i, kernel in enumerate(kernels):
         if not isinstance(kernel, GemmKernel) or not _fills_its_buffer(kernel):
             continue
@@ -37,8 +39,24 @@ def fuse_epilogues(kernels: Sequence[Kernel], kept: Collection[Buffer]) -> list[
         wanted = len(later) > 1 or kernel.out.buffer in kept
         fused = _Fusion(product, following, wanted, kept).kernel()
         if fused is not None:
-            made[i], made[min(later)] = None, fused
-    return [kernel for kernel in made if kernel is not None]
+            made[i] = made[min(later)] = None
+            place = _earliest(following, (i, min(later)), users)
+            if any(following.operands[o.operand].view.buffer in kept for o in following.outputs):
+                place = max(place, checked)  # what leaves the program waits for all checks
+            later_kernels.setdefault(place, []).append(fused)
+    placed = [[kernel, *later_kernels.get(i, ())] for i, kernel in enumerate(made)]
+    return [kernel for group in placed for kernel in group if kernel is not None]
+
+
+def _earliest(loops: RowKernel, between: tuple[int, int], users: dict[Buffer, list[int]]) -> int:
+    """Return the last place between two that must come before a kernel.
+
+    That is where an operand is made, and where a state is read that the kernel may write over.
+    """
+    first, last = between
+    buffers = {operand.view.buffer for operand in loops.operands}
+    awaited = [users[b] if b.kind == "state" else users[b][:1] for b in buffers]
+    return max((j for places in awaited for j in places if first < j < last), default=first)
 
 
 class _Fusion:

@@ -202,23 +202,37 @@ class Grouping:
                     stack.append(user)
 
     def _in_order(self) -> list[Group]:
-        """Return the groups, each after those it takes from, otherwise in the graph's order."""
+        """Return the groups, each after those it takes from, otherwise in the graph's order.
+
+        Single numbers that follow from sources (a learning rate) come first: what needs them, as
+        the updates of weights do, can then run where its other operands are made.
+        """
         groups = {id(group): group for group in self.of.values()}
         waiting = {key: len(self._taken_groups(group)) for key, group in groups.items()}
         users: dict[int, list[Group]] = {}
         for group in groups.values():
             for taken in self._taken_groups(group):
                 users.setdefault(id(taken), []).append(group)
-        ready = [(group.last, key) for key, group in groups.items() if not waiting[key]]
-        heapq.heapify(ready)
-        order = []
+        early: set[int] = set()
+        ready: list[tuple[bool, int, int]] = []
+        order: list[Group] = []
+
+        def release(group: Group) -> None:
+            single = group.domain is not None and size_of(group.domain) == 1
+            if single and all(id(taken) in early for taken in self._taken_groups(group)):
+                early.add(id(group))
+            heapq.heappush(ready, (id(group) not in early, group.last, id(group)))
+
+        for key, group in groups.items():
+            if not waiting[key]:
+                release(group)
         while ready:
-            _, key = heapq.heappop(ready)
+            *_, key = heapq.heappop(ready)
             order.append(groups[key])
             for user in users.get(key, ()):
                 waiting[id(user)] -= 1
                 if not waiting[id(user)]:
-                    heapq.heappush(ready, (user.last, id(user)))
+                    release(user)
         assert len(order) == len(groups), "groups depend on one another"
         return order
 

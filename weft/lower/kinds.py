@@ -33,7 +33,7 @@ DTYPES = frozenset(
         ),
     )
 )
-SHAPING = frozenset(("broadcast_to", "ensure_shape", "reshape"))
+SHAPING = frozenset(("broadcast_to", "checkpoint_name", "ensure_shape", "reshape"))
 
 
 def kind_of(node: Node) -> str | None:

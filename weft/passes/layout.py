@@ -79,7 +79,7 @@ def _broadcast(node: Node, x: Any, shape: Any) -> Any:
     return np.broadcast_to(x, shape)  # the kernel copies small ones, which is faster for NumPy
 
 
-SAME = frozenset({"stop_gradient"})
+SAME = frozenset({"checkpoint_name", "stop_gradient"})
 RESHAPES = frozenset({"reshape", "squeeze", "unsqueeze"})
 # Kernels that do nothing but make views, for whatever strides: none of them reads an element.
 VIEWS: dict[str, Callable[..., Any]] = {

@@ -12,8 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ..core.errors import ArgumentError, ArgumentTypeError
+from ..core.op import find_op
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
+from ..graph.special import CONSTANT
 from .dce import remove_dead
 from .liveness import Liveness, wanted_values
 from .memory import bytes_text, scratch_bytes
@@ -23,6 +25,7 @@ from .sizes import known_sizes
 
 GRADIENTS = "gradients"  # the scope of what differentiation built
 FAVOURED = (1.0, 0.5, 0.0)  # parts of the costly values that are kept, in the order of trying
+_BARRIER = find_op("checkpoint_name")
 TRIALS = 8  # of how much room stashed values may take
 
 
@@ -145,6 +148,7 @@ class _Builder:
         self.before = {nodes[i]: [nodes[j] for j in again] for i, again in trial.clones.items()}
         self.backward = set(nodes[chain.turn + 1 :])
         self.again: dict[Value, Value] = {}  # values of the forward part, computed anew
+        self.kept: dict[Value, Value] = {}  # values they are computed from, behind a barrier
 
     def built(self) -> Graph:
         """Return the new graph."""
@@ -156,9 +160,23 @@ class _Builder:
 
     def _run_again(self, node: Node) -> None:
         graph = self.rebuild.graph
-        clone = node.rebuilt(self._now(node), name=graph.unique_name(node.name))
-        graph.append(clone)
+        inputs = [None if x is None else self._apart(x) for x in node.inputs]
+        clone = graph.append(node.rebuilt(inputs, name=graph.unique_name(node.name)))
         self.again.update(zip(node.outputs, clone.outputs, strict=True))
+
+    def _apart(self, x: Value) -> Value:
+        """Return an operand of what runs again: computed anew, or under a name of its own.
+
+        Else later passes would see that a node and its copy compute the same, and share them.
+        """
+        known = self.again.get(x) or self.kept.get(x)
+        if known is None:
+            value = self.rebuild.value(x)
+            if value.node.op is CONSTANT:
+                return value
+            node = self.rebuild.graph.add(_BARRIER, (value,), ("recomputed",), (value.type,))
+            known = self.kept[x] = node.outputs[0]
+        return known
 
     def _copy(self, node: Node) -> Node:
         if node not in self.backward:
