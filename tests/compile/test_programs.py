@@ -281,3 +281,23 @@ def test_values_of_actions():
         expected = wf.Session(graph, compiled=False).run([chosen, slope], feeds)
         for a, b in zip(session.run([chosen, slope], feeds), expected, strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+# -- failures --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("failure", "advice"), [(ValueError, "please report"), (MemoryError, "more memory")]
+)
+def test_code_that_fails_is_reported_and_replaced(monkeypatch, failure, advice):
+    with wf.Graph() as graph:
+        x = wf.placeholder((3,), wf.float32, name="x")
+        y = x * 2.0
+
+    def fail(*_):
+        raise failure("lost")
+
+    monkeypatch.setattr("weft.runtime.executable.Executable.run", fail)
+    with pytest.warns(RuntimeWarning, match=rf"failed \({failure.__name__}: lost\).*{advice}"):
+        found = wf.Session(graph).run(y, {x: np.ones(3, np.float32)})
+    np.testing.assert_array_equal(found, np.full(3, 2, np.float32))

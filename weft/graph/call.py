@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy import ndarray
 from ..core.config import config
 from ..core.dispatch import ERRORS, array_from
 from ..core.dtype import is_float, is_integer
-from ..core.errors import ArgumentTypeError, DTypeError, ShapeError
+from ..core.errors import ArgumentTypeError, DTypeError, ShapeError, user_stacklevel
 from ..core.late import late_function
 from ..core.shape import Shape
 from ..core.tensor import Tensor
@@ -47,13 +47,19 @@ class Call:
         Going from node to node is the reference: it runs what code refuses, and repeats what fails
         to say where, with the user's line.
         """
+        failure = None
         if compiled or (compiled is None and not config.debug_interpret):
-            with suppress(*ERRORS):
+            try:
                 executable = self.executable(arrays)
                 if executable is not None:
                     fetched: list[Array] = executable.run(arrays)
                     return fetched
-        return _interpret(self.program, arrays, self._told(arrays))
+            except ERRORS as error:
+                failure = error
+        results = _interpret(self.program, arrays, self._told(arrays))
+        if failure is not None:
+            _report(failure, self.what)
+        return results
 
     def executable(self, arrays: list[Array]) -> Any:
         """Return the machine code for feeds of the shapes at hand, made at their first use."""
@@ -81,6 +87,17 @@ class Call:
         for value, array in pairs:
             check_told_sizes(value, array.shape, sizes)
         return sizes
+
+
+def _report(failure: Exception, what: str) -> None:
+    """Warn that code failed at what the reference can do: nothing is wrong, but it was slow."""
+    advice = "give it more memory" if isinstance(failure, MemoryError) else "please report this"
+    warnings.warn(
+        f"{what}: the compiled program failed ({type(failure).__name__}: {failure}), but its graph "
+        f"runs node by node, which was done and is slower; {advice}, or say compiled=False",
+        RuntimeWarning,
+        stacklevel=user_stacklevel(),
+    )
 
 
 def as_feed(value: Value, given: Any, what: str) -> Array:
