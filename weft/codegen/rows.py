@@ -11,6 +11,7 @@ depend on how the units are divided.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 
 from ..lower.kernels import Output, RowKernel
 from ..lower.scalar import PLACED, Expr
@@ -24,6 +25,7 @@ from .scalars import (
     write_constant,
     write_operation,
 )
+from .streaming import streamed_operands
 from .text import FunctionText, ModuleText
 from .values import Value, bytes_of, element_of, vector_of
 
@@ -53,6 +55,7 @@ class RowWriter:
         self.places = self.phases.places
         self.scratch: dict[int, Value] = {}
         self.totals = {o.operand: o.way for o in kernel.outputs if o.way is not None}
+        self.streamed = streamed_operands(kernel, self.f.target) if self.lanes > 1 else frozenset()
 
     def _lanes(self) -> int:
         """Return how many elements to treat at once: as many as the narrowest numbers allow."""
@@ -71,13 +74,34 @@ class RowWriter:
                 element = element_of(expr.dtype)
                 size = self.kernel.columns + self.lanes
                 self.scratch[key] = f.alloca("i8" if element == "i1" else element, size)
+        if self.streamed:
+            self._stream()
+        self._all()
+        f.ret()
+
+    def _all(self) -> None:
+        """Write all loops."""
         if len(self.kernel.loops) == 1:
             self._flat()
         elif self.totals:
             self._blocks()
         else:
             self._rows(self.begin, self.end)
+
+    def _stream(self) -> None:
+        """Write the loops with stores past the caches, for results at boundaries of vectors."""
+        f = self.f
+        begin = self.begin if len(self.kernel.loops) == 1 else f.constant("i64", 0)
+        starts = [f.number_of(self._address(i, begin)) for i in sorted(self.streamed)]
+        beyond = f.and_(reduce(f.or_, starts), f.target.vector_bytes - 1)
+        fitting, other = f.label("fitting"), f.label("other")
+        f.branch_if(f.icmp("eq", beyond, 0), fitting, other)
+        f.block(fitting)
+        self._all()
+        f.write("fence seq_cst")  # these stores are not in order with others
         f.ret()
+        f.block(other)
+        self.streamed = frozenset()
 
     def _rows(self, begin: Value, end: Value) -> None:
         with self.f.loop(begin, end, 1) as row:
@@ -148,6 +172,7 @@ class RowWriter:
         f = self.f
         self.bases = list(self.pointers)
         self.iota_bases = [f.constant("i64", 0)] * len(self.kernel.iotas)
+        self.rows = {}
         self._row_values(0)
         roots = self.phases.roots(0)
         count = f.sub(self.end, self.begin)
@@ -299,7 +324,8 @@ class RowWriter:
         if output.way is not None:
             before = self.f.load(value.type, place, count=count)
             value = combine(self.f, output.way, output.value.dtype, before, value)
-        self.f.store(value, place, count=count)
+        past = output.operand in self.streamed and count is None
+        self.f.store(value, place, count=count, streamed=past)
 
     def _keep(self, expr: Expr, value: Value, i: Value, count: Value | None) -> None:
         masked = count if self.lanes > 1 else None

@@ -223,6 +223,10 @@ class FunctionText(Instructions):
             "ptr", f"getelementptr inbounds {element}, {pointer.typed}, {offset.typed}"
         )
 
+    def number_of(self, pointer: Value) -> Value:
+        """Return an address as a number."""
+        return self.define("i64", f"ptrtoint {pointer.typed} to i64")
+
     def alloca(self, type: str, count: int = 1, align: int = 64) -> Value:
         """Return memory on the stack that lives until the function returns."""
         name = self.fresh("ptr")
@@ -257,14 +261,26 @@ class FunctionText(Instructions):
         return self._masked_load(type, pointer, align, mask)
 
     def store(
-        self, value: Value, pointer: Value, *, aligned: bool = False, count: Value | None = None
+        self,
+        value: Value,
+        pointer: Value,
+        *,
+        aligned: bool = False,
+        count: Value | None = None,
+        streamed: bool = False,
     ) -> None:
-        """Write a scalar or a vector; with `count` only the first lanes."""
+        """Write a scalar or a vector; with `count` only the first lanes.
+
+        `streamed` writes whole vectors past the caches, to a multiple of a register's size.
+        """
         if scalar_of(value.type) == "i1":
             value = self.zext(value, "i8")
         align = bytes_of_vector(value.type) if aligned else bytes_of(value.type)
+        if streamed:
+            align = self.target.vector_bytes
         if count is None:
-            self.write(f"store {value.typed}, {pointer.typed}, align {align}")
+            metadata = ", !nontemporal !{i32 1}" if streamed else ""
+            self.write(f"store {value.typed}, {pointer.typed}, align {align}{metadata}")
             return
         mask = self.first_lanes(count, lanes_of(value.type), bits_of(value.type))
         name = f"llvm.masked.store.{suffix_of(value.type)}.p0"

@@ -1,0 +1,71 @@
+"""Stores past the caches: where they are used, and that nothing but speed depends on them."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import weft as wf
+from weft.codegen.target import host
+from weft.runtime import executable
+from weft.runtime.arena import aligned_empty
+
+SMALL = dataclasses.replace(host(), l3_bytes=4096)  # a machine whose caches everything exceeds
+
+
+@pytest.fixture
+def small_caches(monkeypatch):
+    monkeypatch.setattr(executable, "host", lambda: SMALL)
+
+
+def compiled(function, *arrays):
+    with wf.Graph() as graph:
+        feeds = [wf.placeholder(x.shape, x.dtype) for x in arrays]
+        out = function(*feeds)
+    return wf.Session(graph).executable(out, dict(zip(feeds, arrays, strict=True)))
+
+
+CASES = {
+    "map": (lambda x, y: x * y + 1.0, [(64, 65), (64, 65)]),
+    "rows": (lambda x, y: wf.softmax(x + y, -1), [(50, 64), (64,)]),
+    "rows of odd lengths": (lambda x, y: wf.softmax(x + y, -1), [(50, 67), (67,)]),
+    "two results": (lambda x, y: wf.concat([x.exp(), y.exp()]), [(4000,), (4000,)]),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("name", CASES)
+def test_results_are_the_same(name, dtype, monkeypatch):
+    function, shapes = CASES[name]
+    rng = np.random.default_rng(0)
+    arrays = [rng.normal(size=shape).astype(dtype) for shape in shapes]
+    (expected,) = compiled(function, *arrays).run(arrays)
+    monkeypatch.setattr(executable, "host", lambda: SMALL)
+    (found,) = compiled(function, *arrays).run(arrays)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_large_results_are_streamed(small_caches):
+    x = np.ones((64, 64), np.float32)
+    assert "!nontemporal" in compiled(lambda x: x * 2.0, x).llvm_ir()
+
+
+@pytest.mark.parametrize("columns", [16, 64])
+def test_what_the_caches_hold_is_not(columns):
+    x = np.ones((64, columns), np.float32)
+    assert "!nontemporal" not in compiled(lambda x: x * 2.0, x).llvm_ir()
+
+
+def test_rows_that_do_not_begin_at_vectors_are_not(small_caches):
+    x = np.ones((64, 67), np.float32)
+    assert "!nontemporal" not in compiled(lambda x: wf.softmax(x, -1), x).llvm_ir()
+
+
+def test_memory_at_any_place_is_written(small_caches):
+    """A result that does not lie at a vector's boundary gets ordinary stores."""
+    x = np.arange(4096, dtype=np.float32)
+    program = compiled(lambda x: x * 2.0, x)
+    for shift in (0, 4, 16, 32):
+        out = aligned_empty(4 * 4096 + 64)[shift : shift + 4 * 4096].view(np.float32)
+        assert program.entry((x,), (out,)) is None
+        np.testing.assert_array_equal(out, 2 * x)
