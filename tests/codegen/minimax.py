@@ -192,6 +192,15 @@ FITS = [
         {"float": 5, "double": 10, "double for float": 7},
     ),
     Fit(
+        "SHORT_EXP2",
+        "(2^r - 1) / r, |r| <= 1/2",
+        lambda r: ((r * D(2).ln()).exp() - 1) / r,
+        lambda r: abs(r / (r * D(2).ln()).exp()),
+        D("-0.5015"),
+        D("0.5015"),
+        {"float": 5},
+    ),
+    Fit(
         "LOG1P",
         "(log(1 + f) - f + f^2 / 2) / f^3, sqrt(1/2) <= 1 + f <= sqrt(2)",
         lambda f: ((1 + f).ln() - f + f * f / 2) / f**3,
@@ -291,9 +300,9 @@ FITS = [
         {"float": 6, "double": 13},
     ),
     Fit(
-        "LOG_ERFC",
-        "log(erfc(x)) / x, 0.98 <= x <= 4.0",
-        lambda x: ((-x * x).exp() * erfcx(x)).ln() / x,
+        "LOG2_ERFC",
+        "log2(erfc(x)) / x, 0.98 <= x <= 4.0",
+        lambda x: ((-x * x).exp() * erfcx(x)).ln() / D(2).ln() / x,
         lambda x: x * (-x * x).exp() * erfcx(x),
         D("0.98"),
         D("4.0"),

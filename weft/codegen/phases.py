@@ -113,7 +113,8 @@ class Phases:
         """Return the last pass that loads each kept expression."""
         last: dict[int, int] = {}
         for phase in range(self.count):
-            stack, seen = list(self.roots(phase)), set[int]()
+            kept_now = [e for key, e in self.kept.items() if self.phase[key] == phase]
+            stack, seen = [*self.roots(phase), *kept_now], set[int]()
             while stack:
                 expr = stack.pop()
                 if id(expr) in seen:

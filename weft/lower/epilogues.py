@@ -7,11 +7,19 @@ early as that kernel's other operands allow: what the product takes need not be 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from ..core.shape import size_of
-from .kernels import GemmKernel, Kernel, Output, RowKernel, buffers_of, may_fail
+from .kernels import (
+    GemmKernel,
+    Kernel,
+    Output,
+    RowKernel,
+    buffers_of,
+    may_fail,
+    written_buffers,
+)
 from .scalar import BINARY, COMPARISONS, UNARY, Expr, ScalarBuilder, postorder
 from .storage import Buffer, View
 
@@ -25,9 +33,8 @@ def fuse_epilogues(kernels: Sequence[Kernel], kept: Collection[Buffer]) -> list[
     `kept` are buffers that are wanted after the last kernel.
     """
     made: list[Kernel | None] = list(kernels)
-    later_kernels: dict[int, list[Kernel]] = {}  # by the place behind which they run
+    origins: dict[int, int] = {}  # where the product of a fused kernel was
     users = _users(kernels)
-    checked = max((i for i, kernel in enumerate(kernels) if may_fail(kernel)), default=-1)
     for i, kernel in enumerate(kernels):
         if not isinstance(kernel, GemmKernel) or not _fills_its_buffer(kernel):
             continue
@@ -39,24 +46,42 @@ def fuse_epilogues(kernels: Sequence[Kernel], kept: Collection[Buffer]) -> list[
         wanted = len(later) > 1 or kernel.out.buffer in kept
         fused = _Fusion(product, following, wanted, kept).kernel()
         if fused is not None:
-            made[i] = made[min(later)] = None
-            place = _earliest(following, (i, min(later)), users)
-            if any(following.operands[o.operand].view.buffer in kept for o in following.outputs):
-                place = max(place, checked)  # what leaves the program waits for all checks
-            later_kernels.setdefault(place, []).append(fused)
-    placed = [[kernel, *later_kernels.get(i, ())] for i, kernel in enumerate(made)]
-    return [kernel for group in placed for kernel in group if kernel is not None]
+            made[i], made[min(later)] = None, fused
+            origins[min(later)] = i
+    return _moved_up(made, origins, kept)
 
 
-def _earliest(loops: RowKernel, between: tuple[int, int], users: dict[Buffer, list[int]]) -> int:
-    """Return the last place between two that must come before a kernel.
+def _moved_up(
+    kernels: Sequence[Kernel | None], least: dict[int, int], kept: Collection[Buffer]
+) -> list[Kernel]:
+    """Return the kernels with some of them as early as others allow, but behind a place each."""
+    users = _users(kernels)
+    checked = max((i for i, k in enumerate(kernels) if k is not None and may_fail(k)), default=-1)
+    places = list(range(len(kernels)))  # behind which each runs
+    for i in sorted(least):
+        kernel = kernels[i]
+        assert isinstance(kernel, GemmKernel)
+        awaited = [-1, *(places[j] for j in _conflicts(kernels, i, users) if least[i] < j)]
+        if any(buffer in kept for buffer in written_buffers(kernel)):
+            awaited.append(checked)  # what leaves the program waits for all checks
+        places[i] = min(i, max(least[i], *awaited))
+    order = sorted(range(len(kernels)), key=lambda i: (places[i], i in least, i))
+    return [kernel for kernel in (kernels[i] for i in order) if kernel is not None]
 
-    That is where an operand is made, and where a state is read that the kernel may write over.
-    """
-    first, last = between
-    buffers = {operand.view.buffer for operand in loops.operands}
-    awaited = [users[b] if b.kind == "state" else users[b][:1] for b in buffers]
-    return max((j for places in awaited for j in places if first < j < last), default=first)
+
+def _conflicts(
+    kernels: Sequence[Kernel | None], i: int, users: dict[Buffer, list[int]]
+) -> Iterator[int]:
+    """Yield the kernels before one that write what it touches, or touch what it writes."""
+    kernel = kernels[i]
+    assert kernel is not None
+    written = written_buffers(kernel)
+    for buffer in buffers_of(kernel):
+        for j in users[buffer]:
+            other = kernels[j]
+            assert other is not None
+            if j < i and (buffer in written or buffer in written_buffers(other)):
+                yield j
 
 
 class _Fusion:
@@ -142,11 +167,11 @@ def _fills_its_buffer(kernel: GemmKernel) -> bool:
     return out.buffer.kind == "arena" and out.contiguous and size_of(out.shape) == out.buffer.size
 
 
-def _users(kernels: Sequence[Kernel]) -> dict[Buffer, list[int]]:
+def _users(kernels: Sequence[Kernel | None]) -> dict[Buffer, list[int]]:
     """Return which kernels use each buffer, in order."""
     found: dict[Buffer, list[int]] = {}
     for i, kernel in enumerate(kernels):
-        for buffer in buffers_of(kernel):
+        for buffer in () if kernel is None else buffers_of(kernel):
             found.setdefault(buffer, []).append(i)
     return found
 

@@ -308,3 +308,12 @@ def buffers_of(kernel: Kernel) -> list[Buffer]:
     views = [view for part in walk([kernel]) for view in own_views(part)]
     found = (part for view in views for part in (view.buffer, *buffers_behind(view.buffer)))
     return list(dict.fromkeys(found))
+
+
+def written_buffers(kernel: Kernel) -> set[Buffer]:
+    """Return the memory that a kernel may write; of all but rows and products, what it touches."""
+    if isinstance(kernel, RowKernel):
+        return {kernel.operands[output.operand].view.buffer for output in kernel.outputs}
+    if isinstance(kernel, GemmKernel):
+        return {kernel.views[i].buffer for i in kernel.written}
+    return set(buffers_of(kernel))

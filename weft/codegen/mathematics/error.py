@@ -9,8 +9,16 @@ from __future__ import annotations
 from ..text import FunctionText
 from ..values import Value
 from . import coefficients as table
-from .exponential import exp_reduced, reduce_by_ln2, scale, scale_factor
-from .formats import at_most, fast_two_sum, format_of, polynomial, quotient, two_product
+from .exponential import exp_reduced, reduce_by_ln2, scale, times_power_of_two
+from .formats import (
+    at_most,
+    fast_two_sum,
+    format_of,
+    polynomial,
+    quotient,
+    two_product,
+    with_sign_of,
+)
 
 _ONE_AFTER = 4.0  # erf is 1 after rounding to float32
 _ZERO_AFTER = {"float": 10.5, "double": 27.5}  # erfc is 0 after rounding
@@ -22,8 +30,8 @@ def erf(f: FunctionText, x: Value) -> Value:
     a = f.fabs(x)
     inner = _erf_near_zero(f, x)
     complement = _erfc_for_float(f, a) if element == "float" else _erfc_of_size(f, a)
-    outer = f.copysign(f.fsub(1.0, complement), x)
-    return f.select(f.fcmp("olt", a, 1.0), inner, outer)
+    outer = with_sign_of(f, f.fsub(1.0, complement), x)
+    return f.select(f.fcmp("ult", a, 1.0), inner, outer)  # NaN too
 
 
 def erfc(f: FunctionText, x: Value) -> Value:
@@ -43,10 +51,12 @@ def _erf_near_zero(f: FunctionText, x: Value) -> Value:
 
 def _erfc_for_float(f: FunctionText, a: Value) -> Value:
     """Return erfc(a), a >= 1, to the absolute accuracy that erf in float32 needs: no division."""
-    held = at_most(f, a, _ONE_AFTER)
-    logarithm = f.fmul(held, polynomial(f, held, table.LOG_ERFC["float"]))
-    r, k = reduce_by_ln2(f, logarithm)
-    return f.fmul(exp_reduced(f, r), scale_factor(f, format_of(a), k))
+    format, held = format_of(a), at_most(f, a, _ONE_AFTER)
+    logarithm = f.fmul(held, polynomial(f, held, table.LOG2_ERFC["float"]))
+    sum = f.fadd(logarithm, format.rounding)
+    r = f.fsub(logarithm, f.fsub(sum, format.rounding))
+    power = polynomial(f, r, (1.0, *table.SHORT_EXP2["float"]))
+    return times_power_of_two(f, power, f.as_integer(sum))
 
 
 def _erfc_of_size(f: FunctionText, a: Value) -> Value:

@@ -67,12 +67,16 @@ def scale_factor(f: FunctionText, format: Format, k: Value) -> Value:
     return power_of_two(f, f.shl(k, format.mantissa))
 
 
+def times_power_of_two(f: FunctionText, y: Value, k: Value) -> Value:
+    """Return y 2^n where that is a normal number: n is added to the exponent."""
+    return f.as_float(f.add(f.as_integer(y), f.shl(k, format_of(y).mantissa)))
+
+
 def exp(f: FunctionText, x: Value) -> Value:
     """Return e^x; where it may be subnormal or infinite, and for NaN, by a longer way."""
     format = format_of(x)
     r, k = reduce_by_ln2(f, x)
-    bits = f.as_integer(exp_reduced(f, r))
-    near = f.as_float(f.add(bits, f.shl(k, format.mantissa)))  # n added to the exponent
+    near = times_power_of_two(f, exp_reduced(f, r), k)
     far = f.fcmp("ugt", f.fabs(x), _EXP_NORMAL[format.element])
     return f.replaced_where(far, near, lambda: _exp_anywhere(f, x))
 

@@ -167,3 +167,9 @@ def split_any_number(f: FunctionText, x: Value) -> tuple[Value, Value]:
     exponent, fraction, _ = split_number(f, f.select(tiny, f.fmul(x, 2.0**lift), x))
     zero = f.constant(x.type, 0.0)
     return f.fsub(exponent, f.select(tiny, float(lift), zero)), fraction
+
+
+def with_sign_of(f: FunctionText, magnitude: Value, x: Value) -> Value:
+    """Return a number that is not negative with the sign of another: less than a copysign."""
+    sign = f.and_(f.as_integer(x), -1 << (format_of(x).width - 1))
+    return f.as_float(f.or_(f.as_integer(magnitude), sign))
