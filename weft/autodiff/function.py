@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 from ..core.errors import ArgumentTypeError
 from ..core.modes import current_interpreter
 from ..core.tensor import Tensor
-from .calls import Call, FunctionOp
+from .calls import Call
+from .function_op import FunctionOp
 
 
 class Function:

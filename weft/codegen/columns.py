@@ -13,7 +13,7 @@ from collections.abc import Callable
 from ..core.shape import size_of
 from ..lower.kernels import ColumnKernel
 from ..lower.scalar import Expr, postorder
-from .instructions import Operand
+from .lines import Operand
 from .scalars import combine, identity_of, type_of, write_constant, write_operation
 from .text import FunctionText, ModuleText
 from .values import Value, element_of

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..lower.kernels import Output, RowKernel
-from ..lower.scalar import PLACED, Expr
-from .instructions import Operand
+from ..lower.scalar import Expr
+from ..lower.scalar_kinds import PLACED
+from .lines import Operand
 from .phases import Phases
 from .placed import Turn, write_placed
 from .scalars import (

@@ -20,7 +20,8 @@ from .dynamic import is_dynamic
 from .indexing import indexed_kind
 from .places import stored_operands
 from .remember import remembered
-from .scalar import Expr, ScalarBuilder, computed_dtype, is_defined, postorder
+from .scalar import Expr, ScalarBuilder, computed_dtype, postorder
+from .scalar_kinds import is_defined
 
 DTYPES = frozenset(
     map(
