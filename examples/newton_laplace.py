@@ -67,8 +67,7 @@ def main():
     x = rng.normal(size=(rows, columns))
     truth = rng.normal(size=columns)
     y = rng.random(rows) < 1 / (1 + np.exp(-x @ truth))
-    inputs, labels = wf.tensor(x), wf.tensor(y.astype(float))
-    loss = lambda w: negative_log_posterior(w, inputs, labels)  # noqa: E731  (the data are fixed)
+    loss = partial(negative_log_posterior, x=wf.tensor(x), y=wf.tensor(y.astype(float)))
     w, norm = newton(loss, wf.tensor(np.zeros(columns)))
 
     unit = wf.tensor(np.eye(columns)[0])

@@ -38,7 +38,10 @@ def u(layers, x):
 def second_derivative(fn, x):
     """Return fn''(x), by forward mode over forward mode."""
     one = wf.ones_like(x)
-    slope = lambda x: wf.jvp(fn, (x,), (one,))[1]  # noqa: E731  (reads as the formula)
+
+    def slope(x):
+        return wf.jvp(fn, (x,), (one,))[1]
+
     return wf.jvp(slope, (x,), (one,))[1]
 
 

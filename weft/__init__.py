@@ -43,7 +43,6 @@ from .core.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .core.public import FLAT as _FLAT
 from .core.tensor import Tensor
 from .ops.creation import (
-    arange,
     asarray,
     empty,
     empty_like,
@@ -51,13 +50,12 @@ from .ops.creation import (
     from_dlpack,
     from_numpy,
     full,
-    linspace,
-    logspace,
     ones,
     tensor,
     zeros,
 )
 from .ops.movement import PROPERTIES as _PROPERTIES
+from .ops.ranges import arange, linspace, logspace
 
 if _TYPE_CHECKING:
     from . import data, io, nn, optim, train

@@ -3,6 +3,7 @@
 import gc
 import tracemalloc
 import weakref
+from functools import partial
 
 import numpy as np
 import pytest
@@ -162,7 +163,7 @@ def test_random_numbers_after_a_checkpoint_are_the_same():
         fn(x).sum().backward()
         return wf.rand(2).tolist()
 
-    assert draws(wf.checkpoint(lambda x: F.dropout(x))) == draws(lambda x: F.dropout(x))  # noqa: PLW0108  (a function each)
+    assert draws(wf.checkpoint(F.dropout)) == draws(F.dropout)
 
 
 def test_functions_with_own_derivatives():
@@ -172,7 +173,10 @@ def test_functions_with_own_derivatives():
 
     clipped.defvjp(lambda x: (x * 1.0, x), lambda x, g: (wf.clip(g, -1, 1) * x,))
     x = leaf(3)
-    fn = lambda x: (3 * clipped(wf.sin(x))).sum()  # noqa: E731  (short)
+
+    def fn(x):
+        return (3 * clipped(wf.sin(x))).sum()
+
     expected = wf.grad(fn)(x).numpy()
     np.testing.assert_allclose(wf.grad(wf.checkpoint(fn))(x).numpy(), expected)
 
@@ -226,9 +230,9 @@ def test_memory_grows_with_the_root_of_the_length():
     x = wf.tensor(np.ones(20_000), requires_grad=True)  # 160 kB
 
     def train(n, checkpointed):
+        part = partial(chain, count=n)
         y = x
         for _ in range(n):
-            part = lambda y: chain(y, n)  # noqa: E731  (short)
             y = (wf.checkpoint(part) if checkpointed else part)(y)
         y.sum().backward()
         x.grad = None

@@ -72,7 +72,9 @@ def checkpoint(fn):
 # What a transform computes of a function, by differences of that function.
 def by_differences(fn, x, name):
     def slope(direction, eps=1e-5):
-        f = lambda s: np.asarray(fn(wf.tensor(x + s * eps * direction)).numpy())  # noqa: E731  (short)
+        def f(s):
+            return np.asarray(fn(wf.tensor(x + s * eps * direction)).numpy())
+
         return (8 * (f(1) - f(-1)) - (f(2) - f(-2))) / (12 * eps)
 
     columns = np.stack([slope(unit) for unit in np.eye(N)], -1)  # the Jacobian

@@ -183,7 +183,10 @@ class SavesComputed(wf.Function):
 @pytest.mark.parametrize("fn", [sine, SavesComputed.apply])
 def test_computed_residuals_have_derivatives_themselves(fn):
     check_grads(fn, [np.array([0.3, -1.0])], order=3)
-    forward = lambda f: lambda x: wf.jvp(f, (x,), (scalar(1.0),))[1]  # noqa: E731  (short)
+
+    def forward(f):
+        return lambda x: wf.jvp(f, (x,), (scalar(1.0),))[1]
+
     x = scalar(0.7)
     for outer in (wf.grad, forward):
         for inner in (wf.grad, forward):

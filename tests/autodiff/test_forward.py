@@ -106,7 +106,9 @@ def test_independent_of_grad_mode():
 
 def test_perturbations_do_not_mix():
     # d/dx [x * d/dy (x + y)] = 1, and not 2 as with untagged perturbations (Siskind & Pearlmutter)
-    inner = lambda x: derivative(lambda y: x + y)(scalar(1.0))  # noqa: E731  (reads as the formula)
+    def inner(x):
+        return derivative(lambda y: x + y)(scalar(1.0))
+
     assert derivative(lambda x: x * inner(x))(scalar(1.0)).item() == 1.0
 
 

@@ -221,7 +221,9 @@ ORDERS = [
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_three_levels_in_every_order(order):
-    fn = lambda x: wf.exp(2 * x) * wf.prod(wf.stack([x, x]))  # noqa: E731  (reads as the formula)
+    def fn(x):
+        return wf.exp(2 * x) * wf.prod(wf.stack([x, x]))
+
     third = fn
     for derivative in order:
         third = derivative(third)
@@ -235,7 +237,9 @@ def test_three_levels_in_every_order(order):
 @pytest.mark.parametrize("outer", DERIVATIVES.values())
 def test_perturbations_do_not_mix(outer, inner):
     # d/dx [x * d/dy (x + y)] = 1 at x = 1 (Siskind & Pearlmutter)
-    fn = lambda x: x * inner(lambda y: x + y)(scalar(1.0))  # noqa: E731  (reads as the formula)
+    def fn(x):
+        return x * inner(lambda y: x + y)(scalar(1.0))
+
     assert outer(fn)(scalar(1.0)).item() == 1.0
     assert in_graph(outer(fn), 1.0) == 1.0
 
@@ -244,7 +248,9 @@ def test_perturbations_do_not_mix(outer, inner):
 @pytest.mark.parametrize("outer", DERIVATIVES.values())
 def test_the_inner_function_sees_the_outer_variable(outer, inner):
     # f(x) = d/dy (y exp(x y)) at y = x = exp(x^2) (1 + x^2)
-    fn = lambda x: inner(lambda y: y * wf.exp(x * y))(x)  # noqa: E731  (reads as the formula)
+    def fn(x):
+        return inner(lambda y: y * wf.exp(x * y))(x)
+
     x = 0.7
     expected = np.exp(x * x) * (4 * x + 2 * x**3)
     assert outer(fn)(scalar(x)).item() == pytest.approx(expected, rel=1e-12)

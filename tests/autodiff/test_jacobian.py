@@ -165,8 +165,13 @@ def test_colors_never_meet_in_a_row(seed):
 
 def test_a_sparse_jacobian_is_differentiable():
     x = array(6)
-    loss = lambda x: (wf.jacobian(tridiagonal, sparsity=band(6, 1))(x) ** 2).sum()  # noqa: E731  (short)
-    dense = lambda x: (wf.jacfwd(tridiagonal)(x) ** 2).sum()  # noqa: E731  (short)
+
+    def loss(x):
+        return (wf.jacobian(tridiagonal, sparsity=band(6, 1))(x) ** 2).sum()
+
+    def dense(x):
+        return (wf.jacfwd(tridiagonal)(x) ** 2).sum()
+
     np.testing.assert_allclose(wf.grad(loss)(x).numpy(), wf.grad(dense)(x).numpy())
 
 

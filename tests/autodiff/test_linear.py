@@ -63,8 +63,13 @@ def test_several_primals_and_zero_tangents():
 
 def test_differentiable_at_every_level():
     v = array(3, seed=1)
-    by_map = lambda x: (wf.linearize(lambda x: wf.sin(x) * x, x)[1](v) ** 2).sum()  # noqa: E731  (short)
-    by_jvp = lambda x: (wf.jvp(lambda x: wf.sin(x) * x, (x,), (v,))[1] ** 2).sum()  # noqa: E731  (short)
+
+    def by_map(x):
+        return (wf.linearize(lambda x: wf.sin(x) * x, x)[1](v) ** 2).sum()
+
+    def by_jvp(x):
+        return (wf.jvp(lambda x: wf.sin(x) * x, (x,), (v,))[1] ** 2).sum()
+
     x = array(3)
     np.testing.assert_allclose(wf.grad(by_map)(x).numpy(), wf.grad(by_jvp)(x).numpy())
     np.testing.assert_allclose(wf.hessian(by_map)(x).numpy(), wf.hessian(by_jvp)(x).numpy())

@@ -163,7 +163,10 @@ def test_kernels_of_the_registry_can_be_written():
 def test_mistakes_are_explained():
     with pytest.raises(ArgumentTypeError, match="takes a function"):
         wf.autodiff.source(3)
-    loop = lambda x: wf.scan(lambda c, _: (wf.sin(c), None), x, length=3)[0]  # noqa: E731  (short)
+
+    def loop(x):
+        return wf.scan(lambda c, _: (wf.sin(c), None), x, length=3)[0]
+
     with pytest.raises(ArgumentError, match=r"scan at .* cannot be written as NumPy"):
         wf.autodiff.source(loop, wf.tensor(1.0))
     with pytest.raises(ArgumentError, match="random_dropout cannot be written"):

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import weft as wf
+from tests.threads import num_threads
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -44,10 +45,8 @@ def in_threads(count, work):
 
 @pytest.fixture
 def two_threads():
-    before = wf.get_num_threads()
-    wf.set_num_threads(2)
-    yield
-    wf.set_num_threads(before)
+    with num_threads(2):
+        yield
 
 
 def row_program():

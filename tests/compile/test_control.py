@@ -16,6 +16,7 @@ from tests.compile.loop_bodies import LoopProgram
 from tests.compile.test_programs import examples
 from tests.graph.loop_programs import PROGRAMS
 from tests.graph.test_control_gradients import W, X, curvature, scalar
+from tests.threads import assert_same_bits_on_threads
 
 programs = pytest.mark.parametrize("fn", PROGRAMS, ids=lambda fn: fn.__name__)
 DOUBLE = ("rnn", "ragged_middle", "ragged_results")
@@ -91,18 +92,7 @@ def test_random_loops(seed):
 @examples(5, 100)
 def test_threads_do_not_change_a_bit(seed):
     program = LoopProgram(seed, dtype=np.float32, sizes=(40, 300))
-    before = wf.get_num_threads()
-    results = []
-    try:
-        for threads in (1, 2):
-            wf.set_num_threads(threads)
-            session = wf.Session(program.graph, compiled=True)
-            session.run(program.fetches, program.feeds)  # the first run starts the threads
-            results.append(session.run(program.fetches, program.feeds))
-    finally:
-        wf.set_num_threads(before)
-    for a, b in zip(*results, strict=True):
-        np.testing.assert_array_equal(a, b)
+    assert_same_bits_on_threads(program.graph, program.fetches, program.feeds, (1, 2))
 
 
 # -- what runs where -------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import pytest
 
 import weft as wf
 import weft.nn.functional as F
+from tests.threads import num_threads
 from weft.core.errors import GradientError, ShapeError, WeftError
 from weft.core.large import EXACT as EXACT_OPERATORS
 from weft.core.large import LARGE, VERY_LARGE, Door, door
@@ -145,13 +146,10 @@ def test_special_values_are_as_numpy_has_them(name, by_numpy):
 def test_threads_do_not_change_a_bit(name):
     function = {**ROUNDED, **COMPOSITE}[name]
     x, y = make(6, (3000, COLUMNS)), make(7, (3000, COLUMNS))
-    before, found = wf.get_num_threads(), []
-    try:
-        for count in (1, 2):
-            wf.set_num_threads(count)
+    found = []
+    for count in (1, 2):
+        with num_threads(count):
             found.append(hot(function, x, y).numpy())
-    finally:
-        wf.set_num_threads(before)
     np.testing.assert_array_equal(*found)
 
 

@@ -95,9 +95,7 @@ def test_place_that_cannot_be_a_directory(tmp_path, place):
 @as_root
 def test_directory_of_another_user(tmp_path):
     os.chown(tmp_path, 65534, -1)
-    found = run(tmp_path)
-    assert "another user" in found["said"][0]
-    assert not list(tmp_path.iterdir())
+    assert_refused(tmp_path, "another user")
 
 
 @posix
@@ -112,9 +110,13 @@ def test_directory_that_cannot_be_written_to(tmp_path, below):
 @posix
 def test_directory_that_everybody_may_write_to(tmp_path):
     tmp_path.chmod(0o777)
-    found = run(tmp_path)
-    assert "other users may write" in found["said"][0]
-    assert not list(tmp_path.iterdir())
+    assert_refused(tmp_path, "other users may write")
+
+
+def assert_refused(directory, reason):
+    """Assert that nothing is kept in a directory, and that a warning says why."""
+    assert reason in run(directory)["said"][0]
+    assert not list(directory.iterdir())
 
 
 @posix

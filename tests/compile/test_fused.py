@@ -7,6 +7,7 @@ import pytest
 
 import weft as wf
 import weft.nn.functional as F
+from tests.threads import assert_same_bits_on_threads
 
 SIZES = [(1, 1), (3, 7), (17, 3), (5, 1000), (130, 33), (2, 40_001), (700, 70)]
 TOLERANCE = {"float32": 3e-5, "float64": 1e-11}
@@ -63,18 +64,7 @@ def test_forward_and_backward(name, shape, dtype):
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_threads_do_not_change_a_bit(name):
     graph, fetches, feeds = program(FUNCTIONS[name], (700, 257), "float32")
-    before, results = wf.get_num_threads(), []
-    try:
-        for threads in (1, 2, 3):
-            wf.set_num_threads(threads)
-            session = wf.Session(graph, compiled=True)
-            session.run(fetches, feeds)  # the first run starts the threads
-            results.append(session.run(fetches, feeds))
-    finally:
-        wf.set_num_threads(before)
-    for other in results[1:]:
-        for a, b in zip(results[0], other, strict=True):
-            np.testing.assert_array_equal(a, b)
+    assert_same_bits_on_threads(graph, fetches, feeds)
 
 
 @pytest.mark.parametrize("name", ["softmax", "layer_norm", "statistics"])

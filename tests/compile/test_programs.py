@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import weft as wf
 from tests.compile.agreement import OPERATOR, PROGRAM, assert_agree
 from tests.compile.smooth_graphs import SmoothProgram
+from tests.threads import assert_same_bits_on_threads
 
 
 def examples(ci, long):
@@ -34,19 +35,7 @@ def test_random_graphs(dtype, seed):
 @examples(10, 200)
 def test_threads_do_not_change_a_bit(seed):
     program = SmoothProgram(seed, np.float32)
-    before = wf.get_num_threads()
-    results = []
-    try:
-        for threads in (1, 2, 3):
-            wf.set_num_threads(threads)
-            session = wf.Session(program.graph, compiled=True)
-            session.run(program.fetches, program.feeds)  # the first run starts the threads
-            results.append(session.run(program.fetches, program.feeds))
-    finally:
-        wf.set_num_threads(before)
-    for other in results[1:]:
-        for a, b in zip(results[0], other, strict=True):
-            np.testing.assert_array_equal(a, b)
+    assert_same_bits_on_threads(program.graph, program.fetches, program.feeds)
 
 
 def make_mlp():

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import weft as wf
 from tests.compile.agreement import PROGRAM, assert_agree
 from tests.compile.mixed_graphs import MixedProgram
+from tests.threads import num_threads
 
 CI, LONG = 150, 2500
 
@@ -60,12 +61,8 @@ def test_states_change_alike(seed, steps):
 
 def run_on(threads, program):
     """Return the results of code that was made for, and runs on, a number of threads."""
-    before = wf.get_num_threads()
-    wf.set_num_threads(threads)
-    try:
+    with num_threads(threads):
         # Not by Session.run, which would quietly interpret what cannot be compiled.
         executable = wf.Session(program.graph).executable(program.fetches, program.feeds)
         executable.run(list(program.feeds.values()))  # the first run starts the threads
         return executable.run(list(program.feeds.values()))
-    finally:
-        wf.set_num_threads(before)

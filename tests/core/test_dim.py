@@ -57,8 +57,7 @@ def constant(value):
 
 
 def divided(a, by):
-    fn = lambda x: x // by  # noqa: E731  (one expression for sizes and for integers)
-    return Paired(fn(a.size), lambda sizes: fn(a.compute(sizes)))
+    return Paired(a.size // by, lambda sizes: a.compute(sizes) // by)
 
 
 def _grown(children):
@@ -195,7 +194,7 @@ def test_what_is_decided():
     assert n != -0.5
     assert n != "n"
     assert not (n == 3)  # noqa: SIM201  (neither surely equal nor surely different)
-    assert not (n != 3)  # noqa: SIM202
+    assert not (n != 3)  # noqa: SIM202  (as above)
     assert surely_less(n, n + 1)
     assert not surely_less(n, 1)
     assert differ_unless_empty(3 * n, 4 * n)
@@ -210,7 +209,7 @@ def test_what_is_decided():
 def test_none_stands_for_any_unknown_size():
     assert n == None  # noqa: E711  (what a user writes for an unknown size)
     assert (n, 3) == (None, 3)
-    assert not (n != None)  # noqa: E711, SIM202
+    assert not (n != None)  # noqa: E711, SIM202  (as above)
 
 
 def test_shapes_may_be_equal():

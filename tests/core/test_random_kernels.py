@@ -644,4 +644,4 @@ def test_permutation_refuses_bad_lengths() -> None:
     with pytest.raises(ValueError, match="negative"):
         rk.permutation(KEY, 0, -1)
     with pytest.raises(TypeError, match="n must be an integer"):
-        rk.permutation(KEY, 0, 2.0)  # type: ignore[arg-type]  # the mistake under test
+        rk.permutation(KEY, 0, 2.0)

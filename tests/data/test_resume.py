@@ -278,4 +278,4 @@ def test_state_with_a_part_missing() -> None:
 
 def test_no_state_at_all() -> None:
     with pytest.raises(ArgumentError, match="expected a state"):
-        DataLoader(Noisy(), 3).load_state_dict([])  # type: ignore[arg-type]  # is what is tested
+        DataLoader(Noisy(), 3).load_state_dict([])

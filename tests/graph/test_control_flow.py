@@ -266,8 +266,7 @@ def test_a_body_may_return_its_arguments():
 
     same(fn, data(3))
     same(lambda x: wf.scan(lambda c, row: (row, c), x[0], x), data(3, 2), unknown=(0,))
-    swap = lambda c, _: ((c[1], c[0]), None)  # noqa: E731
-    same(lambda x: wf.scan(swap, (x, x * 2), length=3), data(2))
+    same(lambda x: wf.scan(lambda c, _: ((c[1], c[0]), None), (x, x * 2), length=3), data(2))
 
 
 def test_scan_over_a_thousand_steps():

@@ -289,7 +289,9 @@ def test_training_through_a_loop_with_state():
         return net, wf.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
 
     def loss_of(net, batches):
-        step = lambda total, x: (total + (net(x) ** 2).mean(), None)  # noqa: E731
+        def step(total, x):
+            return (total + (net(x) ** 2).mean(), None)
+
         return wf.scan(step, wf.zeros(()), batches)[0]
 
     batches = RNG.standard_normal((10, 3, 5, 3)).astype(np.float32)

@@ -382,11 +382,11 @@ def test_an_embedding_of_an_unknown_number_of_tokens():
     table = RNG.standard_normal((7, 3))
     tokens = np.array([[1, 6, 0], [2, 2, 5]])
     shapes = [table.shape, (None, None)]
-    compare(F_embedding, table, tokens, shapes=shapes)
-    compare(F_embedding, table, tokens, shapes=[(None, 3), (None, 3)])
+    compare(embedded, table, tokens, shapes=shapes)
+    compare(embedded, table, tokens, shapes=[(None, 3), (None, 3)])
 
 
-def F_embedding(table, tokens):  # noqa: N802  (the functional form)
+def embedded(table, tokens):
     return F.embedding(tokens, table)
 
 

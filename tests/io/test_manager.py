@@ -244,11 +244,11 @@ def test_bad_options(tmp_path: Path, options: dict[str, Any], message: str) -> N
 def test_bad_arguments(tmp_path: Path) -> None:
     manager = CheckpointManager(tmp_path)
     with pytest.raises(ArgumentTypeError, match=r"step must be an integer\. Received: 1\.5"):
-        manager.save(1.5, {})  # type: ignore[arg-type]  # the mistake under test
+        manager.save(1.5, {})
     with pytest.raises(ArgumentError, match="step must not be negative"):
         manager.save(-1, {})
     with pytest.raises(ArgumentTypeError, match="metrics must be a dictionary"):
-        manager.save(1, {}, [1])  # type: ignore[arg-type]  # the mistake under test
+        manager.save(1, {}, [1])
     with pytest.raises(ArgumentTypeError, match="metrics must be numbers"):
         manager.save(1, {}, {"loss": "low"})
     with pytest.raises(ArgumentError, match=r"best\(\) needs"):

@@ -5,6 +5,7 @@ import math
 import os
 from collections import OrderedDict
 from enum import IntEnum
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -258,8 +259,6 @@ def test_cut_files_are_found(saved: Path, name: str) -> None:
 
 def rewrite_manifest(folder: Path, **changes: Any) -> None:
     """Change a manifest and give it a right checksum."""
-    from hashlib import sha256  # noqa: PLC0415  (only this helper forges)
-
     manifest = json.loads((folder / "manifest.json").read_text()) | changes
     del manifest["sha256"]
     manifest["sha256"] = sha256(dump(manifest)).hexdigest()

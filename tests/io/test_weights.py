@@ -249,7 +249,7 @@ def test_metadata_that_cannot_be_saved(path: Path, metadata: Any, message: str) 
 
 def test_arguments_in_the_order_of_torch_save(path: Path) -> None:
     with pytest.raises(ArgumentTypeError, match="the path comes first"):
-        wio.save({"x": np.zeros(1)}, path)  # type: ignore[arg-type]  # the mistake under test
+        wio.save({"x": np.zeros(1)}, path)
 
 
 def test_paths_that_cannot_be_written(tmp_path: Path) -> None:
@@ -270,7 +270,7 @@ def test_paths_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         wio.load(tmp_path / "none.safetensors" / "x")
     with pytest.raises(ArgumentTypeError, match="expected a path"):
-        wio.load(3)  # type: ignore[arg-type]  # the mistake under test
+        wio.load(3)
     with pytest.raises(wio.ReadError, match="cannot read"):
         wio.load("a\0b")
 
@@ -381,7 +381,7 @@ def test_shared_tensor_may_be_stored_once(path: Path, kept: str) -> None:
 
 def test_load_into_checks_its_arguments(path: Path) -> None:
     with pytest.raises(ArgumentTypeError, match="expected a Module, then a path"):
-        wio.load_into(str(path), Net())  # type: ignore[arg-type]  # the mistake under test
+        wio.load_into(str(path), Net())
 
 
 @pytest.mark.peers

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import weft as wf
+from tests.threads import num_threads
 from weft.core.tree import tree_leaves
 
 
@@ -32,13 +33,9 @@ def build(function, *arrays):
 
 def at_threads(count, graph, fetches, feeds):
     """Return the results of compiled code with so many threads."""
-    before = wf.get_num_threads()
-    try:
-        wf.set_num_threads(count)
+    with num_threads(count):
         executable = wf.Session(graph).executable(fetches, feeds)
         return executable.run([feeds[symbol] for symbol in feeds])
-    finally:
-        wf.set_num_threads(before)
 
 
 def check_native(function, *arrays, tolerance=0.0):

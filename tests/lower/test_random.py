@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import weft as wf
+from tests.threads import num_threads
 
 SHAPES = [(), (1,), (3,), (7, 5), (17, 3), (100003,), (2, 0)]
 DRAWS = {
@@ -25,9 +26,7 @@ DRAWS = {
 
 
 def drawn(draw, shape, compiled, threads=1):
-    before = wf.get_num_threads()
-    wf.set_num_threads(threads)
-    try:
+    with num_threads(threads):
         wf.manual_seed(7)
         with wf.Graph() as graph:
             first, second = draw(shape), draw(shape)
@@ -35,8 +34,6 @@ def drawn(draw, shape, compiled, threads=1):
         if compiled:
             assert session.executable([first, second]).stats()["library"] == []
         return [*session.run([first, second]), *session.run([first, second])]
-    finally:
-        wf.set_num_threads(before)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

@@ -25,7 +25,10 @@ def network():
 def test_gradients_by_parameters_equal_backward():
     net, x = network(), wf.randn(5, 3)
     params = dict(net.named_parameters())
-    loss = lambda params, x: (wf.nn.functional_call(net, params, x) ** 2).mean()  # noqa: E731  (short)
+
+    def loss(params, x):
+        return (wf.nn.functional_call(net, params, x) ** 2).mean()
+
     grads = wf.grad(loss)(params, x)
     assert all(p.grad is None for p in net.parameters())
     (net(x) ** 2).mean().backward()
@@ -36,7 +39,10 @@ def test_gradients_by_parameters_equal_backward():
 def test_higher_derivatives_by_parameters():
     net, x = network().double(), wf.tensor(np.ones((2, 3)))
     params = dict(net.named_parameters())
-    loss = lambda params: (wf.nn.functional_call(net, params, x) ** 2).mean()  # noqa: E731  (short)
+
+    def loss(params):
+        return (wf.nn.functional_call(net, params, x) ** 2).mean()
+
     full = wf.hessian(loss)(params)
     assert full["0.weight"]["2.bias"].shape == (4, 3, 1)
     ones = {name: wf.ones_like(p) for name, p in params.items()}
@@ -78,7 +84,10 @@ def test_buffers_that_are_given_take_the_updates():
 
 def test_updates_inside_transforms_hold_no_derivative():
     norm, x = wf.nn.BatchNorm1d(2), wf.randn(8, 2)
-    loss = lambda params: (wf.nn.functional_call(norm, params, x) ** 3).sum()  # noqa: E731  (short)
+
+    def loss(params):
+        return (wf.nn.functional_call(norm, params, x) ** 3).sum()
+
     params = dict(norm.named_parameters())
     wf.hvp(loss, (params,), (params,))
     assert type(norm.running_mean) is wf.Tensor

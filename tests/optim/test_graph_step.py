@@ -90,6 +90,12 @@ class Eager:
 
 def assert_equal_training(a, b):
     """Assert that weights and what a checkpoint of the optimizer holds are equal to the bit."""
+    for x, y in results_of(a, b):
+        np.testing.assert_array_equal(x, y, strict=True)
+
+
+def results_of(a, b):
+    """Yield the weights of two trainings, and what a checkpoint of each optimizer holds."""
     for tree_a, tree_b in (
         (a.net.state_dict(), b.net.state_dict()),
         (a.optimizer.state_dict(), b.optimizer.state_dict()),
@@ -97,7 +103,7 @@ def assert_equal_training(a, b):
         leaves, structure = flatten(tree_a)
         for x, y in zip(leaves, structure.flatten_like(tree_b), strict=True):
             assert type(x) is type(y)
-            np.testing.assert_array_equal(np.asarray(x), np.asarray(y), strict=True)
+            yield np.asarray(x), np.asarray(y)
 
 
 def test_the_table_has_every_optimizer():

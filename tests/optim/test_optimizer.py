@@ -4,19 +4,9 @@ import numpy as np
 import pytest
 
 import weft as wf
+from tests.optim.parameters import leaf, with_grad
 from weft import optim
 from weft.optim import executor
-
-
-def leaf(*values):
-    return wf.tensor([float(v) for v in values], requires_grad=True)
-
-
-def with_grad(value, grad):
-    w = leaf(*value)
-    w.grad = wf.tensor(list(grad))
-    return w
-
 
 # -- stepping --------------------------------------------------------------------------------------
 

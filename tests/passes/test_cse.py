@@ -55,7 +55,10 @@ def test_draws_are_not_merged():
 
 def test_even_draws_of_one_state_are_not_merged():
     state = np.array([1, 0, 0], np.uint64)
-    draw = lambda: F.random_uniform(wf.tensor(state), (3,), 0.0, 1.0, np.dtype("f4"))  # noqa: E731
+
+    def draw():
+        return F.random_uniform(wf.tensor(state), (3,), 0.0, 1.0, np.dtype("f4"))
+
     assert shared(lambda x: x + draw() + draw(), X).count("random_uniform") == 2
 
 
@@ -68,15 +71,15 @@ def test_updates_are_not_merged():
 
 
 def test_nodes_with_sizes_of_their_own_stay():
-    fn = lambda x: F.nonzero(x)[0].sum() + F.nonzero(x)[0].sum()  # noqa: E731
+    def fn(x):
+        return F.nonzero(x)[0].sum() + F.nonzero(x)[0].sum()
+
     assert shared(fn, X).count("nonzero") == 2
 
 
 def test_devices_are_told_apart():
-    from weft.graph.graph import Graph  # noqa: PLC0415  (only here)
-
     graph = trace(lambda x: wf.exp(x) + wf.exp(x), X)
-    other, now = Graph(), {}
+    other, now = wf.Graph(), {}
     for i, node in enumerate(graph):
         device = "gpu:0" if i == 1 else "cpu"
         made = node.rebuilt([now[v] for v in node.inputs], device=device)
@@ -95,7 +98,9 @@ def test_symbols_of_merged_nodes_can_be_fetched():
 
 
 def test_bodies_share_too():
-    fn = lambda x: wf.cond(wf.any(x > 0), lambda v: wf.exp(v) + wf.exp(v), wf.neg, x)  # noqa: E731
+    def fn(x):
+        return wf.cond(wf.any(x > 0), lambda v: wf.exp(v) + wf.exp(v), wf.neg, x)
+
     made = share_common(trace(fn, X))
     (node,) = (n for n in made if n.op.name == "cond")
     assert ops(node.attrs[0]) == ["exp", "add"]

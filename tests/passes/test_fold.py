@@ -91,7 +91,9 @@ def test_states_are_not_constants():
 
 
 def test_bodies_fold():
-    fn = lambda x: wf.cond(wf.any(x > 0), lambda v: v * wf.exp(wf.tensor(1.0)), wf.neg, x)  # noqa: E731
+    def fn(x):
+        return wf.cond(wf.any(x > 0), lambda v: v * wf.exp(wf.tensor(1.0)), wf.neg, x)
+
     graph, made = folded(fn, X)
     (node,) = (n for n in made if n.op.name == "cond")
     assert ops(remove_dead(node.attrs[0])) == ["mul"]

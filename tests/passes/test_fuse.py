@@ -110,7 +110,10 @@ def test_any_broadcasting(a, b, unknown):
         pytest.skip("they do not broadcast")
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal(a).astype(np.float32), rng.standard_normal(b)
-    fn = lambda p, q: wf.where(p > q, wf.tanh(p + q), (p - q) ** 2) * 0.5  # noqa: E731
+
+    def fn(p, q):
+        return wf.where(p > q, wf.tanh(p + q), (p - q) ** 2) * 0.5
+
     plain, fused, _ = both(fn, x, y, unknown=unknown)
     assert equal_bits(plain, fused)
     assert plain.strides == fused.strides
@@ -229,7 +232,9 @@ def test_integer_powers_are_left_to_themselves():
 
 
 def test_bodies_of_control_flow_are_fused_once():
-    fn = lambda x: wf.cond(wf.any(x > 0), lambda v: v * 2 + 1, lambda v: v - 1 - 2, x)  # noqa: E731
+    def fn(x):
+        return wf.cond(wf.any(x > 0), lambda v: v * 2 + 1, lambda v: v - 1 - 2, x)
+
     graph = fuse(fuse(trace(fn, np.ones(4, np.float32))))
     (node,) = (n for n in graph if n.op.name == "cond")
     assert [ops(body) for body in node.attrs[:2]] == [["fused"], ["fused"]]

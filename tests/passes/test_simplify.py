@@ -7,6 +7,7 @@ import pytest
 
 import weft as wf
 from tests.graph.random_graphs import equal_bits
+from weft.core.dtype import as_dtype
 from weft.core.op import F
 from weft.core.rng import default_generator
 from weft.passes import (
@@ -17,7 +18,7 @@ from weft.passes import (
     simplify,
     simplify_finally,
 )
-from weft.passes.match import MAX_STEPS
+from weft.passes.match import MAX_STEPS, rewrite, table_of
 from weft.passes.simplify import LAST_RULES, RULES, holds
 
 from .helpers import SPECIAL, ops, run, trace
@@ -159,8 +160,6 @@ def test_rule_keeps_empty_arrays(case):
 
 def test_every_rule_is_tried():
     """Count the rules that some case fires, by leaving each out."""
-    from weft.passes.match import rewrite, table_of  # noqa: PLC0415  (only here)
-
     graphs = [fold_constants(share_common(trace(fn, array))) for fn, array, _ in CASES.values()]
     idle = []
     for rule in RULES:
@@ -235,8 +234,6 @@ def test_stop_gradient_goes_when_derivatives_are_taken():
     ],
 )
 def test_which_dtypes_hold_which(wide, narrow, answer):
-    from weft.core.dtype import as_dtype  # noqa: PLC0415  (only here)
-
     assert holds(as_dtype(wide), as_dtype(narrow)) is answer
 
 
@@ -269,7 +266,9 @@ def test_a_rule_never_drops_a_draw():
 
 
 def test_bodies_of_control_flow_are_simplified():
-    fn = lambda x: wf.cond(wf.any(x > 0), lambda v: wf.neg(-v) * 1, lambda v: v + -0.0, x)  # noqa: E731
+    def fn(x):
+        return wf.cond(wf.any(x > 0), lambda v: wf.neg(-v) * 1, lambda v: v + -0.0, x)
+
     graph = trace(fn, F32)
     (node,) = (n for n in simplify(graph) if n.op.name == "cond")
     assert [ops(remove_dead(body)) for body in node.attrs[:2]] == [[], []]

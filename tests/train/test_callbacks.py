@@ -166,11 +166,11 @@ def test_stop_training_within_an_epoch() -> None:
     ("make", "message"),
     [
         (lambda: LambdaCallback(on_epoch=print), "no event 'on_epoch'"),
-        (lambda: LambdaCallback(on_epoch_end=3), "must be callable"),  # type: ignore[arg-type]
+        (lambda: LambdaCallback(on_epoch_end=3), "must be callable"),
         (lambda: EarlyStopping(patience=-1), "patience must be"),
         (lambda: EarlyStopping(mode="least"), "mode must be 'auto'"),
         (lambda: ReduceLROnPlateau(factor=1.0), "factor must be less than 1"),
-        (lambda: LearningRateScheduler(0.1), "schedule must be callable"),  # type: ignore[arg-type]
+        (lambda: LearningRateScheduler(0.1), "schedule must be callable"),
         (lambda: ModelCheckpoint("x", save_freq=0), "save_freq"),
     ],
 )

@@ -103,6 +103,6 @@ def test_empty_loader(empty: Any) -> None:
 
 def test_bad_arguments() -> None:
     with pytest.raises(WeftError, match=r"must be iterable. Received: int"):
-        Feed(3)  # type: ignore[arg-type]
+        Feed(3)
     with pytest.raises(WeftError, match="epoch_length must be an integer from 1 on"):
         Feed([1], epoch_length=0)

@@ -107,7 +107,7 @@ def test_data_in_all_forms() -> None:
 
 def test_several_inputs_and_outputs() -> None:
     class Two(Affine):
-        def forward(self, a: Any, b: Any) -> Any:  # type: ignore[override]
+        def forward(self, a: Any, b: Any) -> Any:
             total = super().forward(a + b)
             return {"sum": total, "double": total * 2}
 

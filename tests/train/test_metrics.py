@@ -236,7 +236,7 @@ def test_names() -> None:
         (lambda: Perplexity()([0.0], [0]), "need a class axis"),
         (lambda: Perplexity()([[0.0, 1.0]], [2]), "outside 0 to 1"),
         (lambda: Perplexity()(np.zeros((2, 3, 4)), np.zeros((2, 3), int)), "do not fit"),
-        (lambda: FunctionMetric(3), "must be callable"),  # type: ignore[arg-type]
+        (lambda: FunctionMetric(3), "must be callable"),
     ],
 )
 def test_bad_arguments(act: Any, message: str) -> None:

@@ -51,7 +51,7 @@ def test_period_shorter_than_an_iteration_fires_every_time() -> None:
 
 @given(st.integers(1, 7), st.integers(1, 7), st.integers(1, 12))
 def test_resumed_run_fires_where_the_whole_one_does(length: int, period: int, at: int) -> None:
-    trigger = IntervalTrigger(Fraction(period, 3), "epoch")  # type: ignore[arg-type]  # exact
+    trigger = IntervalTrigger(Fraction(period, 3), "epoch")
 
     def place(n: int) -> Any:
         updater = stand_in(
@@ -123,7 +123,7 @@ def test_functions_are_triggers() -> None:
         (lambda: as_trigger((1,)), "a pair"),
         (lambda: as_stop((-1, "epoch")), "must not end before"),
         (lambda: as_stop("epoch"), "stop must be a pair"),
-        (lambda: ManualTrigger([1, "x"], "epoch"), "a point must be"),  # type: ignore[list-item]
+        (lambda: ManualTrigger([1, "x"], "epoch"), "a point must be"),
         (lambda: TimeTrigger(0), "seconds must be greater"),
         (lambda: BestTrigger("loss", mode="least"), "'min' or 'max'. Received: 'least'"),
     ],

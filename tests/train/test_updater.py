@@ -99,7 +99,7 @@ def test_loss_that_reports_more() -> None:
 
 def test_model_that_returns_its_loss() -> None:
     class Own(Affine):
-        def forward(self, x: Any, y: Any) -> Any:  # type: ignore[override]
+        def forward(self, x: Any, y: Any) -> Any:
             return squared_error(super().forward(x), y)
 
     model = Own()
@@ -196,9 +196,9 @@ def test_size_of_batch() -> None:
         (lambda: make_updater(accumulate=0), "accumulate must be an integer from 1 on"),
         (lambda: make_updater(clip_norm=0), "clip_norm must be a number greater than 0"),
         (lambda: make_updater(clip_value="1"), "clip_value must be a number"),
-        (lambda: Updater(Affine(), "sgd", squared_error, []), "optimizer must be"),  # type: ignore[arg-type]
-        (lambda: Objective(Affine, squared_error), "model must be a function"),  # type: ignore[arg-type]
-        (lambda: Objective(Affine(), "mse"), "loss must be a function"),  # type: ignore[arg-type]
+        (lambda: Updater(Affine(), "sgd", squared_error, []), "optimizer must be"),
+        (lambda: Objective(Affine, squared_error), "model must be a function"),
+        (lambda: Objective(Affine(), "mse"), "loss must be a function"),
     ],
 )
 def test_bad_arguments(make: Any, message: str) -> None:

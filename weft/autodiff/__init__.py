@@ -11,8 +11,9 @@ from typing import Any as _Any
 from . import policies
 from .anomaly import detect_anomaly
 from .check import check_grads, numeric_gradient
+from .custom_vjp import custom_vjp
 from .forward import jvp
-from .function import Function, custom_vjp
+from .function import Function
 from .reverse import backward, gradients
 
 if _TYPE_CHECKING:

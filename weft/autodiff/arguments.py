@@ -10,9 +10,10 @@ import numpy as np
 
 from ..core.dispatch import array_from
 from ..core.dtype import is_float
-from ..core.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
+from ..core.errors import ArgumentError, ArgumentTypeError, DTypeError
 from ..core.tensor import Tensor, constant
 from ..core.tree import Structure, TreeMismatchError, flatten, flatten_with_paths
+from .matching import array_of, require_type
 
 Argnums = int | Sequence[int]
 
@@ -136,17 +137,7 @@ def _matching(g: Any, y: Tensor, what: str) -> Tensor | None:
         return None
     if not is_float(y.dtype):
         raise DTypeError(f"{what}: an output is {y.dtype} and has no gradient; pass None for it")
-    if not isinstance(g, Tensor):
-        try:
-            g = constant(np.array(g, y.dtype))
-        except (TypeError, ValueError):
-            raise ArgumentTypeError(
-                f"{what}: a cotangent must be a tensor or an array. Received: {g!r:.60}"
-            ) from None
-    if g.shape != y.shape or g.dtype != y.dtype:
-        raise ShapeError(
-            f"{what}: a cotangent must be {y.dtype}{list(y.shape)} like its output. "
-            f"Received: {g.dtype}{list(g.shape)}"
-        )
-    matching: Tensor = g
+    what = f"{what}: a cotangent"
+    matching = g if isinstance(g, Tensor) else constant(array_of(g, y, what))
+    require_type(matching, y, what, "its output")
     return matching

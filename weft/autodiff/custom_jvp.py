@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import update_wrapper
 from typing import Any
 
-from ..core.errors import ArgumentTypeError, GradientError
-from ..core.modes import current_interpreter
-from ..core.tensor import Tensor
+from ..core.errors import GradientError
 from ..core.tree import Structure, TreeMismatchError, flatten
-from .function import Function, is_recorded, positional
+from .custom_rule import Arguments, CustomRule, as_pair, save_values, saved_values
+from .function import Function
 from .pullback import differentiable, pull_back_of, zeros_for
 
 
-class custom_jvp:  # noqa: N801  (used as a decorator, as in JAX)
+class custom_jvp(CustomRule):  # noqa: N801  (used as a decorator, as in JAX)
     """Give a function a derivative rule of its own, for forward mode.
 
     `defjvp(rule)` sets it: `rule(primals, tangents)` returns the result and its tangent, of the
@@ -36,12 +34,7 @@ class custom_jvp:  # noqa: N801  (used as a decorator, as in JAX)
     """
 
     def __init__(self, fn: Callable[..., Any], nondiff_argnums: Iterable[int] = ()) -> None:
-        if not callable(fn):
-            raise ArgumentTypeError(f"custom_jvp expects a function. Received: {fn!r:.60}")
-        update_wrapper(self, fn)
-        self.fn = fn
-        self.name = getattr(fn, "__name__", "custom_jvp")
-        self.nondiff_argnums = frozenset(nondiff_argnums)
+        super().__init__(fn, nondiff_argnums)
         self.rule: Callable[..., Any] | None = None
         self.symbolic_zeros = False
 
@@ -64,17 +57,12 @@ class custom_jvp:  # noqa: N801  (used as a decorator, as in JAX)
 
         self.defjvp(combined, symbolic_zeros=True)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function; its own rule stands for its derivative."""
+    def _require_rule(self) -> None:
         if self.rule is None:
             raise GradientError(f"{self.name}: no derivative is defined yet; call defjvp(rule)")
-        if kwargs:
-            args = positional(self.fn, self.name, args, kwargs)
-        fixed = {i: a for i, a in enumerate(args) if i in self.nondiff_argnums}
-        leaves, structure = flatten([a for i, a in enumerate(args) if i not in fixed])
-        if current_interpreter() is None and not is_recorded(leaves):
-            return self.fn(*args)
-        call = _Rule(self, fixed, len(args), structure)
+
+    def _apply(self, arguments: Arguments, leaves: list[Any]) -> Any:
+        call = _Rule(self, arguments)
         outputs = _RuleFunction.apply(call, *leaves)
         return call.result.unflatten(outputs)
 
@@ -82,38 +70,28 @@ class custom_jvp:  # noqa: N801  (used as a decorator, as in JAX)
 class _Rule:
     """One call of a custom_jvp function: how its flat leaves map to trees."""
 
-    def __init__(
-        self, owner: custom_jvp, fixed: dict[int, Any], count: int, structure: Structure
-    ) -> None:
+    def __init__(self, owner: custom_jvp, arguments: Arguments) -> None:
         self.owner = owner
-        self.fixed = fixed
-        self.count = count
-        self.structure = structure
+        self.arguments = arguments
         self.result: Structure
 
     def forward(self, leaves: Sequence[Any]) -> list[Any]:
         """Run the function; return the leaves of its result."""
-        given = iter(self.structure.unflatten(leaves))
-        args = [self.fixed[i] if i in self.fixed else next(given) for i in range(self.count)]
-        outputs, self.result = flatten(self.owner.fn(*args))
+        outputs, self.result = flatten(self.owner.fn(*self.arguments.complete(leaves)))
         return outputs
 
     def tangents(self, primals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
         """Run the rule; return the tangents of the result's leaves, None for zero."""
         pairs = zip(primals, tangents, strict=True)
         given = [self._tangent(x, t) for x, t in pairs]
-        fixed = [self.fixed[i] for i in sorted(self.fixed)]
-        trees = [tuple(self.structure.unflatten(leaves)) for leaves in (primals, given)]
-        pair = self.owner.rule(*fixed, *trees)  # type: ignore[misc]  # checked by the caller
-        if not isinstance(pair, tuple) or len(pair) != 2:
-            raise GradientError(
-                f"{self.owner.name}: the rule must return a pair (result, tangent). "
-                f"Received: {type(pair).__name__}"
-            )
-        if pair[1] is None:
+        structure = self.arguments.structure
+        trees = [tuple(structure.unflatten(leaves)) for leaves in (primals, given)]
+        found = self.owner.rule(*self.arguments.in_front(), *trees)  # type: ignore[misc]  # checked by the caller
+        _, tangent = as_pair(found, f"{self.owner.name}: the rule", "result, tangent")
+        if tangent is None:
             return [None] * self.result.count
         try:
-            return self.result.flatten_like(pair[1], "the tangent")
+            return self.result.flatten_like(tangent, "the tangent")
         except TreeMismatchError as error:
             raise GradientError(f"{self.owner.name}: from the rule, {error}") from None
 
@@ -130,19 +108,18 @@ class _RuleFunction(Function):
     def forward(ctx: Any, rule: _Rule, *leaves: Any) -> tuple[Any, ...]:
         """Run the function, and save its arguments."""
         ctx.rule = rule
-        ctx.save_for_backward(*(x if isinstance(x, Tensor) else None for x in leaves))
-        ctx.others = [None if isinstance(x, Tensor) else x for x in leaves]
+        save_values(ctx, leaves)
         return tuple(rule.forward(leaves))
 
     @staticmethod
     def jvp(ctx: Any, _: Any, *tangents: Any) -> tuple[Any, ...]:
         """Run the rule."""
-        return tuple(ctx.rule.tangents(_primals(ctx), tangents))
+        return tuple(ctx.rule.tangents(saved_values(ctx), tangents))
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
         """Transpose the rule, which is linear in the tangents."""
-        primals = _primals(ctx)
+        primals = saved_values(ctx)
         moved = [i for i, x in enumerate(primals) if differentiable(x)]
 
         def pushed(tangents: list[Any]) -> list[Any]:
@@ -157,8 +134,3 @@ class _RuleFunction(Function):
         for i, g in zip(moved, pull(gs), strict=True):
             found[i] = g
         return (None, *found)
-
-
-def _primals(ctx: Any) -> list[Any]:
-    pairs = zip(ctx.saved_tensors, ctx.others, strict=True)
-    return [x if t is None else t for t, x in pairs]

@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from ..core.dispatch import array_from, run
 from ..core.dtype import is_float
-from ..core.errors import ArgumentTypeError, DTypeError, ShapeError
+from ..core.errors import ArgumentTypeError, DTypeError
 from ..core.late import late_function
 from ..core.modes import current_interpreter, current_tracer, interpret_with
 from ..core.op import F
@@ -22,6 +20,7 @@ from ..core.tensor import Tensor, constant
 from ..core.tree import flatten
 from .dual import Dual, make_dual
 from .layered import Level
+from .matching import array_of, require_type
 from .pushforward import Pushforward
 
 
@@ -113,17 +112,15 @@ def check_direction(x: Any, tangent: Any, position: int) -> tuple[Any, Any]:
     if tangent is None:
         return x, None
     primal = x if isinstance(x, Tensor) else constant(array_from(x, f"jvp: primal {position}"))
-    direction = tangent if isinstance(tangent, Tensor) else _array_like(tangent, primal)
+    direction = tangent
+    if not isinstance(tangent, Tensor):
+        direction = constant(array_of(tangent, primal, f"jvp: tangent {position}"))
     if not is_float(primal.dtype):
         raise DTypeError(
             f"jvp: primal {position} is {primal.dtype} and has no derivative; pass None as its "
             "tangent, or cast it to a floating dtype"
         )
-    if direction.shape != primal.shape or direction.dtype != primal.dtype:
-        raise ShapeError(
-            f"jvp: tangent {position} must be {primal.dtype}{list(primal.shape)} like its "
-            f"primal. Received: {direction.dtype}{list(direction.shape)}"
-        )
+    require_type(direction, primal, f"jvp: tangent {position}", "its primal")
     return primal, direction
 
 
@@ -140,12 +137,3 @@ class _Running:
     def __exit__(self, *exc: object) -> None:
         self.context.__exit__(*exc)
         self.level.running = False
-
-
-def _array_like(value: Any, primal: Tensor) -> Tensor:
-    try:
-        return constant(np.array(value, primal.dtype))
-    except (TypeError, ValueError):
-        raise ArgumentTypeError(
-            f"jvp: a tangent must be a tensor or an array. Received: {type(value).__name__}"
-        ) from None

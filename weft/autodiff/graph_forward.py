@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..core.dtype import is_float
-from ..core.errors import ArgumentTypeError, ShapeError
+from ..core.errors import ArgumentTypeError
 from ..core.op import F
 from ..core.tensor import Tensor
 from ..core.tree import Structure, flatten
@@ -16,6 +16,7 @@ from ..graph.scope import outermost_scope
 from ..graph.symbol import make_symbol
 from ..graph.tracer import Tracer
 from .graph_reverse import place_of
+from .matching import require_tensor, require_type
 from .pushforward import Pushforward
 from .reverse import as_tensors
 
@@ -55,17 +56,11 @@ def forward_gradients(ys: Any, xs: Any, tangents: Any) -> Any:
 
 
 def _checked(tangent: Any, x: Tensor, position: int) -> Tensor:
-    if not isinstance(tangent, Tensor):
-        raise ArgumentTypeError(
-            f"forward_gradients: tangents[{position}] must be a tensor or None. "
-            f"Received: {type(tangent).__name__}"
-        )
-    if tangent.shape != x.shape or tangent.dtype != x.dtype:
-        raise ShapeError(
-            f"forward_gradients: tangents[{position}] must be {x.dtype}{list(x.shape)} like its x. "
-            f"Received: {tangent.dtype}{list(tangent.shape)}"
-        )
-    return tangent
+    what = f"forward_gradients: tangents[{position}]"
+    require_tensor(tangent, what)
+    require_type(tangent, x, what, "its x")
+    checked: Tensor = tangent
+    return checked
 
 
 def jvp_of_symbols(

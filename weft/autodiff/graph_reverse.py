@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..core.dtype import is_float
-from ..core.errors import ArgumentTypeError, DTypeError, ShapeError
+from ..core.errors import DTypeError
 from ..core.modes import enable_grad, is_grad_enabled
 from ..core.op import F
 from ..core.tensor import Tensor
@@ -21,6 +21,7 @@ from ..graph.paths import reach
 from ..graph.scope import outermost_scope
 from ..graph.symbol import Symbol, make_symbol
 from ..graph.tracer import Tracer
+from .matching import require_tensor, require_type
 from .pullback import differentiable
 from .rules import Operation
 
@@ -186,13 +187,6 @@ def _seed(tracer: Tracer, y: Value, g: Any, position: int) -> Any:
     symbol = make_symbol(tracer.graph, y)
     if g is None:
         return F.ones_like(symbol)
-    if not isinstance(g, Tensor):
-        raise ArgumentTypeError(
-            f"gradients: grad_ys[{position}] must be a tensor or None. Received: {type(g).__name__}"
-        )
-    if g.shape != symbol.shape or g.dtype != symbol.dtype:
-        raise ShapeError(
-            f"gradients: grad_ys[{position}] must be {y.dtype}{list(y.shape)} like ys[{position}]. "
-            f"Received: {g.dtype}{list(g.shape)}"
-        )
+    require_tensor(g, f"gradients: grad_ys[{position}]")
+    require_type(g, symbol, f"gradients: grad_ys[{position}]", f"ys[{position}]")
     return g

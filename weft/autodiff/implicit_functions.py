@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ArgumentTypeError, ShapeError
+from ..core.errors import ArgumentTypeError
 from ..core.op import F
 from ..core.shape import size_of
 from ..core.tensor import Tensor, constant
@@ -23,6 +23,7 @@ from .arguments import as_value, check_callable, name_of
 from .forward import jvp
 from .function import Function
 from .krylov import Limits, LinearSolver, as_linear_solver
+from .matching import require_type
 from .pullback import differentiable, pull_back_of, zeros_for
 
 Leaves = Sequence[Any]
@@ -110,11 +111,7 @@ class _Call:
                 raise ArgumentTypeError(
                     f"{self.name}: {what} must hold tensors. Received: {type(leaf).__name__}"
                 )
-            if leaf.shape != start.shape or leaf.dtype != start.dtype:
-                raise ShapeError(
-                    f"{self.name}: {what} must be {start.dtype}{list(start.shape)} like init. "
-                    f"Received: {leaf.dtype}{list(leaf.shape)}"
-                )
+            require_type(leaf, start, f"{self.name}: {what}", "init")
         return leaves
 
 

@@ -85,16 +85,6 @@ class Layered(Tensor):
         """Return the number of elements."""
         return self.primal.size
 
-    @property
-    def nbytes(self) -> int:
-        """Return the number of bytes of the elements."""
-        return self.primal.nbytes
-
-    @property
-    def itemsize(self) -> int:
-        """Return the number of bytes of one element."""
-        return self.primal.itemsize
-
     def detach(self) -> Tensor:
         """Return the value without its derivative."""
         return self.primal.detach()

@@ -22,6 +22,7 @@ from ..core.modes import GradMode
 from ..core.tape import FREED, OUTPUT, FanNode, Leaf, Node, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
 from .anomaly import checked, detecting_anomaly
+from .matching import array_of
 
 AnyNode = Node | Leaf
 GradientsOf = Callable[[Any, Any], Iterable[Any]]
@@ -336,12 +337,7 @@ def initial_gradient(tensor: Tensor, gradient: Any, what: str) -> Tensor:
 
 def _checked_gradient(tensor: Tensor, gradient: Any, what: str) -> Tensor:
     if not isinstance(gradient, Tensor):
-        try:
-            gradient = wrap(np.array(gradient, tensor.dtype))
-        except (TypeError, ValueError):
-            raise ArgumentTypeError(
-                f"{what}: gradient must be a tensor. Received: {type(gradient).__name__}"
-            ) from None
+        gradient = wrap(array_of(gradient, tensor, f"{what}: gradient"))
     if gradient.shape != tensor.shape:
         raise ShapeError(
             f"{what}: gradient must have the tensor's shape {tensor.shape}. "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from ..train import (
@@ -96,11 +97,9 @@ def _add_displays(trainer: Trainer, run: Run) -> list[str]:
     _optional(trainer, settings, "plot", PlotCurves, notes, every)
     if any(metric["type"] == "confusion_matrix" for metric in run.config["metrics"]):
         names = run.data.facts.get("classes")
-        made = lambda: PlotConfusion(class_names=names)  # noqa: E731  (read once, next line)
-        _optional(trainer, settings, "plot", made, notes)
+        _optional(trainer, settings, "plot", partial(PlotConfusion, class_names=names), notes)
     histograms = (settings["histograms"], "epoch") if "histograms" in settings else None
-    board = lambda: TensorBoard(histograms=histograms)  # noqa: E731  (read once, next line)
-    _optional(trainer, settings, "tensorboard", board, notes)
+    _optional(trainer, settings, "tensorboard", partial(TensorBoard, histograms=histograms), notes)
     if settings["profile"]:
         trainer.extend(Profiler())
     if "samples" in settings:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from ..core.shape import size_of
 from ..lower.kernels import ColumnKernel
 from ..lower.scalar import Expr, postorder
+from .lines import Operand
 from .scalars import combine, identity_of, type_of, write_constant, write_operation
 from .text import FunctionText, ModuleText
 from .values import Value, element_of
@@ -148,8 +149,8 @@ class _ColumnWriter:
         axis = self.reduced[depth]
         size = self.kernel.loops[axis]
 
-        def rows(start: object, stop: object, carry: list[Value]) -> list[Value]:
-            with self.f.loop(start, stop, 1, carry=carry) as row:  # type: ignore[arg-type]
+        def rows(start: Operand, stop: Operand, carry: list[Value]) -> list[Value]:
+            with self.f.loop(start, stop, 1, carry=carry) as row:
                 here = [self._row(i, base, axis, row) for i, base in enumerate(bases)]
                 row.next(*self._over_rows(depth + 1, here, first, counts, list(row.carried)))
             return list(row.results)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from ..core.shape import size_of
 from ..lower.kernels import ColumnKernel, GemmKernel, RowKernel, ScanKernel, ScatterKernel
-from ..lower.scalar import CHEAP, Expr, postorder
+from ..lower.scalar import Expr, postorder
+from ..lower.scalar_kinds import CHEAP
 from .target import Target
 
 PER_VECTOR = 0.3  # a simple operation on a whole vector

@@ -1,65 +1,29 @@
-"""Write straight-line instructions: arithmetic, comparisons, casts, lanes, intrinsics.
-
-Operands are values or plain numbers; a number takes the type of the operand beside it.
-"""
+"""Write straight-line instructions: arithmetic, comparisons, casts, lanes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from .target import Target
+from .lines import Lines, Operand
 from .values import (
     Value,
     bits_of,
     bytes_of,
-    constant,
     constants,
     is_float,
     lanes_of,
     scalar_of,
-    suffix_of,
     vector_of,
     with_element,
 )
 
-Operand = Value | float
 Combine = Callable[[Value, Value], Value]
 
 
-class Instructions:
+class Instructions(Lines):
     """One method per instruction; each appends a line and returns the value it defines."""
 
-    def __init__(self, target: Target) -> None:
-        self.target = target
-        self.declarations: dict[str, str] = {}
-        self.helpers: dict[str, str] = {}  # definitions that this function needs beside itself
-        self._fresh = 0
-
-    def write(self, line: str) -> None:
-        """Append a line to the current block."""
-        raise NotImplementedError
-
-    def define(self, type: str, text: str) -> Value:
-        """Append an instruction, given as text, and return its result."""
-        name = f"%v{self._fresh}"
-        self._fresh += 1
-        self.write(f"{name} = {text}")
-        return Value(name, type)
-
-    def fresh(self, type: str) -> Value:
-        """Return a name that is used nowhere else in this function."""
-        self._fresh += 1
-        return Value(f"%v{self._fresh - 1}", type)
-
-    # Constants and lanes
-
-    def constant(self, type: str, number: float) -> Value:
-        """Return a number as a constant, the same in each lane."""
-        return constant(type, number)
-
-    def constants(self, type: str, numbers: Sequence[float]) -> Value:
-        """Return a vector constant with a number for each lane."""
-        return constants(type, list(numbers))
+    # Lanes
 
     def splat(self, x: Value, lanes: int) -> Value:
         """Return a vector with `x` in each lane (`x` itself for one lane)."""
@@ -384,61 +348,6 @@ class Instructions:
             return x
         wider = "sext" if signed else "zext"
         return self._cast(wider if bits_of(element) > bits_of(x.type) else "trunc", x, element)
-
-    # Calls
-
-    def intrinsic(self, name: str, returns: str, *arguments: Value) -> Value:
-        """Call `llvm.<name>` overloaded by its result type, declaring it."""
-        return self.call(f"llvm.{name}.{suffix_of(returns)}", returns, *arguments, declare=True)
-
-    def call(self, name: str, returns: str, *arguments: Value, declare: bool = False) -> Value:
-        """Call a function; with `declare`, one that this module does not define."""
-        if declare:
-            types = ", ".join(a.type for a in arguments)
-            self.declarations[name] = f"declare {returns} @{name}({types})"
-        call = f"call {returns} @{name}({', '.join(a.typed for a in arguments)})"
-        if returns == "void":
-            self.write(call)
-            return Value("", "void")
-        return self.define(returns, call)
-
-    # Shared by the methods above
-
-    def _like(self, x: Operand, type: str) -> Value:
-        return x if isinstance(x, Value) else constant(type, x)
-
-    def _same(self, *operands: Operand) -> tuple[Value, ...]:
-        """Return the operands with plain numbers made constants of the others' type."""
-        types = {x.type for x in operands if isinstance(x, Value)}
-        if len(types) != 1:
-            raise TypeError(
-                f"operands need one common type; got {[str(x) for x in operands]} of {types}"
-            )
-        (type,) = types
-        return tuple(self._like(x, type) for x in operands)
-
-    def _pair(self, a: Operand, b: Operand) -> tuple[Value, Value]:
-        """Return two operands of one type; a plain number becomes a constant of the other's."""
-        if isinstance(a, Value):
-            if not isinstance(b, Value):
-                return a, constant(a.type, b)
-            if a.type == b.type:
-                return a, b
-        one, other = self._same(a, b)
-        return one, other
-
-    def _binary(self, name: str, a: Operand, b: Operand, flags: str = "") -> Value:
-        a, b = self._pair(a, b)
-        opcode = f"{name} {flags}" if flags else name
-        return self.define(a.type, f"{opcode} {a.typed}, {b}")
-
-    def _compare(self, name: str, predicate: str, a: Operand, b: Operand) -> Value:
-        a, b = self._pair(a, b)
-        return self.define(with_element(a.type, "i1"), f"{name} {predicate} {a.typed}, {b}")
-
-    def _cast(self, name: str, x: Value, element: str) -> Value:
-        type = with_element(x.type, element)
-        return self.define(type, f"{name} {x.typed} to {type}")
 
 
 def bytes_of_vector(type: str) -> int:

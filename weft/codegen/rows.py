@@ -14,7 +14,9 @@ from collections.abc import Callable
 from functools import reduce
 
 from ..lower.kernels import Output, RowKernel
-from ..lower.scalar import PLACED, Expr
+from ..lower.scalar import Expr
+from ..lower.scalar_kinds import PLACED
+from .lines import Operand
 from .phases import Phases
 from .placed import Turn, write_placed
 from .scalars import (
@@ -380,12 +382,12 @@ class RowWriter:
         return self._combined(reductions, block.results, partial)
 
     def _accumulate(
-        self, phase: int, reductions: list[Expr], start: object, stop: object, carry: list[Value]
+        self, phase: int, reductions: list[Expr], start: Operand, stop: Operand, carry: list[Value]
     ) -> list[Value]:
         if start == stop:
             return carry
         f, lanes = self.f, self.lanes
-        with f.loop(start, stop, lanes * UNROLL, carry=carry) as i:  # type: ignore[arg-type]
+        with f.loop(start, stop, lanes * UNROLL, carry=carry) as i:
             sums = list(i.carried)
             for k in range(UNROLL):
                 at = i if k == 0 else f.add(i, k * lanes)

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..lower.scalar import Expr
 from .text import FunctionText
 from .values import Value, bits_of, element_of, is_float, lanes_of, scalar_of, vector_of
@@ -56,7 +58,7 @@ def _has_exact_inverse(expr: Expr) -> bool:
 
 def mathematics(kind: str) -> Writer:
     """Return the writer of a function by polynomials."""
-    from .mathematics import FUNCTIONS  # noqa: PLC0415
+    from .mathematics import FUNCTIONS  # noqa: PLC0415  (cached kernels do without it)
 
     found: Writer = FUNCTIONS[kind]
     return found
@@ -247,8 +249,6 @@ def identity_of(way: str, dtype: Any) -> float:
         return 1
     if dtype.kind == "f":
         return -float("inf") if way == "max" else float("inf")
-    import numpy as np  # noqa: PLC0415
-
     if dtype.kind == "b":
         return 0 if way == "max" else 1
     limits = np.iinfo(dtype)

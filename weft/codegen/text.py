@@ -30,7 +30,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from .instructions import Instructions, Operand, bytes_of_vector
+from .instructions import Instructions, bytes_of_vector
+from .lines import Operand
 from .target import Target
 from .values import Value, bits_of, bytes_of, constant, lanes_of, scalar_of, suffix_of, vector_of
 

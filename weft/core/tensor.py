@@ -80,12 +80,12 @@ class Tensor:
     @property
     def nbytes(self) -> int:
         """Return the number of bytes of the elements."""
-        return self._value.nbytes
+        return self.size * self.dtype.itemsize
 
     @property
     def itemsize(self) -> int:
         """Return the number of bytes of one element."""
-        return self._value.itemsize
+        return self.dtype.itemsize
 
     @property
     def device(self) -> str:

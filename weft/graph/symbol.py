@@ -78,16 +78,6 @@ class Symbol(Tensor):
         return size_of(self.value.shape)
 
     @property
-    def nbytes(self) -> int:
-        """Return the number of bytes of the elements."""
-        return self.size * self.dtype.itemsize
-
-    @property
-    def itemsize(self) -> int:
-        """Return the number of bytes of one element."""
-        return self.dtype.itemsize
-
-    @property
     def device(self) -> str:
         """Return the device that will hold the value."""
         return self.value.node.device

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .kernels import GemmKernel, Kernel, RowKernel
-from .scalar import PLACED, Expr, postorder
+from .scalar import Expr, postorder
+from .scalar_kinds import PLACED
 from .storage import Buffer, View
 
 

@@ -10,7 +10,6 @@ place    elements from others anywhere, by a place rule
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,9 @@ from ..graph.node import Node, Value
 from .dynamic import is_dynamic
 from .indexing import indexed_kind
 from .places import stored_operands
-from .scalar import Expr, ScalarBuilder, computed_dtype, is_defined, postorder
+from .remember import remembered
+from .scalar import Expr, ScalarBuilder, computed_dtype, postorder
+from .scalar_kinds import is_defined
 
 DTYPES = frozenset(
     map(
@@ -74,18 +75,11 @@ def _kind_of_reduction(node: Node) -> str | None:
 def _code_of(node: Node) -> Expr | None:
     """Return what the rule of an operator gives, None if there is no code for these dtypes."""
     dtypes = tuple(None if x is None else x.dtype for x in node.inputs)
-    result = node.outputs[0].dtype
-    kinds = tuple(map(type, node.attrs))  # 1, 1.0 and True are equal keys
-    try:
-        return _code_for(node.op, node.attrs, kinds, dtypes, result)
-    except TypeError:  # an attribute that is no key
-        return _code_for.__wrapped__(node.op, node.attrs, kinds, dtypes, result)
+    return _code_for(node.op, node.attrs, dtypes, node.outputs[0].dtype)
 
 
-@lru_cache(4096)
-def _code_for(
-    op: Any, attrs: tuple[Any, ...], kinds: tuple[type, ...], dtypes: tuple[Any, ...], result: Any
-) -> Expr | None:
+@remembered
+def _code_for(op: Any, attrs: tuple[Any, ...], dtypes: tuple[Any, ...], result: Any) -> Expr | None:
     builder = ScalarBuilder()
     builder.result = computed_dtype(result)
     args = [

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from ..core.shape import Shape, size_of
 from .kernels import Operand, Output, RowKernel
-from .scalar import PLACED, Expr, ScalarBuilder, postorder, substituted
+from .scalar import Expr, ScalarBuilder, postorder, substituted
+from .scalar_kinds import PLACED
 from .storage import View, contiguous_strides
 
 if TYPE_CHECKING:

@@ -19,7 +19,6 @@ loaded from, element by element or row by row.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -27,7 +26,9 @@ import numpy as np
 from ..core.dtype import DType, int64
 from ..core.shape import Shape, TensorType
 from ..graph.node import Node, Value
-from .scalar import Expr, ScalarBuilder, is_defined, postorder
+from .remember import remembered
+from .scalar import Expr, ScalarBuilder, postorder
+from .scalar_kinds import is_defined
 from .storage import Buffer, View, contiguous, contiguous_strides
 
 Array = np.ndarray[Any, Any]
@@ -325,18 +326,13 @@ def stored_operands(node: Node) -> frozenset[int] | None:
     outputs = tuple(value.type for value in node.outputs)
     if len({t.shape for t in outputs}) != 1:
         return None
-    kinds = tuple(map(type, node.attrs))  # 1, 1.0 and True are equal keys
-    try:
-        return _tried(node.op, node.attrs, kinds, inputs, outputs)
-    except TypeError:  # an attribute that is no key
-        return _tried.__wrapped__(node.op, node.attrs, kinds, inputs, outputs)
+    return _tried(node.op, node.attrs, inputs, outputs)
 
 
-@lru_cache(4096)
+@remembered
 def _tried(
     op: Any,
     attrs: tuple[Any, ...],
-    kinds: tuple[type, ...],
     inputs: tuple[TensorType | None, ...],
     outputs: tuple[TensorType, ...],
 ) -> frozenset[int] | None:

@@ -10,7 +10,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from .kernels import Kernel, Operand, Output, RowKernel, buffers_of
-from .scalar import CHEAP, Expr, ScalarBuilder, postorder
+from .scalar import Expr, ScalarBuilder, postorder
+from .scalar_kinds import CHEAP
 from .storage import Buffer
 
 MOST_OPERATIONS = 4

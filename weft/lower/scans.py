@@ -20,7 +20,8 @@ from ..core.dtype import DType, int64
 from ..core.shape import size_of
 from ..graph.node import Node, Value
 from .kernels import Operand, ScanKernel
-from .scalar import Expr, ScalarBuilder, computed_dtype, is_defined, postorder
+from .scalar import Expr, ScalarBuilder, computed_dtype, postorder
+from .scalar_kinds import is_defined
 from .storage import View
 
 

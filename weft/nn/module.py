@@ -58,7 +58,7 @@ class Module:
         """Let modules made while a graph is built have parameters with values, as anywhere."""
         super().__init_subclass__(**kwargs)
         if "__init__" in cls.__dict__:
-            cls.__init__ = eagerly(cls.__init__)  # type: ignore[method-assign]
+            cls.__init__ = eagerly(cls.__init__)  # type: ignore[method-assign]  # is the purpose
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the output; every subclass defines it."""

@@ -8,8 +8,7 @@ bias_ih_l0, bias_hh_l0, weight_hr_l0, each with the suffix _reverse for the seco
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..core.errors import ArgumentError, ArgumentTypeError, ShapeError, user_stacklevel
 from ..core.shape import as_int
@@ -31,6 +30,7 @@ from .rnn_cells import (
     zeros_beside,
 )
 from .time_scan import builds_graph, scan_over_time, time_first
+from .time_steps import Timeline, backward_in_time, forward_in_time
 
 
 class RNNBase(Module):
@@ -180,7 +180,7 @@ class RNNBase(Module):
             outputs, final = scan_over_time(kind.step, rows, start, weights, backward)
             return time_first(outputs, timeline.axis), final
         shares = timeline.split(share)
-        walk = _backward_in_time if backward else _forward_in_time
+        walk = backward_in_time if backward else forward_in_time
         start = self._start(shares[0]) if state is None else state
         steps, final = walk(kind.step, shares, start, weights)
         return timeline.join(steps), final
@@ -323,65 +323,6 @@ class LSTM(RNNBase):
     ) -> None:
         options = (num_layers, bias, batch_first, dropout, bidirectional, proj_size)
         super().__init__("LSTM", input_size, hidden_size, *options, device=device, dtype=dtype)
-
-
-# -- the walk over time --------------------------------------------------------------------------
-
-
-class Timeline(NamedTuple):
-    """How time steps lie in a tensor: along an axis, or packed one after the other."""
-
-    axis: int
-    sizes: tuple[int, ...] | None = None
-
-    def split(self, x: Tensor) -> Sequence[Tensor]:
-        """Return the time steps of a tensor, each (batch, features)."""
-        if self.sizes is None:
-            return tuple(F.unbind(time_first(x, self.axis)))
-        return tuple(F.split(x, self.sizes, 0))
-
-    def join(self, steps: Sequence[Tensor]) -> Tensor:
-        """Return time steps as one tensor."""
-        if self.sizes is None:
-            return time_first(F.stack(steps), self.axis)
-        return F.concat(steps, 0)
-
-
-def _forward_in_time(
-    step: Any, inputs: Sequence[Tensor], state: State, weights: CellWeights
-) -> tuple[list[Tensor], State]:
-    """Walk from the first input to the last; sequences that have ended leave the batch."""
-    outputs, ended = [], []
-    batch = inputs[0].shape[0]
-    for x in inputs:
-        if x.shape[0] != batch:
-            batch = x.shape[0]
-            ended.append(tuple(s[batch:] for s in state))
-            state = tuple(s[:batch] for s in state)
-        state = step(x, state, weights)
-        outputs.append(state[0])
-    if ended:  # the shortest sequences stand last and ended first
-        parts = zip(state, *reversed(ended), strict=True)
-        state = tuple(F.concat(part, 0) for part in parts)
-    return outputs, state
-
-
-def _backward_in_time(
-    step: Any, inputs: Sequence[Tensor], first: State, weights: CellWeights
-) -> tuple[list[Tensor], State]:
-    """Walk from the last input to the first; a sequence joins the batch at its own end."""
-    outputs = []
-    batch = inputs[-1].shape[0]
-    grows = batch != inputs[0].shape[0]
-    state = tuple(s[:batch] for s in first) if grows else first
-    for x in reversed(inputs):
-        if x.shape[0] != batch:
-            joining = slice(batch, x.shape[0])
-            batch = x.shape[0]
-            state = tuple(F.concat((s, f[joining]), 0) for s, f in zip(state, first, strict=True))
-        state = step(x, state, weights)
-        outputs.append(state[0])
-    return outputs[::-1], state
 
 
 # -- helpers -------------------------------------------------------------------------------------

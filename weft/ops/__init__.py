@@ -10,7 +10,7 @@ from importlib import import_module
 
 from ..core.methods import attach_later, attach_methods
 from ..core.op import declare_later
-from . import creation, elementwise, index, movement, reduce, sizes
+from . import creation, elementwise, index, movement, ranges, reduce, sizes
 from .linalg import einsum, matmul, products, tensors
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "matmul",
     "movement",
     "products",
+    "ranges",
     "reduce",
     "sizes",
     "tensors",

@@ -1,4 +1,4 @@
-"""Making tensors: from data, filled with a value, or in a range.
+"""Making tensors: from data, or filled with a value.
 
 Tensors made here are leaves: they remember the user's line that made them, and record gradients if
 asked to. `wf.tensor` copies; `asarray(copy=False)`, `from_numpy` and `from_dlpack` share memory, so
@@ -7,14 +7,13 @@ a later write to the source shows in the tensor: sources that are written to mus
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..core.device import check_device
-from ..core.dim import Dim, is_known, known_size, size_max
+from ..core.dim import Dim, is_known
 from ..core.dim_number import RealDim
 from ..core.dispatch import array_from
 from ..core.dtype import (
@@ -43,7 +42,6 @@ from .elementwise.filling import (
 )
 
 __all__ = [
-    "arange",
     "asarray",
     "empty",
     "empty_like",
@@ -52,8 +50,6 @@ __all__ = [
     "from_numpy",
     "full",
     "full_like",
-    "linspace",
-    "logspace",
     "ones",
     "ones_like",
     "tensor",
@@ -84,7 +80,7 @@ def tensor(
     if isinstance(data, Dim):
         return _number_when_run(data, dtype)
     array = _to_array(data, dtype, "tensor")
-    return _leaf(array, requires_grad)
+    return new_leaf(array, requires_grad)
 
 
 def _number_when_run(number: Dim, dtype: Any) -> Tensor:
@@ -121,7 +117,7 @@ def asarray(
     if copy is None and isinstance(obj, Tensor):
         result = obj if dtype is None else obj.to(dtype)
         return result.requires_grad_() if requires_grad else result
-    return _leaf(_to_array(obj, dtype, "asarray"), requires_grad)
+    return new_leaf(_to_array(obj, dtype, "asarray"), requires_grad)
 
 
 def from_numpy(array: np.ndarray[Any, Any], *, requires_grad: bool = False) -> Tensor:
@@ -327,7 +323,7 @@ def _filled(
     if not is_known(sizes):
         return _filled_when_run(fill, sizes, wanted)
     check_allocation(what, sizes, wanted)
-    return _leaf(fill(sizes, wanted), requires_grad)
+    return new_leaf(fill(sizes, wanted), requires_grad)
 
 
 def _filled_when_run(fill: Callable[..., Any], sizes: Any, dtype: DType) -> Tensor:
@@ -336,7 +332,7 @@ def _filled_when_run(fill: Callable[..., Any], sizes: Any, dtype: DType) -> Tens
     return result
 
 
-def _leaf(array: np.ndarray[Any, Any], requires_grad: Any) -> Tensor:
+def new_leaf(array: np.ndarray[Any, Any], requires_grad: Any) -> Tensor:
     """Return a new tensor; while a graph is built, a constant of the graph."""
     flag = _flag(requires_grad)
     tracer = current_tracer() if modes.interpreters else None
@@ -350,130 +346,3 @@ def _flag(value: Any) -> bool:
     if not isinstance(value, (bool, np.bool_)):
         raise ArgumentTypeError(f"requires_grad must be True or False. Received: {value!r:.60}")
     return bool(value)
-
-
-# -- ranges -------------------------------------------------------------------------------------
-
-
-def arange(
-    start: float,
-    stop: float | None = None,
-    step: float = 1,
-    *,
-    dtype: Any = None,
-    requires_grad: bool = False,
-    device: Any = None,
-) -> Tensor:
-    """Return the numbers from start up to, but without, stop, `step` apart.
-
-    With one argument, arange(n) counts from 0 to n - 1. Integers give int64, a float among the
-    arguments the default float.
-
-    >>> import weft as wf
-    >>> wf.arange(3)
-    tensor([0, 1, 2])
-    >>> wf.arange(1.0, 2.0, 0.25)
-    tensor([1.  , 1.25, 1.5 , 1.75])
-    """
-    check_device(device)
-    first, last = (0, start) if stop is None else (start, stop)
-    if not is_known((first, last)):
-        return _range_when_run(first, last, step, dtype)
-    named = (("start", first), ("stop", last), ("step", step))
-    numbers = [_number(value, f"arange: {name}") for name, value in named]
-    whole = all(isinstance(v, int) for v in numbers)
-    wanted = (int64 if whole else default_float()) if dtype is None else as_dtype(dtype)
-    check_allocation("arange", (_steps(*numbers),), wanted)
-    # Computed in float64 (or exactly) and rounded once, so that errors do not add up along the way.
-    array = np.arange(*numbers).astype(wanted, copy=False)
-    return _leaf(array, requires_grad)
-
-
-def _range_when_run(start: Any, stop: Any, step: Any, dtype: Any) -> Tensor:
-    """Return a range of a graph whose ends are known when it runs."""
-    by = as_int(step, "arange: step with an unknown size")
-    count = (stop - start + by - (1 if by > 0 else -1)) // by
-    numbers = F.iota(size_max(count, 0)) * by + start
-    result: Tensor = numbers if dtype is None else F.cast(numbers, as_dtype(dtype))
-    return result
-
-
-def _steps(start: float, stop: float, step: float) -> int:
-    """Return how many elements a range has; raise if it never ends."""
-    if step == 0:
-        raise ArgumentError("arange: step must not be zero. Received: step=0")
-    if not all(map(math.isfinite, (start, stop, step))):
-        raise ArgumentError(
-            f"arange: the range must be finite. Received: start={start}, stop={stop}, step={step}"
-        )
-    return max(0, math.ceil((stop - start) / step))
-
-
-def linspace(
-    start: float,
-    stop: float,
-    num: int = 50,
-    *,
-    endpoint: bool = True,
-    dtype: Any = None,
-    requires_grad: bool = False,
-    device: Any = None,
-) -> Tensor:
-    """Return `num` evenly spaced numbers from start to stop, stop included if `endpoint`.
-
-    >>> import weft as wf
-    >>> wf.linspace(0, 1, 5)
-    tensor([0.  , 0.25, 0.5 , 0.75, 1.  ])
-    """
-    array = _spaced("linspace", start, stop, num, endpoint, dtype, device)
-    return _leaf(array, requires_grad)
-
-
-def logspace(
-    start: float,
-    stop: float,
-    num: int = 50,
-    *,
-    endpoint: bool = True,
-    base: float = 10.0,
-    dtype: Any = None,
-    requires_grad: bool = False,
-    device: Any = None,
-) -> Tensor:
-    """Return `num` numbers from base**start to base**stop, evenly spaced in their logarithm.
-
-    >>> import weft as wf
-    >>> wf.logspace(0, 2, 3)
-    tensor([  1.,  10., 100.])
-    """
-    exponents = _spaced("logspace", start, stop, num, endpoint, np.float64, device)
-    wanted = default_float() if dtype is None else as_dtype(dtype)
-    with np.errstate(over="ignore", invalid="ignore"):
-        array = np.power(float(_number(base, "logspace: base")), exponents).astype(wanted)
-    return _leaf(array, requires_grad)
-
-
-def _spaced(
-    what: str, start: Any, stop: Any, num: Any, endpoint: bool, dtype: Any, device: Any
-) -> np.ndarray[Any, Any]:
-    check_device(device)
-    (count,) = as_shape(num if np.ndim(num) == 0 else as_int(num, f"{what}: num"), f"{what}: num")
-    known_size(count, f"{what}: the distance of the elements")
-    wanted = default_float() if dtype is None else as_dtype(dtype)
-    check_allocation(what, (count,), wanted)
-    ends = _number(start, f"{what}: start"), _number(stop, f"{what}: stop")
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.linspace(*ends, count, endpoint=endpoint).astype(wanted)
-
-
-def _number(value: Any, what: str) -> int | float:
-    """Return a Python, NumPy or 0-d tensor number as a Python number."""
-    if isinstance(value, (Tensor, np.ndarray)) and value.ndim == 0:
-        value = value.item()
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return value
-    raise ArgumentTypeError(
-        f"{what} must be a number. Received: {type(value).__name__} {value!r:.60}"
-    )

@@ -111,16 +111,6 @@ class Batched(Tensor):
         """Return the number of elements of one example."""
         return size_of(self.value.shape[1:])
 
-    @property
-    def nbytes(self) -> int:
-        """Return the number of bytes of the elements of one example."""
-        return self.size * self.dtype.itemsize
-
-    @property
-    def itemsize(self) -> int:
-        """Return the number of bytes of one element."""
-        return self.dtype.itemsize
-
     # -- its place on the tape ---------------------------------------------------------------------
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..instructions import Operand
+from ..lines import Operand
 from ..text import FunctionText
 from ..values import Value, bytes_of, constant, lanes_of, scalar_of, suffix_of
 

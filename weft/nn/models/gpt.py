@@ -6,7 +6,7 @@ import math
 
 from ...core.errors import ArgumentError, ShapeError
 from ...core.tensor import Tensor
-from ...ops.creation import arange
+from ...ops.ranges import arange
 from .. import init
 from ..arguments import as_flag, as_size
 from ..calls import F

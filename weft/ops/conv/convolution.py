@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.batching import fold, unfold
+from ...core.batching import unfold
 from ...core.dim import may_equal
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType, as_int
 from ...core.tensor import Tensor
+from .channels import apart, batch_by_weight, beside, from_channels, into_channels
 from .geometry import Pairs, padding_pairs, per_axis, require_rank, window_counts
 from .kernels import correlate, correlate_input, correlate_weight
 
@@ -160,32 +161,16 @@ def _(g, x, stride, padding, dilation, groups):
 
 
 # -- batching ---------------------------------------------------------------------------------
-# What only one operand has a batch of becomes part of its examples or of its channels; if both
-# have one, each example is a group of its own.
 
 
 @conv.batch
-def _(x, weight, stride, padding, dilation, groups, batched, examples):
-    settings = (stride, padding, dilation)
-    if not batched[1]:
-        return unfold(F.conv(fold(x), weight, *settings, groups), examples)
-    if not batched[0]:
-        found = F.conv(x, into_channels(weight, 1, groups), *settings, groups)
-        return from_channels(found, 1, groups, examples)
-    found = F.conv(beside(x), fold(weight), *settings, groups * examples)
-    return apart(found, 1, examples)
+def _(call):
+    return batch_by_weight(call, lambda weight, groups: into_channels(weight, 1, groups))
 
 
 @conv_input_grad.batch
-def _(y, weight, input_size, stride, padding, dilation, groups, batched, examples):
-    settings = (input_size, stride, padding, dilation)
-    if not batched[1]:
-        return unfold(F.conv_input_grad(fold(y), weight, *settings, groups), examples)
-    if not batched[0]:
-        found = F.conv_input_grad(y, beside(weight), *settings, groups)
-        return from_channels(found, 1, groups, examples)
-    found = F.conv_input_grad(beside(y), fold(weight), *settings, groups * examples)
-    return apart(found, 1, examples)
+def _(call):
+    return batch_by_weight(call, lambda weight, _: beside(weight))
 
 
 @conv_weight_grad.batch
@@ -199,39 +184,6 @@ def _(x, y, kernel_size, stride, padding, dilation, groups, batched, examples):
         return from_channels(found, 0, groups, examples)
     found = F.conv_weight_grad(beside(x), beside(y), *settings, groups * examples)
     return unfold(found, examples)
-
-
-def beside(x: Any) -> Any:
-    """Return a batch (B, N, C, ...) with the channels of all examples side by side."""
-    return merged(F.moveaxis(x, 0, 1), 1)
-
-
-def apart(x: Any, axis: int, examples: Any) -> Any:
-    """Return a batch again whose channels stand side by side along an axis."""
-    return F.moveaxis(parted(x, axis, examples), axis, 0)
-
-
-def into_channels(x: Any, axis: int, groups: int) -> Any:
-    """Return a batch whose examples stand side by side within each group of channels."""
-    moved = F.moveaxis(parted(x, axis, groups), 0, axis)  # (..., groups, B, C/groups, ...)
-    return merged(merged(moved, axis), axis - 1)
-
-
-def from_channels(x: Any, axis: int, groups: int, examples: Any) -> Any:
-    """Return a batch again whose examples stand side by side within each group of channels."""
-    split = parted(parted(x, axis, groups), axis + 1, examples)
-    return merged(F.moveaxis(split, axis + 1, 0), axis + 1)
-
-
-def merged(x: Any, axis: int) -> Any:
-    """Return x with an axis and the next made into one."""
-    return F.reshape(x, (*x.shape[:axis], x.shape[axis] * x.shape[axis + 1], *x.shape[axis + 2 :]))
-
-
-def parted(x: Any, axis: int, count: Any) -> Any:
-    """Return x with an axis split into `count` parts."""
-    size = x.shape[axis] // count if count != 0 else 0
-    return F.reshape(x, (*x.shape[:axis], count, size, *x.shape[axis + 1 :]))
 
 
 # -- checks -----------------------------------------------------------------------------------

@@ -1,0 +1,98 @@
+"""Write lines of a function: name what they define, make constants, call functions.
+
+Operands are values or plain numbers; a number takes the type of the operand beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .target import Target
+from .values import Value, constant, constants, suffix_of, with_element
+
+Operand = Value | float
+
+
+class Lines:
+    """A function's text, line by line; says what every instruction has in common."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.declarations: dict[str, str] = {}
+        self.helpers: dict[str, str] = {}  # definitions that this function needs beside itself
+        self._fresh = 0
+
+    def write(self, line: str) -> None:
+        """Append a line to the current block."""
+        raise NotImplementedError
+
+    def define(self, type: str, text: str) -> Value:
+        """Append an instruction, given as text, and return its result."""
+        name = f"%v{self._fresh}"
+        self._fresh += 1
+        self.write(f"{name} = {text}")
+        return Value(name, type)
+
+    def fresh(self, type: str) -> Value:
+        """Return a name that is used nowhere else in this function."""
+        self._fresh += 1
+        return Value(f"%v{self._fresh - 1}", type)
+
+    def constant(self, type: str, number: float) -> Value:
+        """Return a number as a constant, the same in each lane."""
+        return constant(type, number)
+
+    def constants(self, type: str, numbers: Sequence[float]) -> Value:
+        """Return a vector constant with a number for each lane."""
+        return constants(type, list(numbers))
+
+    def intrinsic(self, name: str, returns: str, *arguments: Value) -> Value:
+        """Call `llvm.<name>` overloaded by its result type, declaring it."""
+        return self.call(f"llvm.{name}.{suffix_of(returns)}", returns, *arguments, declare=True)
+
+    def call(self, name: str, returns: str, *arguments: Value, declare: bool = False) -> Value:
+        """Call a function; with `declare`, one that this module does not define."""
+        if declare:
+            types = ", ".join(a.type for a in arguments)
+            self.declarations[name] = f"declare {returns} @{name}({types})"
+        call = f"call {returns} @{name}({', '.join(a.typed for a in arguments)})"
+        if returns == "void":
+            self.write(call)
+            return Value("", "void")
+        return self.define(returns, call)
+
+    def _like(self, x: Operand, type: str) -> Value:
+        return x if isinstance(x, Value) else constant(type, x)
+
+    def _same(self, *operands: Operand) -> tuple[Value, ...]:
+        """Return the operands with plain numbers made constants of the others' type."""
+        types = {x.type for x in operands if isinstance(x, Value)}
+        if len(types) != 1:
+            raise TypeError(
+                f"operands need one common type; got {[str(x) for x in operands]} of {types}"
+            )
+        (type,) = types
+        return tuple(self._like(x, type) for x in operands)
+
+    def _pair(self, a: Operand, b: Operand) -> tuple[Value, Value]:
+        """Return two operands of one type; a plain number becomes a constant of the other's."""
+        if isinstance(a, Value):
+            if not isinstance(b, Value):
+                return a, constant(a.type, b)
+            if a.type == b.type:
+                return a, b
+        one, other = self._same(a, b)
+        return one, other
+
+    def _binary(self, name: str, a: Operand, b: Operand, flags: str = "") -> Value:
+        a, b = self._pair(a, b)
+        opcode = f"{name} {flags}" if flags else name
+        return self.define(a.type, f"{opcode} {a.typed}, {b}")
+
+    def _compare(self, name: str, predicate: str, a: Operand, b: Operand) -> Value:
+        a, b = self._pair(a, b)
+        return self.define(with_element(a.type, "i1"), f"{name} {predicate} {a.typed}, {b}")
+
+    def _cast(self, name: str, x: Value, element: str) -> Value:
+        type = with_element(x.type, element)
+        return self.define(type, f"{name} {x.typed} to {type}")

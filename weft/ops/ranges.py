@@ -1,0 +1,144 @@
+"""Making tensors of evenly spaced numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..core.device import check_device
+from ..core.dim import is_known, known_size, size_max
+from ..core.dtype import as_dtype, default_float, int64
+from ..core.errors import ArgumentError, ArgumentTypeError
+from ..core.op import F
+from ..core.shape import as_int, as_shape
+from ..core.tensor import Tensor
+from ._memory import check_allocation
+from .creation import new_leaf
+
+__all__ = ["arange", "linspace", "logspace"]
+
+
+def arange(
+    start: float,
+    stop: float | None = None,
+    step: float = 1,
+    *,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+) -> Tensor:
+    """Return the numbers from start up to, but without, stop, `step` apart.
+
+    With one argument, arange(n) counts from 0 to n - 1. Integers give int64, a float among the
+    arguments the default float.
+
+    >>> import weft as wf
+    >>> wf.arange(3)
+    tensor([0, 1, 2])
+    >>> wf.arange(1.0, 2.0, 0.25)
+    tensor([1.  , 1.25, 1.5 , 1.75])
+    """
+    check_device(device)
+    first, last = (0, start) if stop is None else (start, stop)
+    if not is_known((first, last)):
+        return _range_when_run(first, last, step, dtype)
+    named = (("start", first), ("stop", last), ("step", step))
+    numbers = [_number(value, f"arange: {name}") for name, value in named]
+    whole = all(isinstance(v, int) for v in numbers)
+    wanted = (int64 if whole else default_float()) if dtype is None else as_dtype(dtype)
+    check_allocation("arange", (_steps(*numbers),), wanted)
+    # Computed in float64 (or exactly) and rounded once, so that errors do not add up along the way.
+    array = np.arange(*numbers).astype(wanted, copy=False)
+    return new_leaf(array, requires_grad)
+
+
+def _range_when_run(start: Any, stop: Any, step: Any, dtype: Any) -> Tensor:
+    """Return a range of a graph whose ends are known when it runs."""
+    by = as_int(step, "arange: step with an unknown size")
+    count = (stop - start + by - (1 if by > 0 else -1)) // by
+    numbers = F.iota(size_max(count, 0)) * by + start
+    result: Tensor = numbers if dtype is None else F.cast(numbers, as_dtype(dtype))
+    return result
+
+
+def _steps(start: float, stop: float, step: float) -> int:
+    """Return how many elements a range has; raise if it never ends."""
+    if step == 0:
+        raise ArgumentError("arange: step must not be zero. Received: step=0")
+    if not all(map(math.isfinite, (start, stop, step))):
+        raise ArgumentError(
+            f"arange: the range must be finite. Received: start={start}, stop={stop}, step={step}"
+        )
+    return max(0, math.ceil((stop - start) / step))
+
+
+def linspace(
+    start: float,
+    stop: float,
+    num: int = 50,
+    *,
+    endpoint: bool = True,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+) -> Tensor:
+    """Return `num` evenly spaced numbers from start to stop, stop included if `endpoint`.
+
+    >>> import weft as wf
+    >>> wf.linspace(0, 1, 5)
+    tensor([0.  , 0.25, 0.5 , 0.75, 1.  ])
+    """
+    array = _spaced("linspace", start, stop, num, endpoint, dtype, device)
+    return new_leaf(array, requires_grad)
+
+
+def logspace(
+    start: float,
+    stop: float,
+    num: int = 50,
+    *,
+    endpoint: bool = True,
+    base: float = 10.0,
+    dtype: Any = None,
+    requires_grad: bool = False,
+    device: Any = None,
+) -> Tensor:
+    """Return `num` numbers from base**start to base**stop, evenly spaced in their logarithm.
+
+    >>> import weft as wf
+    >>> wf.logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
+    exponents = _spaced("logspace", start, stop, num, endpoint, np.float64, device)
+    wanted = default_float() if dtype is None else as_dtype(dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        array = np.power(float(_number(base, "logspace: base")), exponents).astype(wanted)
+    return new_leaf(array, requires_grad)
+
+
+def _spaced(
+    what: str, start: Any, stop: Any, num: Any, endpoint: bool, dtype: Any, device: Any
+) -> np.ndarray[Any, Any]:
+    check_device(device)
+    (count,) = as_shape(num if np.ndim(num) == 0 else as_int(num, f"{what}: num"), f"{what}: num")
+    known_size(count, f"{what}: the distance of the elements")
+    wanted = default_float() if dtype is None else as_dtype(dtype)
+    check_allocation(what, (count,), wanted)
+    ends = _number(start, f"{what}: start"), _number(stop, f"{what}: stop")
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.linspace(*ends, count, endpoint=endpoint).astype(wanted)
+
+
+def _number(value: Any, what: str) -> int | float:
+    """Return a Python, NumPy or 0-d tensor number as a Python number."""
+    if isinstance(value, (Tensor, np.ndarray)) and value.ndim == 0:
+        value = value.item()
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return value
+    raise ArgumentTypeError(
+        f"{what} must be a number. Received: {type(value).__name__} {value!r:.60}"
+    )
