@@ -59,8 +59,8 @@ class ArrayProgram:
         self.used = executable.layout.used_feeds
         self.arena_bytes = executable.layout.arena_bytes
         self.checks = executable.lowered.flag is not None  # indices: in memory of the program
-        self.makers = [array_maker(view.shape, view.dtype) for view in executable.outputs]
-        buffers = [view.buffer for view in executable.outputs]
+        self.makers = [array_maker(view.shape, view.dtype) for view in executable.plan.outputs]
+        buffers = [view.buffer for view in executable.plan.outputs]
         self.order = [buffers.index(buffer) for buffer in executable.layout.fresh]
 
     def run(self, *arrays: Array) -> tuple[Array, ...] | None:
