@@ -72,8 +72,8 @@ class KnownProgram:
 
 
 def known_program(program: Program, shapes: Mapping[Value, Shape]) -> KnownProgram | None:
-    """Return a program with its name, or None if it has none."""
-    sources = sources_digest(LAYERS)
+    """Return a program with its name, or None if it has none, or there is no disk."""
+    sources = None if user_store().path is None else sources_digest(LAYERS)
     known = None if sources is None else fingerprint(program, shapes)
     if sources is None or known is None:
         return None
