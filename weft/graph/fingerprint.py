@@ -1,7 +1,7 @@
 """Name what a program computes by its content: one name for equal programs, in every process.
 
 Unlike the canonical hash it is no name for all graphs that compute the same: nodes are taken as
-they stand, which is quick. Names, scopes and lines of nodes are left out.
+they stand, which is quick. Their names and the lines that built them are left out.
 """
 
 from __future__ import annotations
@@ -72,6 +72,7 @@ class _Writer(Encoder):
         self._keys: dict[tuple[int, str], int] = {}
         self._values: dict[Value, int] = {}
         self._operators: dict[int, bytes] = {}
+        self._places: dict[tuple[tuple[str, ...], str], bytes] = {}
 
     def write(self, shapes: Mapping[Value, Shape]) -> None:
         """Write everything that decides about the code of the program."""
@@ -105,7 +106,16 @@ class _Writer(Encoder):
         name = self._operators.get(id(node.op)) or self._operator(node.op)
         taken, attrs = self._taken(node.inputs), self.attr(node.attrs)
         made = b",".join(map(self._made, node.outputs))
-        self.lines.append(b"%b = %b(%b)%b" % (made, name, taken, attrs))
+        where = self._where(node)
+        self.lines.append(b"%b = %b(%b)%b%b" % (made, name, taken, attrs, where))
+
+    def _where(self, node: Node) -> bytes:
+        """Return the scope and the device of a node, which a pass may go by."""
+        key = (node.scope, node.device)
+        known = self._places.get(key)
+        if known is None:
+            known = self._places[key] = self.attr(key)
+        return known
 
     def _made(self, value: Value) -> bytes:
         number = self._values.setdefault(value, len(self._values))
