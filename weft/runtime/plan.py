@@ -2,6 +2,9 @@
 
 Nothing of a plan follows from the values of states and feeds, nor from names and lines of nodes.
 What belongs to the process (states, constants of the graph, operators) is kept by number or name.
+
+Reading a plan is as good as running code, like loading the objects that it names: both come only
+from the store, which takes nothing that another user could have written.
 """
 
 from __future__ import annotations
