@@ -39,10 +39,10 @@ def compile_program(
     state would be given a value that does not fit it. Without an arena of its own it is lent one
     for each call.
     """
-    known = known_program(program, shapes) if own_arena else None
+    known = known_program(program, shapes)
     code = None if known is None else known.find()
     if code is not None:
-        return Executable(code, partial(analyse, program, shapes))
+        return Executable(code, partial(analyse, program, shapes), own_arena=own_arena)
     analysis = analyse(program, shapes)
     if analysis is None:
         return None

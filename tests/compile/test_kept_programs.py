@@ -7,6 +7,7 @@ import weft as wf
 from weft import compiler
 from weft.codegen.target import neon
 from weft.core.errors import IndexOutOfRange
+from weft.passes import optimize
 from weft.runtime import objects, plan, plans
 from weft.runtime.objects import ObjectCache
 from weft.runtime.store import ObjectStore
@@ -132,6 +133,25 @@ def test_found_program_computes_the_same(disk, analysed, build):
     assert len(analysed) == 1
     assert store.misses == 0
     assert store.info().bytes < plan.MOST_BYTES
+
+
+@pytest.mark.parametrize("budget", [None, 20_000])
+def test_optimised_graph(disk, analysed, budget):
+    def results():
+        wf.manual_seed(0)
+        net = wf.nn.Sequential(*[wf.nn.Linear(16, 16) for _ in range(6)])
+        with wf.Graph() as graph:
+            x = wf.placeholder((32, 16), wf.float32)
+            loss = F.gelu(net(F.gelu(x))).square().mean()
+            found = [loss, *wf.gradients(loss, list(net.parameters()))]
+        graph = optimize(graph, found, memory_budget=budget)
+        return wf.Session(graph, compiled=True).run(found, {x: feed(32, 16)})
+
+    expected = results()
+    assert len(analysed) == 1
+    disk()
+    same(results(), expected)
+    assert len(analysed) == 1
 
 
 def test_other_shapes_are_other_programs(disk, analysed):

@@ -39,6 +39,7 @@ class Layout:
         ]
         self.constants = [b for b in buffers if b.kind == "constant"]
         feeds = {b.source: b for b in buffers if b.kind == "feed"}
+        self.feeds = len(lowered.graph.inputs)
         self.used_feeds = [i for i, v in enumerate(lowered.graph.inputs) if v in feeds]
         self.numbers = [b for b in buffers if b.kind == "state" and b.source.number is not None]
         states = [b for b in buffers if b.kind == "state" and b not in self.numbers]
