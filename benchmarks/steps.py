@@ -49,41 +49,45 @@ SIZES = {"mlp": (784, 512, 512, 10), "dqn": (4, 128, 128, 2)}
 
 def with_weft() -> Workloads:
     """Return the workloads for Weft."""
+    found = {}
+    for name in SIZES:
+        found[name] = weft_step(name)
+        show("weft", name, found[name])
+    return found
+
+
+def weft_step(name):
+    """Return a function that takes one step of a workload and returns the loss."""
     import weft as wf
     import weft.nn.functional as F
 
     wf.set_num_threads(THREADS)
+    layers = []
+    for w, b in weights(SIZES[name]):
+        linear = wf.nn.Linear(w.shape[1], w.shape[0])
+        with wf.no_grad():
+            linear.weight.copy_(w)
+            linear.bias.copy_(b)
+        layers += [linear, wf.nn.ReLU()]
+    net = wf.nn.Sequential(*layers[:-1])
+    data = batch(name)
+    with wf.Graph() as graph:
+        feeds = [wf.placeholder(a.shape, a.dtype, name=f"x{i}") for i, a in enumerate(data)]
+        out = net(feeds[0])
+        if name == "mlp":
+            loss = F.cross_entropy(out, feeds[1])
+        else:
+            chosen = wf.gather(out, 1, feeds[1][:, None])[:, 0]
+            loss = F.smooth_l1_loss(chosen, feeds[2])
+        train = wf.optim.Adam(net.parameters(), lr=1e-3).minimize(loss)
+    session = wf.Session(graph)
+    feed_dict = dict(zip(feeds, data, strict=True))
+    fetches = [loss, train]
 
-    def step(name):
-        layers = []
-        for w, b in weights(SIZES[name]):
-            linear = wf.nn.Linear(w.shape[1], w.shape[0])
-            with wf.no_grad():
-                linear.weight.copy_(w)
-                linear.bias.copy_(b)
-            layers += [linear, wf.nn.ReLU()]
-        net = wf.nn.Sequential(*layers[:-1])
-        data = batch(name)
-        with wf.Graph() as graph:
-            feeds = [wf.placeholder(a.shape, a.dtype, name=f"x{i}") for i, a in enumerate(data)]
-            out = net(feeds[0])
-            if name == "mlp":
-                loss = F.cross_entropy(out, feeds[1])
-            else:
-                chosen = wf.gather(out, 1, feeds[1][:, None])[:, 0]
-                loss = F.smooth_l1_loss(chosen, feeds[2])
-            train = wf.optim.Adam(net.parameters(), lr=1e-3).minimize(loss)
-        session = wf.Session(graph)
-        feed_dict = dict(zip(feeds, data, strict=True))
-        fetches = [loss, train]
+    def run():
+        return float(session.run(fetches, feed_dict)[0])
 
-        def run():
-            return float(session.run(fetches, feed_dict)[0])
-
-        show("weft", name, run)
-        return run
-
-    return {name: step(name) for name in SIZES}
+    return run
 
 
 def with_torch(compiled):

@@ -11,6 +11,7 @@ runtime      object code, memory, an executable
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from .core.shape import Shape
 from .graph.graph import Graph
@@ -25,7 +26,9 @@ from .passes.scan_split import has_scans, split_scans
 from .passes.simplify import simplify_finally
 from .passes.specialize import NotStaticError, specialize
 from .passes.stabilize import stabilize
+from .runtime.analysis import Analysis
 from .runtime.executable import Executable
+from .runtime.plans import Code, known_program
 
 
 def compile_program(
@@ -37,6 +40,21 @@ def compile_program(
     state would be given a value that does not fit it. Without an arena of its own it is lent one
     for each call.
     """
+    known = known_program(program, shapes)
+    code = None if known is None else known.find()
+    if code is not None:
+        return Executable(code, partial(analyse, program, shapes), own_arena=own_arena)
+    analysis = analyse(program, shapes)
+    if analysis is None:
+        return None
+    code = Code(analysis.plan, analysis.objects())
+    if known is not None:
+        known.keep(code.plan)
+    return Executable(code, lambda: analysis, own_arena=own_arena)
+
+
+def analyse(program: Program, shapes: Mapping[Value, Shape]) -> Analysis | None:
+    """Return what a program becomes, up to the text of its code; None if it cannot be compiled."""
     try:
         static = specialize(program, shapes)
     except NotStaticError:
@@ -45,8 +63,7 @@ def compile_program(
     written = static.outputs[len(program.fetches) :]
     if any(value.type != state.type for value, state in zip(written, states, strict=True)):
         return None
-    graph = optimize_static(static)
-    return Executable(graph, len(program.fetches), states, own_arena=own_arena)
+    return Analysis(optimize_static(static), len(program.fetches), states)
 
 
 def optimize_static(graph: Graph) -> Graph:

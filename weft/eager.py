@@ -58,9 +58,9 @@ class ArrayProgram:
         self.executable = executable
         self.used = executable.layout.used_feeds
         self.arena_bytes = executable.layout.arena_bytes
-        self.checks = executable.lowered.flag is not None  # indices: in memory of the program
-        self.makers = [array_maker(view.shape, view.dtype) for view in executable.outputs]
-        buffers = [view.buffer for view in executable.outputs]
+        self.checks = executable.plan.flag is not None  # indices: in memory of the program
+        self.makers = [array_maker(view.shape, view.dtype) for view in executable.plan.outputs]
+        buffers = [view.buffer for view in executable.plan.outputs]
         self.order = [buffers.index(buffer) for buffer in executable.layout.fresh]
 
     def run(self, *arrays: Array) -> tuple[Array, ...] | None:
@@ -85,7 +85,7 @@ class ArrayProgram:
 
     def single(self) -> Callable[..., Array | None]:
         """Return `run` for one result, as short as can be where it is no more than a call."""
-        if self.arena_bytes or self.checks or len(self.used) < len(self.executable.graph.inputs):
+        if self.arena_bytes or self.checks or len(self.used) < self.executable.layout.feeds:
             return self._run_single
         entry, (make,) = self.entry, self.makers
 

@@ -19,22 +19,17 @@ from weakref import WeakSet
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ..codegen.gemm import give_scratch
-from ..codegen.program import ARENA, ProgramText, write_program
-from ..codegen.target import Target, host
+from ..codegen.program import ARENA
 from ..core.dispatch import canonical
 from ..core.errors import IndexOutOfRange
 from ..core.locks import fork_safe_lock
 from ..core.shape import Shape
-from ..core.threads import get_num_threads
-from ..graph.graph import Graph
 from ..graph.node import resolve_attrs
 from ..graph.run import Sizes, bind_sizes, has_unknown_sizes
-from ..graph.state import State
 from ..lower.dynamic import OBJECT, is_dynamic
 from ..lower.kernels import LibraryKernel
-from ..lower.lowering import Lowered
 from ..lower.storage import Buffer, View
+from .analysis import Analysis
 from .arena import aligned_empty
 from .buffers import pooled_empty
 from .calls import Entry, make_entry
@@ -43,7 +38,7 @@ from .driving import behind_window, drive
 from .inspection import Inspection
 from .layout import Layout
 from .native import link
-from .objects import object_code
+from .plans import Code
 from .threads import pool_symbols
 from .timing import Timing
 
@@ -56,43 +51,29 @@ _states = fork_safe_lock()
 
 
 class Executable(Inspection):
-    """A static graph, compiled. Its outputs are the fetches, then the new values of states."""
+    """A program, compiled for feeds of certain shapes."""
 
     timing: Timing | None = None  # takes the times of kernels, in the copy that a profile runs
 
     def __init__(
-        self,
-        graph: Graph,
-        fetches: int,
-        commits: Sequence[State],
-        target: Target | None = None,
-        *,
-        own_arena: bool = True,
+        self, code: Code, analyse: Callable[[], Analysis | None], *, own_arena: bool = True
     ) -> None:
-        self.graph = graph
-        self._lock = _states if commits else Lock()
-        self.target = host() if target is None else target
-        self.lowered = Lowered(graph)
-        self.lowered.copies += give_scratch(self.lowered.kernels, self.target, get_num_threads())
-        self.fetches = fetches
+        """Load code; `analyse` tells how it came about, for those who look inside."""
+        self.plan = code.plan
+        self._analyse = analyse
+        self._lock = _states if self.plan.writes else Lock()
         self.own_arena = own_arena  # else every call of `entry` is lent one, and nothing else runs
-        self.commits = list(commits)
-        self.outputs = self.lowered.outputs
-        self.layout = Layout(self.lowered, self.outputs[:fetches], self._written())
-        self.text: ProgramText = write_program(
-            self.lowered.kernels, self.layout.places, self.target
-        )
-        self._load()
+        self._load(code.objects)
         _alive.add(self)
 
-    def _written(self) -> list[tuple[State, View]]:
-        return list(zip(self.commits, self.outputs[self.fetches :], strict=True))
+    @property
+    def layout(self) -> Layout:
+        """Where everything lies."""
+        return self.plan.layout
 
-    def _load(self) -> None:
+    def _load(self, objects: Sequence[bytes]) -> None:
         timing = self.timing
-        modules = self.text.modules if timing is None else timing.modules
-        objects = [object_code(text, self.target) for text in modules.values()]
-        names = self.text.entries
+        names = self.plan.entries
         layout = self.layout
         self.arena: Array = aligned_empty(max(64, layout.arena_bytes) if self.own_arena else 64)
         self._arrays: dict[Buffer, Array] = {}
@@ -103,7 +84,7 @@ class Executable(Inspection):
         self._counter: Array = np.zeros(1, np.int64)
         self._runs = 0
         self._complete = False
-        self._ends_native = bool(names) and self.text.steps[-1] is names[-1]
+        self._ends_native = bool(names) and self.plan.steps[-1] == names[-1]
         records = [] if timing is None else [timing.record]
         numbers: Array = np.zeros(max(1, len(layout.numbers)), np.int64)
         memory = [self.arena, self._counter, numbers, *constants, *records]
@@ -118,7 +99,9 @@ class Executable(Inspection):
         copied = [(s, v, layout.places[v.buffer].brought) for s, v in layout.copied]
         own = [(s, self._view(v)) for s, v, brought in copied if not brought]
         self._own_results = [(s, array) for s, array in own if s.number is None]
-        self._new_numbers = [(s.number.put, array) for s, array in own if s.number is not None]
+        self._new_numbers: list[tuple[Any, Array]] = [
+            (s.number.put, array) for s, array in own if s.number is not None
+        ]
         self._other_results = [(s, v) for s, v, brought in copied if brought]
         self._entries: dict[str, Entry] = {}
         if names:
@@ -171,9 +154,9 @@ class Executable(Inspection):
 
         None where a run does more: calls reference kernels, reads states, or copies fetches.
         """
-        layout, steps = self.layout, self.text.steps
+        layout, steps = self.layout, self.plan.steps
         plain = len(steps) == 1 and isinstance(steps[0], str) and not layout.states
-        made = all(view.buffer in layout.fresh_set for view in self.outputs)
+        made = all(view.buffer in layout.fresh_set for view in self.plan.outputs)
         return self._entries[steps[0]] if plain and made else None
 
     def lend_arena(self, arena: Array) -> None:
@@ -197,7 +180,7 @@ class Executable(Inspection):
     def _take_steps(self, brought: list[Array]) -> None:
         if self.layout.has_library:
             self._arrays.update(zip(self.layout.brought, brought, strict=True))
-        self._take(self.text.steps, brought)
+        self._take(self.plan.steps, brought)
         self._complete = True
 
     def _take(self, steps: Sequence[Any], brought: list[Array]) -> None:
@@ -282,7 +265,7 @@ class Executable(Inspection):
 
     def met_bad_index(self) -> bool:
         """Tell whether the last run met an index out of range; then forget it."""
-        flag = self.lowered.flag
+        flag = self.plan.flag
         if flag is None or not flag.buffer.source[0]:
             return False
         flag.buffer.source[0] = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from threading import Lock
@@ -19,9 +19,13 @@ from ..core.errors import ArgumentError
 from ..core.shape import as_int
 from ..graph.graph import Graph
 from ..graph.run import check_feed
+from ..lower.lowering import Lowered
+from .analysis import Analysis
 from .clock import seconds
 from .listing import KernelInfo, KernelList, count_control, list_kernels
 from .native import assembly
+from .objects import object_code
+from .plan import Plan
 from .profile import Profile, RunTimes
 from .timing import Timing
 
@@ -32,21 +36,46 @@ Wanted = KernelInfo | int | str | None
 class Inspection(ABC):
     """What can be asked of an executable."""
 
-    graph: Graph
-    target: Target
-    text: ProgramText
-    layout: Any
+    plan: Plan
     memory: Array
     timing: Timing | None
     _lock: AbstractContextManager[bool]
+    _analyse: Callable[[], Analysis | None]
 
     @abstractmethod
-    def _load(self) -> None:
+    def _load(self, objects: Sequence[bytes]) -> None:
         """Make the code ready to run, with memory of its own."""
 
     @abstractmethod
     def _execute(self, feeds: Sequence[Array], states: Sequence[Array]) -> None:
         """Run all kernels on feeds and states; those updated in place are written to."""
+
+    @cached_property
+    def analysis(self) -> Analysis:
+        """How the code came about; found out again if it was not made by this process."""
+        found = self._analyse()
+        assert found is not None, "what has code was analysed before"
+        return found
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that was lowered."""
+        return self.analysis.graph
+
+    @property
+    def lowered(self) -> Lowered:
+        """The kernels that it became."""
+        return self.analysis.lowered
+
+    @property
+    def text(self) -> ProgramText:
+        """The text of the code."""
+        return self.analysis.text
+
+    @property
+    def target(self) -> Target:
+        """The machine that the code is for."""
+        return self.analysis.target
 
     @cached_property
     def kernels(self) -> KernelList:
@@ -79,13 +108,13 @@ class Inspection(ABC):
                 Counter(kernel.kind for kernel in self.kernels) + count_control(self.text)
             ),
             "library": [kernel.ops[0] for kernel in self.kernels if kernel.kind == "library"],
-            "arena_bytes": self.layout.arena_bytes,
+            "arena_bytes": self.plan.layout.arena_bytes,
         }
 
     def __repr__(self) -> str:
         kinds = Counter(kernel.kind for kernel in self.kernels)
         shown = ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "no kernels"
-        return f"<{type(self).__name__}: {shown}; {self.layout.arena_bytes} bytes of memory>"
+        return f"<{type(self).__name__}: {shown}; {self.plan.layout.arena_bytes} bytes of memory>"
 
     # -- profiles ----------------------------------------------------------------------------------
 
@@ -114,15 +143,19 @@ class Inspection(ABC):
 
     def _timed_copy(self) -> Inspection:
         """Return the same program with clocks in its code and with its own memory."""
+        analysis = self.analysis
         timed = copy.copy(self)
         timed._lock = Lock()
-        timed.timing = Timing(self.text, self.layout.places, self.target, len(self.memory))
-        timed._load()
+        timed.plan = analysis.plan
+        places = analysis.layout.places
+        timed.timing = Timing(analysis.text, places, analysis.target, len(self.memory))
+        modules = timed.timing.modules.values()
+        timed._load([object_code(text, analysis.target) for text in modules])
         return timed
 
     def _timed_run(self, feeds: Sequence[Array]) -> RunTimes:
         assert self.timing is not None
-        states = [buffer.source.read().copy() for buffer in self.layout.states]
+        states = [buffer.source.read().copy() for buffer in self.plan.layout.states]
         begin = seconds()
         self._execute(feeds, states)
         return RunTimes(begin, seconds(), self.timing.take())

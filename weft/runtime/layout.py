@@ -25,13 +25,11 @@ class Layout:
     def __init__(
         self, lowered: Lowered, fetched: Sequence[View], written: Sequence[tuple[State, View]]
     ) -> None:
-        self.lowered = lowered
-        self.outputs = fetched
         self.places: dict[Buffer, Place] = {}
         buffers = lowered.buffers()
         uses = uses_of(lowered.kernels)
         self.fresh_set = _fetch_buffers(fetched, written)
-        self.in_place_of = self._in_place(lowered, written, uses)
+        self.in_place_of = self._in_place(lowered, fetched, written, uses)
         self.in_place = set(self.in_place_of.values())
         self.shares = {v.buffer: self.in_place_of[s] for s, v in written if s in self.in_place_of}
         arena = [
@@ -41,6 +39,7 @@ class Layout:
         ]
         self.constants = [b for b in buffers if b.kind == "constant"]
         feeds = {b.source: b for b in buffers if b.kind == "feed"}
+        self.feeds = len(lowered.graph.inputs)
         self.used_feeds = [i for i, v in enumerate(lowered.graph.inputs) if v in feeds]
         self.numbers = [b for b in buffers if b.kind == "state" and b.source.number is not None]
         states = [b for b in buffers if b.kind == "state" and b not in self.numbers]
@@ -58,7 +57,7 @@ class Layout:
         for i, buffer in enumerate(self.numbers):
             self.places[buffer] = Place(False, NUMBERS, i * WORD)
         kept = {view.buffer for view in (*fetched, *(v for _, v in written))}
-        self.arena_bytes = self._place_arena(arena, kept)
+        self.arena_bytes = self._place_arena(lowered, arena, kept)
         for buffer, state in self.shares.items():
             self.places[buffer] = self.places[state]
         for buffer in (b for b in buffers if b.kind == "window"):
@@ -85,6 +84,7 @@ class Layout:
     def _in_place(
         self,
         lowered: Lowered,
+        fetched: Sequence[View],
         written: Sequence[tuple[State, View]],
         uses: dict[Buffer, list[int]],
     ) -> dict[State, Buffer]:
@@ -93,7 +93,7 @@ class Layout:
             v.buffer.source: v.buffer for v in lowered.views.values() if v.buffer.kind == "state"
         }
         last_failure = max((i for i, k in enumerate(lowered.kernels) if may_fail(k)), default=-1)
-        wanted = {view.buffer for view in (*self.outputs, *(v for _, v in written))}
+        wanted = {view.buffer for view in (*fetched, *(v for _, v in written))}
         found: dict[State, Buffer] = {}
         for state, view in written:
             buffer = old.get(state)
@@ -111,8 +111,8 @@ class Layout:
                 found[state] = buffer
         return found
 
-    def _place_arena(self, buffers: list[Buffer], kept: set[Buffer]) -> int:
-        alive = lifetimes(self.lowered.kernels)
+    def _place_arena(self, lowered: Lowered, buffers: list[Buffer], kept: set[Buffer]) -> int:
+        alive = lifetimes(lowered.kernels)
         blocks = []
         for buffer in buffers:
             birth, death = alive.spans.get(buffer, (0, 0))

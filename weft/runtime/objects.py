@@ -17,8 +17,6 @@ MEMORY_LIMIT = 64 * 1024 * 1024
 
 _lock = fork_safe_lock()
 
-Wanted = tuple[str, Target]
-
 
 class ObjectCache:
     """Compile text, or find what was compiled before: by this process or, on disk, by any."""
@@ -26,45 +24,52 @@ class ObjectCache:
     def __init__(self, store: ObjectStore, memory_limit: int = MEMORY_LIMIT) -> None:
         self.store = store
         self.memory_limit = memory_limit
-        self._memory: OrderedDict[Wanted, bytes] = OrderedDict()
+        self._memory: OrderedDict[bytes, bytes] = OrderedDict()
         self._bytes = 0
 
     def get(self, text: str, target: Target) -> bytes:
         """Return the object code of an LLVM module."""
-        wanted = (text, target)
-        code = self._recall(wanted)
-        if code is None:
-            code = self._find_or_compile(text, target)
-            self._remember(wanted, code)
-        return code
-
-    def _find_or_compile(self, text: str, target: Target) -> bytes:
         key = object_key(text, target)
-        code = self.store.get(key)
+        code = self.find(key)
         if code is None:
             code = compile_module(text, target)
             self.store.put(key, code)
+            self._remember(key, code)
         return code
 
-    def _recall(self, wanted: Wanted) -> bytes | None:
-        with _lock:
-            code = self._memory.get(wanted)
+    def find(self, key: bytes) -> bytes | None:
+        """Return the object code of a module by its key, or None if it is not there."""
+        code = self._recall(key)
+        if code is None:
+            code = self.store.get(key)
             if code is not None:
-                self._memory.move_to_end(wanted)
+                self._remember(key, code)
+        return code
+
+    def _recall(self, key: bytes) -> bytes | None:
+        with _lock:
+            code = self._memory.get(key)
+            if code is not None:
+                self._memory.move_to_end(key)
             return code
 
-    def _remember(self, wanted: Wanted, code: bytes) -> None:
+    def _remember(self, key: bytes, code: bytes) -> None:
         with _lock:
-            if wanted not in self._memory:
-                self._memory[wanted] = code
-                self._bytes += _cost(wanted, code)
+            if key not in self._memory:
+                self._memory[key] = code
+                self._bytes += len(code)
             while self._bytes > self.memory_limit and len(self._memory) > 1:
-                self._bytes -= _cost(*self._memory.popitem(last=False))
+                self._bytes -= len(self._memory.popitem(last=False)[1])
 
 
 def object_code(text: str, target: Target) -> bytes:
     """Return the object code of an LLVM module, from this user's cache if it is there."""
     return _process_cache().get(text, target)
+
+
+def find_object(key: bytes) -> bytes | None:
+    """Return object code by its key, if this process or this user's cache has it."""
+    return _process_cache().find(key)
 
 
 def object_key(text: str, target: Target) -> bytes:
@@ -76,10 +81,6 @@ def object_key(text: str, target: Target) -> bytes:
         content = part.encode()
         digest.update(len(content).to_bytes(8, "little") + content)
     return digest.digest()
-
-
-def _cost(wanted: Wanted, code: bytes) -> int:
-    return len(wanted[0]) + len(code)
 
 
 class _Process:

@@ -1,4 +1,4 @@
-"""The files of the object cache: machine code by key, safe against everything a disk can hold.
+"""The files of the object cache: code and plans by key, safe against everything a disk can hold.
 
 A file is a header (magic, key, checksum of the code) and the code. It is written under a temporary
 name and renamed, so a reader sees a whole file or none; what is truncated, corrupt or foreign all

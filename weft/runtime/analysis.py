@@ -1,0 +1,52 @@
+"""All that the compiler knows of a program: kernels, memory, text. Machine code follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from ..codegen.gemm import give_scratch
+from ..codegen.program import write_program
+from ..codegen.target import Target, host
+from ..core.threads import get_num_threads
+from ..graph.graph import Graph
+from ..graph.state import State
+from ..lower.lowering import Lowered
+from .layout import Layout
+from .objects import object_code, object_key
+from .plan import Plan
+
+
+class Analysis:
+    """A static graph on its way to machine code.
+
+    Its outputs are the fetches, then the new values of states.
+    """
+
+    def __init__(
+        self, graph: Graph, fetches: int, commits: Sequence[State], target: Target | None = None
+    ) -> None:
+        self.graph = graph
+        self.target = host() if target is None else target
+        self.lowered = Lowered(graph)
+        self.lowered.copies += give_scratch(self.lowered.kernels, self.target, get_num_threads())
+        outputs = self.lowered.outputs
+        written = list(zip(commits, outputs[fetches:], strict=True))
+        self.layout = Layout(self.lowered, outputs[:fetches], written)
+        self.text = write_program(self.lowered.kernels, self.layout.places, self.target)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """What a run needs to know of it."""
+        return Plan(
+            self.layout,
+            self.lowered.outputs,
+            self.lowered.flag,
+            self.text.steps,
+            self.text.entries,
+            [object_key(text, self.target) for text in self.text.modules.values()],
+        )
+
+    def objects(self) -> list[bytes]:
+        """Return the machine code."""
+        return [object_code(text, self.target) for text in self.text.modules.values()]
