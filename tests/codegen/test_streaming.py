@@ -7,7 +7,7 @@ import pytest
 
 import weft as wf
 from weft.codegen.target import host
-from weft.runtime import executable
+from weft.runtime import analysis, plans
 from weft.runtime.arena import aligned_empty
 
 SMALL = dataclasses.replace(host(), l3_bytes=4096)  # a machine whose caches everything exceeds
@@ -15,7 +15,12 @@ SMALL = dataclasses.replace(host(), l3_bytes=4096)  # a machine whose caches eve
 
 @pytest.fixture
 def small_caches(monkeypatch):
-    monkeypatch.setattr(executable, "host", lambda: SMALL)
+    make_caches_small(monkeypatch)
+
+
+def make_caches_small(monkeypatch):
+    for module in (analysis, plans):
+        monkeypatch.setattr(module, "host", lambda: SMALL)
 
 
 def compiled(function, *arrays):
@@ -40,7 +45,7 @@ def test_results_are_the_same(name, dtype, monkeypatch):
     rng = np.random.default_rng(0)
     arrays = [rng.normal(size=shape).astype(dtype) for shape in shapes]
     (expected,) = compiled(function, *arrays).run(arrays)
-    monkeypatch.setattr(executable, "host", lambda: SMALL)
+    make_caches_small(monkeypatch)
     (found,) = compiled(function, *arrays).run(arrays)
     np.testing.assert_array_equal(found, expected)
 

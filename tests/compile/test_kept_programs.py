@@ -7,6 +7,7 @@ import weft as wf
 from weft import compiler
 from weft.codegen.target import neon
 from weft.core.errors import IndexOutOfRange
+from weft.graph.fingerprint import Fingerprint
 from weft.passes import optimize
 from weft.runtime import objects, plan, plans
 from weft.runtime.objects import ObjectCache
@@ -281,3 +282,11 @@ def test_key_holds_all_that_decides_about_a_plan(monkeypatch):
 def test_layers_are_all_that_a_program_goes_through():
     named = {layer.removesuffix(".py") for layer in plans.LAYERS}
     assert named == set(CHAIN[: CHAIN.index("compiler") + 1])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"cos\nsystem\n(S'true'\ntR.", b"cweft.core.config\nconfig\n.", b"cbuiltins\neval\n."],
+)
+def test_plans_make_nothing_but_plans(content):
+    assert plan.unpack(content, Fingerprint(b"", [], [])) is None

@@ -42,6 +42,14 @@ _FOREIGN = (
     ValueError,
 )
 
+_NUMPY = ("_frombuffer", "_reconstruct", "dtype", "ndarray", "scalar")
+_NAMES = {
+    "builtins": ("bool", "float", "frozenset", "int", "set", "slice"),
+    "numpy": _NUMPY,
+    "numpy._core": _NUMPY,
+    "numpy.core": _NUMPY,  # where older versions have it
+}
+
 
 @dataclass
 class Plan:
@@ -130,6 +138,15 @@ class _Unpacker(pickle.Unpickler):
     def __init__(self, file: io.BytesIO, known: Fingerprint) -> None:
         super().__init__(file)
         self.known = known
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Return a class of Weft's, or what NumPy makes arrays and dtypes with; nothing else."""
+        found = super().find_class(module, name) if module.startswith("weft.") else None
+        if isinstance(found, type):
+            return found
+        if name in _NAMES.get(module.removesuffix(".multiarray").removesuffix(".numeric"), ()):
+            return super().find_class(module, name)
+        raise pickle.UnpicklingError(f"{module}.{name} has no place in a plan")
 
     def persistent_load(self, found: Any) -> Any:
         """Return what stands in this process for something of the one that wrote it."""
