@@ -44,7 +44,7 @@ _FOREIGN = (
 
 _NUMPY = ("_frombuffer", "_reconstruct", "dtype", "ndarray", "scalar")
 _NAMES = {
-    "builtins": ("bool", "float", "frozenset", "int", "set", "slice"),
+    "builtins": ("bool", "float", "frozenset", "int", "set", "slice", "type"),
     "numpy": _NUMPY,
     "numpy._core": _NUMPY,
     "numpy.core": _NUMPY,  # where older versions have it
