@@ -7,7 +7,9 @@ beside the ratio of the best times.
 
 A benchmark file defines `WORKLOADS: dict[framework, Callable[[], dict[name, function]]]` and calls
 `main(__file__, WORKLOADS)`. A peer may live in another environment: name its interpreter by
-`--peer-python` or the variable WEFT_PEER_PYTHON.
+`--peer-python` or the variable WEFT_PEER_PYTHON. With a `tolerance`, workloads return what they
+computed (arrays, or lists, tuples and dictionaries of them), and a workload on which the frameworks
+disagree is reported instead of being timed.
 """
 
 from __future__ import annotations
@@ -23,15 +25,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-Workloads = dict[str, Callable[[], None]]
+import numpy as np
+
+Workloads = dict[str, Callable[[], Any]]
+Sketch = list[list[float]]  # of each result: its magnitude, and its projection on fixed weights
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def main(
-    file: str, frameworks: dict[str, Callable[[], Workloads]], bars: dict[str, float] | None = None
+    file: str,
+    frameworks: dict[str, Callable[[], Workloads]],
+    bars: dict[str, float] | None = None,
+    tolerance: float | None = None,
 ) -> None:
     """Run the benchmark, or serve as a worker process of it."""
     options = _parse(sys.argv[1:])
+    options.tolerance = tolerance
     if options.worker:
         serve(frameworks[options.worker])
     else:
@@ -65,8 +74,22 @@ def serve(make: Callable[[], Workloads]) -> None:
     print(json.dumps({"workloads": list(workloads)}), flush=True)
     for line in sys.stdin:
         request = json.loads(line)
-        seconds = best_time(workloads[request["name"]], request["slot"])
-        print(json.dumps({"seconds": seconds}), flush=True)
+        fn = workloads[request["name"]]
+        if request["slot"]:
+            answer = {"seconds": best_time(fn, request["slot"])}
+        else:
+            answer = {"sketch": sketch(fn())}
+        print(json.dumps(answer), flush=True)
+
+
+def sketch(result: Any) -> Sketch:
+    """Return a few numbers that tell results apart, for each array in a tree of them."""
+    if isinstance(result, dict):
+        result = [result[key] for key in sorted(result)]
+    if isinstance(result, (list, tuple)):
+        return [row for item in result for row in sketch(item)]
+    values = np.asarray(result, np.float64).ravel()
+    return [[float(np.abs(values).sum()), float(values @ np.cos(np.arange(values.size)))]]
 
 
 def best_time(fn: Callable[[], None], slot: float) -> float:
@@ -118,10 +141,18 @@ class Worker:
 
     def measure(self, name: str, slot: float) -> float:
         """Return the best time of a workload within one slot."""
+        return float(self._ask(name, slot)["seconds"])
+
+    def sketch(self, name: str) -> Sketch:
+        """Return the numbers by which the results of a workload are compared."""
+        found: Sketch = self._ask(name, 0)["sketch"]
+        return found
+
+    def _ask(self, name: str, slot: float) -> dict[str, Any]:
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps({"name": name, "slot": slot}) + "\n")
         self.process.stdin.flush()
-        return float(self._read()["seconds"])
+        return self._read()
 
     def close(self) -> None:
         """End the process."""
@@ -146,10 +177,26 @@ def compare(
     for name in workers[0].workloads:
         if options.only is None or options.only in name:
             able = [w for w in workers if name in w.workloads]
+            if options.tolerance is not None and not _agree(able, name, options.tolerance):
+                continue
             times = _rounds(able, name, options)
             print(_row(name, [w.framework for w in workers], times, bars.get(name)), flush=True)
     for worker in workers:
         worker.close()
+
+
+def _agree(workers: list[Worker], name: str, tolerance: float) -> bool:
+    """Tell whether all frameworks compute what the first one does; print who does not."""
+    ours, *others = [np.array(worker.sketch(name)) for worker in workers]
+    agreed = True
+    for worker, theirs in zip(workers[1:], others, strict=True):
+        apart = ours.shape != theirs.shape
+        if not apart:
+            apart = not np.all(np.abs(ours - theirs) <= tolerance * theirs[:, :1] + 1e-12)
+        if apart:
+            print(f"{name}: {worker.framework} computes something else", flush=True)
+            agreed = False
+    return agreed
 
 
 def _rounds(
@@ -163,19 +210,19 @@ def _rounds(
 
 
 def _header(names: list[str]) -> str:
-    columns = [f"{name + ' us':>12}" for name in names]
-    columns += [f"{f'vs {name}':>14}" for name in names[1:]]
-    return f"{'workload':<34}" + "".join(columns) + f"{'bar':>8}"
+    columns = [f"{name + ' us':>18}" for name in names]
+    columns += [f"{f'vs {name}':>18}" for name in names[1:]]
+    return f"{'workload':<42}" + "".join(columns) + f"{'bar':>8}"
 
 
 def _row(name: str, names: list[str], times: dict[str, list[float]], bar: float | None) -> str:
     ours = times[names[0]]
-    cells = [f"{min(times[n]) * 1e6:12.2f}" if n in times else f"{'-':>12}" for n in names]
-    cells += [_ratio(ours, times[n]) if n in times else f"{'-':>14}" for n in names[1:]]
-    return f"{name:<34}" + "".join(cells) + (f"{bar:8.2f}" if bar else "")
+    cells = [f"{min(times[n]) * 1e6:18.2f}" if n in times else f"{'-':>18}" for n in names]
+    cells += [_ratio(ours, times[n]) if n in times else f"{'-':>18}" for n in names[1:]]
+    return f"{name:<42}" + "".join(cells) + (f"{bar:8.2f}" if bar else "")
 
 
 def _ratio(ours: list[float], theirs: list[float]) -> str:
     """Return "median of per-round ratios (ratio of the best times)"."""
     median = statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
-    return f"{f'{median:.2f} ({min(ours) / min(theirs):.2f})':>14}"
+    return f"{f'{median:.2f} ({min(ours) / min(theirs):.2f})':>18}"
