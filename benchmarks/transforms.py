@@ -200,7 +200,7 @@ def with_torch_compile() -> Workloads:
         args = trees(torch.from_numpy, case.arguments())
         try:
             fn(*args)
-        except Exception as error:  # noqa: BLE001  (whatever the reason, this case has no time)
+        except Exception as error:  # whatever the reason, this case has no time then
             print(f"torch.compile: {name}: {type(error).__name__}", file=sys.stderr)
             continue
         made[f"{name}, compiled"] = lambda fn=fn, args=args: fn(*args)
