@@ -14,7 +14,7 @@ from ..core.dispatch import array_from, run
 from ..core.dtype import is_float
 from ..core.errors import ArgumentTypeError, DTypeError
 from ..core.late import late_function
-from ..core.modes import current_interpreter, current_tracer, interpret_with
+from ..core.modes import current_interpreter, current_tracer, interpret_with, run_below
 from ..core.op import F
 from ..core.tensor import Tensor, constant
 from ..core.tree import flatten
@@ -94,14 +94,22 @@ class DualInterpreter:
 
     def apply(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         """Run one operation on values and tangents."""
-        pairs = [self.split(x) for x in inputs]
-        primals, tangents = tuple(p for p, _ in pairs), tuple(t for _, t in pairs)
-        with interpret_with(self.below):
-            out = run(op, primals, attrs)
-            if all(t is None for t in tangents):
-                return out
-            rule = Pushforward(op, primals, attrs, out)
-            found = rule.tangents(tangents)
+        level = self.level
+        primals: list[Any] = []
+        tangents: list[Any] = []
+        for x in inputs:
+            own = x.__class__ is Dual and x.level is level
+            primals.append(x.primal if own else x)
+            tangents.append(x.tangent if own else None)
+        return run_below(self.below, self._apply, op, tuple(primals), attrs, tuple(tangents))
+
+    def _apply(
+        self, op: Any, primals: tuple[Any, ...], attrs: tuple[Any, ...], tangents: tuple[Any, ...]
+    ) -> Any:
+        out = run(op, primals, attrs)
+        if not any([t is not None for t in tangents]):
+            return out
+        found = Pushforward(op, primals, attrs, out).tangents(tangents)
         if not isinstance(out, tuple):
             return make_dual(out, found[0], self.level)
         return tuple(make_dual(y, t, self.level) for y, t in zip(out, found, strict=True))

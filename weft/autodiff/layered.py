@@ -157,7 +157,7 @@ def is_free(x: Tensor) -> bool:
 def make_layer(cls: type[Layered], primal: Tensor, extra: Any, level: Level) -> Layered:
     """Return a layer around a tensor."""
     layer: Layered = object.__new__(cls)
-    _fill(layer, primal, extra, level)
+    layer.primal, layer.extra, layer.level = primal, extra, level
     return layer
 
 

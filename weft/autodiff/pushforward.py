@@ -27,8 +27,9 @@ class Pushforward(Operation):
 
     def tangents(self, tangents: tuple[Any, ...]) -> list[Any]:
         """Return the tangent of each output; None is zero."""
-        totals: list[Any] = [None] * len(self.outputs)
-        for part in self._parts(tangents):
+        first, *others = self._parts(tangents) or [[None] * len(self.outputs)]
+        totals = list(first)
+        for part in others:
             totals = [_plus(a, b) for a, b in zip(totals, part, strict=True)]
         return [t if is_float(y.dtype) else None for y, t in zip(self.outputs, totals, strict=True)]
 
@@ -40,10 +41,9 @@ class Pushforward(Operation):
         if op.jvp_rule is not None:
             return [_as_tuple(op.jvp_rule(**self._named(parameters(op.jvp_rule), tangents)))]
         groups: dict[Any, list[Any]] = {}
-        for i, t in enumerate(tangents):
+        for i, (name, t) in enumerate(zip(self.names, tangents, strict=True)):
             if t is not None:
-                rule = self._rule_of(self.names[i])
-                groups.setdefault(rule, [None] * len(tangents))[i] = t
+                groups.setdefault(self._rule_of(name), [None] * len(tangents))[i] = t
         for rule, chosen in groups.items():
             parts += rule(self, tuple(chosen))
         return parts

@@ -13,11 +13,13 @@ from typing import Any, NamedTuple
 
 from ..core.dispatch import run
 from ..core.dtype import is_float
-from ..core.modes import GradMode, enable_grad, interpret_with, is_grad_enabled
+from ..core.modes import enable_grad, interpret_with, is_grad_enabled, no_grad, run_below
 from ..core.op import F
 from ..core.tensor import Tensor
 from .layered import Layered, Level, make_layer
 from .rules import Operation, Pullback, has_rule
+
+Numbers = tuple[int | None, ...]
 
 
 class Recorded(Layered):
@@ -85,29 +87,41 @@ class Recording:
 
     def apply(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         """Run one operation, and record it if a result depends on what is watched."""
-        numbers = tuple(self.number(x) for x in inputs)
-        values = tuple(self.inside(x) for x in inputs)
-        wanted = numbers if is_grad_enabled() else (None,) * len(numbers)
-        wanted = tuple(n if has_rule(op, i) else None for i, n in enumerate(wanted))
-        with interpret_with(self.below), GradMode(self._outside and is_grad_enabled()):
-            if all(n is None for n in wanted):
-                return run(op, values, attrs)
-            if hasattr(op, "record"):
-                out, pull_back = op.record(values, attrs)
-            else:
-                out = run(op, values, attrs)
-                pull_back = Operation(op, values, attrs, out).pullback(wanted)
+        level, recording = self.level, is_grad_enabled()
+        values: list[Any] = []
+        wanted: list[int | None] = []
+        for i, x in enumerate(inputs):
+            number = None
+            if x.__class__ is Recorded and x.level is level:
+                number = x.extra if recording and has_rule(op, i) else None
+                x = x.primal  # noqa: PLW2901  (the value of the level below)
+            values.append(x)
+            wanted.append(number)
+        if self._outside or not recording:
+            return run_below(self.below, self._apply, op, tuple(values), attrs, tuple(wanted))
+        with no_grad():
+            return run_below(self.below, self._apply, op, tuple(values), attrs, tuple(wanted))
+
+    def _apply(
+        self, op: Any, values: tuple[Any, ...], attrs: tuple[Any, ...], wanted: Numbers
+    ) -> Any:
+        if not any([n is not None for n in wanted]):
+            return run(op, values, attrs)
+        if hasattr(op, "record"):
+            out, pull_back = op.record(values, attrs)
+        else:
+            out = run(op, values, attrs)
+            pull_back = Operation(op, values, attrs, out).pullback(wanted)
         return self._results(op, pull_back, wanted, out)
 
-    def _results(
-        self, op: Any, pull_back: Pullback, wanted: tuple[int | None, ...], out: Any
-    ) -> Any:
-        many = isinstance(out, tuple)
-        outputs = out if many else (out,)
-        watched = tuple(self.watch(y) if is_float(y.dtype) else y for y in outputs)
-        numbers = tuple(map(self.number, watched))
-        self.entries.append(Entry(op, pull_back, wanted, numbers, outputs if many else None))
-        return watched if many else watched[0]
+    def _results(self, op: Any, pull_back: Pullback, wanted: Numbers, out: Any) -> Any:
+        if not isinstance(out, tuple):
+            watched = self.watch(out) if is_float(out.dtype) else out
+            self.entries.append(Entry(op, pull_back, wanted, (self.number(watched),), None))
+            return watched
+        several = tuple(self.watch(y) if is_float(y.dtype) else y for y in out)
+        self.entries.append(Entry(op, pull_back, wanted, tuple(map(self.number, several)), out))
+        return several
 
     # -- the way back ------------------------------------------------------------------------------
 
@@ -115,18 +129,25 @@ class Recording:
         """Return the gradients of values by number, given those to start with."""
         gradients = dict(seeds)
         for entry in reversed(self.entries):
-            if any(n in gradients for n in entry.outputs):
-                g = _complete(entry, [gradients.pop(n, None) for n in entry.outputs])
-                for n, part in zip(entry.inputs, entry.pull_back(g), strict=True):
-                    if n is not None and part is not None:
-                        gradients[n] = gradients[n] + part if n in gradients else part
+            g = _gradients_of(entry, gradients)
+            if g is None:
+                continue
+            for n, part in zip(entry.inputs, entry.pull_back(g), strict=True):
+                if n is not None and part is not None:
+                    gradients[n] = gradients[n] + part if n in gradients else part
         return gradients
 
 
-def _complete(entry: Entry, parts: list[Any]) -> Any:
-    """Return the gradients of all outputs in the form that rules take."""
+def _gradients_of(entry: Entry, gradients: dict[int, Any]) -> Any:
+    """Take the gradients of an entry's outputs, in the form that rules take; None if all are zero.
+
+    Of several outputs, those that nothing depends on get zeros.
+    """
     if entry.values is None:
-        return parts[0]
+        return gradients.pop(entry.outputs[0], None)  # type: ignore[arg-type]  # None is no key
+    parts = [gradients.pop(n, None) for n in entry.outputs]  # type: ignore[arg-type]  # as above
+    if not any([g is not None for g in parts]):
+        return None
     return [F.zeros_like(y) if g is None else g for g, y in zip(parts, entry.values, strict=True)]
 
 

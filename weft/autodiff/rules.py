@@ -19,8 +19,13 @@ class Operation:
         self.attrs = attrs
         self.out = out
         self.outputs: tuple[Any, ...] = out if isinstance(out, tuple) else (out,)
-        last = len(op.inputs) - 1
-        self.names = [op.inputs[min(i, last)] for i in range(len(inputs))]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the name of each operand; those of a variadic operator share the last one."""
+        names: tuple[str, ...] = self.op.inputs
+        missing = len(self.inputs) - len(names)
+        return names if missing == 0 else (*names, *names[-1:] * missing)[: len(self.inputs)]
 
     def pull_back(self, g: Any, wanted: tuple[Any, ...]) -> Sequence[Any]:
         """Apply the operation's vjp rules to tensors, for the wanted inputs."""
@@ -32,29 +37,60 @@ class Operation:
         if hasattr(op, "pull_back"):  # a Function of the user's
             inputs, attrs, out = self.inputs, self.attrs, self.out
             return lambda g: op.pull_back(inputs, attrs[0], out, g)
-        call = _Call(tuple(t if t is None else True for t in wanted), self.attrs, self._shapes())
+        call = _Call(tuple([t if t is None else True for t in wanted]), self.attrs, self._shapes())
         op.specialized  # noqa: B018  (generates the rules' function on first use)
-        saved = tuple(map(self.lookup, op.saves))
+        saved = tuple([reader_of(op, name)(self) for name in op.saves])
         return lambda g: op.linked(call, saved, g)
 
     def _shapes(self) -> Any:
-        shapes = tuple(None if x is None else x.shape for x in self.inputs)
-        return None if len(set(shapes)) == 1 else shapes
+        shapes = tuple([None if x is None else x.shape for x in self.inputs])
+        first = shapes[0] if shapes else None
+        for shape in shapes:
+            if shape != first:
+                return shapes
+        return None
 
     def lookup(self, name: str) -> Any:
         """Return what a rule calls by a name: an operand, a result, an attribute, a shape."""
-        op = self.op
-        if name == "out":
-            return self.out
-        if name in op.inputs:
-            return group(op, self.inputs)[op.inputs.index(name)]
-        if name in op.attrs:
-            return self.attrs[list(op.attrs).index(name)]
-        base, _, meta = name.rpartition("_")
-        x = self.lookup(base)
+        return reader_of(self.op, name)(self)
+
+
+Reader = Callable[[Operation], Any]
+_readers: dict[tuple[Any, str], Reader] = {}
+
+
+def reader_of(op: Any, name: str) -> Reader:
+    """Return how to read from an operation what its rules call by a name."""
+    found = _readers.get((op, name))
+    if found is None:
+        found = _readers[op, name] = _make_reader(op, name)
+    return found
+
+
+def _make_reader(op: Any, name: str) -> Reader:
+    if name == "out":
+        return lambda operation: operation.out
+    if name in op.inputs:
+        return _input_reader(op, op.inputs.index(name))
+    if name in op.attrs:
+        place = list(op.attrs).index(name)
+        return lambda operation: operation.attrs[place]
+    base, _, meta = name.rpartition("_")
+    read = _make_reader(op, base)
+
+    def read_meta(operation: Operation) -> Any:
+        x = read(operation)
         if isinstance(x, list):
             return [getattr(item, meta) for item in x]
         return None if x is None else getattr(x, meta)
+
+    return read_meta
+
+
+def _input_reader(op: Any, place: int) -> Reader:
+    if op.variadic:
+        return lambda operation: group(op, operation.inputs)[place]
+    return lambda operation: operation.inputs[place]
 
 
 def has_rule(op: Any, position: int) -> bool:

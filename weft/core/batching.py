@@ -18,6 +18,7 @@ Rules are written with `F`, like derivative rules. Below are the rules that many
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from .dispatch import group, run
@@ -68,9 +69,14 @@ class BatchedCall:
 
     def apply(self, rule: Callable[..., Any]) -> Any:
         """Return the results of a rule."""
-        code = rule.__code__
-        names = code.co_varnames[: code.co_argcount]
+        names = _names_of(rule)
         return rule(self) if names == ("call",) else rule(**self.named(names))
+
+
+@cache
+def _names_of(rule: Callable[..., Any]) -> tuple[str, ...]:
+    code = rule.__code__
+    return code.co_varnames[: code.co_argcount]
 
 
 def repeat(x: Any, size: Any) -> Any:
@@ -105,11 +111,19 @@ def rule_of(op: Any) -> Callable[..., Any] | None:
 
 def aligned(call: BatchedCall) -> Any:
     """Run an elementwise operation on operands whose batch axes broadcast against one another."""
-    ndim = max(call.ndim(i) for i, x in enumerate(call.inputs) if x is not None)
-    operands = tuple(
-        with_rank(x, ndim) if flag else x for x, flag in zip(call.inputs, call.batched, strict=True)
-    )
-    return run(call.op, operands, call.attrs)
+    inputs, flags = call.inputs, call.batched
+    if len(inputs) == 1:
+        return run(call.op, inputs, call.attrs)
+    ranks = [-1 if x is None else x.ndim - flag for x, flag in zip(inputs, flags, strict=True)]
+    ndim = max(ranks)
+    if min(ranks) < ndim:
+        inputs = tuple(
+            [
+                with_rank(x, ndim) if flag and rank < ndim else x
+                for x, flag, rank in zip(inputs, flags, ranks, strict=True)
+            ]
+        )
+    return run(call.op, inputs, call.attrs)
 
 
 def shifted(call: BatchedCall) -> Any:

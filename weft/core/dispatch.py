@@ -47,10 +47,12 @@ Number = bool | int | float
 
 def apply(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
     """Apply an operator to anything tensor-like and return its output or tuple of outputs."""
-    try:
-        tensors = promote(op, tuple(lift(op, i, x) for i, x in enumerate(inputs)))
-    except WeftError as error:
-        raise explain(op, error, inputs, attrs) from None
+    tensors = inputs
+    if op.promote is None or not _agree(inputs, floats=op.promote == "float"):
+        try:
+            tensors = promote(op, tuple([lift(op, i, x) for i, x in enumerate(inputs)]))
+        except WeftError as error:
+            raise explain(op, error, inputs, attrs) from None
     interpreter = current_interpreter()
     if interpreter is None:
         return op.specialized.execute(tensors, attrs)
@@ -225,7 +227,10 @@ def _agree(inputs: Sequence[Any], *, floats: bool) -> bool:
     dtype = inputs[0].dtype
     if floats and not dt.is_float(dtype):
         return False
-    return all(isinstance(x, Tensor) and x.dtype is dtype and not x.weak for x in inputs)
+    for x in inputs:
+        if not isinstance(x, Tensor) or x.dtype is not dtype or x.weak:
+            return False
+    return True
 
 
 def common_dtype(operands: Sequence[Any]) -> dt.DType:

@@ -35,6 +35,7 @@ import numpy as np
 from .background import background
 from .config import config
 from .late import late_function
+from .shape import size_of
 
 if TYPE_CHECKING:
     from .op import Op
@@ -201,9 +202,11 @@ def _of_one(uses: Uses, kernel: Any, describe: Any, new: Any, least: int) -> Cho
 
 
 def _of_two(uses: Uses, kernel: Any, describe: Any, new: Any, least: int) -> Chooser:
+    exact = least == LARGE
+
     def choose(x: Any, y: Any, *attrs: Any) -> Any:
         try:
-            large = x.size >= least or y.size >= least
+            large = x.size >= least or y.size >= least or (exact and _makes_large(x, y))
             key = (x.shape, x.dtype, y.shape, y.dtype, describe(attrs)) if large else None
         except AttributeError:
             key = None
@@ -217,6 +220,19 @@ def _of_two(uses: Uses, kernel: Any, describe: Any, new: Any, least: int) -> Cho
         return kernel(x, y, *attrs) if result is None else result
 
     return choose
+
+
+def _makes_large(x: Any, y: Any) -> bool:
+    """Tell whether small operands broadcast against one another to a large result.
+
+    Only exact code may ask: whether the door is open then must not show.
+    """
+    if x.size * y.size < LARGE or x.shape == y.shape:
+        return False
+    try:
+        return size_of(np.broadcast_shapes(x.shape, y.shape)) >= LARGE
+    except ValueError:  # they do not fit; the reference kernel says so
+        return False
 
 
 def _of_several(

@@ -158,6 +158,9 @@ def current_interpreter() -> Interpreter | None:
     return _interpreter.get() if modes.interpreters else None
 
 
+interpreter_here = _interpreter.get  # the same, for code that has asked `modes` itself
+
+
 def current_tracer() -> Any:
     """Return the interpreter that builds a graph, also from below dual numbers, or None."""
     interpreter: Any = current_interpreter()
@@ -192,18 +195,31 @@ def eagerly(fn: Callable[P, R]) -> Callable[P, R]:
 class interpret_with:  # noqa: N801  (a context manager used like a function)
     """Run the operations of a `with` block through an interpreter (None = eagerly)."""
 
-    __slots__ = ("_interpreter", "_token")
+    __slots__ = ("_counted", "_interpreter", "_token")
 
     def __init__(self, interpreter: Interpreter | None) -> None:
         self._interpreter = interpreter
 
     def __enter__(self) -> Interpreter | None:
         """Make the interpreter current."""
+        # Inside another one this context is counted already.
+        self._counted = self._interpreter is not None and _interpreter.get() is None
         self._token = _interpreter.set(self._interpreter)
-        modes.count_interpreter(+1)
+        if self._counted:
+            modes.count_interpreter(+1)
         return self._interpreter
 
     def __exit__(self, *exc: object) -> None:
         """Restore the interpreter of before, also after an error."""
         _interpreter.reset(self._token)
-        modes.count_interpreter(-1)
+        if self._counted:
+            modes.count_interpreter(-1)
+
+
+def run_below(interpreter: Interpreter | None, fn: Callable[..., R], *args: Any) -> R:
+    """Call fn with another interpreter current: the hot path of interpreters, which run already."""
+    token = _interpreter.set(interpreter)
+    try:
+        return fn(*args)
+    finally:
+        _interpreter.reset(token)

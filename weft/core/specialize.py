@@ -30,7 +30,7 @@ from . import dispatch
 from .dtype import float32, float64
 from .errors import GENERATED_PREFIX, ArgumentTypeError, caller_site, internal_code
 from .large import LARGE, door
-from .modes import is_grad_enabled, modes
+from .modes import interpreter_here, is_grad_enabled, modes
 from .tape import FanNode, Node, next_order
 from .tensor import Tensor, new_tensor
 
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 ALIASES = {"axis": "dim", "keepdims": "keepdim"}
 META = ("_shape", "_dtype")
+# The rules of interpreters run plain operations: an interpreter somewhere is not one here.
+INTERPRETED = "(modes.interpreters and interpreter_here() is not None)"
 MISSING = type("Missing", (), {"__repr__": lambda self: "<not given>"})()
 
 
@@ -119,6 +121,7 @@ class _Writer:
             "caller_site": caller_site,
             "getframe": sys._getframe,
             "internal_code": internal_code,
+            "interpreter_here": interpreter_here,
             "door": door,
             "explain": dispatch.explain,
             "f32": float32,
@@ -159,7 +162,7 @@ class _Writer:
             *indent(self._values()),
             f"except {caught}:",
             f"    {retry}",
-            f"if {' or '.join(('modes.interpreters', *self._dtype_tests()))}:",
+            f"if {' or '.join((INTERPRETED, *self._dtype_tests()))}:",
             f"    {retry}",
             *self._body(),
         ]
@@ -171,7 +174,7 @@ class _Writer:
             f"{self._tuple(fixed)} = inputs" if fixed else "",
             f"{self._tuple(self.attrs)} = attrs" if self.attrs else "",
             *self._values(),
-            *self._body(),
+            *self._body(watched=True),
         ]
         return function("execute", "inputs, attrs", [line for line in lines if line])
 
@@ -336,7 +339,8 @@ class _Writer:
             return []
         return [f"{self._tuple(self.attrs)} = canon({', '.join([*arrays, *self.attrs])})"]
 
-    def _body(self) -> list[str]:
+    def _body(self, *, watched: bool = False) -> list[str]:
+        """Return the lines that compute and record; `watched` looks out for large results."""
         arrays = [f"{n}_" for n in (*self.fixed, *([self.variadic] if self.variadic else []))]
         inputs = [*self.fixed, *([f"*{self.variadic}"] if self.variadic else [])]
         arguments = ", ".join([*arrays, *self.attrs])
@@ -352,16 +356,17 @@ class _Writer:
         ]
         if self.op.outputs != 1:
             return lines + self._several_outputs()
-        return lines + self._one_output()
+        return lines + self._one_output(watched)
 
-    def _one_output(self) -> list[str]:
+    def _one_output(self, watched: bool) -> list[str]:
         lines = [
             "if v.__class__ is not ndarray:",
             "    v = asarray(v)",
             "out = new_tensor()",
             "out._value = v",
         ]
-        if self.op.kind == "random":  # others make large tensors from large ones, or seldom
+        # Others make large tensors from large ones, or seldom: batches, by broadcasting.
+        if self.op.kind == "random" or (watched and self.broadcasts):
             lines += ["if v.size >= LARGE and not door.open:", "    door.unlock()"]
         if not self.rules:
             return [*lines, "out._node = None", "return out"]

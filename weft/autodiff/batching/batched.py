@@ -261,7 +261,7 @@ class Batched(Tensor):
 def make_batched(value: Tensor, level: BatchLevel) -> Tensor:
     """Return a value with a batch axis in front as one example."""
     example: Batched = object.__new__(Batched)
-    _fill(example, value, level)
+    example.value, example.level = value, level
     return example
 
 

@@ -12,7 +12,7 @@ from ...core.batching import BatchedCall, rule_of
 from ...core.dispatch import run
 from ...core.errors import ArgumentError
 from ...core.late import late_function
-from ...core.modes import interpret_with
+from ...core.modes import interpret_with, run_below
 from ...core.op import random
 from .batched import Batched, BatchLevel, make_batched
 from .draws import DRAWS, RANDOMNESS
@@ -42,9 +42,8 @@ class BatchInterpreter:
         flags = tuple([x.__class__ is Batched and x.level is level for x in inputs])
         if op.kind == random:
             return self._draw(op, inputs, flags, attrs)
-        if not any(flags):
-            with interpret_with(self.below):
-                return run(op, inputs, attrs)
+        if True not in flags:
+            return run_below(self.below, run, op, inputs, attrs)
         if op.kind == "function":  # one of the user's, with a derivative of its own
             return late_function("autodiff", "run_function")(self, *attrs, inputs, flags)
         return self._run(op, inputs, flags, attrs)
@@ -52,11 +51,12 @@ class BatchInterpreter:
     def _run(
         self, op: Any, inputs: tuple[Any, ...], flags: tuple[bool, ...], attrs: tuple[Any, ...]
     ) -> Any:
-        operands = tuple(x.value if flag else x for x, flag in zip(inputs, flags, strict=True))
+        operands = tuple([x.value if flag else x for x, flag in zip(inputs, flags, strict=True)])
         call = BatchedCall(op, operands, flags, attrs, self.level.size)
         rule = rule_of(op)
-        with interpret_with(self.below):
-            return self.wrapped(one_by_one(call) if rule is None else call.apply(rule))
+        if rule is None:
+            return self.wrapped(run_below(self.below, one_by_one, call))
+        return self.wrapped(run_below(self.below, call.apply, rule))
 
     def _draw(
         self, op: Any, inputs: tuple[Any, ...], flags: tuple[bool, ...], attrs: tuple[Any, ...]

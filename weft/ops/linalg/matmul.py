@@ -65,6 +65,8 @@ def _(g, y, x_shape):
     if y.ndim == 1:
         return column(g) * y
     if len(x_shape) == 1:
+        if y.ndim == 2:
+            return F.matmul(y, g)
         return sum_to(F.matmul(y, column(g))[..., 0], x_shape)
     return sum_to(F.matmul(g, F.swapaxes(y, -1, -2)), x_shape)
 
@@ -74,7 +76,7 @@ def _(g, x, y_shape):
     if g.ndim == 2 and x.ndim == 2:  # then y is a matrix too
         return F.matmul(x.T, g)
     if x.ndim == 1:
-        return g * x if len(y_shape) == 1 else column(x) * row(g)
+        return g * x if len(y_shape) == 1 else column(x) * (g if g.ndim == 1 else row(g))
     if len(y_shape) == 1:
         return F.matmul(F.reshape(g, (g.size,)), _rows(x))
     if len(y_shape) == 2:
