@@ -97,18 +97,20 @@ class DualInterpreter:
         level = self.level
         primals: list[Any] = []
         tangents: list[Any] = []
+        moves = False
         for x in inputs:
             own = x.__class__ is Dual and x.level is level
+            moves = moves or own
             primals.append(x.primal if own else x)
-            tangents.append(x.tangent if own else None)
+            tangents.append(x.extra if own else None)
+        if not moves:
+            return run_below(self.below, run, op, inputs, attrs)
         return run_below(self.below, self._apply, op, tuple(primals), attrs, tuple(tangents))
 
     def _apply(
         self, op: Any, primals: tuple[Any, ...], attrs: tuple[Any, ...], tangents: tuple[Any, ...]
     ) -> Any:
         out = run(op, primals, attrs)
-        if not any([t is not None for t in tangents]):
-            return out
         found = Pushforward(op, primals, attrs, out).tangents(tangents)
         if not isinstance(out, tuple):
             return make_dual(out, found[0], self.level)

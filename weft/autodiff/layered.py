@@ -156,9 +156,10 @@ def is_free(x: Tensor) -> bool:
 
 def make_layer(cls: type[Layered], primal: Tensor, extra: Any, level: Level) -> Layered:
     """Return a layer around a tensor."""
-    layer: Layered = object.__new__(cls)
+    layer: Any = object.__new__(cls)
     layer.primal, layer.extra, layer.level = primal, extra, level
-    return layer
+    made: Layered = layer
+    return made
 
 
 def _fill(layer: Any, primal: Tensor, extra: Any, level: Level) -> None:

@@ -27,26 +27,26 @@ class Pushforward(Operation):
 
     def tangents(self, tangents: tuple[Any, ...]) -> list[Any]:
         """Return the tangent of each output; None is zero."""
-        first, *others = self._parts(tangents) or [[None] * len(self.outputs)]
-        totals = list(first)
-        for part in others:
+        parts = self._parts(tangents) or [[None] * len(self.outputs)]
+        totals = list(parts[0])
+        for part in parts[1:]:
             totals = [_plus(a, b) for a, b in zip(totals, part, strict=True)]
         return [t if is_float(y.dtype) else None for y, t in zip(self.outputs, totals, strict=True)]
 
     def _parts(self, tangents: tuple[Any, ...]) -> list[Part]:
         """Return contributions to the outputs' tangents, each input treated by its own rule."""
-        op, parts = self.op, list[Part]()
+        op = self.op
         if getattr(op, "has_jvp", False):  # a Function of the user's
             return [op.push_forward(self.inputs, self.attrs[0], self.out, tangents)]
         if op.jvp_rule is not None:
             return [_as_tuple(op.jvp_rule(**self._named(parameters(op.jvp_rule), tangents)))]
+        if op.partials and not op.linear and not op.multilinear and not op.vjps:
+            return self._by_partials(tangents)
         groups: dict[Any, list[Any]] = {}
         for i, (name, t) in enumerate(zip(self.names, tangents, strict=True)):
             if t is not None:
                 groups.setdefault(self._rule_of(name), [None] * len(tangents))[i] = t
-        for rule, chosen in groups.items():
-            parts += rule(self, tuple(chosen))
-        return parts
+        return [part for rule, chosen in groups.items() for part in rule(self, tuple(chosen))]
 
     def _rule_of(self, name: str) -> Callable[..., list[Part]]:
         op = self.op
@@ -64,7 +64,7 @@ class Pushforward(Operation):
     def _by_partials(self, tangents: tuple[Any, ...]) -> list[Part]:
         parts: list[Part] = []
         for name, t in zip(self.names, tangents, strict=True):
-            if t is not None:
+            if t is not None and name in self.op.partials:
                 part = _times(t, self._partial(name))
                 whole = part.shape == self.out.shape
                 parts.append((part if whole else F.broadcast_to(part, self.out.shape),))

@@ -9,6 +9,7 @@ rules ask for; the rules then run below too, on dual numbers, batches or symbols
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from ..core.dispatch import run
@@ -90,23 +91,23 @@ class Recording:
         level, recording = self.level, is_grad_enabled()
         values: list[Any] = []
         wanted: list[int | None] = []
+        watched = False
         for i, x in enumerate(inputs):
             number = None
             if x.__class__ is Recorded and x.level is level:
                 number = x.extra if recording and has_rule(op, i) else None
+                watched = watched or number is not None
                 x = x.primal  # noqa: PLW2901  (the value of the level below)
             values.append(x)
             wanted.append(number)
-        if self._outside or not recording:
-            return run_below(self.below, self._apply, op, tuple(values), attrs, tuple(wanted))
-        with no_grad():
+        with nullcontext() if self._outside or not recording else no_grad():
+            if not watched:
+                return run_below(self.below, run, op, tuple(values), attrs)
             return run_below(self.below, self._apply, op, tuple(values), attrs, tuple(wanted))
 
     def _apply(
         self, op: Any, values: tuple[Any, ...], attrs: tuple[Any, ...], wanted: Numbers
     ) -> Any:
-        if not any([n is not None for n in wanted]):
-            return run(op, values, attrs)
         if hasattr(op, "record"):
             out, pull_back = op.record(values, attrs)
         else:
@@ -146,7 +147,7 @@ def _gradients_of(entry: Entry, gradients: dict[int, Any]) -> Any:
     if entry.values is None:
         return gradients.pop(entry.outputs[0], None)  # type: ignore[arg-type]  # None is no key
     parts = [gradients.pop(n, None) for n in entry.outputs]  # type: ignore[arg-type]  # as above
-    if not any([g is not None for g in parts]):
+    if all(g is None for g in parts):
         return None
     return [F.zeros_like(y) if g is None else g for g, y in zip(parts, entry.values, strict=True)]
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 from ..core.dispatch import group
+from ..core.op import elementwise
 
 Pullback = Callable[[Any], Sequence[Any]]  # gradients of an operation's outputs -> of its inputs
 
@@ -37,10 +39,12 @@ class Operation:
         if hasattr(op, "pull_back"):  # a Function of the user's
             inputs, attrs, out = self.inputs, self.attrs, self.out
             return lambda g: op.pull_back(inputs, attrs[0], out, g)
-        call = _Call(tuple([t if t is None else True for t in wanted]), self.attrs, self._shapes())
-        op.specialized  # noqa: B018  (generates the rules' function on first use)
-        saved = tuple([reader_of(op, name)(self) for name in op.saves])
-        return lambda g: op.linked(call, saved, g)
+        readers = _saved_readers.get(op) or _find_readers(op)
+        parents = tuple([t if t is None else True for t in wanted])
+        shapes = self._shapes() if op.kind == elementwise else None
+        call = _Call(parents, self.attrs, shapes)
+        saved = tuple([read(self) for read in readers])
+        return partial(op.linked, call, saved)
 
     def _shapes(self) -> Any:
         shapes = tuple([None if x is None else x.shape for x in self.inputs])
@@ -57,6 +61,13 @@ class Operation:
 
 Reader = Callable[[Operation], Any]
 _readers: dict[tuple[Any, str], Reader] = {}
+_saved_readers: dict[Any, tuple[Reader, ...]] = {}
+
+
+def _find_readers(op: Any) -> tuple[Reader, ...]:
+    op.specialized  # noqa: B018  (which finds out what is saved)
+    found = _saved_readers[op] = tuple(reader_of(op, name) for name in op.saves)
+    return found
 
 
 def reader_of(op: Any, name: str) -> Reader:
@@ -105,9 +116,12 @@ def parameters(rule: Callable[..., Any]) -> tuple[str, ...]:
     return code.co_varnames[: code.co_argcount]
 
 
-class _Call(NamedTuple):
+class _Call:
     """What generated backward functions read of a node."""
 
-    parents: tuple[Any, ...]
-    attrs: tuple[Any, ...]
-    shapes: Any
+    __slots__ = ("attrs", "parents", "shapes")
+
+    def __init__(self, parents: tuple[Any, ...], attrs: tuple[Any, ...], shapes: Any) -> None:
+        self.parents = parents
+        self.attrs = attrs
+        self.shapes = shapes

@@ -173,13 +173,19 @@ def lift_scalar(scalar: float, other: Any) -> Any:
     value = getattr(other, "_value", None)
     if value is None or value.dtype.kind != "f":
         return scalar
-    known = _SCALARS.setdefault(value.dtype, {})
+    try:
+        return _scalar_constant(scalar, value.dtype)
+    except DTypeError:
+        return scalar  # the general path raises it again, with the operator's name
+
+
+def _scalar_constant(scalar: Number, dtype: dt.DType) -> Tensor:
+    known = _SCALARS.get(dtype)
+    if known is None:
+        known = _SCALARS.setdefault(dtype, {})
     tensor = known.get(scalar)
     if tensor is None:
-        try:
-            tensor = constant(scalar_array(scalar, value.dtype))
-        except DTypeError:
-            return scalar  # the general path raises it again, with the operator's name
+        tensor = constant(scalar_array(scalar, dtype))
         if scalar != 0 and len(known) < _MAX_SCALARS:
             known[scalar] = tensor
     return tensor
@@ -203,8 +209,11 @@ def promote(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """Return the operands as tensors, those the operator promotes in their common dtype."""
     if op.promote is None:
         return tuple(_alone(x) for x in inputs)
-    if _agree(inputs, floats=op.promote == "float"):
-        return inputs
+    if len(inputs) == 2 and isinstance(op.promote, str) and _is_float_beside_number(*inputs):
+        x, y = inputs
+        if isinstance(x, Tensor):
+            return x, _scalar_constant(y, x.dtype)
+        return _scalar_constant(x, y.dtype), y
     last = len(op.inputs) - 1
     members = [op.inputs[min(i, last)] in op.promoted for i in range(len(inputs))]
     promoted = [x for x, member in zip(inputs, members, strict=True) if member]
@@ -222,15 +231,26 @@ def promote(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _agree(inputs: Sequence[Any], *, floats: bool) -> bool:
     """Tell whether the operands are tensors of one dtype already: the common case, found fast."""
-    if not inputs or not isinstance(inputs[0], Tensor):
+    if not inputs:
         return False
-    dtype = inputs[0].dtype
+    first = inputs[0]
+    if not isinstance(first, Tensor) or first.weak:
+        return False
+    dtype = first.dtype
     if floats and not dt.is_float(dtype):
         return False
     for x in inputs:
-        if not isinstance(x, Tensor) or x.dtype is not dtype or x.weak:
+        if x is not first and (not isinstance(x, Tensor) or x.dtype is not dtype or x.weak):
             return False
     return True
+
+
+def _is_float_beside_number(x: Any, y: Any) -> bool:
+    """Tell whether one operand is a floating-point tensor and the other a Python number."""
+    if isinstance(y, Tensor):
+        x, y = y, x
+    number = y.__class__ is float or y.__class__ is int
+    return number and isinstance(x, Tensor) and not x.weak and dt.is_float(x.dtype)
 
 
 def common_dtype(operands: Sequence[Any]) -> dt.DType:

@@ -260,9 +260,10 @@ class Batched(Tensor):
 
 def make_batched(value: Tensor, level: BatchLevel) -> Tensor:
     """Return a value with a batch axis in front as one example."""
-    example: Batched = object.__new__(Batched)
+    example: Any = object.__new__(Batched)
     example.value, example.level = value, level
-    return example
+    made: Tensor = example
+    return made
 
 
 def _fill(example: Any, value: Tensor, level: BatchLevel) -> None:

@@ -13,7 +13,7 @@ from ...core.dispatch import run
 from ...core.errors import ArgumentError
 from ...core.late import late_function
 from ...core.modes import interpret_with, run_below
-from ...core.op import random
+from ...core.op import elementwise, random
 from .batched import Batched, BatchLevel, make_batched
 from .draws import DRAWS, RANDOMNESS
 from .fallback import one_by_one
@@ -39,6 +39,8 @@ class BatchInterpreter:
     def apply(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         """Run one operation on all examples."""
         level = self.level
+        if op.kind == elementwise and op.batch_rule is None:
+            return self._elementwise(op, inputs, attrs)
         flags = tuple([x.__class__ is Batched and x.level is level for x in inputs])
         if op.kind == random:
             return self._draw(op, inputs, flags, attrs)
@@ -47,6 +49,31 @@ class BatchInterpreter:
         if op.kind == "function":  # one of the user's, with a derivative of its own
             return late_function("autodiff", "run_function")(self, *attrs, inputs, flags)
         return self._run(op, inputs, flags, attrs)
+
+    def _elementwise(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+        """Run an elementwise operation: most operations are, and this is `aligned` made short."""
+        level, operands = self.level, []
+        rank, shared, even = 0, 0, True  # dimensions of batches, and of what examples share
+        for x in inputs:
+            if x.__class__ is Batched and x.level is level:
+                value = x.value
+                ndim = value.ndim
+                if ndim != rank:
+                    even, rank = rank == 0, ndim
+                operands.append(value)
+            else:
+                if x is not None and x.ndim > shared:
+                    shared = x.ndim
+                operands.append(x)
+        if rank and (not even or shared >= rank):
+            flags = tuple([x.__class__ is Batched and x.level is level for x in inputs])
+            return self._run(op, inputs, flags, attrs)
+        below = self.below
+        if below is None:
+            out = op.specialized.execute(tuple(operands), attrs)
+        else:
+            out = run_below(below, below.apply, op, tuple(operands), attrs)
+        return make_batched(out, level) if rank else out
 
     def _run(
         self, op: Any, inputs: tuple[Any, ...], flags: tuple[bool, ...], attrs: tuple[Any, ...]
