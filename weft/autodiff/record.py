@@ -117,9 +117,10 @@ class Recording:
 
     def _results(self, op: Any, pull_back: Pullback, wanted: Numbers, out: Any) -> Any:
         if not isinstance(out, tuple):
-            watched = self.watch(out) if is_float(out.dtype) else out
-            self.entries.append(Entry(op, pull_back, wanted, (self.number(watched),), None))
-            return watched
+            if not is_float(out.dtype):
+                return out
+            self.entries.append(Entry(op, pull_back, wanted, (self.count,), None))
+            return self.watch(out)
         several = tuple(self.watch(y) if is_float(y.dtype) else y for y in out)
         self.entries.append(Entry(op, pull_back, wanted, tuple(map(self.number, several)), out))
         return several

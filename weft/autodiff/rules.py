@@ -39,7 +39,9 @@ class Operation:
         if hasattr(op, "pull_back"):  # a Function of the user's
             inputs, attrs, out = self.inputs, self.attrs, self.out
             return lambda g: op.pull_back(inputs, attrs[0], out, g)
-        readers = _saved_readers.get(op) or _find_readers(op)
+        readers = _saved_readers.get(op)
+        if readers is None:
+            readers = _find_readers(op)
         parents = tuple([t if t is None else True for t in wanted])
         shapes = self._shapes() if op.kind == elementwise else None
         call = _Call(parents, self.attrs, shapes)
@@ -47,12 +49,10 @@ class Operation:
         return partial(op.linked, call, saved)
 
     def _shapes(self) -> Any:
+        if len(self.inputs) <= 1:
+            return None
         shapes = tuple([None if x is None else x.shape for x in self.inputs])
-        first = shapes[0] if shapes else None
-        for shape in shapes:
-            if shape != first:
-                return shapes
-        return None
+        return None if shapes.count(shapes[0]) == len(shapes) else shapes
 
     def lookup(self, name: str) -> Any:
         """Return what a rule calls by a name: an operand, a result, an attribute, a shape."""

@@ -68,13 +68,35 @@ class Structure:
     def _build(self, leaves: Iterator[Any]) -> Any:
         if self.container is None:
             return next(leaves)
-        return self.container.join(self.data, tuple(c._build(leaves) for c in self.children))
+        parts = [next(leaves) if c.kind is None else c._build(leaves) for c in self.children]
+        return parts if self.kind is list else self.container.join(self.data, tuple(parts))
 
     def flatten_like(self, tree: Any, what: str = "tree") -> list[Any]:
         """Return what stands in `tree` where this structure has leaves; raise if it differs."""
         found: list[Any] = []
-        self._match(tree, what, found)
+        if not self._gather(tree, found):  # then look again, for where it differs
+            found = []
+            self._match(tree, what, found)
         return found
+
+    def _gather(self, tree: Any, found: list[Any]) -> bool:
+        """Collect the leaves of a tree of the usual containers; False if it may be another."""
+        kind, children = self.kind, tree
+        if kind is None:
+            found.append(tree)
+            return True
+        if type(tree) is not kind or kind not in _USUAL or len(children) != len(self.children):
+            return False
+        if kind is dict:
+            if tuple(children) != self.data:
+                return False
+            children = children.values()
+        for structure, child in zip(self.children, children, strict=True):
+            if structure.kind is None:
+                found.append(child)
+            elif not structure._gather(child, found):
+                return False
+        return True
 
     def _match(self, tree: Any, path: str, found: list[Any]) -> None:
         if self.container is None:
@@ -142,6 +164,7 @@ class Keys(tuple[Hashable, ...]):
 
 
 _BRACKETS: dict[type, tuple[str, str]] = {list: ("[", "]"), tuple: ("(", ")")}
+_USUAL = (tuple, list, dict)
 LEAF = Structure(None, None, None, ())
 
 

@@ -34,7 +34,7 @@ class Call:
 
     def arrays(self, fed: Iterable[Any]) -> list[Array]:
         """Return what is fed as arrays of the dtypes and shapes that the values can have."""
-        arrays = list(fed)
+        arrays = [x._value if x.__class__ is Tensor else x for x in fed]
         for i, (array, (dtype, shape)) in enumerate(zip(arrays, self._types, strict=True)):
             # An unknown size is equal to no number: such a shape is checked in full.
             if array.__class__ is not ndarray or array.dtype != dtype or array.shape != shape:

@@ -92,8 +92,7 @@ class Compiled:
     def __call__(self, *args: Any) -> Any:
         """Return the results for arguments of the shapes and dtypes it was compiled for."""
         arrays = self._call.arrays(self._signature.fed(args))
-        shapes = self._signature.shapes
-        if [array.shape for array in arrays] != shapes:
+        if [array.shape for array in arrays] != self._signature.shapes:
             raise ArgumentError(self._mismatch(arrays))
         return self._results.filled(self._call.run(arrays))
 
@@ -130,6 +129,7 @@ class Signature:
         self.name = name
         self.structure = structure
         self.fixed = fixed
+        self.all_fed = all(value is FED for value in fixed)
         self.shapes: list[Shape] = []
 
     def fed(self, args: tuple[Any, ...]) -> list[Any]:
@@ -138,6 +138,8 @@ class Signature:
             leaves = self.structure.flatten_like(args, "the arguments")
         except TreeMismatchError as error:
             raise ArgumentTypeError(f"{self.name}: {error}") from None
+        if self.all_fed:
+            return leaves
         given = []
         for leaf, fixed in zip(leaves, self.fixed, strict=True):
             if fixed is FED:
@@ -171,10 +173,9 @@ class Results:
 
     def filled(self, fetched: Sequence[Array]) -> Any:
         """Return the nest of results."""
-        found = iter(fetched)
-        return self.structure.unflatten(
-            self.make(next(found)) if leaf is FED else leaf for leaf in self.leaves
-        )
+        make, found = self.make, iter(fetched)
+        leaves = [make(next(found)) if leaf is FED else leaf for leaf in self.leaves]
+        return self.structure.unflatten(leaves)
 
 
 # -- functions -------------------------------------------------------------------------------------

@@ -23,7 +23,6 @@ from ..codegen.program import ARENA
 from ..core.dispatch import canonical
 from ..core.errors import IndexOutOfRange
 from ..core.locks import fork_safe_lock
-from ..core.shape import Shape
 from ..graph.node import resolve_attrs
 from ..graph.run import Sizes, bind_sizes, has_unknown_sizes
 from ..lower.dynamic import OBJECT, is_dynamic
@@ -31,7 +30,7 @@ from ..lower.kernels import LibraryKernel
 from ..lower.storage import Buffer, View
 from .analysis import Analysis
 from .arena import aligned_empty
-from .buffers import pooled_empty
+from .buffers import array_maker, pooled_empty
 from .calls import Entry, make_entry
 from .clock import clock_symbols
 from .driving import behind_window, drive
@@ -39,6 +38,7 @@ from .inspection import Inspection
 from .layout import Layout
 from .native import link
 from .plans import Code
+from .short_run import ShortRun, shaped
 from .threads import pool_symbols
 from .timing import Timing
 
@@ -115,6 +115,7 @@ class Executable(Inspection):
                     exclusive=self.own_arena,
                     keep=(library, self.memory, memory),
                 )
+        self._short = self._short_run()
 
     def _number(self, buffer: Buffer, word: Array) -> tuple[Callable[[], Any], memoryview]:
         """Return how a number that each run reads anew is found, and where it goes."""
@@ -126,7 +127,7 @@ class Executable(Inspection):
     def run(self, feeds: Sequence[Array]) -> list[Array]:
         """Run on arrays of the shapes it was compiled for; return the fetches."""
         with self._lock:
-            return self._run(feeds)
+            return (self._short and self._short.run(feeds)) or self._run(feeds)
 
     def _run(self, feeds: Sequence[Array]) -> list[Array]:
         layout = self.layout
@@ -158,6 +159,18 @@ class Executable(Inspection):
         plain = len(steps) == 1 and isinstance(steps[0], str) and not layout.states
         made = all(view.buffer in layout.fresh_set for view in self.plan.outputs)
         return self._entries[steps[0]] if plain and made else None
+
+    def _short_run(self) -> ShortRun | None:
+        """Return the short way to run, where a run is one native call and nothing else."""
+        entry, layout, plan = self.entry, self.layout, self.plan
+        if entry is None or not self.own_arena or layout.numbers or plan.flag is not None:
+            return None
+        if plan.writes or self.timing is not None or layout.has_library or not layout.fetched:
+            return None
+        first = len(layout.brought) - len(layout.fresh)
+        makers = [array_maker(b.shape, b.dtype) for b in layout.fresh]
+        order = [(e - first, view.shape) for view, e in layout.fetched if e is not None]
+        return ShortRun(entry, layout.used_feeds, makers, order)
 
     def lend_arena(self, arena: Array) -> None:
         """Let the calls of `entry` that follow compute in given memory."""
@@ -230,7 +243,7 @@ class Executable(Inspection):
         return [
             self._read(view, brought).copy()
             if entry is None
-            else _shaped(brought[entry], view.shape)
+            else shaped(brought[entry], view.shape)
             for view, entry in self.layout.fetched
         ]
 
@@ -331,10 +344,6 @@ def _renew_locks() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_locks)
-
-
-def _shaped(array: Array, shape: Shape) -> Array:
-    return array if array.shape == shape else array.reshape(shape)
 
 
 def _most_references(arrays: list[Array]) -> int:

@@ -1,0 +1,43 @@
+"""The short way to run a program that is one native call: most functions without states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.shape import Shape
+from .calls import Entry
+
+Array = np.ndarray[Any, Any]
+
+
+class ShortRun(NamedTuple):
+    """A run that is one native call on feeds and new arrays.
+
+    entry    the native function
+    feeds    which feeds it takes
+    makers   of the new arrays
+    order    for each fetch, which of the new arrays it is, and its shape
+    """
+
+    entry: Entry
+    feeds: list[int]
+    makers: list[Callable[[], Array]]
+    order: list[tuple[int, Shape]]
+
+    def run(self, feeds: Sequence[Array]) -> list[Array] | None:
+        """Return the fetches; None if the arrays do not suit the code, or memory is short."""
+        try:
+            fresh = [make() for make in self.makers]
+        except MemoryError:
+            return None
+        if self.entry((*[feeds[i] for i in self.feeds], *fresh)) is not None:
+            return None
+        return [shaped(fresh[i], shape) for i, shape in self.order]
+
+
+def shaped(array: Array, shape: Shape) -> Array:
+    """Return an array in a shape of as many elements."""
+    return array if array.shape == shape else array.reshape(shape)
