@@ -280,3 +280,12 @@ def test_a_value_that_escaped_is_explained():
     wf.checkpoint(lambda x: kept.append(wf.sin(x)) or x * 2)(leaf(2))
     with pytest.raises(GradientError, match="a checkpoint that has ended"):
         kept[0] + 1
+
+
+def test_compiled_checkpoints_are_machine_code_throughout():
+    x = wf.tensor(np.linspace(0.0, 1.0, 5))
+    block = wf.checkpoint(lambda x: wf.sin(wf.exp(x)))
+    slope = wf.compile(wf.grad(lambda x: block(block(x)).sum()), x)
+    assert slope.stats()["library"] == []
+    plain = wf.grad(lambda x: wf.sin(wf.exp(wf.sin(wf.exp(x)))).sum())
+    np.testing.assert_allclose(slope(x).numpy(), plain(x).numpy(), rtol=1e-12)

@@ -33,14 +33,19 @@ class CustomGradient(NodeOp):
 
     def type_rule(self, types: tuple[Any, ...], attrs: tuple[Any, ...]) -> list[TensorType]:
         """Return the types of what is passed on."""
+        return self.passed_on(types[0], attrs)
+
+    @staticmethod
+    def passed_on(operands: Sequence[Any], attrs: tuple[Any, ...]) -> list[Any]:
+        """Return the operands, or their types, that the results are."""
         _, arguments, results = attrs
-        return list(types[0][arguments : arguments + results])
+        return list(operands[arguments : arguments + results])
 
     def kernel(
         self, operands: Sequence[Array], label: str, arguments: int, results: int
     ) -> list[Array]:
         """Pass the values on."""
-        return list(operands[arguments : arguments + results])
+        return self.passed_on(operands, (label, arguments, results))
 
     def pull_back_node(self, tracer: Any, node: Node, *_: Any) -> Any:
         """Refuse: the function is not there."""

@@ -16,6 +16,7 @@ from ..core.dispatch import ERRORS, canonical, group
 from ..core.errors import GraphError, UnknownSizeError
 from ..core.shape import Shape, TensorType
 from ..graph.control.ops import COND, SCAN, WHILE, check_lengths
+from ..graph.custom import CustomGradient
 from ..graph.graph import Graph
 from ..graph.node import Node, Value, is_graph, resolve_attrs, size_variables
 from ..graph.run import Program, Sizes, bind_sizes, has_unknown_sizes, located_error
@@ -98,6 +99,9 @@ class _Specialization:
 
     def _copy(self, node: Node) -> None:
         inputs = [None if x is None else self.values[x] for x in node.inputs]
+        if isinstance(node.op, CustomGradient):  # nobody will ask for its gradient any more
+            self._stand_for(node, node.op.passed_on(inputs, node.attrs))
+            return
         attrs = resolve_attrs(node.attrs, self.sizes)
         op = node.op
         if op in _OPERANDS:
@@ -106,7 +110,10 @@ class _Specialization:
             attrs = canonical(op, tuple(map(_stand_in, inputs)), attrs)
         types = self._types(node, inputs, attrs)
         copy = self.graph.append(node.rebuilt(inputs, op=op, attrs=attrs, types=types))
-        for old, new in zip(node.outputs, copy.outputs, strict=True):
+        self._stand_for(node, copy.outputs)
+
+    def _stand_for(self, node: Node, values: Sequence[Value]) -> None:
+        for old, new in zip(node.outputs, values, strict=True):
             self.values.setdefault(old, new)  # what is fed stays what it is fed with
             bind_sizes(old, new.shape, self.sizes)
 
