@@ -57,6 +57,7 @@ class Recording:
         self.entries: list[Entry] = []
         self.count = 0
         self._outside = is_grad_enabled()
+        self._run: Callable[..., Any] = run if below is None else below.apply
 
     # -- values ------------------------------------------------------------------------------------
 
@@ -102,7 +103,7 @@ class Recording:
             wanted.append(number)
         with nullcontext() if self._outside or not recording else no_grad():
             if not watched:
-                return run_below(self.below, run, op, tuple(values), attrs)
+                return run_below(self.below, self._run, op, tuple(values), attrs)
             return run_below(self.below, self._apply, op, tuple(values), attrs, tuple(wanted))
 
     def _apply(
@@ -111,7 +112,7 @@ class Recording:
         if hasattr(op, "record"):
             out, pull_back = op.record(values, attrs)
         else:
-            out = run(op, values, attrs)
+            out = self._run(op, values, attrs)
             pull_back = Operation(op, values, attrs, out).pullback(wanted)
         return self._results(op, pull_back, wanted, out)
 

@@ -56,7 +56,9 @@ def apply(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
     interpreter = current_interpreter()
     if interpreter is None:
         return op.specialized.execute(tensors, attrs)
-    return interpreter.apply(op, tensors, canonical(op, tensors, attrs))
+    if op.canonicalize is not None:
+        attrs = canonical(op, tensors, attrs)
+    return interpreter.apply(op, tensors, attrs)
 
 
 def run(op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
