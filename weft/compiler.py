@@ -18,7 +18,6 @@ from .graph.graph import Graph
 from .graph.node import Value
 from .graph.run import Program
 from .lower.reductions import split_reductions
-from .passes.custom import drop_custom_gradients
 from .passes.dce import remove_dead
 from .passes.fuse import unfuse
 from .passes.pipeline import canonicalize, same_nodes
@@ -68,8 +67,7 @@ def analyse(program: Program, shapes: Mapping[Value, Shape]) -> Analysis | None:
 
 def optimize_static(graph: Graph) -> Graph:
     """Return a graph whose sizes are known in the form that lowering starts from."""
-    plain = unfuse(drop_custom_gradients(graph))
-    made = canonicalize(remove_dead(plain, plain.outputs), simplify_finally)
+    made = canonicalize(unfuse(remove_dead(graph, graph.outputs)), simplify_finally)
     ready = split_reductions(stabilize(made, None))
     made = made if same_nodes(made, ready) else canonicalize(ready, simplify_finally)
     return canonicalize(split_scans(made), simplify_finally) if has_scans(made) else made
