@@ -128,6 +128,13 @@ class MixedProgram:
         recent = fitting[-6:] if self.rng.random() < 0.5 else fitting
         return self._choose(recent)
 
+    def _need(self, condition):
+        """Return a value that fits; the step is drawn anew if there is none."""
+        found = self._pick(condition)
+        if found is None:
+            raise wf.WeftError("nothing fits")
+        return found
+
     def _float(self, exact=None):
         return self._pick(
             lambda kept: kept.symbol.dtype.kind == "f" and exact in (None, kept.exact)
@@ -214,7 +221,7 @@ class MixedProgram:
         return Kept(self._bounded(x), True)
 
     def _integer(self):
-        x = self._pick(lambda kept: kept.exact and kept.symbol.dtype.kind in "iub").symbol
+        x = self._need(lambda kept: kept.exact and kept.symbol.dtype.kind in "iub").symbol
         y = self._pick(lambda kept: kept.exact and kept.symbol.dtype == x.dtype).symbol
         if x.dtype.kind == "b":
             choices = (wf.logical_and, wf.logical_or, wf.logical_xor)
@@ -260,7 +267,7 @@ class MixedProgram:
         return self._exact(wf.round(self._choose(choices)()))
 
     def _compare(self):
-        x = self._pick(lambda kept: kept.exact).symbol
+        x = self._need(lambda kept: kept.exact).symbol
         y = self._pick(lambda kept: kept.exact and kept.symbol.dtype == x.dtype).symbol
         choices = (wf.less, wf.less_equal, wf.greater, wf.greater_equal, wf.equal, wf.not_equal)
         tests = (wf.isnan, wf.isfinite, wf.isinf)
@@ -270,7 +277,7 @@ class MixedProgram:
 
     def _library(self):
         """Use something without a lowering, between others that have one."""
-        x, exact = self._pick(lambda kept: kept.symbol.ndim > 0 and kept.exact)
+        x, exact = self._need(lambda kept: kept.symbol.ndim > 0 and kept.exact)
         choices = (
             lambda: wf.sort(x, axis=-1) if x.dtype.kind != "b" else None,
             lambda: wf.cumsum(x, axis=0) if x.dtype.kind == "i" else None,
@@ -341,7 +348,7 @@ class MixedProgram:
         return int(self.rng.integers(-x.ndim, x.ndim))
 
     def _reduce(self):
-        x, exact = self._pick(lambda kept: kept.symbol.ndim > 0)
+        x, exact = self._need(lambda kept: kept.symbol.ndim > 0)
         if not x.size:  # of nothing there is a sum, but no largest element
             return Kept(wf.sum(x, axis=self._axes(x)), exact)
         how = {"axis": self._axes(x), "keepdims": bool(self.rng.integers(2))}
