@@ -30,7 +30,7 @@ from ..lower.kernels import LibraryKernel
 from ..lower.storage import Buffer, View
 from .analysis import Analysis
 from .arena import aligned_empty
-from .buffers import array_maker, pooled_empty
+from .buffers import array_maker
 from .calls import Entry, make_entry
 from .clock import clock_symbols
 from .driving import behind_window, drive
@@ -103,6 +103,8 @@ class Executable(Inspection):
             (s.number.put, array) for s, array in own if s.number is not None
         ]
         self._other_results = [(s, v) for s, v, brought in copied if brought]
+        self._reads = [state.read for state in layout.changed]
+        self._makers = [array_maker(b.shape, b.dtype) for b in layout.fresh]
         self._entries: dict[str, Entry] = {}
         if names:
             library = link(objects, names, pool_symbols() | clock_symbols())
@@ -131,7 +133,7 @@ class Executable(Inspection):
 
     def _run(self, feeds: Sequence[Array]) -> list[Array]:
         layout = self.layout
-        held = [state.read() for state in layout.changed]
+        held = [read() for read in self._reads]
         states = held if _are_alone(held) else _parted(held)
         if layout.only_read:
             with _states:
@@ -168,9 +170,8 @@ class Executable(Inspection):
         if plan.writes or self.timing is not None or layout.has_library or not layout.fetched:
             return None
         first = len(layout.brought) - len(layout.fresh)
-        makers = [array_maker(b.shape, b.dtype) for b in layout.fresh]
         order = [(e - first, view.shape) for view, e in layout.fetched if e is not None]
-        return ShortRun(entry, layout.used_feeds, makers, order)
+        return ShortRun(entry, layout.used_feeds, self._makers, order)
 
     def lend_arena(self, arena: Array) -> None:
         """Let the calls of `entry` that follow compute in given memory."""
@@ -187,7 +188,7 @@ class Executable(Inspection):
         """Return all arrays that the code takes; numbers go where it looks for them."""
         for get, place in self._numbers:
             place[0] = get()
-        fresh = [pooled_empty(b.shape, b.dtype) for b in self.layout.fresh]
+        fresh = [make() for make in self._makers]
         return [*(feeds[i] for i in self.layout.used_feeds), *states, *fresh]
 
     def _take_steps(self, brought: list[Array]) -> None:
