@@ -60,6 +60,37 @@ KINKS = {
         [-1.0, 0.0, 1.0],
         [0, 0, 1],
     ),
+    "where over an infinite slope": (
+        lambda x: wf.where(x > 0, wf.log(x), 0.0),
+        [-1.0, 0.0, 1.0],
+        [0, 0, 1],
+    ),
+    "where over a chain without values": (
+        lambda x: wf.where(x > 0, wf.log(wf.sqrt(x)), x),
+        [-1.0, 0.0, 1.0],
+        [1, 1, 0.5],
+    ),
+    "where, the other way round": (
+        lambda x: wf.where(x <= 0, 1.0, 1 / wf.sqrt(x)),
+        [-1.0, 0.0, 1.0],
+        [0, 0, -0.5],
+    ),
+    "where inside a where": (
+        lambda x: wf.where(x > 0, wf.where(x > 1, wf.log(x - 1), wf.sqrt(x)), 0.0),
+        [0.0, 1.0, 2.0],
+        [0, 0.5, 1],
+    ),
+    "where with a smaller operand": (
+        lambda x: wf.where(wf.tensor([[True, False], [False, False]]), wf.log(x), 0.0),
+        [1.0, 0.0],
+        [1, 0],
+    ),
+    "where behind moves": (
+        lambda x: wf.where(x[:, None] > 0, wf.flip(wf.log(x), 0)[::-1].reshape(-1, 1), 0.0),
+        [0.0, 1.0],
+        [0, 1],
+    ),
+    "a zero that was computed": (lambda x: x * 0.0 * wf.sqrt(x), [0.0], [NAN]),
     "sum of nothing": (wf.sum, [], []),
     "mean of nothing": (wf.mean, [], []),
     "prod of nothing": (wf.prod, [], []),
@@ -111,16 +142,50 @@ def test_one_answer_in_every_mode(kink, mode):
     np.testing.assert_array_equal(found, np.array(expected, float))
 
 
-@pytest.mark.parametrize("mode", [on_the_tape, by_grad, in_a_graph, in_a_batch, checkpointed])
-def test_where_over_an_infinite_slope_is_nan_in_reverse(mode):
-    # 0 * inf: the gradient 0 of the branch that was not taken meets the slope 1/x at x = 0.
-    found = mode(lambda x: wf.where(x > 0, wf.log(x), 0.0), np.array([-1.0, 0.0, 1.0]))
-    np.testing.assert_array_equal(found, [0, NAN, 1])
+def twice_on_the_tape(fn, x):
+    leaf = wf.tensor(x, requires_grad=True)
+    slope = wf.gradients(fn(leaf).sum(), leaf, create_graph=True)
+    return wf.gradients(slope.sum(), leaf).numpy()
 
 
-def test_where_over_an_infinite_slope_is_zero_forward():
-    found = by_jvp(lambda x: wf.where(x > 0, wf.log(x), 0.0), np.array([-1.0, 2.0, 1.0]))
-    np.testing.assert_array_equal(found, [0, 0.5, 1])
+def twice_by_grad(fn, x):
+    slope = wf.grad(lambda x: fn(x).sum())
+    return wf.grad(lambda x: slope(x).sum())(wf.tensor(x)).numpy()
+
+
+def twice_in_a_graph(fn, x):
+    with wf.Graph() as graph:
+        symbol = wf.placeholder(x.shape, wf.float64, name="x")
+        slope = wf.gradients(fn(symbol).sum(), symbol)
+        made = wf.gradients(slope.sum(), symbol)
+    return wf.Session(graph).run(made, {symbol: x})
+
+
+def by_hessian(fn, x):
+    return wf.hessian(lambda x: fn(x).sum())(wf.tensor(x)).numpy().sum(axis=0)
+
+
+@pytest.mark.parametrize("mode", [twice_on_the_tape, twice_by_grad, twice_in_a_graph, by_hessian])
+def test_the_side_not_taken_has_no_second_derivative(mode):
+    def fn(x):
+        return wf.where(x > 0, wf.log(wf.sqrt(x)) * x, 0.0)
+
+    np.testing.assert_allclose(mode(fn, np.array([-1.0, 0.0, 2.0])), [0, 0, 0.25])
+
+
+def test_the_side_not_taken_is_no_anomaly():
+    with wf.detect_anomaly():
+        found = on_the_tape(lambda x: wf.where(x > 0, wf.log(x), 0.0), np.array([0.0, 2.0]))
+    np.testing.assert_array_equal(found, [0, 0.5])
+
+
+def test_operands_that_broadcast_are_summed_without_the_side_not_taken():
+    x = np.array([0.0, 1.0, np.e])
+    w = wf.tensor(2.0, dtype=wf.float64, requires_grad=True)
+    leaf = wf.tensor(x, requires_grad=True)
+    wf.where(leaf > 0, wf.log(leaf) * w, 0.0).sum().backward()
+    np.testing.assert_allclose(w.grad.numpy(), 1.0)
+    np.testing.assert_allclose(leaf.grad.numpy(), [0, 2, 2 / np.e])
 
 
 @pytest.mark.parametrize("mode", [on_the_tape, by_grad, in_a_graph, in_a_batch])

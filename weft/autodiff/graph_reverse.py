@@ -24,6 +24,7 @@ from ..graph.tracer import Tracer
 from .matching import require_tensor, require_type
 from .pullback import differentiable
 from .rules import Operation
+from .untaken import Untaken
 
 SCOPE = "gradients"
 
@@ -129,6 +130,7 @@ class GraphWalk:
         self.gradients: dict[Value, Any] = {}
         self.nodes = list(tracer.graph.nodes)  # those before the gradients
         self.useful = reach(self.nodes, wanted)  # by paths a gradient can take
+        self.untaken = Untaken(F, F.sum_to)
 
     def arrive(self, value: Value, g: Any) -> None:
         """Add to the gradient of a value."""
@@ -148,15 +150,20 @@ class GraphWalk:
     def _visit(self, node: Node) -> None:
         gs = [self.gradients.get(value) for value in node.outputs]
         needs = [x is not None and x in self.useful for x in node.inputs]
-        for x, g in zip(node.inputs, self._pull_back(node, gs, needs), strict=True):
+        grads, masks = self._pull_back(node, gs, needs)
+        for x, g, mask in zip(node.inputs, grads, masks, strict=True):
             if x is not None and g is not None:
+                self.untaken.arrive(x, mask, self.gradients)
                 self.arrive(x, g)
 
-    def _pull_back(self, node: Node, gs: list[Any], needs: list[bool]) -> Sequence[Any]:
+    def _pull_back(
+        self, node: Node, gs: list[Any], needs: list[bool]
+    ) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Return the gradients of a node's operands, and their masks."""
         op = node.op
         if hasattr(op, "pull_back_node"):
             pulled: Sequence[Any] = op.pull_back_node(self.tracer, node, gs, needs, pull_back_graph)
-            return pulled
+            return pulled, [None] * len(pulled)
         symbol = self._symbol
         outputs = tuple(symbol(value) for value in node.outputs)
         complete = [F.zeros_like(y) if g is None else g for g, y in zip(gs, outputs, strict=True)]
@@ -168,7 +175,8 @@ class GraphWalk:
             outputs[0] if single else outputs,
         )
         flags = tuple(True if need else None for need in needs)
-        return rules.pull_back(complete[0] if single else complete, flags)
+        g = complete[0] if single else complete
+        return self.untaken.pull_back_by(node.outputs[0], op, rules.pullback(flags), g)
 
     def _symbol(self, value: Value) -> Symbol:
         return make_symbol(self.tracer.graph, value)

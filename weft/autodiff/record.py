@@ -19,6 +19,7 @@ from ..core.op import F
 from ..core.tensor import Tensor
 from .layered import Layered, Level, make_layer
 from .rules import Operation, Pullback, has_rule
+from .untaken import Untaken
 
 Numbers = tuple[int | None, ...]
 
@@ -131,12 +132,15 @@ class Recording:
     def pull_back(self, seeds: dict[int, Any]) -> dict[int, Any]:
         """Return the gradients of values by number, given those to start with."""
         gradients = dict(seeds)
+        untaken = Untaken(F, F.sum_to)
         for entry in reversed(self.entries):
             g = _gradients_of(entry, gradients)
             if g is None:
                 continue
-            for n, part in zip(entry.inputs, entry.pull_back(g), strict=True):
+            grads, masks = untaken.pull_back_by(entry.outputs[0], entry.op, entry.pull_back, g)
+            for n, part, mask in zip(entry.inputs, grads, masks, strict=True):
                 if n is not None and part is not None:
+                    untaken.arrive(n, mask, gradients)
                     gradients[n] = gradients[n] + part if n in gradients else part
         return gradients
 

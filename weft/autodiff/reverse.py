@@ -16,13 +16,16 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dispatch import sum_to
 from ..core.errors import ArgumentTypeError, GradientError, ShapeError, format_site
 from ..core.late import late_function
 from ..core.modes import GradMode
+from ..core.op import F
 from ..core.tape import FREED, OUTPUT, FanNode, Leaf, Node, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
 from .anomaly import checked, detecting_anomaly
 from .matching import array_of
+from .untaken import WHERE, Untaken
 
 AnyNode = Node | Leaf
 GradientsOf = Callable[[Any, Any], Iterable[Any]]
@@ -106,6 +109,7 @@ class Walk:
         self.wanted: set[AnyNode] = set()
         self.useful: set[AnyNode] | None = None  # where the walk may go; None = everywhere
         self.found: dict[AnyNode, Any] = {}
+        self.untaken = Untaken(F, F.sum_to) if create else Untaken(np, sum_to)
 
     def run(
         self, roots: Sequence[AnyNode], seeds: Sequence[Tensor], wanted: set[AnyNode] | None = None
@@ -127,12 +131,13 @@ class Walk:
             if self.useful is None or node in self.useful:
                 self._arrive(node, seed if self.create else seed._value)
 
-    def _walk(self, special: GradientsOf | None) -> None:  # noqa: C901, PLR0912  (see below)
+    def _walk(self, special: GradientsOf | None) -> None:  # noqa: C901, PLR0912, PLR0915  (see below)
         """Visit nodes from the latest to the earliest: here backward spends its time."""
         # One flat loop on purpose: a function call per node would cost a tenth of the whole.
         heap, pending, useful, retain = self.heap, self.pending, self.useful, self.retain
         plus: Any = operator.add if self.create else np.add
         owned: set[AnyNode] = set()  # sums made by this walk, which it may add to in place
+        masks = self.untaken.masks
         while heap:
             node = heappop(heap)[1]
             g = pending.pop(node)
@@ -148,7 +153,12 @@ class Walk:
                 g = self._complete(node, g)
             if saved is FREED:
                 raise GradientError(freed_message(node))
-            grads = op.backward(node, saved, g) if special is None else special(node, g)
+            if special is not None:
+                grads = special(node, g)
+            elif masks or op is WHERE:
+                grads = self._gradients(node, g)
+            else:
+                grads = op.backward(node, saved, g)
             if not retain:
                 node.saved = FREED
             for parent, grad in zip(node.parents, grads):  # noqa: B905  (`strict` costs a tenth)
@@ -170,8 +180,22 @@ class Walk:
 
     def _special(self) -> GradientsOf | None:
         """Return how to differentiate a node where the rules on raw arrays are not enough."""
-        rules = linked_gradients if self.create else None
-        return checked(rules or raw_gradients) if detecting_anomaly() else rules
+        if detecting_anomaly():
+            return checked(self._gradients)
+        return self._gradients if self.create else None
+
+    def _gradients(self, node: Any, g: Any) -> Sequence[Any]:
+        """Apply the rules of one node, on arrays or tensors, with an eye on sides not taken."""
+        op, create = node.op, self.create
+        rule, saved = (op.linked, linked_saved(node)) if create else (op.backward, node.saved)
+        grads, masks = self.untaken.pull_back(node, op, rule, node, saved, g)
+        if self.untaken.masks or any(mask is not None for mask in masks):
+            met = set[AnyNode]()
+            for parent, grad, mask in zip(node.parents, grads, masks, strict=True):
+                if grad is not None and parent is not None:
+                    self.untaken.arrive(parent, mask, met if parent in met else self.pending)
+                    met.add(parent)
+        return grads
 
     def _arrive(self, node: AnyNode, g: Any) -> None:
         if node in self.pending:
@@ -236,18 +260,6 @@ class Walk:
 
 
 # -- one node ---------------------------------------------------------------------------------
-
-
-def raw_gradients(node: Any, g: Any) -> Iterable[Any]:
-    """Apply the rules of one node to raw arrays."""
-    gradients: Iterable[Any] = node.op.backward(node, node.saved, g)
-    return gradients
-
-
-def linked_gradients(node: Any, g: Any) -> Iterable[Any]:
-    """Apply the rules of one node to tensors that stand at their places in the graph."""
-    gradients: Iterable[Any] = node.op.linked(node, linked_saved(node), g)
-    return gradients
 
 
 def linked_saved(node: Any) -> Any:

@@ -17,13 +17,15 @@ def where(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """Return x where the condition holds and y elsewhere, all three broadcast together.
 
     A condition that is not of dtype bool holds where it is not zero. The gradient of the side that
-    was not chosen is exactly zero, but both sides have been computed: where one of them may be NaN
-    or infinite, guard its *input* too, or its own derivative turns that zero into 0 * inf.
+    was not chosen is exactly zero, and stays so through the elementwise operations that computed
+    it, even where their own derivatives are infinite or NaN.
 
     >>> import weft as wf
     >>> x = wf.tensor([-1.0, 2.0])
     >>> wf.where(x > 0, x, 0.0)
     tensor([0., 2.])
+    >>> wf.grad(lambda x: wf.where(x > 0, wf.log(x), 0.0).sum())(wf.tensor([0.0, 2.0]))
+    tensor([0. , 0.5])
     """
 
 
