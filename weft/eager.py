@@ -27,6 +27,7 @@ from .graph.run import Program
 from .graph.symbol import Symbol
 from .lower.kernels import RowKernel
 from .lower.scalar import postorder
+from .runtime.arena import aligned_empty
 from .runtime.buffers import array_maker, pooled_empty
 from .runtime.executable import Executable
 
@@ -43,6 +44,7 @@ UNROUNDED = frozenset(
 ROUNDED_ONCE = frozenset(("add", "sub", "mul", "div", "sqrt"))  # as IEEE 754 demands
 
 MOST_BETWEEN = 4  # times the bytes of its operands: what a program may keep in between
+SMALL_ARENA = 1 << 16  # bytes that a program may keep for itself
 
 # Held while a program computes in memory that it was lent.
 _lending = fork_safe_lock()
@@ -62,6 +64,10 @@ class ArrayProgram:
         self.makers = [array_maker(view.shape, view.dtype) for view in executable.plan.outputs]
         buffers = [view.buffer for view in executable.plan.outputs]
         self.order = [buffers.index(buffer) for buffer in executable.layout.fresh]
+        self.own: Array | None = None
+        if 0 < self.arena_bytes <= SMALL_ARENA:
+            self.own = aligned_empty(self.arena_bytes)
+            executable.lend_arena(self.own)
 
     def run(self, *arrays: Array) -> tuple[Array, ...] | None:
         """Return the results; None for arrays not in C order and aligned, or a bad index."""
@@ -76,7 +82,9 @@ class ArrayProgram:
     def _call(self, given: tuple[Array, ...], results: tuple[Array, ...]) -> int | None:
         if not self.arena_bytes and not self.checks:
             return self.entry(given, results)
-        arena = pooled_empty((self.arena_bytes,), np.dtype(np.uint8)) if self.arena_bytes else None
+        arena = None
+        if self.arena_bytes and self.own is None:
+            arena = pooled_empty((self.arena_bytes,), np.dtype(np.uint8))
         with _lending:
             if arena is not None:
                 self.executable.lend_arena(arena)
@@ -85,14 +93,19 @@ class ArrayProgram:
 
     def single(self) -> Callable[..., Array | None]:
         """Return `run` for one result, as short as can be where it is no more than a call."""
-        if self.arena_bytes or self.checks or len(self.used) < self.executable.layout.feeds:
+        lent = self.arena_bytes and self.own is None
+        if lent or self.checks or len(self.used) < self.executable.layout.feeds:
             return self._run_single
-        entry, (make,) = self.entry, self.makers
+        entry, (make,), own = self.entry, self.makers, self.own
 
         def run(*arrays: Array) -> Array | None:
             try:
                 result = make()
-                refused = entry(arrays, result)
+                if own is None:
+                    refused = entry(arrays, result)
+                else:  # the code computes in there, one call at a time
+                    with _lending:
+                        refused = entry(arrays, result)
             except (MemoryError, TypeError):  # the reference kernel will say so; a NumPy scalar
                 return None
             return result if refused is None else None

@@ -1,5 +1,6 @@
 """Eager mode on large tensors: compiled kernels take over, and nothing else changes."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -438,3 +439,12 @@ def test_door_guards_operators_that_come_later():
     scope = {"kernel": np.exp}
     made.guard(registry["exp"], scope)
     assert scope["kernel"] is not np.exp
+
+
+def test_kernels_keep_the_memory_they_compute_in():
+    x = np.random.default_rng(0).normal(size=(600, 1000)).astype(np.float32)
+    kernel = compile_kernel("sum", [(x.shape, x.dtype)], ((0, 1), False, None))
+    gc.collect()
+    others = [np.full(300, np.nan, np.float32) for _ in range(1000)]  # where it was, if it is gone
+    np.testing.assert_allclose(kernel(x), x.sum(dtype=np.float64), rtol=1e-4)
+    assert all(np.isnan(other).all() for other in others)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import weft as wf
+from weft.lower import reductions
 from weft.lower.reductions import two_steps
 
 FLOATS = ("sum", "mean", "max", "min", "any", "all", "var", "std", "logsumexp")
@@ -76,3 +77,17 @@ def test_special_values(special, shape):
     found = wf.Session(graph, compiled=True).run(made, {x: array})
     for key, value in expected.items():
         np.testing.assert_allclose(found[key], value, rtol=2e-5, atol=2e-5, err_msg=str(key))
+
+
+@pytest.mark.parametrize("shape", [(8, 100), (12, 3, 70), (9, 100)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("function", [wf.sum, wf.mean])
+def test_arrays_in_memory_are_summed_from_several_places(function, dtype, shape, monkeypatch):
+    monkeypatch.setattr(reductions, "STREAMED_FROM", 0)
+    values = np.random.default_rng(0).integers(-9, 9, shape).astype(dtype)
+    with wf.Graph() as graph:
+        x = wf.placeholder(shape, dtype)
+        y = function(x.to(wf.float64) if dtype is np.int64 else x)
+    found = wf.Session(graph, compiled=True).run(y, {x: values})
+    expected = wf.Session(graph, compiled=False).run(y, {x: values})
+    np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -8,15 +8,19 @@ A variance over other axes than the last is computed by its definition, operator
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 
 from ..core.shape import Shape, size_of
 from ..graph.graph import Graph
 from ..graph.node import Value
+from ..graph.special import SOURCES
 from ..passes.match import Match, P, Rule, Var, rewrite, table_of
 from .kinds import DTYPES, reduced_axes
 
 LEAST_ROW = 64  # elements that are worth a row of their own
 LEAST_ROWS = 8
+STREAMS = 4
+STREAMED_FROM = 1 << 21  # bytes
 
 Axes = tuple[int, ...]
 Steps = Callable[[Match, Axes, Axes], Value]
@@ -70,8 +74,27 @@ def _twice(name: str) -> Steps:
 
 def _sum(m: Match, first: Axes, then: Axes) -> Value:
     dtype = m.root.outputs[0].dtype
-    inner = m.make("sum", m["x"], attrs=(first, False, dtype))
+    inner = m.make("sum", _in_streams(m, then), attrs=(first, False, dtype))
     return m.make("sum", inner, attrs=(then, False, dtype))
+
+
+def _in_streams(m: Match, then: Axes) -> Value:
+    """Return what is summed up; of an array in memory, parts added to one another.
+
+    The memory of one processor delivers more if it is asked for several places in turn.
+    """
+    value: Value = m["x"]
+    rows, odd = divmod(value.shape[0], STREAMS)
+    size = size_of(value.shape) * value.dtype.itemsize
+    if value.node.op not in SOURCES or 0 not in then or odd or size < STREAMED_FROM:
+        return value
+    if value.dtype.kind != "f" or value.dtype != m.root.outputs[0].dtype:
+        return value
+    parts = [
+        m.make("getitem", value, attrs=(((i * rows, (i + 1) * rows, None),),))
+        for i in range(STREAMS)
+    ]
+    return reduce(lambda a, b: m.make("add", a, b), parts)
 
 
 def _mean(m: Match, first: Axes, then: Axes) -> Value:
