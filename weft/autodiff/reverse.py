@@ -192,7 +192,7 @@ class Walk:
         if self.untaken.masks or any(mask is not None for mask in masks):
             met = set[AnyNode]()
             for parent, grad, mask in zip(node.parents, grads, masks, strict=True):
-                if grad is not None and parent is not None:
+                if grad is not None and isinstance(parent, Node):
                     self.untaken.arrive(parent, mask, met if parent in met else self.pending)
                     met.add(parent)
         return grads
@@ -231,6 +231,7 @@ class Walk:
         if watch is not None:
             for hook in tuple(watch.hooks.values()):
                 g = self._run_hook(hook, g)
+                self.untaken.masks.pop(node, None)  # it may put something where nothing was
             if watch.retain and isinstance(node, Node):
                 watch.grad = as_tensor(g) if watch.grad is None else watch.grad + as_tensor(g)
         if node in self.wanted:
