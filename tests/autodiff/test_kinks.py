@@ -90,6 +90,18 @@ KINKS = {
         [0.0, 1.0],
         [0, 1],
     ),
+    "where over parts": (
+        lambda x: sum(wf.where(part > 0, part * part, 0.0) for part in wf.split(wf.exp(x), 2)),
+        [0.0, 0.0],
+        [2, 2],
+    ),
+    "where over joined parts": (
+        lambda x: wf.where(
+            wf.tensor([False, True, False, True]), wf.concat([wf.log(x), wf.sqrt(x)]), 0.0
+        ),
+        [0.0, 1.0],
+        [0, 1.5],
+    ),
     "a zero that was computed": (lambda x: x * 0.0 * wf.sqrt(x), [0.0], [NAN]),
     "sum of nothing": (wf.sum, [], []),
     "mean of nothing": (wf.mean, [], []),

@@ -50,8 +50,9 @@ class Untaken:
         rule   takes the call, what it saved, and the gradient of its result
         """
         mask = self.masks.pop(key, None)
-        kind = getattr(op, "kind", None) if mask is not None or op is WHERE else None
-        if kind not in (elementwise, movement):
+        concerned = (mask is not None or op is WHERE) and not isinstance(g, list)
+        kind = getattr(op, "kind", None) if concerned else None
+        if kind not in (elementwise, movement):  # or it has several results
             grads = rule(call, saved, g)
             return grads, [None] * len(grads)
         if kind == elementwise and op.name not in PLAIN:
