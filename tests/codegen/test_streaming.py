@@ -34,6 +34,17 @@ CASES = {
     "map": (lambda x, y: x * y + 1.0, [(64, 65), (64, 65)]),
     "rows": (lambda x, y: wf.softmax(x + y, -1), [(50, 64), (64,)]),
     "rows of odd lengths": (lambda x, y: wf.softmax(x + y, -1), [(50, 67), (67,)]),
+    "totals of rows": (
+        lambda x, y: wf.concat(
+            [
+                wf.gradients(wf.nn.functional.layer_norm(x, (64,), y, y).square().sum(), v).reshape(
+                    -1
+                )
+                for v in (x, y)
+            ]
+        ),
+        [(500, 64), (64,)],
+    ),
     "two results": (lambda x, y: wf.concat([x.exp(), y.exp()]), [(4000,), (4000,)]),
 }
 

@@ -99,7 +99,9 @@ class RowWriter:
         fitting, other = f.label("fitting"), f.label("other")
         f.branch_if(f.icmp("eq", beyond, 0), fitting, other)
         f.block(fitting)
+        pointers = list(self.pointers)  # blocks move them
         self._all()
+        self.pointers = pointers
         f.write("fence seq_cst")  # these stores are not in order with others
         f.ret()
         f.block(other)

@@ -100,13 +100,22 @@ def _parsed(text: str) -> Iterator[Any]:
     """Give a verified module in a context of its own, so that nothing of it stays behind."""
     with _lock:
         _initialize()
-        try:
-            module = llvm.parse_assembly(text, llvm.create_context())
-            module.verify()
-        except RuntimeError as error:
-            raise CodegenError(_with_line(str(error), text), text) from None
+        context = llvm.create_context()  # which must outlive the module, also a bad one
+        with _reported(text):
+            module = llvm.parse_assembly(text, context)
         with module:
+            with _reported(text):
+                module.verify()
             yield module
+
+
+@contextmanager
+def _reported(text: str) -> Iterator[None]:
+    """Turn what LLVM says against a text into an error of ours."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise CodegenError(_with_line(str(error), text), text) from None
 
 
 def _with_line(message: str, text: str) -> str:
