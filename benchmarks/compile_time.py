@@ -14,16 +14,12 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import os
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+from cold_and_warm import cold_and_warm
+
 PROGRAMS = ("distinct", "equal")
 BARS = {"cold": 3.0, "warm": 0.2}
 STAGES = ("name", "optimise", "lower", "write", "object code", "link")
@@ -43,7 +39,7 @@ def main() -> None:
     )
     print(head + "".join(f"{stage:>13}" for stage in STAGES))
     for program in PROGRAMS:
-        runs = [_cold_and_warm(program) for _ in range(options.rounds)]
+        runs = [cold_and_warm(__file__, program) for _ in range(options.rounds)]
         for i, cache in enumerate(BARS):
             best = min((run[i] for run in runs), key=lambda found: found["cpu"])
             best["wall"] = min(run[i]["wall"] for run in runs)
@@ -54,20 +50,6 @@ def _row(program: str, cache: str, found: dict[str, Any]) -> str:
     row = f"{program:<10}{cache:<7}{found['kernels']:>8}{found['codes']:>7}"
     row += f"{found['wall']:>9.2f}{found['cpu']:>8.2f}{BARS[cache]:>6.1f}"
     return row + "".join(f"{found['stages'][stage]:>13.3f}" for stage in STAGES)
-
-
-def _cold_and_warm(program: str) -> list[dict[str, Any]]:
-    """Return what two processes measure that share a cache, empty at first."""
-    with tempfile.TemporaryDirectory() as cache:
-        return [_in_process(program, cache) for _ in BARS]
-
-
-def _in_process(program: str, cache: str) -> dict[str, Any]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "WEFT_CACHE_DIR": cache}
-    command = [sys.executable, __file__, "--worker", program]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
 
 
 # -- in the measured process -----------------------------------------------------------------------

@@ -12,15 +12,11 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import os
-import subprocess
-import sys
-import tempfile
 import time
-from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+from cold_and_warm import cold_and_warm
+
 WORKLOADS = ("mlp", "dqn")
 PHASES = ("import", "build", "first run", "second run")
 
@@ -36,25 +32,11 @@ def main() -> None:
         return
     print(f"{'program':<10}{'cache':<7}" + "".join(f"{p:>12}" for p in (*PHASES, "wall")))
     for workload in WORKLOADS:
-        runs = [_cold_and_warm(workload) for _ in range(options.rounds)]
+        runs = [cold_and_warm(__file__, workload) for _ in range(options.rounds)]
         for i, cache in enumerate(("cold", "warm")):
             best = {p: min(run[i][p] for run in runs) for p in (*PHASES, "wall")}
             cells = "".join(f"{best[p]:>12.4f}" for p in (*PHASES, "wall"))
             print(f"{workload:<10}{cache:<7}{cells}", flush=True)
-
-
-def _cold_and_warm(workload: str) -> list[dict[str, float]]:
-    """Return what two processes measure that share a cache, empty at first."""
-    with tempfile.TemporaryDirectory() as cache:
-        return [_in_process(workload, cache) for _ in range(2)]
-
-
-def _in_process(workload: str, cache: str) -> dict[str, float]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "WEFT_CACHE_DIR": cache}
-    command = [sys.executable, __file__, "--worker", workload]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
 
 
 def measure(workload: str) -> dict[str, Any]:
@@ -63,7 +45,7 @@ def measure(workload: str) -> dict[str, Any]:
 
     start = time.perf_counter()
     times = [time.process_time()]
-    import weft  # noqa: F401
+    import weft  # noqa: F401  (what it takes is the first phase)
 
     times.append(time.process_time())
     import steps

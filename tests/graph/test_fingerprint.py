@@ -1,14 +1,10 @@
 """Programs are named by all that decides about their code, and by nothing else."""
 
-import subprocess
-import sys
-from pathlib import Path
-from textwrap import dedent
-
 import numpy as np
 import pytest
 
 import weft as wf
+from tests.graph.processes import printed_in_every_process
 from weft.core.op import find_op
 from weft.extend import elementwise, op, registry
 from weft.graph.fingerprint import fingerprint
@@ -183,16 +179,4 @@ def test_name_is_the_same_in_every_process():
         program = Program(graph, [loss.value], [x.value], [y.value for y in train.symbols])
         print(fingerprint(program, {x.value: (5, 3)}).digest.hex())
     """
-    root = str(Path(__file__).resolve().parent.parent.parent)
-    found = {
-        subprocess.run(
-            [sys.executable, "-c", dedent(script)],
-            env={"PYTHONHASHSEED": seed, "PYTHONPATH": root, "PATH": ""},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
-    assert len(found) == 1
-    assert len(found.pop().strip()) == 64
+    assert len(printed_in_every_process(script)) == 64
