@@ -25,7 +25,7 @@ import weft as wf
 LAYERS = 1000
 WIDTH = 256
 BATCH = 512
-ROUNDS = 5
+ROUNDS = 11
 MB = 1 << 20
 
 

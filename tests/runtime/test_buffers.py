@@ -10,7 +10,7 @@ from textwrap import dedent
 import numpy as np
 import pytest
 
-from weft.runtime.buffers import POOLED_FROM, array_maker, pool_info, pool_limit, pooled_empty
+from weft.runtime.buffers import POOLED_FROM, array_maker, pool_info, pooled_empty
 
 FLOAT = np.dtype(np.float32)
 LARGE = (1000, 700)
@@ -161,12 +161,6 @@ def test_pool_may_keep_nothing():
         print(pool_info().held, pool_info().made)
     """
     assert run(program, WEFT_POOL_MB="0") == ["0", "3"]
-
-
-def test_limit_must_be_a_number(monkeypatch):
-    monkeypatch.setenv("WEFT_POOL_MB", "much")
-    with pytest.warns(UserWarning, match="WEFT_POOL_MB .* Received: 'much'"):
-        assert pool_limit() == 512 * 2**20
 
 
 @pytest.mark.parametrize("end", ["", "sys.exit(0)", "atexit.register(lambda: print(x[0]))"])

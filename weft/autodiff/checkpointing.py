@@ -16,8 +16,8 @@ from .arguments import check_callable
 from .gradient import named_after
 from .policies import as_policy
 from .pullback import pull_back_of
-from .region import CHECKPOINT, Plan, Ref, Region, plain
-from .replay import Replay
+from .region import CHECKPOINT, Plan, Ref, Region, plain, plan_of
+from .replay import Replay, replay_of
 
 
 def checkpoint(fn: Callable[..., Any], policy: Any = None) -> Callable[..., Any]:
@@ -62,7 +62,7 @@ def _run(region: Region, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     if not made:
         return structure.unflatten(leaves)
     refs = [leaves[i].extra for i in made]
-    op = Checkpointed(Plan(region.steps, refs))
+    op = Checkpointed(plan_of(region.steps, refs))
     values = tuple(plain(leaves[i]) for i in made)
     if region.around is not None:
         results = region.around.add(op, region.inputs, (), values, is_grad_enabled())
@@ -87,7 +87,6 @@ class Checkpointed:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self._replays: tuple[Any, Replay] | None = None  # the last one, with what it was made for
 
     @property
     def specialized(self) -> Checkpointed:
@@ -108,17 +107,14 @@ class Checkpointed:
         self, inputs: Sequence[Tensor], saved: dict[Ref, Any], outputs: dict[Ref, Tensor]
     ) -> dict[Ref, Any]:
         """Return what to keep beside the inputs: what the policy saves, outputs that are needed."""
-        replay = self._replay([x._node for x in inputs])
-        asked = {n for values in replay.asked for n in values}
+        asked = self._replay([x._node for x in inputs]).all_asked
         needed = {n: y._value for n, y in outputs.items() if n in asked}
         return {n: value for n, value in (saved | needed).items() if n in self.plan.last}
 
     def _replay(self, parents: Sequence[Any]) -> Replay:
         """Return how to run again for the gradients of inputs that have a node."""
         wanted = tuple([-1 - i for i, node in enumerate(parents) if node is not None])
-        if self._replays is None or self._replays[0] != wanted:
-            self._replays = wanted, Replay(self.plan, wanted)
-        return self._replays[1]
+        return replay_of(self.plan, wanted)
 
     def record(
         self, inputs: Sequence[Tensor], outputs: Sequence[Tensor], kept: dict[Ref, Any]

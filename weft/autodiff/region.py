@@ -9,6 +9,7 @@ same random numbers (a draw takes the generator's state as an operand) and has n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ..core.dispatch import run
@@ -88,15 +89,18 @@ class Region:
 
     def apply(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         """Run one operation; it is a step unless it works on constants alone."""
-        values = tuple(map(_value, inputs))
+        values, is_step = [], op.kind == random
+        for x in inputs:
+            value = plain(x)
+            linked = value is not None and value._node is not None
+            values.append(wrap(value._value) if linked else value)
+            is_step = is_step or linked or value is not x
         if isinstance(op, Op):  # without a node among the operands, nothing is recorded
-            out = op.specialized.execute(values, attrs)
+            out = op.specialized.execute(tuple(values), attrs)
         else:
             with interpret_with(None), no_grad():
-                out = run(op, values, attrs)
-        if op.kind != random and not any(isinstance(x, Inside) or _linked(x) for x in inputs):
-            return out
-        return self.add(op, inputs, attrs, out, is_grad_enabled())
+                out = run(op, tuple(values), attrs)
+        return self.add(op, inputs, attrs, out, is_grad_enabled()) if is_step else out
 
     def add(
         self, op: Any, inputs: Sequence[Any], attrs: tuple[Any, ...], out: Any, recorded: bool
@@ -104,16 +108,16 @@ class Region:
         """Append a step whose results are known."""
         many = isinstance(out, tuple)
         outputs = out if many else (out,)
-        types = tuple(TensorType(y.shape, y.dtype) for y in outputs)
-        refs = tuple(None if x is None else self.ref(x) for x in inputs)
-        self.steps.append(Step(op, attrs, refs, self.count, types, many, recorded))
+        refs = tuple([None if x is None else self.ref(x) for x in inputs])
+        types = tuple([TensorType(y.shape, y.dtype) for y in outputs])
+        first = self.count
+        self.steps.append(Step(op, attrs, refs, first, types, many, recorded))
         if self.policy is not nothing and _saves(self.policy, op, inputs, attrs):
-            self.kept.update((self.count + i, y._value) for i, y in enumerate(outputs))
-        made = tuple(
-            make_layer(Inside, y, self.count + i, self.level) for i, y in enumerate(outputs)
-        )
+            self.kept.update((first + i, y._value) for i, y in enumerate(outputs))
         self.count += len(outputs)
-        return made if many else made[0]
+        if not many:
+            return make_layer(Inside, out, first, self.level)
+        return tuple([make_layer(Inside, y, first + i, self.level) for i, y in enumerate(outputs)])
 
     def ref(self, x: Tensor) -> Ref:
         """Return the number of a value; what comes from outside becomes an input."""
@@ -136,16 +140,6 @@ def plain(x: Any) -> Any:
     return x
 
 
-def _value(x: Any) -> Any:
-    """Return an operand without its history."""
-    x = plain(x)
-    return x if x is None or x._node is None else wrap(x._value)
-
-
-def _linked(x: Any) -> bool:
-    return x is not None and x._node is not None
-
-
 def _saves(policy: Policy, op: Any, inputs: Iterable[Any], attrs: tuple[Any, ...]) -> bool:
     types = [None if x is None else TensorType(x.shape, x.dtype) for x in inputs]
     return bool(policy(op, *types, **dict(zip(op.attrs, attrs, strict=True))))
@@ -154,10 +148,12 @@ def _saves(policy: Policy, op: Any, inputs: Iterable[Any], attrs: tuple[Any, ...
 class Plan:
     """The steps of a region that make given outputs, and what is known of them beforehand.
 
-    last   for each value the last step that needs it
+    last      for each value the last step that needs it
+    drops     for each step the values that no later step needs
+    replays   how to run again, by the inputs that are differentiated (replay.py)
     """
 
-    def __init__(self, steps: list[Step], outputs: Sequence[Ref]) -> None:
+    def __init__(self, steps: Sequence[Step], outputs: Sequence[Ref]) -> None:
         self.outputs = tuple(outputs)
         self.steps = _needed(steps, self.outputs)
         self.types = {
@@ -169,31 +165,53 @@ class Plan:
         for i, step in enumerate(self.steps):
             self.last.update((n, i) for n in (*step.results(), *step.inputs) if n is not None)
         self.last.update((n, len(self.steps)) for n in self.outputs)
+        self.drops: list[list[Ref]] = [[] for _ in range(len(self.steps) + 1)]
+        for n, i in self.last.items():
+            self.drops[i].append(n)
+        self.replays: dict[tuple[Ref, ...], Any] = {}
 
     def forward(self, inputs: Sequence[Tensor]) -> list[Tensor]:
         """Return the outputs for other inputs."""
         values: dict[Ref, Any] = {-1 - i: x for i, x in enumerate(inputs)}
         for i, step in enumerate(self.steps):
-            self.take(step, values)
+            take(step, values)
             self.drop(i, values)
         return [values[n] for n in self.outputs]
 
-    def take(self, step: Step, values: dict[Ref, Any]) -> None:
-        """Run a step."""
-        operands = tuple([None if n is None else values[n] for n in step.inputs])
-        if step.recorded:
-            out = _run(step, operands)
-        else:
-            with no_grad():
-                out = _run(step, operands)
-        values.update(zip(step.results(), out if step.many else (out,), strict=True))
-
     def drop(self, i: int, values: dict[Ref, Any]) -> None:
-        """Forget what no later step needs."""
-        step = self.steps[i]
-        for n in (*step.inputs, *step.results()):
-            if n is not None and self.last[n] == i:
-                values.pop(n, None)
+        """Forget what no step after this one needs."""
+        for n in self.drops[i]:
+            values.pop(n, None)
+
+
+def plan_of(steps: Sequence[Step], outputs: Sequence[Ref]) -> Plan:
+    """Return a plan: the same one for regions that do the same, as the blocks of a network do."""
+    if not all(isinstance(step.op, Op) for step in steps):
+        return Plan(steps, outputs)  # other operations may hold arrays, which must not live on
+    texts = tuple([repr(step.attrs) for step in steps if step.attrs])  # 1, 1.0 and True are equal
+    try:
+        return _shared_plan(tuple(steps), tuple(outputs), texts)
+    except TypeError:  # attributes that cannot be hashed
+        return Plan(steps, outputs)
+
+
+@lru_cache(maxsize=64)
+def _shared_plan(steps: tuple[Step, ...], outputs: tuple[Ref, ...], texts: tuple[str, ...]) -> Plan:
+    return Plan(steps, outputs)
+
+
+def take(step: Step, values: dict[Ref, Any]) -> None:
+    """Run a step."""
+    operands = tuple([None if n is None else values[n] for n in step.inputs])
+    if step.recorded:
+        out = _run(step, operands)
+    else:
+        with no_grad():
+            out = _run(step, operands)
+    if step.many:
+        values.update(zip(step.results(), out, strict=True))
+    else:
+        values[step.outputs] = out
 
 
 def _run(step: Step, operands: tuple[Any, ...]) -> Any:
@@ -202,7 +220,7 @@ def _run(step: Step, operands: tuple[Any, ...]) -> Any:
     return run(step.op, operands, step.attrs)
 
 
-def _needed(steps: list[Step], outputs: Sequence[Ref]) -> list[Step]:
+def _needed(steps: Sequence[Step], outputs: Sequence[Ref]) -> list[Step]:
     needed = set(outputs)
     kept = []
     for step in reversed(steps):

@@ -15,21 +15,32 @@ from ..core.errors import user_site
 from ..core.modes import current_interpreter
 from ..core.tape import FanNode, Node, next_order, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
-from .region import Plan, Ref, Step
+from .region import Plan, Ref, Step, take
 from .rules import Operation, has_rule
+
+
+def replay_of(plan: Plan, wanted: tuple[Ref, ...]) -> Replay:
+    """Return how to run a plan again for the gradients of some of its inputs."""
+    found: Replay | None = plan.replays.get(wanted)
+    if found is None:
+        found = plan.replays[wanted] = Replay(plan, wanted)
+    return found
 
 
 class Replay:
     """How a plan is run again when some of its inputs are differentiated.
 
-    active   values that depend on those inputs
-    asked    for each step the values that its derivative rules ask for
+    active      values that depend on those inputs
+    asked       for each step the values that its derivative rules ask for
+    all_asked   these together
     """
 
     def __init__(self, plan: Plan, wanted: Iterable[Ref]) -> None:
         self.plan = plan
         self.active = set(wanted)
         self.asked = [self._asked(step) for step in plan.steps]
+        self.all_asked = frozenset(n for values in self.asked for n in values)
+        self._must_run: dict[frozenset[Ref], set[int]] = {}
 
     def _asked(self, step: Step) -> list[Ref]:
         op = step.op
@@ -49,8 +60,14 @@ class Replay:
 
     def steps_to_run(self, kept: Iterable[Ref]) -> set[int]:
         """Return the places of the steps that must run, given the values that were kept."""
-        known = set(kept)
-        asked = {n for values in self.asked for n in values} - known
+        known = frozenset(kept)
+        found = self._must_run.get(known)
+        if found is None:
+            found = self._must_run[known] = self._steps_to_run(known)
+        return found
+
+    def _steps_to_run(self, known: frozenset[Ref]) -> set[int]:
+        asked = set(self.all_asked - known)
         found: set[int] = set()
         for i in reversed(range(len(self.plan.steps))):
             step = self.plan.steps[i]
@@ -67,7 +84,7 @@ class Replay:
         must_run = self.steps_to_run(kept)
         for i, step in enumerate(self.plan.steps):
             if i in must_run:
-                self.plan.take(step, values)
+                take(step, values)
             elif self.active.isdisjoint(step.results()):
                 values.update((n, wrap(kept[n])) for n in step.results() if n in kept)
             else:

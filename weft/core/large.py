@@ -34,6 +34,7 @@ import numpy as np
 
 from .background import background
 from .config import config
+from .heap import keep_freed_memory
 from .late import late_function
 from .shape import size_of
 
@@ -118,6 +119,7 @@ class Door:
     def unlock(self) -> None:
         """Open the door, once for all."""
         self.open = True
+        keep_freed_memory()
         for op, scope in self.scopes:
             _install(op, scope)
 

@@ -17,9 +17,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-import os
 import sys
-import warnings
 from collections.abc import Callable
 from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
@@ -27,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..codegen.target import host
+from ..core.heap import kept_memory_limit
 from .buffers_text import (
     ALLOCATOR,
     EXPORTS,
@@ -45,7 +44,6 @@ from .objects import object_code
 Array = np.ndarray[Any, Any]
 
 POOLED_FROM = 256 * 1024  # bytes; the C library reuses smaller blocks by itself
-DEFAULT_LIMIT = 512 * 1024 * 1024
 
 # Places in NumPy's table of C functions, part of its stable binary interface.
 _NEW_FROM_DESCR, _GET_HANDLER = 94, 305
@@ -80,16 +78,6 @@ def array_maker(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Callable[[], Ar
 def pool_info() -> PoolInfo:
     """Return what the buffer pool holds."""
     return PoolInfo(*(_field(name).value for name in PoolInfo._fields))
-
-
-def pool_limit() -> int:
-    """Return the most bytes to keep for later: WEFT_POOL_MB in megabytes, or 512 MB."""
-    text = os.environ.get("WEFT_POOL_MB", "").strip()
-    if text and not text.isdecimal():
-        warnings.warn(
-            f"WEFT_POOL_MB must be a whole number of megabytes. Received: {text!r}", stacklevel=2
-        )
-    return int(text) * 1024 * 1024 if text.isdecimal() else DEFAULT_LIMIT
 
 
 class _Handler(ctypes.Structure):
@@ -156,7 +144,7 @@ def _library() -> Library:
     }
     library = link([object_code(text, host())], EXPORTS, symbols)
     limit = ctypes.c_int64.from_address(library.address(EXPORTS[0]) + FIELDS["limit"])
-    limit.value = pool_limit()
+    limit.value = kept_memory_limit()
     _keep(library)
     return library
 
