@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+import weft as wf
 from weft import get_num_threads, set_num_threads
 from weft.codegen.target import host
 from weft.runtime.arena import aligned_empty
@@ -192,7 +193,25 @@ def arena_rows() -> Iterator[Row]:
     yield "the same memory, written again", best(lambda: block.fill(0), 1, 5) * MILLI, "ms"
 
 
-GROUPS = {"code": code_rows, "calls": call_rows, "threads": thread_rows, "arena": arena_rows}
+def program_rows() -> Iterator[Row]:
+    """Yield the same through the public faces: the sum of ten vectors of four."""
+    tensors = [wf.full((4,), float(i)) for i in range(10)]
+    total = wf.compile(lambda *xs: sum(xs[1:], xs[0]), *tensors)
+    yield "compiled function of 10 tensors", best(lambda: total(*tensors), 1000) * MICRO, "us"
+    with wf.Graph() as graph:
+        feeds = [wf.placeholder((4,), "float32") for _ in tensors]
+        out = sum(feeds[1:], feeds[0])
+    session, given = wf.Session(graph), dict(zip(feeds, tensors, strict=True))
+    yield "Session.run with 10 feeds", best(lambda: session.run(out, given), 1000) * MICRO, "us"
+
+
+GROUPS = {
+    "code": code_rows,
+    "calls": call_rows,
+    "programs": program_rows,
+    "threads": thread_rows,
+    "arena": arena_rows,
+}
 
 
 def main() -> None:

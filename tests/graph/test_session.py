@@ -386,3 +386,33 @@ def test_fetch_of_a_view_owns_its_memory():
     found[2][:] = 0
     np.testing.assert_array_equal(found[0], [2, 4])
     np.testing.assert_array_equal(found[1], [[2, 4], [6, 8]])
+
+
+def test_later_runs_check_what_is_fed():
+    with wf.Graph() as graph:
+        x, y = wf.placeholder((None, 2), name="x"), wf.placeholder((2,), name="y")
+        z = x * y
+    session = wf.Session(graph)
+    for rows in (3, 3, 4, 3):
+        found = session.run(z, {x: np.ones((rows, 2), np.float32), y: wf.full((2,), 3.0)})
+        np.testing.assert_array_equal(found, np.full((rows, 2), 3.0))
+    with pytest.raises(ValueError, match="x must be fed with"):
+        session.run(z, {x: np.ones((3, 3), np.float32), y: wf.ones(2)})
+    with pytest.raises(TypeError, match="y must be fed with"):
+        session.run(z, {x: np.ones((3, 2), np.float32), y: np.ones(2)})
+    graph_by_node = wf.Session(graph, compiled=False)
+    fed = {x: np.ones((3, 2), np.float32), y: wf.full((2,), 3.0)}
+    np.testing.assert_array_equal(graph_by_node.run(z, fed), np.full((3, 2), 3.0))
+
+
+def test_subclasses_of_arrays_are_fed_as_arrays():
+    class Other(np.ndarray):
+        pass
+
+    with wf.Graph() as graph:
+        x = wf.placeholder((3,), name="x")
+        y = x + 1
+    for _ in range(2):
+        found = wf.Session(graph).run(y, {x: np.ones(3, np.float32).view(Other)})
+        assert type(found) is np.ndarray
+        np.testing.assert_array_equal(found, [2, 2, 2])

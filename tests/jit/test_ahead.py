@@ -184,3 +184,68 @@ def test_the_name_is_the_function_after_the_compiler_is_loaded():
     import weft.compiler  # noqa: F401, PLC0415 - a submodule must not take the name's place
 
     assert callable(wf.compile)
+
+
+# -- calls after the first, which leave all checks to the code ------------------------------------
+
+
+@pytest.fixture
+def product():
+    compiled = wf.compile(lambda x, y: x * y, wf.ones(3), wf.ones(3))
+    for _ in range(2):
+        np.testing.assert_array_equal(compiled(wf.full((3,), 2.0), wf.ones(3)).numpy(), [2, 2, 2])
+    return compiled
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ((wf.ones(4), wf.ones(3)), "x must be fed with float32.3."),
+        ((wf.ones(3), wf.ones(3, dtype="int32")), "y must be fed with float32"),
+        ((wf.ones(3), wf.ones(3, 1)), "y must be fed with float32.3."),
+        ((wf.ones(3),), "Received: 1 element"),
+        ((wf.ones(3),) * 3, "Received: 3 element"),
+        ((wf.ones(3), "three"), "y"),
+        ((wf.ones(3), None), "the value for y"),
+    ],
+)
+def test_later_calls_are_checked_too(product, args, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        product(*args)
+    np.testing.assert_array_equal(product(wf.ones(3), wf.ones(3)).numpy(), [1, 1, 1])
+
+
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.arange(3, dtype=np.float32),
+        np.arange(6, dtype=np.float32)[::2],
+        np.arange(3, dtype=np.float32).view(type("Other", (np.ndarray,), {})),
+        wf.nn.Parameter(wf.arange(3.0)),
+        [0.0, 1.0, 2.0],
+        wf.tensor(np.arange(3, dtype=np.float32)[::-1])[::-1],
+    ],
+)
+def test_later_calls_take_what_the_first_takes(product, x):
+    expected = np.asarray(x if isinstance(x, list) else x.detach() if hasattr(x, "detach") else x)
+    found = product(x, wf.full((3,), 2.0))
+    np.testing.assert_array_equal(found.numpy(), expected * 2)
+
+
+def test_arguments_that_code_does_not_need_are_checked():
+    first = wf.compile(lambda x, y: x + 1, wf.ones(3), wf.ones(3))
+    for _ in range(2):
+        first(wf.ones(3), wf.ones(3))
+    with pytest.raises(ValueError, match="y must be fed"):
+        first(wf.ones(3), wf.ones(4))
+
+
+def test_results_of_later_calls_are_arrays_of_their_own(product):
+    found = [product(wf.full((3,), float(i)), wf.ones(3)) for i in range(3)]
+    assert [float(y[0]) for y in found] == [0.0, 1.0, 2.0]
+
+
+def test_the_interpreter_can_be_asked_for_at_any_time(product, monkeypatch):
+    monkeypatch.setattr(wf.config, "debug_interpret", True)
+    monkeypatch.setattr(product.executable, "run_unchecked", None)
+    np.testing.assert_array_equal(product(wf.ones(3), wf.ones(3)).numpy(), [1, 1, 1])

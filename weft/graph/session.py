@@ -74,8 +74,11 @@ class Session:
         """
         prepared = self._prepared(fetches)
         call = self._call(prepared, feed_dict)
-        arrays = call.arrays(() if feed_dict is None else feed_dict.values())
-        found = iter(call.run(arrays, self.compiled))
+        given = () if feed_dict is None else feed_dict.values()
+        fetched = None if self.compiled is False else call.run_unchecked(given)
+        if fetched is None:
+            fetched = call.run(call.arrays(given), self.compiled)
+        found = iter(fetched)
         return prepared.nest(next(found) if is_value else None for is_value in prepared.returned)
 
     def executable(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:

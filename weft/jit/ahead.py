@@ -91,10 +91,16 @@ class Compiled:
 
     def __call__(self, *args: Any) -> Any:
         """Return the results for arguments of the shapes and dtypes it was compiled for."""
+        fed = args if self._signature.plain else self._signature.fed(args)
+        fetched = self._call.run_unchecked(fed)
+        return self._results.filled(self._run(args) if fetched is None else fetched)
+
+    def _run(self, args: tuple[Any, ...]) -> list[Array]:
+        """Return the fetches, after a look at all arguments."""
         arrays = self._call.arrays(self._signature.fed(args))
         if [array.shape for array in arrays] != self._signature.shapes:
             raise ArgumentError(self._mismatch(arrays))
-        return self._results.filled(self._call.run(arrays))
+        return self._call.run(arrays)
 
     def _mismatch(self, arrays: list[Array]) -> str:
         feeds = zip(self._call.program.feeds, arrays, self._signature.shapes, strict=True)
@@ -122,6 +128,7 @@ class Signature:
 
     structure   the nest of the arguments
     fixed       for each leaf the value that is part of what is compiled, or FED
+    plain       whether the arguments are what is fed, with no containers around it
     shapes      of what is fed
     """
 
@@ -130,6 +137,7 @@ class Signature:
         self.structure = structure
         self.fixed = fixed
         self.all_fed = all(value is FED for value in fixed)
+        self.plain = self.all_fed and all(child.kind is None for child in structure.children)
         self.shapes: list[Shape] = []
 
     def fed(self, args: tuple[Any, ...]) -> list[Any]:
@@ -169,11 +177,14 @@ class Results:
     def __init__(self, structure: Structure, leaves: list[Any], as_tensors: bool) -> None:
         self.structure = structure
         self.leaves = leaves
+        self.alone = structure.kind is None and leaves[0] is FED  # a result without a nest
         self.make: Callable[[Any], Any] = wrap if as_tensors else (lambda array: array)
 
     def filled(self, fetched: Sequence[Array]) -> Any:
         """Return the nest of results."""
         make, found = self.make, iter(fetched)
+        if self.alone:
+            return make(fetched[0])
         leaves = [make(next(found)) if leaf is FED else leaf for leaf in self.leaves]
         return self.structure.unflatten(leaves)
 

@@ -131,6 +131,17 @@ class Executable(Inspection):
         with self._lock:
             return (self._short and self._short.run(feeds)) or self._run(feeds)
 
+    @property
+    def checks_feeds(self) -> bool:
+        """Whether `run_unchecked` may be called: the code takes, and so looks at, every feed."""
+        return self._short is not None and len(self._short.feeds) == self.layout.feeds
+
+    def run_unchecked(self, feeds: tuple[Any, ...]) -> list[Array] | None:
+        """Return the fetches; None if the feeds, which may be anything, are not as compiled for."""
+        assert self._short is not None
+        with self._lock:
+            return self._short.run_unchecked(feeds)
+
     def _run(self, feeds: Sequence[Array]) -> list[Array]:
         layout = self.layout
         held = [read() for read in self._reads]

@@ -37,6 +37,16 @@ class ShortRun(NamedTuple):
             return None
         return [shaped(fresh[i], shape) for i, shape in self.order]
 
+    def run_unchecked(self, feeds: tuple[Any, ...]) -> list[Array] | None:
+        """Do the same with all feeds as they came: the code itself looks at what it is given."""
+        try:
+            fresh = [make() for make in self.makers]
+            if self.entry(feeds, *fresh) is not None:
+                return None
+        except (MemoryError, TypeError):  # something that is no array, or one too many
+            return None
+        return [shaped(fresh[i], shape) for i, shape in self.order]
+
 
 def shaped(array: Array, shape: Shape) -> Array:
     """Return an array in a shape of as many elements."""
