@@ -1,9 +1,9 @@
 """Compare frameworks fairly on a noisy machine.
 
 Each framework runs in a process of its own and only one is active at a time. A round gives every
-framework one slot on the same workload, one right after the other's threads rest, so that slow
-phases of the machine hit all of them; what is reported is the median over rounds of the ratio within a round,
-beside the ratio of the best times.
+framework one slot on the same workload, one right after the other, so that slow phases of the
+machine hit all of them; a slot is over when the threads of its process rest. What is reported is
+the median over rounds of the ratio within a round, beside the ratio of the best times.
 
 A benchmark file defines `WORKLOADS: dict[framework, Callable[[], dict[name, function]]]` and calls
 `main(__file__, WORKLOADS)`. A peer may live in another environment: name its interpreter by
