@@ -2,8 +2,8 @@
 
 Each framework runs in a process of its own and only one is active at a time. A round gives every
 framework one slot on the same workload, one right after the other, so that slow phases of the
-machine hit all of them; what is reported is the median over rounds of the ratio within a round,
-beside the ratio of the best times.
+machine hit all of them; a slot is over when the threads of its process rest. What is reported is
+the median over rounds of the ratio within a round, beside the ratio of the best times.
 
 A benchmark file defines `WORKLOADS: dict[framework, Callable[[], dict[name, function]]]` and calls
 `main(__file__, WORKLOADS)`. A peer may live in another environment: name its interpreter by
@@ -29,6 +29,7 @@ import numpy as np
 
 Workloads = dict[str, Callable[[], Any]]
 Sketch = list[list[float]]  # of each result: its magnitude, and its projection on fixed weights
+PAUSE, MOST_PAUSES = 0.01, 100
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -77,6 +78,7 @@ def serve(make: Callable[[], Workloads]) -> None:
         fn = workloads[request["name"]]
         if request["slot"]:
             answer = {"seconds": best_time(fn, request["slot"])}
+            come_to_rest()
         else:
             answer = {"sketch": sketch(fn())}
         print(json.dumps(answer), flush=True)
@@ -103,6 +105,18 @@ def best_time(fn: Callable[[], None], slot: float) -> float:
             fn()
         best = min(best, (time.perf_counter() - start) / batch)
     return best
+
+
+def come_to_rest() -> None:
+    """Wait until no thread of this process runs: some libraries' wait busily for a next call.
+
+    OpenBLAS keeps a processor for a tenth of a second, which the next framework would be without.
+    """
+    for _ in range(MOST_PAUSES):
+        before = time.process_time()
+        time.sleep(PAUSE)
+        if time.process_time() - before < PAUSE / 10:
+            return
 
 
 def _batch_size(fn: Callable[[], None]) -> int:

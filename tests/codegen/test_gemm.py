@@ -244,7 +244,8 @@ def test_large_blocks_do_not_lie_on_the_stack(target):
     give_scratch([kernel], target, 2)
     areas, size = kernel.scratch.shape
     assert areas == gemm_chunks(kernel, target, 7) > 1
-    assert size >= scratch_bytes(kernel, target) > STACK_BYTES
+    assert size >= scratch_bytes(kernel, target, areas) > STACK_BYTES
+    assert areas * size >= scratch_bytes(kernel, target)
     sizes = re.findall(r"alloca float, i64 (\d+)", text_of(kernel, target))
     assert sum(4 * int(size) for size in sizes) < STACK_BYTES
 
@@ -342,6 +343,13 @@ def test_every_block_of_rows_is_as_high_as_a_tile():
         made = plan(m, 200, 300)
         assert made.last_rows >= min(m, made.highest_tile)
         assert (made.row_blocks - 1) * made.row_block + made.last_rows == m
+
+
+def test_units_of_a_large_product_have_about_as_many_blocks_of_rows():
+    for m in range(500, 4000, 100):
+        large = plan(m, 2048, 2048)
+        last = large.row_blocks - (large.row_groups - 1) * large.group
+        assert large.group - last < large.row_groups
 
 
 def test_work_is_divided_evenly_and_only_where_it_pays():

@@ -23,6 +23,7 @@ gemm_thin.py, the functions they call by gemm_pack.py, gemm_tile.py, gemm_dot.py
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -67,19 +68,25 @@ def give_scratch(kernels: Sequence[Kernel], target: Target, threads: int) -> lis
     for kernel in kernels:
         if not isinstance(kernel, GemmKernel):
             continue
-        needed = scratch_bytes(kernel, target)
-        if needed > STACK_BYTES:
-            shape = (plan_for(kernel, target).chunks(threads), align(needed))
+        parts = plan_for(kernel, target).chunks(threads)
+        if scratch_bytes(kernel, target) > STACK_BYTES:
+            shape = (parts, align(scratch_bytes(kernel, target, parts)))
             buffer = Buffer("arena", shape, np.dtype(np.uint8), f"{kernel.name} scratch")
             kernel.scratch = contiguous(buffer, shape)
             given.append(kernel.scratch)
     return given
 
 
-def scratch_bytes(kernel: GemmKernel, target: Target) -> int:
-    """Return the bytes that one part of a product packs operands into."""
+def scratch_bytes(kernel: GemmKernel, target: Target, parts: int = 1) -> int:
+    """Return the bytes that each of so many parts of a product packs operands into.
+
+    A part packs no more panels than it has; the areas of all parts together have room for a whole.
+    """
     plan = plan_for(kernel, target)
-    return Rooms(plan, kernel.out.dtype.itemsize).bytes if plan.way == "outer" else 0
+    if plan.way != "outer":
+        return 0
+    strip = min(plan.strip, max(1, -(-plan.units // parts)))
+    return Rooms(replace(plan, strip=strip), kernel.out.dtype.itemsize).bytes
 
 
 def write_gemm_kernel(module: ModuleText, name: str, kernel: GemmKernel) -> None:

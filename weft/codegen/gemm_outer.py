@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from ..core.shape import size_of
 from .gemm_pack import Copy, write_copy, write_panel_copy, write_strip_copy
 from .gemm_parts import Block, Epilogue, PartWriter
 from .gemm_plan import Form, Plan
@@ -285,9 +286,14 @@ class OuterWriter(PartWriter):
             columns=columns if only_last or plan.last is None else 0,
             only_last=only_last,
             several=plan.inner_blocks > 1,
+            far=self._result_bytes() > self.module.target.l2_bytes,
             remainder=product.k % UNROLL != 0,
             ragged=any(rows % form.rows for rows in (plan.last_rows, plan.row_block)),
         )
+
+    def _result_bytes(self) -> int:
+        product = self.product
+        return size_of(product.batch) * product.m * product.n * bytes_of(self.element)
 
     def _packing_tile(self, form: Form) -> Tile:
         """Return the tile that packs y while it multiplies: the copy costs next to nothing then."""

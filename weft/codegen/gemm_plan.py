@@ -31,6 +31,7 @@ WANTED_UNITS = 8
 GROUP_LEAST_PANELS = 16
 GROUP_LEAST_DEPTH = 192
 GROUP_ROWS = 1100
+STRIP_CACHES = 4  # second-level caches that a strip would fill: it is read in sequence, and rarely
 MOST_ROWS = 384  # of a block: its part of a panel of the result stays near
 LEAST_ROWS = 48  # rows of a block over which packing a panel of y is spread
 PAGE_BYTES = 4096
@@ -238,9 +239,10 @@ def _grouped(plan: Plan, target: Target, step: int, row_bytes: int) -> Plan:
     rows = max(step, target.l2_bytes // 2 // row_bytes // step * step)
     blocks = -(-plan.product.m // rows)
     rows = -(-plan.product.m // blocks // step) * step
-    strip = max(1, target.l2_bytes // (row_bytes * plan.width))
-    group = max(1, GROUP_ROWS // rows)
-    return replace(plan, row_block=rows, group=group, strip=strip, pack_x=True)
+    strip = max(1, min(plan.panels, STRIP_CACHES * target.l2_bytes // (row_bytes * plan.width)))
+    wide = replace(plan, row_block=rows, group=max(1, GROUP_ROWS // rows), strip=strip, pack_x=True)
+    # Groups of about as many blocks: those of a unit are its work, and threads get as many units.
+    return replace(wide, group=-(-wide.row_blocks // wide.row_groups))
 
 
 def _forms(product: Product, target: Target, lanes: int) -> tuple[Form, Form | None]:

@@ -24,7 +24,15 @@ class ThinWriter(PartWriter):
     def _sweep(self, block: Block, first: Value, stop: Value) -> None:
         f, plan, product = self.f, self.plan, self.product
         bias = None if product.bias is None else "one" if product.swapped else "column"
-        sweep = Sweep(self.element, plan.lanes, product.k, product.x.across, product.y.down, bias)
+        sweep = Sweep(
+            self.element,
+            plan.lanes,
+            SWEEP_PANELS * plan.width,
+            product.k,
+            product.x.across,
+            product.y.down,
+            bias,
+        )
         name = self.once(sweep, "sweep", lambda name: write_sweep(self.module, name, sweep))
         with f.loop(first, stop, SWEEP_PANELS) as panel:
             column = f.mul(panel, plan.width)

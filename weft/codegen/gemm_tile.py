@@ -36,6 +36,7 @@ class Tile:
     columns            those of the last panel; 0 if all panels are whole
     only_last          whether no whole panel comes here
     several            whether there may be several blocks of the inner dimension
+    far                whether the result is too large to lie near, so that it is asked for early
     remainder          whether depths may be no multiples of the unrolling
     ragged             whether the number of rows may be no multiple of the tile's
     packs              whether y is copied to `packed` on the way (for one tile only)
@@ -57,6 +58,7 @@ class Tile:
     columns: int
     only_last: bool
     several: bool
+    far: bool
     remainder: bool
     ragged: bool
     packs: bool = False
@@ -104,9 +106,9 @@ class _TileWriter:
         return place if index == 0 else self.f.gep(place, index, self.tile.element)
 
     def _prefetch(self) -> None:
-        """Ask for the result, which is wanted after the inner loop only."""
+        """Ask for the result, which is wanted after the inner loop only, to read or to replace."""
         tile = self.tile
-        if not tile.several:
+        if not (tile.several or tile.far):
             return
         width = tile.vectors * tile.lanes
         for i in range(tile.rows):
