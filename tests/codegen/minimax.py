@@ -152,6 +152,10 @@ def erfcx(x: D) -> D:
     return 1 / (tail * PI.sqrt())
 
 
+def erfc(x: D) -> D:
+    return (-x * x).exp() * erfcx(x)
+
+
 def one(_: D) -> D:
     return D(1)
 
@@ -190,15 +194,6 @@ FITS = [
         -HALF_LN2,
         HALF_LN2,
         {"float": 5, "double": 10, "double for float": 7},
-    ),
-    Fit(
-        "SHORT_EXP2",
-        "(2^r - 1) / r, |r| <= 1/2",
-        lambda r: ((r * D(2).ln()).exp() - 1) / r,
-        lambda r: abs(r / (r * D(2).ln()).exp()),
-        D("-0.5015"),
-        D("0.5015"),
-        {"float": 5},
     ),
     Fit(
         "LOG1P",
@@ -300,13 +295,13 @@ FITS = [
         {"float": 6, "double": 13},
     ),
     Fit(
-        "LOG2_ERFC",
-        "log2(erfc(x)) / x, 0.98 <= x <= 4.0",
-        lambda x: ((-x * x).exp() * erfcx(x)).ln() / D(2).ln() / x,
-        lambda x: x * (-x * x).exp() * erfcx(x),
-        D("0.98"),
-        D("4.0"),
-        {"float": 6},
+        "ERFC_ROOT",
+        "(erfc(x)^(1/4) - 257/256) / x, 1 <= x <= 3.94; the best constant term is close to 257/256",
+        lambda x: ((erfc(x).ln() / 4).exp() - D(257) / 256) / x,
+        lambda x: 4 * x * (erfc(x).ln() * D("0.75")).exp(),
+        D(1),
+        D("3.94"),
+        {"float": 7},
     ),
     Fit(
         "ERFCX",

@@ -1,4 +1,4 @@
-"""Stores past the caches: where they are used, and that nothing but speed depends on them."""
+"""What passes the caches or is asked for early: where, and that nothing but speed depends on it."""
 
 import dataclasses
 
@@ -10,7 +10,9 @@ from weft.codegen.target import host
 from weft.runtime import analysis, plans
 from weft.runtime.arena import aligned_empty
 
-SMALL = dataclasses.replace(host(), l3_bytes=4096)  # a machine whose caches everything exceeds
+SMALL = dataclasses.replace(
+    host(), l2_bytes=1024, l3_bytes=4096
+)  # a machine whose caches everything exceeds
 
 
 @pytest.fixture
@@ -85,3 +87,27 @@ def test_memory_at_any_place_is_written(small_caches):
         out = aligned_empty(4 * 4096 + 64)[shift : shift + 4 * 4096].view(np.float32)
         assert program.entry((x,), (out,)) is None
         np.testing.assert_array_equal(out, 2 * x)
+
+
+def asks_ahead(function, *arrays):
+    return "llvm.prefetch" in compiled(function, *arrays).llvm_ir()
+
+
+@pytest.mark.parametrize("function", [lambda x: x * 2.0, lambda x: (x * 2.0).sum()])
+def test_what_exceeds_the_caches_is_asked_for_ahead(function, small_caches):
+    assert asks_ahead(function, np.ones((64, 64), np.float32))
+
+
+def test_what_the_caches_hold_is_not_asked_for():
+    assert not asks_ahead(lambda x: x * 2.0, np.ones((64, 64), np.float32))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        pytest.param(lambda x: x[:, :40] * 2.0, id="parts of rows"),
+        pytest.param(lambda x: wf.softmax(x, -1), id="several passes"),
+    ],
+)
+def test_what_does_not_come_next_is_not_asked_for(function, small_caches):
+    assert not asks_ahead(function, np.ones((64, 64), np.float32))

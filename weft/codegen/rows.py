@@ -27,7 +27,7 @@ from .scalars import (
     write_constant,
     write_operation,
 )
-from .streaming import streamed_operands
+from .streaming import AHEAD, operands_read_ahead, streamed_operands
 from .text import FunctionText, ModuleText
 from .values import Value, bytes_of, element_of, vector_of
 
@@ -58,6 +58,7 @@ class RowWriter:
         self.scratch: dict[int, Value] = {}
         self.totals = {o.operand: o.way for o in kernel.outputs if o.way is not None}
         self.streamed = streamed_operands(kernel, self.f.target) if self.lanes > 1 else frozenset()
+        self.ahead = operands_read_ahead(kernel, self.phases, self.f.target)
 
     def _lanes(self) -> int:
         """Return how many elements to treat at once: as many as the narrowest numbers allow."""
@@ -312,6 +313,8 @@ class RowWriter:
         stride = self.kernel.operands[expr.data].strides[-1]
         index = i if stride == 1 else self.f.mul(i, stride)
         place = self._address(expr.data, index, self.bases[expr.data])
+        if count is None and expr.data in self.ahead:
+            self.f.read_ahead(place, self.lanes * expr.dtype.itemsize, AHEAD)
         masked = count if self.lanes > 1 else None
         return self.f.load(type_of(expr, self.lanes), place, count=masked)
 

@@ -35,6 +35,8 @@ from .lines import Operand
 from .target import Target
 from .values import Value, bits_of, bytes_of, constant, lanes_of, scalar_of, suffix_of, vector_of
 
+CACHE_LINE = 64  # bytes
+
 VectorBody = Callable[[Value, Value | None], None]
 
 
@@ -298,6 +300,13 @@ class FunctionText(Instructions):
         name = f"llvm.masked.load.{suffix_of(type)}.p0"
         zeros = constant(type, 0)
         return self.call(name, type, pointer, constant("i32", align), mask, zeros, declare=True)
+
+    def read_ahead(self, pointer: Value, size: int, ahead: int) -> None:
+        """Ask for the cache lines of `size` bytes that lie so far ahead, existing or not."""
+        for offset in range(ahead, ahead + size, CACHE_LINE):
+            # Not `inbounds`: it may lie behind the array.
+            place = self.define("ptr", f"getelementptr i8, {pointer.typed}, i64 {offset}")
+            self.prefetch(place)
 
     def prefetch(self, pointer: Value, *, write: bool = False) -> None:
         """Ask for the cache line at an address."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from ..text import FunctionText
 from ..values import Value
 from . import coefficients as table
-from .exponential import exp_reduced, reduce_by_ln2, scale, times_power_of_two
+from .exponential import exp_reduced, reduce_by_ln2, scale
 from .formats import (
     at_most,
     fast_two_sum,
@@ -20,7 +20,8 @@ from .formats import (
     with_sign_of,
 )
 
-_ONE_AFTER = 4.0  # erf is 1 after rounding to float32
+_ROOT_AT_ZERO = 257 / 256  # of the polynomial for the fourth root of erfc
+_ONE_AFTER = 3.94  # erf is 1 after rounding to float32
 _ZERO_AFTER = {"float": 10.5, "double": 27.5}  # erfc is 0 after rounding
 
 
@@ -29,8 +30,9 @@ def erf(f: FunctionText, x: Value) -> Value:
     element = format_of(x).element
     a = f.fabs(x)
     inner = _erf_near_zero(f, x)
-    complement = _erfc_for_float(f, a) if element == "float" else _erfc_of_size(f, a)
-    outer = with_sign_of(f, f.fsub(1.0, complement), x)
+    short = element == "float"
+    size = _outer_erf_of_float(f, a) if short else f.fsub(1.0, _erfc_of_size(f, a))
+    outer = with_sign_of(f, size, x)
     return f.select(f.fcmp("ult", a, 1.0), inner, outer)  # NaN too
 
 
@@ -49,14 +51,16 @@ def _erf_near_zero(f: FunctionText, x: Value) -> Value:
     return f.multiply_add(x, series, x)
 
 
-def _erfc_for_float(f: FunctionText, a: Value) -> Value:
-    """Return erfc(a), a >= 1, to the absolute accuracy that erf in float32 needs: no division."""
-    format, held = format_of(a), at_most(f, a, _ONE_AFTER)
-    logarithm = f.fmul(held, polynomial(f, held, table.LOG2_ERFC["float"]))
-    sum = f.fadd(logarithm, format.rounding)
-    r = f.fsub(logarithm, f.fsub(sum, format.rounding))
-    power = polynomial(f, r, (1.0, *table.SHORT_EXP2["float"]))
-    return times_power_of_two(f, power, f.as_integer(sum))
+def _outer_erf_of_float(f: FunctionText, a: Value) -> Value:
+    """Return erf(a), a >= 1, in float32: 1 - q^4, where q is a polynomial.
+
+    A root of erfc needs few coefficients, and no exponential. The power multiplies the error of q
+    by 4 q^3, which is 1 at first and falls steeply.
+    """
+    terms = (_ROOT_AT_ZERO, *table.ERFC_ROOT["float"])
+    q = polynomial(f, at_most(f, a, _ONE_AFTER), terms)
+    square = f.fmul(q, q)
+    return f.multiply_add(f.fneg(square), square, 1.0)
 
 
 def _erfc_of_size(f: FunctionText, a: Value) -> Value:

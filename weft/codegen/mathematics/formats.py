@@ -81,12 +81,12 @@ def _estrin(f: FunctionText, x: Value, terms: list[Value]) -> Value:
 
 
 def _coefficient(f: FunctionText, type: str, number: float) -> Value:
-    """Return a constant, with AVX2 from memory as a whole vector, which an instruction can read.
+    """Return a constant, with AVX2 from memory as whole vectors, which an instruction can read.
 
     LLVM would keep one number and broadcast it into a register first; registers are scarce.
     """
-    size = bytes_of(type) * lanes_of(type)
-    if f.target.architecture != "x86_64" or size != f.target.vector_bytes or size > 32:
+    size, width = bytes_of(type) * lanes_of(type), f.target.vector_bytes
+    if f.target.architecture != "x86_64" or size % width or width > 32:
         return f.constant(type, number)
     name = f"weft.constant.{suffix_of(type)}.{format_of(Value('', type)).bits(number):x}"
     text = f"private unnamed_addr constant {constant(type, number).typed}, align {size}"
