@@ -183,6 +183,11 @@ class GemmKernel:
         return [self.x, self.y, self.out, *bias]
 
     @property
+    def totals(self) -> list[View]:
+        """Return the operands of the epilogue that combined rows go to."""
+        return [self.extras[o.operand - 1] for o in self.outputs if o.way is not None]
+
+    @property
     def written(self) -> frozenset[int]:
         """Return which of the views are written."""
         extras = len(self.matrices) - 1  # operand 1 of the epilogue is the first of its extras
