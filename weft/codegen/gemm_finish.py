@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from ..lower.kernels import Output
 from ..lower.scalar import postorder
+from ..lower.scalar_kinds import CHEAP
 from .gemm_pack import INTERNAL
 from .gemm_product import Strides
 from .scalars import (
@@ -27,7 +28,10 @@ from .scalars import (
 from .text import FunctionText, ModuleText
 from .values import Value
 
-ROWS = 4  # combined by pairs before they meet those above: less rounding, and fewer stores
+# Rows that are combined with one another before they meet those above: fewer loads and stores, and
+# less rounding. Few if they take long: registers are wanted for one of them then.
+ROWS, LONG_ROWS = 4, 2
+LONG = 12  # operations
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,13 @@ class Finish:
         return not self.block and not _are_lines(self.strides) and _are_lines(turned)
 
     @property
+    def rows_at_once(self) -> int:
+        """Return how many rows to treat at once."""
+        order = postorder([output.value for output in self.outputs])
+        short = len(order) <= LONG and all(expr.kind in CHEAP for expr in order)
+        return (ROWS if short else LONG_ROWS) if self.block else 1
+
+    @property
     def width(self) -> int:
         """Return how many elements of a row to treat at once."""
         return self.lanes if _are_lines(self.strides) else 1
@@ -63,12 +74,11 @@ def write_finish(module: ModuleText, name: str, finish: Finish) -> None:
     if finish.goes_down:
         rows, columns = columns, rows
         finish = replace(finish, strides=tuple(map(_turned, finish.strides)))
+    writer = _Writer(f, finish, pointers, columns)
     if finish.block:
-        _Combination(f, finish, pointers, columns).write(rows)
+        writer.blocks(rows)
     else:
-        with f.loop(0, rows, 1) as row:
-            line = _Line(f, finish, pointers, row)
-            f.each_vector(columns, line.lanes, line.write)
+        writer.rows(f.constant("i64", 0), rows)
     f.ret()
 
 
@@ -108,10 +118,6 @@ class _Line:
             return pointer
         return self.f.gep(pointer, self.f.mul(row, down), self.dtypes[operand])
 
-    def write(self, column: Value, rest: Value | None) -> None:
-        """Write a vector of elements."""
-        self.results(column, rest)
-
     def results(self, column: Value, rest: Value | None) -> list[Value]:
         """Write a vector of elements and return its outputs; those that combine are not stored.
 
@@ -141,8 +147,8 @@ class _Line:
         return f.gep(self.starts[operand], offset, self.dtypes[operand])
 
 
-class _Combination:
-    """The rows of the result block by block, each with rows of totals of its own."""
+class _Writer:
+    """Writes the loops over rows, a few at a time."""
 
     def __init__(
         self, f: FunctionText, finish: Finish, pointers: Sequence[Value], columns: Value
@@ -153,8 +159,8 @@ class _Combination:
         self.columns = columns
         self.combined = [(i, o) for i, o in enumerate(finish.outputs) if o.way is not None]
 
-    def write(self, rows: Value) -> None:
-        """Write the loop over blocks."""
+    def blocks(self, rows: Value) -> None:
+        """Write the loop over blocks of rows, each with totals of its own."""
         f, block = self.f, self.finish.block
         starts = list(self.pointers)
         with f.loop(0, rows, block) as first:
@@ -164,12 +170,17 @@ class _Combination:
                 place = self._behind(output.operand, f.mul(number, down), starts)
                 self.pointers[output.operand] = place
             self._clear()
-            end = f.minimum(f.add(first, block), rows)
-            few = f.urem(f.sub(end, first), ROWS)
-            with f.loop(first, f.sub(end, few), ROWS) as row:
-                self._rows([f.add(row, i) for i in range(ROWS)])
-            with f.loop(f.sub(end, few), end, 1) as row:
-                self._rows([row])
+            self.rows(first, f.minimum(f.add(first, block), rows))
+
+    def rows(self, first: Value, end: Value) -> None:
+        """Write the loops over rows."""
+        f, count = self.f, self.finish.rows_at_once
+        whole = f.sub(end, f.urem(f.sub(end, first), count)) if count > 1 else first
+        if count > 1:
+            with f.loop(first, whole, count) as row:
+                self._lines([f.add(row, i) for i in range(count)])
+        with f.loop(whole, end, 1) as row:
+            self._lines([row])
 
     def _behind(self, operand: int, index: Value, places: Sequence[Value]) -> Value:
         return self.f.gep(places[operand], index, self.finish.dtypes[operand])
@@ -186,8 +197,8 @@ class _Combination:
 
         self.f.each_vector(self.columns, self.finish.width, body)
 
-    def _rows(self, rows: Sequence[Value]) -> None:
-        """Write a few rows, combined with one another and then with those above."""
+    def _lines(self, rows: Sequence[Value]) -> None:
+        """Write a few rows; those that are combined meet one another, then those above."""
         f = self.f
         lines = [_Line(f, self.finish, self.pointers, row) for row in rows]
 

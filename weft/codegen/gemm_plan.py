@@ -148,11 +148,13 @@ def _plan(product: Product, target: Target, itemsize: int) -> Plan:
 
 
 def _with_whole_blocks(plan: Plan) -> Plan:
-    """Let all rows that are combined lie in one block of rows: one thread does that."""
+    """Let rows that are combined lie in one block of rows: one thread adds them up, in order."""
     block = plan.product.block
     if not block or plan.row_blocks == 1:
         return plan
-    return replace(plan, row_block=max(1, round(plan.row_block / block)) * block)
+    rows = max(1, round(plan.row_block / block)) * block
+    group = plan.group if plan.group == 1 else -(-plan.group * plan.row_block // rows)
+    return replace(plan, row_block=rows, group=group)
 
 
 def _free_plan(product: Product, target: Target, lanes: int, itemsize: int) -> Plan:

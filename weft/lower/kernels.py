@@ -150,9 +150,9 @@ class GemmKernel:
 
     extras     operands of the shape of out (strides may be 0) that share no memory with it
     outputs    what the epilogue stores; nothing: the elements stay as they are
+    scratch    memory to pack operands into, in as many equal areas as the work has parts
     block      rows that outputs with a way combine: their extras have one row for each such block,
                and the product has no batch; 0 if there are none
-    scratch    memory to pack operands into, in as many equal areas as the work has parts
     """
 
     name: str
@@ -167,8 +167,8 @@ class GemmKernel:
     nodes: list[Node] = field(default_factory=list)
     extras: list[View] = field(default_factory=list)
     outputs: list[Output] = field(default_factory=list)
-    block: int = 0
     scratch: View | None = None
+    block: int = field(default=0, kw_only=True)
 
     @property
     def views(self) -> list[View]:
