@@ -472,3 +472,91 @@ def test_an_epilogue_of_a_batch():
     out, scale = np.zeros((2, 3, 20, 40), "float32"), matrix((2, 1, 1, 40), "float32", "rows")
     run_with_epilogue(x, y, out, None, [scale], lambda b, product, by: product * by)
     assert np.allclose(out, (x @ y) * scale, atol=1e-3)
+
+
+# -- rows combined by an epilogue ------------------------------------------------------------------
+
+WAYS = {"sum": np.add, "max": np.maximum, "min": np.minimum}
+
+
+def run_combining(x, y, out, residual, ways, block, cuts=()):
+    """Store half of (the product + a residual); return it combined in each way, by blocks."""
+    builder = ScalarBuilder()
+    value = (builder.load(0, out.dtype) + builder.load(1, out.dtype)) * 0.5
+    kernel = kernel_of(x, y, out)
+    m, n = out.shape
+    totals = [np.full((-(-m // block), n), np.nan, out.dtype) for _ in ways]
+    outputs = [Output(2 + i, value, way) for i, way in enumerate(ways)]
+    kernel.outputs, kernel.block = [Output(0, value), *outputs], block
+    kernel.extras = [view_of(a) for a in (residual, *totals)]
+    function = native_function(kernel, [x, y, out, residual, *totals])
+    units = gemm_units(kernel, host())
+    places = sorted({0, units, *(cut % (units + 1) for cut in cuts)})
+    for begin, end in pairwise(places):
+        function(begin, end)
+    return totals
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("layout", ["rows", "columns"])
+@pytest.mark.parametrize(
+    ("size", "block"),
+    [
+        ((7, 5, 3), 7),
+        ((1, 70, 50), 1),
+        ((90, 1, 64), 90),
+        ((20, 70, 64), 20),  # dot products if both lie so
+        ((500, 20, 64), 48),
+        ((33, 50, 300), 33),
+        ((128, 96, 70), 48),
+        ((601, 70, 40), 48),
+        ((600, 300, 520), 96),
+        ((9, 40, 0), 4),
+    ],
+)
+def test_an_epilogue_combines_rows(size, block, layout, dtype):
+    m, n, k = size
+    x, y = matrix((m, k), dtype, "rows"), matrix((k, n), dtype, layout)
+    out, residual = matrix((m, n), dtype, "rows", fill=np.nan), matrix((m, n), dtype, "row gaps")
+    totals = run_combining(x, y, out, residual, WAYS, block)
+    assert np.allclose(out, (x @ y + residual) * 0.5, rtol=1e-4, atol=1e-5 * max(k, 1))
+    starts = range(0, m, block)
+    for way, total in zip(WAYS.values(), totals, strict=True):
+        assert np.allclose(total, way.reduceat(out, starts, axis=0), rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("size", [(600, 300, 520), (128, 96, 70), (20, 70, 64), (64, 128, 128)])
+def test_combined_rows_do_not_depend_on_the_division(size):
+    m, n, k = size
+    x, y = matrix((m, k), "float32", "rows"), matrix((k, n), "float32", "rows")
+    residual = matrix((m, n), "float32", "rows")
+    outs = [np.zeros((m, n), "float32") for _ in range(2)]
+    whole = run_combining(x, y, outs[0], residual, ["sum"], 48)
+    parts = run_combining(x, y, outs[1], residual, ["sum"], 48, cuts=(1, 3, 4, 7, 100))
+    assert whole[0].tobytes() == parts[0].tobytes()
+    assert outs[0].tobytes() == outs[1].tobytes()
+
+
+def test_nan_is_the_greatest_and_the_least_of_its_column():
+    x, y = matrix((60, 30), "float32", "rows"), matrix((30, 40), "float32", "rows")
+    residual = np.zeros((60, 40), "float32")
+    residual[50, 3], residual[2, 4] = np.nan, np.inf
+    out = np.zeros((60, 40), "float32")
+    totals = run_combining(x, y, out, residual, WAYS, 48)
+    for way, total in zip(WAYS.values(), totals, strict=True):
+        expected = way.reduceat(out, (0, 48), axis=0)
+        np.testing.assert_allclose(total, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("target", [avx2(), avx512(), neon(), sse2()], ids=lambda t: t.cpu)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("size", [(1000, 700, 300), (3000, 4000, 2000), (129, 16, 5000)])
+def test_blocks_of_rows_hold_those_that_are_combined(size, dtype, target):
+    m, n, k = size
+    arrays = (np.zeros(shape, dtype) for shape in ((m, k), (k, n), (m, n)))
+    kernel = kernel_of(*arrays)
+    kernel.block = 48
+    made = plan_for(kernel, target)
+    assert made.row_block % 48 == 0 or made.row_blocks == 1
+    assert not made.product.swapped
+    assert made.last_rows >= made.highest_tile

@@ -209,10 +209,14 @@ class _UnitWriter:
             bias = self.moved(bias, row, product.bias)
         x = self.moved(x, row, product.x.down)
         out = self.moved(out, row, product.out.down)
-        lower = tuple(
-            f.gep(place, f.mul(row, strides.down), element)
-            for place, strides, element in zip(
-                extras, product.extras, self.writer.dtypes[1:], strict=True
-            )
-        )
-        return Block(x, y, out, bias, rows, lower)
+        return Block(x, y, out, bias, rows, self._lower_extras(extras, row))
+
+    def _lower_extras(self, extras: tuple[Value, ...], row: Value) -> tuple[Value, ...]:
+        """Return where the operands of the epilogue lie at a row; some have one for many rows."""
+        f, product, elements = self.f, self.product, self.writer.dtypes[1:]
+        combined = {o.operand - 1 for o in self.writer.epilogue if o.way is not None}
+        lower = []
+        for i, place in enumerate(extras):
+            line = f.udiv(row, product.block) if i in combined else row
+            lower.append(f.gep(place, f.mul(line, product.extras[i].down), elements[i]))
+        return tuple(lower)

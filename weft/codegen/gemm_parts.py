@@ -67,7 +67,8 @@ class PartWriter:
         if not self.epilogue:
             return
         strides = (self.product.out, *self.product.extras)
-        finish = Finish(self.epilogue, strides, self.dtypes, self.plan.lanes)
+        combined = self.product.block
+        finish = Finish(self.epilogue, strides, self.dtypes, self.plan.lanes, combined)
         name = self.once("finish", "finish", lambda name: write_finish(self.module, name, finish))
         places = []
         for place, lying, dtype in zip(

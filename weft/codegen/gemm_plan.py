@@ -145,7 +145,20 @@ def plan_for(kernel: GemmKernel, target: Target) -> Plan:
 @lru_cache(maxsize=1024)
 def _plan(product: Product, target: Target, itemsize: int) -> Plan:
     lanes = target.vector_bytes // itemsize
-    product = oriented(product, lanes)
+    return _with_whole_blocks(_free_plan(oriented(product, lanes), target, lanes, itemsize))
+
+
+def _with_whole_blocks(plan: Plan) -> Plan:
+    """Let rows that are combined lie in one block of rows: one thread adds them up, in order."""
+    block = plan.product.block
+    if not block or plan.row_blocks == 1:
+        return plan
+    rows = max(1, round(plan.row_block / block)) * block
+    group = plan.group if plan.group == 1 else -(-plan.group * plan.row_block // rows)
+    return replace(plan, row_block=rows, group=group)
+
+
+def _free_plan(product: Product, target: Target, lanes: int, itemsize: int) -> Plan:
     if prefers_dot(product):
         return _dot_plan(product, target, lanes)
     if sweeps(product):
@@ -160,6 +173,8 @@ def _plan(product: Product, target: Target, itemsize: int) -> Plan:
 def oriented(product: Product, lanes: int) -> Product:
     """Return the product or its transposed, whichever has the better memory accesses."""
     product = with_unit_strides(product)
+    if product.block:
+        return product
     other = with_unit_strides(product.transposed())
     return min((product, other), key=lambda p: _awkwardness(p, lanes))
 

@@ -28,6 +28,7 @@ class Product:
     swapped      whether it is the transposed product: x and y have changed places
     bias         stride of the bias along the columns, or along the rows if swapped; None: no bias
     extras       operands of the epilogue
+    block        rows that it combines into one; 0 if it does not
     """
 
     batch: tuple[int, ...]
@@ -40,9 +41,11 @@ class Product:
     bias: int | None
     swapped: bool = False
     extras: tuple[Strides, ...] = ()
+    block: int = 0
 
     def transposed(self) -> Product:
         """Return the same product with rows and columns exchanged."""
+        assert not self.block, "rows that are combined must stay rows"
         return Product(
             self.batch,
             self.n,
@@ -62,7 +65,8 @@ def product_of(kernel: GemmKernel) -> Product:
     bias = None if kernel.bias is None else kernel.bias.strides[-1]
     x, y, out = (_strides(view) for view in (kernel.x, kernel.y, kernel.out))
     extras = tuple(_strides(view) for view in kernel.extras)
-    product = Product(kernel.batch, kernel.m, kernel.n, kernel.k, x, y, out, bias, extras=extras)
+    sizes = (kernel.batch, kernel.m, kernel.n, kernel.k)
+    product = Product(*sizes, x, y, out, bias, extras=extras, block=kernel.block)
     return _with_rows_merged(product)
 
 

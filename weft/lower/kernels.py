@@ -151,6 +151,8 @@ class GemmKernel:
     extras     operands of the shape of out (strides may be 0) that share no memory with it
     outputs    what the epilogue stores; nothing: the elements stay as they are
     scratch    memory to pack operands into, in as many equal areas as the work has parts
+    block      rows that outputs with a way combine: their extras have one row for each such block,
+               and the product has no batch; 0 if there are none
     """
 
     name: str
@@ -166,6 +168,7 @@ class GemmKernel:
     extras: list[View] = field(default_factory=list)
     outputs: list[Output] = field(default_factory=list)
     scratch: View | None = None
+    block: int = field(default=0, kw_only=True)
 
     @property
     def views(self) -> list[View]:
@@ -178,6 +181,11 @@ class GemmKernel:
         """Return the operands of the product itself, its result being the third."""
         bias = [] if self.bias is None else [self.bias]
         return [self.x, self.y, self.out, *bias]
+
+    @property
+    def totals(self) -> list[View]:
+        """Return the operands of the epilogue that combined rows go to."""
+        return [self.extras[o.operand - 1] for o in self.outputs if o.way is not None]
 
     @property
     def written(self) -> frozenset[int]:

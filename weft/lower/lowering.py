@@ -38,6 +38,7 @@ from .scans import scan_kernel
 from .scatter import scatter_kernels
 from .split import split_inner
 from .storage import Buffer, View, contiguous
+from .totals import fuse_totals
 from .views import RESHAPES, VIEWS
 
 
@@ -84,7 +85,9 @@ class Lowered:
         """Join kernels, and forget values that are not stored any more."""
         kept = {view.buffer for view in self.outputs}
         self.kernels = fuse_epilogues(recompute_cheap(self.kernels, kept), kept)
+        self.kernels = fuse_totals(self.kernels, kept)
         used = kept | {buffer for kernel in self.kernels for buffer in buffers_of(kernel)}
+        self.copies = [v for v in self.copies if v.buffer.kind != "arena" or v.buffer in used]
         self.views = {
             value: view
             for value, view in self.views.items()
