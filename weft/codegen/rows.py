@@ -14,8 +14,9 @@ from collections.abc import Callable
 from functools import reduce
 
 from ..lower.kernels import Output, RowKernel
-from ..lower.scalar import Expr
+from ..lower.scalar import Expr, postorder
 from ..lower.scalar_kinds import PLACED
+from .fetching import LINE_BYTES, fetched_operands, fetching_pass
 from .lines import Operand
 from .phases import Phases
 from .placed import Turn, write_placed
@@ -46,18 +47,21 @@ class RowWriter:
 
     def __init__(self, module: ModuleText, name: str, kernel: RowKernel) -> None:
         self.kernel = kernel
-        self.phases = Phases(kernel)
         pointers = ["ptr"] * len(kernel.operands)
         self.f: FunctionText = module.function(name, [*pointers, "i64", "i64"])
         *self.pointers, self.begin, self.end = self.f.parameters
         self.lanes = self._lanes()
+        vectors = self.lanes > 1
+        streamed = streamed_operands(kernel, self.f.target) if vectors else frozenset[int]()
+        self.phases = Phases(kernel, streamed)
+        self.streamed = self.phases.streamed
+        self.fetching = fetching_pass(kernel, self.phases, self.f.target) if vectors else None
         self.bases: list[Value] = []
         self.iota_bases: list[Value] = []
         self.rows: dict[int, Value] = {}  # values per row
         self.places = self.phases.places
         self.scratch: dict[int, Value] = {}
         self.totals = {o.operand: o.way for o in kernel.outputs if o.way is not None}
-        self.streamed = streamed_operands(kernel, self.f.target) if self.lanes > 1 else frozenset()
 
     def _lanes(self) -> int:
         """Return how many elements to treat at once: as many as the narrowest numbers allow."""
@@ -65,7 +69,8 @@ class RowWriter:
         strides = {o.strides[-1] for o in self.kernel.operands}
         if not strides <= {0, 1}:
             return 1
-        sizes = {e.dtype.itemsize for e in self.phases.order if e.dtype.kind != "b"}
+        order = postorder([output.value for output in self.kernel.outputs])
+        sizes = {e.dtype.itemsize for e in order if e.dtype.kind != "b"}
         return VECTORS * target.vector_bytes // max(4, min(sizes, default=4))
 
     def write(self) -> None:
@@ -254,6 +259,8 @@ class RowWriter:
     def _elements(self, phase: int, i: Value, count: Value | None) -> dict[int, Value]:
         """Write what a pass computes for one vector of elements; return its values."""
         env: dict[int, Value] = {}
+        if phase == self.fetching and count is None:
+            self._fetch_next_row(i)
         roots = self.phases.roots(phase)
         kept = [e for key, e in self.phases.kept.items() if self.phases.phase[key] == phase]
         values = [self._value(expr, phase, i, count, env) for expr in (*roots, *kept)]
@@ -263,6 +270,14 @@ class RowWriter:
             if not self.phases.is_stored(expr):
                 self._keep(expr, value, i, count)
         return env
+
+    def _fetch_next_row(self, i: Value) -> None:
+        """Ask for the place of a vector of elements in the next row; there need not be one."""
+        for number in fetched_operands(self.kernel, self.phases):
+            operand = self.kernel.operands[number]
+            for k in range(0, self.lanes, LINE_BYTES // operand.view.dtype.itemsize):
+                place = self.f.add(i, operand.strides[-2] + k)
+                self.f.prefetch(self._address(number, place, self.bases[number]))
 
     def _value(
         self, expr: Expr, phase: int, i: Value, count: Value | None, env: dict[int, Value]
