@@ -13,7 +13,8 @@ from .phases import Phases
 from .target import Target
 
 LINE_BYTES = 64
-PART_OF_CACHE = 4  # of the second cache that rows to come may take
+LEAST_ROW_BYTES = 512  # machines fetch what follows so soon by themselves
+PART_OF_CACHE = 8  # of the second cache that rows to come may take
 
 
 def fetching_pass(kernel: RowKernel, phases: Phases, target: Target) -> int | None:
@@ -21,8 +22,9 @@ def fetching_pass(kernel: RowKernel, phases: Phases, target: Target) -> int | No
     total = sum(buffer.nbytes for buffer in {o.view.buffer for o in kernel.operands})
     if len(kernel.loops) == 1 or phases.count == 1 or total <= target.l2_bytes:
         return None
-    row = sum(kernel.operands[i].view.dtype.itemsize for i in fetched_operands(kernel, phases))
-    if kernel.columns * row * PART_OF_CACHE > target.l2_bytes:
+    sizes = [kernel.operands[i].view.dtype.itemsize for i in fetched_operands(kernel, phases)]
+    row_bytes = kernel.columns * sum(sizes)
+    if not LEAST_ROW_BYTES <= row_bytes <= target.l2_bytes // PART_OF_CACHE:
         return None
     weights = [_weight_of_pass(phases, phase) for phase in range(phases.count)]
     return max(range(1, phases.count), key=lambda phase: (weights[phase], phase))
