@@ -9,7 +9,7 @@ import pytest
 
 import weft as wf
 from weft.lower import reductions
-from weft.lower.reductions import two_steps
+from weft.lower.reductions import split_reductions, two_steps
 
 FLOATS = ("sum", "mean", "max", "min", "any", "all", "var", "std", "logsumexp")
 SHAPES = [(1,), (3,), (1000,), (70_001,), (4, 5), (7, 1), (100, 64), (2, 40_000), (8, 3, 70)]
@@ -91,3 +91,53 @@ def test_arrays_in_memory_are_summed_from_several_places(function, dtype, shape,
     found = wf.Session(graph, compiled=True).run(y, {x: values})
     expected = wf.Session(graph, compiled=False).run(y, {x: values})
     np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def shares_over(axis, other):
+    def function(x):
+        e = wf.exp(x - wf.max(x, axis=axis, keepdims=True))
+        return e / wf.sum(e, axis=other, keepdims=True)
+
+    return function
+
+
+@pytest.mark.parametrize(
+    ("function", "divides"),
+    [
+        (wf.softmax, False),
+        (shares_over(0, 0), False),
+        (shares_over(0, 1), True),
+        (lambda x: x / wf.sum(wf.exp(x), axis=-1, keepdims=True), True),
+        (lambda x: x / wf.sum(x, axis=-1, keepdims=True), True),
+    ],
+)
+def test_shares_of_a_softmax_are_products(function, divides):
+    """Only a sum that is surely neither tiny nor huge is inverted."""
+    with wf.Graph() as graph:
+        y = function(wf.placeholder((4, 5), wf.float32))
+    made = split_reductions(graph, [y])
+    assert ("div" in {node.op.name for node in made.nodes}) == divides
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-6), (np.float64, 4e-15)])
+@pytest.mark.parametrize("shape", [(3, 1), (5, 3), (70, 1000)])
+def test_softmax_is_accurate(shape, dtype, tolerance):
+    array = np.random.default_rng(0).normal(size=shape).astype(dtype)
+    with wf.Graph() as graph:
+        x = wf.placeholder(shape, dtype)
+        y = wf.softmax(x, -1)
+    found = wf.Session(graph, compiled=True).run(y, {x: array})
+    exact = np.exp(array.astype(np.longdouble))
+    exact /= exact.sum(-1, keepdims=True)
+    np.testing.assert_allclose(found, exact, rtol=tolerance)
+
+
+@pytest.mark.parametrize("row", [[np.inf, 1.0], [np.nan, 1.0], [-np.inf, -np.inf], [-np.inf, 1.0]])
+def test_softmax_of_special_values(row):
+    array = np.array([row], np.float32)
+    with wf.Graph() as graph:
+        x = wf.placeholder(array.shape, wf.float32)
+        y = wf.softmax(x, -1)
+    with np.errstate(invalid="ignore"):
+        expected = wf.Session(graph, compiled=False).run(y, {x: array})
+    np.testing.assert_array_equal(wf.Session(graph, compiled=True).run(y, {x: array}), expected)

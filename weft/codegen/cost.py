@@ -29,7 +29,7 @@ def row_cost(kernel: RowKernel, target: Target) -> float:
     order = postorder([output.value for output in kernel.outputs])
     strides = {operand.strides[-1] for operand in kernel.operands}
     lanes = target.vector_bytes // 4 if strides <= {0, 1} else 1
-    operations = sum(_weight(e) for e in order) * PER_VECTOR / lanes
+    operations = sum(weight_of(e) for e in order) * PER_VECTOR / lanes
     moved = sum(o.view.dtype.itemsize for o in kernel.operands if o.strides[-1]) * PER_BYTE
     rows = 0 if len(kernel.loops) == 1 else kernel.rows
     return rows * PER_ROW + size_of(kernel.loops) * (operations + moved)
@@ -40,7 +40,7 @@ def column_cost(kernel: ColumnKernel, target: Target) -> float:
     order = postorder([kernel.output.value])
     lanes = target.vector_bytes // 4
     moved = sum(o.view.dtype.itemsize for o in kernel.operands if any(o.strides)) * PER_BYTE
-    each = sum(_weight(e) for e in order) * PER_VECTOR / lanes + moved
+    each = sum(weight_of(e) for e in order) * PER_VECTOR / lanes + moved
     return size_of(kernel.loops) * each
 
 
@@ -59,7 +59,8 @@ def gemm_cost(kernel: GemmKernel) -> float:
     return size_of(kernel.batch) * kernel.m * kernel.n * kernel.k * PER_PRODUCT
 
 
-def _weight(expr: Expr) -> float:
+def weight_of(expr: Expr) -> float:
+    """Return how many simple operations take the time of an expression's last one."""
     if expr.kind in ("const", "load", "index"):
         return 0.0
     if expr.kind in UNUSUAL:

@@ -24,10 +24,15 @@ class Phases:
     count     the number of passes
     kept      expressions whose values a later pass loads again
     places    the output operands that hold kept expressions; others have scratch memory
+    streamed  the output operands that are written past the caches: given, but those that hold
+              something too large for scratch memory
     """
 
-    def __init__(self, kernel: RowKernel | ScatterKernel) -> None:
+    def __init__(
+        self, kernel: RowKernel | ScatterKernel, streamed: frozenset[int] = frozenset()
+    ) -> None:
         self.kernel = kernel
+        self.streamed = streamed
         self.order = postorder([output.value for output in kernel.outputs])
         self.full: set[int] = set()
         self.phase: dict[int, int] = {}
@@ -39,6 +44,7 @@ class Phases:
         self.count = 1 + max(needed)
         self.kept = self._find_kept()
         self.places = self._find_places()
+        self.streamed -= frozenset(self.places.values())
 
     def is_full(self, expr: Expr) -> bool:
         """Tell whether an expression varies along the row."""
@@ -102,8 +108,11 @@ class Phases:
                 del self.kept[key]
 
     def _is_homeless(self, expr: Expr, places: dict[int, int]) -> bool:
-        nbytes = self.kernel.columns * expr.dtype.itemsize
-        return id(expr) not in places and nbytes > SCRATCH_BYTES
+        return id(expr) not in places and not self.fits_scratch(expr)
+
+    def fits_scratch(self, expr: Expr) -> bool:
+        """Tell whether a row of an expression's values is small enough for scratch memory."""
+        return self.kernel.columns * expr.dtype.itemsize <= SCRATCH_BYTES
 
     def is_stored(self, expr: Expr) -> bool:
         """Tell whether a kept expression is an output itself, which needs no second place."""
@@ -145,7 +154,8 @@ def store_places(kernel: RowKernel | ScatterKernel, phases: Phases) -> dict[int,
             later = phases.phase[key] < written and last.get(key, 0) <= written
             same = output.value is expr
             fits = output.value.dtype == expr.dtype and _unread(kernel, number)
-            if free and fits and (later or same):
+            near = number not in phases.streamed or not phases.fits_scratch(expr)
+            if free and fits and near and (later or same):
                 places[key] = number
                 taken.add(number)
                 break

@@ -24,8 +24,14 @@ class Stand(Protocol):
     f: FunctionText
     lanes: int
     pointers: list[Value]
-    bases: list[Value]
-    iota_bases: list[Value]
+
+    @property
+    def bases(self) -> list[Value]:
+        """Return where the operands of the row lie."""
+
+    @property
+    def iota_bases(self) -> list[Value]:
+        """Return what numbers that follow from the loops' counters begin with."""
 
     @property
     def kernel(self) -> RowKernel | ScatterKernel:

@@ -10,13 +10,15 @@ depend on how the units are divided.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import reduce
 
 from ..lower.kernels import Output, RowKernel
-from ..lower.scalar import Expr
+from ..lower.scalar import Expr, postorder
 from ..lower.scalar_kinds import PLACED
-from .lines import Operand
+from .accumulation import Accumulation, rows_together
+from .fetching import LINE_BYTES, fetched_operands, fetching_pass
 from .phases import Phases
 from .placed import Turn, write_placed
 from .scalars import (
@@ -29,11 +31,25 @@ from .scalars import (
 )
 from .streaming import AHEAD, operands_read_ahead, streamed_operands
 from .text import FunctionText, ModuleText
-from .values import Value, bytes_of, element_of, vector_of
+from .values import Value, element_of, vector_of
 
-BLOCK = 4096  # elements summed into one partial sum, so that rounding errors do not add up
-UNROLL = 2  # values at a time in passes that reduce, each with accumulators of its own
 VECTORS = 2  # registers of a value: two chains of instructions that do not wait for each other
+
+
+@dataclass
+class Line:
+    """What belongs to one of the rows that are treated together.
+
+    bases        where its operands lie
+    iota_bases   what numbers that follow from the loops' counters begin with
+    rows         its values per row
+    scratch      memory of kept values
+    """
+
+    bases: list[Value] = field(default_factory=list)
+    iota_bases: list[Value] = field(default_factory=list)
+    rows: dict[int, Value] = field(default_factory=dict)
+    scratch: dict[int, Value] = field(default_factory=dict)
 
 
 def write_row_kernel(module: ModuleText, name: str, kernel: RowKernel) -> None:
@@ -46,18 +62,20 @@ class RowWriter:
 
     def __init__(self, module: ModuleText, name: str, kernel: RowKernel) -> None:
         self.kernel = kernel
-        self.phases = Phases(kernel)
         pointers = ["ptr"] * len(kernel.operands)
         self.f: FunctionText = module.function(name, [*pointers, "i64", "i64"])
         *self.pointers, self.begin, self.end = self.f.parameters
         self.lanes = self._lanes()
-        self.bases: list[Value] = []
-        self.iota_bases: list[Value] = []
-        self.rows: dict[int, Value] = {}  # values per row
+        vectors = self.lanes > 1
+        streamed = streamed_operands(kernel, self.f.target) if vectors else frozenset[int]()
+        self.phases = Phases(kernel, streamed)
+        self.streamed = self.phases.streamed
+        self.fetching = fetching_pass(kernel, self.phases, self.f.target) if vectors else None
         self.places = self.phases.places
-        self.scratch: dict[int, Value] = {}
+        self.together = rows_together(kernel, self.phases, self.lanes)
+        self.lines = [Line() for _ in range(self.together)]
+        self.line = self.lines[0]
         self.totals = {o.operand: o.way for o in kernel.outputs if o.way is not None}
-        self.streamed = streamed_operands(kernel, self.f.target) if self.lanes > 1 else frozenset()
         self.ahead = operands_read_ahead(kernel, self.phases, self.f.target)
 
     def _lanes(self) -> int:
@@ -66,21 +84,37 @@ class RowWriter:
         strides = {o.strides[-1] for o in self.kernel.operands}
         if not strides <= {0, 1}:
             return 1
-        sizes = {e.dtype.itemsize for e in self.phases.order if e.dtype.kind != "b"}
+        order = postorder([output.value for output in self.kernel.outputs])
+        sizes = {e.dtype.itemsize for e in order if e.dtype.kind != "b"}
         return VECTORS * target.vector_bytes // max(4, min(sizes, default=4))
 
     def write(self) -> None:
         """Write the function."""
         f = self.f
-        for key, expr in self.phases.kept.items():
-            if key not in self.places:
-                element = element_of(expr.dtype)
-                size = self.kernel.columns + self.lanes
-                self.scratch[key] = f.alloca("i8" if element == "i1" else element, size)
+        for line in self.lines:
+            self._allocate(line)
         if self.streamed:
             self._stream()
         self._all()
         f.ret()
+
+    def _allocate(self, line: Line) -> None:
+        """Give the kept values of a row their scratch memory."""
+        for key, expr in self.phases.kept.items():
+            if key not in self.places:
+                element = element_of(expr.dtype)
+                size = self.kernel.columns + self.lanes
+                line.scratch[key] = self.f.alloca("i8" if element == "i1" else element, size)
+
+    @property
+    def bases(self) -> list[Value]:
+        """Where the operands of the current row lie."""
+        return self.line.bases
+
+    @property
+    def iota_bases(self) -> list[Value]:
+        """What numbers that follow from the loops' counters begin with in the current row."""
+        return self.line.iota_bases
 
     def _all(self) -> None:
         """Write all loops."""
@@ -109,12 +143,31 @@ class RowWriter:
         self.streamed = frozenset()
 
     def _rows(self, begin: Value, end: Value) -> None:
-        with self.f.loop(begin, end, 1) as row:
-            places = self._places_of_loops(row)
-            self.bases = [self._base(i, places) for i in range(len(self.pointers))]
-            zero = self.f.constant("i64", 0)
-            self.iota_bases = [self._offset(s, places) or zero for s in self.kernel.iotas]
-            self._row()
+        """Write the loop over rows, several at a time where that is best, and over what remains."""
+        f, lines = self.f, self.lines
+        if len(lines) > 1:
+            whole = f.sub(end, f.urem(f.sub(end, begin), len(lines)))
+            with f.loop(begin, whole, len(lines)) as row:
+                self._row(row)
+            begin = whole
+        self.lines = lines[:1]
+        with f.loop(begin, end, 1) as row:
+            self._row(row)
+        self.lines = lines
+
+    def _begin(self, line: Line, row: Value) -> None:
+        """Find out where a row lies."""
+        places = self._places_of_loops(row)
+        zero = self.f.constant("i64", 0)
+        line.bases = [self._base(i, places) for i in range(len(self.pointers))]
+        line.iota_bases = [self._offset(s, places) or zero for s in self.kernel.iotas]
+        line.rows = {}
+
+    def each_line(self) -> Iterator[Line]:
+        """Yield the rows that are treated together, each while it is the current one."""
+        for line in self.lines:
+            self.line = line
+            yield line
 
     def _blocks(self) -> None:
         """Write the loop over blocks of rows, each with totals of its own."""
@@ -175,9 +228,9 @@ class RowWriter:
 
     def _flat(self) -> None:
         f = self.f
-        self.bases = list(self.pointers)
-        self.iota_bases = [f.constant("i64", 0)] * len(self.kernel.iotas)
-        self.rows = {}
+        self.line.bases = list(self.pointers)
+        self.line.iota_bases = [f.constant("i64", 0)] * len(self.kernel.iotas)
+        self.line.rows = {}
         self._row_values(0)
         roots = self.phases.roots(0)
         count = f.sub(self.end, self.begin)
@@ -186,7 +239,7 @@ class RowWriter:
             env: dict[int, Value] = {}
             at = f.add(self.begin, i)
             # Everything is loaded before anything is stored: an output may lie where an input did.
-            values = [self._value(root, 0, at, rest, env) for root in roots]
+            values = [self.value(root, 0, at, rest, env) for root in roots]
             for root, value in zip(roots, values, strict=True):
                 self._store(root, value, at, rest)
 
@@ -194,36 +247,40 @@ class RowWriter:
 
     # -- one row -----------------------------------------------------------------------------------
 
-    def _row(self) -> None:
-        self.rows = {}
+    def _row(self, first: Value) -> None:
+        """Write all passes over a row, or over several that do not wait for one another."""
+        for n, line in enumerate(self.lines):
+            self._begin(line, first if n == 0 else self.f.add(first, n))
         for phase in range(self.phases.count):
-            self._row_values(phase)
+            for _ in self.each_line():
+                self._row_values(phase)
             self._pass(phase)
-        self._row_values(self.phases.count)
-        for output in self.kernel.outputs:
-            if not self.phases.per_element(output):
-                self.f.store(self._row_value(output.value), self.bases[output.operand])
+        for line in self.each_line():
+            self._row_values(self.phases.count)
+            for output in self.kernel.outputs:
+                if not self.phases.per_element(output):
+                    self.f.store(self._row_value(output.value), line.bases[output.operand])
 
     def _row_values(self, phase: int) -> None:
         """Write the values per row that are known before a pass."""
         for expr in self.phases.order:
             ready = self.phases.phase[id(expr)] == phase and not self.phases.is_full(expr)
-            if ready and id(expr) not in self.rows and expr.kind != "reduce":
+            if ready and id(expr) not in self.line.rows and expr.kind != "reduce":
                 self._row_value(expr)
 
     def _row_value(self, expr: Expr) -> Value:
-        if id(expr) not in self.rows:
+        if id(expr) not in self.line.rows:
             if expr.kind == "const":
                 value = write_constant(self.f, expr, 1)
             elif expr.kind == "load":
-                value = self.f.load(element_of(expr.dtype), self.bases[expr.data])
+                value = self.f.load(element_of(expr.dtype), self.line.bases[expr.data])
             elif expr.kind in PLACED:
                 args = [self._row_value(a) for a in expr.args]
                 value = write_placed(expr, Turn(self, None, None, args))
             else:
                 value = write_operation(self.f, expr, [self._row_value(a) for a in expr.args])
-            self.rows[id(expr)] = value
-        return self.rows[id(expr)]
+            self.line.rows[id(expr)] = value
+        return self.line.rows[id(expr)]
 
     def _pass(self, phase: int) -> None:
         """Write one pass over the elements: stores, and reductions with their accumulators."""
@@ -233,12 +290,14 @@ class RowWriter:
         roots = self.phases.roots(phase)
         if not roots and not reductions:
             return
-        if not reductions:
-            self._loop_over(0, self.kernel.columns, lambda i, n: self._elements(phase, i, n))
-            return
-        totals = self._reduce(phase, reductions)
-        for expr, total in zip(reductions, totals, strict=True):
-            self.rows[id(expr)] = total
+        if reductions:
+            Accumulation(self, phase, reductions).write()
+        else:
+            self._loop_over(0, self.kernel.columns, lambda i, n: self._all_elements(phase, i, n))
+
+    def _all_elements(self, phase: int, i: Value, count: Value | None) -> None:
+        for _ in self.each_line():
+            self.elements(phase, i, count)
 
     def _loop_over(
         self, start: int, stop: int, body: Callable[[Value, Value | None], object]
@@ -252,12 +311,14 @@ class RowWriter:
         if whole < stop:
             body(f.constant("i64", whole), f.constant("i64", stop - whole))
 
-    def _elements(self, phase: int, i: Value, count: Value | None) -> dict[int, Value]:
+    def elements(self, phase: int, i: Value, count: Value | None) -> dict[int, Value]:
         """Write what a pass computes for one vector of elements; return its values."""
         env: dict[int, Value] = {}
+        if phase == self.fetching and count is None:
+            self._fetch_next_row(i)
         roots = self.phases.roots(phase)
         kept = [e for key, e in self.phases.kept.items() if self.phases.phase[key] == phase]
-        values = [self._value(expr, phase, i, count, env) for expr in (*roots, *kept)]
+        values = [self.value(expr, phase, i, count, env) for expr in (*roots, *kept)]
         for root, value in zip(roots, values, strict=False):
             self._store(root, value, i, count)
         for expr, value in zip(kept, values[len(roots) :], strict=True):
@@ -265,7 +326,15 @@ class RowWriter:
                 self._keep(expr, value, i, count)
         return env
 
-    def _value(
+    def _fetch_next_row(self, i: Value) -> None:
+        """Ask for the place of a vector of elements in the next row; there need not be one."""
+        for number in fetched_operands(self.kernel, self.phases):
+            operand = self.kernel.operands[number]
+            for k in range(0, self.lanes, LINE_BYTES // operand.view.dtype.itemsize):
+                place = self.f.add(i, len(self.lines) * operand.strides[-2] + k)
+                self.f.prefetch(self._address(number, place, self.line.bases[number]))
+
+    def value(
         self, expr: Expr, phase: int, i: Value, count: Value | None, env: dict[int, Value]
     ) -> Value:
         """Return the value of an expression for one vector of elements."""
@@ -290,7 +359,7 @@ class RowWriter:
         if expr.kind in PLACED:
             placed = self._placed_args(expr, phase, i, count, env)
             return write_placed(expr, Turn(self, i, count, placed))
-        args = [self._value(a, phase, i, count, env) for a in expr.args]
+        args = [self.value(a, phase, i, count, env) for a in expr.args]
         return write_operation(self.f, expr, args)
 
     def _placed_args(
@@ -298,7 +367,7 @@ class RowWriter:
     ) -> list[Value]:
         """Return what an expression is computed from, values per row as scalars."""
         return [
-            self._value(a, phase, i, count, env) if self.phases.is_full(a) else self._row_value(a)
+            self.value(a, phase, i, count, env) if self.phases.is_full(a) else self._row_value(a)
             for a in expr.args
         ]
 
@@ -312,7 +381,7 @@ class RowWriter:
     def _load(self, expr: Expr, i: Value, count: Value | None) -> Value:
         stride = self.kernel.operands[expr.data].strides[-1]
         index = i if stride == 1 else self.f.mul(i, stride)
-        place = self._address(expr.data, index, self.bases[expr.data])
+        place = self._address(expr.data, index, self.line.bases[expr.data])
         if count is None and expr.data in self.ahead:
             self.f.read_ahead(place, self.lanes * expr.dtype.itemsize, AHEAD)
         masked = count if self.lanes > 1 else None
@@ -323,7 +392,7 @@ class RowWriter:
             if output.value is expr and self.phases.per_element(output):
                 stride = self.kernel.operands[output.operand].strides[-1]
                 index = i if stride == 1 else self.f.mul(i, stride)
-                place = self._address(output.operand, index, self.bases[output.operand])
+                place = self._address(output.operand, index, self.line.bases[output.operand])
                 self._put(output, value, place, count if self.lanes > 1 else None)
 
     def _put(self, output: Output, value: Value, place: Value, count: Value | None) -> None:
@@ -345,93 +414,5 @@ class RowWriter:
     def _kept_place(self, expr: Expr, i: Value) -> Value:
         operand = self.places.get(id(expr))
         if operand is not None:
-            return self._address(operand, i, self.bases[operand])
-        return self.f.gep(self.scratch[id(expr)], i, element_of(expr.dtype))
-
-    # -- reductions --------------------------------------------------------------------------------
-
-    def _reduce(self, phase: int, reductions: list[Expr]) -> list[Value]:
-        """Write a pass that reduces, in blocks with several accumulators; return the results."""
-        columns = self.kernel.columns
-        lanes, step = self.lanes, self.lanes * UNROLL
-        whole = columns // step * step
-        start = [self._identity(e) for e in reductions for _ in range(UNROLL)]
-        if whole > BLOCK:
-            sums = self._in_blocks(phase, reductions, whole, start)
-        else:
-            sums = self._accumulate(phase, reductions, 0, whole, start)
-        firsts = self._joined(reductions, sums)
-        for i in range(whole, columns, lanes):
-            rest = columns - i if columns - i < lanes else None
-            firsts = self._turn(phase, reductions, self.f.constant("i64", i), rest, firsts)
-        return [self._across_lanes(e, v) for e, v in zip(reductions, firsts, strict=True)]
-
-    def _across_lanes(self, expr: Expr, value: Value) -> Value:
-        return self.f.reduce(value, lambda a, b: combine(self.f, expr.data, expr.dtype, a, b))
-
-    def _identity(self, expr: Expr) -> Value:
-        return self.f.constant(type_of(expr, self.lanes), identity_of(expr.data, expr.dtype))
-
-    def _in_blocks(
-        self, phase: int, reductions: list[Expr], whole: int, start: list[Value]
-    ) -> list[Value]:
-        f = self.f
-        full = whole // BLOCK * BLOCK
-        with f.loop(0, full, BLOCK, carry=start) as block:
-            stop = f.add(block, BLOCK)
-            partial = self._accumulate(phase, reductions, block, stop, start)
-            block.next(*self._combined(reductions, block.carried, partial))
-        if full == whole:
-            return list(block.results)
-        partial = self._accumulate(phase, reductions, full, whole, start)
-        return self._combined(reductions, block.results, partial)
-
-    def _accumulate(
-        self, phase: int, reductions: list[Expr], start: Operand, stop: Operand, carry: list[Value]
-    ) -> list[Value]:
-        if start == stop:
-            return carry
-        f, lanes = self.f, self.lanes
-        with f.loop(start, stop, lanes * UNROLL, carry=carry) as i:
-            sums = list(i.carried)
-            for k in range(UNROLL):
-                at = i if k == 0 else f.add(i, k * lanes)
-                mine = sums[k::UNROLL]
-                sums[k::UNROLL] = self._turn(phase, reductions, at, None, mine)
-            i.next(*sums)
-        return list(i.results)
-
-    def _turn(
-        self, phase: int, reductions: list[Expr], i: Value, rest: int | None, sums: list[Value]
-    ) -> list[Value]:
-        """Take one vector of elements into the accumulators."""
-        f = self.f
-        count = None if rest is None else f.constant("i64", rest)
-        env = self._elements(phase, i, count)
-        result = []
-        for expr, total in zip(reductions, sums, strict=True):
-            value = self._value(expr.args[0], phase, i, count, env)
-            if rest is not None and self.lanes > 1:
-                mask = f.first_lanes(rest, self.lanes, 8 * bytes_of(element_of(expr.dtype)))
-                value = f.select(mask, value, self._identity(expr))
-            result.append(combine(f, expr.data, expr.dtype, total, value))
-        return result
-
-    def _joined(self, reductions: list[Expr], sums: list[Value]) -> list[Value]:
-        """Return the accumulators of each reduction as one, by pairs."""
-        joined = []
-        for n, expr in enumerate(reductions):
-            mine = sums[n * UNROLL : (n + 1) * UNROLL]
-            while len(mine) > 1:
-                mine = [
-                    combine(self.f, expr.data, expr.dtype, a, b)
-                    for a, b in zip(mine[::2], mine[1::2], strict=True)
-                ]
-            joined += mine
-        return joined
-
-    def _combined(
-        self, reductions: list[Expr], a: tuple[Value, ...] | list[Value], b: list[Value]
-    ) -> list[Value]:
-        exprs = [e for e in reductions for _ in range(UNROLL)]
-        return [combine(self.f, e.data, e.dtype, x, y) for e, x, y in zip(exprs, a, b, strict=True)]
+            return self._address(operand, i, self.line.bases[operand])
+        return self.f.gep(self.line.scratch[id(expr)], i, element_of(expr.dtype))

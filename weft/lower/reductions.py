@@ -3,6 +3,8 @@
 A sum over axes 0, 2 and 3 is one over the last two and then one over the first; a sum over all
 axes one along rows, which joins whatever else is done row by row, and then one of the rows' sums.
 A variance over other axes than the last is computed by its definition, operator by operator.
+Shares of a softmax are products with the inverse of their sum, which every element would else be
+divided by.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from ..graph.graph import Graph
 from ..graph.node import Value
 from ..graph.special import SOURCES
 from ..passes.match import Match, P, Rule, Var, rewrite, table_of
+from ..passes.stabilize import shift_axes
 from .kinds import DTYPES, reduced_axes
 
 LEAST_ROW = 64  # elements that are worth a row of their own
@@ -25,7 +28,7 @@ STREAMED_FROM = 1 << 21  # bytes
 Axes = tuple[int, ...]
 Steps = Callable[[Match, Axes, Axes], Value]
 
-x = Var("x")
+x, s = Var("x"), Var("s")
 
 
 def split_reductions(graph: Graph, outputs: Sequence[Value] | None = None) -> Graph:
@@ -136,6 +139,18 @@ def _logsumexp(m: Match) -> Value | None:
     return _shaped(m, m.make("add", total, shift))
 
 
+def _share(m: Match) -> Value | None:
+    """Return x times the inverse of a softmax's sum, the largest term of which is 1.
+
+    The inverse of such a number is a normal one. Its rounding costs an element one more unit in the
+    last place at most, less than that of the exponential; a division costs as much time as that.
+    """
+    total = m.nodes["total"]
+    if shift_axes(m["s"]) != total.attrs[:2] or m["s"].dtype != m.root.outputs[0].dtype:
+        return None
+    return m.make("mul", m["x"], m.make("reciprocal", total.outputs[0]))
+
+
 def _number(m: Match) -> Value | None:
     """Return a scalar that is always the same without waiting for what it is made like."""
     value, dtype = m.root.attrs
@@ -157,6 +172,7 @@ RULES = (
     Rule("var by its definition", P.var(x), _variance),
     Rule("std by its definition", P.std(x), _deviation),
     Rule("logsumexp by its definition", P.logsumexp(x), _logsumexp),
+    Rule("x / sum(exp(s - max(s)))", P.div(x, P.sum(P.exp(s)) @ "total"), _share),
     Rule("a scalar like another", P.fill_like(x), _number),
 )
 

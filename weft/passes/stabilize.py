@@ -34,13 +34,13 @@ def _log_softmax(m: Match) -> Value | None:
     x - logsumexp(x) would round the sum at the size of the logits.
     """
     total = m.nodes["total"]
-    over = _shift_axes(m["s"])
+    over = shift_axes(m["s"])
     if over is None or total.attrs[:2] != over or m["s"].dtype != total.outputs[0].dtype:
         return None
     return m.make("sub", m["s"], m.make("log", total.outputs[0]))
 
 
-def _shift_axes(shifted: Value) -> tuple[object, ...] | None:
+def shift_axes(shifted: Value) -> tuple[object, ...] | None:
     """Return (axis, keepdims) of the maximum that was subtracted, None if there was none."""
     if shifted.node.op is not _SUB:
         return None
@@ -60,7 +60,7 @@ def _without_stop(value: Value) -> Value | None:
 def _logsumexp(m: Match) -> Value | None:
     """Return logsumexp unless what is summed has its maximum taken off already."""
     axis, keepdims, _ = m.nodes["total"].attrs
-    if _shift_axes(m["x"]) is not None:
+    if shift_axes(m["x"]) is not None:
         return None
     return m.make("logsumexp", m["x"], attrs=(axis, keepdims))
 

@@ -1,0 +1,119 @@
+"""Write passes over rows that reduce them: sums, maxima and the like, in several accumulators.
+
+A chain of additions waits for each of them; chains that do not depend on one another fill the time.
+They are those of several vectors of a row, or those of two rows: these also wait together for what
+a row does once, when all its elements are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..lower.kernels import RowKernel
+from ..lower.scalar import Expr
+from .lines import Operand
+from .phases import Phases
+from .scalars import combine, identity_of, type_of
+from .values import Value, bytes_of, element_of
+
+if TYPE_CHECKING:
+    from .rows import RowWriter
+
+BLOCK = 4096  # elements summed into one partial sum, so that rounding errors do not add up
+CHAINS = 2  # values at a time, each with accumulators of its own
+MANY_ROWS = 64
+SHORT_ROW = 8  # values; in longer rows what is done once matters less than what caches hold
+
+
+def rows_together(kernel: RowKernel, phases: Phases, lanes: int) -> int:
+    """Return how many rows are best treated at a time: several if they are many and short."""
+    if lanes == 1 or len(kernel.loops) == 1 or not phases.reductions:
+        return 1
+    short = kernel.columns <= SHORT_ROW * lanes
+    return CHAINS if short and kernel.rows >= MANY_ROWS else 1
+
+
+class Accumulation:
+    """Writes one pass, for all lines of its writer; leaves the results among their values."""
+
+    def __init__(self, writer: RowWriter, phase: int, reductions: list[Expr]) -> None:
+        self.writer = writer
+        self.f = writer.f
+        self.lanes = writer.lanes
+        self.columns = writer.kernel.columns
+        self.phase = phase
+        self.reductions = reductions
+        self.vectors = CHAINS // writer.together  # of a row, as many whether others are left or not
+        self.exprs = [e for _ in range(len(writer.lines) * self.vectors) for e in reductions]
+
+    def write(self) -> None:
+        """Write the pass."""
+        step = self.lanes * self.vectors
+        whole = self.columns // step * step
+        sums = self._in_blocks(whole, [self._identity(e) for e in self.exprs])
+        size = self.vectors * len(self.reductions)
+        for n, line in enumerate(self.writer.each_line()):
+            totals = self._finish(self._joined(sums[n * size : (n + 1) * size]), whole)
+            line.rows |= {id(e): v for e, v in zip(self.reductions, totals, strict=True)}
+
+    def _finish(self, sums: list[Value], whole: int) -> list[Value]:
+        """Return the totals of a row: of the accumulators, and of the elements that remain."""
+        for i in range(whole, self.columns, self.lanes):
+            rest = self.columns - i if self.columns - i < self.lanes else None
+            sums = self._turn(self.f.constant("i64", i), rest, sums)
+        return [self._across_lanes(e, v) for e, v in zip(self.reductions, sums, strict=True)]
+
+    def _across_lanes(self, expr: Expr, value: Value) -> Value:
+        return self.f.reduce(value, lambda a, b: combine(self.f, expr.data, expr.dtype, a, b))
+
+    def _identity(self, expr: Expr) -> Value:
+        return self.f.constant(type_of(expr, self.lanes), identity_of(expr.data, expr.dtype))
+
+    def _in_blocks(self, whole: int, start: list[Value]) -> list[Value]:
+        if whole <= BLOCK:
+            return self._accumulate(0, whole, start)
+        f, full = self.f, whole // BLOCK * BLOCK
+        with f.loop(0, full, BLOCK, carry=start) as block:
+            partial = self._accumulate(block, f.add(block, BLOCK), start)
+            block.next(*self._combined(self.exprs, block.carried, partial))
+        if full == whole:
+            return list(block.results)
+        return self._combined(self.exprs, block.results, self._accumulate(full, whole, start))
+
+    def _accumulate(self, start: Operand, stop: Operand, carry: list[Value]) -> list[Value]:
+        if start == stop:
+            return carry
+        with self.f.loop(start, stop, self.lanes * self.vectors, carry=carry) as i:
+            before, after = list(i.carried), list[Value]()
+            for _ in self.writer.each_line():
+                for k in range(self.vectors):
+                    at = i if k == 0 else self.f.add(i, k * self.lanes)
+                    mine = before[len(after) : len(after) + len(self.reductions)]
+                    after += self._turn(at, None, mine)
+            i.next(*after)
+        return list(i.results)
+
+    def _turn(self, i: Value, rest: int | None, sums: list[Value]) -> list[Value]:
+        """Take one vector of elements of the current row into its accumulators."""
+        f, writer = self.f, self.writer
+        count = None if rest is None else f.constant("i64", rest)
+        env = writer.elements(self.phase, i, count)
+        result = []
+        for expr, total in zip(self.reductions, sums, strict=True):
+            value = writer.value(expr.args[0], self.phase, i, count, env)
+            if rest is not None and self.lanes > 1:
+                mask = f.first_lanes(rest, self.lanes, 8 * bytes_of(element_of(expr.dtype)))
+                value = f.select(mask, value, self._identity(expr))
+            result.append(combine(f, expr.data, expr.dtype, total, value))
+        return result
+
+    def _joined(self, sums: list[Value]) -> list[Value]:
+        """Return the accumulators of a row's vectors as one for each reduction."""
+        count = len(self.reductions)
+        while len(sums) > count:
+            sums = self._combined(self.reductions, sums[:count], sums[count:])
+        return sums
+
+    def _combined(self, exprs: list[Expr], a: Sequence[Value], b: Sequence[Value]) -> list[Value]:
+        return [combine(self.f, e.data, e.dtype, x, y) for e, x, y in zip(exprs, a, b, strict=True)]
