@@ -1,17 +1,20 @@
 """Decide which operands of products are computed where they are packed.
 
-The decision must not depend on the number of threads: a product of an operand that lies otherwise
-may add up its parts in another order.
+An element is computed each time it is packed: once for each part of the work and each strip of
+panels that it takes part in. The decision depends on the number of threads, so it may not change a
+bit of the result: sums are added up in the same order with and without it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from functools import partial
 
 from ..core.shape import size_of
 from ..lower.kernels import GemmKernel, Kernel
 from ..lower.prologues import fuse_prologues
+from ..lower.scalar import Expr, postorder
+from ..lower.scalar_kinds import CHEAP
 from ..lower.storage import Buffer
 from .cost import PER_BYTE, expression_cost
 from .gemm_plan import Plan, plan_for
@@ -19,26 +22,36 @@ from .gemm_side import Side, sides_of
 from .target import Target
 from .values import bytes_of
 
-USUAL_THREADS = 4  # among which the work is supposed to be divided
+NEAR = 0.25  # what a byte costs that stays in the first cache, of what others do
+INTERRUPTED = (
+    1.25  # what functions cost in the short loops of packing, of what they do in long ones
+)
 
 
 def with_prologues(
-    target: Target, kernels: Sequence[Kernel], kept: Collection[Buffer]
+    target: Target, threads: int, kernels: Sequence[Kernel], kept: Collection[Buffer]
 ) -> list[Kernel]:
     """Return the kernels with operands of products computed by the products, where that pays."""
-    return fuse_prologues(kernels, kept, partial(prologue_pays, target))
+    return fuse_prologues(kernels, kept, partial(prologue_pays, target, threads))
 
 
-def prologue_pays(target: Target, kernel: GemmKernel, side: str) -> bool:
+def prologue_pays(
+    target: Target, threads: int, before: GemmKernel, kernel: GemmKernel, side: str
+) -> bool:
     """Tell whether a product that computes the operand of a side takes less time than before."""
     plan = plan_for(kernel, target)
-    if plan.way != "outer" or plan.units == 0:
+    if plan.way != "outer" or plan.units == 0 or _sums(plan) != _sums(plan_for(before, target)):
         return False
     x, y = sides_of(kernel, plan.product)
-    as_x = (side == "x") != plan.product.swapped
-    if as_x:
-        return _x_by_vectors(plan, x) and _is_cheaper(plan, x, _times_x(plan, x))
-    return _y_by_vectors(plan, y) and _is_cheaper(plan, y, _times_y(plan, y))
+    if (side == "x") != plan.product.swapped:
+        times = _times_x(plan, x, threads)
+        return _x_by_vectors(plan, x) and _is_cheaper(plan, x, times, target)
+    return _y_by_vectors(plan, y) and _is_cheaper(plan, y, _times_y(plan, y), target)
+
+
+def _sums(plan: Plan) -> Hashable:
+    """Return all that decides in which order elements of the result are added up."""
+    return plan.way, plan.product.swapped, plan.depth, plan.form, plan.last
 
 
 def _x_by_vectors(plan: Plan, x: Side) -> bool:
@@ -53,12 +66,20 @@ def _y_by_vectors(plan: Plan, y: Side) -> bool:
     return y.source(by_row=by_row).by_vectors and min(lengths) >= plan.lanes
 
 
-def _is_cheaper(plan: Plan, side: Side, times: int) -> bool:
+def _is_cheaper(plan: Plan, side: Side, times: int, target: Target) -> bool:
     """Compare computing elements each time they are packed with storing and reading them."""
-    assert side.value is not None
-    stored = side.value.dtype.itemsize * PER_BYTE
-    each = expression_cost([side.value], plan.lanes) + _bytes_read(side) * PER_BYTE
-    return times * each <= each + stored + times * stored
+    value = side.value
+    assert value is not None
+    size = max(plan.product.m, plan.product.n) * plan.product.k * value.dtype.itemsize
+    stored = value.dtype.itemsize * PER_BYTE * (NEAR if size <= target.l1_bytes else 1.0)
+    read = _bytes_read(side) * PER_BYTE
+    computed = expression_cost([value], plan.lanes)
+    packed = read + computed * (1.0 if _is_cheap(value) else INTERRUPTED)
+    return times * packed <= read + computed + (1 + times) * stored
+
+
+def _is_cheap(value: Expr) -> bool:
+    return all(expr.kind in CHEAP for expr in postorder([value]))
 
 
 def _bytes_read(side: Side) -> int:
@@ -67,12 +88,12 @@ def _bytes_read(side: Side) -> int:
     return sum(bytes_of(element) for s, element in pairs if s.down and s.across)
 
 
-def _times_x(plan: Plan, x: Side) -> int:
+def _times_x(plan: Plan, x: Side, threads: int) -> int:
     """Return how often an element of x is packed: for each part of the work and strip of it."""
     groups = size_of(plan.product.batch) * plan.row_groups
-    parts = max(1, -(-plan.chunks(USUAL_THREADS) // groups))
-    strips = parts if plan.group == 1 else parts * -(-plan.panels // parts // plan.strip)
-    return strips * _repeated(plan, x)
+    parts = max(1, -(-plan.chunks(threads) // groups))
+    strips = 1 if plan.group == 1 else max(1, -(-plan.panels // parts // plan.strip))
+    return parts * strips * _repeated(plan, x)
 
 
 def _times_y(plan: Plan, y: Side) -> int:

@@ -19,8 +19,8 @@ from .storage import Buffer, View, buffers_behind, contiguous_strides
 
 SIDES = ("x", "y")
 
-# Tells whether a product should compute the operand of a side, given it as it would be then.
-Judge = Callable[[GemmKernel, str], bool]
+# Tells whether a product should compute the operand of a side: as it is, as it would be, the side.
+Judge = Callable[[GemmKernel, GemmKernel, str], bool]
 
 
 def fuse_prologues(
@@ -40,14 +40,9 @@ def fuse_prologues(
             fused = None if i is None else _fused(kernels[i], product, side)
             if i is None or fused is None or not _can_wait(kernels, i, j, uses, kept):
                 continue
-            if pays(fused, side):
+            if pays(product, fused, side):
                 made[i], made[j] = None, fused
     return [kernel for kernel in made if kernel is not None]
-
-
-def prologue_of(kernel: GemmKernel, side: str) -> Prologue | None:
-    """Return how the operand of a side is computed, if it is."""
-    return kernel.x_from if side == "x" else kernel.y_from
 
 
 def _maker(

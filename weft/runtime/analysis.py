@@ -30,8 +30,9 @@ class Analysis:
         self.graph = graph
         self.target = host() if target is None else target
         self.lowered = Lowered(graph)
-        self.lowered.rewrite(partial(with_prologues, self.target))
-        self.lowered.copies += give_scratch(self.lowered.kernels, self.target, get_num_threads())
+        threads = get_num_threads()
+        self.lowered.rewrite(partial(with_prologues, self.target, threads))
+        self.lowered.copies += give_scratch(self.lowered.kernels, self.target, threads)
         outputs = self.lowered.outputs
         written = list(zip(commits, outputs[fetches:], strict=True))
         self.layout = Layout(self.lowered, outputs[:fetches], written)
