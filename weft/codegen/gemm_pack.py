@@ -73,6 +73,8 @@ def _write_straight(f: FunctionText, copy: Copy) -> None:
         reader, there = copy.reader(f, line, copy.lanes), copy.target(f, line)
         with f.loop(0, length, copy.lanes) as i:
             at = _within(f, copy, i)
+            if copy.source.value is not None:  # several streams of short runs outwit the processor
+                reader.prefetch(at, LINES_AHEAD)
             f.store(reader.read(at), f.gep(there, at, copy.element))
 
 

@@ -22,10 +22,8 @@ from .gemm_side import Side, sides_of
 from .target import Target
 from .values import bytes_of
 
-NEAR = 0.25  # what a byte costs that stays in the first cache, of what others do
-INTERRUPTED = (
-    1.25  # what functions cost in the short loops of packing, of what they do in long ones
-)
+IN_FIRST_CACHE, IN_SECOND_CACHE = 0.25, 0.5  # what a byte costs there, of what others do
+INTERRUPTED = 1.25  # what functions cost in short loops, of what they do in long ones
 
 
 def with_prologues(
@@ -43,10 +41,13 @@ def prologue_pays(
     if plan.way != "outer" or plan.units == 0 or _sums(plan) != _sums(plan_for(before, target)):
         return False
     x, y = sides_of(kernel, plan.product)
+    row_bytes = plan.product.k * kernel.out.dtype.itemsize
     if (side == "x") != plan.product.swapped:
+        price = _price_of_bytes(plan.product.m * row_bytes, target)
         times = _times_x(plan, x, threads)
-        return _x_by_vectors(plan, x) and _is_cheaper(plan, x, times, target)
-    return _y_by_vectors(plan, y) and _is_cheaper(plan, y, _times_y(plan, y), target)
+        return _x_by_vectors(plan, x) and _is_cheaper(x, times, price, target)
+    price = _price_of_bytes(plan.product.n * row_bytes, target)
+    return _y_by_vectors(plan, y) and _is_cheaper(y, _times_y(plan, y), price, target)
 
 
 def _sums(plan: Plan) -> Hashable:
@@ -66,14 +67,19 @@ def _y_by_vectors(plan: Plan, y: Side) -> bool:
     return y.source(by_row=by_row).by_vectors and min(lengths) >= plan.lanes
 
 
-def _is_cheaper(plan: Plan, side: Side, times: int, target: Target) -> bool:
+def _price_of_bytes(size: int, target: Target) -> float:
+    """Return what a byte costs of a matrix that is written and read soon after."""
+    if size <= target.l1_bytes:
+        return PER_BYTE * IN_FIRST_CACHE
+    return PER_BYTE * (IN_SECOND_CACHE if size <= target.l2_bytes // 2 else 1.0)
+
+
+def _is_cheaper(side: Side, times: int, price: float, target: Target) -> bool:
     """Compare computing elements each time they are packed with storing and reading them."""
     value = side.value
     assert value is not None
-    size = max(plan.product.m, plan.product.n) * plan.product.k * value.dtype.itemsize
-    stored = value.dtype.itemsize * PER_BYTE * (NEAR if size <= target.l1_bytes else 1.0)
-    read = _bytes_read(side) * PER_BYTE
-    computed = expression_cost([value], plan.lanes)
+    stored, read = value.dtype.itemsize * price, _bytes_read(side) * price
+    computed = expression_cost([value], target)
     packed = read + computed * (1.0 if _is_cheap(value) else INTERRUPTED)
     return times * packed <= read + computed + (1 + times) * stored
 

@@ -65,6 +65,13 @@ class Reader:
         offset = at if lines.step == 1 else self.f.mul(_number(self.f, at), lines.step)
         return self.f.gep(self.starts[operand], offset, lines.element)
 
+    def prefetch(self, at: Value, lines: int) -> None:
+        """Ask for what lies some lines further."""
+        for i, operand in enumerate(self.source.operands):
+            if operand.line and operand.step:
+                ahead = self.f.gep(self.place(at, i), lines * operand.line, operand.element)
+                self.f.prefetch(ahead)
+
     def read(self, at: Value | int, *, count: Value | None = None) -> Value:
         """Return the elements from one on; with `count` only so many, others being of no use."""
         f, source = self.f, self.source
