@@ -26,10 +26,9 @@ POLYNOMIAL = 14.0  # operations of a mathematical function
 
 def row_cost(kernel: RowKernel, target: Target) -> float:
     """Return the cost of a row kernel."""
-    order = postorder([output.value for output in kernel.outputs])
     strides = {operand.strides[-1] for operand in kernel.operands}
-    lanes = target.vector_bytes // 4 if strides <= {0, 1} else 1
-    operations = sum(weight_of(e) for e in order) * PER_VECTOR / lanes
+    values = [output.value for output in kernel.outputs]
+    operations = expression_cost(values, target, by_vectors=strides <= {0, 1})
     moved = sum(o.view.dtype.itemsize for o in kernel.operands if o.strides[-1]) * PER_BYTE
     rows = 0 if len(kernel.loops) == 1 else kernel.rows
     return rows * PER_ROW + size_of(kernel.loops) * (operations + moved)
@@ -37,10 +36,8 @@ def row_cost(kernel: RowKernel, target: Target) -> float:
 
 def column_cost(kernel: ColumnKernel, target: Target) -> float:
     """Return the cost of a column kernel."""
-    order = postorder([kernel.output.value])
-    lanes = target.vector_bytes // 4
     moved = sum(o.view.dtype.itemsize for o in kernel.operands if any(o.strides)) * PER_BYTE
-    each = sum(weight_of(e) for e in order) * PER_VECTOR / lanes + moved
+    each = expression_cost([kernel.output.value], target) + moved
     return size_of(kernel.loops) * each
 
 
@@ -57,6 +54,12 @@ def scan_cost(kernel: ScanKernel) -> float:
 def gemm_cost(kernel: GemmKernel) -> float:
     """Return the cost of a matrix product."""
     return size_of(kernel.batch) * kernel.m * kernel.n * kernel.k * PER_PRODUCT
+
+
+def expression_cost(values: list[Expr], target: Target, *, by_vectors: bool = True) -> float:
+    """Return the cost of expressions for one element, all that they need being there."""
+    lanes = target.vector_bytes // 4 if by_vectors else 1
+    return sum(weight_of(expr) for expr in postorder(values)) * PER_VECTOR / lanes
 
 
 def weight_of(expr: Expr) -> float:

@@ -1,7 +1,9 @@
 """Write matrix products.
 
-    void kernel(ptr x, ptr y, ptr out[, ptr bias], ptr extra..., [ptr scratch,] i64 begin, i64 end)
+    void kernel(ptr x, ptr y, ptr out[, ptr bias], ptr extra..., ptr further...,
+                [ptr scratch,] i64 begin, i64 end)
 
+where `extra` are operands of the epilogue and `further` those that x and y are computed with,
 computes units begin to end of the result. A unit is a panel, a few vectors of columns, of a group
 of blocks of rows of one matrix of the batch; `gemm_units` counts them, and `gemm_chunks` says into
 how many parts they are worth dividing. Results do not depend on the division.
@@ -34,6 +36,7 @@ from ..passes.arena import align
 from .gemm_outer import OuterWriter, Rooms
 from .gemm_parts import Block, Epilogue
 from .gemm_plan import plan_for
+from .gemm_side import Places, sides_of
 from .gemm_thin import ThinWriter
 from .target import Target
 from .text import FunctionText, ModuleText
@@ -96,12 +99,17 @@ def write_gemm_kernel(module: ModuleText, name: str, kernel: GemmKernel) -> None
     if element not in ("float", "double"):
         raise TypeError(f"matrix products are written for float32 and float64; got {element}")
     # Those of an epilogue may lie where others do: what is stored last may replace what was read.
-    pointers = [*["ptr noalias"] * len(kernel.matrices), *["ptr"] * len(kernel.extras)]
+    pointers = [
+        *["ptr noalias"] * len(kernel.matrices),
+        *["ptr"] * len(kernel.extras),
+        *["ptr noalias"] * len(kernel.computed_from),
+    ]
     scratch = [] if kernel.scratch is None else ["ptr noalias"]
     f = module.function(name, [*pointers, *scratch, "i64", "i64"])
     if plan.units:
         elements = tuple(element_of(view.dtype) for view in kernel.extras)
-        parts = (module, f, plan, Epilogue(tuple(kernel.outputs), elements), element)
+        sides = sides_of(kernel, plan.product)
+        parts = (module, f, plan, sides, Epilogue(tuple(kernel.outputs), elements), element)
         writer: OuterWriter | ThinWriter = (
             OuterWriter(*parts, _area(f, kernel.scratch, plan.units))
             if plan.way == "outer"
@@ -127,8 +135,8 @@ def _area(f: FunctionText, scratch: View | None, units: int) -> Value | None:
 class _Matrices(NamedTuple):
     """The addresses of the matrices at one place of the batch."""
 
-    x: Value
-    y: Value
+    x: Places
+    y: Places
     out: Value
     extras: tuple[Value, ...]
 
@@ -143,9 +151,14 @@ class _UnitWriter:
         self.product = writer.product
         self.moved = writer.moved
         self.begin, self.end = self.f.parameters[-2:]
-        self.x, self.y, self.out, *rest = self.f.parameters[:operands]
+        x, y, self.out, *rest = self.f.parameters[:operands]
         self.bias = self.out if self.product.bias is None else rest.pop(0)
-        self.extras = rest
+        extras = len(self.product.extras)
+        self.extras, further = rest[:extras], rest[extras:]
+        first, second = (writer.y, writer.x) if self.product.swapped else (writer.x, writer.y)
+        split = len(first.strides) - 1
+        self.x, self.y = (x, *further[:split]), (y, *further[split:])
+        assert len(self.y) == len(second.strides)
         if self.product.swapped:
             self.x, self.y = self.y, self.x
 
@@ -182,18 +195,19 @@ class _UnitWriter:
 
     def _matrices(self, number: Value) -> _Matrices:
         """Return the addresses of the matrices at one place of the batch."""
-        f, product = self.f, self.product
-        places = [self.x, self.y, self.out, *self.extras]
-        elements = [*[self.writer.element] * 3, *self.writer.dtypes[1:]]
+        f, product, writer = self.f, self.product, self.writer
+        x, y, places = self.x, self.y, [self.out, *self.extras]
         rest = number
         for axis in reversed(range(len(product.batch))):
             size = product.batch[axis]
             index = f.urem(rest, size) if axis else rest
             rest = f.udiv(rest, size) if axis else rest
-            for i, strides in enumerate((product.x, product.y, product.out, *product.extras)):
+            x = writer.x.at_batch(f, x, axis, index)
+            y = writer.y.at_batch(f, y, axis, index)
+            for i, strides in enumerate((product.out, *product.extras)):
                 offset = f.mul(index, strides.batch[axis])
-                places[i] = f.gep(places[i], offset, elements[i])
-        return _Matrices(places[0], places[1], places[2], tuple(places[3:]))
+                places[i] = f.gep(places[i], offset, writer.dtypes[i])
+        return _Matrices(x, y, places[0], tuple(places[1:]))
 
     def _block(self, matrices: _Matrices, block: Value) -> Block:
         """Return the addresses of a block of rows."""
@@ -207,7 +221,7 @@ class _UnitWriter:
         bias = self.bias
         if product.bias is not None and product.swapped:
             bias = self.moved(bias, row, product.bias)
-        x = self.moved(x, row, product.x.down)
+        x = self.writer.x.down(f, x, row)
         out = self.moved(out, row, product.out.down)
         return Block(x, y, out, bias, rows, self._lower_extras(extras, row))
 

@@ -13,18 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..lower.kernels import Output
-from ..lower.scalar import postorder
+from ..lower.scalar import Expr, postorder
 from ..lower.scalar_kinds import CHEAP
 from .gemm_pack import INTERNAL
 from .gemm_product import Strides
-from .scalars import (
-    broadcast_to_lanes,
-    combine,
-    identity_of,
-    type_of,
-    write_constant,
-    write_operation,
-)
+from .scalars import broadcast_to_lanes, combine, identity_of, type_of, write_values
 from .text import FunctionText, ModuleText
 from .values import Value
 
@@ -123,18 +116,13 @@ class _Line:
 
         All is read before the first is stored: it may lie there.
         """
-        known = dict(self.same)
-        for expr in self.order:
-            if expr.kind == "load" and id(expr) not in known:
-                place = self._place(expr.data, column)
-                known[id(expr)] = self.f.load(
-                    type_of(expr, self.lanes), place, count=rest, apart=expr.data in self.replaced
-                )
-            elif expr.kind == "const":
-                known[id(expr)] = write_constant(self.f, expr, self.lanes)
-            elif expr.kind != "load":
-                arguments = [known[id(a)] for a in expr.args]
-                known[id(expr)] = write_operation(self.f, expr, arguments)
+
+        def load(expr: Expr) -> Value:
+            place = self._place(expr.data, column)
+            apart = expr.data in self.replaced
+            return self.f.load(type_of(expr, self.lanes), place, count=rest, apart=apart)
+
+        known = write_values(self.f, self.order, self.lanes, self.same, load)
         for output in self.finish.outputs:
             if output.way is None:
                 place = self._place(output.operand, column)

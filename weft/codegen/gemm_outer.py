@@ -11,6 +11,7 @@ from .gemm_pack import Copy, write_copy, write_panel_copy, write_strip_copy
 from .gemm_parts import Block, Epilogue, PartWriter
 from .gemm_plan import Form, Plan
 from .gemm_product import Strides
+from .gemm_side import Places, Side
 from .gemm_tile import UNROLL, Tile, write_tiles
 from .text import FunctionText, ModuleText
 from .values import Value, bytes_of
@@ -37,7 +38,7 @@ class Rooms:
 class _Part:
     """What the panels of a block of rows and of the inner dimension have in common.
 
-    x, y     where the block begins; x is perhaps packed
+    x, y     where the block begins; x is perhaps packed, y perhaps computed from several
     packed   where the panel in work is packed
     packs    whether that is to be done; None if it always is
     first    whether this is the first inner block, as a number
@@ -45,7 +46,7 @@ class _Part:
 
     block: Block
     x: Value
-    y: Value
+    y: Places
     packed: Value
     packs: Value | None
     depth: Value
@@ -60,11 +61,12 @@ class OuterWriter(PartWriter):
         module: ModuleText,
         f: FunctionText,
         plan: Plan,
+        sides: tuple[Side, Side],
         epilogue: Epilogue,
         element: str,
         scratch: Value | None,
     ) -> None:
-        super().__init__(module, f, plan, epilogue, element)
+        super().__init__(module, f, plan, sides, epilogue, element)
         rooms = Rooms(plan, bytes_of(element))
         self.depth_room, self.panel_room = rooms.depth, rooms.panel
         self.packed_x, self.packed_y = self._packed(rooms, scratch)
@@ -87,7 +89,7 @@ class OuterWriter(PartWriter):
 
     def strips(
         self,
-        y: Value,
+        y: Places,
         block_at: Callable[[Value], Block],
         blocks: tuple[Value, Value],
         first: Value,
@@ -132,20 +134,22 @@ class OuterWriter(PartWriter):
         with f.loop(0, k, plan.depth) as start:
             yield start, f.minimum(f.sub(f.constant("i64", k), start), plan.depth)
 
-    def _pack_strip(self, y: Value, first: Value, stop: Value, k: Value, depth: Value) -> None:
+    def _pack_strip(self, y: Places, first: Value, stop: Value, k: Value, depth: Value) -> None:
         """Copy the whole panels of a strip, if y lies along rows."""
         f, plan, strides = self.f, self.plan, self.product.y
         if strides.across != 1:
             return
-        copy = Copy(self.element, plan.lanes, strides.down, 1, plan.width, 1, plan.depths)
+        lines = self.y.source(by_row=True)
+        copy = Copy(self.element, plan.lanes, lines, plan.width, 1, plan.depths)
         name = self.once(
             ("strip", copy),
             "pack_strip",
             lambda name: write_strip_copy(self.module, name, copy, self.panel_room),
         )
         panels = f.sub(f.minimum(stop, self.product.n // plan.width), first)
-        source = self.moved(self.moved(y, k, strides.down), first, plan.width)
-        f.call(name, "void", source, self.packed_y, depth, panels)
+        rows = self.y.down(f, y, k)
+        source, *further = self.y.across(f, rows, f.mul(first, plan.width))
+        f.call(name, "void", source, self.packed_y, depth, panels, *further)
 
     def _panels(
         self,
@@ -157,21 +161,21 @@ class OuterWriter(PartWriter):
         packs: Value | None,
     ) -> None:
         """Write the loop over panels; `packs` tells whether to pack them, None that it is so."""
-        f, plan, product = self.f, self.plan, self.product
-        x = self.moved(block.x, k, product.x.across)
-        y = self.moved(block.y, k, product.y.down)
+        f, plan = self.f, self.plan
+        from_x = self.x.across(f, block.x, k)
+        y = self.y.down(f, block.y, k)
+        x = self.packed_x if plan.pack_x else from_x[0]
         if plan.pack_x:
-            self._pack_x(x, block.rows, depth)
-            x = self.packed_x
+            self._pack_x(from_x, block.rows, depth)
         is_first = f.zext(f.icmp("eq", k, 0), "i64")
         with f.loop(first, stop, 1) as panel:
-            place = self.packed_y if plan.pack_y else y
+            place = self.packed_y if plan.pack_y else y[0]
             if plan.group > 1:
                 place = self.moved(place, f.sub(panel, first), self.panel_room)
             part = _Part(block, x, y, place, packs, depth, is_first)
             self._panel(part, panel)
 
-    def _pack_x(self, x: Value, rows: Value, depth: Value) -> None:
+    def _pack_x(self, x: Places, rows: Value, depth: Value) -> None:
         """Copy a block of x row by row, each in sequence."""
         strides, plan = self.product.x, self.plan
         by_row = strides.across == 1
@@ -179,8 +183,7 @@ class OuterWriter(PartWriter):
         copy = Copy(
             self.element,
             plan.lanes,
-            strides.down if by_row else strides.across,
-            strides.across if by_row else strides.down,
+            self.x.source(by_row=by_row),
             self.depth_room if by_row else 1,
             1 if by_row else self.depth_room,
             plan.depths if by_row else rows_there,
@@ -189,10 +192,11 @@ class OuterWriter(PartWriter):
         self._call_copy("pack_x", copy, x, self.packed_x, *sizes)
 
     def _call_copy(
-        self, hint: str, copy: Copy, source: Value, target: Value, lines: Value, length: Value
+        self, hint: str, copy: Copy, places: Places, target: Value, lines: Value, length: Value
     ) -> None:
         name = self.once((hint, copy), hint, lambda name: write_copy(self.module, name, copy))
-        self.f.call(name, "void", source, target, lines, length)
+        source, *further = places
+        self.f.call(name, "void", source, target, lines, length, *further)
 
     def _panel(self, part: _Part, panel: Value) -> None:
         """Write the tiles of a panel: whole ones, and the last if it is narrower."""
@@ -218,7 +222,8 @@ class OuterWriter(PartWriter):
         """Write the tiles of a panel, after packing it if that is due."""
         f, product = self.f, self.product
         x, rows = part.x, part.block.rows
-        y = self.moved(part.y, column, product.y.across)
+        from_y = self.y.across(f, part.y, column)
+        y = from_y[0]
         out = self.moved(part.block.out, column, product.out.across)
         bias = self._bias(part.block, column, columns)
         rest = (part.depth, part.first, whole)
@@ -235,14 +240,17 @@ class OuterWriter(PartWriter):
                 rows = f.sub(rows, due)
         elif self.plan.pack_y:
             with self._if_packing(part):
-                self._pack_y(y, place, form, columns, part.depth)
+                self._pack_y(from_y, place, form, columns, part.depth)
         if product.m > form.rows or rows is part.block.rows:
             self._call_tiles(self._tile(form), x, place, out, bias, place, rows, *rest)
 
     def _lies_as_packed(self, form: Form, columns: int) -> bool:
-        """Tell whether the lines of a panel are whole: its first tile can pack it on the way."""
+        """Tell whether the lines of a panel are whole: its first tile can pack it on the way.
+
+        That is, if nothing is computed of them; in strips they are packed before.
+        """
         plan = self.plan
-        in_strips = plan.group == 1 or form == plan.form
+        in_strips = self.y.value is None if plan.group == 1 else form == plan.form
         return self.product.y.across == 1 and columns == form.vectors * plan.lanes and in_strips
 
     @contextmanager
@@ -325,19 +333,21 @@ class OuterWriter(PartWriter):
             f.store(value, f.gep(self.packed_bias, j, self.element))
         return self.packed_bias
 
-    def _pack_y(self, y: Value, place: Value, form: Form, columns: int, depth: Value) -> None:
+    def _pack_y(self, y: Places, place: Value, form: Form, columns: int, depth: Value) -> None:
         """Copy a block of a panel, line by line of as many columns as the tile has."""
         f, strides, plan = self.f, self.product.y, self.plan
         width = form.vectors * plan.lanes
-        if strides.across == 1:
-            copy = Copy(self.element, plan.lanes, strides.down, 1, width, 1, plan.depths)
+        by_row = strides.across == 1
+        lines = self.y.source(by_row=by_row)
+        if by_row:
+            copy = Copy(self.element, plan.lanes, lines, width, 1, plan.depths)
             prefetch = 0 if plan.panels == 1 else PREFETCH_PANELS * plan.width
             name = self.once(
                 ("panel", copy, columns),
                 "pack_y",
                 lambda name: write_panel_copy(self.module, name, copy, columns, prefetch=prefetch),
             )
-            f.call(name, "void", y, place, depth, depth)
+            f.call(name, "void", y[0], place, depth, depth, *y[1:])
             return
-        copy = Copy(self.element, plan.lanes, strides.across, strides.down, 1, width, plan.depths)
+        copy = Copy(self.element, plan.lanes, lines, 1, width, plan.depths)
         self._call_copy("pack_y", copy, y, place, f.constant("i64", columns), depth)

@@ -1,8 +1,9 @@
 """Write functions that copy a block of a matrix, so that tiles can read it in sequence.
 
-    void copy(ptr source, ptr target, i64 lines, i64 length)
+    void copy(ptr source, ptr target, i64 lines, i64 length, ptr further_operand...)
 
-A line is a row or a column of the source, whichever is called so by the strides. Targets have room
+A line is a row or a column of the source, whichever is called so by the strides. What is copied may
+be computed from what lies there and in other operands (gemm_source.py). Targets have room
 for lines and lengths rounded up to whole vectors; what is written there is never used.
 """
 
@@ -10,8 +11,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .gemm_source import Reader, Source
 from .text import FunctionText, ModuleText
-from .values import Value, bits_of, vector_of
+from .values import Value, bits_of
 
 INTERNAL = "internal void"  # a linkage is written where the return type is
 PARAMETERS = ["ptr noalias", "ptr noalias", "i64", "i64"]
@@ -21,15 +23,14 @@ LINES_AHEAD = 4
 
 @dataclass(frozen=True)
 class Copy:
-    """A copy of lines: strides in elements, from line to line and within a line.
+    """A copy of lines: strides of the target, from line to line and within a line.
 
     lengths   the lengths that occur
     """
 
     element: str
     lanes: int
-    source_line: int
-    source_step: int
+    source: Source
     target_line: int
     target_step: int
     lengths: tuple[int, ...]
@@ -37,17 +38,26 @@ class Copy:
     @property
     def by_vectors(self) -> bool:
         """Tell whether every line can be copied by whole vectors, the last perhaps overlapping."""
-        return self.source_step == 1 and min(self.lengths) >= self.lanes
+        return self.source.by_vectors and min(self.lengths) >= self.lanes
 
-    @property
-    def vector(self) -> str:
-        """Return the type of a vector of elements."""
-        return vector_of(self.element, self.lanes)
+    def function(self, module: ModuleText, name: str) -> FunctionText:
+        """Start the function of the copy."""
+        further = ["ptr noalias"] * (len(self.source.operands) - 1)
+        return module.function(name, [*PARAMETERS, *further], INTERNAL)
+
+    def reader(self, f: FunctionText, line: Value, lanes: int) -> Reader:
+        """Return what reads a line of the source."""
+        source, _, _, _, *further = f.parameters
+        return Reader(f, self.source, (source, *further), line, lanes)
+
+    def target(self, f: FunctionText, line: Value) -> Value:
+        """Return where a line goes."""
+        return f.gep(f.parameters[1], f.mul(line, self.target_line), self.element)
 
 
 def write_copy(module: ModuleText, name: str, copy: Copy) -> None:
     """Add the function of a copy to a module."""
-    f = module.function(name, PARAMETERS, INTERNAL)
+    f = copy.function(module, name)
     if copy.by_vectors and copy.target_step == 1:
         _write_straight(f, copy)
     elif copy.by_vectors and copy.target_line == 1:
@@ -58,14 +68,14 @@ def write_copy(module: ModuleText, name: str, copy: Copy) -> None:
 
 
 def _write_straight(f: FunctionText, copy: Copy) -> None:
-    source, target, lines, length = f.parameters
+    _, _, lines, length, *_ = f.parameters
     with f.loop(0, lines, 1) as line:
-        here = f.gep(source, f.mul(line, copy.source_line), copy.element)
-        there = f.gep(target, f.mul(line, copy.target_line), copy.element)
+        reader, there = copy.reader(f, line, copy.lanes), copy.target(f, line)
         with f.loop(0, length, copy.lanes) as i:
             at = _within(f, copy, i)
-            value = f.load(copy.vector, f.gep(here, at, copy.element))
-            f.store(value, f.gep(there, at, copy.element))
+            if copy.source.value is not None:  # several streams of short runs outwit the processor
+                reader.prefetch(at, LINES_AHEAD)
+            f.store(reader.read(at), f.gep(there, at, copy.element))
 
 
 def _within(f: FunctionText, copy: Copy, i: Value) -> Value:
@@ -77,37 +87,31 @@ def _within(f: FunctionText, copy: Copy, i: Value) -> Value:
 
 def _write_transposing(f: FunctionText, copy: Copy) -> None:
     """Transpose squares of elements in registers; lines beyond the last repeat it."""
-    _, _, lines, length = f.parameters
+    _, _, lines, length, *_ = f.parameters
     with f.loop(0, lines, copy.lanes) as line:
-        starts = _line_starts(f, copy, line)
+        readers = _line_readers(f, copy, line)
         with f.loop(0, length, copy.lanes) as i:
-            _square(f, copy, starts, line, _within(f, copy, i))
+            _square(f, copy, readers, line, _within(f, copy, i))
 
 
-def _line_starts(f: FunctionText, copy: Copy, line: Value) -> list[Value]:
-    source, _, lines, _ = f.parameters
-    final = f.sub(lines, 1)
-    return [
-        f.gep(source, f.mul(f.minimum(f.add(line, j), final), copy.source_line), copy.element)
-        for j in range(copy.lanes)
-    ]
+def _line_readers(f: FunctionText, copy: Copy, line: Value) -> list[Reader]:
+    final = f.sub(f.parameters[2], 1)
+    return [copy.reader(f, f.minimum(f.add(line, j), final), copy.lanes) for j in range(copy.lanes)]
 
 
-def _square(f: FunctionText, copy: Copy, starts: list[Value], line: Value, i: Value) -> None:
-    rows = [f.load(copy.vector, f.gep(p, i, copy.element)) for p in starts]
+def _square(f: FunctionText, copy: Copy, readers: list[Reader], line: Value, i: Value) -> None:
+    rows = [reader.read(i) for reader in readers]
     there = f.gep(f.parameters[1], f.add(line, f.mul(i, copy.target_step)), copy.element)
     for j, value in enumerate(transposed(f, rows)):
         f.store(value, f.gep(there, j * copy.target_step, copy.element))
 
 
 def _write_strided(f: FunctionText, copy: Copy) -> None:
-    source, target, lines, length = f.parameters
+    _, _, lines, length, *_ = f.parameters
     with f.loop(0, lines, 1) as line:
-        here = f.gep(source, f.mul(line, copy.source_line), copy.element)
-        there = f.gep(target, f.mul(line, copy.target_line), copy.element)
+        reader, there = copy.reader(f, line, 1), copy.target(f, line)
         with f.loop(0, length, 1) as i:
-            value = f.load(copy.element, f.gep(here, f.mul(i, copy.source_step), copy.element))
-            f.store(value, f.gep(there, f.mul(i, copy.target_step), copy.element))
+            f.store(reader.read(i), f.gep(there, f.mul(i, copy.target_step), copy.element))
 
 
 def write_strip_copy(module: ModuleText, name: str, copy: Copy, room: int) -> None:
@@ -115,18 +119,17 @@ def write_strip_copy(module: ModuleText, name: str, copy: Copy, room: int) -> No
 
     `length` counts panels. Lines are read in sequence, some lines ahead of what is wanted.
     """
-    f = module.function(name, PARAMETERS, INTERNAL)
-    source, target, lines, panels = f.parameters
+    f = copy.function(module, name)
+    _, _, lines, panels, *_ = f.parameters
+    ahead = LINES_AHEAD * copy.source.operands[0].line
     with f.loop(0, lines, 1) as line:
-        here = f.gep(source, f.mul(line, copy.source_line), copy.element)
-        there = f.gep(target, f.mul(line, copy.target_line), copy.element)
+        reader, there = copy.reader(f, line, copy.lanes), copy.target(f, line)
         with f.loop(0, panels, 1) as panel:
-            start = f.gep(here, f.mul(panel, copy.target_line), copy.element)
-            f.prefetch(f.gep(start, LINES_AHEAD * copy.source_line, copy.element))
+            start = f.mul(panel, copy.target_line)
+            f.prefetch(reader.place(f.add(start, ahead)))
             end = f.gep(there, f.mul(panel, room), copy.element)
             for at in range(0, copy.target_line, copy.lanes):
-                value = f.load(copy.vector, f.gep(start, at, copy.element))
-                f.store(value, f.gep(end, at, copy.element), aligned=True)
+                f.store(reader.read(f.add(start, at)), f.gep(end, at, copy.element), aligned=True)
     f.ret()
 
 
@@ -137,33 +140,24 @@ def write_panel_copy(
 
     `prefetch` is the distance in elements of what will be wanted next.
     """
-    f = module.function(name, PARAMETERS, INTERNAL)
-    source, target, lines, _ = f.parameters
+    f = copy.function(module, name)
+    lines = f.parameters[2]
     unrolled = f.and_(lines, -UNROLL)
     for start, stop, step in ((f.constant("i64", 0), unrolled, UNROLL), (unrolled, lines, 1)):
         with f.loop(start, stop, step) as line:
             for u in range(step):
-                _panel_line(f, copy, (source, target), f.add(line, u), columns, prefetch)
+                _panel_line(f, copy, f.add(line, u), columns, prefetch)
     f.ret()
 
 
-def _panel_line(
-    f: FunctionText,
-    copy: Copy,
-    ends: tuple[Value, Value],
-    line: Value,
-    columns: int,
-    prefetch: int,
-) -> None:
-    here = f.gep(ends[0], f.mul(line, copy.source_line), copy.element)
-    there = f.gep(ends[1], f.mul(line, copy.target_line), copy.element)
+def _panel_line(f: FunctionText, copy: Copy, line: Value, columns: int, prefetch: int) -> None:
+    reader, there = copy.reader(f, line, copy.lanes), copy.target(f, line)
     for at in range(0, columns, copy.lanes):
         left = columns - at
         count = None if left >= copy.lanes else f.constant("i64", left)
-        value = f.load(copy.vector, f.gep(here, at, copy.element), count=count)
-        f.store(value, f.gep(there, at, copy.element), aligned=True)
+        f.store(reader.read(at, count=count), f.gep(there, at, copy.element), aligned=True)
     if prefetch:
-        f.prefetch(f.gep(here, prefetch, copy.element))
+        f.prefetch(reader.place(prefetch))
 
 
 def transposed(f: FunctionText, rows: list[Value]) -> list[Value]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from ..lower.kernels import Output
 from .gemm_finish import Finish, write_finish
 from .gemm_plan import Plan
+from .gemm_side import Places, Side
 from .text import FunctionText, ModuleText
 from .values import Value
 
@@ -16,11 +17,12 @@ from .values import Value
 class Block:
     """The addresses of the matrices at a block of rows, and the number of its rows.
 
+    x, y     each with what it is computed with
     extras   operands of the epilogue
     """
 
-    x: Value
-    y: Value
+    x: Places
+    y: Places
     out: Value
     bias: Value
     rows: Value
@@ -39,12 +41,19 @@ class PartWriter:
     """Writes to the function of a kernel, and adds the functions it calls to the module."""
 
     def __init__(
-        self, module: ModuleText, f: FunctionText, plan: Plan, epilogue: Epilogue, element: str
+        self,
+        module: ModuleText,
+        f: FunctionText,
+        plan: Plan,
+        sides: tuple[Side, Side],
+        epilogue: Epilogue,
+        element: str,
     ) -> None:
         self.module = module
         self.f = f
         self.plan = plan
         self.product = plan.product
+        self.x, self.y = sides
         self.epilogue = epilogue.outputs
         self.dtypes = (element, *epilogue.elements)
         self.element = element

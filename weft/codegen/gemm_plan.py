@@ -240,8 +240,8 @@ def _outer_plan(product: Product, target: Target, lanes: int, itemsize: int) -> 
         last,
         depth,
         _row_block(product, panels, step, depth * itemsize, target),
-        _packs_x(product, panels, itemsize),
-        _packs_y(product, wide, lanes, itemsize, target),
+        product.x_more is not None or _packs_x(product, panels, itemsize),
+        product.y_more is not None or _packs_y(product, wide, lanes, itemsize, target),
     )
     return _grouped(plan, target, step, depth * itemsize)
 

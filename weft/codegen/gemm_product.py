@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..lower.kernels import GemmKernel
+from ..lower.kernels import GemmKernel, Prologue
 from ..lower.storage import View
 
 
@@ -29,6 +29,8 @@ class Product:
     bias         stride of the bias along the columns, or along the rows if swapped; None: no bias
     extras       operands of the epilogue
     block        rows that it combines into one; 0 if it does not
+    x_more       what x is computed with, apart from what `x` tells; None: nothing is computed
+    y_more       the same for y
     """
 
     batch: tuple[int, ...]
@@ -42,6 +44,8 @@ class Product:
     swapped: bool = False
     extras: tuple[Strides, ...] = ()
     block: int = 0
+    x_more: tuple[Strides, ...] | None = None
+    y_more: tuple[Strides, ...] | None = None
 
     def transposed(self) -> Product:
         """Return the same product with rows and columns exchanged."""
@@ -57,7 +61,13 @@ class Product:
             self.bias,
             not self.swapped,
             tuple(extra.transposed() for extra in self.extras),
+            x_more=_all_transposed(self.y_more),
+            y_more=_all_transposed(self.x_more),
         )
+
+
+def _all_transposed(more: tuple[Strides, ...] | None) -> tuple[Strides, ...] | None:
+    return None if more is None else tuple(strides.transposed() for strides in more)
 
 
 def product_of(kernel: GemmKernel) -> Product:
@@ -65,9 +75,25 @@ def product_of(kernel: GemmKernel) -> Product:
     bias = None if kernel.bias is None else kernel.bias.strides[-1]
     x, y, out = (_strides(view) for view in (kernel.x, kernel.y, kernel.out))
     extras = tuple(_strides(view) for view in kernel.extras)
-    sizes = (kernel.batch, kernel.m, kernel.n, kernel.k)
-    product = Product(*sizes, x, y, out, bias, extras=extras, block=kernel.block)
+    product = Product(
+        kernel.batch,
+        kernel.m,
+        kernel.n,
+        kernel.k,
+        x,
+        y,
+        out,
+        bias,
+        extras=extras,
+        block=kernel.block,
+        x_more=_more(kernel.x_from),
+        y_more=_more(kernel.y_from),
+    )
     return _with_rows_merged(product)
+
+
+def _more(prologue: Prologue | None) -> tuple[Strides, ...] | None:
+    return None if prologue is None else tuple(map(_strides, prologue.extras))
 
 
 def _strides(view: View) -> Strides:
@@ -77,26 +103,39 @@ def _strides(view: View) -> Strides:
 
 def _with_rows_merged(product: Product) -> Product:
     """Make rows of batch axes along which y does not change and the others go on evenly."""
-    while product.batch and (product.y.batch[-1] == 0 or product.batch[-1] == 1):
+    while product.batch and (_stays(product) or product.batch[-1] == 1):
         m = product.m
-        along = (product.x, product.out, *product.extras)
+        along = (product.x, product.out, *product.extras, *(product.x_more or ()))
         if product.batch[-1] == 1:
             along = tuple(replace(s, batch=(*s.batch[:-1], m * s.down)) for s in along)
         if m != 1 and any(s.batch[-1] != m * s.down for s in along):
             break
-        x, out, *extras = (
+        x, out, *others = (
             Strides(s.batch[:-1], s.batch[-1] if m == 1 else s.down, s.across) for s in along
         )
+        extras, more = others[: len(product.extras)], others[len(product.extras) :]
+        y, *y_more = (replace(s, batch=s.batch[:-1]) for s in _all_of_y(product))
         product = replace(
             product,
             batch=product.batch[:-1],
             m=m * product.batch[-1],
             x=x,
-            y=replace(product.y, batch=product.y.batch[:-1]),
+            y=y,
             out=out,
             extras=tuple(extras),
+            x_more=None if product.x_more is None else tuple(more),
+            y_more=None if product.y_more is None else tuple(y_more),
         )
     return product
+
+
+def _all_of_y(product: Product) -> tuple[Strides, ...]:
+    return (product.y, *(product.y_more or ()))
+
+
+def _stays(product: Product) -> bool:
+    """Tell whether y is the same all along the last axis of the batch."""
+    return all(strides.batch[-1] == 0 for strides in _all_of_y(product))
 
 
 def with_unit_strides(product: Product) -> Product:

@@ -37,10 +37,10 @@ class ThinWriter(PartWriter):
         with f.loop(first, stop, SWEEP_PANELS) as panel:
             column = f.mul(panel, plan.width)
             end = f.mul(f.minimum(f.add(panel, SWEEP_PANELS), stop), plan.width)
-            y, out = (self.moved(place, column, 1) for place in (block.y, block.out))
+            y, out = (self.moved(place, column, 1) for place in (block.y[0], block.out))
             along = self.moved(block.bias, column, 1) if bias == "column" else block.bias
             columns = f.sub(f.minimum(end, product.n), column)
-            f.call(name, "void", block.x, y, out, along, columns)
+            f.call(name, "void", block.x[0], y, out, along, columns)
             self.finish(block, column, columns)
 
     def _dots(self, block: Block, panel: Value) -> None:
@@ -60,7 +60,7 @@ class ThinWriter(PartWriter):
     def _dot_panel(self, block: Block, panel: Value, columns: int) -> None:
         product, plan = self.product, self.plan
         column = self.f.mul(panel, plan.width)
-        y = self.moved(block.y, column, product.y.across)
+        y = self.moved(block.y[0], column, product.y.across)
         out = self.moved(block.out, column, product.out.across)
         bias = block.bias
         if product.bias is not None and not product.swapped:
@@ -71,7 +71,7 @@ class ThinWriter(PartWriter):
             f"dots_{tile.rows}x{columns}",
             lambda name: write_dots(self.module, name, tile),
         )
-        self.f.call(name, "void", block.x, y, out, bias, block.rows)
+        self.f.call(name, "void", block.x[0], y, out, bias, block.rows)
         self.finish(block, column, self.f.constant("i64", columns))
 
     def _dot_tile(self, rows: int, columns: int) -> DotTile:

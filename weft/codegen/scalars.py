@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,30 @@ def write_operation(f: FunctionText, expr: Expr, args: list[Value]) -> Value:
         return _TRUTH[kind](f, *args)
     signed = expr.args[0].dtype.kind == "i"
     return _INTEGER[kind](f, *args) if signed else (_UNSIGNED.get(kind) or _INTEGER[kind])(f, *args)
+
+
+def write_values(
+    f: FunctionText,
+    order: Sequence[Expr],
+    lanes: int,
+    known: dict[int, Value],
+    load: Callable[[Expr], Value],
+) -> dict[int, Value]:
+    """Return the values of expressions at one place by their id, arguments coming first.
+
+    Those that are known are not written again; `load` writes the loads.
+    """
+    values = dict(known)
+    for expr in order:
+        if id(expr) in values:
+            continue
+        if expr.kind == "load":
+            values[id(expr)] = load(expr)
+        elif expr.kind == "const":
+            values[id(expr)] = write_constant(f, expr, lanes)
+        else:
+            values[id(expr)] = write_operation(f, expr, [values[id(a)] for a in expr.args])
+    return values
 
 
 def _has_exact_inverse(expr: Expr) -> bool:

@@ -111,7 +111,7 @@ class _Fusion:
             else:
                 extras.append(view)
                 numbers[i] = len(extras)
-        values = _renumbered([o.value for o in self.loops.outputs], numbers)
+        values = renumbered([o.value for o in self.loops.outputs], numbers)
         outputs = [
             Output(numbers[o.operand], value)
             for o, value in zip(self.loops.outputs, values, strict=True)
@@ -176,7 +176,7 @@ def _users(kernels: Sequence[Kernel | None]) -> dict[Buffer, list[int]]:
     return found
 
 
-def _renumbered(roots: Sequence[Expr], numbers: dict[int, int]) -> list[Expr]:
+def renumbered(roots: Sequence[Expr], numbers: dict[int, int]) -> list[Expr]:
     """Return expressions whose loads refer to operands by other numbers."""
     builder = ScalarBuilder()
     known: dict[int, Expr] = {}

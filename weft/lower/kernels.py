@@ -141,6 +141,19 @@ class ScanKernel:
     nodes: list[Node] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Prologue:
+    """An operand of a product that is computed where it is packed, and never stored.
+
+    value    its elements: operand 0 is the view that the product has in the operand's place,
+             operand i is extras[i - 1]
+    extras   views of the shape of that one (strides may be 0)
+    """
+
+    value: Expr
+    extras: tuple[View, ...] = ()
+
+
 @dataclass
 class GemmKernel:
     """Matrix products: out[..., i, j] = sum over k of x[..., i, k] * y[..., k, j] (+ bias[j]).
@@ -150,6 +163,8 @@ class GemmKernel:
 
     extras     operands of the shape of out (strides may be 0) that share no memory with it
     outputs    what the epilogue stores; nothing: the elements stay as they are
+    x_from     how elements of x follow from those of the view x and of others, if they do
+    y_from     the same for y
     scratch    memory to pack operands into, in as many equal areas as the work has parts
     block      rows that outputs with a way combine: their extras have one row for each such block,
                and the product has no batch; 0 if there are none
@@ -168,13 +183,21 @@ class GemmKernel:
     extras: list[View] = field(default_factory=list)
     outputs: list[Output] = field(default_factory=list)
     scratch: View | None = None
-    block: int = field(default=0, kw_only=True)
+    x_from: Prologue | None = None
+    y_from: Prologue | None = None
+    block: int = 0
 
     @property
     def views(self) -> list[View]:
         """Return what is read and written, in the order in which code takes it."""
         scratch = [] if self.scratch is None else [self.scratch]
-        return [*self.matrices, *self.extras, *scratch]
+        return [*self.matrices, *self.extras, *self.computed_from, *scratch]
+
+    @property
+    def computed_from(self) -> list[View]:
+        """Return what x is computed with apart from its own view, then the same for y."""
+        prologues = (self.x_from, self.y_from)
+        return [view for p in prologues if p is not None for view in p.extras]
 
     @property
     def matrices(self) -> list[View]:

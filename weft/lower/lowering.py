@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -74,18 +74,23 @@ class Lowered:
         self.outside = _used_outside(graph, grouping)
         for group in sorted(grouping.groups, key=_sources_first):
             self._lower(group)
-        self._fuse()
+        for change in (recompute_cheap, fuse_epilogues, fuse_totals):
+            self.rewrite(change)
 
     @property
     def outputs(self) -> list[View]:
         """Return where the results lie."""
         return [self.views[value] for value in self.graph.outputs]
 
-    def _fuse(self) -> None:
-        """Join kernels, and forget values that are not stored any more."""
+    def rewrite(
+        self, change: Callable[[Sequence[Kernel], Collection[Buffer]], list[Kernel]]
+    ) -> None:
+        """Put others in the place of kernels, and forget values that are not stored any more.
+
+        The change is told which buffers are wanted after the last kernel.
+        """
         kept = {view.buffer for view in self.outputs}
-        self.kernels = fuse_epilogues(recompute_cheap(self.kernels, kept), kept)
-        self.kernels = fuse_totals(self.kernels, kept)
+        self.kernels = change(self.kernels, kept)
         used = kept | {buffer for kernel in self.kernels for buffer in buffers_of(kernel)}
         self.copies = [v for v in self.copies if v.buffer.kind != "arena" or v.buffer in used]
         self.views = {

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 from ..codegen.gemm import give_scratch
+from ..codegen.gemm_prologue import with_prologues
 from ..codegen.program import write_program
 from ..codegen.target import Target, host
 from ..core.threads import get_num_threads
@@ -29,7 +30,9 @@ class Analysis:
         self.graph = graph
         self.target = host() if target is None else target
         self.lowered = Lowered(graph)
-        self.lowered.copies += give_scratch(self.lowered.kernels, self.target, get_num_threads())
+        threads = get_num_threads()
+        self.lowered.rewrite(partial(with_prologues, self.target, threads))
+        self.lowered.copies += give_scratch(self.lowered.kernels, self.target, threads)
         outputs = self.lowered.outputs
         written = list(zip(commits, outputs[fetches:], strict=True))
         self.layout = Layout(self.lowered, outputs[:fetches], written)
