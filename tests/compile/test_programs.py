@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -10,7 +12,8 @@ from hypothesis import strategies as st
 import weft as wf
 from tests.compile.agreement import OPERATOR, PROGRAM, assert_agree
 from tests.compile.smooth_graphs import SmoothProgram
-from tests.threads import assert_same_bits_on_threads
+from tests.threads import assert_same_bits_on_threads, num_threads
+from weft.lower.kernels import GemmKernel
 
 
 def examples(ci, long):
@@ -79,6 +82,30 @@ def test_training(make, name):
     np.testing.assert_allclose(found, expected, rtol=1e-3)
     assert count == t == 30
     assert weights[0].shape == others[0].shape
+
+
+@pytest.mark.parametrize("activation", ["ReLU", "GELU", "Tanh"])
+@pytest.mark.parametrize("rows", [(64,), (130,), (3, 70)], ids=str)
+def test_gradients_of_biases_are_sums_on_products(rows, activation):
+    """They agree with the interpreter's, with the same bits at any number of threads."""
+    wf.manual_seed(0)
+    sizes = (20, 96, 70, 5)
+    layers = [wf.nn.Linear(k, n) for k, n in pairwise(sizes)]
+    between = getattr(wf.nn, activation)()
+    with wf.Graph() as graph:
+        x = wf.placeholder((*rows, 20), wf.float32)
+        loss = (wf.nn.Sequential(layers[0], between, layers[1], between, layers[2])(x) ** 2).mean()
+        fetches = [loss, *wf.gradients(loss, [p for layer in layers for p in layer.parameters()])]
+    feeds = {x: np.random.default_rng(0).normal(size=(*rows, 20)).astype(np.float32)}
+    expected = wf.Session(graph, compiled=False).run(fetches, feeds)
+    session = wf.Session(graph, compiled=True)
+    for count in (1, 2):
+        with num_threads(count):
+            for a, b in zip(session.run(fetches, feeds), expected, strict=True):
+                assert_agree(a, b, PROGRAM)
+    assert_same_bits_on_threads(graph, fetches, feeds)
+    kernels = session.executable(fetches, feeds).lowered.kernels
+    assert sum(isinstance(k, GemmKernel) and bool(k.totals) for k in kernels) == 2
 
 
 def test_a_value_held_elsewhere_is_not_written_to():

@@ -195,7 +195,7 @@ def test_a_state_is_not_overwritten_while_it_is_read(name):
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_sums_over_rows_of_a_product_are_no_epilogue():
+def test_sums_over_rows_of_a_small_product_are_no_epilogue():
     x, y = array(16, 20), array(20, 8)
     compiled(lambda x, y: (x @ y).mean(0), x, y)
     compiled(lambda x, y: ((x @ y) * 2.0).sum(0), x, y)
