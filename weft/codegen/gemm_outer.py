@@ -136,10 +136,10 @@ class OuterWriter(PartWriter):
 
     def _pack_strip(self, y: Places, first: Value, stop: Value, k: Value, depth: Value) -> None:
         """Copy the whole panels of a strip, if y lies along rows."""
-        f, plan, strides = self.f, self.plan, self.product.y
-        if strides.across != 1:
-            return
+        f, plan = self.f, self.plan
         lines = self.y.source(by_row=True)
+        if not lines.by_vectors:
+            return
         copy = Copy(self.element, plan.lanes, lines, plan.width, 1, plan.depths)
         name = self.once(
             ("strip", copy),
@@ -251,7 +251,8 @@ class OuterWriter(PartWriter):
         """
         plan = self.plan
         in_strips = self.y.value is None if plan.group == 1 else form == plan.form
-        return self.product.y.across == 1 and columns == form.vectors * plan.lanes and in_strips
+        by_row = self.y.source(by_row=True).by_vectors
+        return by_row and columns == form.vectors * plan.lanes and in_strips
 
     @contextmanager
     def _if_packing(self, part: _Part) -> Iterator[None]:
@@ -335,11 +336,10 @@ class OuterWriter(PartWriter):
 
     def _pack_y(self, y: Places, place: Value, form: Form, columns: int, depth: Value) -> None:
         """Copy a block of a panel, line by line of as many columns as the tile has."""
-        f, strides, plan = self.f, self.product.y, self.plan
+        f, plan = self.f, self.plan
         width = form.vectors * plan.lanes
-        by_row = strides.across == 1
-        lines = self.y.source(by_row=by_row)
-        if by_row:
+        lines = self.y.source(by_row=True)
+        if lines.by_vectors:
             copy = Copy(self.element, plan.lanes, lines, width, 1, plan.depths)
             prefetch = 0 if plan.panels == 1 else PREFETCH_PANELS * plan.width
             name = self.once(
@@ -349,5 +349,6 @@ class OuterWriter(PartWriter):
             )
             f.call(name, "void", y[0], place, depth, depth, *y[1:])
             return
-        copy = Copy(self.element, plan.lanes, lines, 1, width, plan.depths)
+        columnwise = self.y.source(by_row=False)
+        copy = Copy(self.element, plan.lanes, columnwise, 1, width, plan.depths)
         self._call_copy("pack_y", copy, y, place, f.constant("i64", columns), depth)

@@ -1,8 +1,8 @@
 """Compute operands of products from others where they are packed, instead of storing them.
 
-An elementwise kernel whose result only a product reads (`relu(x) @ w`, a cast of its weights, a
-copy) needs no loop of its own: the product applies it to what it packs. It reads the operands of
-that kernel then, later than the kernel did, so nobody may write them in the meantime.
+An elementwise kernel whose result only a product reads (`relu(x) @ w`, a cast of its weights)
+needs no loop of its own: the product applies it to what it packs. It reads the operands of that
+kernel then, later than the kernel did, so nobody may write them in the meantime.
 """
 
 from __future__ import annotations
