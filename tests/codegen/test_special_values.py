@@ -58,3 +58,11 @@ def test_special_pairs(name: str, dtype: str) -> None:
 def test_any_nan_stays_nan(name: str, payload: int) -> None:
     x = np.array([payload], np.uint32).view(np.float32)
     assert np.isnan(evaluate(FUNCTIONS[name], x)).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_erf_ends_at_one_exactly(dtype: str) -> None:
+    """Otherwise gelu, x (1 + erf) / 2, would grow where it vanishes."""
+    x = np.array([6.0, 7.5, 1e10, np.finfo(dtype).max, np.inf], dtype)
+    np.testing.assert_array_equal(evaluate(FUNCTIONS["erf"], x), 1)
+    np.testing.assert_array_equal(evaluate(FUNCTIONS["erf"], -x), -1)

@@ -21,7 +21,8 @@ from .formats import (
 )
 
 _ROOT_AT_ZERO = 257 / 256  # of the polynomial for the fourth root of erfc
-_ONE_AFTER = 3.94  # erf is 1 after rounding to float32
+# erf is 1 after rounding to float32, and so is 1 - q^4, which it is not yet at the end of the fit
+_ONE_AFTER = 4.18
 _ZERO_AFTER = {"float": 10.5, "double": 27.5}  # erfc is 0 after rounding
 
 
