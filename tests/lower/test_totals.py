@@ -71,16 +71,17 @@ def test_other_operands_of_the_sum():
     assert only_products(compiled(build, x, y, other, scale))
 
 
-def test_several_totals_of_one_product():
-    x, y, w = array(64, 40), array(40, 96), array(96, 64)
+@pytest.mark.parametrize(("m", "n"), [(64, 96), (300, 65), (900, 100)])
+def test_several_totals_of_one_product(m, n):
+    x, y, w = array(m, 40), array(40, n), array(n, 64)
 
     def build(x, y, w):
         z = x @ y
         return z @ w, z.sum(0), wf.max(z, 0)
 
     kernels = compiled(build, x, y, w)
-    assert only_products(kernels, 2)
     (product,) = combining(kernels)
+    assert no_rows(kernels)
     assert [o.way for o in product.outputs] == ["sum", "max"]
 
 
@@ -132,6 +133,15 @@ def test_a_sum_that_needs_something_later_stays_behind_it():
 
     kernels = compiled(build, x, y, w)
     assert not combining(kernels)
+
+
+@pytest.mark.parametrize("m", [64, 300])
+def test_a_total_that_needs_another_total(m):
+    def build(x, y):
+        z = x @ y
+        return (z * z.sum(0)).sum(0)
+
+    assert len(combining(compiled(build, array(m, 20), array(20, 70)))) == 1
 
 
 def test_sums_along_rows_are_no_totals():

@@ -59,7 +59,7 @@ class _Joining:
 
     def __init__(self, kernels: Sequence[Kernel], kept: Collection[Buffer]) -> None:
         self.given = kernels
-        self.made: list[Kernel | None] = list(kernels)
+        self.made: list[list[Kernel]] = [[kernel] for kernel in kernels]  # at each place
         self.users = uses_of(kernels)
         self.kept = kept
         self.checked = max((i for i, k in enumerate(kernels) if may_fail(k)), default=-1)
@@ -69,24 +69,30 @@ class _Joining:
         for j, kernel in enumerate(self.given):
             if isinstance(kernel, RowKernel) and all(o.way is not None for o in kernel.outputs):
                 self._join(j, kernel)
-        return [kernel for kernel in self.made if kernel is not None]
+        return [kernel for kernels in self.made for kernel in kernels]
 
     def _join(self, j: int, loops: RowKernel) -> None:
         """Join a kernel to the last product that makes what it reads, if that can be."""
         i = self._maker(j, loops)
-        product = None if i is None else _without_batch(self.made[i])
-        if i is None or product is None or not self._can_run_at(i, j, loops):
+        if i is None or not self._can_run_at(i, j, loops):
+            return
+        (kernel,) = self.made[i]
+        assert isinstance(kernel, GemmKernel)
+        product = _without_batch(kernel)
+        if product is None:
             return
         totals = [self._total(j, loops, output) for output in loops.outputs]
         leaves = any(t.finish is None and t.rows.buffer in self.kept for t in totals)
         fused = _Fusion(product, loops, [total.rows for total in totals]).kernel()
         if fused is None or (leaves and i < self.checked):  # what leaves waits for all checks
             return
-        self.made[i], self.made[j] = fused, None
-        for place, kernel in (total.finish for total in totals if total.finish is not None):
-            self.made[place] = kernel
+        self.made[i] = [fused]
+        finishes = [total.finish for total in totals if total.finish is not None]
+        for place in (j, *(place for place, _ in finishes)):
+            self.made[place] = [kernel for number, kernel in finishes if number == place]
 
     def _maker(self, j: int, loops: RowKernel) -> int | None:
+        """Return the place of the last kernel that makes what another reads, if it is a product."""
         read = {o.view.buffer for o in loops.operands} - written_buffers(loops)
         makers = (
             i
@@ -94,7 +100,8 @@ class _Joining:
             for i in self.users[buffer]
             if i < j and buffer in written_buffers(self.given[i])
         )
-        return max(makers, default=None)
+        last = max(makers, default=None)
+        return last if last is not None and isinstance(self.given[last], GemmKernel) else None
 
     def _can_run_at(self, i: int, j: int, loops: RowKernel) -> bool:
         """Tell whether no kernel from one place to another must come before or after a third."""
@@ -201,10 +208,8 @@ def _rows_of_a_block(rows: int) -> int:
     return rows if rows <= MOST_WHOLE else BLOCK
 
 
-def _without_batch(product: Kernel | None) -> GemmKernel | None:
+def _without_batch(product: GemmKernel) -> GemmKernel | None:
     """Return a product with the axes of its batch taken as rows; None where they cannot be."""
-    if not isinstance(product, GemmKernel):
-        return None
     if not product.batch:
         return product
     y, m = product.y, size_of((*product.batch, product.m))
