@@ -318,3 +318,20 @@ def test_code_that_fails_is_reported_and_replaced(monkeypatch, failure, advice):
     with pytest.warns(RuntimeWarning, match=rf"failed \({failure.__name__}: lost\).*{advice}"):
         found = wf.Session(graph).run(y, {x: np.ones(3, np.float32)})
     np.testing.assert_array_equal(found, np.full(3, 2, np.float32))
+
+
+@pytest.mark.parametrize("batch", [(), (1,), (5,)])
+@pytest.mark.parametrize("rows", [1, 3, 8, 17, 33])
+def test_epilogues_of_products_with_one_column(batch, rows):
+    rng = np.random.default_rng(rows)
+    arrays = [rng.normal(size=(*batch, *s)).astype(np.float32) for s in ((rows, 16), (16, 1))]
+    more = rng.normal(size=(*batch, rows, 1)).astype(np.float32)
+
+    def program(x, y, z):
+        return wf.relu(x @ y - z) * 2.0 + z
+
+    tensors = [wf.tensor(a) for a in (*arrays, more)]
+    compiled = wf.compile(program, *tensors)
+    assert compiled.stats()["library"] == []
+    found = compiled(*tensors).numpy()
+    np.testing.assert_allclose(found, program(*tensors).numpy(), rtol=2e-5, atol=2e-5)

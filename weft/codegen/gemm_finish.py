@@ -31,20 +31,23 @@ LONG = 12  # operations
 class Finish:
     """Expressions to store and their operands: operand 0 is the product, i the extra i - 1.
 
-    block   rows that outputs with a way combine into one; 0 if there are none
+    columns   of the whole result
+    block     rows that outputs with a way combine into one; 0 if there are none
     """
 
     outputs: tuple[Output, ...]
     strides: tuple[Strides, ...]
     dtypes: tuple[str, ...]
     lanes: int
+    columns: int
     block: int = 0
 
     @property
     def goes_down(self) -> bool:
-        """Tell whether vectors run along columns: the product was computed transposed."""
-        turned = tuple(map(_turned, self.strides))
-        return not self.block and not _are_lines(self.strides) and _are_lines(turned)
+        """Tell whether vectors run along columns: of a transposed product, or of a single one."""
+        if self.block or not _are_lines(tuple(map(_turned, self.strides))):
+            return False
+        return self.columns == 1 or not _are_lines(self.strides)
 
     @property
     def rows_at_once(self) -> int:

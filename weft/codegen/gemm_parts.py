@@ -76,8 +76,8 @@ class PartWriter:
         if not self.epilogue:
             return
         strides = (self.product.out, *self.product.extras)
-        combined = self.product.block
-        finish = Finish(self.epilogue, strides, self.dtypes, self.plan.lanes, combined)
+        sizes = (self.plan.lanes, self.product.n, self.product.block)
+        finish = Finish(self.epilogue, strides, self.dtypes, *sizes)
         name = self.once("finish", "finish", lambda name: write_finish(self.module, name, finish))
         places = []
         for place, lying, dtype in zip(
