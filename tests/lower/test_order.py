@@ -5,7 +5,16 @@ import pytest
 
 import weft as wf
 from tests.compile.smooth_graphs import SmoothProgram
-from weft.lower.kernels import GemmKernel, RowKernel, buffers_of, written_buffers
+from weft.lower.kernels import (
+    GemmKernel,
+    Operand,
+    Output,
+    RowKernel,
+    buffers_of,
+    written_buffers,
+)
+from weft.lower.scalar import ScalarBuilder
+from weft.lower.storage import Buffer, contiguous, window
 
 SEEDS = range(40)
 
@@ -26,6 +35,17 @@ def test_training_steps_are_in_order():
         step = wf.optim.Adam(model.parameters()).minimize(loss)
     feeds = {x: np.ones((16, 20), np.float32), y: np.zeros(16, np.int64)}
     assert_made_in_time(wf.Session(graph).executable([loss, step], feeds).lowered.kernels)
+
+
+def test_what_is_written_to_a_window_is_written_to_the_buffer_behind_it():
+    dtype = np.dtype(np.float32)
+    rows, word = Buffer("arena", (4, 8), dtype, "rows"), Buffer("arena", (), np.dtype(int), "step")
+    row = window(contiguous(rows, (8,)), word, 8)
+    given = contiguous(Buffer("arena", (8,), dtype, "given"), (8,))
+    loops = [Operand(view, (1,)) for view in (given, row)]
+    kernel = RowKernel("copy", (8,), loops, [Output(1, ScalarBuilder().load(0, dtype))])
+    assert written_buffers(kernel) == {row.buffer, rows}
+    assert word in buffers_of(kernel)
 
 
 def assert_made_in_time(kernels):

@@ -10,6 +10,7 @@ from __future__ import annotations
 from ..lower.kernels import RowKernel
 from .cost import weight_of
 from .phases import Phases
+from .streaming import footprint
 from .target import Target
 
 LINE_BYTES = 64
@@ -19,8 +20,7 @@ PART_OF_CACHE = 8  # of the second cache that rows to come may take
 
 def fetching_pass(kernel: RowKernel, phases: Phases, target: Target) -> int | None:
     """Return the pass during which the next row is fetched, None if that is of no use."""
-    total = sum(buffer.nbytes for buffer in {o.view.buffer for o in kernel.operands})
-    if len(kernel.loops) == 1 or phases.count == 1 or total <= target.l2_bytes:
+    if len(kernel.loops) == 1 or phases.count == 1 or footprint(kernel) <= target.l2_bytes:
         return None
     sizes = [kernel.operands[i].view.dtype.itemsize for i in fetched_operands(kernel, phases)]
     row_bytes = kernel.columns * sum(sizes)

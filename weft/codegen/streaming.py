@@ -21,7 +21,7 @@ _SURE_PART = 0.5  # of the third cache that a kernel finds its own data in; othe
 
 def streamed_operands(kernel: RowKernel, target: Target) -> frozenset[int]:
     """Return the operands of a kernel that are best written past the caches."""
-    if _footprint(kernel) <= target.l3_bytes:
+    if footprint(kernel) <= target.l3_bytes:
         return frozenset()
     written = {output.operand: output for output in kernel.outputs}
     read = {o.view.buffer for i, o in enumerate(kernel.operands) if i not in written}
@@ -40,13 +40,13 @@ def operands_read_ahead(kernel: RowKernel, phases: Phases, target: Target) -> fr
     They lie in one piece: what is ahead is what comes next, in this row or in one that follows.
     """
     again = any(phases.roots(phase) for phase in range(1, phases.count))
-    if again or _footprint(kernel) <= target.l3_bytes * _SURE_PART:
+    if again or footprint(kernel) <= target.l3_bytes * _SURE_PART:
         return frozenset()
     read = {expr.data for expr in phases.order if expr.kind == "load"}
     return frozenset(i for i in read if _is_long_piece(kernel.operands[i], kernel.loops, target))
 
 
-def _footprint(kernel: RowKernel) -> int:
+def footprint(kernel: RowKernel) -> int:
     """Return how many bytes a kernel goes through."""
     return sum(buffer.nbytes for buffer in {operand.view.buffer for operand in kernel.operands})
 

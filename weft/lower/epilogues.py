@@ -20,6 +20,7 @@ from .kernels import (
     may_fail,
     written_buffers,
 )
+from .lifetimes import uses_of
 from .scalar import BINARY, COMPARISONS, UNARY, Expr, ScalarBuilder, postorder
 from .storage import Buffer, View
 
@@ -34,7 +35,7 @@ def fuse_epilogues(kernels: Sequence[Kernel], kept: Collection[Buffer]) -> list[
     """
     made: list[Kernel | None] = list(kernels)
     origins: dict[int, int] = {}  # where the product of a fused kernel was
-    users = _users(kernels)
+    users = uses_of(kernels)
     for i, kernel in enumerate(kernels):
         if not isinstance(kernel, GemmKernel) or not _fills_its_buffer(kernel):
             continue
@@ -55,7 +56,7 @@ def _moved_up(
     kernels: Sequence[Kernel | None], least: dict[int, int], kept: Collection[Buffer]
 ) -> list[Kernel]:
     """Return the kernels with some of them as early as others allow, but behind a place each."""
-    users = _users(kernels)
+    users = uses_of(kernels)
     checked = max((i for i, k in enumerate(kernels) if k is not None and may_fail(k)), default=-1)
     places = list(range(len(kernels)))  # behind which each runs
     for i in sorted(least):
@@ -165,15 +166,6 @@ class _Fusion:
 def _fills_its_buffer(kernel: GemmKernel) -> bool:
     out = kernel.out
     return out.buffer.kind == "arena" and out.contiguous and size_of(out.shape) == out.buffer.size
-
-
-def _users(kernels: Sequence[Kernel | None]) -> dict[Buffer, list[int]]:
-    """Return which kernels use each buffer, in order."""
-    found: dict[Buffer, list[int]] = {}
-    for i, kernel in enumerate(kernels):
-        for buffer in () if kernel is None else buffers_of(kernel):
-            found.setdefault(buffer, []).append(i)
-    return found
 
 
 def renumbered(roots: Sequence[Expr], numbers: dict[int, int]) -> list[Expr]:

@@ -342,9 +342,14 @@ def buffers_of(kernel: Kernel) -> list[Buffer]:
 
 
 def written_buffers(kernel: Kernel) -> set[Buffer]:
-    """Return the memory that a kernel may write; of all but rows and products, what it touches."""
+    """Return the memory that a kernel may write; of all but rows and products, what it touches.
+
+    A window and the buffer that it is part of both are.
+    """
     if isinstance(kernel, RowKernel):
-        return {kernel.operands[output.operand].view.buffer for output in kernel.outputs}
-    if isinstance(kernel, GemmKernel):
-        return {kernel.views[i].buffer for i in kernel.written}
-    return set(buffers_of(kernel))
+        views = [kernel.operands[output.operand].view for output in kernel.outputs]
+    elif isinstance(kernel, GemmKernel):
+        views = [kernel.views[i] for i in kernel.written]
+    else:
+        return set(buffers_of(kernel))
+    return {part for view in views for part in (view.buffer, buffers_behind(view.buffer)[0])}

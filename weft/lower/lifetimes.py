@@ -17,11 +17,11 @@ from .storage import Buffer, buffers_behind
 Span = tuple[int, int]
 
 
-def uses_of(kernels: Sequence[Kernel]) -> dict[Buffer, list[int]]:
+def uses_of(kernels: Sequence[Kernel | None]) -> dict[Buffer, list[int]]:
     """Return the positions of the kernels that touch each buffer, themselves or inside."""
     found: dict[Buffer, list[int]] = {}
     for i, kernel in enumerate(kernels):
-        for buffer in buffers_of(kernel):
+        for buffer in () if kernel is None else buffers_of(kernel):
             found.setdefault(buffer, []).append(i)
     return found
 

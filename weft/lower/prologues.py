@@ -7,7 +7,7 @@ kernel then, later than the kernel did, so nobody may write them in the meantime
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from ..core.shape import size_of
@@ -15,7 +15,7 @@ from .epilogues import AT_ONE_PLACE, MOST_STREAMS, renumbered
 from .kernels import GemmKernel, Kernel, Prologue, RowKernel, buffers_of, written_buffers
 from .lifetimes import uses_of
 from .scalar import postorder
-from .storage import Buffer, View, buffers_behind, contiguous_strides
+from .storage import Buffer, View, contiguous_strides
 
 SIDES = ("x", "y")
 
@@ -143,7 +143,7 @@ def _can_wait(
     loops = kernels[i]
     assert isinstance(loops, RowKernel)
     read = [buffer for buffer in buffers_of(loops) if buffer not in written_buffers(loops)]
-    written = {b for kernel in kernels[i + 1 : j + 1] for b in _all_written(kernel)}
+    written = {b for kernel in kernels[i + 1 : j + 1] for b in written_buffers(kernel)}
     if any(buffer in written for buffer in read):
         return False
     later = [b for b in read if max(uses[b]) < j]
@@ -152,11 +152,6 @@ def _can_wait(
     (output,) = loops.outputs
     longer = sum(b.nbytes for b in later if b.kind == "arena")
     return j == i + 1 or longer <= loops.operands[output.operand].view.buffer.nbytes
-
-
-def _all_written(kernel: Kernel) -> Iterator[Buffer]:
-    for buffer in written_buffers(kernel):
-        yield from (buffer, *buffers_behind(buffer))
 
 
 def _may_replace(written: set[Buffer], kept: Collection[Buffer], state: Buffer) -> bool:

@@ -8,7 +8,7 @@ kernel combines the blocks. These follow from the sizes alone, whatever the numb
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from ..core.shape import size_of
@@ -20,13 +20,13 @@ from .kernels import (
     Operand,
     Output,
     RowKernel,
+    buffers_of,
     may_fail,
-    own_views,
     written_buffers,
 )
 from .lifetimes import uses_of
 from .scalar import Expr, ScalarBuilder, postorder, substituted
-from .storage import Buffer, View, buffers_behind, contiguous
+from .storage import Buffer, View, contiguous
 
 # Products of fewer rows or columns may be better computed transposed, and are small anyway.
 LEAST_ROWS = 16
@@ -105,10 +105,10 @@ class _Joining:
 
     def _can_run_at(self, i: int, j: int, loops: RowKernel) -> bool:
         """Tell whether no kernel from one place to another must come before or after a third."""
-        written = _and_behind(written_buffers(loops))
-        for buffer in _and_behind(view.buffer for view in own_views(loops)):
+        written = written_buffers(loops)
+        for buffer in buffers_of(loops):
             for kernel in (self.given[k] for k in self.users[buffer] if i < k < j):
-                if buffer in written or buffer in _and_behind(written_buffers(kernel)):
+                if buffer in written or buffer in written_buffers(kernel):
                     return False
         return True
 
@@ -221,8 +221,3 @@ def _without_batch(product: GemmKernel) -> GemmKernel | None:
     x, out, *extras = views
     y = View(y.buffer, y.shape[-2:], y.strides[-2:], y.offset)
     return replace(product, batch=(), m=m, x=x, y=y, out=out, extras=extras)
-
-
-def _and_behind(buffers: Iterable[Buffer]) -> set[Buffer]:
-    """Return buffers and what is behind windows."""
-    return {part for buffer in buffers for part in (buffer, *buffers_behind(buffer))}
