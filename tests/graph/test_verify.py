@@ -17,7 +17,7 @@ from weft.graph.control.ops import COND, SCAN, WHILE
 from weft.graph.graph import Graph
 from weft.graph.node import Node
 from weft.graph.special import ASSIGN, PLACEHOLDER, STATE
-from weft.graph.state import State, tensor_state
+from weft.graph.state import Alone, State, tensor_state
 from weft.graph.verify import verify
 
 FLAT = TensorType((3,), wf.float32)
@@ -118,7 +118,7 @@ def assigned_dtype(g):
 
 def assigned_to_read_only(g):
     w = wf.ones(3)
-    g.node(ASSIGN, [g.input()], (State(w, FLAT, w.numpy, None, name="w"),))
+    g.node(ASSIGN, [g.input()], (State(w, FLAT, Alone(w.numpy), name="w", writable=False),))
 
 
 def state_in_body(g):

@@ -40,7 +40,7 @@ class _Form:
         self.points = canonical.points
         self.sizes = _Sizes(canonical.colours)
         self.states = {
-            key: _renamed(state, f"state_{i}") for i, (key, state) in enumerate(_items(canonical))
+            key: state.renamed(f"state_{i}") for i, (key, state) in enumerate(_items(canonical))
         }
         self.rank = {point: i for i, point in enumerate(canonical.order)}
         self.members: dict[int, list[int]] = {}
@@ -191,20 +191,6 @@ class _Sizes(dict[SizeVar, Any]):
 
 def _items(canonical: Canonical) -> Iterable[tuple[tuple[int, str], State]]:
     return canonical.states.items()
-
-
-def _renamed(state: State, name: str) -> State:
-    write = state.write if state.writable else None
-    return State(
-        state.owner,
-        state.type,
-        state.read,
-        write,
-        name=name,
-        label=state.label,
-        number=state.number,
-        held=state.held,
-    )
 
 
 def _is_placeholder(point: Point) -> bool:

@@ -145,7 +145,7 @@ class _Writer(Encoder):
         """Return a state by its number, with what is asked of it when code is made."""
         number = self.states.setdefault(state, len(self.states))
         same = self._keys.setdefault(state.key, len(self._keys))
-        about = (state.writable, state.number is not None, state.held)
+        about = (state.writable, state.number, state.held)
         return b"S%d.%d%b%b" % (number, same, self.attr(about), self.type(state.type))
 
     def _body(self, graph: Graph) -> bytes:

@@ -6,8 +6,10 @@ shared with eager mode. A graph refers to each by a State, which knows how to re
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -23,115 +25,190 @@ NUMBER_DTYPES: dict[type, np.dtype[Any]] = {
 }
 
 
-class Number(NamedTuple):
-    """Access to a state that is a Python number, not an array."""
+class Keeper(Protocol):
+    """What keeps the values of states; of many, by their keys, at once.
 
-    get: Callable[[], bool | int | float]
-    put: Callable[[Any], None] | None
+    A training step reads and writes hundreds: a call for each would take as long as its kernels.
+    Values are arrays, or Python numbers for states that are such.
+    """
+
+    def read(self, keys: Sequence[Any]) -> list[Any]:
+        """Return the values now."""
+        ...
+
+    def write(self, keys: Sequence[Any], values: Iterable[Any]) -> None:
+        """Give them new values."""
+        ...
 
 
 class State:
     """Something that keeps its value between the runs of a graph.
 
-    owner   what it belongs to; two states of one owner and label are the same
-    label   tells several states of one owner apart
-    type    its shape and dtype, which never change
-    number  how to get and set it if it is a Python number, which takes the dtype of what it meets
-    held    whether what it reads is the very array it keeps, which may then be changed in place
+    owner      what it belongs to; two states of one owner and label are the same
+    label      tells several states of one owner apart
+    type       its shape and dtype, which never change
+    keeper     what keeps its value, with `place` as the key
+    writable   whether a run may change it
+    number     whether it is a Python number, which takes the dtype of what it meets
+    held       whether what it reads is the very array it keeps, which may then be changed in place
     """
 
-    __slots__ = ("_write", "held", "label", "name", "number", "owner", "read", "type")
+    __slots__ = (
+        "held",
+        "keeper",
+        "label",
+        "name",
+        "number",
+        "owner",
+        "place",
+        "type",
+        "writable",
+    )
 
     def __init__(
         self,
         owner: Any,
         type: TensorType,
-        read: Callable[[], Array],
-        write: Callable[[Array], None] | None,
+        keeper: Keeper,
+        place: Any = None,
         *,
         name: str,
         label: str = "",
-        number: Number | None = None,
+        writable: bool = True,
+        number: bool = False,
         held: bool = False,
     ) -> None:
         self.owner = owner
         self.label = label
         self.type = type
         self.name = name
+        self.keeper = keeper
+        self.place = place
+        self.writable = writable
         self.number = number
         self.held = held
-        self.read = read  # return its value now
-        self._write = write
 
     @property
     def key(self) -> tuple[int, str]:
         """Return what tells this state from others."""
         return id(self.owner), self.label
 
-    @property
-    def writable(self) -> bool:
-        """Tell whether a run may change it."""
-        return self._write is not None
+    def read(self) -> Array:
+        """Return its value now."""
+        (value,) = self.keeper.read([self.place])
+        return np.array(value, self.type.dtype) if self.number else value
 
     def write(self, value: Array) -> None:
         """Give it a new value."""
-        assert self._write is not None, f"{self.name} is read-only"
-        self._write(value)
+        assert self.writable, f"{self.name} is read-only"
+        self.keeper.write([self.place], [value.item() if self.number else value])
+
+    def renamed(self, name: str) -> State:
+        """Return the same state under another name."""
+        return State(
+            self.owner,
+            self.type,
+            self.keeper,
+            self.place,
+            name=name,
+            label=self.label,
+            writable=self.writable,
+            number=self.number,
+            held=self.held,
+        )
 
     def __repr__(self) -> str:
         return f"<state {self.name}>"
 
 
+@dataclass(frozen=True)
+class KeptTogether:
+    """Several states of one keeper, whose values are read and written at once."""
+
+    keeper: Keeper
+    places: list[Any]
+
+    def read(self) -> list[Any]:
+        """Return their values now."""
+        return self.keeper.read(self.places)
+
+    def write(self, values: Iterable[Any]) -> None:
+        """Give them new values."""
+        self.keeper.write(self.places, values)
+
+
+def kept_together(states: Iterable[State]) -> list[KeptTogether]:
+    """Return states in their order, with neighbours of the same keeper taken together."""
+    groups = groupby(states, lambda state: state.keeper)
+    return [KeptTogether(keeper, [state.place for state in some]) for keeper, some in groups]
+
+
+def by_keeper(states: Iterable[State]) -> dict[State, int]:
+    """Return the number of each state's keeper: a key that sorts those of one together."""
+    keepers: dict[Keeper, int] = {}
+    return {state: keepers.setdefault(state.keeper, len(keepers)) for state in states}
+
+
+class _Tensors:
+    """The keeper of tensors outside of the graph: each is its own key."""
+
+    def read(self, keys: Sequence[Any]) -> list[Any]:
+        return [tensor._value for tensor in keys]
+
+    def write(self, keys: Sequence[Any], values: Iterable[Any]) -> None:
+        for tensor, value in zip(keys, values, strict=True):
+            tensor._value = value
+
+
+_TENSORS = _Tensors()
+
+
+@dataclass(frozen=True, eq=False)
+class Alone:
+    """The keeper of a single value, which two functions get and put."""
+
+    get: Callable[[], Any]
+    put: Callable[[Any], None] | None = None
+
+    def read(self, keys: Sequence[Any]) -> list[Any]:
+        """Return the value, in a list."""
+        return [self.get()]
+
+    def write(self, keys: Sequence[Any], values: Iterable[Any]) -> None:
+        """Put the value that a list holds."""
+        assert self.put is not None
+        for value in values:
+            self.put(value)
+
+
 def number_state(
     owner: Any,
     kind: type,
-    get: Callable[[], bool | int | float],
-    put: Callable[[Any], None] | None,
+    keeper: Keeper,
+    place: Any = None,
     *,
     name: str,
     label: str = "",
+    writable: bool = True,
 ) -> State:
     """Return the state that a Python number is: a bool, an int or a float."""
-    dtype = NUMBER_DTYPES[kind]
-
-    def read() -> Array:
-        return np.array(get(), dtype)
-
-    def write(array: Array) -> None:
-        assert put is not None
-        put(array.item())
-
-    return State(
-        owner,
-        TensorType((), dtype),
-        read,
-        None if put is None else write,
-        name=name,
-        label=label,
-        number=Number(get, put),
-    )
+    kept = TensorType((), NUMBER_DTYPES[kind])
+    return State(owner, kept, keeper, place, name=name, label=label, writable=writable, number=True)
 
 
 def tensor_state(tensor: Tensor, name: str) -> State:
     """Return the state that a tensor outside of the graph is."""
-
-    def read() -> Array:
-        return tensor._value
-
-    def write(value: Array) -> None:
-        tensor._value = value
-
-    return State(tensor, type_of(tensor), read, write, name=name, held=True)
+    return State(tensor, type_of(tensor), _TENSORS, tensor, name=name, held=True)
 
 
 def generator_state(generator: Generator) -> State:
     """Return the state of a random generator: its key and its counter."""
 
-    def read() -> Array:
+    def get() -> Array:
         return make_state(*generator.position())
 
-    def write(value: Array) -> None:
+    def put(value: Array) -> None:
         generator.move_to(int(value[2]))
 
     kind = TensorType(STATE_SHAPE, np.dtype(np.uint64))
-    return State(generator, kind, read, write, name="rng")
+    return State(generator, kind, Alone(get, put), name="rng")

@@ -8,7 +8,7 @@ static steps may alternate, schedules work, and checkpoints are the same.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from ..core.shape import TensorType
 from ..core.tensor import Tensor
 from ..graph.frontend import open_tracer
 from ..graph.scope import outermost_scope
-from ..graph.state import State, number_state
+from ..graph.state import Alone, State, number_state
 from ..graph.symbol import Symbol, make_number, make_symbol
 from ..graph.tracer import Tracer
 from ..graph.update import Update, caused_updates
@@ -107,7 +107,7 @@ class GraphNumbers:
             setattr(owner, attribute, None if math.isnan(value) else value)
 
         self.states[name] = number_state(
-            owner, kind, get, put, name=f"optimizer/{name}", label=name
+            owner, kind, Alone(get, put), name=f"optimizer/{name}", label=name
         )
         return self.read(name)
 
@@ -170,7 +170,8 @@ class _GroupStep:
             return float(now["lr"])
 
         name = f"optimizer/lr_{index}"
-        state = number_state(optimizer, float, get, None, name=name, label=f"lr{index}")
+        label = f"lr{index}"
+        state = number_state(optimizer, float, Alone(get), name=name, label=label, writable=False)
         return {**self.settings, "lr": self._symbol(state)}
 
     def _in_working_precision(self, p: Symbol) -> Any:
@@ -196,18 +197,29 @@ class _GroupStep:
         return self.tracer.constant(np.array(value, state.type.dtype))
 
 
+class Slots(NamedTuple):
+    """The keeper of an optimizer's slots: a key is a parameter and the name of a slot."""
+
+    optimizer: Any
+
+    def read(self, keys: Sequence[tuple[Tensor, str]]) -> list[Any]:
+        """Return the slots now."""
+        state = self.optimizer.state
+        return [state[p][name] for p, name in keys]
+
+    def write(self, keys: Sequence[tuple[Tensor, str]], values: Iterable[Any]) -> None:
+        """Give slots new values."""
+        state = self.optimizer.state
+        for (p, name), value in zip(keys, values, strict=True):
+            state[p][name] = value
+
+
 def slot_state(optimizer: Any, p: Tensor, name: str, value: Any) -> State:
     """Return the state that a slot of a parameter is: an array, or a Python number."""
     shown, label = f"optimizer/{name}", f"{name} of {id(p)}"
-
-    def get() -> Any:
-        return optimizer.state[p][name]
-
-    def put(new: Any) -> None:
-        optimizer.state[p][name] = new
-
+    keeper, place = Slots(optimizer), (p, name)
     # It belongs to the optimizer and not to the parameter, which may have slots of several.
     if not isinstance(value, np.ndarray):
-        return number_state(optimizer, type(value), get, put, name=shown, label=label)
+        return number_state(optimizer, type(value), keeper, place, name=shown, label=label)
     kind = TensorType(value.shape, value.dtype)
-    return State(optimizer, kind, get, put, name=shown, label=label, held=True)
+    return State(optimizer, kind, keeper, place, name=shown, label=label, held=True)

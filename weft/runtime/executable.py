@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import is_
-from sys import getrefcount
 from threading import Lock
 from typing import Any
 from weakref import WeakSet
@@ -20,11 +19,12 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ..codegen.program import ARENA
-from ..core.dispatch import canonical
-from ..core.errors import IndexOutOfRange
+from ..core.dispatch import ERRORS, canonical
+from ..core.errors import ArgumentTypeError, IndexOutOfRange
 from ..core.locks import fork_safe_lock
 from ..graph.node import resolve_attrs
 from ..graph.run import Sizes, bind_sizes, has_unknown_sizes
+from ..graph.state import KeptTogether, State, kept_together
 from ..lower.dynamic import OBJECT, is_dynamic
 from ..lower.kernels import LibraryKernel
 from ..lower.storage import Buffer, View
@@ -35,10 +35,11 @@ from .calls import Entry, make_entry
 from .clock import clock_symbols
 from .driving import behind_window, drive
 from .inspection import Inspection
-from .layout import Layout
+from .layout import WORD, Layout
 from .native import link
 from .plans import Code
 from .short_run import ShortRun, shaped
+from .states import are_alone, numbers_in, parted, read_all, words_of
 from .threads import pool_symbols
 from .timing import Timing
 
@@ -54,6 +55,7 @@ class Executable(Inspection):
     """A program, compiled for feeds of certain shapes."""
 
     timing: Timing | None = None  # takes the times of kernels, in the copy that a profile runs
+    _trusts_feeds = True  # else what suits the code is found out by calling it
 
     def __init__(
         self, code: Code, analyse: Callable[[], Analysis | None], *, own_arena: bool = True
@@ -90,20 +92,19 @@ class Executable(Inspection):
         memory = [self.arena, self._counter, numbers, *constants, *records]
         self.memory: Array = np.array([array.ctypes.data for array in memory], np.uint64)
         self._arrays.update(zip(layout.constants, constants, strict=True))
-        self._numbers = [self._number(b, numbers[i : i + 1]) for i, b in enumerate(layout.numbers)]
+        self._arrays.update(zip(layout.numbers, words_of(numbers, layout.numbers), strict=True))
+        self._numbers = numbers_in(numbers, [b.source for b in layout.numbers])
         for buffer, place in layout.places.items():
             arena = not place.brought and place.entry == ARENA
             if self.own_arena and arena and not place.moves:
                 part = self.arena[place.offset : place.offset + buffer.nbytes]
                 self._arrays[buffer] = part.view(buffer.dtype)
         copied = [(s, v, layout.places[v.buffer].brought) for s, v in layout.copied]
-        own = [(s, self._view(v)) for s, v, brought in copied if not brought]
-        self._own_results = [(s, array) for s, array in own if s.number is None]
-        self._new_numbers: list[tuple[Any, Array]] = [
-            (s.number.put, array) for s, array in own if s.number is not None
-        ]
+        self._own_results = [(s, self._view(v)) for s, v, brought in copied if not brought]
         self._other_results = [(s, v) for s, v, brought in copied if brought]
-        self._reads = [state.read for state in layout.changed]
+        self._new_numbers = self._numbers_left(layout.new_numbers)
+        self._changed = kept_together(layout.changed)
+        self._only_read = kept_together(layout.only_read)
         self._makers = [array_maker(b.shape, b.dtype) for b in layout.fresh]
         self._entries: dict[str, Entry] = {}
         if names:
@@ -119,10 +120,13 @@ class Executable(Inspection):
                 )
         self._short = self._short_run()
 
-    def _number(self, buffer: Buffer, word: Array) -> tuple[Callable[[], Any], memoryview]:
-        """Return how a number that each run reads anew is found, and where it goes."""
-        self._arrays[buffer] = place = word.view(buffer.dtype)[:1]
-        return buffer.source.number.get, place.data
+    def _numbers_left(self, numbers: list[tuple[State, View]]) -> list[tuple[KeptTogether, Array]]:
+        """Return the states that are numbers, and where a run leaves their new values."""
+        if not numbers or not self.own_arena:
+            return []
+        first = self.layout.places[numbers[0][1].buffer].offset
+        words = self.arena[first : first + WORD * len(numbers)].view(np.int64)
+        return numbers_in(words, [state for state, _ in numbers])
 
     # -- running -----------------------------------------------------------------------------------
 
@@ -134,21 +138,31 @@ class Executable(Inspection):
     @property
     def checks_feeds(self) -> bool:
         """Whether `run_unchecked` may be called: the code takes, and so looks at, every feed."""
-        return self._short is not None and len(self._short.feeds) == self.layout.feeds
+        at_once = len(self.plan.steps) == 1 and isinstance(self.plan.steps[0], str)
+        return at_once and len(self.layout.used_feeds) == self.layout.feeds
 
     def run_unchecked(self, feeds: tuple[Any, ...]) -> list[Array] | None:
-        """Return the fetches; None if the feeds, which may be anything, are not as compiled for."""
-        assert self._short is not None
+        """Return the fetches; None if the feeds, which may be anything, are not as compiled for.
+
+        None too if something else is wrong: a checked run tells what.
+        """
         with self._lock:
-            return self._short.run_unchecked(feeds)
+            if self._short is not None:
+                return self._short.run_unchecked(feeds)
+            self._trusts_feeds = False
+            try:
+                return self._run(feeds)
+            except ERRORS:
+                return None
+            finally:
+                self._trusts_feeds = True
 
     def _run(self, feeds: Sequence[Array]) -> list[Array]:
-        layout = self.layout
-        held = [read() for read in self._reads]
-        states = held if _are_alone(held) else _parted(held)
-        if layout.only_read:
+        held = read_all(self._changed)
+        states = held if are_alone(held) else parted(held)
+        if self._only_read:
             with _states:
-                states = [*states, *(state.read() for state in layout.only_read)]
+                states = [*states, *read_all(self._only_read)]
         brought = self._brought(feeds, states)
         try:
             self._take_steps(brought)
@@ -197,10 +211,10 @@ class Executable(Inspection):
 
     def _brought(self, feeds: Sequence[Array], states: Sequence[Array]) -> list[Array]:
         """Return all arrays that the code takes; numbers go where it looks for them."""
-        for get, place in self._numbers:
-            place[0] = get()
+        for kept, words in self._numbers:
+            words[...] = kept.read()
         fresh = [make() for make in self._makers]
-        return [*(feeds[i] for i in self.layout.used_feeds), *states, *fresh]
+        return [*[feeds[i] for i in self.layout.used_feeds], *states, *fresh]
 
     def _take_steps(self, brought: list[Array]) -> None:
         if self.layout.has_library:
@@ -240,6 +254,8 @@ class Executable(Inspection):
         """Run native code; arrays that do not suit it are replaced by copies."""
         while (wrong := entry(tuple(brought))) is not None:
             assert wrong >= 0, "a program runs one call at a time"
+            if wrong < self.layout.first_state and not self._trusts_feeds:
+                raise ArgumentTypeError(f"feed {wrong} is not as the code takes it")
             buffer = self.layout.brought[wrong]
             suited = np.array(brought[wrong], buffer.dtype, order="C").reshape(buffer.shape)
             brought[wrong] = suited
@@ -270,8 +286,8 @@ class Executable(Inspection):
                 state.write(new)
         for state, array in copies:
             state.write(array)
-        for put, array in self._new_numbers:
-            put(array.item())
+        for kept, words in self._new_numbers:
+            kept.write(words.tolist())
 
     def _read(self, view: View, brought: list[Array]) -> Array:
         """Return the value of a view when the code has run."""
@@ -356,29 +372,6 @@ def _renew_locks() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_locks)
-
-
-def _most_references(arrays: list[Array]) -> int:
-    return max(map(getrefcount, arrays), default=0)
-
-
-def _of_one_owner() -> int:
-    owner = [np.zeros(1)]
-    return _most_references(list(owner))
-
-
-_ALONE = _of_one_owner()  # what is seen of an array that its owner and one list hold
-
-
-def _are_alone(arrays: list[Array]) -> bool:
-    """Tell whether nobody but its owner, and the list, holds an array."""
-    return _most_references(arrays) <= _ALONE
-
-
-def _parted(arrays: list[Array]) -> list[Array]:
-    """Return copies of the arrays that others hold too, and would see change."""
-    references = list(map(getrefcount, arrays))
-    return [a.copy() if n > _ALONE else a for a, n in zip(arrays, references, strict=True)]
 
 
 def _seen(array: Array, view: View) -> Array:

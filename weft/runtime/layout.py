@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from ..codegen.program import ARENA, CONSTANTS, NUMBERS
 from ..codegen.regions import Place
-from ..graph.state import State
+from ..graph.state import State, by_keeper
 from ..lower.in_place import writes_in_place
 from ..lower.kernels import calls_library, may_fail
-from ..lower.lifetimes import lifetimes, uses_of
+from ..lower.lifetimes import Lifetimes, lifetimes, uses_of
 from ..lower.lowering import Lowered
 from ..lower.storage import Buffer, View
 from ..passes.arena import Block, align, place_blocks
@@ -41,8 +42,12 @@ class Layout:
         feeds = {b.source: b for b in buffers if b.kind == "feed"}
         self.feeds = len(lowered.graph.inputs)
         self.used_feeds = [i for i, v in enumerate(lowered.graph.inputs) if v in feeds]
-        self.numbers = [b for b in buffers if b.kind == "state" and b.source.number is not None]
-        states = [b for b in buffers if b.kind == "state" and b not in self.numbers]
+        kept = [b for b in buffers if b.kind == "state"]
+        keepers = by_keeper(b.source for b in kept)
+        kept.sort(key=lambda b: keepers[b.source])  # those of one keeper are read at once
+        numbers = [b for b in kept if b.source.number]
+        self.numbers = sorted(numbers, key=lambda b: b.dtype.char)
+        states = [b for b in kept if not b.source.number]
         self.states = sorted(states, key=lambda b: b not in self.in_place)
         self.changed: list[State] = [b.source for b in self.states if b in self.in_place]
         self.only_read: list[State] = [b.source for b in self.states if b not in self.in_place]
@@ -56,8 +61,11 @@ class Layout:
             self.places[buffer] = Place(False, CONSTANTS + i)
         for i, buffer in enumerate(self.numbers):
             self.places[buffer] = Place(False, NUMBERS, i * WORD)
-        kept = {view.buffer for view in (*fetched, *(v for _, v in written))}
-        self.arena_bytes = self._place_arena(lowered, arena, kept)
+        copied = [(s, v) for s, v in written if s not in self.in_place_of]
+        self.new_numbers = _new_numbers(copied, fetched, arena)
+        self.copied = [pair for pair in copied if pair not in self.new_numbers]
+        ends = {view.buffer for view in (*fetched, *(v for _, v in written))}
+        self.arena_bytes = self._place_arena(lowered, arena, ends)
         for buffer, state in self.shares.items():
             self.places[buffer] = self.places[state]
         for buffer in (b for b in buffers if b.kind == "window"):
@@ -67,7 +75,6 @@ class Layout:
             (v, self.places[v.buffer].entry if v.buffer in self.fresh_set else None)
             for v in fetched
         ]
-        self.copied = [(s, v) for s, v in written if s not in self.in_place_of]
 
     def specs(self) -> list[ArraySpec]:
         """Return what the code demands of the arrays that each run brings."""
@@ -111,17 +118,40 @@ class Layout:
                 found[state] = buffer
         return found
 
-    def _place_arena(self, lowered: Lowered, buffers: list[Buffer], kept: set[Buffer]) -> int:
+    def _place_arena(self, lowered: Lowered, buffers: list[Buffer], ends: set[Buffer]) -> int:
+        """Find places for what lies in the arena; `ends` are read when a run has ended."""
+        together = [view.buffer for _, view in self.new_numbers]
+        apart = [[b] for b in buffers if b not in set(together)]
+        groups = [together, *apart] if together else apart
         alive = lifetimes(lowered.kernels)
-        blocks = []
-        for buffer in buffers:
-            birth, death = alive.spans.get(buffer, (0, 0))
-            last = alive.end if buffer in kept else death
-            blocks.append(Block(align(max(1, buffer.nbytes)), birth, last))
-        placed = place_blocks(blocks)
-        for buffer, offset in zip(buffers, placed.offsets, strict=True):
-            self.places[buffer] = Place(False, ARENA, offset)
+        placed = place_blocks([_block(group, alive, ends) for group in groups])
+        for group, offset in zip(groups, placed.offsets, strict=True):
+            for i, buffer in enumerate(group):
+                self.places[buffer] = Place(False, ARENA, offset + i * WORD)
         return placed.bytes
+
+
+def _block(buffers: list[Buffer], alive: Lifetimes, ends: set[Buffer]) -> Block:
+    """Return the memory of a buffer, or of several numbers side by side."""
+    spans = [alive.spans.get(buffer, (0, 0)) for buffer in buffers]
+    last = alive.end if ends.intersection(buffers) else max(death for _, death in spans)
+    size = buffers[0].nbytes if len(buffers) == 1 else len(buffers) * WORD
+    return Block(align(max(1, size)), min(birth for birth, _ in spans), last)
+
+
+def _new_numbers(
+    copied: list[tuple[State, View]], fetched: Sequence[View], arena: list[Buffer]
+) -> list[tuple[State, View]]:
+    """Return the numbers that a run leaves in memory of their own, in the order of their keepers.
+
+    They lie side by side: hundreds of step counters are read at once.
+    """
+    read = Counter(view.buffer for view in (*fetched, *(view for _, view in copied)))
+    own = {buffer for buffer in arena if read[buffer] == 1 and buffer.nbytes <= WORD}
+    found = [(s, v) for s, v in copied if s.number and v.buffer in own and v.whole]
+    keepers = by_keeper(state for state, _ in found)
+    found.sort(key=lambda pair: keepers[pair[0]])
+    return sorted(found, key=lambda pair: pair[1].dtype.char)
 
 
 def _fetch_buffers(fetched: Sequence[View], written: Sequence[tuple[State, View]]) -> set[Buffer]:
