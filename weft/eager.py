@@ -14,8 +14,9 @@ import numpy as np
 from .autodiff.reverse import gradients
 from .compiler import compile_program
 from .core.errors import AllocationError, WeftError
-from .core.large import EXACT, Code
+from .core.large import Code
 from .core.large_calls import CallShape
+from .core.large_kernels import EXACT
 from .core.locks import fork_safe_lock
 from .core.modes import enable_grad
 from .core.op import F, find_op
@@ -177,7 +178,23 @@ def compile_kernel(name: str, types: Types, attrs: tuple[Any, ...]) -> Code | No
     executable = _compiled(graph, [out], feeds)
     if executable is None or (name in EXACT and not is_exact(executable)):
         return None
+    if not executable.checks_feeds:  # it is called with anything, and must tell by itself
+        return None
     return ArrayProgram(executable).single()
+
+
+def compile_product(name: str, types: Sequence[tuple[Any, Any, bool]]) -> Code | None:
+    """Return machine code for a product, or None; operands may be given transposed."""
+    op, graph = find_op(name), Graph()
+    with graph:
+        feeds = [placeholder(shape, dtype) for shape, dtype, _ in types]
+        turned = [
+            F.swapaxes(x, -1, -2) if kind[2] else x for x, kind in zip(feeds, types, strict=True)
+        ]
+        operands = (*turned, *[None] * (len(op.inputs) - len(turned)))
+        out = _traced(lambda: graph.tracer.apply(op, operands, ()))
+    executable = None if out is None else _compiled(graph, [out], feeds)
+    return None if executable is None else ArrayProgram(executable).single()
 
 
 def compile_composite(name: str, fn: Callable[..., Any], shape: CallShape) -> Code | None:

@@ -14,8 +14,9 @@ import weft as wf
 import weft.nn.functional as F
 from tests.threads import num_threads
 from weft.core.errors import GradientError, ShapeError, WeftError
-from weft.core.large import EXACT as EXACT_OPERATORS
 from weft.core.large import LARGE, VERY_LARGE, Door, door
+from weft.core.large_kernels import EXACT as EXACT_OPERATORS
+from weft.core.large_kernels import install_chooser
 from weft.core.op import registry
 from weft.eager import compile_kernel
 from weft.runtime.buffers import pool_info
@@ -433,11 +434,18 @@ def test_door_stays_shut_for_small_programs():
     assert result.stdout.split() == ["False", "True", "True", "False"], result.stderr
 
 
-def test_door_guards_operators_that_come_later():
-    made = Door()
+def test_what_comes_when_the_door_is_open_need_not_wait():
+    made, done = Door(), []
+    made.when_open(lambda: done.append("before"))
+    assert done == []
     made.unlock()
+    made.when_open(lambda: done.append("after"))
+    assert done == ["before", "after"]
+
+
+def test_choosers_stand_where_kernels_were():
     scope = {"kernel": np.exp}
-    made.guard(registry["exp"], scope)
+    install_chooser(registry["exp"], scope)
     assert scope["kernel"] is not np.exp
 
 

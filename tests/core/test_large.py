@@ -5,10 +5,11 @@ import threading
 import numpy as np
 import pytest
 
-from weft.core import large
+from weft.core import large, large_kernels
 from weft.core.background import Background
 from weft.core.config import config
-from weft.core.large import LARGE, VERY_LARGE, Door, make_chooser
+from weft.core.large import LARGE, VERY_LARGE, Door
+from weft.core.large_kernels import make_chooser
 
 
 class Compiler:
@@ -20,16 +21,23 @@ class Compiler:
 
     def __call__(self, name, types, attrs):
         self.asked.append((name, types, attrs))
-        return self.kernel
+        kernel = self.kernel
+        if kernel is None:
+            return None
+
+        def code(*arrays):  # which looks at the arrays itself
+            return kernel(*arrays) if [(x.shape, x.dtype) for x in arrays] == types else None
+
+        return code
 
 
 @pytest.fixture
 def compiler(monkeypatch):
     """Compile at once, in this thread."""
     made = Compiler(lambda x: x + 100)
-    monkeypatch.setattr(large, "late_function", lambda *_: made)
+    monkeypatch.setattr(large_kernels, "late_function", lambda *_: made)
     monkeypatch.setattr(large.background, "submit", lambda job: job() or True)
-    monkeypatch.setattr(large, "door", Door())
+    monkeypatch.setattr(large_kernels, "door", Door())
     return made
 
 
@@ -72,6 +80,18 @@ def test_operations_are_told_apart(compiler):
         choose(*args)
         choose(*args)
     assert len(compiler.asked) == len(given)
+
+
+def test_operations_that_alternate_keep_their_own_code(compiler):
+    choose = make_chooser("neg", lambda x, *attrs: x, 1)
+    given = [(X, 1), (X, 2), (X.reshape(2, -1), 2), (X.reshape(2, -1), 1)]
+    for added, args in enumerate(given):
+        compiler.kernel = lambda x, added=added: x + added
+        choose(*args), choose(*args)
+    for _ in range(3):
+        for added, (x, attr) in enumerate(given):
+            result = choose(x, attr)
+            assert (result.shape, float(result.flat[0])) == (x.shape, added)
 
 
 @pytest.mark.parametrize("count", [2, 3])
@@ -121,7 +141,7 @@ def test_operations_not_used_lately_are_forgotten(compiler, monkeypatch):
     arrays = [np.zeros(LARGE + i, np.float32) for i in range(12)]
     for array in arrays:
         choose(array), choose(array), choose(arrays[0])
-    assert len(large.door.known) <= 4
+    assert len(large_kernels.door.known) <= 4
     assert len(compiler.asked) == 12  # the first one stayed
 
 
@@ -129,7 +149,7 @@ def test_failing_compiler_is_reported_and_harmless(compiler, monkeypatch):
     def fail(*_):
         raise RuntimeError("no such thing")
 
-    monkeypatch.setattr(large, "late_function", lambda *_: fail)
+    monkeypatch.setattr(large_kernels, "late_function", lambda *_: fail)
     choose = make_chooser("neg", np.cos, 1)
     choose(X)
     with pytest.warns(UserWarning, match="not compiled: no such thing"):

@@ -16,6 +16,9 @@ The door costs nothing while it is closed. Generated functions call the referenc
 be lowered has a chooser in its kernel's place. A chooser that meets small operands goes on to the
 reference kernel, as it does with operands that code does not take (not in C order, say). An
 operation is an operator with attributes, shapes and dtypes; the code comes from a layer above.
+
+Here are the door and what is known of operations. The choosers are in large_kernels.py and, for
+matrix products, in large_products.py; large_calls.py does the same for whole composites.
 """
 
 from __future__ import annotations
@@ -23,40 +26,25 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from itertools import count
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from .background import background
-from .config import config
 from .heap import keep_freed_memory
-from .late import late_function
-from .shape import size_of
 
 if TYPE_CHECKING:
-    from .op import Op
+    pass
 
 LARGE = 1 << 16  # elements
 VERY_LARGE = 1 << 19  # where compiling, at some 10 ms, is soon worth its while
 MOST_USES = 512  # operations that are remembered, the latest used ones
-EXACT = frozenset(
-    (
-        *("abs", "add", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "div", "equal"),
-        *("greater", "greater_equal", "isfinite", "isinf", "isnan", "leaky_relu", "less"),
-        *("less_equal", "mul", "neg", "not_equal", "sqrt", "sub", "threshold", "where"),
-    )
-)
-
 # Machine code takes arrays and returns the result, or None for arrays that it does not take.
 Code = Callable[..., Any]
 tick = count().__next__
 Uses = dict[Any, "Use"]
-Chooser = Callable[..., Any]
 
 
 class Use:
@@ -107,21 +95,22 @@ class Door:
 
     def __init__(self) -> None:
         self.open = False
-        self.scopes: list[tuple[Op, dict[str, Any]]] = []
+        self.waiting: list[Callable[[], None]] = []
         self.known: list[tuple[Uses, Any]] = []  # all uses, by the tables that hold them
 
-    def guard(self, op: Op, scope: dict[str, Any]) -> None:
-        """Have the kernels in the globals of an operator's functions replaced in time."""
-        self.scopes.append((op, scope))
+    def when_open(self, action: Callable[[], None]) -> None:
+        """Take an action when the door opens, or now if it is open."""
         if self.open:
-            _install(op, scope)
+            action()
+        else:
+            self.waiting.append(action)
 
     def unlock(self) -> None:
         """Open the door, once for all."""
         self.open = True
         keep_freed_memory()
-        for op, scope in self.scopes:
-            _install(op, scope)
+        while self.waiting:
+            self.waiting.pop()()
 
     def use(self, uses: Uses, key: Any) -> Use:
         """Return what is known of an operation; of a new one too, and forget some if many."""
@@ -152,129 +141,3 @@ class Door:
 door = Door()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=door.forget_orders)
-
-
-def accepts(op: Op) -> bool:
-    """Tell whether an operator can have kernels: one result, from a fixed number of arrays."""
-    simple = not op.variadic and not op.optional and op.outputs == 1 and bool(op.inputs)
-    return simple and op.lower_rule is not None and op.kind in ("elementwise", "reduction")
-
-
-def _install(op: Op, scope: dict[str, Any]) -> None:
-    if accepts(op):
-        # 1, 1.0 and True are equal, as are 0.0 and -0.0. The attributes of reductions are axes and
-        # flags in canonical form.
-        by_text = op.kind != "reduction" and bool(op.attrs)
-        scope["kernel"] = make_chooser(op.name, op.kernel, len(op.inputs), by_text=by_text)
-    scope["times"] = _TIMES
-
-
-def make_chooser(name: str, kernel: Any, count: int, *, by_text: bool = False) -> Chooser:
-    """Return a function that takes an operator's arrays and attributes to the better kernel.
-
-    by_text   whether attributes that are equal may differ in what they do
-    """
-    uses: Uses = {}
-    make = {1: _of_one, 2: _of_two}.get(count, partial(_of_several, count=count))
-    describe: Callable[[Any], Any] = repr if by_text else _as_they_are
-    least = LARGE if name in EXACT else VERY_LARGE
-    return make(uses, kernel, describe, _newcomer(uses, name, kernel, count), least)
-
-
-# The first two are the third, written out for few arrays: after a large operation nothing of the
-# interpreter is in the processor's cache, and each step costs several times the usual.
-
-
-def _of_one(uses: Uses, kernel: Any, describe: Any, new: Any, least: int) -> Chooser:
-    def choose(x: Any, *attrs: Any) -> Any:
-        try:
-            key = (x.shape, x.dtype, describe(attrs)) if x.size >= least else None
-        except AttributeError:  # rules may give Python numbers
-            key = None
-        if key is None:
-            return kernel(x, *attrs)
-        use = uses.get(key)
-        if use is None or use.run is None or not config.eager_kernels:
-            return new(key, (x, *attrs))
-        use.last = tick()
-        result = use.run(x)
-        return kernel(x, *attrs) if result is None else result
-
-    return choose
-
-
-def _of_two(uses: Uses, kernel: Any, describe: Any, new: Any, least: int) -> Chooser:
-    exact = least == LARGE
-
-    def choose(x: Any, y: Any, *attrs: Any) -> Any:
-        try:
-            large = x.size >= least or y.size >= least or (exact and _makes_large(x, y))
-            key = (x.shape, x.dtype, y.shape, y.dtype, describe(attrs)) if large else None
-        except AttributeError:
-            key = None
-        if key is None:
-            return kernel(x, y, *attrs)
-        use = uses.get(key)
-        if use is None or use.run is None or not config.eager_kernels:
-            return new(key, (x, y, *attrs))
-        use.last = tick()
-        result = use.run(x, y)
-        return kernel(x, y, *attrs) if result is None else result
-
-    return choose
-
-
-def _makes_large(x: Any, y: Any) -> bool:
-    """Tell whether small operands broadcast against one another to a large result.
-
-    Only exact code may ask: whether the door is open then must not show.
-    """
-    if x.size * y.size < LARGE or x.shape == y.shape:
-        return False
-    try:
-        return size_of(np.broadcast_shapes(x.shape, y.shape)) >= LARGE
-    except ValueError:  # they do not fit; the reference kernel says so
-        return False
-
-
-def _of_several(
-    uses: Uses, kernel: Any, describe: Any, new: Any, least: int, count: int
-) -> Chooser:
-    def choose(*args: Any) -> Any:
-        arrays = args[:count]
-        try:
-            large = max(x.size for x in arrays) >= least
-            types = [part for x in arrays for part in (x.shape, x.dtype)] if large else None
-        except AttributeError:
-            types = None
-        return kernel(*args) if types is None else new((*types, describe(args[count:])), args)
-
-    return choose
-
-
-def _newcomer(uses: Uses, name: str, kernel: Any, count: int) -> Callable[..., Any]:
-    """Return a function that runs operations whose machine code may not have taken over yet."""
-
-    def run(key: Any, args: tuple[Any, ...]) -> Any:
-        if not config.eager_kernels:
-            return kernel(*args)
-        use = door.use(uses, key)
-        attrs = args[count:]  # the job must not hold the arrays
-        code = use.run or use.again(lambda: _compiled(name, key[:-1], attrs), exact=name in EXACT)
-        result = None if code is None else code(*args[:count])
-        return kernel(*args) if result is None else result
-
-    return run
-
-
-def _as_they_are(attrs: Any) -> Any:
-    return attrs
-
-
-_TIMES = make_chooser("mul", np.multiply, 2)  # what a generated backward multiplies with
-
-
-def _compiled(name: str, types: Sequence[Any], attrs: tuple[Any, ...]) -> Code | None:
-    pairs = list(zip(types[::2], types[1::2], strict=True))
-    made: Code | None = late_function("eager", "compile_kernel")(name, pairs, attrs)
-    return made

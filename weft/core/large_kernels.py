@@ -1,0 +1,180 @@
+"""Operators on large tensors: choose between the reference kernel and machine code.
+
+core/large.py says when which of them computes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .config import config
+from .large import LARGE, VERY_LARGE, Code, Use, Uses, door, tick
+from .large_products import PRODUCTS, make_product_chooser
+from .late import late_function
+from .shape import size_of
+
+if TYPE_CHECKING:
+    from .op import Op
+
+EXACT = frozenset(
+    (
+        *("abs", "add", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "div", "equal"),
+        *("greater", "greater_equal", "isfinite", "isinf", "isnan", "leaky_relu", "less"),
+        *("less_equal", "mul", "neg", "not_equal", "sqrt", "sub", "threshold", "where"),
+    )
+)
+
+
+Chooser = Callable[..., Any]
+
+
+def accepts(op: Op) -> bool:
+    """Tell whether an operator can have kernels: one result, from a fixed number of arrays."""
+    simple = not op.variadic and not op.optional and op.outputs == 1 and bool(op.inputs)
+    return simple and op.lower_rule is not None and op.kind in ("elementwise", "reduction")
+
+
+def install_chooser(op: Op, scope: dict[str, Any]) -> None:
+    """Put choosers in the places of the kernels that an operator's functions call."""
+    if op.name in PRODUCTS:
+        scope["kernel"] = make_product_chooser(op.name, op.kernel)
+    if accepts(op):
+        # 1, 1.0 and True are equal, as are 0.0 and -0.0. The attributes of reductions are axes and
+        # flags in canonical form.
+        by_text = op.kind != "reduction" and bool(op.attrs)
+        scope["kernel"] = make_chooser(op.name, op.kernel, len(op.inputs), by_text=by_text)
+    scope["times"] = _TIMES
+
+
+def make_chooser(name: str, kernel: Any, count: int, *, by_text: bool = False) -> Chooser:
+    """Return a function that takes an operator's arrays and attributes to the better kernel.
+
+    by_text   whether attributes that are equal may differ in what they do
+    """
+    uses: Uses = {}
+    make = {1: _of_one, 2: _of_two}.get(count, partial(_of_several, count=count))
+    describe: Callable[[Any], Any] = repr if by_text else _as_they_are
+    least = LARGE if name in EXACT else VERY_LARGE
+    return make(uses, kernel, describe, _newcomer(uses, name, kernel, count), least)
+
+
+# The first two are the third, written out for few arrays: after a large operation nothing of the
+# interpreter is in the processor's cache, and each step costs several times the usual. For the same
+# reason they try the code that ran last before they look an operation up: code looks at the arrays
+# itself, and returns None if they are not what it was made for.
+
+
+_NONE_YET: tuple[Use, Any, Any] = (Use(), None, object())  # no attributes are equal to these
+
+
+def _of_one(uses: Uses, kernel: Any, describe: Any, new: Any, least: int) -> Chooser:
+    latest = _NONE_YET
+
+    def choose(x: Any, *attrs: Any) -> Any:
+        nonlocal latest
+        try:
+            large = x.size >= least
+        except AttributeError:  # rules may give Python numbers
+            large = False
+        if not large:
+            return kernel(x, *attrs)
+        described, (use, run, known) = describe(attrs), latest
+        if described == known and config.eager_kernels:
+            result = run(x)
+            if result is not None:
+                use.last = tick()
+                return result
+        key = (x.shape, x.dtype, described)
+        met = uses.get(key)
+        if met is not None and met.run is not None:
+            latest = (met, met.run, described)
+        return new(key, (x, *attrs))
+
+    return choose
+
+
+def _of_two(uses: Uses, kernel: Any, describe: Any, new: Any, least: int) -> Chooser:
+    exact = least == LARGE
+    latest = _NONE_YET
+
+    def choose(x: Any, y: Any, *attrs: Any) -> Any:
+        nonlocal latest
+        try:
+            large = max(x.size, y.size) >= least or (exact and _makes_large(x, y))
+        except AttributeError:
+            large = False
+        if not large:
+            return kernel(x, y, *attrs)
+        described, (use, run, known) = describe(attrs), latest
+        if described == known and config.eager_kernels:
+            result = run(x, y)
+            if result is not None:
+                use.last = tick()
+                return result
+        key = (x.shape, x.dtype, y.shape, y.dtype, described)
+        met = uses.get(key)
+        if met is not None and met.run is not None:
+            latest = (met, met.run, described)
+        return new(key, (x, y, *attrs))
+
+    return choose
+
+
+def _makes_large(x: Any, y: Any) -> bool:
+    """Tell whether small operands broadcast against one another to a large result.
+
+    Only exact code may ask: whether the door is open then must not show.
+    """
+    if x.size * y.size < LARGE or x.shape == y.shape:
+        return False
+    try:
+        return size_of(np.broadcast_shapes(x.shape, y.shape)) >= LARGE
+    except ValueError:  # they do not fit; the reference kernel says so
+        return False
+
+
+def _of_several(
+    uses: Uses, kernel: Any, describe: Any, new: Any, least: int, count: int
+) -> Chooser:
+    def choose(*args: Any) -> Any:
+        arrays = args[:count]
+        try:
+            large = max(x.size for x in arrays) >= least
+            types = [part for x in arrays for part in (x.shape, x.dtype)] if large else None
+        except AttributeError:
+            types = None
+        return kernel(*args) if types is None else new((*types, describe(args[count:])), args)
+
+    return choose
+
+
+def _newcomer(uses: Uses, name: str, kernel: Any, count: int) -> Callable[..., Any]:
+    """Return a function that runs operations whose machine code may not have taken over yet."""
+
+    def run(key: Any, args: tuple[Any, ...]) -> Any:
+        if not config.eager_kernels:
+            return kernel(*args)
+        use = door.use(uses, key)
+        attrs = args[count:]  # the job must not hold the arrays
+        code = use.run or use.again(lambda: _compiled(name, key[:-1], attrs), exact=name in EXACT)
+        result = None if code is None else code(*args[:count])
+        return kernel(*args) if result is None else result
+
+    return run
+
+
+def _as_they_are(attrs: Any) -> Any:
+    return attrs
+
+
+_TIMES = make_chooser("mul", np.multiply, 2)  # what a generated backward multiplies with
+
+
+def _compiled(name: str, types: Sequence[Any], attrs: tuple[Any, ...]) -> Code | None:
+    pairs = list(zip(types[::2], types[1::2], strict=True))
+    made: Code | None = late_function("eager", "compile_kernel")(name, pairs, attrs)
+    return made
