@@ -119,6 +119,7 @@ class Executable(Inspection):
                     keep=(library, self.memory, memory),
                 )
         self._short = self._short_run()
+        self._short_as_fed = self._short.unchecked() if self._short else None
 
     def _numbers_left(self, numbers: list[tuple[State, View]]) -> list[tuple[KeptTogether, Array]]:
         """Return the states that are numbers, and where a run leaves their new values."""
@@ -147,15 +148,17 @@ class Executable(Inspection):
         None too if something else is wrong: a checked run tells what.
         """
         with self._lock:
-            if self._short is not None:
-                return self._short.run_unchecked(feeds)
-            self._trusts_feeds = False
-            try:
-                return self._run(feeds)
-            except ERRORS:
-                return None
-            finally:
-                self._trusts_feeds = True
+            short = self._short_as_fed
+            return self._run_warily(feeds) if short is None else short(feeds)
+
+    def _run_warily(self, feeds: tuple[Any, ...]) -> list[Array] | None:
+        self._trusts_feeds = False
+        try:
+            return self._run(feeds)
+        except ERRORS:
+            return None
+        finally:
+            self._trusts_feeds = True
 
     def _run(self, feeds: Sequence[Array]) -> list[Array]:
         held = read_all(self._changed)
