@@ -158,15 +158,14 @@ class _GroupStep:
             return self.settings
         optimizer, index, group = self.optimizer, self.index, self.group
         others = {name: v for name, v in self.settings.items() if name != "lr"}
+        checked: Mapping[str, Any] = {}
 
         def get() -> float:
+            nonlocal checked
             now = optimizer._settings(index, group)
-            for name, value in others.items():
-                if now[name] != value:
-                    raise GraphError(
-                        f"{name} of group {index} was {value} when minimize() built the step and "
-                        f"is {now[name]} now; only lr may change between runs: build the step anew"
-                    )
+            if now is not checked:  # else the very mapping of the run before
+                _check_unchanged(others, now, index)
+                checked = now
             return float(now["lr"])
 
         name = f"optimizer/lr_{index}"
@@ -195,6 +194,16 @@ class _GroupStep:
 
     def _literal(self, value: Any, state: State) -> Symbol:
         return self.tracer.constant(np.array(value, state.type.dtype))
+
+
+def _check_unchanged(built: Mapping[str, Any], now: Mapping[str, Any], index: int) -> None:
+    """Raise if a hyperparameter that is part of the graph has another value by now."""
+    for name, value in built.items():
+        if now[name] != value:
+            raise GraphError(
+                f"{name} of group {index} was {value} when minimize() built the step and "
+                f"is {now[name]} now; only lr may change between runs: build the step anew"
+            )
 
 
 class Slots(NamedTuple):
