@@ -180,13 +180,15 @@ def _free_plan(product: Product, target: Target, lanes: int, itemsize: int) -> P
 
 def oriented(product: Product, target: Target, lanes: int) -> Product:
     """Return the product or its transposed, whichever has the better memory accesses."""
-    product = with_unit_strides(product)
-    if product.block:
-        return product
-    other = with_unit_strides(product.transposed())
-    if prefers_dot(product, target, lanes):
-        return product if product.m >= product.n else other
-    return min((product, other), key=lambda p: _awkwardness(p, lanes))
+    either = _orientations(product)
+    if prefers_dot(either[0], target, lanes):
+        return max(either, key=lambda p: p.m)  # a call goes through many rows, but few columns
+    return min(either, key=lambda p: _awkwardness(p, lanes))
+
+
+def _orientations(product: Product) -> list[Product]:
+    both = [product] if product.block else [product, product.transposed()]
+    return [with_unit_strides(p) for p in both]
 
 
 def _awkwardness(product: Product, lanes: int) -> float:
@@ -205,9 +207,9 @@ def prefers_dot(product: Product, target: Target, lanes: int) -> bool:
     along = product.x.across == 1 and product.y.down == 1
     if not along or product.k < 2 or not 0 < min(product.m, product.n) <= DOT_ROWS:
         return False
-    either = (product, replace(product, m=product.n, n=product.m, out=product.out.transposed()))
-    outer = min(_outer_cost(p, target, lanes) for p in either)
-    return dot_tile(product.m, product.n, product.k, target, lanes)[1] < outer
+    other = min(_orientations(product), key=lambda p: _awkwardness(p, lanes))
+    _, cost = dot_tile(product.m, product.n, product.k, target, lanes)
+    return cost < _outer_cost(other, target, lanes)
 
 
 def sweeps(product: Product) -> bool:
