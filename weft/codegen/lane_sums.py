@@ -56,7 +56,7 @@ def _sums_of_group(f: FunctionText, vectors: list[Value]) -> Value:
 
 
 def _met(f: FunctionText, a: Value, b: Value, step: int) -> Value:
-    """Add lanes `step` apart: where that bit of a lane's number is 0 those of a, else those of b."""
+    """Add lanes `step` apart: those of a where that bit of the lane's number is 0, else of b."""
     lanes = lanes_of(a.type)
     own = [lane if lane & step == 0 else lanes + lane for lane in range(lanes)]
     other = [lane ^ step if lane & step == 0 else lanes + (lane ^ step) for lane in range(lanes)]
