@@ -332,6 +332,29 @@ def test_a_batch_that_shares_y_becomes_rows():
     assert (product.batch, product.m) == ((), 120)
 
 
+def test_a_batch_of_vectors_that_shares_x_becomes_columns():
+    x, y = np.zeros((9, 7), "float32"), np.zeros((4, 5, 7, 1), "float32")
+    product = product_of(kernel_of(x, y, np.zeros((4, 5, 9, 1), "float32")))
+    assert product.swapped
+    assert (product.batch, product.m, product.n, product.k) == ((), 20, 9, 7)
+
+
+def test_a_batch_of_matrices_that_shares_x_stays_one():
+    x, y = np.zeros((9, 7), "float32"), np.zeros((4, 7, 3), "float32")
+    assert product_of(kernel_of(x, y, np.zeros((4, 9, 3), "float32"))).batch == (4,)
+
+
+@pytest.mark.parametrize("bias", [None, "plain", "same"])
+@pytest.mark.parametrize("n", [1, 3])
+def test_columns_of_a_batch_that_shares_x(n, bias):
+    x, y = matrix((33, 20), "float32", "rows"), matrix((50, 20, n), "float32", "rows")
+    columns = RNG.standard_normal(n).astype("float32")
+    biases = {None: None, "plain": columns, "same": np.broadcast_to(columns[:1], (n,))}
+    out = np.full((50, n, 33), np.inf, "float32").swapaxes(-1, -2)
+    check(x, y, out, biases[bias], cuts=[0.4])
+    check(x, y, np.full((50, 33, n), np.inf, "float32"), biases[bias], cuts=[0.4])
+
+
 def test_a_transposed_result_is_computed_transposed():
     out = np.zeros((100, 90), "float32").T
     x, y = np.zeros((90, 50), "float32"), np.zeros((50, 100), "float32")

@@ -4,14 +4,19 @@
 
 computes tiles of rows x columns dot products, one below the other; the last one begins higher if
 the rows are no multiple of the tile's, and repeats some of them. Nothing is packed: both
-operands are read by whole vectors, and each sum is spread over the lanes of one until the end.
+operands are read by vectors, no wider than the inner dimension needs, and each sum is spread over
+the lanes of one until the end. Then the lanes of several are added together.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
+from typing import NamedTuple
 
 from .gemm_pack import INTERNAL
+from .gemm_tile import pieces
+from .lane_sums import lane_sums
 from .text import FunctionText, ModuleText
 from .values import Value, vector_of
 
@@ -43,6 +48,32 @@ class DotTile:
     def vector(self) -> str:
         """Return the type of a vector of elements."""
         return vector_of(self.element, self.lanes)
+
+    @property
+    def has_bias(self) -> bool:
+        """Tell whether something is added to the sums."""
+        return self.bias_row is not None and self.bias_column is not None
+
+    def places(self) -> list[Place]:
+        """Return where each sum goes."""
+        bias_row, bias_column = self.bias_row or 0, self.bias_column or 0
+        return [
+            Place(
+                i * self.out_down + j * self.out_across,
+                i * bias_row + j * bias_column,
+                i * self.columns + j,
+            )
+            for i in range(self.rows)
+            for j in range(self.columns)
+        ]
+
+
+class Place(NamedTuple):
+    """Where a sum is stored, and where its bias lies; in elements from those of the first."""
+
+    out: int
+    bias: int
+    number: int
 
 
 def write_dots(module: ModuleText, name: str, tile: DotTile) -> None:
@@ -126,11 +157,46 @@ class _DotWriter:
         return result
 
     def _store(self, sums: list[Value], out: Value, bias: Value) -> None:
+        """Store the sums in the order in which they lie in memory, by vectors where they can be."""
         f, tile = self.f, self.tile
-        for number, value in enumerate(sums):
-            i, j = divmod(number, tile.columns)
-            total = f.reduce(value, f.fadd)
-            if tile.bias_row is not None and tile.bias_column is not None:
-                place = self._at(bias, i * tile.bias_row + j * tile.bias_column)
-                total = f.fadd(total, f.load(tile.element, place))
-            f.store(total, self._at(out, i * tile.out_down + j * tile.out_across))
+        places = sorted(tile.places())
+        vectors = lane_sums(f, [sums[place.number] for place in places])
+        for at, count in runs(places, tile.lanes):
+            vector, first = vectors[at // tile.lanes], at % tile.lanes
+            total = f.extract(vector, first)
+            if count > 1:
+                total = f.shuffle(vector, vector, range(first, first + count))
+            if tile.has_bias:
+                total = f.fadd(total, self._bias(bias, places[at : at + count]))
+            f.store(total, self._at(out, places[at].out))
+
+    def _bias(self, bias: Value, places: list[Place]) -> Value:
+        """Return the bias of a run."""
+        f, element, count = self.f, self.tile.element, len(places)
+        start = self._at(bias, places[0].bias)
+        if places[-1].bias != places[0].bias:
+            return f.load(vector_of(element, count), start)
+        return f.splat(f.load(element, start), count)
+
+
+def runs(places: list[Place], lanes: int) -> list[tuple[int, int]]:
+    """Return (start, count) of sums that are stored at once; none is part of two vectors.
+
+    They lie one behind another, and so does their bias, or it is the same.
+    """
+    found: list[tuple[int, int]] = []
+    at = 0
+    while at < len(places):
+        rest = places[at : at - at % lanes + lanes]
+        count = max(_evenly(rest, step) for step in (0, 1))
+        found += [(at + i, size) for i, size in pieces(count, lanes)]
+        at += count
+    return found
+
+
+def _evenly(places: list[Place], bias_step: int) -> int:
+    """Return how many of the first places lie one behind another, their bias so far apart."""
+    first = places[0]
+    wanted = ((first.out + i, first.bias + i * bias_step) for i in range(len(places)))
+    pairs = zip(places, wanted, strict=True)
+    return sum(1 for _ in takewhile(lambda pair: pair[0][:2] == pair[1], pairs))

@@ -10,6 +10,7 @@ All sizes and strides are known, so the choice is made once, when the code is wr
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -18,15 +19,22 @@ from ..core.shape import size_of
 from ..lower.kernels import GemmKernel
 from ..lower.split import product_work
 from .gemm_product import Product, product_of, with_unit_strides
+from .lane_sums import lane_sums_cost
 from .target import Target
 
-DOT_ROWS = 24  # up to here transposing y costs more than dot products lose
-DOT_LEAST_DEPTH = 32
+DOT_ROWS = 24  # dot products of more rows and columns would want blocks that stay in caches
 SWEEP_VECTORS = 128
 SWEEP_LEAST_DEPTH = 16
 CHUNK_WORK = 1 << 19
 MOST_VECTORS = 4
-DOT_BLOCK = 4  # tiles of a block of rows
+DOT_BLOCK = 4  # tiles of a block of rows, at least
+BLOCKS_OF_CHUNK = 4
+# What tiles of either kind take beside their multiplications, in the time of one of these.
+LOAD_COST = 0.375
+DOT_TILE_COST = 4.0
+PACK_COST, STORE_COST, STORE_PART_COST = 6.0, 2.0, 5.0  # for each vector, or part of one
+SCATTER_COST = 16.0
+OUTER_COST = 80.0
 WANTED_UNITS = 8
 GROUP_LEAST_PANELS = 16
 GROUP_LEAST_DEPTH = 192
@@ -145,7 +153,7 @@ def plan_for(kernel: GemmKernel, target: Target) -> Plan:
 @lru_cache(maxsize=1024)
 def _plan(product: Product, target: Target, itemsize: int) -> Plan:
     lanes = target.vector_bytes // itemsize
-    return _with_whole_blocks(_free_plan(oriented(product, lanes), target, lanes, itemsize))
+    return _with_whole_blocks(_free_plan(oriented(product, target, lanes), target, lanes, itemsize))
 
 
 def _with_whole_blocks(plan: Plan) -> Plan:
@@ -159,7 +167,7 @@ def _with_whole_blocks(plan: Plan) -> Plan:
 
 
 def _free_plan(product: Product, target: Target, lanes: int, itemsize: int) -> Plan:
-    if prefers_dot(product):
+    if prefers_dot(product, target, lanes):
         return _dot_plan(product, target, lanes)
     if sweeps(product):
         form = Form(1, SWEEP_VECTORS)
@@ -170,20 +178,22 @@ def _free_plan(product: Product, target: Target, lanes: int, itemsize: int) -> P
 # -- orientation -----------------------------------------------------------------------------------
 
 
-def oriented(product: Product, lanes: int) -> Product:
+def oriented(product: Product, target: Target, lanes: int) -> Product:
     """Return the product or its transposed, whichever has the better memory accesses."""
-    product = with_unit_strides(product)
-    if product.block:
-        return product
-    other = with_unit_strides(product.transposed())
-    return min((product, other), key=lambda p: _awkwardness(p, lanes))
+    either = _orientations(product)
+    if prefers_dot(either[0], target, lanes):
+        return max(either, key=lambda p: p.m)  # a call goes through many rows, but few columns
+    return min(either, key=lambda p: _awkwardness(p, lanes))
+
+
+def _orientations(product: Product) -> list[Product]:
+    both = [product] if product.block else [product, product.transposed()]
+    return [with_unit_strides(p) for p in both]
 
 
 def _awkwardness(product: Product, lanes: int) -> float:
     """Return a cost that compares the two orientations of a product, per element of x and y."""
     m, n = max(1, product.m), max(1, product.n)
-    if prefers_dot(product):
-        return 0.0 if product.out.across == 1 else 0.1
     width = lanes * 2
     wasted = -(-n // lanes) * lanes / n  # lanes that compute nothing
     packing = 0.0 if product.y.across == 1 else 8.0 / m
@@ -192,11 +202,14 @@ def _awkwardness(product: Product, lanes: int) -> float:
     return wasted * rows + packing + scattered
 
 
-def prefers_dot(product: Product) -> bool:
-    """Tell whether both operands lie along the inner dimension and one of them is thin."""
+def prefers_dot(product: Product, target: Target, lanes: int) -> bool:
+    """Tell whether both operands lie along the inner dimension, one is thin, and it is faster."""
     along = product.x.across == 1 and product.y.down == 1
-    thin = min(product.m, product.n) <= (DOT_ROWS if product.y.across != 1 else 3)
-    return along and thin and product.k >= DOT_LEAST_DEPTH
+    if not along or product.k < 2 or not 0 < min(product.m, product.n) <= DOT_ROWS:
+        return False
+    other = min(_orientations(product), key=lambda p: _awkwardness(p, lanes))
+    _, cost = dot_tile(product.m, product.n, product.k, target, lanes)
+    return cost < _outer_cost(other, target, lanes)
 
 
 def sweeps(product: Product) -> bool:
@@ -316,18 +329,54 @@ def _packs_y(product: Product, form: Form, lanes: int, itemsize: int, target: Ta
 
 
 def _dot_plan(product: Product, target: Target, lanes: int) -> Plan:
-    form = dot_tile(product.m, product.n, target)
-    rows = form.rows * DOT_BLOCK if product.m > product.n else max(1, product.m)
+    form, _ = dot_tile(product.m, product.n, product.k, target, lanes)
+    rows = _dot_rows(product, form) if product.m > product.n else max(1, product.m)
     return Plan(product, lanes, "dot", form, None, max(1, product.k), rows, False, False)
 
 
-def dot_tile(m: int, n: int, target: Target) -> Form:
-    """Return the tile of dot products; its `vectors` are columns."""
-    if m > n:
-        other = dot_tile(n, m, target)
-        return Form(min(other.vectors, m), other.rows)
-    rows = min(m, 4)
-    columns = 8 if rows == 1 else 1
-    while rows * (columns + 1) + min(rows, columns + 1) + 1 <= target.registers and columns < 8:
-        columns += 1
-    return Form(rows, min(columns, n))
+def _dot_rows(product: Product, form: Form) -> int:
+    """Return the rows of a block: a few tiles, or as many as are some work."""
+    row_work = product_work(1, 1, product.n, product.k)
+    tiles = max(DOT_BLOCK, CHUNK_WORK // BLOCKS_OF_CHUNK // (row_work * form.rows))
+    return form.rows * tiles
+
+
+def dot_lanes(depth: int, lanes: int) -> int:
+    """Return the lanes that dot products use of vectors: no more than they have elements."""
+    return min(lanes, 1 << max(0, depth - 1).bit_length())
+
+
+def dot_tile(m: int, n: int, k: int, target: Target, lanes: int) -> tuple[Form, float]:
+    """Return the tile of dot products that takes least time, and the time; `vectors` are columns.
+
+    Sums must stay in registers, beside the lines of the lesser side and one of the other.
+    """
+    lanes = dot_lanes(k, lanes)
+
+    def cost(form: Form) -> float:
+        tiles = -(-m // form.rows) * -(-n // form.vectors)
+        sums = lane_sums_cost(form.rows * form.vectors, lanes)
+        return tiles * (-(-k // lanes) * _step_cost(form) + sums + DOT_TILE_COST)
+
+    sizes = itertools.product(range(1, min(8, m) + 1), range(1, min(8, n) + 1))
+    forms = [Form(r, c) for r, c in sizes if r * c + min(r, c) + 1 <= target.registers]
+    best = min(forms, key=cost)
+    return best, cost(best)
+
+
+def _outer_cost(product: Product, target: Target, lanes: int) -> float:
+    """Return what outer products would cost whose y is transposed first."""
+    m, n, k = product.m, product.n, product.k
+    vectors = -(-n // lanes)
+    form = _forms(product, target, lanes)[0]
+    steps = m * k * vectors * _step_cost(form) / (form.rows * form.vectors)
+    whole, part = divmod(n, lanes)
+    stored = STORE_COST * whole + (STORE_PART_COST if part else 0.0)
+    if product.out.across != 1:
+        stored = vectors * (SCATTER_COST + k / 2)
+    return steps + PACK_COST * k * vectors + m * stored + OUTER_COST
+
+
+def _step_cost(form: Form) -> float:
+    """Return what a step along the inner dimension costs: multiplications, and what they read."""
+    return form.rows * form.vectors + LOAD_COST * (form.rows + form.vectors)

@@ -89,7 +89,7 @@ def product_of(kernel: GemmKernel) -> Product:
         x_more=_more(kernel.x_from),
         y_more=_more(kernel.y_from),
     )
-    return _with_rows_merged(product)
+    return _with_columns_merged(_with_rows_merged(product))
 
 
 def _more(prologue: Prologue | None) -> tuple[Strides, ...] | None:
@@ -127,6 +127,19 @@ def _with_rows_merged(product: Product) -> Product:
             y_more=None if product.y_more is None else tuple(y_more),
         )
     return product
+
+
+def _with_columns_merged(product: Product) -> Product:
+    """Make columns of batch axes along which x does not change: of many vectors a matrix.
+
+    A bias has an element for each column, which many must not share unless it is the same for all.
+    """
+    if product.n == 1 and product.bias is not None:
+        product = replace(product, bias=0)
+    if not product.batch or product.block or product.bias:
+        return product
+    merged = _with_rows_merged(product.transposed())
+    return merged if len(merged.batch) < len(product.batch) else product
 
 
 def _all_of_y(product: Product) -> tuple[Strides, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .gemm_dot import DotTile, write_dots
 from .gemm_parts import Block, PartWriter
+from .gemm_plan import dot_lanes
 from .gemm_sweep import Sweep, write_sweep
 from .values import Value
 
@@ -79,7 +80,7 @@ class ThinWriter(PartWriter):
         along = product.bias
         return DotTile(
             element=self.element,
-            lanes=self.plan.lanes,
+            lanes=dot_lanes(product.k, self.plan.lanes),
             rows=rows,
             columns=columns,
             depth=product.k,

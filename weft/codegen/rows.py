@@ -31,6 +31,7 @@ from .scalars import (
 )
 from .streaming import AHEAD, operands_read_ahead, streamed_operands
 from .text import FunctionText, ModuleText
+from .turning import is_turning, write_turning_kernel
 from .values import Value, element_of, vector_of
 
 VECTORS = 2  # registers of a value: two chains of instructions that do not wait for each other
@@ -54,7 +55,10 @@ class Line:
 
 def write_row_kernel(module: ModuleText, name: str, kernel: RowKernel) -> None:
     """Add the function of a kernel to a module."""
-    RowWriter(module, name, kernel).write()
+    if is_turning(kernel, module.target):
+        write_turning_kernel(module, name, kernel)
+    else:
+        RowWriter(module, name, kernel).write()
 
 
 class RowWriter:

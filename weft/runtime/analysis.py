@@ -12,6 +12,7 @@ from ..codegen.target import Target, host
 from ..core.threads import get_num_threads
 from ..graph.graph import Graph
 from ..graph.state import State
+from ..lower.fetches import with_own_memory
 from ..lower.lowering import Lowered
 from .layout import Layout
 from .objects import object_code, object_key
@@ -34,8 +35,11 @@ class Analysis:
         self.lowered.rewrite(partial(with_prologues, self.target, threads))
         self.lowered.copies += give_scratch(self.lowered.kernels, self.target, threads)
         outputs = self.lowered.outputs
-        written = list(zip(commits, outputs[fetches:], strict=True))
-        self.layout = Layout(self.lowered, outputs[:fetches], written)
+        changed = outputs[fetches:]
+        fetched = with_own_memory(self.lowered, outputs[:fetches], changed)
+        written = list(zip(commits, changed, strict=True))
+        self.outputs = [*fetched, *changed]
+        self.layout = Layout(self.lowered, fetched, written)
         self.text = write_program(self.lowered.kernels, self.layout.places, self.target)
 
     @cached_property
@@ -43,7 +47,7 @@ class Analysis:
         """What a run needs to know of it."""
         return Plan(
             self.layout,
-            self.lowered.outputs,
+            self.outputs,
             self.lowered.flag,
             self.text.steps,
             self.text.entries,
