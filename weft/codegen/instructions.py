@@ -65,19 +65,19 @@ class Instructions(Lines):
         limit = self.splat(self.integer_cast(wanted, scalar_of(type)), lanes)
         return self.icmp("slt", self.lane_numbers(type), limit)
 
-    def reduce(self, x: Value, combine: Combine) -> Value:
-        """Combine all lanes into one, halves with halves: always in the same order."""
+    def reduce(self, x: Value, combine: Combine, left: int = 1) -> Value:
+        """Combine lanes, halves with halves, until so many are left: always in the same order."""
         lanes = lanes_of(x.type)
         if lanes & (lanes - 1):
             raise ValueError(f"reduce needs a power of two of lanes; got {x.type}")
-        while lanes > 1:
+        while lanes > left:
             lanes //= 2
             if lanes == 1:
                 return combine(self.extract(x, 0), self.extract(x, 1))
             low = self.shuffle(x, x, range(lanes))
             high = self.shuffle(x, x, range(lanes, 2 * lanes))
             x = combine(low, high)
-        return self.extract(x, 0)
+        return x if left > 1 else self.extract(x, 0)
 
     # Floating-point arithmetic
 
