@@ -243,10 +243,18 @@ class Instructions(Lines):
         a, b = self._same(a, b)
         return self.define(a.type, f"select {mask.typed}, {a.typed}, {b.typed}")
 
-    def any_lane(self, mask: Value) -> Value:
-        """Return whether a mask holds in at least one lane, as `i1`."""
+    def any_lane(self, mask: Value, bits: int = 32) -> Value:
+        """Return whether a mask holds in at least one lane, as `i1`.
+
+        `bits` is the width of what was compared. Registers are joined in that width: packing the
+        masks of all of them into bits takes more.
+        """
         if mask.type == "i1":
             return mask
+        lanes = 8 * self.target.vector_bytes // bits
+        if lanes_of(mask.type) > lanes > 1:
+            joined = self.reduce(self.sext(mask, f"i{bits}"), self.or_, lanes)
+            mask = self.icmp("slt", joined, 0)
         return self.icmp("ne", self.bitcast(mask, f"i{lanes_of(mask.type)}"), 0)
 
     # Casts: `element` is the scalar type wanted; the lanes stay
