@@ -18,6 +18,7 @@ from .values import (
 )
 
 Combine = Callable[[Value, Value], Value]
+MASKS_IN_VECTORS = 32  # bytes of vectors; machines with longer ones have registers for masks
 
 
 class Instructions(Lines):
@@ -246,13 +247,13 @@ class Instructions(Lines):
     def any_lane(self, mask: Value, bits: int = 32) -> Value:
         """Return whether a mask holds in at least one lane, as `i1`.
 
-        `bits` is the width of what was compared. Registers are joined in that width: packing the
-        masks of all of them into bits takes more.
+        `bits` is the width of what was compared. Where masks lie in vectors, these are joined in
+        that width: packing them into bits first takes more.
         """
         if mask.type == "i1":
             return mask
         lanes = 8 * self.target.vector_bytes // bits
-        if lanes_of(mask.type) > lanes > 1:
+        if lanes_of(mask.type) > lanes > 1 and self.target.vector_bytes <= MASKS_IN_VECTORS:
             joined = self.reduce(self.sext(mask, f"i{bits}"), self.or_, lanes)
             mask = self.icmp("slt", joined, 0)
         return self.icmp("ne", self.bitcast(mask, f"i{lanes_of(mask.type)}"), 0)

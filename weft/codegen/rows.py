@@ -87,7 +87,7 @@ class RowWriter:
         A rest between one and two registers is a single part of two, which are not all used.
         """
         wide, self.lanes = self.lanes, self.register
-        if wide > self.register < rest < 2 * self.register:
+        if self.register < rest < 2 * self.register:
             self.lanes *= 2
         yield
         self.lanes = wide

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 
 from ..lower.kernels import RowKernel
 from ..lower.scalar import Expr, postorder
-from ..lower.scalar_kinds import CHEAP, PLACED
-from .cost import weight_of
+from ..lower.scalar_kinds import PLACED
+from .cost import is_function, weight_of
 from .phases import Phases
 from .target import Target
 
@@ -69,14 +69,9 @@ def _latency(body: list[Expr]) -> float:
 def _latency_of(expr: Expr) -> float:
     if weight_of(expr) == 0.0:
         return 0.0
-    return LATENCIES.get(expr.kind, FUNCTION_LATENCY if _is_function(expr) else SIMPLE_LATENCY)
+    return LATENCIES.get(expr.kind, FUNCTION_LATENCY if is_function(expr) else SIMPLE_LATENCY)
 
 
 def _length(expr: Expr) -> float:
-    return FUNCTION_LENGTH if _is_function(expr) else 1.0
-
-
-def _is_function(expr: Expr) -> bool:
-    """Tell whether an expression is computed by a polynomial."""
-    simple = CHEAP | LATENCIES.keys() | {"const", "load", "index", "reduce"}
-    return expr.kind not in simple and expr.dtype.kind == "f"
+    wide = max(1.0, expr.dtype.itemsize / 4)  # as weights count it: beside numbers of four bytes
+    return wide * (FUNCTION_LENGTH if is_function(expr) else 1.0)
