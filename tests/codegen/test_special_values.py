@@ -53,6 +53,19 @@ def test_special_pairs(name: str, dtype: str) -> None:
     check(name, np.ascontiguousarray(x), np.ascontiguousarray(y))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", sorted({**UNARY, **BINARY}))
+def test_neighbours_do_not_matter(name: str, dtype: str) -> None:
+    """A number has the same bits in a vector of its like and beside special ones."""
+    rng = np.random.default_rng(0)
+    count = 1 if name in UNARY else 2
+    usual = [np.exp(rng.normal(size=512)).astype(dtype) for _ in range(count)]
+    special = [rng.permutation(np.resize(special_numbers(dtype), 512)) for _ in range(count)]
+    mixed = [np.stack(pair, -1).ravel() for pair in zip(usual, special, strict=True)]
+    alone = evaluate(FUNCTIONS[name], *usual)
+    np.testing.assert_array_equal(evaluate(FUNCTIONS[name], *mixed)[::2], alone)
+
+
 @pytest.mark.parametrize("payload", [0x7F800001, 0x7FC001FF, 0xFFFFFFFF])
 @pytest.mark.parametrize("name", sorted(set(UNARY)))
 def test_any_nan_stays_nan(name: str, payload: int) -> None:

@@ -6,6 +6,7 @@ import pytest
 from tests.codegen.jit import Native, evaluate, verify
 from weft.codegen import ModuleText, Value, avx2, constant, element_of, host, lanes_of, vector_of
 from weft.codegen.text import FunctionText
+from weft.codegen.values import bits_of
 
 SUM = """\
 target triple = "x86_64-unknown-linux-gnu"
@@ -192,6 +193,27 @@ def test_reduce_adds_halves_to_halves() -> None:
     fours = x[:4] + x[4:]
     twos = fours[:2] + fours[2:]
     assert y[0] == twos[0] + twos[1]
+
+
+def test_reduce_leaves_as_many_lanes_as_wanted() -> None:
+    x, y = np.arange(8, dtype=np.float32), np.zeros(2, np.float32)
+    run(lambda f, a, b: f.store(f.reduce(f.load("<8 x float>", a), f.fadd, 2), b), x, y)
+    np.testing.assert_array_equal(y, [0 + 4 + 2 + 6, 1 + 5 + 3 + 7])
+
+
+@pytest.mark.parametrize(("dtype", "element"), [("float32", "float"), ("float64", "double")])
+@pytest.mark.parametrize("lanes", [1, 2, 8, 16, 32])
+def test_any_lane_finds_each(dtype: str, element: str, lanes: int) -> None:
+    def body(f: FunctionText, a: Value, b: Value) -> None:
+        mask = f.fcmp("olt", f.load(vector_of(element, lanes), a), 0.0)
+        f.store(f.zext(f.any_lane(mask, bits_of(element)), "i8"), b)
+
+    found = np.zeros(1, np.int8)
+    for lane in (None, *range(lanes)):
+        x = np.ones(lanes, dtype)
+        x[slice(0) if lane is None else lane] = -1
+        run(body, x, found)
+        assert found[0] == (lane is not None)
 
 
 def test_reduce_refuses_lanes_that_do_not_halve() -> None:

@@ -7,7 +7,7 @@ a row does once, when all its elements are there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..lower.kernels import RowKernel
@@ -21,17 +21,18 @@ if TYPE_CHECKING:
     from .rows import RowWriter
 
 BLOCK = 4096  # elements summed into one partial sum, so that rounding errors do not add up
-CHAINS = 2  # values at a time, each with accumulators of its own
+CHAINS = 4  # vectors at a time, each with accumulators of its own
+TOGETHER = 2  # rows
 MANY_ROWS = 64
-SHORT_ROW = 8  # values; in longer rows what is done once matters less than what caches hold
+SHORT_ROW = 16  # registers; in longer rows what is done once matters less than what caches hold
 
 
-def rows_together(kernel: RowKernel, phases: Phases, lanes: int) -> int:
+def rows_together(kernel: RowKernel, phases: Phases, register: int) -> int:
     """Return how many rows are best treated at a time: several if they are many and short."""
-    if lanes == 1 or len(kernel.loops) == 1 or not phases.reductions:
+    if register == 1 or len(kernel.loops) == 1 or not phases.reductions:
         return 1
-    short = kernel.columns <= SHORT_ROW * lanes
-    return CHAINS if short and kernel.rows >= MANY_ROWS else 1
+    short = kernel.columns <= SHORT_ROW * register
+    return TOGETHER if short and kernel.rows >= MANY_ROWS else 1
 
 
 class Accumulation:
@@ -40,32 +41,54 @@ class Accumulation:
     def __init__(self, writer: RowWriter, phase: int, reductions: list[Expr]) -> None:
         self.writer = writer
         self.f = writer.f
-        self.lanes = writer.lanes
         self.columns = writer.kernel.columns
         self.phase = phase
         self.reductions = reductions
-        self.vectors = CHAINS // writer.together  # of a row, as many whether others are left or not
-        self.exprs = [e for _ in range(len(writer.lines) * self.vectors) for e in reductions]
+        # values of a row at a time, as many whether other rows are left or not
+        self.values = max(1, CHAINS // (writer.vectors * writer.together))
+        self.exprs = [e for _ in range(len(writer.lines) * self.values) for e in reductions]
+
+    @property
+    def lanes(self) -> int:
+        """How many elements are treated at once."""
+        return self.writer.lanes
 
     def write(self) -> None:
         """Write the pass."""
-        step = self.lanes * self.vectors
+        step = self.lanes * self.values
         whole = self.columns // step * step
         sums = self._in_blocks(whole, [self._identity(e) for e in self.exprs])
-        size = self.vectors * len(self.reductions)
+        size = self.values * len(self.reductions)
         for n, line in enumerate(self.writer.each_line()):
             totals = self._finish(self._joined(sums[n * size : (n + 1) * size]), whole)
             line.rows |= {id(e): v for e, v in zip(self.reductions, totals, strict=True)}
 
     def _finish(self, sums: list[Value], whole: int) -> list[Value]:
         """Return the totals of a row: of the accumulators, and of the elements that remain."""
-        for i in range(whole, self.columns, self.lanes):
-            rest = self.columns - i if self.columns - i < self.lanes else None
-            sums = self._turn(self.f.constant("i64", i), rest, sums)
-        return [self._across_lanes(e, v) for e, v in zip(self.reductions, sums, strict=True)]
+        with self.writer.narrowed(self.columns - whole):
+            sums = [self._across_lanes(e, v, self.lanes) for e, v in self._each(sums)]
+            begin, sums = self._whole_vectors(whole, sums)
+            if begin < self.columns:
+                rest = self.columns - begin
+                sums = self._turn(self.f.constant("i64", begin), rest, sums)
+        return [self._across_lanes(e, v, 1) for e, v in self._each(sums)]
 
-    def _across_lanes(self, expr: Expr, value: Value) -> Value:
-        return self.f.reduce(value, lambda a, b: combine(self.f, expr.data, expr.dtype, a, b))
+    def _each(self, sums: list[Value]) -> Iterator[tuple[Expr, Value]]:
+        return zip(self.reductions, sums, strict=True)
+
+    def _whole_vectors(self, begin: int, sums: list[Value]) -> tuple[int, list[Value]]:
+        """Take the vectors that are left of a row into accumulators; return where they end."""
+        end = begin + (self.columns - begin) // self.lanes * self.lanes
+        if begin < end:
+            with self.f.loop(begin, end, self.lanes, carry=sums) as i:
+                i.next(*self._turn(i, None, list(i.carried)))
+            sums = list(i.results)
+        return end, sums
+
+    def _across_lanes(self, expr: Expr, value: Value, lanes: int) -> Value:
+        return self.f.reduce(
+            value, lambda a, b: combine(self.f, expr.data, expr.dtype, a, b), lanes
+        )
 
     def _identity(self, expr: Expr) -> Value:
         return self.f.constant(type_of(expr, self.lanes), identity_of(expr.data, expr.dtype))
@@ -84,10 +107,10 @@ class Accumulation:
     def _accumulate(self, start: Operand, stop: Operand, carry: list[Value]) -> list[Value]:
         if start == stop:
             return carry
-        with self.f.loop(start, stop, self.lanes * self.vectors, carry=carry) as i:
+        with self.f.loop(start, stop, self.lanes * self.values, carry=carry) as i:
             before, after = list(i.carried), list[Value]()
             for _ in self.writer.each_line():
-                for k in range(self.vectors):
+                for k in range(self.values):
                     at = i if k == 0 else self.f.add(i, k * self.lanes)
                     mine = before[len(after) : len(after) + len(self.reductions)]
                     after += self._turn(at, None, mine)
@@ -110,9 +133,10 @@ class Accumulation:
 
     def _joined(self, sums: list[Value]) -> list[Value]:
         """Return the accumulators of a row's vectors as one for each reduction."""
-        count = len(self.reductions)
-        while len(sums) > count:
-            sums = self._combined(self.reductions, sums[:count], sums[count:])
+        while len(sums) > len(self.reductions):
+            half = len(sums) // 2
+            exprs = self.exprs[:half]
+            sums = self._combined(exprs, sums[:half], sums[half:])
         return sums
 
     def _combined(self, exprs: list[Expr], a: Sequence[Value], b: Sequence[Value]) -> list[Value]:

@@ -20,6 +20,7 @@ PER_PLACE = 4.0  # a value that goes to a place of its own
 PER_SCATTERED = 0.4  # one of a row that goes to one place
 PER_STEP = 1.5  # of a recurrence that waits for itself
 DEAR = {"div": 4.0, "reciprocal": 4.0, "rsqrt": 8.0, "sqrt": 4.0}
+SIMPLE = frozenset(("bits", "ceil", "copysign", "floor", "round", "trunc"))  # an instruction or two
 UNUSUAL = {"checked": 4.0, "load_at": 8.0, "random": 40.0}
 POLYNOMIAL = 14.0  # operations of a mathematical function
 
@@ -69,6 +70,13 @@ def weight_of(expr: Expr) -> float:
     if expr.kind in UNUSUAL:
         return UNUSUAL[expr.kind]
     wide = expr.dtype.itemsize / 4 if expr.dtype.kind != "b" else 1.0
-    if expr.kind in CHEAP or expr.kind == "reduce" or expr.dtype.kind != "f":
-        return max(1.0, wide)
-    return DEAR.get(expr.kind, POLYNOMIAL) * max(1.0, wide)
+    if expr.kind in DEAR and expr.dtype.kind == "f":
+        return DEAR[expr.kind] * max(1.0, wide)
+    return (POLYNOMIAL if is_function(expr) else 1.0) * max(1.0, wide)
+
+
+def is_function(expr: Expr) -> bool:
+    """Tell whether an expression is a mathematical function, computed by a polynomial."""
+    kind = expr.kind
+    simple = kind in CHEAP or kind in SIMPLE or kind in DEAR or kind in UNUSUAL
+    return expr.dtype.kind == "f" and not simple and kind not in ("index", "iota", "reduce")

@@ -18,6 +18,7 @@ from .values import (
 )
 
 Combine = Callable[[Value, Value], Value]
+MASKS_IN_VECTORS = 32  # bytes of vectors; machines with longer ones have registers for masks
 
 
 class Instructions(Lines):
@@ -65,19 +66,19 @@ class Instructions(Lines):
         limit = self.splat(self.integer_cast(wanted, scalar_of(type)), lanes)
         return self.icmp("slt", self.lane_numbers(type), limit)
 
-    def reduce(self, x: Value, combine: Combine) -> Value:
-        """Combine all lanes into one, halves with halves: always in the same order."""
+    def reduce(self, x: Value, combine: Combine, left: int = 1) -> Value:
+        """Combine lanes, halves with halves, until so many are left: always in the same order."""
         lanes = lanes_of(x.type)
         if lanes & (lanes - 1):
             raise ValueError(f"reduce needs a power of two of lanes; got {x.type}")
-        while lanes > 1:
+        while lanes > left:
             lanes //= 2
             if lanes == 1:
                 return combine(self.extract(x, 0), self.extract(x, 1))
             low = self.shuffle(x, x, range(lanes))
             high = self.shuffle(x, x, range(lanes, 2 * lanes))
             x = combine(low, high)
-        return self.extract(x, 0)
+        return x if left > 1 else self.extract(x, 0)
 
     # Floating-point arithmetic
 
@@ -243,10 +244,18 @@ class Instructions(Lines):
         a, b = self._same(a, b)
         return self.define(a.type, f"select {mask.typed}, {a.typed}, {b.typed}")
 
-    def any_lane(self, mask: Value) -> Value:
-        """Return whether a mask holds in at least one lane, as `i1`."""
+    def any_lane(self, mask: Value, bits: int = 32) -> Value:
+        """Return whether a mask holds in at least one lane, as `i1`.
+
+        `bits` is the width of what was compared. Where masks lie in vectors, these are joined in
+        that width: packing them into bits first takes more.
+        """
         if mask.type == "i1":
             return mask
+        lanes = 8 * self.target.vector_bytes // bits
+        if lanes_of(mask.type) > lanes > 1 and self.target.vector_bytes <= MASKS_IN_VECTORS:
+            joined = self.reduce(self.sext(mask, f"i{bits}"), self.or_, lanes)
+            mask = self.icmp("slt", joined, 0)
         return self.icmp("ne", self.bitcast(mask, f"i{lanes_of(mask.type)}"), 0)
 
     # Casts: `element` is the scalar type wanted; the lanes stay

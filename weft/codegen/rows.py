@@ -11,11 +11,12 @@ depend on how the units are divided.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import reduce
 
 from ..lower.kernels import Output, RowKernel
-from ..lower.scalar import Expr, postorder
+from ..lower.scalar import Expr
 from ..lower.scalar_kinds import PLACED
 from .accumulation import Accumulation, rows_together
 from .fetching import LINE_BYTES, fetched_operands, fetching_pass
@@ -33,8 +34,7 @@ from .streaming import AHEAD, operands_read_ahead, streamed_operands
 from .text import FunctionText, ModuleText
 from .turning import is_turning, write_turning_kernel
 from .values import Value, element_of, vector_of
-
-VECTORS = 2  # registers of a value: two chains of instructions that do not wait for each other
+from .width import register_lanes, vectors_of
 
 
 @dataclass
@@ -69,28 +69,32 @@ class RowWriter:
         pointers = ["ptr"] * len(kernel.operands)
         self.f: FunctionText = module.function(name, [*pointers, "i64", "i64"])
         *self.pointers, self.begin, self.end = self.f.parameters
-        self.lanes = self._lanes()
-        vectors = self.lanes > 1
-        streamed = streamed_operands(kernel, self.f.target) if vectors else frozenset[int]()
+        by_vectors = {o.strides[-1] for o in kernel.operands} <= {0, 1}
+        streamed = streamed_operands(kernel, self.f.target) if by_vectors else frozenset[int]()
         self.phases = Phases(kernel, streamed)
         self.streamed = self.phases.streamed
-        self.fetching = fetching_pass(kernel, self.phases, self.f.target) if vectors else None
+        self.fetching = fetching_pass(kernel, self.phases, self.f.target) if by_vectors else None
         self.places = self.phases.places
-        self.together = rows_together(kernel, self.phases, self.lanes)
+        self.register = register_lanes(kernel, self.f.target) if by_vectors else 1
+        self.together = rows_together(kernel, self.phases, self.register)
+        self.vectors = vectors_of(self.phases, self.together) if by_vectors else 1
+        self.lanes = self.register * self.vectors
         self.lines = [Line() for _ in range(self.together)]
         self.line = self.lines[0]
         self.totals = {o.operand: o.way for o in kernel.outputs if o.way is not None}
         self.ahead = operands_read_ahead(kernel, self.phases, self.f.target)
 
-    def _lanes(self) -> int:
-        """Return how many elements to treat at once: as many as the narrowest numbers allow."""
-        target = self.f.target
-        strides = {o.strides[-1] for o in self.kernel.operands}
-        if not strides <= {0, 1}:
-            return 1
-        order = postorder([output.value for output in self.kernel.outputs])
-        sizes = {e.dtype.itemsize for e in order if e.dtype.kind != "b"}
-        return VECTORS * target.vector_bytes // max(4, min(sizes, default=4))
+    @contextmanager
+    def narrowed(self, rest: int = 0) -> Iterator[None]:
+        """Treat a register of a value at a time: what remains when vectors are not filled.
+
+        A rest between one and two registers is a single part of two, which are not all used.
+        """
+        wide, self.lanes = self.lanes, self.register
+        if self.register < rest < 2 * self.register:
+            self.lanes *= 2
+        yield
+        self.lanes = wide
 
     def write(self) -> None:
         """Write the function."""
@@ -190,11 +194,11 @@ class RowWriter:
 
     def _clear(self, operand: int, way: str) -> None:
         dtype = self.kernel.operands[operand].view.dtype
-        type = vector_of(element_of(dtype), self.lanes)
-        start = self.f.constant(type, identity_of(way, dtype))
 
         def body(i: Value, count: Value | None) -> None:
             place = self._address(operand, i)
+            type = vector_of(element_of(dtype), self.lanes)
+            start = self.f.constant(type, identity_of(way, dtype))
             self.f.store(start, place, count=count if self.lanes > 1 else None)
 
         self._loop_over(0, self.kernel.columns, body)
@@ -247,7 +251,12 @@ class RowWriter:
             for root, value in zip(roots, values, strict=True):
                 self._store(root, value, at, rest)
 
-        f.each_vector(count, self.lanes, body)
+        whole = f.and_(count, -self.lanes)
+        with f.loop(0, whole, self.lanes) as i:
+            body(i, None)
+        if self.lanes > 1:
+            with self.narrowed(), f.loop(whole, count, self.lanes) as i:
+                body(i, f.sub(count, i))
 
     # -- one row -----------------------------------------------------------------------------------
 
@@ -307,13 +316,22 @@ class RowWriter:
         self, start: int, stop: int, body: Callable[[Value, Value | None], object]
     ) -> None:
         """Write a loop over vectors of a row whose length is known, and what remains."""
-        f, lanes = self.f, self.lanes
-        whole = start + (stop - start) // lanes * lanes
-        if whole > start:
-            with f.loop(start, whole, lanes) as i:
+        f = self.f
+        start = self._whole_vectors(start, stop, body)
+        with self.narrowed(stop - start):
+            start = self._whole_vectors(start, stop, body)
+            if start < stop:
+                body(f.constant("i64", start), f.constant("i64", stop - start))
+
+    def _whole_vectors(
+        self, start: int, stop: int, body: Callable[[Value, Value | None], object]
+    ) -> int:
+        """Write a loop over whole vectors; return where they end."""
+        end = start + (stop - start) // self.lanes * self.lanes
+        if end > start:
+            with self.f.loop(start, end, self.lanes) as i:
                 body(i, None)
-        if whole < stop:
-            body(f.constant("i64", whole), f.constant("i64", stop - whole))
+        return end
 
     def elements(self, phase: int, i: Value, count: Value | None) -> dict[int, Value]:
         """Write what a pass computes for one vector of elements; return its values."""

@@ -192,7 +192,7 @@ class FunctionText(Instructions):
         """
         before = self.current
         other, done = self.label("rare"), self.label("done")
-        self.branch_if(self.any_lane(rare), other, done)
+        self.branch_if(self.any_lane(rare, bits_of(usual.type)), other, done)
         self.block(other)
         value = write()
         after = self.current

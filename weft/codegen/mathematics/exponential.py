@@ -19,6 +19,7 @@ from .formats import (
     polynomial,
     power_of_two,
     quotient,
+    with_sign_of,
 )
 
 LOG2_E = 1.4426950408889634
@@ -121,7 +122,7 @@ def _tanh_of_float(f: FunctionText, x: Value) -> Value:
     outer = f.fsub(1.0, f.fdiv(2.0, f.fadd(e, 1.0)))
     z = f.fmul(size, size)
     inner = f.multiply_add(f.fmul(size, z), polynomial(f, z, table.TANH["float"]), size)
-    return f.copysign(f.select(f.fcmp("olt", size, 0.55), inner, outer), x)
+    return with_sign_of(f, f.select(f.fcmp("olt", size, 0.55), inner, outer), x)
 
 
 def _tanh_of_double(f: FunctionText, x: Value) -> Value:

@@ -159,6 +159,18 @@ def split_number(f: FunctionText, x: Value) -> tuple[Value, Value, Value]:
     return exponent, f.as_float(fraction), biased
 
 
+def is_outside(f: FunctionText, x: Value, low: float, high: float) -> Value:
+    """Return where low <= x < high does not hold, for numbers above 0; a NaN is outside.
+
+    The bits of what is inside are a range of integers, moved here to the lower end of all: one
+    addition and one comparison.
+    """
+    format = format_of(x)
+    lowest = -(1 << (format.width - 1))
+    moved = f.add(f.as_integer(x), lowest - format.bits(low))
+    return f.icmp("sge", moved, lowest + format.bits(high) - format.bits(low))
+
+
 def split_any_number(f: FunctionText, x: Value) -> tuple[Value, Value]:
     """Return (e, m): x = m 2^e for every finite x > 0, subnormal ones included."""
     format = format_of(x)

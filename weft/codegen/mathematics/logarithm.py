@@ -7,6 +7,8 @@ log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2)), as 2 s = f - s f (the identity behi
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from math import inf, nan
 
 from ..text import FunctionText
@@ -15,12 +17,14 @@ from . import coefficients as table
 from .exponential import exp
 from .formats import (
     format_of,
+    is_outside,
     keep_zero,
     number_where,
     polynomial,
     power_of_two,
     split_any_number,
     split_number,
+    with_sign_of,
 )
 
 LN_2 = 0.6931471805599453
@@ -30,30 +34,51 @@ _SQUARES_VANISH = {"float": 2.0**28, "double": 2.0**58}  # beyond, 1 + x^2 round
 
 def log(f: FunctionText, x: Value) -> Value:
     """Return the natural logarithm."""
-    e, m = split_any_number(f, x)
-    return _with_limits(f, x, _join(f, e, f.fsub(m, 1.0)))
+    return _of_parts(f, x, lambda e, m: _join(f, e, f.fsub(m, 1.0)))
 
 
 def log2(f: FunctionText, x: Value) -> Value:
     """Return the logarithm to base 2, exact for powers of two."""
-    e, m = split_any_number(f, x)
     high, low = table.LOG2_E[format_of(x).element]
-    t = f.fsub(m, 1.0)
-    tail = log1p_tail(f, t)
-    part = f.multiply_add(t, high, f.multiply_add(tail, high, f.fmul(t, low)))
-    return _with_limits(f, x, f.fadd(e, part))
+
+    def join(e: Value, m: Value) -> Value:
+        t = f.fsub(m, 1.0)
+        tail = log1p_tail(f, t)
+        part = f.multiply_add(t, high, f.multiply_add(tail, high, f.fmul(t, low)))
+        return f.fadd(e, part)
+
+    return _of_parts(f, x, join)
 
 
 def log10(f: FunctionText, x: Value) -> Value:
     """Return the logarithm to base 10."""
-    e, m = split_any_number(f, x)
     element = format_of(x).element
     high, low = table.LOG10_E[element]
     two_high, two_low = table.LOG10_2[element]
-    t = f.fsub(m, 1.0)
-    small = f.multiply_add(e, two_low, f.fmul(t, low))
-    part = f.multiply_add(t, high, f.multiply_add(log1p_tail(f, t), high, small))
-    return _with_limits(f, x, f.multiply_add(e, two_high, part))
+
+    def join(e: Value, m: Value) -> Value:
+        t = f.fsub(m, 1.0)
+        small = f.multiply_add(e, two_low, f.fmul(t, low))
+        part = f.multiply_add(t, high, f.multiply_add(log1p_tail(f, t), high, small))
+        return f.multiply_add(e, two_high, part)
+
+    return _of_parts(f, x, join)
+
+
+def _of_parts(f: FunctionText, x: Value, join: Callable[[Value, Value], Value]) -> Value:
+    """Return the logarithm of x = m 2^e as `join` makes it of e and m.
+
+    What is no normal number above 0 goes a longer way.
+    """
+    exponent, fraction, _ = split_number(f, x)
+    usual = join(exponent, fraction)
+    anywhere = partial(_of_any_parts, f, x, join)
+    unusual = is_outside(f, x, format_of(x).least_normal, inf)
+    return f.replaced_where(unusual, usual, anywhere)
+
+
+def _of_any_parts(f: FunctionText, x: Value, join: Callable[[Value, Value], Value]) -> Value:
+    return _with_limits(f, x, join(*split_any_number(f, x)))
 
 
 def log1p(f: FunctionText, x: Value) -> Value:
@@ -63,6 +88,16 @@ def log1p(f: FunctionText, x: Value) -> Value:
     larger = f.select(f.fcmp("ogt", x, 1.0), x, 1.0)
     smaller = f.select(f.fcmp("olt", x, 1.0), x, 1.0)
     lost = f.fsub(smaller, f.fsub(total, larger))
+    e, m, biased = split_number(f, total)
+    format = format_of(x)
+    inverse = power_of_two(f, f.shl(f.sub(format.bias, biased), format.mantissa))
+    usual = with_sign_of(f, _join(f, e, f.multiply_add(inverse, lost, f.fsub(m, 1.0))), x)
+    unusual = is_outside(f, total, format.least_normal, 2.0 ** (format.bias - 1))
+    return f.replaced_where(unusual, usual, lambda: _log1p_anywhere(f, x, total, lost))
+
+
+def _log1p_anywhere(f: FunctionText, x: Value, total: Value, lost: Value) -> Value:
+    """Return log(1 + x), given the sum 1 + x and what its rounding lost."""
     e, m, biased = split_number(f, total)
     t = f.multiply_add(_inverse_power(f, x, biased), lost, f.fsub(m, 1.0))
     return keep_zero(f, x, _with_limits(f, total, _join(f, e, t)))

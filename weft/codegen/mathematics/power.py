@@ -16,6 +16,7 @@ from .formats import (
     DOUBLE,
     fast_two_sum,
     format_of,
+    is_outside,
     number_where,
     polynomial,
     split_any_number,
@@ -31,6 +32,13 @@ def pow(f: FunctionText, x: Value, y: Value) -> Value:
     size = f.fabs(x)
     short = scalar_of(x.type) == "float"
     power = _pow_of_float(f, size, y) if short else _pow_of_double(f, size, y)
+    unusual = is_outside(f, x, format_of(x).least_normal, inf)
+    unusual = f.or_(unusual, f.fcmp("uge", f.fabs(y), inf))
+    return f.replaced_where(unusual, power, lambda: _pow_anywhere(f, x, size, y, power))
+
+
+def _pow_anywhere(f: FunctionText, x: Value, size: Value, y: Value, power: Value) -> Value:
+    """Return the power of |x|, made that of x whatever x and y are."""
     power = _at_ends(f, size, y, power)
     power = _of_negative_base(f, x, size, y, power)
     power = f.select(f.fcmp("uno", x, y), f.fadd(x, y), power)
