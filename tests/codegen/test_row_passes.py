@@ -7,8 +7,8 @@ import pytest
 
 import weft as wf
 import weft.nn.functional as F
-from weft.codegen.accumulation import MANY_ROWS
 from weft.codegen.target import KIB, MIB, host
+from weft.codegen.width import MANY_ROWS
 from weft.runtime import analysis, plans
 
 USUAL = dataclasses.replace(host(), l2_bytes=512 * KIB, l3_bytes=32 * MIB)

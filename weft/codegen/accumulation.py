@@ -8,37 +8,21 @@ a row does once, when all its elements are there.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from ..lower.kernels import RowKernel
 from ..lower.scalar import Expr
+from .elements import ElementWriter
 from .lines import Operand
-from .phases import Phases
 from .scalars import combine, identity_of, type_of
 from .values import Value, bytes_of, element_of
 
-if TYPE_CHECKING:
-    from .rows import RowWriter
-
 BLOCK = 4096  # elements summed into one partial sum, so that rounding errors do not add up
 CHAINS = 4  # vectors at a time, each with accumulators of its own
-TOGETHER = 2  # rows
-MANY_ROWS = 64
-SHORT_ROW = 16  # registers; in longer rows what is done once matters less than what caches hold
-
-
-def rows_together(kernel: RowKernel, phases: Phases, register: int) -> int:
-    """Return how many rows are best treated at a time: several if they are many and short."""
-    if register == 1 or len(kernel.loops) == 1 or not phases.reductions:
-        return 1
-    short = kernel.columns <= SHORT_ROW * register
-    return TOGETHER if short and kernel.rows >= MANY_ROWS else 1
 
 
 class Accumulation:
     """Writes one pass, for all lines of its writer; leaves the results among their values."""
 
-    def __init__(self, writer: RowWriter, phase: int, reductions: list[Expr]) -> None:
+    def __init__(self, writer: ElementWriter, phase: int, reductions: list[Expr]) -> None:
         self.writer = writer
         self.f = writer.f
         self.columns = writer.kernel.columns

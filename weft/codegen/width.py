@@ -1,4 +1,4 @@
-"""Decide how many vectors of a value a row kernel treats at a time.
+"""Decide how many vectors of a value, and how many rows, a row kernel treats at a time.
 
 Instructions that wait for one another leave a machine idle unless it finds others. It looks ahead
 over a window of instructions: in short loops that reaches over several turns, in long ones not even
@@ -23,6 +23,9 @@ from .target import Target
 
 WINDOW = 150  # instructions on vectors that wait or run at a time in a usual machine
 FEW, MANY = 2, 4  # vectors
+TOGETHER = 2  # rows
+MANY_ROWS = 64
+SHORT_ROW = 16  # registers; in longer rows what is done once matters less than what caches hold
 BY_LANES = PLACED - {"iota"}  # these are written lane by lane: long code as it is
 SIMPLE_LATENCY = 3.5
 LATENCIES = {"div": 11.0, "reciprocal": 11.0, "rsqrt": 25.0, "sqrt": 15.0}
@@ -36,6 +39,14 @@ def vectors_of(phases: Phases, rows: int) -> int:
         return FEW
     waits = any(_waits(body) for body in _bodies(phases))
     return max(FEW, MANY // rows) if waits else FEW
+
+
+def rows_together(kernel: RowKernel, phases: Phases, register: int) -> int:
+    """Return how many rows are best treated at a time: several if they are many and short."""
+    if register == 1 or len(kernel.loops) == 1 or not phases.reductions:
+        return 1
+    short = kernel.columns <= SHORT_ROW * register
+    return TOGETHER if short and kernel.rows >= MANY_ROWS else 1
 
 
 def register_lanes(kernel: RowKernel, target: Target) -> int:
