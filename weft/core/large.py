@@ -30,17 +30,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .background import background
 from .heap import keep_freed_memory
 
-if TYPE_CHECKING:
-    pass
-
 LARGE = 1 << 16  # elements
 VERY_LARGE = 1 << 19  # where compiling, at some 10 ms, is soon worth its while
 MOST_USES = 512  # operations that are remembered, the latest used ones
+
 # Machine code takes arrays and returns the result, or None for arrays that it does not take.
 Code = Callable[..., Any]
 tick = count().__next__

@@ -67,7 +67,6 @@ def make_chooser(name: str, kernel: Any, count: int, *, by_text: bool = False) -
 # reason they try the code that ran last before they look an operation up: code looks at the arrays
 # itself, and returns None if they are not what it was made for.
 
-
 _NONE_YET: tuple[Use, Any, Any] = (Use(), None, object())  # no attributes are equal to these
 
 
