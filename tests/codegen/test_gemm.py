@@ -21,10 +21,9 @@ from weft.codegen.gemm import (
     scratch_bytes,
     write_gemm_kernel,
 )
-from weft.codegen.gemm_pack import transposed
+from weft.codegen.gemm_pack import pieces, transposed
 from weft.codegen.gemm_plan import plan_for
 from weft.codegen.gemm_product import product_of
-from weft.codegen.gemm_tile import pieces
 from weft.lower.kernels import GemmKernel, Output
 from weft.lower.scalar import ScalarBuilder
 from weft.lower.storage import Buffer, View
@@ -276,7 +275,16 @@ def test_parts_have_areas_of_their_own(size, threads):
 @pytest.mark.parametrize("layout", ["NN", "NT", "TN", "TT"])
 @pytest.mark.parametrize(
     "size",
-    [(7, 5, 3), (6, 16, 8), (13, 33, 45), (1, 21, 35), (21, 1, 35), (30, 24, 261), (9, 300, 40)],
+    [
+        (7, 5, 3),
+        (6, 16, 8),
+        (13, 33, 45),
+        (1, 21, 35),
+        (21, 1, 35),
+        (30, 24, 261),
+        (9, 300, 40),
+        (29, 130, 45),
+    ],
 )
 def test_nothing_is_read_behind_the_operands(size, layout):
     m, n, k = size

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import NamedTuple
 
-from .gemm_pack import INTERNAL
-from .gemm_tile import pieces
+from .gemm_pack import INTERNAL, pieces
 from .lane_sums import lane_sums
 from .text import FunctionText, ModuleText
 from .values import Value, vector_of

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from ..core.shape import size_of
-from .gemm_pack import Copy, write_copy, write_panel_copy, write_strip_copy
+from .gemm_pack import Copy, Stacks, write_copy, write_panel_copy, write_stacks, write_strip_copy
 from .gemm_parts import Block, Epilogue, PartWriter
 from .gemm_plan import Form, Plan
 from .gemm_product import Strides
@@ -29,7 +29,8 @@ class Rooms:
         self.depth = -(-plan.depth // line) * line + line
         self.panel = plan.width * self.depth
         most = max(plan.last_rows, plan.row_block if plan.row_blocks > 1 else 0)
-        self.x = -(-most // plan.lanes) * plan.lanes * self.depth if plan.pack_x else 0
+        stacks = -(-most // plan.form.rows) * plan.form.rows
+        self.x = stacks * self.depth + line if plan.pack_x else 0
         self.y = plan.strip * self.panel if plan.pack_y else 0
         self.bytes = (self.x + self.y) * itemsize
 
@@ -176,20 +177,16 @@ class OuterWriter(PartWriter):
             self._panel(part, panel)
 
     def _pack_x(self, x: Places, rows: Value, depth: Value) -> None:
-        """Copy a block of x row by row, each in sequence."""
-        strides, plan = self.product.x, self.plan
-        by_row = strides.across == 1
-        rows_there = (plan.last_rows, *[plan.row_block] * (plan.row_blocks > 1))
-        copy = Copy(
-            self.element,
-            plan.lanes,
-            self.x.source(by_row=by_row),
-            self.depth_room if by_row else 1,
-            1 if by_row else self.depth_room,
-            plan.depths if by_row else rows_there,
+        """Copy a block of x to stacks of as many rows as a tile has."""
+        plan = self.plan
+        by_row = self.product.x.across == 1
+        source = self.x.source(by_row=by_row)
+        stacks = Stacks(
+            self.element, plan.lanes, source, plan.form.rows, self.depth_room, by_row, plan.depths
         )
-        sizes = (rows, depth) if by_row else (depth, rows)
-        self._call_copy("pack_x", copy, x, self.packed_x, *sizes)
+        name = self.once(stacks, "pack_x", lambda name: write_stacks(self.module, name, stacks))
+        place, *further = x
+        self.f.call(name, "void", place, self.packed_x, rows, depth, *further)
 
     def _call_copy(
         self, hint: str, copy: Copy, places: Places, target: Value, lines: Value, length: Value
@@ -233,7 +230,7 @@ class OuterWriter(PartWriter):
                 due = f.constant("i64", form.rows)
                 packing = self._packing_tile(form)
                 self._call_tiles(packing, x, y, out, bias, place, due, *rest)
-                x = self.moved(x, due, self._x_strides().down)
+                x = self.moved(x, due, self.depth_room if self.plan.pack_x else product.x.down)
                 out = self.moved(out, due, product.out.down)
                 if product.swapped and product.bias is not None:
                     bias = self.moved(bias, due, product.bias)
@@ -270,12 +267,9 @@ class OuterWriter(PartWriter):
         )
         self.f.call(name, "void", *arguments)
 
-    def _x_strides(self) -> Strides:
-        return Strides((), self.depth_room, 1) if self.plan.pack_x else self.product.x
-
     def _tile(self, form: Form) -> Tile:
         plan, product = self.plan, self.product
-        x = self._x_strides()
+        x = Strides((), 1, form.rows) if plan.pack_x else product.x
         columns = product.n % plan.width
         narrow = form == plan.last or plan.panels == 1
         only_last = narrow and columns != 0
@@ -287,6 +281,7 @@ class OuterWriter(PartWriter):
             vectors=form.vectors,
             x_down=x.down,
             x_across=x.across,
+            x_stack=self.depth_room if plan.pack_x else 0,
             y_line=form.vectors * plan.lanes if plan.pack_y else product.y.down,
             y_aligned=plan.pack_y,
             out_down=product.out.down,

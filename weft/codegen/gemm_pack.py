@@ -133,6 +133,124 @@ def write_strip_copy(module: ModuleText, name: str, copy: Copy, room: int) -> No
     f.ret()
 
 
+@dataclass(frozen=True)
+class Stacks:
+    """A copy of rows of the inner dimension to stacks, each of as many rows as a tile has.
+
+        void copy(ptr source, ptr target, i64 rows, i64 depth, ptr further_operand...)
+
+    In a stack, elements of one column lie one behind another, then those of the next. The last
+    stack begins so much higher that it ends with the rows.
+
+    height   rows of a stack
+    room     columns that it has room for; behind the last stack there is room for a vector
+    by_row   whether lines of the source are rows
+    depths   the numbers of columns that occur
+    """
+
+    element: str
+    lanes: int
+    source: Source
+    height: int
+    room: int
+    by_row: bool
+    depths: tuple[int, ...]
+
+
+def write_stacks(module: ModuleText, name: str, stacks: Stacks) -> None:
+    """Add a copy to stacks to a module."""
+    further = ["ptr noalias"] * (len(stacks.source.operands) - 1)
+    _StackWriter(module.function(name, [*PARAMETERS, *further], INTERNAL), stacks).write()
+
+
+class _StackWriter:
+    """Writes whole vectors even where a stack is lower: what is too much is overwritten next."""
+
+    def __init__(self, f: FunctionText, stacks: Stacks) -> None:
+        self.f = f
+        self.stacks = stacks
+        source, self.target, self.rows, self.depth, *further = f.parameters
+        self.pointers = (source, *further)
+
+    def write(self) -> None:
+        """Write the function."""
+        f, stacks = self.f, self.stacks
+        if not stacks.source.by_vectors or (stacks.by_row and min(stacks.depths) < stacks.lanes):
+            self._by_elements()
+        elif stacks.by_row:
+            self._by_squares()
+        else:
+            self._by_columns()
+        f.ret()
+
+    def _reader(self, line: Value, lanes: int) -> Reader:
+        return Reader(self.f, self.stacks.source, self.pointers, line, lanes)
+
+    def _place(self, row: Value, column: Value, at: int) -> Value:
+        """Return where an element of the stack goes that begins with a row."""
+        f, stacks = self.f, self.stacks
+        offset = f.add(f.mul(row, stacks.room), f.mul(column, stacks.height))
+        return f.gep(self.target, f.add(offset, at), stacks.element)
+
+    def _start(self, row: Value) -> Value:
+        """Return the row that a stack begins with in the source."""
+        return self.f.minimum(row, self.f.sub(self.rows, self.stacks.height))
+
+    def _by_squares(self) -> None:
+        """Transpose squares of elements in registers, while the next stack is on its way."""
+        f, stacks = self.f, self.stacks
+        height, lanes = stacks.height, stacks.lanes
+        aligned = all(depth % lanes == 0 for depth in stacks.depths)
+        with f.loop(0, self.rows, height) as row:
+            start = self._start(row)
+            readers = [self._reader(f.add(start, j), lanes) for j in range(height)]
+            with f.loop(0, self.depth, lanes) as i:
+                column = i if aligned else f.minimum(i, f.sub(self.depth, lanes))
+                for reader in readers:
+                    reader.prefetch(column, height)
+                lines = [reader.read(column) for reader in readers]
+                lines += lines[-1:] * (-height % lanes)
+                for at in reversed(range(0, height, lanes)):
+                    there = self._place(row, column, at)
+                    for j, value in enumerate(transposed(f, lines[at : at + lanes])):
+                        f.store(value, f.gep(there, j * height, stacks.element))
+
+    def _by_columns(self) -> None:
+        """Copy the parts of one column after another, by whole vectors where these exist."""
+        f, stacks = self.f, self.stacks
+        height, lanes = stacks.height, stacks.lanes
+        whole = [(at, lanes) for at in range(0, height, lanes)]
+        # The first stack that begins so low that vectors would reach beyond the last row.
+        beyond = f.maximum(f.sub(self.rows, len(whole) * lanes - height), 0)
+        first = f.sub(beyond, f.urem(beyond, height))
+        with f.loop(0, self.depth, 1) as column:
+            for begin, end, parts in (
+                (f.constant("i64", 0), first, whole),
+                (first, self.rows, pieces(height, lanes)),
+            ):
+                readers = [(at, self._reader(column, n)) for at, n in parts]
+                with f.loop(begin, end, height) as row:
+                    self._copy_part(row, column, readers)
+
+    def _copy_part(self, row: Value, column: Value, readers: list[tuple[int, Reader]]) -> None:
+        """Copy the part of a column that belongs to the stack at a row."""
+        f, start = self.f, self._start(row)
+        readers[0][1].prefetch(start, LINES_AHEAD)
+        for at, reader in readers:
+            f.store(reader.read(f.add(start, at)), self._place(row, column, at))
+
+    def _by_elements(self) -> None:
+        f, stacks = self.f, self.stacks
+        with f.loop(0, self.rows, stacks.height) as row:
+            start = self._start(row)
+            for at in range(stacks.height):
+                line = f.add(start, at)
+                along = self._reader(line, 1) if stacks.by_row else None
+                with f.loop(0, self.depth, 1) as column:
+                    value = along.read(column) if along else self._reader(column, 1).read(line)
+                    f.store(value, self._place(row, column, at))
+
+
 def write_panel_copy(
     module: ModuleText, name: str, copy: Copy, columns: int, *, prefetch: int = 0
 ) -> None:
@@ -200,3 +318,18 @@ def _paired(
         result[i] = f.shuffle(rows[i], rows[i + step], low)
         result[i + step] = f.shuffle(rows[i], rows[i + step], high)
     return result
+
+
+def pieces(columns: int, lanes: int) -> list[tuple[int, int]]:
+    """Return columns as (start, lanes) of whole vectors, then of halves, quarters ... of one.
+
+    >>> pieces(11, 8)
+    [(0, 8), (8, 2), (10, 1)]
+    """
+    parts, at = [], 0
+    while at < columns:
+        while lanes > columns - at:
+            lanes //= 2
+        parts.append((at, lanes))
+        at += lanes
+    return parts

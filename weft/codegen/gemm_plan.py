@@ -38,11 +38,14 @@ OUTER_COST = 80.0
 WANTED_UNITS = 8
 GROUP_LEAST_PANELS = 16
 GROUP_LEAST_DEPTH = 192
-GROUP_ROWS = 1100
+GROUP_ROWS = 2200
 STRIP_CACHES = 4  # second-level caches that a strip would fill: it is read in sequence, and rarely
 MOST_ROWS = 384  # of a block: its part of a panel of the result stays near
 LEAST_ROWS = 48  # rows of a block over which packing a panel of y is spread
 PAGE_BYTES = 4096
+LINE_BYTES = 64
+STACK_LEAST_PANELS = 32  # that use a stack, so that packing rows that lie well pays
+STACK_LEAST_DEPTH = 256
 NEAR_BYTES = 512  # lines so near can be read side by side, without packing
 
 
@@ -139,8 +142,9 @@ class Plan:
         """Return into how many parts the units are worth dividing among threads."""
         product = self.product
         work = product_work(size_of(product.batch), product.m, product.n, product.k)
-        # A part uses what it has packed of x for all its panels, and reads memory in longer runs.
-        wanted = threads * (2 if self.pack_x or self.way == "sweep" else 4) if threads > 1 else 1
+        # Each part packs x anew, and uses it for all its panels; sweeps read memory in long runs.
+        each = 1 if self.pack_x else 2 if self.way == "sweep" else 4
+        wanted = threads * each if threads > 1 else 1
         parts = max(1, min(self.units, work // CHUNK_WORK, wanted))
         return parts - parts % threads if parts > threads else parts
 
@@ -243,6 +247,9 @@ def _outer_plan(product: Product, target: Target, lanes: int, itemsize: int) -> 
     wide, last = _forms(product, target, lanes)
     width = wide.vectors * lanes
     panels = -(-product.n // width)
+    pack_x = product.x_more is not None or _packs_x(product, panels, itemsize)
+    if pack_x:
+        last = _as_high(last, wide)
     depth = _inner_block(product, target, width * itemsize, itemsize)
     step = math.lcm(wide.rows, last.rows if last else 1)
     plan = Plan(
@@ -253,10 +260,15 @@ def _outer_plan(product: Product, target: Target, lanes: int, itemsize: int) -> 
         last,
         depth,
         _row_block(product, panels, step, depth * itemsize, target),
-        product.x_more is not None or _packs_x(product, panels, itemsize),
+        pack_x,
         product.y_more is not None or _packs_y(product, wide, lanes, itemsize, target),
     )
-    return _grouped(plan, target, step, depth * itemsize)
+    return _grouped(plan, target, wide.rows, depth * itemsize)
+
+
+def _as_high(last: Form | None, wide: Form) -> Form | None:
+    """Return the last tile as high as others: all of them read x in stacks of so many rows."""
+    return Form(wide.rows, last.vectors) if last else None
 
 
 def _grouped(plan: Plan, target: Target, step: int, row_bytes: int) -> Plan:
@@ -264,13 +276,14 @@ def _grouped(plan: Plan, target: Target, step: int, row_bytes: int) -> Plan:
     large = plan.panels >= GROUP_LEAST_PANELS and plan.product.k >= GROUP_LEAST_DEPTH
     if not (large and plan.row_blocks > 1 and plan.pack_y):
         return plan
-    rows = max(step, target.l2_bytes // 2 // row_bytes // step * step)
-    blocks = -(-plan.product.m // rows)
-    rows = -(-plan.product.m // blocks // step) * step
+    most = max(step, target.l2_bytes // 2 // row_bytes // step * step)
+    groups = -(-plan.product.m // GROUP_ROWS)
+    # Groups of as many blocks, and these of as many rows: threads get as many units each.
+    group = -(-plan.product.m // (groups * most))
+    rows = -(-plan.product.m // (groups * group) // step) * step
     strip = max(1, min(plan.panels, STRIP_CACHES * target.l2_bytes // (row_bytes * plan.width)))
-    wide = replace(plan, row_block=rows, group=max(1, GROUP_ROWS // rows), strip=strip, pack_x=True)
-    # Groups of about as many blocks: those of a unit are its work, and threads get as many units.
-    return replace(wide, group=-(-wide.row_blocks // wide.row_groups))
+    last = _as_high(plan.last, plan.form)
+    return replace(plan, last=last, row_block=rows, group=group, strip=strip, pack_x=True)
 
 
 def _forms(product: Product, target: Target, lanes: int) -> tuple[Form, Form | None]:
@@ -313,11 +326,15 @@ def _row_block(product: Product, panels: int, step: int, row_bytes: int, target:
 
 
 def _packs_x(product: Product, panels: int, itemsize: int) -> bool:
+    """Tell whether to copy x to stacks, which tiles read in one sequence."""
     if product.x.across != 1:
-        near = product.x.across * itemsize <= NEAR_BYTES
-        return panels >= (5 if near else 3)
+        apart = product.x.across * itemsize
+        if product.x.down == 1 and apart <= LINE_BYTES:
+            return False  # it lies like a stack
+        return panels >= (5 if apart <= NEAR_BYTES else 3)
     conflicting = product.x.down * itemsize % PAGE_BYTES == 0 and product.m > 6
-    return panels >= 8 and conflicting
+    long = panels >= STACK_LEAST_PANELS and product.k >= STACK_LEAST_DEPTH
+    return long or (panels >= 8 and conflicting)
 
 
 def _packs_y(product: Product, form: Form, lanes: int, itemsize: int, target: Target) -> bool:

@@ -52,13 +52,12 @@ def prologue_pays(
 
 def _sums(plan: Plan) -> Hashable:
     """Return all that decides in which order elements of the result are added up."""
-    return plan.way, plan.product.swapped, plan.depth, plan.form, plan.last
+    return plan.way, plan.product.swapped, plan.depth
 
 
 def _x_by_vectors(plan: Plan, x: Side) -> bool:
     by_row = x.strides[0].across == 1
-    lengths = plan.depths if by_row else (plan.last_rows, min(plan.row_block, plan.product.m))
-    return x.source(by_row=by_row).by_vectors and min(lengths) >= plan.lanes
+    return x.source(by_row=by_row).by_vectors and (not by_row or min(plan.depths) >= plan.lanes)
 
 
 def _y_by_vectors(plan: Plan, y: Side) -> bool:

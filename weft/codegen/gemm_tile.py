@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .gemm_pack import INTERNAL
+from .gemm_pack import INTERNAL, pieces
 from .text import FunctionText, ModuleText
 from .values import Value, vector_of
 
@@ -29,6 +29,7 @@ class Tile:
     """What a tile function is made for; strides in elements.
 
     x_down, x_across   strides of x
+    x_stack            from one tile of x to the next, for each row of it; 0: rows lie in sequence
     y_line             from one line of the panel of y to the next
     y_aligned          whether these lines begin at multiples of a vector
     out_down, out_across
@@ -50,6 +51,7 @@ class Tile:
     vectors: int
     x_down: int
     x_across: int
+    x_stack: int
     y_line: int
     y_aligned: bool
     out_down: int
@@ -93,7 +95,8 @@ class _TileWriter:
             if tile.ragged:
                 start = f.minimum(row, f.sub(self.rows, tile.rows))
                 self.skipped = f.sub(row, start)
-            self.x_here = self._at(self.x, f.mul(start, tile.x_down))
+            place = f.mul(row, tile.x_stack) if tile.x_stack else f.mul(start, tile.x_down)
+            self.x_here = self._at(self.x, place)
             self.out_here = self._at(self.out, f.mul(start, tile.out_down))
             self.bias_here = self.bias
             if isinstance(tile.bias, int):
@@ -293,18 +296,3 @@ class _TileWriter:
         return [
             f.phi(a.type, (a, first_end), (b, more_end)) for a, b in zip(ones, others, strict=True)
         ]
-
-
-def pieces(columns: int, lanes: int) -> list[tuple[int, int]]:
-    """Return columns as (start, lanes) of whole vectors, then of halves, quarters ... of one.
-
-    >>> pieces(11, 8)
-    [(0, 8), (8, 2), (10, 1)]
-    """
-    parts, at = [], 0
-    while at < columns:
-        while lanes > columns - at:
-            lanes //= 2
-        parts.append((at, lanes))
-        at += lanes
-    return parts
