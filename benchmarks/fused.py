@@ -6,13 +6,11 @@ A case is one function, written once for both frameworks. "forward" returns its 
 result and the gradients of its inputs for a given gradient of the result, "sum" the result summed
 up, so that nothing large leaves. Results are new arrays on either side. Weft builds a graph and
 runs it compiled; PyTorch runs eagerly and through torch.compile, Adam with the fused optimizer. All
-compute the same arrays in float32 on two threads; largest differences are printed before anything
-is timed.
+compute the same arrays in float32 on two threads, which is checked before anything is timed.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +21,7 @@ from harness import Workloads, main
 THREADS = 2
 BAR = 0.6
 ADAM_STEPS = 3
+TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True)
@@ -148,6 +147,24 @@ def adam_arrays(low, high):
     return [[rng.normal(size=n).astype(np.float32) for n in sizes] for _ in range(2)]
 
 
+class AdamStep:
+    """A step of Adam, and the parameters after the first ones, which frameworks must agree on."""
+
+    def __init__(self, run: Callable[[], object], read: Callable[[], list[np.ndarray]]) -> None:
+        self.run = run
+        for _ in range(ADAM_STEPS):
+            run()
+        self.parameters = [np.array(values) for values in read()]
+
+    def __call__(self) -> object:
+        """Take one step."""
+        return self.run()
+
+    def computed(self) -> list[np.ndarray]:
+        """Return the parameters to compare."""
+        return self.parameters
+
+
 def with_weft() -> Workloads:
     """Return the workloads for Weft."""
     import weft as wf
@@ -172,7 +189,6 @@ def with_weft() -> Workloads:
         def run():
             return session.run(fetches, feeds)
 
-        show("weft", name, run())
         return run
 
     def adam_of(name, bounds):
@@ -185,13 +201,7 @@ def with_weft() -> Workloads:
         session = wf.Session(graph, compiled=True)
         feeds = dict(zip(gs, grads, strict=True))
 
-        def run():
-            session.run(train, feeds)
-
-        for _ in range(ADAM_STEPS):
-            run()
-        show("weft", name, [p.numpy() for p in params[:2]])
-        return run
+        return AdamStep(lambda: session.run(train, feeds), lambda: [p.numpy() for p in params])
 
     return {
         **{name: case_of(name, case) for name, case in CASES.items()},
@@ -201,7 +211,6 @@ def with_weft() -> Workloads:
 
 def with_torch(compiled):
     """Return a function that makes the workloads for PyTorch."""
-    title = "torch.compile" if compiled else "torch"
 
     def make() -> Workloads:
         import torch
@@ -230,7 +239,7 @@ def with_torch(compiled):
                 y = forward(*xs)
                 return [y, *torch.autograd.grad(y, inexact, g)] if both else [y]
 
-            show(title, name, [t.detach().numpy() for t in run()])
+            run.computed = lambda: [t.detach().numpy() for t in run()]
             return run
 
         def adam_of(name, bounds):
@@ -240,11 +249,7 @@ def with_torch(compiled):
                 p.grad = torch.from_numpy(g)
             optimizer = torch.optim.Adam(params, lr=1e-3, fused=not compiled or None)
             step = torch.compile(optimizer.step) if compiled else optimizer.step
-
-            for _ in range(ADAM_STEPS):
-                step()
-            show(title, name, [p.detach().numpy() for p in params[:2]])
-            return step
+            return AdamStep(step, lambda: [p.detach().numpy() for p in params])
 
         return {
             **{name: case_of(name, case) for name, case in CASES.items()},
@@ -254,15 +259,10 @@ def with_torch(compiled):
     return make
 
 
-def show(framework, name, arrays):
-    """Print the mean magnitudes of results, to standard error so that no worker is disturbed."""
-    means = ", ".join(f"{np.abs(a, dtype=np.float64).mean():.7g}" for a in arrays)
-    print(f"{framework:<14}{name}: {means}", file=sys.stderr)
-
-
 if __name__ == "__main__":
     main(
         __file__,
         {"weft": with_weft, "torch": with_torch(False), "torch.compile": with_torch(True)},
         bars=dict.fromkeys((*CASES, *ADAMS), BAR),
+        tolerance=TOLERANCE,
     )

@@ -8,8 +8,8 @@ the median over rounds of the ratio within a round, beside the ratio of the best
 A benchmark file defines `WORKLOADS: dict[framework, Callable[[], dict[name, function]]]` and calls
 `main(__file__, WORKLOADS)`. A peer may live in another environment: name its interpreter by
 `--peer-python` or the variable WEFT_PEER_PYTHON. With a `tolerance`, workloads return what they
-computed (arrays, or lists, tuples and dictionaries of them), and a workload on which the frameworks
-disagree is reported instead of being timed.
+computed (arrays, or lists, tuples and dictionaries of them), or have a function `computed` that
+does, and a workload on which the frameworks disagree is reported instead of being timed.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def serve(make: Callable[[], Workloads]) -> None:
             answer = {"seconds": best_time(fn, request["slot"])}
             come_to_rest()
         else:
-            answer = {"sketch": sketch(fn())}
+            answer = {"sketch": sketch(getattr(fn, "computed", fn)())}
         print(json.dumps(answer), flush=True)
 
 
