@@ -10,6 +10,7 @@ from ..core.shape import size_of
 from ..lower.kernels import ColumnKernel, GemmKernel, RowKernel, ScanKernel, ScatterKernel
 from ..lower.scalar import Expr, postorder
 from ..lower.scalar_kinds import CHEAP
+from .strided import by_vectors
 from .target import Target
 
 PER_VECTOR = 0.3  # a simple operation on a whole vector
@@ -27,9 +28,8 @@ POLYNOMIAL = 14.0  # operations of a mathematical function
 
 def row_cost(kernel: RowKernel, target: Target) -> float:
     """Return the cost of a row kernel."""
-    strides = {operand.strides[-1] for operand in kernel.operands}
     values = [output.value for output in kernel.outputs]
-    operations = expression_cost(values, target, by_vectors=strides <= {0, 1})
+    operations = expression_cost(values, target, by_vectors=by_vectors(kernel))
     moved = sum(o.view.dtype.itemsize for o in kernel.operands if o.strides[-1]) * PER_BYTE
     rows = 0 if len(kernel.loops) == 1 else kernel.rows
     return rows * PER_ROW + size_of(kernel.loops) * (operations + moved)
