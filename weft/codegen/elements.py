@@ -19,6 +19,7 @@ from .scalars import broadcast_to_lanes, combine, type_of, write_constant, write
 from .streaming import AHEAD, operands_read_ahead, streamed_operands
 from .strided import by_vectors, load_strided
 from .text import FunctionText, ModuleText
+from .tiles import Tiles, tiling_of
 from .values import Value, element_of, vector_of
 from .width import register_lanes, rows_together, vectors_of
 
@@ -53,6 +54,8 @@ class ElementWriter:
         self.streamed = self.phases.streamed
         self.fetching = fetching_pass(kernel, self.phases, self.f.target) if vectors else None
         self.places = self.phases.places
+        tiling = tiling_of(kernel, self.phases, self.f.target) if vectors else None
+        self.tiles = None if tiling is None else Tiles(self.f, kernel, tiling)
         self.register = register_lanes(kernel, self.f.target) if vectors else 1
         self.together = rows_together(kernel, self.phases, self.register)
         self.vectors = vectors_of(self.phases, self.together) if vectors else 1
@@ -179,7 +182,9 @@ class ElementWriter:
 
     def _load(self, expr: Expr, i: Value, count: Value | None) -> Value:
         stride, base = self.kernel.operands[expr.data].strides[-1], self.line.bases[expr.data]
-        if stride != 1:
+        if self.tiles is not None and expr.data in self.tiles.places:
+            i = self.f.sub(i, self.tiles.left)
+        elif stride != 1:
             return load_strided(self.f, type_of(expr, self.lanes), base, i, stride, count)
         place = self.address(expr.data, i, base)
         if count is None and expr.data in self.ahead:
