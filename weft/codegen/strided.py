@@ -61,7 +61,9 @@ def _collected(
     start = f.gep(base, f.mul(first, stride), element)
     for lane in range(lanes_of(type)):
         # Behind the end the last element is loaded again: it exists.
-        number = lane if count is None else f.minimum(f.sub(count, 1), lane)
-        place = f.gep(start, number * stride if count is None else f.mul(number, stride), element)
+        number = f.constant("i64", lane)
+        if count is not None:
+            number = f.minimum(f.sub(count, 1), number)
+        place = f.gep(start, f.mul(number, stride), element)
         result = f.insert(result, f.load(element, place), lane)
     return result

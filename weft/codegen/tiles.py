@@ -112,7 +112,8 @@ class Tiles:
                 sources = {
                     i: self._source(i, pointers[i], matrices, matrix, top) for i in self.places
                 }
-                for self.left, self.columns in self._pieces():
+                for left, columns in self._pieces():
+                    self.left, self.columns = left, columns
                     self._copy(sources)
                     yield [f.add(before, row), last]
 
