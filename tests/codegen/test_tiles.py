@@ -8,10 +8,11 @@ from weft.codegen import ModuleText, avx2, avx512, neon, sse2
 from weft.codegen.phases import Phases
 from weft.codegen.rows import write_row_kernel
 from weft.codegen.strided import by_vectors
-from weft.codegen.tiles import TILE_BYTES, WHOLE_ROWS_BYTES, tiling_of
+from weft.codegen.tiles import TILE_BYTES, tiling_of
 from weft.lower.kernels import Operand, Output, RowKernel
 from weft.lower.scalar import ScalarBuilder
 from weft.lower.storage import Buffer, View
+from weft.lower.turned import LONG_ROW
 
 MACHINES = [avx2(), avx512(), neon(), sse2()]
 
@@ -55,10 +56,11 @@ def test_tiles_stay_in_the_first_cache(target, dtype):
     assert found.columns % found.lanes == 0
 
 
-def test_passes_want_whole_rows():
-    columns = WHOLE_ROWS_BYTES // avx2().vector_bytes
-    assert tiling(matrix_sum(500, columns, reduces=True)).columns == columns
-    assert tiling(matrix_sum(500, columns + 1, reduces=True)) is None
+@pytest.mark.parametrize("target", MACHINES, ids=lambda t: t.cpu)
+def test_passes_want_whole_rows(target):
+    found = tiling(matrix_sum(500, LONG_ROW, reduces=True), target)
+    assert (found.rows, found.columns) == (found.lanes, LONG_ROW)
+    assert tiling(matrix_sum(500, LONG_ROW + 1, reduces=True), target) is None
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,13 @@ def test_what_is_repeated_is_copied_once():
     np.testing.assert_allclose(found, (x * y.T).sum(2), atol=1e-9)
 
 
+def test_there_is_room_for_some_elements_of_all_turned_operands():
+    shape = (LONG_ROW // 2 + 1, 20)
+    lowered, found, (x, y) = compiled(lambda x, y: (x.T * y.T).sum(1), shape, shape)
+    assert len(lowered.kernels) == 3
+    np.testing.assert_allclose(found, (x * y).sum(0), atol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("function", "shapes"),
     [

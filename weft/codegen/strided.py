@@ -10,7 +10,7 @@ from ..lower.kernels import RowKernel
 from .text import FunctionText
 from .values import Value, bits_of, lanes_of, scalar_of, vector_of
 
-LEAST_COLUMNS = 8  # rows this short do not fill vectors, which are dear to collect
+LEAST_COLUMNS = 16  # rows this short do not fill vectors, which are dear to collect
 
 
 def by_vectors(kernel: RowKernel) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..lower.kernels import RowKernel
+from ..lower.turned import LONG_ROW
 from .phases import Phases
 from .target import Target
 from .text import CACHE_LINE, FunctionText
@@ -19,7 +20,6 @@ from .turning import SQUARES, WIDTHS, Matrices, turn_square
 from .values import Value, element_of
 
 TILE_BYTES = 1 << 14  # half of a usual first cache
-WHOLE_ROWS_BYTES = 1 << 15  # where passes follow one another; threads have small stacks
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,8 @@ def tiling_of(kernel: RowKernel, phases: Phases, target: Target) -> Tiling | Non
     size = kernel.operands[turned[0]].view.dtype.itemsize
     lanes = target.vector_bytes // size
     for rows in (SQUARES * lanes, lanes):
-        columns = _columns_of_tile(kernel, phases, rows * size * len(turned), lanes)
+        room = target.vector_bytes * LONG_ROW  # of whole rows: threads have small stacks
+        columns = _columns_of_tile(kernel, phases, rows * size * len(turned), lanes, room)
         if columns and rows <= kernel.loops[-2]:
             return Tiling(turned, lanes, rows, columns)
     return None
@@ -72,12 +73,14 @@ def _is_turned(kernel: RowKernel, number: int, target: Target) -> bool:
     return size in WIDTHS and down == 1 and abs(across) > 1 and fills
 
 
-def _columns_of_tile(kernel: RowKernel, phases: Phases, column_bytes: int, lanes: int) -> int:
+def _columns_of_tile(
+    kernel: RowKernel, phases: Phases, column_bytes: int, lanes: int, room: int
+) -> int:
     """Return how many columns a tile has; 0 if it would have to have more than there is room."""
     once = phases.count == 1 and not phases.reductions
     if once and all(phases.per_element(output) for output in kernel.outputs):
         return min(kernel.columns, TILE_BYTES // column_bytes // (4 * lanes) * 4 * lanes)
-    return kernel.columns if kernel.columns * column_bytes <= WHOLE_ROWS_BYTES else 0
+    return kernel.columns if kernel.columns * column_bytes <= room else 0
 
 
 class Tiles:

@@ -149,9 +149,10 @@ class NestBuilder:
     def _straighten(self) -> None:
         """Copy the operands that are loaded in order and lie in an order too bad for that."""
         assert self.frame.split is not None
-        for load in self.loads.values():
-            view = self.operands[load.data]
-            self.operands[load.data] = straightened(self.lowered, view, self.frame.split)
+        numbers = [load.data for load in self.loads.values()]
+        views = straightened(self.lowered, [self.operands[i] for i in numbers], self.frame.split)
+        for number, view in zip(numbers, views, strict=True):
+            self.operands[number] = view
 
     def _per_row(self, view: View) -> View:
         if view.shape == ():
