@@ -102,7 +102,9 @@ class Tiles:
         size = tiling.rows * self.width
         self.places = {i: f.alloca(e, size) for i, e in self.elements.items()}
 
-    def each(self, pointers: list[Value], begin: Value, end: Value) -> Iterator[list[Value]]:
+    def each(
+        self, pointers: list[Value], begin: Value, end: Value
+    ) -> Iterator[tuple[Value, Value]]:
         """Yield the first row of a tile and that behind its last one, all being copied."""
         f, height = self.f, self.kernel.loops[-2]
         matrices = Matrices(f, self.kernel.loops)
@@ -118,7 +120,7 @@ class Tiles:
                 for left, columns in self._pieces():
                     self.left, self.columns = left, columns
                     self._copy(sources)
-                    yield [f.add(before, row), last]
+                    yield f.add(before, row), last
 
     def _pieces(self) -> Iterator[tuple[Value, int]]:
         """Yield where tiles begin in a row and how wide they are: within a loop, and the rest."""
