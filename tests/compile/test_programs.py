@@ -129,6 +129,7 @@ def test_a_value_held_elsewhere_is_not_written_to():
     [
         lambda w: w + w.mT,
         lambda w: w - w[::-1],
+        lambda w: w - w[:, ::-1],
         lambda w: w * 0.5 + w[0],
         lambda w: w + w[:, :1],
         lambda w: w + w.reshape(-1)[:20],

@@ -15,6 +15,7 @@ from ..lower.kernels import ColumnKernel
 from ..lower.scalar import Expr, postorder
 from .lines import Operand
 from .scalars import combine, identity_of, type_of, write_constant, write_operation
+from .strided import load_strided
 from .text import FunctionText, ModuleText
 from .values import Value, element_of
 
@@ -30,8 +31,8 @@ def strips(kernel: ColumnKernel, lanes: int) -> int:
 
 
 def column_lanes(kernel: ColumnKernel, target_lanes: Callable[[object], int]) -> int:
-    """Return the lanes of a kernel's vectors: 1 if some operand is not read in sequence."""
-    if any(o.strides[-1] not in (0, 1) for o in kernel.operands):
+    """Return the lanes of a kernel's vectors: 1 if the result is not written in sequence."""
+    if kernel.operands[kernel.output.operand].strides[-1] not in (0, 1):
         return 1
     return target_lanes(kernel.output.value.dtype)
 
@@ -210,6 +211,8 @@ class _ColumnWriter:
         stride = self.kernel.operands[expr.data].strides[-1]
         if stride == 0:
             return self.f.splat(self.f.load(element_of(expr.dtype), bases[expr.data]), self.lanes)
-        index = column if stride == 1 else self.f.mul(column, stride)
-        place = self._address(expr.data, bases[expr.data], index)
-        return self.f.load(type_of(expr, self.lanes), place, count=count)
+        type = type_of(expr, self.lanes)
+        if stride != 1:
+            return load_strided(self.f, type, bases[expr.data], column, stride, count)
+        place = self._address(expr.data, bases[expr.data], column)
+        return self.f.load(type, place, count=count)

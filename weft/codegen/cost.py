@@ -10,10 +10,12 @@ from ..core.shape import size_of
 from ..lower.kernels import ColumnKernel, GemmKernel, RowKernel, ScanKernel, ScatterKernel
 from ..lower.scalar import Expr, postorder
 from ..lower.scalar_kinds import CHEAP
+from .strided import by_vectors
 from .target import Target
 
 PER_VECTOR = 0.3  # a simple operation on a whole vector
 PER_BYTE = 0.03  # read or written, from the caches or not
+PER_STRIDED = 0.2  # an element that does not lie beside the one before, in the caches
 PER_ROW = 4.0
 PER_PRODUCT = 0.03  # of two numbers of a matrix product, in whole vectors
 PER_PLACE = 4.0  # a value that goes to a place of its own
@@ -27,12 +29,12 @@ POLYNOMIAL = 14.0  # operations of a mathematical function
 
 def row_cost(kernel: RowKernel, target: Target) -> float:
     """Return the cost of a row kernel."""
-    strides = {operand.strides[-1] for operand in kernel.operands}
     values = [output.value for output in kernel.outputs]
-    operations = expression_cost(values, target, by_vectors=strides <= {0, 1})
+    operations = expression_cost(values, target, by_vectors=by_vectors(kernel))
     moved = sum(o.view.dtype.itemsize for o in kernel.operands if o.strides[-1]) * PER_BYTE
+    strided = sum(abs(operand.strides[-1]) > 1 for operand in kernel.operands) * PER_STRIDED
     rows = 0 if len(kernel.loops) == 1 else kernel.rows
-    return rows * PER_ROW + size_of(kernel.loops) * (operations + moved)
+    return rows * PER_ROW + size_of(kernel.loops) * (operations + moved + strided)
 
 
 def column_cost(kernel: ColumnKernel, target: Target) -> float:

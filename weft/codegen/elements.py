@@ -17,7 +17,9 @@ from .phases import Phases
 from .placed import Turn, write_placed
 from .scalars import broadcast_to_lanes, combine, type_of, write_constant, write_operation
 from .streaming import AHEAD, operands_read_ahead, streamed_operands
+from .strided import by_vectors, load_strided
 from .text import FunctionText, ModuleText
+from .tiles import Tiles, tiling_of
 from .values import Value, element_of, vector_of
 from .width import register_lanes, rows_together, vectors_of
 
@@ -46,15 +48,17 @@ class ElementWriter:
         pointers = ["ptr"] * len(kernel.operands)
         self.f: FunctionText = module.function(name, [*pointers, "i64", "i64"])
         *self.pointers, self.begin, self.end = self.f.parameters
-        by_vectors = {o.strides[-1] for o in kernel.operands} <= {0, 1}
-        streamed = streamed_operands(kernel, self.f.target) if by_vectors else frozenset[int]()
+        vectors = by_vectors(kernel)
+        streamed = streamed_operands(kernel, self.f.target) if vectors else frozenset[int]()
         self.phases = Phases(kernel, streamed)
         self.streamed = self.phases.streamed
-        self.fetching = fetching_pass(kernel, self.phases, self.f.target) if by_vectors else None
+        self.fetching = fetching_pass(kernel, self.phases, self.f.target) if vectors else None
         self.places = self.phases.places
-        self.register = register_lanes(kernel, self.f.target) if by_vectors else 1
+        tiling = tiling_of(kernel, self.phases, self.f.target) if vectors else None
+        self.tiles = None if tiling is None else Tiles(self.f, kernel, tiling)
+        self.register = register_lanes(kernel, self.f.target) if vectors else 1
         self.together = rows_together(kernel, self.phases, self.register)
-        self.vectors = vectors_of(self.phases, self.together) if by_vectors else 1
+        self.vectors = vectors_of(self.phases, self.together) if vectors else 1
         self.lanes = self.register * self.vectors
         self.lines = [Line() for _ in range(self.together)]
         self.line = self.lines[0]
@@ -177,9 +181,12 @@ class ElementWriter:
         return self.f.add(self.f.splat(i, self.lanes), numbers)
 
     def _load(self, expr: Expr, i: Value, count: Value | None) -> Value:
-        stride = self.kernel.operands[expr.data].strides[-1]
-        index = i if stride == 1 else self.f.mul(i, stride)
-        place = self.address(expr.data, index, self.line.bases[expr.data])
+        stride, base = self.kernel.operands[expr.data].strides[-1], self.line.bases[expr.data]
+        if self.tiles is not None and expr.data in self.tiles.places:
+            i = self.f.sub(i, self.tiles.left)
+        elif stride != 1:
+            return load_strided(self.f, type_of(expr, self.lanes), base, i, stride, count)
+        place = self.address(expr.data, i, base)
         if count is None and expr.data in self.ahead:
             self.f.read_ahead(place, self.lanes * expr.dtype.itemsize, AHEAD)
         masked = count if self.lanes > 1 else None

@@ -112,6 +112,8 @@ def _load_at(expr: Expr, turn: Turn) -> Value:
     guard = args.pop(0) if has_guard else None
     stride = turn.writer.kernel.operands[number].strides[-1]
     base = turn.writer.bases[number]
+    if turn.lanes > 1 and stride not in (0, 1):
+        offset = turn.spread(offset)
     if lanes_of(offset.type) > 1:
         return _gathered(expr, turn, base, stride, offset, guard)
     place = turn.f.gep(base, offset, element_of(expr.dtype)) if has_offset else base

@@ -78,6 +78,14 @@ class RowWriter(ElementWriter):
         self.streamed = frozenset()
 
     def _rows(self, begin: Value, end: Value) -> None:
+        """Write the loop over rows, by tiles if operands must be turned."""
+        if self.tiles is None:
+            self._each_row(begin, end)
+        else:
+            for rows in self.tiles.each(self.pointers, begin, end):
+                self._each_row(*rows)
+
+    def _each_row(self, begin: Value, end: Value) -> None:
         """Write the loop over rows, several at a time where that is best, and over what remains."""
         f, lines = self.f, self.lines
         if len(lines) > 1:
@@ -95,6 +103,9 @@ class RowWriter(ElementWriter):
         places = self._places_of_loops(row)
         zero = self.f.constant("i64", 0)
         line.bases = [self._base(i, places) for i in range(len(self.pointers))]
+        if self.tiles is not None:
+            for number in self.tiles.places:
+                line.bases[number] = self.tiles.row_of(number, row)
         line.iota_bases = [self._offset(s, places) or zero for s in self.kernel.iotas]
         line.rows = {}
 
@@ -205,9 +216,15 @@ class RowWriter(ElementWriter):
         if reductions:
             Accumulation(self, phase, reductions).write()
         else:
-            self._loop_over(0, self.kernel.columns, lambda i, n: self._all_elements(phase, i, n))
+            self._loop_over(0, self._width, lambda i, n: self._all_elements(phase, i, n))
+
+    @property
+    def _width(self) -> int:
+        """How many elements of a row are treated before others of the next one."""
+        return self.kernel.columns if self.tiles is None else self.tiles.columns
 
     def _all_elements(self, phase: int, i: Value, count: Value | None) -> None:
+        i = i if self.tiles is None else self.f.add(self.tiles.left, i)
         for _ in self.each_line():
             self.elements(phase, i, count)
 

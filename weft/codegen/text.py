@@ -226,6 +226,12 @@ class FunctionText(Instructions):
             "ptr", f"getelementptr inbounds {element}, {pointer.typed}, {offset.typed}"
         )
 
+    def gep_beyond(self, pointer: Value, index: Operand, element: str = "i8") -> Value:
+        """Return an address that may lie outside of the array that the pointer belongs to."""
+        element = "i8" if element == "i1" else element
+        offset = self._like(index, "i64")
+        return self.define("ptr", f"getelementptr {element}, {pointer.typed}, {offset.typed}")
+
     def number_of(self, pointer: Value) -> Value:
         """Return an address as a number."""
         return self.define("i64", f"ptrtoint {pointer.typed} to i64")
@@ -304,9 +310,7 @@ class FunctionText(Instructions):
     def read_ahead(self, pointer: Value, size: int, ahead: int) -> None:
         """Ask for the cache lines of `size` bytes that lie so far ahead, existing or not."""
         for offset in range(ahead, ahead + size, CACHE_LINE):
-            # Not `inbounds`: it may lie behind the array.
-            place = self.define("ptr", f"getelementptr i8, {pointer.typed}, i64 {offset}")
-            self.prefetch(place)
+            self.prefetch(self.gep_beyond(pointer, offset))
 
     def prefetch(self, pointer: Value, *, write: bool = False) -> None:
         """Ask for the cache line at an address."""

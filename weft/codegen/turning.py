@@ -10,11 +10,14 @@ that whole lines of the cache are used at once.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from ..lower.kernels import RowKernel
 from .gemm_pack import transposed
 from .target import Target
 from .text import FunctionText, ModuleText
-from .values import Value, element_of, vector_of
+from .values import Value, bytes_of, element_of, vector_of
 
 SQUARES = 2
 WIDTHS = (4, 8)  # bytes of elements that vectors are transposed of
@@ -39,37 +42,66 @@ def write_turning_kernel(module: ModuleText, name: str, kernel: RowKernel) -> No
     _TurningWriter(module.function(name, ["ptr noalias"] * 2 + ["i64"] * 2), kernel).write()
 
 
+class Matrices:
+    """The matrices that the outer loops of a kernel count, the last two being rows and columns."""
+
+    def __init__(self, f: FunctionText, loops: tuple[int, ...]) -> None:
+        self.f = f
+        self.outer = loops[:-2]
+        self.rows = loops[-2]
+
+    @contextmanager
+    def between(self, begin: Value, end: Value) -> Iterator[tuple[Value, Value, Value]]:
+        """Write a loop over matrices; yield the number of one, and from where to where it goes."""
+        f = self.f
+        if not self.outer:
+            yield f.constant("i64", 0), begin, end
+            return
+        first, last = f.udiv(begin, self.rows), f.udiv(f.add(end, self.rows - 1), self.rows)
+        with f.loop(first, last, 1) as matrix:
+            before = f.mul(matrix, self.rows)
+            start = f.maximum(f.sub(begin, before), 0)
+            yield matrix, start, f.minimum(f.sub(end, before), self.rows)
+
+    def place(self, start: Value, number: Value, strides: tuple[int, ...], element: str) -> Value:
+        """Return where a matrix lies of all those that the outer loops count."""
+        f = self.f
+        for axis in reversed(range(len(self.outer))):
+            index = f.urem(number, self.outer[axis]) if axis else number
+            number = f.udiv(number, self.outer[axis]) if axis else number
+            start = f.gep(start, f.mul(index, strides[axis]), element)
+        return start
+
+
+def turn_square(
+    f: FunctionText, source: Value, target: Value, element: str, across: int, down: int
+) -> None:
+    """Copy a square, a vector wide and high: its lines are `across` apart, then `down`."""
+    lanes = f.target.vector_bytes // bytes_of(element)
+    type = vector_of(element, lanes)
+    lines = [f.load(type, f.gep(source, j * across, element)) for j in range(lanes)]
+    for j, value in enumerate(transposed(f, lines)):
+        f.store(value, f.gep(target, j * down, element))
+
+
 class _TurningWriter:
     def __init__(self, f: FunctionText, kernel: RowKernel) -> None:
         self.f = f
         self.source_strides, self.target_strides = (o.strides for o in kernel.operands)
-        self.outer = kernel.loops[:-2]
-        self.rows, self.columns = kernel.loops[-2:]
+        self.matrices = Matrices(f, kernel.loops)
+        self.columns = kernel.columns
         dtype = kernel.operands[0].view.dtype
         self.element = element_of(dtype)
         self.lanes = f.target.vector_bytes // dtype.itemsize
 
     def write(self) -> None:
         """Write the loop over matrices, each with the rows of it that are wanted."""
-        f = self.f
-        source, target, begin, end = f.parameters
-        first, last = f.udiv(begin, self.rows), f.udiv(f.add(end, self.rows - 1), self.rows)
-        with f.loop(first, last, 1) as matrix:
-            before = f.mul(matrix, self.rows)
-            start = f.maximum(f.sub(begin, before), 0)
-            stop = f.minimum(f.sub(end, before), self.rows)
-            here = self._matrix(source, matrix, self.source_strides)
-            self._turn(here, self._matrix(target, matrix, self.target_strides), start, stop)
-        f.ret()
-
-    def _matrix(self, place: Value, number: Value, strides: tuple[int, ...]) -> Value:
-        """Return where a matrix lies of all those that the outer loops count."""
-        f = self.f
-        for axis in reversed(range(len(self.outer))):
-            index = f.urem(number, self.outer[axis]) if axis else number
-            number = f.udiv(number, self.outer[axis]) if axis else number
-            place = f.gep(place, f.mul(index, strides[axis]), self.element)
-        return place
+        source, target, begin, end = self.f.parameters
+        with self.matrices.between(begin, end) as (matrix, start, stop):
+            here = self.matrices.place(source, matrix, self.source_strides, self.element)
+            there = self.matrices.place(target, matrix, self.target_strides, self.element)
+            self._turn(here, there, start, stop)
+        self.f.ret()
 
     def _turn(self, source: Value, target: Value, start: Value, stop: Value) -> None:
         """Write rows by squares side by side, by one square, and what is left singly."""
@@ -86,25 +118,20 @@ class _TurningWriter:
             start = whole
 
     def _squares(self, source: Value, target: Value, rows: int) -> None:
-        f, lanes = self.f, self.lanes
+        f, lanes, down = self.f, self.lanes, self.target_strides[-2]
         with f.loop(0, self.columns, lanes) as i:
             column = f.minimum(i, self.columns - lanes) if self.columns % lanes else i
             for row in range(0, rows, lanes):
-                lines = [
-                    f.load(vector_of(self.element, lanes), self._source(source, column, row, j))
-                    for j in range(lanes)
-                ]
-                for j, value in enumerate(transposed(f, lines)):
-                    down = f.gep(target, (row + j) * self.target_strides[-2], self.element)
-                    f.store(value, f.gep(down, column, self.element))
+                here = f.gep(self._source(source, column), row, self.element)
+                there = f.gep(target, row * down, self.element)
+                there = f.gep(there, column, self.element)
+                turn_square(f, here, there, self.element, self.source_strides[-1], down)
 
-    def _source(self, source: Value, column: Value, row: int, line: int) -> Value:
-        f, across = self.f, self.source_strides[-1]
-        start = f.gep(source, f.mul(column, across), self.element)
-        return f.gep(start, line * across + row, self.element)
+    def _source(self, source: Value, column: Value) -> Value:
+        return self.f.gep(source, self.f.mul(column, self.source_strides[-1]), self.element)
 
     def _row(self, source: Value, target: Value) -> None:
         f = self.f
         with f.loop(0, self.columns, 1) as i:
-            element = f.load(self.element, self._source(source, i, 0, 0))
+            element = f.load(self.element, self._source(source, i))
             f.store(element, f.gep(target, i, self.element))

@@ -15,7 +15,8 @@ def collapse(
     """Return fewer, longer loops over the same elements, and the operands' strides for them.
 
     Loops before and after `split` (the axes of rows and those within a row) are not joined; the
-    last loop is then the row. Without a split, the last loop is as long as possible.
+    last loop is then the row. Without a split, the last loop is as long as possible, and the loop
+    before it is the one along which operands lie in sequence that do not along the last.
     """
     axes = [a for a, size in enumerate(domain) if size != 1]
     rows = [a for a in axes if split is not None and a < split]
@@ -31,6 +32,8 @@ def collapse(
         loops.insert(0, [])
     if not loops:  # a single element
         return (1,), [(1,)] * len(strides)
+    if split is None:
+        loops = _turned_loop_inward(loops, strides)
     sizes = tuple(_size(domain, group) for group in loops)
     return sizes, [tuple(s[group[-1]] if group else 0 for group in loops) for s in strides]
 
@@ -44,6 +47,16 @@ def _join(axes: list[int], domain: Shape, strides: Sequence[Strides]) -> list[li
         else:
             groups.append([axis])
     return groups
+
+
+def _turned_loop_inward(groups: list[list[int]], strides: Sequence[Strides]) -> list[list[int]]:
+    """Return groups of axes with one before the last along which operands lie turned, if any do."""
+    *outer, last = groups
+    turned = [s for s in strides if abs(s[last[-1]]) > 1]
+    wanted = [group for group in outer if any(s[group[-1]] == 1 for s in turned)]
+    if not wanted or wanted[-1] is outer[-1]:
+        return groups
+    return [*(group for group in outer if group is not wanted[-1]), wanted[-1], last]
 
 
 def _size(domain: Shape, group: list[int]) -> int:

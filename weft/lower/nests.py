@@ -20,6 +20,7 @@ from .places import place_expressions
 from .scalar import Expr, ScalarBuilder, computed_dtype, postorder, substituted
 from .scalar_kinds import PLACED
 from .storage import Buffer, View, contiguous
+from .turned import straightened
 from .views import VIEWS
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ class NestBuilder:
         results = [self._result(value) for value in values if value in self.lowered.outside]
         if self.group.split is not None:
             self.operands = [self._in_sequence(view) for view in self.operands]
+        if "reduce" in kinds.values():
+            self._straighten()
         if columns and not results and self._suits_strips(columns):
             self._by_strips(columns)
         else:
@@ -142,6 +145,14 @@ class NestBuilder:
         ):
             return view
         return self.lowered.copied(view)
+
+    def _straighten(self) -> None:
+        """Copy the operands that are loaded in order and lie in an order too bad for that."""
+        assert self.frame.split is not None
+        numbers = [load.data for load in self.loads.values()]
+        views = straightened(self.lowered, [self.operands[i] for i in numbers], self.frame.split)
+        for number, view in zip(numbers, views, strict=True):
+            self.operands[number] = view
 
     def _per_row(self, view: View) -> View:
         if view.shape == ():
