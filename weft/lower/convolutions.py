@@ -1,19 +1,17 @@
-"""Convolutions as matrix products whose second operand is read out of windows.
+"""Convolutions and their adjoints as matrix products with an operand that is read out of windows.
 
-For each image, the weights (outputs x elements of a window) are multiplied with the windows
-(elements of a window x places of the result). The windows are never stored: the product packs them
-out of the image (codegen/gemm_windows.py). For that the image is copied first to memory
+    conv               weights (outputs x window) times windows (window x places), for each image
+    conv_input_grad    the same with y for the images, for each remainder of places divided by the
+                       stride; the elements of the kernel that meet it are the window
+    conv_weight_grad   y (outputs x places of all images) times windows (places x window)
 
-    [slack] [image, channel, phase..., place...] [slack]
-
-with its padding, and with a phase for each remainder of places divided by the stride: what a
-window's element takes from one place of the result to the next then lies one behind another. Slack
-is memory that vectors may reach into, and that rows of padding may be written to.
+Windows are never stored: products pack them out of padded images (padded.py, and
+codegen/gemm_windows.py for the code).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -21,213 +19,288 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.dim import is_known
-from ..core.dtype import DType
 from ..core.shape import Shape, size_of
 from ..graph.node import Node
-from .kernels import GemmKernel, Kernel, Operand, Output, RowKernel, Windows
-from .loops import collapse
-from .parts import copy_kernel
+from .kernels import GemmKernel, Windows
+from .padded import Axis, Padded, fill_kernel
 from .products import DTYPES
-from .scalar import ScalarBuilder
-from .storage import Buffer, View, contiguous_strides
+from .split import split_inner
+from .storage import View
 
 if TYPE_CHECKING:
     from .lowering import Lowered
 
-VECTOR = 16  # elements: no target has longer vectors
+Places = Sequence[np.ndarray[Any, Any]]  # for each axis, offsets of its places
 
 
 def lower_convolution(lowered: Lowered, node: Node) -> bool:
-    """Lower a convolution; False if it stays with the reference kernel."""
-    if node.op.name != "conv" or node.outputs[0].dtype.name not in DTYPES:
+    """Lower a convolution or one of its adjoints; False if it stays with the reference kernel."""
+    rule = _RULES.get(node.op.name)
+    (value,) = node.outputs[:1]
+    if rule is None or value.dtype.name not in DTYPES:
         return False
-    x, weight = (lowered.views[v] for v in node.inputs if v is not None)
-    shapes = (x.shape, weight.shape, node.outputs[0].shape)
+    views = [lowered.views[v] for v in node.inputs if v is not None]
+    shapes = [view.shape for view in views] + [value.shape]
     if not all(map(is_known, shapes)) or not all(map(size_of, shapes)):
         return False
-    convolve(lowered, node, x, weight, lowered.new(node.outputs[0]))
+    out = lowered.new(value)
+    if not out.contiguous:
+        target, out = out, lowered.scratch(out.shape, out.dtype, value.name)
+        rule(lowered, node, *views, out)
+        lowered.copy(out, target)
+    else:
+        rule(lowered, node, *views, out)
     return True
 
 
-def convolve(lowered: Lowered, node: Node, x: View, weight: View, out: View) -> None:
-    """Add the kernels of a convolution to those of a graph."""
-    stride, padding, dilation, groups = node.attrs
-    befores = tuple(before for before, _ in padding)
-    sizes = (x.shape[2:], weight.shape[2:], out.shape[2:], stride, befores, dilation)
-    axes = [Axis(*each) for each in zip(*sizes, strict=True)]
-    outputs = weight.shape[0] // groups
-    batch, places = (x.shape[0], groups), size_of(out.shape[2:])
-    depth = size_of(weight.shape[1:])
-    filters = _reshaped(lowered, weight, (groups, outputs, depth))
-    y, windows = _windows(lowered, x, axes, (*batch, depth, places))
-    wanted = (*batch, outputs, places)
-    lying = out.reshaped(wanted)
-    kernel = GemmKernel(
-        node.name,
-        batch,
-        outputs,
-        places,
-        depth,
-        filters.broadcast((*batch, outputs, depth)),
-        y,
-        lying or lowered.scratch(wanted, out.dtype, node.name),
-        None,
-        [node],
-        windows=windows,
-    )
-    lowered.kernels.append(kernel)
-    if lying is None:
-        lowered.copy(View(kernel.out.buffer, out.shape, contiguous_strides(out.shape)), out)
-
-
 def _reshaped(lowered: Lowered, view: View, shape: Shape) -> View:
-    """Return a view in another shape, or a copy if it lies in no such."""
+    """Return a view in another shape, or a copy if it has none."""
     made = view.reshaped(shape) or lowered.copied(view).reshaped(shape)
     assert made is not None
     return made
 
 
-def _windows(
-    lowered: Lowered, x: View, axes: Sequence[Axis], shape: Shape
-) -> tuple[View, Windows | None]:
-    """Return images as an operand of products of a shape (images, groups, depth, places)."""
-    groups = shape[1]
-    if all(axis.is_point for axis in axes):
-        return _reshaped(lowered, x, shape), None
-    frame = Frame(x.shape[:2], axes, x.dtype)
-    lowered.copies.append(frame.whole)
-    lowered.kernels += frame.kernels(x)
-    image, channel, *_ = frame.strides
-    per_group = x.shape[1] // groups
-    y = View(frame.buffer, shape, (image, per_group * channel, 0, 0), frame.slack)
-    table = lowered.table(frame.offsets(per_group))
-    offsets = View(table.buffer, shape, (0, 0, 1, 0))
-    return y, Windows(offsets, frame.places)
+def _padded(lowered: Lowered, images: View, axes: Sequence[Axis]) -> Padded:
+    """Return images with padding, copied by kernels that are added."""
+    padded = Padded(images.shape[:2], axes, images.dtype)
+    lowered.copies.append(padded.whole)
+    lowered.kernels += padded.kernels(images)
+    return padded
+
+
+def _sums(first: np.ndarray[Any, Any], places: Places) -> np.ndarray[Any, Any]:
+    """Return the sums of all combinations of offsets, as one row."""
+    for offsets in places:
+        first = np.add.outer(first, offsets)
+    return first.reshape(-1)
+
+
+def _steps(count: int, stride: int) -> np.ndarray[Any, Any]:
+    return np.arange(count, dtype=np.int64) * stride
+
+
+# -- forward ---------------------------------------------------------------------------------------
+
+
+def _conv(lowered: Lowered, node: Node, x: View, weight: View, out: View) -> None:
+    stride, padding, dilation, groups = node.attrs
+    kernel, counts = weight.shape[2:], out.shape[2:]
+    outputs, depth = weight.shape[0] // groups, size_of(weight.shape[1:])
+    filters = _reshaped(lowered, weight, (groups, outputs, depth))
+    if _is_pointwise(node, kernel):
+        y = _reshaped(lowered, x, (x.shape[0], groups, depth, size_of(counts)))
+        _multiply(lowered, node, filters, y, None, out)
+        return
+    settings = (x.shape[2:], kernel, counts, stride, padding, dilation)
+    padded = _padded(lowered, x, [_axis(*each) for each in zip(*settings, strict=True)])
+    taps = [
+        _taps(axis, size, d, padded.phases[i], padded.places[i])
+        for i, (axis, size, d) in enumerate(zip(padded.axes, kernel, dilation, strict=True))
+    ]
+    _correlate(lowered, node, filters, padded, taps, out)
+
+
+def _is_pointwise(node: Node, kernel: Shape) -> bool:
+    """Tell whether each window is one element, and each element a window."""
+    stride, padding = node.attr("stride"), node.attr("padding")
+    unpadded = all(pair == (0, 0) for pair in padding)
+    return unpadded and all(n == 1 for n in (*kernel, *stride))
+
+
+def _axis(
+    size: int, kernel: int, count: int, stride: int, padding: tuple[int, int], dilation: int
+) -> Axis:
+    phases = tuple(sorted({k * dilation % stride for k in range(kernel)}))
+    length = count + (kernel - 1) * dilation // stride
+    return Axis(size, padding[0], length, stride, phases)
+
+
+def _taps(
+    axis: Axis, kernel: int, dilation: int, phase_stride: int, stride: int
+) -> np.ndarray[Any, Any]:
+    """Return where the elements of a kernel begin along an axis."""
+    pairs = (divmod(k * dilation, axis.stride) for k in range(kernel))
+    offsets = [place * stride + axis.phases.index(phase) * phase_stride for place, phase in pairs]
+    return np.array(offsets, np.int64)
+
+
+def _correlate(
+    lowered: Lowered, node: Node, filters: View, padded: Padded, taps: Places, out: View
+) -> None:
+    """Multiply filters (groups, outputs, window) with windows of padded images."""
+    groups, _, depth = filters.shape
+    image, channel = padded.strides
+    channels = padded.lead[1] // groups
+    shape = (padded.lead[0], groups, depth, size_of(out.shape[2:]))
+    y = View(padded.whole.buffer, shape, (image, channels * channel, 0, 0), padded.start)
+    table = lowered.table(_sums(_steps(channels, channel), taps))
+    columns = tuple(zip(out.shape[2:], padded.places, strict=True))
+    windows = Windows(View(table.buffer, shape, (0, 0, 1, 0)), columns)
+    _multiply(lowered, node, filters, y, windows, out)
+
+
+def _multiply(
+    lowered: Lowered, node: Node, filters: View, y: View, windows: Windows | None, out: View
+) -> None:
+    """Multiply filters with windows, for each image and group."""
+    (*batch, depth, places), outputs = y.shape, filters.shape[1]
+    shape = (*batch, outputs)
+    x, lying = filters.broadcast((*shape, depth)), out.reshaped((*shape, places))
+    assert lying is not None
+    sizes = (outputs, places, depth)
+    kernel = GemmKernel(node.name, tuple(batch), *sizes, x, y, lying, None, [node], windows=windows)
+    lowered.kernels.append(kernel)
+
+
+# -- the adjoint in the input ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Axis:
-    """A spatial axis: of the image, the kernel and the result; and how windows go along it."""
+class Share:
+    """The places of an axis with one remainder divided by the stride, and what goes into them.
 
-    image: int
-    kernel: int
+    first     the first such place of the input
+    count     how many there are
+    taps      elements of the kernel that meet them
+    places    of y that the taps take for the first place
+    """
+
+    first: int
     count: int
-    stride: int
-    before: int
-    dilation: int
-
-    @property
-    def phases(self) -> list[int]:
-        """Return the remainders of places that windows use."""
-        return sorted({k * self.dilation % self.stride for k in range(self.kernel)})
-
-    @property
-    def length(self) -> int:
-        """Return how many places of a phase windows reach."""
-        return self.count + (self.kernel - 1) * self.dilation // self.stride
-
-    def tap(self, k: int) -> tuple[int, int]:
-        """Return the phase, by number, and the first place that an element of the kernel takes."""
-        place, phase = divmod(k * self.dilation, self.stride)
-        return self.phases.index(phase), place
-
-    def inside(self, phase: int) -> range:
-        """Return the places of a phase that lie in the image."""
-        first = -((phase - self.before) // self.stride)
-        last = (self.image - 1 + self.before - phase) // self.stride
-        return range(max(0, first), max(0, min(self.length, last + 1)))
-
-    @property
-    def is_point(self) -> bool:
-        """Tell whether each window is one element, and each element a window."""
-        same = self.image == self.count and self.before == 0
-        return self.kernel == 1 and self.stride == 1 and same
+    taps: range
+    places: tuple[int, ...]
 
 
-class Frame:
-    """Memory for images with their padding, in phases."""
-
-    def __init__(self, lead: Shape, axes: Sequence[Axis], dtype: DType) -> None:
-        self.lead = lead
-        self.axes = axes
-        phases = tuple(len(axis.phases) for axis in axes)
-        shape = (*lead, *phases, *(axis.length for axis in axes))
-        self.shape = shape
-        self.strides = contiguous_strides(shape)
-        self.slack = max([VECTOR, *(max(gap) for gap in self._gaps())])
-        room = size_of(shape) + 2 * self.slack
-        self.buffer = Buffer("arena", (room,), dtype, "framed images")
-        self.whole = View(self.buffer, (room,), (1,))
-
-    @property
-    def places(self) -> tuple[tuple[int, int], ...]:
-        """Return sizes and strides of the places of the result, the last axis along memory."""
-        counts = [axis.count for axis in self.axes]
-        return tuple(zip(counts, self.strides[-len(counts) :], strict=True))
-
-    def offsets(self, channels: int) -> np.ndarray[Any, Any]:
-        """Return where each element of a window begins, for so many channels."""
-        spatial = len(self.axes)
-        found = np.arange(channels, dtype=np.int64) * self.strides[1]
-        for i, axis in enumerate(self.axes):
-            steps = (self.strides[2 + i], self.strides[2 + spatial + i])
-            taps = np.array([axis.tap(k) for k in range(axis.kernel)], np.int64)
-            found = found[..., None] + taps @ np.array(steps, np.int64)
-        return found.reshape(-1)
-
-    def kernels(self, x: View) -> list[Kernel]:
-        """Return kernels that copy images into the frame, and write the padding around them."""
-        copies = [self._copy(x, phases) for phases in product(*(a.phases for a in self.axes))]
-        return [*self._padding(), *(copy for copy in copies if copy is not None)]
-
-    def _copy(self, x: View, phases: tuple[int, ...]) -> Kernel | None:
-        """Return the kernel that copies what belongs to some phase of each axis."""
-        inside = [axis.inside(phase) for axis, phase in zip(self.axes, phases, strict=True)]
-        if not all(inside):
-            return None
-        numbers = [a.phases.index(phase) for a, phase in zip(self.axes, phases, strict=True)]
-        firsts = [places.start for places in inside]
-        shape = (*self.lead, *map(len, inside))
-        at = (*numbers, *firsts)
-        offset = self.slack + sum(i * s for i, s in zip(at, self.strides[2:], strict=True))
-        spatial = len(self.axes)
-        strides = (*self.strides[:2], *self.strides[2 + spatial :])
-        target = View(self.buffer, shape, strides, offset)
-        starts = [
-            first * axis.stride + phase - axis.before
-            for first, axis, phase in zip(firsts, self.axes, phases, strict=True)
-        ]
-        steps = [axis.stride for axis in self.axes]
-        return copy_kernel("frame", x.sliced((0, 0, *starts), (1, 1, *steps), shape), target)
-
-    def _padding(self) -> list[Kernel]:
-        """Return kernels that write zeros between images, channels and rows."""
-        if any(len(axis.phases) > 1 or axis.stride > 1 for axis in self.axes):
-            return [fill_kernel("padding", self.whole)]
-        kernels: list[Kernel] = []
-        rows = size_of(self.lead)
-        for axis, (before, after) in zip(self.axes, self._gaps(), strict=True):
-            step = size_of(self.shape) // rows
-            if before + after:
-                shape, strides = (rows + 1, before + after), (step, 1)
-                gaps = View(self.buffer, shape, strides, self.slack - after)
-                kernels.append(fill_kernel("padding", gaps))
-            rows *= axis.length
-        return kernels
-
-    def _gaps(self) -> list[tuple[int, int]]:
-        """Return the elements of padding before and after the rows of each axis, for stride 1."""
-        gaps, row = [], 1
-        for axis in reversed(self.axes):
-            inside = axis.inside(0)
-            row_gaps = (inside.start * row, (axis.length - inside.stop) * row)
-            gaps.append(row_gaps)
-            row *= axis.length
-        return gaps[::-1]
+def _shares(
+    size: int, kernel: int, stride: int, padding: tuple[int, int], dilation: int
+) -> list[Share]:
+    """Return the shares of an axis of the input: at h, tap k takes y at (h + pad - k d) / s."""
+    shares = []
+    for first in range(min(size, stride)):
+        number, remainder = divmod(first + padding[0], stride)
+        taps = [k for k in range(kernel) if k * dilation % stride == remainder]
+        places = tuple(number - k * dilation // stride for k in taps)
+        step = taps[1] - taps[0] if len(taps) > 1 else 1
+        met = range(taps[0], taps[-1] + 1, step) if taps else range(0)
+        shares.append(Share(first, len(range(first, size, stride)), met, places))
+    return shares
 
 
-def fill_kernel(name: str, target: View) -> RowKernel:
-    """Return the kernel that writes zeros."""
-    loops, (strides,) = collapse(target.shape, [target.strides], None)
-    zero = ScalarBuilder().constant(0, target.dtype)
-    return RowKernel(name, loops, [Operand(target, strides)], [Output(0, zero)])
+def _reach(size: int, shares: Sequence[Share]) -> Axis:
+    """Return the axis of y with as much padding as the shares of the input reach."""
+    met = [share for share in shares if share.places]
+    low = min((min(share.places) for share in met), default=0)
+    high = max((max(share.places) + share.count for share in met), default=1)
+    return Axis(size, -low, high - low)
+
+
+def _conv_input_grad(lowered: Lowered, node: Node, y: View, weight: View, out: View) -> None:
+    _, stride, padding, dilation, groups = node.attrs
+    outputs, channels, *kernel = weight.shape
+    grouped = _reshaped(lowered, weight, (groups, outputs // groups, channels, *kernel))
+    turned = grouped.permuted((0, 2, 1, *range(3, len(grouped.shape))))
+    if _is_pointwise(node, tuple(kernel)):
+        shape = (y.shape[0], groups, outputs // groups, size_of(y.shape[2:]))
+        filters = View(turned.buffer, turned.shape[:3], turned.strides[:3], turned.offset)
+        _multiply(lowered, node, filters, _reshaped(lowered, y, shape), None, out)
+        return
+    settings = (out.shape[2:], kernel, stride, padding, dilation)
+    shares = [_shares(*each) for each in zip(*settings, strict=True)]
+    axes = [_reach(*each) for each in zip(y.shape[2:], shares, strict=True)]
+    padded = _padded(lowered, y, axes)
+    for combination in product(*shares):
+        _add_share(lowered, node, turned, padded, combination, out)
+
+
+def _add_share(
+    lowered: Lowered,
+    node: Node,
+    weight: View,
+    padded: Padded,
+    shares: Sequence[Share],
+    out: View,
+) -> None:
+    """Compute the places of the input with some remainder along each axis."""
+    starts = (0, 0, *(share.first for share in shares))
+    steps = (1, 1, *node.attr("stride"))
+    shape = (*out.shape[:2], *(share.count for share in shares))
+    part = out.sliced(starts, steps, shape)
+    if not all(share.taps for share in shares):
+        lowered.kernels.append(fill_kernel(node.name, part))
+        return
+    lying = part if part.contiguous else lowered.scratch(shape, out.dtype, node.name)
+    taps = [
+        (np.array(share.places, np.int64) + axis.before) * stride
+        for share, axis, stride in zip(shares, padded.axes, padded.places, strict=True)
+    ]
+    _correlate(lowered, node, _filters(lowered, weight, shares), padded, taps, lying)
+    if lying is not part:
+        lowered.copy(lying, part)
+
+
+def _filters(lowered: Lowered, weight: View, shares: Sequence[Share]) -> View:
+    """Return the weights of some taps (groups, channels, outputs, *kernel) as filters."""
+    taps = [share.taps for share in shares]
+    lead = weight.shape[:3]
+    starts, steps = (0, 0, 0, *(t.start for t in taps)), (1, 1, 1, *(t.step for t in taps))
+    part = weight.sliced(starts, steps, (*lead, *map(len, taps)))
+    groups, channels, outputs = lead
+    return _reshaped(lowered, part, (groups, channels, outputs * size_of(map(len, taps))))
+
+
+# -- the adjoint in the weight ---------------------------------------------------------------------
+
+
+def _conv_weight_grad(lowered: Lowered, node: Node, x: View, y: View, out: View) -> None:
+    kernel, stride, padding, dilation, groups = node.attrs
+    counts, images = y.shape[2:], x.shape[0]
+    outputs, width = y.shape[1] // groups, size_of(out.shape[1:])
+    settings = (x.shape[2:], kernel, counts, stride, padding, dilation)
+    padded = _padded(lowered, x, [_whole_axis(*each) for each in zip(*settings, strict=True)])
+    depth = images * size_of(counts)
+    apart = _reshaped(lowered, y, (images, groups, outputs, size_of(counts)))
+    rows = _reshaped(lowered, apart.permuted((1, 2, 0, 3)), (groups, outputs, depth))
+    spread = [_steps(*each) for each in zip(counts, _scaled(padded.places, stride), strict=True)]
+    image, channel = padded.strides
+    table = lowered.table(_sums(_steps(images, image), spread))
+    channels = x.shape[1] // groups
+    shape = (groups, depth, width)
+    windows = Windows(
+        View(table.buffer, shape, (0, 1, 0)),
+        _along_memory(
+            ((channels, channel), *zip(kernel, _scaled(padded.places, dilation), strict=True))
+        ),
+    )
+    lying = out.reshaped((groups, outputs, width))
+    assert lying is not None
+    y = View(padded.whole.buffer, shape, (channels * channel, 0, 0), padded.start)
+    sizes = (outputs, width, depth)
+    made = split_inner(
+        GemmKernel(node.name, (groups,), *sizes, rows, y, lying, None, [node], windows=windows)
+    )
+    lowered.kernels += made
+    lowered.copies += [kernel.out for kernel in made[:-1] if isinstance(kernel, GemmKernel)]
+
+
+def _whole_axis(
+    size: int, kernel: int, count: int, stride: int, padding: tuple[int, int], dilation: int
+) -> Axis:
+    """Return an axis of images whose windows are rows of the operand: they need no phases."""
+    return Axis(size, padding[0], (count - 1) * stride + (kernel - 1) * dilation + 1)
+
+
+def _scaled(strides: Shape, factors: Shape) -> Shape:
+    return tuple(s * f for s, f in zip(strides, factors, strict=True))
+
+
+def _along_memory(columns: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+    """Return axes of which the last lies along memory, perhaps one of a single element."""
+    size, stride = columns[-1]
+    return columns if size == 1 or stride == 1 else (*columns, (1, 1))
+
+
+_RULES: dict[str, Callable[..., None]] = {
+    "conv": _conv,
+    "conv_input_grad": _conv_input_grad,
+    "conv_weight_grad": _conv_weight_grad,
+}
