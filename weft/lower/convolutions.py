@@ -24,13 +24,14 @@ from ..graph.node import Node
 from .kernels import GemmKernel, Windows
 from .padded import Axis, Padded, fill_kernel
 from .products import DTYPES
-from .split import split_inner
+from .split import split_inner, sum_of_parts
 from .storage import View
 
 if TYPE_CHECKING:
     from .lowering import Lowered
 
 Places = Sequence[np.ndarray[Any, Any]]  # for each axis, offsets of its places
+Columns = tuple[tuple[int, int], ...]  # sizes and strides of axes
 
 
 def lower_convolution(lowered: Lowered, node: Node) -> bool:
@@ -253,30 +254,70 @@ def _filters(lowered: Lowered, weight: View, shares: Sequence[Share]) -> View:
 
 def _conv_weight_grad(lowered: Lowered, node: Node, x: View, y: View, out: View) -> None:
     kernel, stride, padding, dilation, groups = node.attrs
-    counts, images = y.shape[2:], x.shape[0]
-    outputs, width = y.shape[1] // groups, size_of(out.shape[1:])
+    counts = y.shape[2:]
     settings = (x.shape[2:], kernel, counts, stride, padding, dilation)
     padded = _padded(lowered, x, [_whole_axis(*each) for each in zip(*settings, strict=True)])
-    depth = images * size_of(counts)
-    apart = _reshaped(lowered, y, (images, groups, outputs, size_of(counts)))
-    rows = _reshaped(lowered, apart.permuted((1, 2, 0, 3)), (groups, outputs, depth))
+    apart = (y.shape[0], groups, y.shape[1] // groups, size_of(counts))
+    rows = _reshaped(lowered, y, apart)
     spread = [_steps(*each) for each in zip(counts, _scaled(padded.places, stride), strict=True)]
+    taps = zip(kernel, _scaled(padded.places, dilation), strict=True)
+    columns = _along_memory(((x.shape[1] // groups, padded.strides[1]), *taps))
+    if size_of(out.shape[1:]) < size_of(counts):
+        _sum_over_images(lowered, node, rows, padded, spread, columns, out)
+    else:
+        _multiply_all_images(lowered, node, rows, padded, spread, columns, out)
+
+
+def _sum_over_images(
+    lowered: Lowered,
+    node: Node,
+    y: View,
+    padded: Padded,
+    places: Places,
+    columns: Columns,
+    out: View,
+) -> None:
+    """Multiply image by image and add up: the products are smaller than y, which need not move."""
+    images, groups, outputs, depth = y.shape
+    width = size_of(out.shape[1:])
+    shape = (images, groups, depth, width)
+    table = lowered.table(_sums(_steps(1, 0), places))
+    windows = Windows(View(table.buffer, shape, (0, 0, 1, 0)), columns)
     image, channel = padded.strides
-    table = lowered.table(_sums(_steps(images, image), spread))
-    channels = x.shape[1] // groups
-    shape = (groups, depth, width)
-    windows = Windows(
-        View(table.buffer, shape, (0, 1, 0)),
-        _along_memory(
-            ((channels, channel), *zip(kernel, _scaled(padded.places, dilation), strict=True))
-        ),
+    strides = (image, columns[0][0] * channel, 0, 0)
+    seen = View(padded.whole.buffer, shape, strides, padded.start)
+    parts = lowered.scratch((images, groups, outputs, width), out.dtype, f"{node.name} parts")
+    sizes = (outputs, width, depth)
+    product = GemmKernel(
+        node.name, (images, groups), *sizes, y, seen, parts, None, [node], windows=windows
     )
+    lowered.kernels += [product, sum_of_parts(product, parts, out)]
+
+
+def _multiply_all_images(
+    lowered: Lowered,
+    node: Node,
+    y: View,
+    padded: Padded,
+    places: Places,
+    columns: Columns,
+    out: View,
+) -> None:
+    """Multiply once, the places of all images being one inner dimension."""
+    images, groups, outputs, count = y.shape
+    depth, width = images * count, size_of(out.shape[1:])
+    rows = _reshaped(lowered, y.permuted((1, 2, 0, 3)), (groups, outputs, depth))
+    shape = (groups, depth, width)
+    image, channel = padded.strides
+    table = lowered.table(_sums(_steps(images, image), places))
+    windows = Windows(View(table.buffer, shape, (0, 1, 0)), columns)
+    strides = (columns[0][0] * channel, 0, 0)
+    seen = View(padded.whole.buffer, shape, strides, padded.start)
     lying = out.reshaped((groups, outputs, width))
     assert lying is not None
-    y = View(padded.whole.buffer, shape, (channels * channel, 0, 0), padded.start)
     sizes = (outputs, width, depth)
     made = split_inner(
-        GemmKernel(node.name, (groups,), *sizes, rows, y, lying, None, [node], windows=windows)
+        GemmKernel(node.name, (groups,), *sizes, rows, seen, lying, None, [node], windows=windows)
     )
     lowered.kernels += made
     lowered.copies += [kernel.out for kernel in made[:-1] if isinstance(kernel, GemmKernel)]
@@ -293,7 +334,7 @@ def _scaled(strides: Shape, factors: Shape) -> Shape:
     return tuple(s * f for s, f in zip(strides, factors, strict=True))
 
 
-def _along_memory(columns: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+def _along_memory(columns: Columns) -> Columns:
     """Return axes of which the last lies along memory, perhaps one of a single element."""
     size, stride = columns[-1]
     return columns if size == 1 or stride == 1 else (*columns, (1, 1))

@@ -33,7 +33,7 @@ def split_inner(kernel: GemmKernel) -> list[Kernel]:
     made: list[Kernel] = [_parts(kernel, depth, parts)]
     if rest:
         made.append(_rest(kernel, rest, parts))
-    return [*made, _total(kernel, parts)]
+    return [*made, sum_of_parts(kernel, parts, kernel.out)]
 
 
 def _is_long_and_small(kernel: GemmKernel) -> bool:
@@ -97,11 +97,11 @@ def _rows_from(y: View, first: int) -> View:
     return View(y.buffer, shape, y.strides, y.offset + first * y.strides[-2])
 
 
-def _total(kernel: GemmKernel, parts: View) -> ColumnKernel:
-    """Return the kernel that adds up the parts of each element."""
+def sum_of_parts(kernel: GemmKernel, parts: View, out: View) -> ColumnKernel:
+    """Return the kernel that adds up the parts of each element of a product."""
     count, elements = parts.shape[0], size_of(parts.shape[1:])
     lines = View(parts.buffer, (count, elements), (elements, 1))
-    total = kernel.out.reshaped((elements,))
+    total = out.reshaped((elements,))
     assert total is not None
     return ColumnKernel(
         kernel.name,
