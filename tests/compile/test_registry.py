@@ -54,7 +54,7 @@ LIBRARY = frozenset(
         *("argsort", "histogram", "isin", "sort", "sorted_search", "top_k"),
         *("cholesky", "cofactor", "det", "eigh", "eigvalsh", "expm", "inv", "lstsq_solution"),
         *("matrix_rank", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "triangular_solve"),
-        *("conv", "conv_input_grad", "conv_weight_grad", "fold"),
+        *("fold",),
         *("digamma", "erfinv", "lgamma", "polygamma"),
         *("random_categorical", "random_gamma", "random_permutation"),
         *("borrow_example", "last_writes", "pool_last_write", "return_example"),

@@ -13,6 +13,7 @@ from .gemm_plan import Form, Plan
 from .gemm_product import Strides
 from .gemm_side import Places, Side
 from .gemm_tile import UNROLL, Tile, write_tiles
+from .gemm_windows import WindowPanel, write_window_panel
 from .text import FunctionText, ModuleText
 from .values import Value, bytes_of
 
@@ -237,7 +238,10 @@ class OuterWriter(PartWriter):
                 rows = f.sub(rows, due)
         elif self.plan.pack_y:
             with self._if_packing(part):
-                self._pack_y(from_y, place, form, columns, part.depth)
+                if product.windows:
+                    self._pack_windows(from_y, place, form, column, part.depth)
+                else:
+                    self._pack_y(from_y, place, form, columns, part.depth)
         if product.m > form.rows or rows is part.block.rows:
             self._call_tiles(self._tile(form), x, place, out, bias, place, rows, *rest)
 
@@ -328,6 +332,17 @@ class OuterWriter(PartWriter):
             value = f.load(self.element, f.gep(here, j * stride, self.element))
             f.store(value, f.gep(self.packed_bias, j, self.element))
         return self.packed_bias
+
+    def _pack_windows(
+        self, y: Places, place: Value, form: Form, column: Value, depth: Value
+    ) -> None:
+        """Copy a block of a panel out of windows."""
+        source, offsets = y
+        panel = WindowPanel(self.element, self.plan.lanes, form.vectors, self.product.windows)
+        name = self.once(
+            panel, "pack_windows", lambda name: write_window_panel(self.module, name, panel)
+        )
+        self.f.call(name, "void", source, place, offsets, depth, column)
 
     def _pack_y(self, y: Places, place: Value, form: Form, columns: int, depth: Value) -> None:
         """Copy a block of a panel, line by line of as many columns as the tile has."""

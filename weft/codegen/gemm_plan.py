@@ -191,7 +191,7 @@ def oriented(product: Product, target: Target, lanes: int) -> Product:
 
 
 def _orientations(product: Product) -> list[Product]:
-    both = [product] if product.block else [product, product.transposed()]
+    both = [product] if product.block or product.windows else [product, product.transposed()]
     return [with_unit_strides(p) for p in both]
 
 
@@ -208,7 +208,7 @@ def _awkwardness(product: Product, lanes: int) -> float:
 
 def prefers_dot(product: Product, target: Target, lanes: int) -> bool:
     """Tell whether both operands lie along the inner dimension, one is thin, and it is faster."""
-    along = product.x.across == 1 and product.y.down == 1
+    along = product.x.across == 1 and product.y.down == 1 and not product.windows
     if not along or product.k < 2 or not 0 < min(product.m, product.n) <= DOT_ROWS:
         return False
     other = min(_orientations(product), key=lambda p: _awkwardness(p, lanes))

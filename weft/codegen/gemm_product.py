@@ -31,6 +31,7 @@ class Product:
     block        rows that it combines into one; 0 if it does not
     x_more       what x is computed with, apart from what `x` tells; None: nothing is computed
     y_more       the same for y
+    windows      axes that the columns of y stand for, if it lies in windows; it then stays y
     """
 
     batch: tuple[int, ...]
@@ -46,6 +47,7 @@ class Product:
     block: int = 0
     x_more: tuple[Strides, ...] | None = None
     y_more: tuple[Strides, ...] | None = None
+    windows: tuple[tuple[int, int], ...] = ()
 
     def transposed(self) -> Product:
         """Return the same product with rows and columns exchanged."""
@@ -87,7 +89,10 @@ def product_of(kernel: GemmKernel) -> Product:
         extras=extras,
         block=kernel.block,
         x_more=_more(kernel.x_from),
-        y_more=_more(kernel.y_from),
+        y_more=_more(kernel.y_from)
+        if kernel.windows is None
+        else (_strides(kernel.windows.offsets),),
+        windows=() if kernel.windows is None else kernel.windows.columns,
     )
     return _with_columns_merged(_with_rows_merged(product))
 
@@ -136,7 +141,7 @@ def _with_columns_merged(product: Product) -> Product:
     """
     if product.n == 1 and product.bias is not None:
         product = replace(product, bias=0)
-    if not product.batch or product.block or product.bias:
+    if not product.batch or product.block or product.bias or product.windows:
         return product
     merged = _with_rows_merged(product.transposed())
     return merged if len(merged.batch) < len(product.batch) else product
@@ -154,6 +159,8 @@ def _stays(product: Product) -> bool:
 def with_unit_strides(product: Product) -> Product:
     """Call an axis of size 1 contiguous: its stride is never used."""
     x, y, out = product.x, product.y, product.out
+    if product.windows:
+        return product
     if product.n == 1:
         y, out = replace(y, across=1), replace(out, across=1)
     if product.k == 1:

@@ -56,6 +56,8 @@ def sides_of(kernel: GemmKernel, product: Product) -> tuple[Side, Side]:
     """Return both operands of a kernel, in the order of its product."""
     x = _side(kernel.x, kernel.x_from)
     y = _side(kernel.y, kernel.y_from)
+    if kernel.windows is not None:
+        y = (y[0] + (element_of(kernel.windows.offsets.dtype),), None)
     (elements_x, value_x), (elements_y, value_y) = (y, x) if product.swapped else (x, y)
     return (
         Side((product.x, *(product.x_more or ())), elements_x, value_x),

@@ -13,7 +13,7 @@ from ..core.shape import size_of
 from ..graph.node import Node, Value
 from ..passes.cost import CONTRACTIONS
 from .dynamic import is_dynamic
-from .kernels import ColumnKernel, Kernel, LibraryKernel, Operand, RowKernel
+from .kernels import ColumnKernel, GemmKernel, Kernel, LibraryKernel, Operand, RowKernel
 from .scalar import Expr, postorder
 from .storage import View
 
@@ -41,6 +41,11 @@ def operations(kernel: Kernel) -> int:
         size = size_of(kernel.loops)
         return size + _expression_operations([kernel.output.value], kernel.operands, 1, size)
     nodes = [kernel.node] if isinstance(kernel, LibraryKernel) else kernel.nodes
+    if isinstance(kernel, GemmKernel) and kernel.windows is not None:
+        # Of one convolution there may be several products.
+        others = [node for node in nodes if node.op.name not in CONTRACTIONS]
+        sizes = (*kernel.batch, kernel.m, kernel.n, kernel.k)
+        return 2 * size_of(sizes) + sum(map(_node_operations, others))
     return sum(_node_operations(node) for node in nodes if not is_dynamic(node))
 
 

@@ -154,6 +154,23 @@ class Prologue:
     extras: tuple[View, ...] = ()
 
 
+@dataclass(frozen=True)
+class Windows:
+    """How an operand of a product lies whose rows and columns have no stride: windows of images.
+
+    The element of row k and column j lies offsets[k] + place(j) elements behind the beginning of
+    the view that the product has in the operand's place, where place(j) follows from the columns as
+    axes.
+
+    offsets   of rows; a view of int64 with the product's batch, its rows, and columns of stride 0
+    columns   sizes and strides of the axes that columns stand for, the last lying along memory;
+              at both ends of them there is memory for a vector
+    """
+
+    offsets: View
+    columns: tuple[tuple[int, int], ...]
+
+
 @dataclass
 class GemmKernel:
     """Matrix products: out[..., i, j] = sum over k of x[..., i, k] * y[..., k, j] (+ bias[j]).
@@ -165,6 +182,7 @@ class GemmKernel:
     outputs    what the epilogue stores; nothing: the elements stay as they are
     x_from     how elements of x follow from those of the view x and of others, if they do
     y_from     the same for y
+    windows    how y lies, if not by the strides of its view
     scratch    memory to pack operands into, in as many equal areas as the work has parts
     block      rows that outputs with a way combine: their extras have one row for each such block,
                and the product has no batch; 0 if there are none
@@ -186,6 +204,7 @@ class GemmKernel:
     x_from: Prologue | None = None
     y_from: Prologue | None = None
     block: int = 0
+    windows: Windows | None = None
 
     @property
     def views(self) -> list[View]:
@@ -197,7 +216,8 @@ class GemmKernel:
     def computed_from(self) -> list[View]:
         """Return what x is computed with apart from its own view, then the same for y."""
         prologues = (self.x_from, self.y_from)
-        return [view for p in prologues if p is not None for view in p.extras]
+        offsets = [] if self.windows is None else [self.windows.offsets]
+        return [view for p in prologues if p is not None for view in p.extras] + offsets
 
     @property
     def matrices(self) -> list[View]:

@@ -14,6 +14,7 @@ from ..graph.node import Node, Value
 from ..graph.special import ASSIGN, CONSTANT, PARAMETER, PLACEHOLDER, SOURCES, STATE
 from ..graph.state import State
 from .control import lower_control
+from .convolutions import lower_convolution
 from .dynamic import array_of_its_own, is_dynamic
 from .epilogues import fuse_epilogues
 from .groups import Group, Grouping
@@ -367,6 +368,7 @@ _WAYS: tuple[Callable[[Lowered, Node], bool], ...] = (
     Lowered._as_view,
     Lowered._as_join,
     Lowered._as_product,
+    lower_convolution,
     Lowered._as_scatter,
     Lowered._as_scan,
     Lowered._as_column_sum,

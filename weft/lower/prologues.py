@@ -71,6 +71,8 @@ def _fused(loops: Kernel, product: GemmKernel, side: str) -> GemmKernel | None:
     assert isinstance(loops, RowKernel)
     if len(loops.outputs) != 1 or not _is_at_one_place(loops):
         return None
+    if side == "y" and product.windows is not None:
+        return None
     (output,) = loops.outputs
     wanted = _operand(product, side)
     if not loops.operands[output.operand].view.whole or output.value.dtype != wanted.dtype:

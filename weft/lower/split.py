@@ -33,7 +33,7 @@ def split_inner(kernel: GemmKernel) -> list[Kernel]:
     made: list[Kernel] = [_parts(kernel, depth, parts)]
     if rest:
         made.append(_rest(kernel, rest, parts))
-    return [*made, _total(kernel, parts)]
+    return [*made, sum_of_parts(kernel, parts, kernel.out)]
 
 
 def _is_long_and_small(kernel: GemmKernel) -> bool:
@@ -61,15 +61,20 @@ def _parts(kernel: GemmKernel, depth: int, parts: View) -> GemmKernel:
         (depth * across, *batch, down, across),
         kernel.x.offset,
     )
-    *batch, down, across = kernel.y.strides
-    y = View(
-        kernel.y.buffer,
-        (PARTS, *kernel.batch, depth, kernel.n),
-        (depth * down, *batch, down, across),
-        kernel.y.offset,
-    )
+    y = _rows_in_parts(kernel.y, depth)
+    windows = kernel.windows
+    if windows is not None:
+        windows = replace(windows, offsets=_rows_in_parts(windows.offsets, depth))
     out = View(parts.buffer, (PARTS, *parts.shape[1:]), parts.strides)
-    return replace(kernel, batch=(PARTS, *kernel.batch), k=depth, x=x, y=y, out=out)
+    batch_of_parts = (PARTS, *kernel.batch)
+    return replace(kernel, batch=batch_of_parts, k=depth, x=x, y=y, out=out, windows=windows)
+
+
+def _rows_in_parts(y: View, depth: int) -> View:
+    """Return the rows of all whole parts, as a batch."""
+    *batch, down, across = y.strides
+    shape = (PARTS, *y.shape[:-2], depth, y.shape[-1])
+    return View(y.buffer, shape, (depth * down, *batch, down, across), y.offset)
 
 
 def _rest(kernel: GemmKernel, rest: int, parts: View) -> GemmKernel:
@@ -77,17 +82,26 @@ def _rest(kernel: GemmKernel, rest: int, parts: View) -> GemmKernel:
     first = kernel.k - rest
     x, y = kernel.x, kernel.y
     x = View(x.buffer, (*x.shape[:-1], rest), x.strides, x.offset + first * x.strides[-1])
-    shape = (*y.shape[:-2], rest, kernel.n)
-    y = View(y.buffer, shape, y.strides, y.offset + first * y.strides[-2])
+    windows = kernel.windows
+    if windows is not None:
+        windows = replace(windows, offsets=_rows_from(windows.offsets, first))
     out = View(parts.buffer, kernel.out.shape, parts.strides[1:], PARTS * parts.strides[0])
-    return replace(kernel, k=rest, x=x, y=y, out=out, nodes=[])
+    y = _rows_from(y, first)
+    return replace(kernel, k=rest, x=x, y=y, out=out, nodes=[], windows=windows)
 
 
-def _total(kernel: GemmKernel, parts: View) -> ColumnKernel:
-    """Return the kernel that adds up the parts of each element."""
+def _rows_from(y: View, first: int) -> View:
+    """Return the rows from one on."""
+    *batch, depth, columns = y.shape
+    shape = (*batch, depth - first, columns)
+    return View(y.buffer, shape, y.strides, y.offset + first * y.strides[-2])
+
+
+def sum_of_parts(kernel: GemmKernel, parts: View, out: View) -> ColumnKernel:
+    """Return the kernel that adds up the parts of each element of a product."""
     count, elements = parts.shape[0], size_of(parts.shape[1:])
     lines = View(parts.buffer, (count, elements), (elements, 1))
-    total = kernel.out.reshaped((elements,))
+    total = out.reshaped((elements,))
     assert total is not None
     return ColumnKernel(
         kernel.name,

@@ -1,0 +1,347 @@
+"""Convolutions and their adjoints as matrix products with an operand that is read out of windows.
+
+    conv               weights (outputs x window) times windows (window x places), for each image
+    conv_input_grad    the same with y for the images, for each remainder of places divided by the
+                       stride; the elements of the kernel that meet it are the window
+    conv_weight_grad   y (outputs x places of all images) times windows (places x window)
+
+Windows are never stored: products pack them out of padded images (padded.py, and
+codegen/gemm_windows.py for the code).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.dim import is_known
+from ..core.shape import Shape, size_of
+from ..graph.node import Node
+from .kernels import GemmKernel, Windows
+from .padded import Axis, Padded, fill_kernel
+from .products import DTYPES
+from .split import split_inner, sum_of_parts
+from .storage import View
+
+if TYPE_CHECKING:
+    from .lowering import Lowered
+
+Places = Sequence[np.ndarray[Any, Any]]  # for each axis, offsets of its places
+Columns = tuple[tuple[int, int], ...]  # sizes and strides of axes
+
+
+def lower_convolution(lowered: Lowered, node: Node) -> bool:
+    """Lower a convolution or one of its adjoints; False if it stays with the reference kernel."""
+    rule = _RULES.get(node.op.name)
+    (value,) = node.outputs[:1]
+    if rule is None or value.dtype.name not in DTYPES:
+        return False
+    views = [lowered.views[v] for v in node.inputs if v is not None]
+    shapes = [view.shape for view in views] + [value.shape]
+    if not all(map(is_known, shapes)) or not all(map(size_of, shapes)):
+        return False
+    out = lowered.new(value)
+    if not out.contiguous:
+        target, out = out, lowered.scratch(out.shape, out.dtype, value.name)
+        rule(lowered, node, *views, out)
+        lowered.copy(out, target)
+    else:
+        rule(lowered, node, *views, out)
+    return True
+
+
+def _reshaped(lowered: Lowered, view: View, shape: Shape) -> View:
+    """Return a view in another shape, or a copy if it has none."""
+    made = view.reshaped(shape) or lowered.copied(view).reshaped(shape)
+    assert made is not None
+    return made
+
+
+def _padded(lowered: Lowered, images: View, axes: Sequence[Axis]) -> Padded:
+    """Return images with padding, copied by kernels that are added."""
+    padded = Padded(images.shape[:2], axes, images.dtype)
+    lowered.copies.append(padded.whole)
+    lowered.kernels += padded.kernels(images)
+    return padded
+
+
+def _sums(first: np.ndarray[Any, Any], places: Places) -> np.ndarray[Any, Any]:
+    """Return the sums of all combinations of offsets, as one row."""
+    for offsets in places:
+        first = np.add.outer(first, offsets)
+    return first.reshape(-1)
+
+
+def _steps(count: int, stride: int) -> np.ndarray[Any, Any]:
+    return np.arange(count, dtype=np.int64) * stride
+
+
+# -- forward ---------------------------------------------------------------------------------------
+
+
+def _conv(lowered: Lowered, node: Node, x: View, weight: View, out: View) -> None:
+    stride, padding, dilation, groups = node.attrs
+    kernel, counts = weight.shape[2:], out.shape[2:]
+    outputs, depth = weight.shape[0] // groups, size_of(weight.shape[1:])
+    filters = _reshaped(lowered, weight, (groups, outputs, depth))
+    if _is_pointwise(node, kernel):
+        y = _reshaped(lowered, x, (x.shape[0], groups, depth, size_of(counts)))
+        _multiply(lowered, node, filters, y, None, out)
+        return
+    settings = (x.shape[2:], kernel, counts, stride, padding, dilation)
+    padded = _padded(lowered, x, [_axis(*each) for each in zip(*settings, strict=True)])
+    taps = [
+        _taps(axis, size, d, padded.phases[i], padded.places[i])
+        for i, (axis, size, d) in enumerate(zip(padded.axes, kernel, dilation, strict=True))
+    ]
+    _correlate(lowered, node, filters, padded, taps, out)
+
+
+def _is_pointwise(node: Node, kernel: Shape) -> bool:
+    """Tell whether each window is one element, and each element a window."""
+    stride, padding = node.attr("stride"), node.attr("padding")
+    unpadded = all(pair == (0, 0) for pair in padding)
+    return unpadded and all(n == 1 for n in (*kernel, *stride))
+
+
+def _axis(
+    size: int, kernel: int, count: int, stride: int, padding: tuple[int, int], dilation: int
+) -> Axis:
+    phases = tuple(sorted({k * dilation % stride for k in range(kernel)}))
+    length = count + (kernel - 1) * dilation // stride
+    return Axis(size, padding[0], length, stride, phases)
+
+
+def _taps(
+    axis: Axis, kernel: int, dilation: int, phase_stride: int, stride: int
+) -> np.ndarray[Any, Any]:
+    """Return where the elements of a kernel begin along an axis."""
+    pairs = (divmod(k * dilation, axis.stride) for k in range(kernel))
+    offsets = [place * stride + axis.phases.index(phase) * phase_stride for place, phase in pairs]
+    return np.array(offsets, np.int64)
+
+
+def _correlate(
+    lowered: Lowered, node: Node, filters: View, padded: Padded, taps: Places, out: View
+) -> None:
+    """Multiply filters (groups, outputs, window) with windows of padded images."""
+    groups, _, depth = filters.shape
+    image, channel = padded.strides
+    channels = padded.lead[1] // groups
+    shape = (padded.lead[0], groups, depth, size_of(out.shape[2:]))
+    y = View(padded.whole.buffer, shape, (image, channels * channel, 0, 0), padded.start)
+    table = lowered.table(_sums(_steps(channels, channel), taps))
+    columns = tuple(zip(out.shape[2:], padded.places, strict=True))
+    windows = Windows(View(table.buffer, shape, (0, 0, 1, 0)), columns)
+    _multiply(lowered, node, filters, y, windows, out)
+
+
+def _multiply(
+    lowered: Lowered, node: Node, filters: View, y: View, windows: Windows | None, out: View
+) -> None:
+    """Multiply filters with windows, for each image and group."""
+    (*batch, depth, places), outputs = y.shape, filters.shape[1]
+    shape = (*batch, outputs)
+    x, lying = filters.broadcast((*shape, depth)), out.reshaped((*shape, places))
+    assert lying is not None
+    sizes = (outputs, places, depth)
+    kernel = GemmKernel(node.name, tuple(batch), *sizes, x, y, lying, None, [node], windows=windows)
+    lowered.kernels.append(kernel)
+
+
+# -- the adjoint in the input ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Share:
+    """The places of an axis with one remainder divided by the stride, and what goes into them.
+
+    first     the first such place of the input
+    count     how many there are
+    taps      elements of the kernel that meet them
+    places    of y that the taps take for the first place
+    """
+
+    first: int
+    count: int
+    taps: range
+    places: tuple[int, ...]
+
+
+def _shares(
+    size: int, kernel: int, stride: int, padding: tuple[int, int], dilation: int
+) -> list[Share]:
+    """Return the shares of an axis of the input: at h, tap k takes y at (h + pad - k d) / s."""
+    shares = []
+    for first in range(min(size, stride)):
+        number, remainder = divmod(first + padding[0], stride)
+        taps = [k for k in range(kernel) if k * dilation % stride == remainder]
+        places = tuple(number - k * dilation // stride for k in taps)
+        step = taps[1] - taps[0] if len(taps) > 1 else 1
+        met = range(taps[0], taps[-1] + 1, step) if taps else range(0)
+        shares.append(Share(first, len(range(first, size, stride)), met, places))
+    return shares
+
+
+def _reach(size: int, shares: Sequence[Share]) -> Axis:
+    """Return the axis of y with as much padding as the shares of the input reach."""
+    met = [share for share in shares if share.places]
+    low = min((min(share.places) for share in met), default=0)
+    high = max((max(share.places) + share.count for share in met), default=1)
+    return Axis(size, -low, high - low)
+
+
+def _conv_input_grad(lowered: Lowered, node: Node, y: View, weight: View, out: View) -> None:
+    _, stride, padding, dilation, groups = node.attrs
+    outputs, channels, *kernel = weight.shape
+    grouped = _reshaped(lowered, weight, (groups, outputs // groups, channels, *kernel))
+    turned = grouped.permuted((0, 2, 1, *range(3, len(grouped.shape))))
+    if _is_pointwise(node, tuple(kernel)):
+        shape = (y.shape[0], groups, outputs // groups, size_of(y.shape[2:]))
+        filters = View(turned.buffer, turned.shape[:3], turned.strides[:3], turned.offset)
+        _multiply(lowered, node, filters, _reshaped(lowered, y, shape), None, out)
+        return
+    settings = (out.shape[2:], kernel, stride, padding, dilation)
+    shares = [_shares(*each) for each in zip(*settings, strict=True)]
+    axes = [_reach(*each) for each in zip(y.shape[2:], shares, strict=True)]
+    padded = _padded(lowered, y, axes)
+    for combination in product(*shares):
+        _add_share(lowered, node, turned, padded, combination, out)
+
+
+def _add_share(
+    lowered: Lowered,
+    node: Node,
+    weight: View,
+    padded: Padded,
+    shares: Sequence[Share],
+    out: View,
+) -> None:
+    """Compute the places of the input with some remainder along each axis."""
+    starts = (0, 0, *(share.first for share in shares))
+    steps = (1, 1, *node.attr("stride"))
+    shape = (*out.shape[:2], *(share.count for share in shares))
+    part = out.sliced(starts, steps, shape)
+    if not all(share.taps for share in shares):
+        lowered.kernels.append(fill_kernel(node.name, part))
+        return
+    lying = part if part.contiguous else lowered.scratch(shape, out.dtype, node.name)
+    taps = [
+        (np.array(share.places, np.int64) + axis.before) * stride
+        for share, axis, stride in zip(shares, padded.axes, padded.places, strict=True)
+    ]
+    _correlate(lowered, node, _filters(lowered, weight, shares), padded, taps, lying)
+    if lying is not part:
+        lowered.copy(lying, part)
+
+
+def _filters(lowered: Lowered, weight: View, shares: Sequence[Share]) -> View:
+    """Return the weights of some taps (groups, channels, outputs, *kernel) as filters."""
+    taps = [share.taps for share in shares]
+    lead = weight.shape[:3]
+    starts, steps = (0, 0, 0, *(t.start for t in taps)), (1, 1, 1, *(t.step for t in taps))
+    part = weight.sliced(starts, steps, (*lead, *map(len, taps)))
+    groups, channels, outputs = lead
+    return _reshaped(lowered, part, (groups, channels, outputs * size_of(map(len, taps))))
+
+
+# -- the adjoint in the weight ---------------------------------------------------------------------
+
+
+def _conv_weight_grad(lowered: Lowered, node: Node, x: View, y: View, out: View) -> None:
+    kernel, stride, padding, dilation, groups = node.attrs
+    counts = y.shape[2:]
+    settings = (x.shape[2:], kernel, counts, stride, padding, dilation)
+    padded = _padded(lowered, x, [_whole_axis(*each) for each in zip(*settings, strict=True)])
+    apart = (y.shape[0], groups, y.shape[1] // groups, size_of(counts))
+    rows = _reshaped(lowered, y, apart)
+    spread = [_steps(*each) for each in zip(counts, _scaled(padded.places, stride), strict=True)]
+    taps = zip(kernel, _scaled(padded.places, dilation), strict=True)
+    columns = _along_memory(((x.shape[1] // groups, padded.strides[1]), *taps))
+    if size_of(out.shape[1:]) < size_of(counts):
+        _sum_over_images(lowered, node, rows, padded, spread, columns, out)
+    else:
+        _multiply_all_images(lowered, node, rows, padded, spread, columns, out)
+
+
+def _sum_over_images(
+    lowered: Lowered,
+    node: Node,
+    y: View,
+    padded: Padded,
+    places: Places,
+    columns: Columns,
+    out: View,
+) -> None:
+    """Multiply image by image and add up: the products are smaller than y, which need not move."""
+    images, groups, outputs, depth = y.shape
+    width = size_of(out.shape[1:])
+    shape = (images, groups, depth, width)
+    table = lowered.table(_sums(_steps(1, 0), places))
+    windows = Windows(View(table.buffer, shape, (0, 0, 1, 0)), columns)
+    image, channel = padded.strides
+    strides = (image, columns[0][0] * channel, 0, 0)
+    seen = View(padded.whole.buffer, shape, strides, padded.start)
+    parts = lowered.scratch((images, groups, outputs, width), out.dtype, f"{node.name} parts")
+    sizes = (outputs, width, depth)
+    product = GemmKernel(
+        node.name, (images, groups), *sizes, y, seen, parts, None, [node], windows=windows
+    )
+    lowered.kernels += [product, sum_of_parts(product, parts, out)]
+
+
+def _multiply_all_images(
+    lowered: Lowered,
+    node: Node,
+    y: View,
+    padded: Padded,
+    places: Places,
+    columns: Columns,
+    out: View,
+) -> None:
+    """Multiply once, the places of all images being one inner dimension."""
+    images, groups, outputs, count = y.shape
+    depth, width = images * count, size_of(out.shape[1:])
+    rows = _reshaped(lowered, y.permuted((1, 2, 0, 3)), (groups, outputs, depth))
+    shape = (groups, depth, width)
+    image, channel = padded.strides
+    table = lowered.table(_sums(_steps(images, image), places))
+    windows = Windows(View(table.buffer, shape, (0, 1, 0)), columns)
+    strides = (columns[0][0] * channel, 0, 0)
+    seen = View(padded.whole.buffer, shape, strides, padded.start)
+    lying = out.reshaped((groups, outputs, width))
+    assert lying is not None
+    sizes = (outputs, width, depth)
+    made = split_inner(
+        GemmKernel(node.name, (groups,), *sizes, rows, seen, lying, None, [node], windows=windows)
+    )
+    lowered.kernels += made
+    lowered.copies += [kernel.out for kernel in made[:-1] if isinstance(kernel, GemmKernel)]
+
+
+def _whole_axis(
+    size: int, kernel: int, count: int, stride: int, padding: tuple[int, int], dilation: int
+) -> Axis:
+    """Return an axis of images whose windows are rows of the operand: they need no phases."""
+    return Axis(size, padding[0], (count - 1) * stride + (kernel - 1) * dilation + 1)
+
+
+def _scaled(strides: Shape, factors: Shape) -> Shape:
+    return tuple(s * f for s, f in zip(strides, factors, strict=True))
+
+
+def _along_memory(columns: Columns) -> Columns:
+    """Return axes of which the last lies along memory, perhaps one of a single element."""
+    size, stride = columns[-1]
+    return columns if size == 1 or stride == 1 else (*columns, (1, 1))
+
+
+_RULES: dict[str, Callable[..., None]] = {
+    "conv": _conv,
+    "conv_input_grad": _conv_input_grad,
+    "conv_weight_grad": _conv_weight_grad,
+}
