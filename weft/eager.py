@@ -183,7 +183,9 @@ def compile_kernel(name: str, types: Types, attrs: tuple[Any, ...]) -> Code | No
     return ArrayProgram(executable).single()
 
 
-def compile_product(name: str, types: Sequence[tuple[Any, Any, bool]]) -> Code | None:
+def compile_product(
+    name: str, types: Sequence[tuple[Any, Any, bool]], attrs: tuple[Any, ...]
+) -> Code | None:
     """Return machine code for a product, or None; operands may be given transposed."""
     op, graph = find_op(name), Graph()
     with graph:
@@ -192,7 +194,7 @@ def compile_product(name: str, types: Sequence[tuple[Any, Any, bool]]) -> Code |
             F.swapaxes(x, -1, -2) if kind[2] else x for x, kind in zip(feeds, types, strict=True)
         ]
         operands = (*turned, *[None] * (len(op.inputs) - len(turned)))
-        out = _traced(lambda: graph.tracer.apply(op, operands, ()))
+        out = _traced(lambda: graph.tracer.apply(op, operands, attrs))
     executable = None if out is None else _compiled(graph, [out], feeds)
     return None if executable is None else ArrayProgram(executable).single()
 

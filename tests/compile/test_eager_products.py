@@ -25,7 +25,7 @@ def normal(seed, *shape, dtype=np.float32):
 
 def runs_on_code(*types):
     """Tell whether machine code was made for operands of some types, and has taken over."""
-    return any(key == types and uses[key].run is not None for uses, key in door.known)
+    return any(key == (types, ()) and uses[key].run is not None for uses, key in door.known)
 
 
 def assert_product(found, expected, depth=K):
@@ -133,7 +133,14 @@ def test_wrong_shapes_are_reported_as_always():
 def test_small_products_and_numbers_go_straight_to_the_kernel(name):
     calls = []
     choose = make_product_chooser(name, lambda *args: calls.append(args))
-    rest = (None,) if name == "linear" else ()
+    settings = ((1,), ((0, 0),), (1,), 1)
+    rest = {
+        "matmul": (),
+        "linear": (None,),
+        "conv": settings,
+        "conv_input_grad": ((3,), *settings),
+        "conv_weight_grad": ((3,), *settings),
+    }[name]
     small = np.ones((3, 3))
     for args in ((small, small), (small, 2.0), (np.ones(1 << 14), np.ones(1 << 14))):
         choose(*args, *rest)

@@ -1,0 +1,76 @@
+"""Large convolutions in eager mode run on machine code, with their gradients."""
+
+import numpy as np
+import pytest
+
+import weft as wf
+import weft.nn.functional as F
+from tests.threads import num_threads
+from weft.core.large import door
+from weft.core.large_products import LARGE_PRODUCT
+
+IMAGES, FILTERS = (16, 16, 40, 40), (48, 16, 3, 3)
+MULTIPLICATIONS = 16 * 40 * 40 * np.prod(FILTERS)
+assert MULTIPLICATIONS >= LARGE_PRODUCT
+
+
+@pytest.fixture(autouse=True)
+def _switched_on(monkeypatch):
+    monkeypatch.setattr(wf.config, "eager_kernels", True)
+
+
+def normal(seed, *shape, dtype=np.float32):
+    return np.random.default_rng(seed).normal(size=shape).astype(dtype)
+
+
+def with_gradients(dtype=np.float32, filters=FILTERS, **settings):
+    """Return a convolution of images and its gradients by images and filters."""
+    x = wf.tensor(normal(0, *IMAGES, dtype=dtype), requires_grad=True)
+    weight = wf.tensor(normal(1, *filters, dtype=dtype), requires_grad=True)
+    y = F.conv2d(x, weight, **settings)
+    y.backward(wf.tensor(normal(2, *y.shape, dtype=dtype)))
+    return [y.numpy(), x.grad.numpy(), weight.grad.numpy()]
+
+
+def runs_on_code():
+    """Return the attributes of products whose machine code has taken over."""
+    return {key[1] for uses, key in door.known if uses[key].run is not None and len(key) == 2}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "settings",
+    [{"padding": 1}, {}, {"padding": 2, "dilation": 2}, {"stride": (1, 1), "padding": (2, 0)}],
+    ids=str,
+)
+def test_convolutions_and_their_gradients(settings, dtype, monkeypatch):
+    found = with_gradients(dtype, **settings)
+    monkeypatch.setattr(wf.config, "eager_kernels", False)
+    expected = with_gradients(dtype, **settings)
+    for a, b in zip(found, expected, strict=True):
+        scale = np.abs(b).max() * (1e-5 if dtype == np.float32 else 1e-13)
+        np.testing.assert_allclose(a, b, rtol=0, atol=scale)
+        assert a.dtype == b.dtype
+
+
+def test_machine_code_takes_over():
+    with_gradients(padding=1)
+    settings = ((1, 1), ((1, 1), (1, 1)), (1, 1), 1)
+    assert {settings, ((40, 40), *settings), ((3, 3), *settings)} <= runs_on_code()
+
+
+def test_threads_do_not_change_a_bit():
+    found = []
+    for threads in (1, 2, 2):
+        with num_threads(threads):
+            found.append(with_gradients(padding=1))
+    for arrays in zip(*found, strict=True):
+        np.testing.assert_array_equal(arrays[0], arrays[1])
+        np.testing.assert_array_equal(arrays[1], arrays[2])
+
+
+def test_half_precision_goes_to_the_reference(monkeypatch):
+    found = with_gradients(np.float16, padding=1)
+    monkeypatch.setattr(wf.config, "eager_kernels", False)
+    for a, b in zip(found, with_gradients(np.float16, padding=1), strict=True):
+        np.testing.assert_array_equal(a, b)
