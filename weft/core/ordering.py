@@ -25,7 +25,8 @@ from .dtype import is_float
 
 Array = np.ndarray[Any, Any]
 
-_FEW = 1024  # elements that a plain stable sort orders before the calls below are through
+_FEW = 10_000  # comparisons that a plain stable sort makes before the calls below are through
+_FEW_VALUES = 256  # elements whose values it sorts before they are
 _BLOCK = 1 << 17  # elements that are ordered at once, so that what is computed stays in the cache
 _WORD = 64  # bits of a packed element
 _RADIX_BYTES = 2  # up to this size NumPy's stable sort counts digits, and compares nothing
@@ -36,12 +37,21 @@ _RADIX_BYTES = 2  # up to this size NumPy's stable sort counts digits, and compa
 
 def sorted_values(x: Array, axis: int, descending: bool) -> Array:
     """Return x sorted along an axis; equal elements in their order, also downwards."""
+    if x.size <= _FEW_VALUES and x.dtype.kind != "V":
+        return _plain_values(x, axis, descending)
     values = _sorted_up(x, axis)
     if descending:
         values = np.flip(values, axis)
     if is_float(x.dtype) and x.size:
         _restore_order(values.swapaxes(axis, -1), x.swapaxes(axis, -1))
     return values
+
+
+def _plain_values(x: Array, axis: int, descending: bool) -> Array:
+    """Sort stably; downwards, sort the reversed lines upwards and reverse the outcome."""
+    if not descending:
+        return np.sort(x, axis=axis, kind="stable")
+    return np.flip(np.sort(np.flip(x, axis), axis=axis, kind="stable"), axis)
 
 
 def _sorted_up(x: Array, axis: int) -> Array:
@@ -74,14 +84,14 @@ def sorting_places(x: Array, axis: int, descending: bool) -> Array:
 
 def first_places(lines: Array, k: int, descending: bool) -> Array:
     """Return the indices (int64) of the first k elements that sorting each line would give."""
-    if lines.size <= _FEW:
+    if _few_comparisons(lines):
         return _plainly(lines, descending)[..., :k].astype(np.int64, copy=False)
     rows = lines.reshape(-1, lines.shape[-1])
     if rows.dtype.itemsize <= _RADIX_BYTES:
         rows = _keys(rows)  # NumPy is slow at comparing short floats
     if k == 0:
         places = np.empty((len(rows), 0), np.int64)
-    elif k * _few_of(rows) <= rows.shape[-1]:
+    elif max(_SELECT_FROM, k * _few_of(rows)) <= rows.shape[-1]:
         places = _in_blocks(_select, rows, k, descending, _SELECT_BLOCK)
     else:
         places = _in_blocks(_order, rows, k, descending, _BLOCK)
@@ -103,6 +113,10 @@ def _in_blocks(
         block = slice(start, start + step)
         places[block] = first_of_rows(rows[block], k, descending)
     return places
+
+
+def _few_comparisons(lines: Array) -> bool:
+    return lines.size * int(lines.shape[-1]).bit_length() <= _FEW
 
 
 def _plainly(lines: Array, descending: bool) -> Array:
@@ -127,15 +141,18 @@ def _directed_keys(x: Array, descending: bool) -> Array:
 
 def _order_keys(keys: Array, k: int) -> Array:
     """Return the places of the k smallest keys of each row, smallest first."""
-    if keys.dtype.itemsize <= _RADIX_BYTES:
+    if keys.dtype.itemsize <= _RADIX_BYTES or _few_comparisons(keys):
         return np.argsort(keys, axis=-1, kind="stable")[:, :k]
     packed, place_bits, dropped = _pack(keys)
     if 2 * k < keys.shape[-1] and not dropped:
         packed.partition(k - 1, axis=-1)
         packed = packed[:, :k]
     packed.sort(axis=-1)
-    places = (packed & packed.dtype.type((1 << place_bits) - 1)).view(np.int64)
-    return _repaired(places, keys)[:, :k] if dropped else places[:, :k]
+    place_mask = packed.dtype.type((1 << place_bits) - 1)
+    places: Array = (packed & place_mask).view(np.int64)
+    if dropped:
+        _repair(places, keys, (packed[:, 1:] ^ packed[:, :-1]) <= place_mask)
+    return places[:, :k]
 
 
 def _pack(keys: Array) -> tuple[Array, int, int]:
@@ -159,18 +176,18 @@ def _ranks(keys: Array) -> tuple[Array, int]:
     return ranks, int(ranks.max()).bit_length()
 
 
-def _repaired(places: Array, keys: Array) -> Array:
-    """Sort by the keys' lost bits too: rarely anything is left to do, and never much."""
-    found = np.take_along_axis(keys, places, -1)
-    wrong = (found[:, 1:] < found[:, :-1]).any(axis=-1)
-    if wrong.any():
-        again = np.argsort(found[wrong], axis=-1, kind="stable")
-        places[wrong] = np.take_along_axis(places[wrong], again, -1)
-    return places
+def _repair(places: Array, keys: Array, alike: Array) -> None:
+    """Sort rows by lost bits too, where neighbours are alike but for those: seldom, and little."""
+    if alike.any():
+        rows = alike.any(axis=-1)
+        found = np.take_along_axis(keys[rows], places[rows], -1)
+        again = np.argsort(found, axis=-1, kind="stable")  # quick, as runs are sorted already
+        places[rows] = np.take_along_axis(places[rows], again, -1)
 
 
 # -- the first k --------------------------------------------------------------------------------
 
+_SELECT_FROM = 64  # elements of a row without which too few can be left out
 _SELECT_BLOCK = 1 << 20  # elements among which to select at once; little is computed for each
 _LEFT_EACH = 4  # elements to leave for each of the first k, so that seldom two of those meet
 _LEFT = 32  # elements to leave in any case: vectors of fewer take as long
@@ -184,6 +201,8 @@ def _few_of(rows: Array) -> int:
 def _select(rows: Array, k: int, descending: bool) -> Array:
     flat = _within_reach(rows, k, descending)
     if len(flat) * 4 < rows.size:
+        if len(rows) == 1:
+            return flat[first_places(rows[:, flat], k, descending)]
         counts = np.bincount(flat // rows.shape[-1], minlength=len(rows))
         if counts.max() * 4 < rows.shape[-1]:
             return _first_of_some(rows, flat, counts, k, descending)
