@@ -460,6 +460,17 @@ def test_sorting_downwards_is_stable():
     assert F.argsort(x, descending=True).tolist() == [4, 1, 3, 0, 2]
 
 
+@pytest.mark.parametrize("descending", [False, True])
+def test_the_gradient_of_many_sorted_ties_goes_to_where_each_came_from(descending):
+    rng = np.random.default_rng(0)
+    x, weights = leaf(rng.integers(0, 9, (7, 900)).astype(np.float64)), rng.random((7, 900))
+    (F.sort(x, descending=descending) * weights).sum().backward()
+    expected = np.empty_like(weights)
+    order = F.argsort(x, descending=descending).numpy()
+    np.put_along_axis(expected, order, weights, -1)
+    np.testing.assert_array_equal(x.grad.numpy(), expected)
+
+
 @pytest.mark.parametrize("largest", [True, False])
 def test_topk_of_long_axes_takes_the_first_of_equals(largest):
     x = np.random.default_rng(0).integers(0, 9, (3, 700))

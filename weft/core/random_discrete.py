@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .dtype import DType, as_dtype, is_integer
 from .errors import ArgumentError, DTypeError, ShapeError
+from .ordering import first_places, sorting_places
 from .random_lanes import (
     Array,
     blocks_for,
@@ -74,12 +75,7 @@ def bernoulli(key: int, counter: int, shape: Any, *, p: ArrayLike) -> NDArray[np
 def permutation(key: int, counter: int, n: int) -> NDArray[np.int64]:
     """Draw a random order of 0 ... n-1: the stable sorting order of n words."""
     (n,) = as_shape(as_int(n, "n"), "n")
-    words = philox_bits(key, counter, n)
-    order = np.argsort(words)
-    in_order = words[order]
-    if np.any(in_order[1:] == in_order[:-1]):  # only ties tell this from the slower stable sort
-        order = np.argsort(words, kind="stable")
-    return order.astype(np.int64, copy=False)
+    return sorting_places(philox_bits(key, counter, n), 0, False)
 
 
 def categorical_blocks(shape: Any, num_samples: int, *, replacement: bool = True) -> int:
@@ -195,4 +191,4 @@ def _without_replacement(key: int, counter: int, log_weights: Array, num_samples
         )
     u = open_unit(philox_bits(key, counter, log_weights.size)).reshape(log_weights.shape)
     times = exact_log(-log_of_normal(u)) - log_weights
-    return np.argsort(times, axis=1, kind="stable")[:, :num_samples].astype(np.int64, copy=False)
+    return first_places(times, num_samples, False)

@@ -6,7 +6,7 @@ order. The gradient of a sorted value goes to the element it came from.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,14 +15,12 @@ from ...core.dim import surely_less
 from ...core.dtype import int64
 from ...core.errors import ArgumentError
 from ...core.op import F, composite, general, op
+from ...core.ordering import first_places, sorted_values, sorting_places
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int, normalize_axis, size_of
 from ...core.tensor import Tensor
 from .._aliases import accepts_dim
 from ._checks import flat_axis, names_errors, operands
-
-Array = np.ndarray[Any, Any]
-_SELECT_FROM = 512  # axes longer than this are partitioned before the k largest are sorted
 
 
 @op(general)
@@ -46,8 +44,7 @@ def _(x, axis, descending, stable):
 @sort.eval
 def _(x, axis, descending, stable):
     x, axis = (x.reshape(-1), 0) if axis is None else (x, axis)
-    values = np.sort(x, axis=axis, kind="stable")
-    return np.flip(values, axis) if descending else values
+    return sorted_values(x, axis, descending)
 
 
 @sort.infer
@@ -106,16 +103,7 @@ def _(x, axis, descending, stable):
 @argsort.eval
 def _(x, axis, descending, stable):
     x, axis = (x.reshape(-1), 0) if axis is None else (x, axis)
-    return _argsort(x, axis, descending).astype(np.int64, copy=False)
-
-
-def _argsort(x: Array, axis: int, descending: bool) -> Array:
-    """Sort stably; downwards, sort the reversed array upwards and reverse the outcome."""
-    if not descending:
-        return np.argsort(x, axis=axis, kind="stable")
-    backwards = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
-    order: Array = x.shape[axis] - 1 - np.flip(backwards, axis)
-    return order
+    return sorting_places(x, axis, descending)
 
 
 @argsort.infer
@@ -189,39 +177,9 @@ def _(x, k, axis, largest, sorted):
 
 @top_k.eval
 def _(x, k, axis, largest, sorted):
-    lines = np.moveaxis(x, axis, -1)
-    order = _first_k(lines, k, largest)
-    indices = np.moveaxis(order, -1, axis).astype(np.int64, copy=False)
+    places = first_places(x.swapaxes(axis, -1), k, largest)
+    indices = np.ascontiguousarray(places.swapaxes(axis, -1))
     return np.take_along_axis(x, indices, axis), indices
-
-
-def _first_k(lines: Array, k: int, largest: bool) -> Array:
-    """Return the indices of the k best of each line, best first, equal ones in their order."""
-    if lines.shape[-1] < _SELECT_FROM or k == 0 or _has_nan(lines):
-        return _argsort_best_first(lines, largest)[..., :k]
-    candidates = _candidates(lines, k, largest)
-    values = np.take_along_axis(lines, candidates, -1)
-    return np.take_along_axis(candidates, _argsort_best_first(values, largest), -1)
-
-
-def _has_nan(x: Array) -> bool:
-    return x.dtype.kind in "fV" and bool(np.isnan(x).any())
-
-
-def _argsort_best_first(lines: Array, largest: bool) -> Array:
-    return _argsort(lines, lines.ndim - 1, largest)
-
-
-def _candidates(lines: Array, k: int, largest: bool) -> Array:
-    """Return, unsorted, the k best of each line: all beyond the k-th value, then its equals."""
-    size = lines.shape[-1]
-    kth = size - k if largest else k - 1
-    threshold = np.partition(lines, kth, axis=-1)[..., kth : kth + 1]
-    beyond = lines > threshold if largest else lines < threshold
-    equal = lines == threshold
-    missing = k - beyond.sum(axis=-1, keepdims=True)
-    chosen = beyond | (equal & (np.cumsum(equal, axis=-1) <= missing))
-    return np.nonzero(chosen)[-1].reshape(*lines.shape[:-1], k)
 
 
 @top_k.infer
