@@ -22,6 +22,7 @@ from .scalar import ScalarBuilder
 from .storage import Buffer, View, contiguous_strides
 
 VECTOR = 16  # elements: no target has longer vectors
+NARROW = 8  # elements that are as well stored one by one
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Padded:
         self.strides = strides[: len(lead)]
         self.phases = strides[len(lead) : len(lead) + len(axes)]
         self.places = strides[len(lead) + len(axes) :]
-        self.start = max([VECTOR, *(max(gap) for gap in self._gaps())])
+        self.start = VECTOR + sum(max(gap) for gap in self._gaps())
         room = size_of(self.shape) + 2 * self.start
         self.whole = View(Buffer("arena", (room,), dtype, "padded images"), (room,), (1,))
 
@@ -92,25 +93,58 @@ class Padded:
         target = View(self.whole.buffer, shape, (*self.strides, *self.places), offset)
         starts = [axis.source(phase) for axis, phase in pairs]
         steps = [axis.stride for axis in self.axes]
-        return copy_kernel("padded", x.sliced((0, 0, *starts), (1, 1, *steps), shape), target)
+        source = x.sliced((0, 0, *starts), (1, 1, *steps), shape)
+        copy = copy_kernel("padded", source, target)
+        return self._with_row_gaps(source, target) if self._gaps_with_rows else copy
+
+    @property
+    def _gaps_with_rows(self) -> bool:
+        """Tell whether gaps between rows are so narrow that they are filled as rows are copied."""
+        single = all(axis.stride == 1 and axis.inside(0) for axis in self.axes)
+        return single and 0 < sum(self._gaps()[-1]) <= NARROW
+
+    def _with_row_gaps(self, source: View, target: View) -> RowKernel:
+        """Return the kernel that copies rows and writes zeros between each and the next."""
+        along = (*target.strides[:-1], 0)
+        end = target.offset + target.shape[-1]
+        gaps = [
+            View(target.buffer, target.shape, along, end + i) for i in range(sum(self._gaps()[-1]))
+        ]
+        views = [source, target, *gaps]
+        domain = target.shape
+        loops, strides = collapse(domain, [v.strides for v in views], len(domain) - 1)
+        builder = ScalarBuilder()
+        zero = builder.constant(0, target.dtype)
+        outputs = [Output(1, builder.load(0, source.dtype))]
+        outputs += [Output(2 + i, zero) for i in range(len(gaps))]
+        operands = [Operand(v, s) for v, s in zip(views, strides, strict=True)]
+        return RowKernel("padded", loops, operands, outputs)
 
     def _padding(self) -> list[Kernel]:
         """Return kernels that write zeros between images, channels and rows.
 
         What follows a row and what comes before the next lies together. With several phases, all is
-        filled.
+        filled. Where copies fill the gaps after rows, what comes before a first one is filled here.
         """
         if any(axis.stride > 1 for axis in self.axes):
             return [fill_kernel("padding", self.whole)]
+        *gaps, (lead, tail) = self._gaps()
+        beyond = lead if self._gaps_with_rows else 0
         kernels: list[Kernel] = []
         rows, total = size_of(self.lead), size_of(self.shape)
-        for axis, (before, after) in zip(self.axes, self._gaps(), strict=True):
+        for axis, (before, after) in zip(self.axes, gaps, strict=False):
             if before + after:
-                shape, strides = (rows + 1, before + after), (total // rows, 1)
-                gaps = View(self.whole.buffer, shape, strides, self.start - after)
-                kernels.append(fill_kernel("padding", gaps))
+                slabs = (rows + 1, before + after + beyond), (total // rows, 1)
+                kernels.append(self._filled(*slabs, -after))
             rows *= axis.length
+        if not self._gaps_with_rows and lead + tail:
+            kernels.append(self._filled((rows + 1, lead + tail), (total // rows, 1), -tail))
+        elif beyond and not kernels:
+            kernels.append(self._filled((beyond,), (1,), 0))
         return kernels
+
+    def _filled(self, shape: Shape, strides: Shape, offset: int) -> Kernel:
+        return fill_kernel("padding", View(self.whole.buffer, shape, strides, self.start + offset))
 
     def _gaps(self) -> list[tuple[int, int]]:
         """Return the elements of padding before and after what is one row of each axis."""
