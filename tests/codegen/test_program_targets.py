@@ -40,6 +40,18 @@ def training_step(dtype):
     return Lowered(optimize_static(specialize(Program(graph, fetches, list(feeds)), feeds)))
 
 
+def convolution_step(dtype):
+    """Return a program of a strided convolution and both of its adjoints."""
+    with wf.Graph() as graph:
+        x = wf.placeholder((10, 7, 10, 13), dtype, name="x")
+        w = wf.placeholder((33, 7, 3, 3), dtype, name="w")
+        y = wf.nn.functional.conv2d(x, w, stride=2, padding=1)
+        slopes = wf.gradients((y * y).sum(), [x, w])
+    feeds = {v.value: v.shape for v in (x, w)}
+    fetches = [y.value for y in slopes]
+    return Lowered(optimize_static(specialize(Program(graph, fetches, list(feeds)), feeds)))
+
+
 def anywhere(lowered):
     """Return a place for each buffer."""
     views = [*lowered.views.values(), *lowered.copies]
@@ -72,6 +84,22 @@ def test_programs_compile_for_other_machines(name, dtype):
             pytest.skip(f"LLVM was built without {target.triple}: {error}")
         for system, magic in MAGIC.items():
             assert code.startswith(magic) or system not in target.triple
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", sorted(TARGETS))
+def test_convolutions_compile_for_other_machines(name, dtype):
+    target = TARGETS[name]
+    lowered = convolution_step(dtype)
+    assert not any(isinstance(kernel, LibraryKernel) for kernel in lowered.kernels)
+    program = write_program(lowered.kernels, anywhere(lowered), target)
+    for text in program.modules.values():
+        try:
+            compile_module(text, target)
+        except CodegenError:
+            raise
+        except RuntimeError as error:
+            pytest.skip(f"LLVM was built without {target.triple}: {error}")
 
 
 @pytest.mark.parametrize("name", ["avx512", "neon", "sse2"])

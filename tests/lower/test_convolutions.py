@@ -37,7 +37,7 @@ CASES = {
     "volumes": ((2, 3, 5, 6, 7), (4, 3, 2, 3, 2), {"padding": 1}),
     "strided volumes": ((2, 3, 5, 6, 7), (4, 3, 2, 3, 2), {"padding": 1, "stride": (1, 2, 1)}),
     "many images of one channel": ((64, 1, 28, 28), (32, 1, 3, 3), {"padding": 1}),
-    "one long image": ((1, 2, 5000), (3, 2, 3), {}),
+    "one long image": ((1, 4, 40001), (8, 4, 3), {}),
     "deep": ((2, 70, 9, 9), (130, 70, 3, 3), {"padding": 1}),
 }
 
@@ -132,3 +132,9 @@ def test_operations_of_a_convolution_are_counted_once():
     made = products(kernels)
     assert len(made) == 4
     assert sum(map(operations, made)) == 2 * y.size * 3 * 3 * 3
+
+
+def test_long_sums_are_divided():
+    x, y = array(1, 4, 40001), array(1, 8, 39999)
+    made = products(compiled(lambda x, y: F.conv_weight_grad(x, y, (3,)), x, y))
+    assert [(p.batch[0], p.k) for p in made] == [(8, 4999), (1, 7)]

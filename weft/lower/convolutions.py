@@ -262,7 +262,7 @@ def _conv_weight_grad(lowered: Lowered, node: Node, x: View, y: View, out: View)
     spread = [_steps(*each) for each in zip(counts, _scaled(padded.places, stride), strict=True)]
     taps = zip(kernel, _scaled(padded.places, dilation), strict=True)
     columns = _along_memory(((x.shape[1] // groups, padded.strides[1]), *taps))
-    if size_of(out.shape[1:]) < size_of(counts):
+    if x.shape[0] > 1 and size_of(out.shape[1:]) < size_of(counts):
         _sum_over_images(lowered, node, rows, padded, spread, columns, out)
     else:
         _multiply_all_images(lowered, node, rows, padded, spread, columns, out)
