@@ -58,31 +58,20 @@ class Copy:
 def write_copy(module: ModuleText, name: str, copy: Copy) -> None:
     """Add the function of a copy to a module."""
     f = copy.function(module, name)
-    if copy.by_vectors and copy.target_step == 1:
-        _write_straight(f, copy)
-    elif copy.by_vectors and copy.target_line == 1:
+    if copy.by_vectors and copy.target_line == 1:
         _write_transposing(f, copy)
     else:
         _write_strided(f, copy)
     f.ret()
 
 
-def _write_straight(f: FunctionText, copy: Copy) -> None:
-    _, _, lines, length, *_ = f.parameters
-    with f.loop(0, lines, 1) as line:
-        reader, there = copy.reader(f, line, copy.lanes), copy.target(f, line)
-        with f.loop(0, length, copy.lanes) as i:
-            at = _within(f, copy, i)
-            if copy.source.value is not None:  # several streams of short runs outwit the processor
-                reader.prefetch(at, LINES_AHEAD)
-            f.store(reader.read(at), f.gep(there, at, copy.element))
-
-
-def _within(f: FunctionText, copy: Copy, i: Value) -> Value:
-    """Return where the vector at i begins, so that it ends within the line."""
-    if all(length % copy.lanes == 0 for length in copy.lengths):
+def _within(
+    f: FunctionText, i: Value, length: Value, lanes: int, lengths: tuple[int, ...]
+) -> Value:
+    """Return where the vector at i begins, so that it ends within a line; lengths that occur."""
+    if all(known % lanes == 0 for known in lengths):
         return i
-    return f.minimum(i, f.sub(f.parameters[3], copy.lanes))
+    return f.minimum(i, f.sub(length, lanes))
 
 
 def _write_transposing(f: FunctionText, copy: Copy) -> None:
@@ -91,7 +80,7 @@ def _write_transposing(f: FunctionText, copy: Copy) -> None:
     with f.loop(0, lines, copy.lanes) as line:
         readers = _line_readers(f, copy, line)
         with f.loop(0, length, copy.lanes) as i:
-            _square(f, copy, readers, line, _within(f, copy, i))
+            _square(f, copy, readers, line, _within(f, i, length, copy.lanes, copy.lengths))
 
 
 def _line_readers(f: FunctionText, copy: Copy, line: Value) -> list[Reader]:
@@ -200,12 +189,11 @@ class _StackWriter:
         """Transpose squares of elements in registers, while the next stack is on its way."""
         f, stacks = self.f, self.stacks
         height, lanes = stacks.height, stacks.lanes
-        aligned = all(depth % lanes == 0 for depth in stacks.depths)
         with f.loop(0, self.rows, height) as row:
             start = self._start(row)
             readers = [self._reader(f.add(start, j), lanes) for j in range(height)]
             with f.loop(0, self.depth, lanes) as i:
-                column = i if aligned else f.minimum(i, f.sub(self.depth, lanes))
+                column = _within(f, i, self.depth, lanes, stacks.depths)
                 for reader in readers:
                     reader.prefetch(column, height)
                 lines = [reader.read(column) for reader in readers]

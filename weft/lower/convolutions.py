@@ -129,15 +129,33 @@ def _correlate(
     lowered: Lowered, node: Node, filters: View, padded: Padded, taps: Places, out: View
 ) -> None:
     """Multiply filters (groups, outputs, window) with windows of padded images."""
-    groups, _, depth = filters.shape
-    image, channel = padded.strides
-    channels = padded.lead[1] // groups
-    shape = (padded.lead[0], groups, depth, size_of(out.shape[2:]))
-    y = View(padded.whole.buffer, shape, (image, channels * channel, 0, 0), padded.start)
-    table = lowered.table(_sums(_steps(channels, channel), taps))
+    batch = (padded.lead[0], filters.shape[0])
+    channels = padded.lead[1] // batch[1]
+    offsets = _sums(_steps(channels, padded.strides[1]), taps)
     columns = tuple(zip(out.shape[2:], padded.places, strict=True))
-    windows = Windows(View(table.buffer, shape, (0, 0, 1, 0)), columns)
+    y, windows = _operand(lowered, padded, batch, channels, offsets, columns)
     _multiply(lowered, node, filters, y, windows, out)
+
+
+def _operand(
+    lowered: Lowered,
+    padded: Padded,
+    batch: Shape,
+    channels: int,
+    offsets: np.ndarray[Any, Any],
+    columns: Columns,
+) -> tuple[View, Windows]:
+    """Return padded images as an operand with a row for each offset, and how it lies.
+
+    The batch is (images, groups), or only groups, of so many channels each.
+    """
+    image, channel = padded.strides
+    lead = (image, channels * channel)[-len(batch) :]
+    shape = (*batch, len(offsets), size_of(size for size, _ in columns))
+    y = View(padded.whole.buffer, shape, (*lead, 0, 0), padded.start)
+    table = lowered.table(offsets)
+    rows = View(table.buffer, shape, (*[0] * len(batch), 1, 0))
+    return y, Windows(rows, columns)
 
 
 def _multiply(
@@ -252,6 +270,27 @@ def _filters(lowered: Lowered, weight: View, shares: Sequence[Share]) -> View:
 # -- the adjoint in the weight ---------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Taken:
+    """What y is multiplied with: a row for each of its places, a column for each of a weight's.
+
+    places    that y's take along each axis
+    columns   axes of channels and of the kernel
+    """
+
+    padded: Padded
+    places: Places
+    columns: Columns
+
+    def operand(
+        self, lowered: Lowered, batch: Shape, images: np.ndarray[Any, Any]
+    ) -> tuple[View, Windows]:
+        """Return it as an operand of products, with rows of all images that begin somewhere."""
+        offsets = _sums(images, self.places)
+        channels = self.columns[0][0]
+        return _operand(lowered, self.padded, batch, channels, offsets, self.columns)
+
+
 def _conv_weight_grad(lowered: Lowered, node: Node, x: View, y: View, out: View) -> None:
     kernel, stride, padding, dilation, groups = node.attrs
     counts = y.shape[2:]
@@ -262,60 +301,33 @@ def _conv_weight_grad(lowered: Lowered, node: Node, x: View, y: View, out: View)
     spread = [_steps(*each) for each in zip(counts, _scaled(padded.places, stride), strict=True)]
     taps = zip(kernel, _scaled(padded.places, dilation), strict=True)
     columns = _along_memory(((x.shape[1] // groups, padded.strides[1]), *taps))
-    if x.shape[0] > 1 and size_of(out.shape[1:]) < size_of(counts):
-        _sum_over_images(lowered, node, rows, padded, spread, columns, out)
-    else:
-        _multiply_all_images(lowered, node, rows, padded, spread, columns, out)
+    small = x.shape[0] > 1 and size_of(out.shape[1:]) < size_of(counts)
+    multiply = _sum_over_images if small else _multiply_all_images
+    multiply(lowered, node, rows, Taken(padded, spread, columns), out)
 
 
-def _sum_over_images(
-    lowered: Lowered,
-    node: Node,
-    y: View,
-    padded: Padded,
-    places: Places,
-    columns: Columns,
-    out: View,
-) -> None:
+def _sum_over_images(lowered: Lowered, node: Node, y: View, taken: Taken, out: View) -> None:
     """Multiply image by image and add up: the products are smaller than y, which need not move."""
-    images, groups, outputs, depth = y.shape
-    width = size_of(out.shape[1:])
-    shape = (images, groups, depth, width)
-    table = lowered.table(_sums(_steps(1, 0), places))
-    windows = Windows(View(table.buffer, shape, (0, 0, 1, 0)), columns)
-    image, channel = padded.strides
-    strides = (image, columns[0][0] * channel, 0, 0)
-    seen = View(padded.whole.buffer, shape, strides, padded.start)
-    parts = lowered.scratch((images, groups, outputs, width), out.dtype, f"{node.name} parts")
+    *batch, outputs, depth = y.shape
+    seen, windows = taken.operand(lowered, tuple(batch), _steps(1, 0))
+    width = seen.shape[-1]
+    parts = lowered.scratch((*batch, outputs, width), out.dtype, f"{node.name} parts")
     sizes = (outputs, width, depth)
     product = GemmKernel(
-        node.name, (images, groups), *sizes, y, seen, parts, None, [node], windows=windows
+        node.name, tuple(batch), *sizes, y, seen, parts, None, [node], windows=windows
     )
     lowered.kernels += [product, sum_of_parts(product, parts, out)]
 
 
-def _multiply_all_images(
-    lowered: Lowered,
-    node: Node,
-    y: View,
-    padded: Padded,
-    places: Places,
-    columns: Columns,
-    out: View,
-) -> None:
+def _multiply_all_images(lowered: Lowered, node: Node, y: View, taken: Taken, out: View) -> None:
     """Multiply once, the places of all images being one inner dimension."""
     images, groups, outputs, count = y.shape
-    depth, width = images * count, size_of(out.shape[1:])
-    rows = _reshaped(lowered, y.permuted((1, 2, 0, 3)), (groups, outputs, depth))
-    shape = (groups, depth, width)
-    image, channel = padded.strides
-    table = lowered.table(_sums(_steps(images, image), places))
-    windows = Windows(View(table.buffer, shape, (0, 1, 0)), columns)
-    strides = (columns[0][0] * channel, 0, 0)
-    seen = View(padded.whole.buffer, shape, strides, padded.start)
-    lying = out.reshaped((groups, outputs, width))
+    rows = _reshaped(lowered, y.permuted((1, 2, 0, 3)), (groups, outputs, images * count))
+    firsts = _steps(images, taken.padded.strides[0])
+    seen, windows = taken.operand(lowered, (groups,), firsts)
+    lying = out.reshaped((groups, outputs, seen.shape[-1]))
     assert lying is not None
-    sizes = (outputs, width, depth)
+    sizes = (outputs, seen.shape[-1], images * count)
     made = split_inner(
         GemmKernel(node.name, (groups,), *sizes, rows, seen, lying, None, [node], windows=windows)
     )
