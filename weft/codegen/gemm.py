@@ -19,7 +19,8 @@ Where there are several blocks of rows, a strip of panels is packed with the fir
 packed lies on the stack, or in scratch memory with an area for each part of the work.
 
 How it is done in detail is chosen by gemm_plan.py. The panels are written by gemm_outer.py and
-gemm_thin.py, the functions they call by gemm_pack.py, gemm_tile.py, gemm_dot.py and gemm_sweep.py.
+gemm_thin.py, the functions they call by gemm_pack.py, gemm_windows.py, gemm_tile.py, gemm_dot.py
+and gemm_sweep.py.
 """
 
 from __future__ import annotations
