@@ -62,6 +62,10 @@ class AnomalyError(GradientError, ArithmeticError):
     """A NaN appeared while anomaly detection was on."""
 
 
+class LostWriteError(WeftError, TypeError):
+    """A write went into a tensor that nobody holds, or nobody reads, and would be lost."""
+
+
 class AllocationError(WeftError, MemoryError):
     """The result would not fit in memory."""
 

@@ -17,6 +17,7 @@ from .dispatch import lift_scalar
 from .dtype import as_dtype, is_float
 from .errors import ShapeError
 from .facade import as_method
+from .lost_writes import refusing_lost_writes
 from .op import F, composite_methods, elementwise, load_all, registry
 from .tensor import Tensor
 
@@ -88,7 +89,9 @@ def attach_methods() -> None:
     for name in ("clip", "clamp"):
         setattr(Tensor, f"{name}_", _writing(name))
     for name, function in {**EXTRA_METHODS, **composite_methods}.items():
-        setattr(Tensor, name, function if name.startswith("_") else as_method(function))
+        method = function if name.startswith("_") else as_method(function)
+        writes = name == "__setitem__" or (name.endswith("_") and not name.startswith("_"))
+        setattr(Tensor, name, refusing_lost_writes(method, name) if writes else method)
 
 
 def attach_later(names: Iterable[str]) -> None:
@@ -121,8 +124,7 @@ def _writing(name: str) -> Function:
     def write(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         return self._rebind(getattr(self, name)(*args, **kwargs))
 
-    write.__name__ = f"{name}_"
-    return write
+    return refusing_lost_writes(write, f"{name}_")
 
 
 def _method_name(record: Any) -> str:

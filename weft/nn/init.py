@@ -14,6 +14,7 @@ import numpy as np
 
 from ..core import dtype as dt
 from ..core.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
+from ..core.lost_writes import refusing_lost_arguments
 from ..core.modes import no_grad
 from ..core.rng import Generator
 from ..core.shape import size_of
@@ -46,6 +47,7 @@ T = TypeVar("T", bound=Tensor)
 # -- by a distribution ---------------------------------------------------------------------------
 
 
+@refusing_lost_arguments
 def uniform_(tensor: T, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> T:
     """Fill with draws from the uniform distribution over [a, b)."""
     _check(tensor, "uniform_")
@@ -55,6 +57,7 @@ def uniform_(tensor: T, a: float = 0.0, b: float = 1.0, generator: Generator | N
     return _fill(tensor, drawn)
 
 
+@refusing_lost_arguments
 def normal_(
     tensor: T, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
 ) -> T:
@@ -64,6 +67,7 @@ def normal_(
     return _fill(tensor, draw.normal(mean, std, tensor.shape, dtype=dtype, generator=generator))
 
 
+@refusing_lost_arguments
 def trunc_normal_(
     tensor: T,
     mean: float = 0.0,
@@ -79,17 +83,20 @@ def trunc_normal_(
     return _fill(tensor, drawn)
 
 
+@refusing_lost_arguments
 def xavier_uniform_(tensor: T, gain: float = 1.0, generator: Generator | None = None) -> T:
     """Fill from U(-a, a), a = gain * sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio 2010)."""
     bound = math.sqrt(3.0) * _xavier_std(tensor, gain, "xavier_uniform_")
     return uniform_(tensor, -bound, bound, generator)
 
 
+@refusing_lost_arguments
 def xavier_normal_(tensor: T, gain: float = 1.0, generator: Generator | None = None) -> T:
     """Fill from N(0, s), s = gain * sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio 2010)."""
     return normal_(tensor, 0.0, _xavier_std(tensor, gain, "xavier_normal_"), generator)
 
 
+@refusing_lost_arguments
 def kaiming_uniform_(
     tensor: T,
     a: float = 0.0,
@@ -106,6 +113,7 @@ def kaiming_uniform_(
     return uniform_(tensor, -bound, bound, generator)
 
 
+@refusing_lost_arguments
 def kaiming_normal_(
     tensor: T,
     a: float = 0.0,
@@ -118,6 +126,7 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, std, generator)
 
 
+@refusing_lost_arguments
 def orthogonal_(tensor: T, gain: float = 1.0, generator: Generator | None = None) -> T:
     """Fill with a matrix of orthonormal rows or columns, times gain (Saxe et al. 2013).
 
@@ -130,6 +139,7 @@ def orthogonal_(tensor: T, gain: float = 1.0, generator: Generator | None = None
     return _fill(tensor, draw.orthogonal(tensor.shape, gain=gain, **options))
 
 
+@refusing_lost_arguments
 def sparse_(tensor: T, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> T:
     """Fill a matrix from N(0, std) and set a fraction of each column to zero (Martens 2010)."""
     _check(tensor, "sparse_")
@@ -146,22 +156,26 @@ def sparse_(tensor: T, sparsity: float, std: float = 0.01, generator: Generator 
 # -- fixed values --------------------------------------------------------------------------------
 
 
+@refusing_lost_arguments
 def constant_(tensor: T, val: float) -> T:
     """Fill with one number."""
     _check(tensor, "constant_")
     return _fill(tensor, as_number("constant_", "val", val))
 
 
+@refusing_lost_arguments
 def ones_(tensor: T) -> T:
     """Fill with ones."""
     return constant_(tensor, 1.0)
 
 
+@refusing_lost_arguments
 def zeros_(tensor: T) -> T:
     """Fill with zeros."""
     return constant_(tensor, 0.0)
 
 
+@refusing_lost_arguments
 def eye_(tensor: T) -> T:
     """Fill a matrix with the identity: a linear layer then keeps as many inputs as it can."""
     _check(tensor, "eye_")
@@ -170,6 +184,7 @@ def eye_(tensor: T) -> T:
     return _fill(tensor, np.eye(tensor.shape[0], tensor.shape[1]))
 
 
+@refusing_lost_arguments
 def dirac_(tensor: T, groups: int = 1) -> T:
     """Fill a convolution weight so that it keeps as many channels as it can, in each group."""
     _check(tensor, "dirac_")

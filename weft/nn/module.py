@@ -17,6 +17,7 @@ from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.late import late_method
 from ..core.modes import current_tracer, eagerly, modes
 from ..core.shape import Shape
+from ..core.snapshot import snapshot_of
 from ..core.tensor import Tensor, wrap
 from . import hooks, state
 from .hooks import HookRemover
@@ -223,8 +224,9 @@ class Module:
     # -- state -----------------------------------------------------------------------------------
 
     def state_dict(self, prefix: str = "") -> dict[str, Tensor]:
-        """Return all parameters and persistent buffers by dotted name, detached.
+        """Return all parameters and persistent buffers by dotted name: read-only snapshots.
 
+        To change values, load changed copies (`x.clone()`) with `load_state_dict`.
         Shared tensors appear under each of their names, as in PyTorch.
         """
         slots = self._state_slots(prefix)
@@ -234,7 +236,7 @@ class Module:
                     f"{type(module).__name__}.{name} has no shape yet: run the model once on an "
                     "example input before taking its state"
                 )
-        return {name: module.__dict__[a].detach() for name, (module, a) in slots.items()}
+        return {name: snapshot_of(module.__dict__[a]) for name, (module, a) in slots.items()}
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False

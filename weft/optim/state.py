@@ -9,7 +9,8 @@ import numpy as np
 
 from ..core.dtype import is_float
 from ..core.errors import ArgumentError, ArgumentTypeError, ShapeError
-from ..core.tensor import Tensor, wrap
+from ..core.snapshot import snapshot
+from ..core.tensor import Tensor
 from .executor import working_dtype
 from .groups import checked_settings
 from .transform import State
@@ -53,12 +54,12 @@ def load_optimizer(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:
 
 
 def dump_slots(slots: Any) -> Any:
-    """Return a nest of arrays and numbers with every array copied into a tensor."""
+    """Return a nest of arrays and numbers with every array copied into a read-only tensor."""
     if isinstance(slots, Mapping):
         return {name: dump_slots(value) for name, value in slots.items()}
     if isinstance(slots, (list, tuple)):
         return [dump_slots(value) for value in slots]
-    return wrap(np.array(slots)) if isinstance(slots, (np.ndarray, np.generic)) else slots
+    return snapshot(np.array(slots)) if isinstance(slots, (np.ndarray, np.generic)) else slots
 
 
 def load_slots(slots: Any) -> Any:

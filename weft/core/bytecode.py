@@ -1,0 +1,356 @@
+"""What the operands of a call look like in the caller's source, read from its bytecode.
+
+`written_at(code)` follows the evaluation stack through a code object and tells, for each call and
+each item assignment, the expression that the receiver was computed by: `x[0]`, `w.detach()`. It
+needs no source text, so it works for functions typed at a prompt. Whatever it does not know (an
+instruction of a later Python, paths that meet with different values) is None: unknown, never wrong.
+"""
+
+from __future__ import annotations
+
+import dis
+import sys
+from collections.abc import Iterator
+from types import CodeType
+from typing import Any, NamedTuple
+
+
+class Name(NamedTuple):
+    """A variable: local, global or of an enclosing function."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Literal(NamedTuple):
+    """A constant of the program."""
+
+    value: Any
+
+    def __str__(self) -> str:
+        if isinstance(self.value, slice):  # a constant from 3.14 on
+            parts = (self.value.start, self.value.stop, self.value.step)
+            return ":".join("" if part is None else repr(part) for part in parts).removesuffix(":")
+        return repr(self.value)
+
+
+class Attribute(NamedTuple):
+    """`owner.name`."""
+
+    owner: Expression
+    name: str
+
+    def __str__(self) -> str:
+        return f"{text_of(self.owner)}.{self.name}"
+
+
+class Slice(NamedTuple):
+    """`start:stop` inside an index."""
+
+    start: Expression
+    stop: Expression
+
+    def __str__(self) -> str:
+        return ":".join(_bound(part) for part in self)
+
+
+class Item(NamedTuple):
+    """`owner[index]`."""
+
+    owner: Expression
+    key: Expression
+
+    def __str__(self) -> str:
+        return f"{text_of(self.owner)}[{text_of(self.key)}]"
+
+
+class Call(NamedTuple):
+    """`function(first, ...)`; what follows the first argument is not kept."""
+
+    function: Expression
+    first: Expression
+
+    def __str__(self) -> str:
+        return f"{text_of(self.function)}(...)" if self.first else f"{text_of(self.function)}()"
+
+
+Expression = Name | Literal | Attribute | Slice | Item | Call | None
+Stack = list[Expression]
+
+
+class Write(NamedTuple):
+    """A call whose result nobody takes, or an assignment to an item (then named "__setitem__")."""
+
+    name: str
+    receiver: Expression  # None where a function is called
+    first: Expression  # its first argument: the index of an item
+
+
+def text_of(expression: Expression) -> str:
+    """Return an expression as source text, with "..." for what is not known."""
+    return "..." if expression is None else str(expression)
+
+
+def _bound(expression: Expression) -> str:
+    return "" if expression == Literal(None) else text_of(expression)
+
+
+def written_at(code: CodeType) -> dict[int, Write]:
+    """Return the calls and item assignments of a code object that leave no result, by offset."""
+    found: dict[int, Write] = {}
+    waiting: dict[int, Stack] = {}
+    stack: Stack | None = []
+    instructions = [i for i in dis.get_instructions(code) if i.opname not in _SILENT]
+    for at, following in zip(instructions, [*instructions[1:], None], strict=True):
+        stack = _meet(stack, waiting.pop(at.offset, None))
+        write = _write(at, stack, following)
+        if write is not None:
+            # Up to 3.12 a frame in a call stands behind the caches of its instruction.
+            end = at.offset + 2 if following is None else following.offset
+            found.update(dict.fromkeys(range(at.offset, end, 2), write))
+        target = _step(at, stack)
+        if target is not None:
+            waiting[target] = _meet(stack, waiting.get(target))
+            if at.opname.endswith("_OR_POP"):  # keeps the value only where it jumps
+                _pop(stack)
+        if at.opname in _ENDS:
+            stack = None
+    return found
+
+
+_SILENT = {"CACHE", "EXTENDED_ARG", "NOP", "RESUME", "NOT_TAKEN"}
+_ENDS = {
+    "JUMP_FORWARD",
+    "JUMP_BACKWARD",
+    "JUMP_BACKWARD_NO_INTERRUPT",
+    "RETURN_VALUE",
+    "RETURN_CONST",
+    "RAISE_VARARGS",
+    "RERAISE",
+}
+_DISCARDS = {"POP_TOP", "PRINT_EXPR"}
+
+
+def _meet(stack: Stack | None, other: Stack | None) -> Stack:
+    """Return what is known where two paths meet: nothing where no known path leads."""
+    if stack is None or other is None:
+        return list(stack or other or ())
+    depth = min(len(stack), len(other))
+    pairs = zip(stack[len(stack) - depth :], other[len(other) - depth :], strict=True)
+    return [a if a == b else None for a, b in pairs]
+
+
+def _write(at: Any, stack: Stack, following: Any) -> Write | None:
+    if at.opname == "STORE_SUBSCR" and len(stack) > 1:
+        return Write("__setitem__", stack[-2], stack[-1])
+    if at.opname == "STORE_SLICE" and len(stack) > 2:
+        return Write("__setitem__", stack[-3], Slice(stack[-2], stack[-1]))
+    if at.opname in ("CALL", "CALL_KW") and following is not None and _discards(following):
+        function, first = _called(at, list(stack))
+        if isinstance(function, Attribute):
+            return Write(function.name, function.owner, first)
+        return Write(function.name, None, first) if isinstance(function, Name) else None
+    return None
+
+
+def _discards(following: Any) -> bool:
+    shown = following.opname == "CALL_INTRINSIC_1" and following.argrepr == "INTRINSIC_PRINT"
+    return shown or following.opname in _DISCARDS
+
+
+# -- one instruction -----------------------------------------------------------------------------
+
+
+def _step(at: Any, stack: Stack) -> int | None:
+    """Change the stack as an instruction does; return where it may jump to."""
+    name = at.opname
+    if name.startswith(("LOAD_FAST", "LOAD_NAME", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_CLASSDEREF")):
+        stack.extend(_loaded(at))
+    elif name in _EXPRESSIONS:
+        _EXPRESSIONS[name](at, stack)
+    elif name == "COPY":
+        stack.append(stack[-at.arg] if at.arg <= len(stack) else None)
+    elif name == "SWAP":
+        _swap(stack, at.arg)
+    elif "JUMP" in name or name == "FOR_ITER":
+        return _jump(at, stack)
+    else:
+        _other(at, stack)
+    return None
+
+
+def _loaded(at: Any) -> Iterator[Expression]:
+    if isinstance(at.argval, tuple):  # two variables at once
+        yield from map(Name, at.argval)
+    elif at.opname == "LOAD_GLOBAL" and at.arg & 1:  # with the empty place of a method's owner
+        yield from (Name(at.argval), Name(at.argval))
+    else:
+        yield Name(at.argval)
+
+
+def _constant(at: Any, stack: Stack) -> None:
+    stack.append(Literal(at.argval))
+
+
+def _attribute(at: Any, stack: Stack) -> None:
+    found = Attribute(_pop(stack), at.argval)
+    # A method and its owner take two places, whose order differs between versions.
+    is_method = at.opname == "LOAD_METHOD" or (sys.version_info >= (3, 12) and at.arg & 1)
+    stack.extend([found, found] if is_method else [found])
+
+
+def _kept_and_loaded(at: Any, stack: Stack) -> None:
+    _pop(stack)
+    stack.append(Name(at.argval[1]))
+
+
+def _item(_at: Any, stack: Stack) -> None:
+    index = _pop(stack)
+    stack.append(Item(_pop(stack), index))
+
+
+def _sliced_item(_at: Any, stack: Stack) -> None:
+    stop, start = _pop(stack), _pop(stack)
+    stack.append(Item(_pop(stack), Slice(start, stop)))
+
+
+def _slice(at: Any, stack: Stack) -> None:
+    step = _pop(stack) if at.arg == 3 else Literal(None)
+    stop, start = _pop(stack), _pop(stack)
+    stack.append(Slice(start, stop) if step == Literal(None) else None)
+
+
+def _binary(at: Any, stack: Stack) -> None:
+    if at.argrepr == "[]":
+        return _item(at, stack)
+    _pop(stack), _pop(stack)
+    return stack.append(None)
+
+
+def _call(at: Any, stack: Stack) -> None:
+    stack.append(_called(at, stack))
+
+
+def _called(at: Any, stack: Stack) -> Call:
+    """Take a call's operands from the stack; return the call."""
+    if at.opname == "CALL_KW":
+        _pop(stack)
+    arguments = [_pop(stack) for _ in range(at.arg)]
+    pair = [_pop(stack), _pop(stack)]
+    function = next((part for part in pair if part is not None), None)
+    return Call(function, arguments[-1] if arguments else None)
+
+
+def _nothing(at: Any, stack: Stack) -> None:
+    """Leave the stack as it is: the instruction prepares the next one."""
+
+
+_EXPRESSIONS = {
+    "LOAD_CONST": _constant,
+    "LOAD_SMALL_INT": _constant,
+    "LOAD_ATTR": _attribute,
+    "LOAD_METHOD": _attribute,
+    "STORE_FAST_LOAD_FAST": _kept_and_loaded,
+    "BINARY_SUBSCR": _item,
+    "BINARY_SLICE": _sliced_item,
+    "BUILD_SLICE": _slice,
+    "BINARY_OP": _binary,
+    "CALL": _call,
+    "CALL_KW": _call,
+    "PRECALL": _nothing,
+    "KW_NAMES": _nothing,
+}
+
+
+def _jump(at: Any, stack: Stack) -> int:
+    """Take the condition off the stack; what an unusual jump leaves there is not known."""
+    if at.opname.startswith("POP_JUMP"):
+        _pop(stack)
+    elif at.opname not in _ENDS and not at.opname.endswith("_OR_POP"):
+        stack.clear()
+    return int(at.argval)
+
+
+# How many values an instruction leaves; how many it takes follows from its effect on the depth.
+_RESULTS = {
+    **dict.fromkeys(
+        (
+            "BUILD_LIST",
+            "BUILD_MAP",
+            "BUILD_CONST_KEY_MAP",
+            "BUILD_SET",
+            "BUILD_STRING",
+            "BUILD_TUPLE",
+            "CALL_FUNCTION_EX",
+            "CALL_INTRINSIC_1",
+            "COMPARE_OP",
+            "CONTAINS_OP",
+            "CONVERT_VALUE",
+            "FORMAT_SIMPLE",
+            "FORMAT_VALUE",
+            "FORMAT_WITH_SPEC",
+            "GET_ITER",
+            "IMPORT_FROM",
+            "IMPORT_NAME",
+            "IS_OP",
+            "LIST_TO_TUPLE",
+            "LOAD_ASSERTION_ERROR",
+            "LOAD_BUILD_CLASS",
+            "LOAD_CLOSURE",
+            "LOAD_COMMON_CONSTANT",
+            "LOAD_LOCALS",
+            "MAKE_FUNCTION",
+            "PUSH_NULL",
+            "TO_BOOL",
+            "UNARY_INVERT",
+            "UNARY_NEGATIVE",
+            "UNARY_NOT",
+            "UNARY_POSITIVE",
+        ),
+        1,
+    ),
+    **dict.fromkeys(
+        (
+            "DELETE_ATTR",
+            "DELETE_FAST",
+            "DELETE_NAME",
+            "DELETE_SUBSCR",
+            "POP_TOP",
+            "PRINT_EXPR",
+            "RETURN_VALUE",
+            "STORE_ATTR",
+            "STORE_DEREF",
+            "STORE_FAST",
+            "STORE_FAST_STORE_FAST",
+            "STORE_GLOBAL",
+            "STORE_NAME",
+            "STORE_SLICE",
+            "STORE_SUBSCR",
+        ),
+        0,
+    ),
+}
+
+
+def _other(at: Any, stack: Stack) -> None:
+    """Follow an instruction whose results need no name; forget all after an unknown one."""
+    results = _RESULTS.get(at.opname)
+    if results is None:
+        stack.clear()
+        return
+    for _ in range(results - dis.stack_effect(at.opcode, at.arg, jump=False)):
+        _pop(stack)
+    stack.extend([None] * results)
+
+
+def _pop(stack: Stack) -> Expression:
+    return stack.pop() if stack else None
+
+
+def _swap(stack: Stack, depth: int) -> None:
+    if depth <= len(stack):
+        stack[-1], stack[-depth] = stack[-depth], stack[-1]
+    else:
+        stack.clear()
