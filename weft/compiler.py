@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
+from .codegen.target import Target
 from .core.shape import Shape
 from .graph.graph import Graph
 from .graph.node import Value
@@ -52,8 +53,13 @@ def compile_program(
     return Executable(code, lambda: analysis, own_arena=own_arena)
 
 
-def analyse(program: Program, shapes: Mapping[Value, Shape]) -> Analysis | None:
-    """Return what a program becomes, up to the text of its code; None if it cannot be compiled."""
+def analyse(
+    program: Program, shapes: Mapping[Value, Shape], target: Target | None = None
+) -> Analysis | None:
+    """Return what a program becomes, up to the text of its code; None if it cannot be compiled.
+
+    The code is for another machine than this one if a target is given.
+    """
     try:
         static = specialize(program, shapes)
     except NotStaticError:
@@ -62,7 +68,7 @@ def analyse(program: Program, shapes: Mapping[Value, Shape]) -> Analysis | None:
     written = static.outputs[len(program.fetches) :]
     if any(value.type != state.type for value, state in zip(written, states, strict=True)):
         return None
-    return Analysis(optimize_static(static), len(program.fetches), states)
+    return Analysis(optimize_static(static), len(program.fetches), states, target)
 
 
 def optimize_static(graph: Graph) -> Graph:

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 
 from ..lower.kernels import RowKernel
 from ..lower.turned import LONG_ROW
+from .memory import CACHE_LINE
 from .phases import Phases
 from .target import Target
-from .text import CACHE_LINE, FunctionText
+from .text import FunctionText
 from .turning import SQUARES, WIDTHS, Matrices, turn_square
 from .values import Value, element_of
 

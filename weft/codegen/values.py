@@ -97,6 +97,16 @@ def is_float(type: str) -> bool:
     return scalar_of(type) in _FLOAT_BITS
 
 
+def is_wide_float(type: str) -> bool:
+    """Whether the elements of a type are floats that machines compute with."""
+    return scalar_of(type) in ("float", "double")
+
+
+def is_constant(x: Value) -> bool:
+    """Whether a value is known while text is written."""
+    return not x.startswith("%")
+
+
 @cache
 def bits_of(type: str) -> int:
     """Return the width of one element in bits."""
