@@ -33,7 +33,8 @@ from .errors import (
     format_site,
 )
 from .modes import current_interpreter
-from .shape import broadcast_axes, type_of
+from .shape import type_of
+from .sums import sum_array_to
 from .tape import FanNode, output_node
 from .tensor import Tensor, constant, site_of, wrap, wrap_with_node
 
@@ -344,14 +345,6 @@ def sum_to(g: Any, shape: tuple[int, ...]) -> Any:
     if isinstance(g, Tensor):
         return find("sum_to")(g, shape)
     return sum_array_to(g, shape)
-
-
-def sum_array_to(x: Any, shape: tuple[int, ...]) -> Any:
-    """Return an array summed over the axes along which `shape` would be broadcast to it."""
-    lead = x.ndim - len(shape)
-    if x.shape[lead:] == shape:  # the common case: a bias, a per-feature scale
-        return np.add.reduce(x, axis=0 if lead == 1 else tuple(range(lead)))
-    return np.add.reduce(x, axis=broadcast_axes(shape, x.shape), keepdims=True).reshape(shape)
 
 
 # -- errors -----------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -55,15 +55,17 @@ def is_half(dtype: DType) -> bool:
     return dtype.itemsize == 2 and is_float(dtype)
 
 
-def reduce_wide(
-    ufunc: np.ufunc, x: Any, axis: tuple[int, ...], keepdims: bool, dtype: DType | None = None
+def accumulated(
+    reduce: Callable[..., Any], x: Any, axis: tuple[int, ...], keepdims: bool, dtype: DType | None
 ) -> Any:
-    """Reduce by a ufunc; 16-bit floats accumulate in float32, which is what is then returned."""
-    if is_half(x.dtype if dtype is None else dtype):
-        dtype = float32
-    if dtype is not None and dtype.kind != x.dtype.kind:
-        x = x.astype(dtype)  # a ufunc would refuse, e.g., to sum floats as integers
-    return ufunc.reduce(x, axis=axis, dtype=dtype, keepdims=keepdims)
+    """Reduce in a dtype, by default that of x; 16-bit floats in float32, rounded at the end."""
+    result = x.dtype if dtype is None else dtype
+    if is_half(result):
+        return reduce(x.astype(float32), axis=axis, keepdims=keepdims).astype(result)
+    if dtype is None:
+        return reduce(x, axis=axis, keepdims=keepdims)
+    total = reduce(x.astype(dtype, copy=False), axis=axis, keepdims=keepdims)
+    return total.astype(dtype, copy=False)
 
 
 def spread(g: Any, shape: Shape, axis: tuple[int, ...], keepdims: bool) -> Any:

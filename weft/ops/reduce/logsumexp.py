@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.dtype import float32
 from ...core.op import F, op, reduction
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Axes
+from ...core.sums import sum_array, widened
 from ...core.tensor import Tensor
 from ._common import (
     canon_reduction,
-    is_half,
     reduced_type,
     reduction_samples,
     spread,
@@ -37,11 +36,11 @@ logsumexp.infer(reduced_type)
 
 @logsumexp.eval
 def _(x, axis, keepdims):
-    wide = x.astype(float32) if is_half(x.dtype) else x
+    wide = widened(x)
     top = np.maximum.reduce(wide, axis=axis, keepdims=True, initial=-np.inf)
     top = np.where(np.isfinite(top), top, 0)  # inf - inf would be nan
     with np.errstate(divide="ignore", over="ignore"):
-        total = np.add.reduce(np.exp(wide - top), axis=axis, keepdims=keepdims)
+        total = sum_array(np.exp(wide - top), axis, keepdims)
         result = np.log(total) + top.reshape(total.shape)
     return result.astype(x.dtype, copy=False)
 

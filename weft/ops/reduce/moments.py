@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 
 from ...core.dim import Dim
-from ...core.dtype import float32, float64
+from ...core.dtype import float64
 from ...core.errors import ArgumentTypeError
 from ...core.op import F, op, reduction
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Axes, Shape
+from ...core.sums import sum_array, widened
 from ...core.tensor import Tensor
 from ..elementwise._shared import constant
 from ._common import (
     canon_reduction,
     count_of,
-    is_half,
     reduced_type,
     reduction_samples,
     spread,
@@ -59,10 +59,10 @@ def _(x, axis, correction, keepdims):
 
 def _variance(x, axis, correction, keepdims):
     """Return the variance by two passes; 16-bit floats are computed in float32."""
-    wide = x.astype(float32) if is_half(x.dtype) else x
-    total = np.add.reduce(wide, axis=axis, keepdims=True)
+    wide = widened(x)
+    total = sum_array(wide, axis, True)
     deviation = wide - total / (count_of(x.shape, axis) or 1)
-    squares = np.add.reduce(np.square(deviation), axis=axis, keepdims=keepdims)
+    squares = sum_array(np.square(deviation), axis, keepdims)
     freedom = _freedom(x.shape, axis, correction)
     return squares / freedom if freedom > 0 else squares * np.float32(np.nan)
 

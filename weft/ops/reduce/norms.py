@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dtype import float32, int64, is_float
+from ...core.dtype import int64, is_float
 from ...core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ...core.op import F, composite, op, reduction
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Axes, normalize_axes, normalize_axis
+from ...core.sums import sum_array, widened
 from ...core.tensor import Tensor
 from .._aliases import accepts_dim
 from ._common import (
     canon_reduction,
     check_not_empty,
     count_of,
-    is_half,
     reduced_type,
     reduction_samples,
     spread,
@@ -60,7 +60,7 @@ def _(x, ord, axis, keepdims):
 
 @vector_norm.eval
 def _(x, ord, axis, keepdims):
-    wide = x.astype(float32) if is_half(x.dtype) else x
+    wide = widened(x)
     kernel = _KERNELS.get(ord)
     with np.errstate(over="ignore", divide="ignore"):
         if kernel is None:
@@ -133,7 +133,7 @@ def _count(x, axis, keepdims):
 
 
 def _sum_of_magnitudes(x, axis, keepdims):
-    return np.add.reduce(np.abs(x), axis=axis, keepdims=keepdims)
+    return sum_array(np.abs(x), axis, keepdims)
 
 
 def _largest(x, axis, keepdims):
@@ -146,7 +146,7 @@ def _smallest(x, axis, keepdims):
 
 def _euclidean(x, axis, keepdims):
     """Return the root of the sum of squares, scaled only where squares leave the range."""
-    norm = np.sqrt(np.add.reduce(np.square(x), axis=axis, keepdims=keepdims))
+    norm = np.sqrt(sum_array(np.square(x), axis, keepdims))
     safe = np.sqrt(np.finfo(x.dtype).tiny) / np.finfo(x.dtype).eps
     if ((norm > safe) & (norm < np.inf)).all():
         return norm
@@ -170,7 +170,7 @@ def _power_norm(x, p, axis, keepdims):
     else:
         top = np.minimum.reduce(size, axis=axis, keepdims=True)
     top = np.where((top > 0) & np.isfinite(top), top, np.ones((), x.dtype))
-    total = np.add.reduce((size / top) ** p, axis=axis, keepdims=keepdims)
+    total = sum_array((size / top) ** p, axis, keepdims)
     return total ** (1 / p) * top.reshape(total.shape)
 
 

@@ -12,10 +12,9 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import Axes
 from ...core.tensor import Tensor
 from ._common import (
+    accumulated,
     canon_reduction,
     from_rows,
-    is_half,
-    reduce_wide,
     reduced_type,
     reduction_samples,
     rows_of,
@@ -51,9 +50,7 @@ def _(x, axis, keepdims, dtype):
 
 @prod.eval
 def _(x, axis, keepdims, dtype):
-    result = dtype or x.dtype
-    product = reduce_wide(np.multiply, x, axis, keepdims, dtype)
-    return product.astype(result) if is_half(result) else product
+    return accumulated(np.multiply.reduce, x, axis, keepdims, dtype)
 
 
 @prod.vjp("x")

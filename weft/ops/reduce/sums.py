@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 
 from ...core.dim import Dim, may_stretch
-from ...core.dispatch import sum_array_to
-from ...core.dtype import DType, as_dtype, bool_, float32, int64, is_float, uint64
+from ...core.dtype import DType, as_dtype, bool_, int64, is_float, uint64
 from ...core.errors import ShapeError
 from ...core.op import F, composite, op, reduction
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Axes, Shape, TensorType, as_shape
+from ...core.sums import sum_array, sum_array_to
 from ...core.tensor import Tensor
 from .._aliases import accepts_dim
 from ._common import (
+    accumulated,
     canon_reduction,
     count_of,
     is_half,
-    reduce_wide,
     reduced_type,
     reduction_samples,
     spread,
@@ -53,9 +53,7 @@ def _(x, axis, keepdims, dtype):
 
 @sum.eval
 def _(x, axis, keepdims, dtype):
-    total = reduce_wide(np.add, x, axis, keepdims, dtype)
-    result = dtype or x.dtype
-    return total.astype(result) if is_half(result) else total
+    return accumulated(sum_array, x, axis, keepdims, dtype)
 
 
 @sum.vjp("x")
@@ -113,7 +111,7 @@ mean.infer(reduced_type)
 
 @mean.eval
 def _(x, axis, keepdims):
-    total, n = reduce_wide(np.add, x, axis, keepdims), count_of(x.shape, axis)
+    total, n = sum_array(x, axis, keepdims), count_of(x.shape, axis)
     average = total / n if n else total * np.float32(np.nan)
     return average.astype(x.dtype) if is_half(x.dtype) else average
 
@@ -166,8 +164,6 @@ def _(x, shape):
 
 @sum_to.eval
 def _(x, shape):
-    if is_half(x.dtype):
-        return sum_array_to(x.astype(float32), shape).astype(x.dtype)
     return sum_array_to(x, shape).astype(x.dtype, copy=False)
 
 
