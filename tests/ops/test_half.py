@@ -1,4 +1,4 @@
-"""16-bit floats: gradients have the dtype of their inputs.
+"""16-bit floats: gradients have the dtype of their inputs, limits are those of the dtype.
 
 bfloat16 is not one of NumPy's own dtypes: beside it a Python float widens a result to float32, so a
 rule that computes on raw arrays must bring its constants into the dtype of its operands.
@@ -9,9 +9,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import weft as wf
 from tests.ops import conformance as c
 from weft.autodiff.reverse import gradients
-from weft.core.dtype import as_dtype, is_float
+from weft.core.dtype import as_dtype, float_limits, is_float
 from weft.core.errors import GradientError, LinalgError
 from weft.core.op import registry
 from weft.core.tensor import Tensor, make_leaf
@@ -54,3 +55,18 @@ def test_gradients_keep_the_dtype(name, dtype):
         except (GradientError, LinalgError):  # the sample has none, or is singular when rounded
             continue
         assert found <= {dtype}, f"{name}-{i}"
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_nan_to_num_gives_the_largest_of_the_dtype(dtype, compiled):
+    if dtype == "bfloat16":
+        pytest.importorskip("ml_dtypes")
+    x = wf.tensor(np.array([np.nan, np.inf, -np.inf, -2.5]).astype(as_dtype(dtype)))
+    replace = wf.compile(wf.nan_to_num, x) if compiled else wf.nan_to_num
+    largest = float(float_limits(x.dtype).max)
+    found = replace(x)
+    assert found.dtype == x.dtype
+    assert found.numpy().astype(float).tolist() == [0.0, largest, -largest, -2.5]
+    chosen = wf.nan_to_num(x, nan=1.0, posinf=2.0, neginf=-3)
+    assert chosen.numpy().astype(float).tolist() == [1.0, 2.0, -3.0, -2.5]

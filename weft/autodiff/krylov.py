@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.dtype import float_limits
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.op import F
 from ..core.tensor import Tensor, constant
@@ -90,7 +91,7 @@ def _best_in_krylov_space(matvec: MatVec, r: Tensor, size: int) -> Tensor:
     length = F.sqrt(F.sum(r * r))
     first = _unit(0, size + 1, r)
     rows = F.outer(first, r / length)
-    tiny = float(np.finfo(r.dtype).eps) ** 2
+    tiny = float(float_limits(r.dtype).eps) ** 2
 
     def step(state: tuple[Any, ...]) -> tuple[Any, ...]:
         rows, hessenberg, k = state

@@ -94,6 +94,16 @@ def is_float(dtype: DType) -> bool:
     return dtype.kind == "f" or (dtype.kind == "V" and dtype.name == "bfloat16")
 
 
+def float_limits(dtype: DType) -> Any:
+    """Return what np.finfo says of a float dtype; bfloat16, which it does not know, included."""
+    if dtype.kind == "f":
+        return np.finfo(dtype)
+    import ml_dtypes  # noqa: PLC0415  (optional; whoever has such a dtype has it)
+
+    limits: Any = ml_dtypes.finfo
+    return limits(dtype)
+
+
 def is_integer(dtype: DType) -> bool:
     """Tell whether a dtype is a signed or unsigned integer type (bool is not)."""
     return dtype.kind in "iu"

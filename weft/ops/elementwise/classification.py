@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dtype import bool_
+from ...core.dtype import bool_, float_limits, is_float
 from ...core.errors import ArgumentError
 from ...core.op import F, composite, elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, broadcast
 from ...core.tensor import Tensor
-from ._shared import as_number, as_real, binary_errors, same_type, unary_errors
+from ._shared import as_number, as_real, binary_errors, constant, same_type, unary_errors
 
 
 @op(elementwise, result="bool")
@@ -84,10 +84,12 @@ def nan_to_num(x: Tensor, nan: Any = 0.0, posinf: Any = None, neginf: Any = None
 
 @nan_to_num.canon
 def _(x, nan, posinf, neginf):
+    # The largest number is that of x's dtype, not of the one in which 16-bit floats are computed.
+    largest = float(float_limits(x.dtype).max) if is_float(x.dtype) else 0.0
     return (
         as_number(nan, "nan"),
-        None if posinf is None else as_number(posinf, "posinf"),
-        None if neginf is None else as_number(neginf, "neginf"),
+        largest if posinf is None else as_number(posinf, "posinf"),
+        -largest if neginf is None else as_number(neginf, "neginf"),
     )
 
 
@@ -96,16 +98,18 @@ nan_to_num.infer(same_type)
 
 @nan_to_num.eval
 def _(x, nan, posinf, neginf):
-    return np.asarray(np.nan_to_num(x, nan=nan, posinf=posinf, neginf=neginf))
+    if not is_float(x.dtype):
+        return x.copy()
+    finite = np.where(x == np.inf, constant(posinf, x), x)
+    finite = np.where(x == -np.inf, constant(neginf, x), finite)
+    return np.where(np.isnan(x), constant(nan, x), finite)
 
 
 @nan_to_num.lower
 def _(b, x, nan, posinf, neginf):
     if x.dtype.kind != "f":
         return x
-    limit = float(np.finfo(b.result).max)
-    high, low = limit if posinf is None else posinf, -limit if neginf is None else neginf
-    finite = b.select(b.eq(x, np.inf), high, b.select(b.eq(x, -np.inf), low, x))
+    finite = b.select(b.eq(x, np.inf), posinf, b.select(b.eq(x, -np.inf), neginf, x))
     return b.select(b.is_nan(x), nan, finite)
 
 

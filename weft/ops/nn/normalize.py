@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ...core.dim import size_max
-from ...core.dtype import is_float
+from ...core.dtype import float32, float_limits, is_float
 from ...core.errors import ArgumentError, ShapeError
 from ...core.modes import no_grad
 from ...core.op import F, composite
@@ -310,6 +308,4 @@ def _checked_eps(fn: str, eps: Any) -> float:
 
 
 def _machine_epsilon(x: Any) -> float:
-    if x.dtype.name == "bfloat16":
-        return 2.0**-7  # NumPy's finfo does not know it: 8 significant bits
-    return float(np.finfo(x.dtype if is_float(x.dtype) else np.float32).eps)
+    return float(float_limits(x.dtype if is_float(x.dtype) else float32).eps)
