@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import reduce
 
+from ..core.dtype import DType
 from ..core.shape import Shape, size_of
 from ..graph.graph import Graph
 from ..graph.node import Value
@@ -19,6 +20,7 @@ from ..graph.special import SOURCES
 from ..passes.match import Match, P, Rule, Var, rewrite, table_of
 from ..passes.stabilize import shift_axes
 from .kinds import DTYPES, reduced_axes
+from .scalar import computed_dtype
 
 LEAST_ROW = 64  # elements that are worth a row of their own
 LEAST_ROWS = 8
@@ -56,32 +58,41 @@ def _in_two_steps(steps: Steps) -> Callable[[Match], Value | None]:
         found = two_steps(reduced_axes(m.root), m["x"].shape)
         if found is None or 0 in m["x"].shape or m["x"].dtype not in DTYPES:
             return None
-        return _shaped(m, steps(m, *found))
+        return _finished(m, steps(m, *found))
 
     return result
 
 
-def _shaped(m: Match, value: Value) -> Value:
-    """Return a value in the shape of the result, which may keep reduced axes."""
-    shape = m.root.outputs[0].shape
-    return value if value.shape == shape else m.make("reshape", value, attrs=(shape,))
+def _finished(m: Match, value: Value) -> Value:
+    """Return a value as the result: rounded to its dtype, in its shape, which may keep axes."""
+    result = m.root.outputs[0]
+    if value.dtype != result.dtype:
+        value = m.make("cast", value, attrs=(result.dtype,))
+    return value if value.shape == result.shape else m.make("reshape", value, attrs=(result.shape,))
+
+
+def _widened(m: Match) -> Value:
+    """Return what is reduced in the dtype in which that is done: between steps nothing rounds."""
+    value: Value = m["x"]
+    wide = computed_dtype(value.dtype)
+    return value if wide == value.dtype else m.make("cast", value, attrs=(wide,))
 
 
 def _twice(name: str) -> Steps:
     def steps(m: Match, first: Axes, then: Axes) -> Value:
-        inner = m.make(name, m["x"], attrs=(first, False))
+        inner = m.make(name, _widened(m), attrs=(first, False))
         return m.make(name, inner, attrs=(then, False))
 
     return steps
 
 
 def _sum(m: Match, first: Axes, then: Axes) -> Value:
-    dtype = m.root.outputs[0].dtype
-    inner = m.make("sum", _in_streams(m, then), attrs=(first, False, dtype))
+    dtype = computed_dtype(m.root.outputs[0].dtype)
+    inner = m.make("sum", _in_streams(m, then, dtype), attrs=(first, False, dtype))
     return m.make("sum", inner, attrs=(then, False, dtype))
 
 
-def _in_streams(m: Match, then: Axes) -> Value:
+def _in_streams(m: Match, then: Axes, dtype: DType) -> Value:
     """Return what is summed up; of an array in memory, parts added to one another.
 
     The memory of one processor delivers more if it is asked for several places in turn.
@@ -91,7 +102,7 @@ def _in_streams(m: Match, then: Axes) -> Value:
     size = size_of(value.shape) * value.dtype.itemsize
     if value.node.op not in SOURCES or 0 not in then or odd or size < STREAMED_FROM:
         return value
-    if value.dtype.kind != "f" or value.dtype != m.root.outputs[0].dtype:
+    if value.dtype.kind != "f" or value.dtype != dtype:
         return value
     parts = [
         m.make("getitem", value, attrs=(((i * rows, (i + 1) * rows, None),),))
@@ -107,36 +118,47 @@ def _mean(m: Match, first: Axes, then: Axes) -> Value:
 
 
 def _variance(m: Match) -> Value | None:
-    """Return the mean squared deviation, operator by operator, unless rows are reduced."""
+    """Return the mean squared deviation, operator by operator, unless rows are reduced.
+
+    It is not yet rounded to the dtype of x, of which the standard deviation is a function.
+    """
     axis, correction, _ = m.root.attrs
-    shape, dtype = m["x"].shape, m["x"].dtype
-    if _is_trailing(axis, shape) or 0 in shape or dtype not in DTYPES:
+    shape = m["x"].shape
+    if _is_trailing(axis, shape) or 0 in shape or m["x"].dtype not in DTYPES:
         return None
     freedom = size_of(shape[a] for a in axis) - correction
-    mean = m.make("mean", m["x"], attrs=(axis, True))
-    square = m.make("square", m.make("sub", m["x"], mean))
-    total = m.make("sum", square, attrs=(axis, False, dtype))
-    factor = m.number(freedom if freedom > 0 else float("nan"), dtype)
-    return _shaped(m, m.make("div", total, factor))
+    value = _widened(m)
+    mean = m.make("mean", value, attrs=(axis, True))
+    square = m.make("square", m.make("sub", value, mean))
+    total = m.make("sum", square, attrs=(axis, False, value.dtype))
+    factor = m.number(freedom if freedom > 0 else float("nan"), value.dtype)
+    return m.make("div", total, factor)
+
+
+def _finished_variance(m: Match) -> Value | None:
+    variance = _variance(m)
+    return None if variance is None else _finished(m, variance)
 
 
 def _deviation(m: Match) -> Value | None:
     variance = _variance(m)
-    return None if variance is None else _shaped(m, m.make("sqrt", variance))
+    return None if variance is None else _finished(m, m.make("sqrt", variance))
 
 
 def _logsumexp(m: Match) -> Value | None:
     """Return log(sum(exp(x - max))) + max, operator by operator, unless rows are reduced."""
     axis, _ = m.root.attrs
-    value, dtype = m["x"], m["x"].dtype
-    if _is_trailing(axis, value.shape) or 0 in value.shape or dtype not in DTYPES:
+    shape = m["x"].shape
+    if _is_trailing(axis, shape) or 0 in shape or m["x"].dtype not in DTYPES:
         return None
+    value = _widened(m)
+    dtype = value.dtype
     top = m.make("max", value, attrs=(axis, True))
     finite = m.make("isfinite", top)
     shift = m.make("where", finite, top, m.number(0.0, dtype))  # inf - inf would be NaN
     parts = m.make("exp", m.make("sub", value, shift))
     total = m.make("log", m.make("sum", parts, attrs=(axis, True, dtype)))
-    return _shaped(m, m.make("add", total, shift))
+    return _finished(m, m.make("add", total, shift))
 
 
 def _share(m: Match) -> Value | None:
@@ -144,8 +166,11 @@ def _share(m: Match) -> Value | None:
 
     The inverse of such a number is a normal one. Its rounding costs an element one more unit in the
     last place at most, less than that of the exponential; a division costs as much time as that.
+    In halves that would show.
     """
     total = m.nodes["total"]
+    if computed_dtype(m["s"].dtype) != m["s"].dtype:
+        return None
     if shift_axes(m["s"]) != total.attrs[:2] or m["s"].dtype != m.root.outputs[0].dtype:
         return None
     return m.make("mul", m["x"], m.make("reciprocal", total.outputs[0]))
@@ -169,7 +194,7 @@ RULES = (
         Rule(f"{name} in two steps", getattr(P, name)(x), _in_two_steps(_twice(name)))
         for name in ("max", "min", "any", "all", "logsumexp")
     ),
-    Rule("var by its definition", P.var(x), _variance),
+    Rule("var by its definition", P.var(x), _finished_variance),
     Rule("std by its definition", P.std(x), _deviation),
     Rule("logsumexp by its definition", P.logsumexp(x), _logsumexp),
     Rule("x / sum(exp(s - max(s)))", P.div(x, P.sum(P.exp(s)) @ "total"), _share),

@@ -12,6 +12,7 @@ from ...core.errors import AxisError, ShapeError
 from ...core.op import F, op, reduction
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, normalize_axis
+from ...core.sums import widened
 from ...core.tensor import Tensor
 from ._common import as_flag, is_half
 from .sums import total_dtype
@@ -160,12 +161,12 @@ def _(builder, a, b, axis, reverse):
 @linear_recurrence.eval
 def _(a, b, axis, reverse):
     order = slice(None, None, -1 if reverse else 1)
-    factors, terms = np.moveaxis(a, axis, 0)[order], np.moveaxis(b, axis, 0)[order]
+    factors, terms = (np.moveaxis(widened(x), axis, 0)[order] for x in (a, b))
     states = np.zeros_like(terms)
     for i in range(len(terms) - 1):
         np.multiply(factors[i], states[i], out=states[i + 1 : i + 2])
         states[i + 1] += terms[i]
-    return np.moveaxis(states[order], 0, axis)
+    return np.moveaxis(states[order], 0, axis).astype(a.dtype, copy=False)
 
 
 @linear_recurrence.vjp("a")
