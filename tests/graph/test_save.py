@@ -105,6 +105,23 @@ def test_loaded_step_trains_on_its_own_copy():
     assert all(np.any(s.read() != olds[s.name]) for s in changed)
 
 
+def test_loaded_step_trains_as_the_one_that_was_saved(tmp_path):
+    weight = wf.nn.Parameter(wf.ones(3, 2))
+    optimizer = wf.optim.SGD([weight], lr=0.1, momentum=0.9)
+    with Graph() as graph:
+        loss = (wf.placeholder((None, 3), wf.float32, name="x") @ weight).sum()
+        update = optimizer.minimize(loss)
+    save_graph(graph, tmp_path / "graph.weft")
+    again = load_graph(tmp_path / "graph.weft")  # its states are views of what was read
+    updates = [node.name for node in again if node.op.name == "assign"]
+    (kept,) = [state for state in again.states() if state.name == "parameter"]
+    session, session_again = wf.Session(graph), wf.Session(again, compiled=True)
+    for _ in range(3):
+        session.run(update, {"x": np.ones((4, 3), np.float32)})
+        session_again.run(updates, {"x": np.ones((4, 3), np.float32)})
+        np.testing.assert_allclose(kept.read(), weight.numpy(), rtol=1e-6)
+
+
 def test_states_keep_values_and_flags():
     w, v = wf.tensor([1.0, 2.0]).requires_grad_(), wf.tensor([3, 4])
     with Graph() as graph:

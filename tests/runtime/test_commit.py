@@ -87,3 +87,43 @@ def test_somebody_who_holds_an_array_does_not_see_it_change():
     kept = view.copy()
     program.step()
     np.testing.assert_array_equal(view, kept)
+
+
+# -- arrays that are views -------------------------------------------------------------------------
+
+BASE = np.arange(24, dtype=np.float32).reshape(4, 6)
+VIEWS = {
+    "itself": lambda: wf.from_numpy(BASE.copy()),
+    "turned": lambda: wf.tensor(BASE.T).T,
+    "reshaped": lambda: wf.tensor(BASE.ravel()).reshape(4, 6),
+    "rows": lambda: wf.tensor(np.concatenate([BASE, BASE]))[:4],
+    "columns": lambda: wf.tensor(np.concatenate([BASE, BASE], axis=1))[:, :6],
+    "steps": lambda: wf.tensor(np.repeat(BASE, 2, axis=0))[::2],
+    "drawn": lambda: wf.randn(4, 6, generator=wf.Generator(3)),
+    "broadcast": lambda: wf.broadcast_to(wf.tensor(BASE[:1]), (4, 6)),
+    "read_only": lambda: wf.tensor(np.frombuffer(BASE.tobytes(), np.float32).reshape(4, 6)),
+}
+
+
+def trained(weight, step_of):
+    parameter = wf.nn.Parameter(weight)
+    del weight  # what others hold is copied before code sees it
+    optimizer = wf.optim.SGD([parameter], lr=0.5, momentum=0.5)
+    step = step_of(lambda x: optimizer.minimize((x @ parameter).sum()))
+    for _ in range(3):
+        step(wf.ones(2, 4))
+    return parameter.numpy()
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_parameter_whose_array_is_a_view_trains(view):
+    given = VIEWS[view]().numpy().copy()
+    compiled = trained(VIEWS[view](), lambda step: wf.compile(step, wf.ones(2, 4)))
+    eager = trained(wf.tensor(given), lambda step: step)
+    np.testing.assert_allclose(compiled, eager, rtol=1e-6)
+
+
+def test_whoever_shares_the_memory_of_a_parameter_does_not_see_it_change():
+    whole = wf.tensor(BASE)
+    trained(whole[:], lambda step: wf.compile(step, wf.ones(2, 4)))
+    np.testing.assert_array_equal(whole.numpy(), BASE)

@@ -31,7 +31,7 @@ from ..lower.storage import Buffer, View
 from .analysis import Analysis
 from .arena import aligned_empty
 from .buffers import array_maker
-from .calls import Entry, make_entry
+from .calls import BUSY, Entry, make_entry
 from .clock import clock_symbols
 from .driving import behind_window, drive
 from .inspection import Inspection
@@ -255,13 +255,18 @@ class Executable(Inspection):
 
     def _call_native(self, entry: Entry, brought: list[Array]) -> None:
         """Run native code; arrays that do not suit it are replaced by copies."""
+        replaced = BUSY  # arrays are looked at in order
         while (wrong := entry(tuple(brought))) is not None:
-            assert wrong >= 0, "a program runs one call at a time"
+            assert wrong != BUSY, "a program runs one call at a time"
+            assert wrong > replaced, f"a copy of array {wrong} does not suit the code either"
             if wrong < self.layout.first_state and not self._trusts_feeds:
                 raise ArgumentTypeError(f"feed {wrong} is not as the code takes it")
             buffer = self.layout.brought[wrong]
-            suited = np.array(brought[wrong], buffer.dtype, order="C").reshape(buffer.shape)
+            # Filled, not reshaped: reshape returns a view, and states must own their memory.
+            suited: Array = np.empty(buffer.shape, buffer.dtype)
+            suited[...] = brought[wrong].reshape(buffer.shape)
             brought[wrong] = suited
+            replaced = wrong
             if self.layout.has_library:
                 self._arrays[buffer] = suited
 
