@@ -210,3 +210,14 @@ def test_a_detached_parameter_is_read_anew_in_each_run():
     session = wf.Session(graph)
     assert session.run([y, g, update]) == [4.0, 2.0, 3.0]
     assert session.run([y, g, update]) == [9.0, 3.0, 4.0]
+
+
+def test_a_weight_that_was_clipped_before_its_step_takes_the_step():
+    w = wf.nn.Parameter(wf.tensor([1.0, 2.0]))
+    with wf.Graph() as graph:
+        with wf.no_grad():
+            w.clamp_(-1.5, 1.5)
+        loss = w.sum()
+        update = wf.optim.SGD([w], lr=0.5).minimize(loss)
+    assert wf.Session(graph).run([loss, update])[0] == 2.5
+    np.testing.assert_array_equal(w.numpy(), [0.5, 1.0])

@@ -249,3 +249,103 @@ def test_the_interpreter_can_be_asked_for_at_any_time(product, monkeypatch):
     monkeypatch.setattr(wf.config, "debug_interpret", True)
     monkeypatch.setattr(product.executable, "run_unchecked", None)
     np.testing.assert_array_equal(product(wf.ones(3), wf.ones(3)).numpy(), [1, 1, 1])
+
+
+# -- updates ---------------------------------------------------------------------------------------
+
+
+def test_a_step_trains_whether_it_returns_the_update_or_not():
+    w = wf.nn.Parameter(wf.tensor([1.0, 2.0]))
+    optimizer = wf.optim.SGD([w], lr=0.5)
+
+    def step(x):
+        loss = (w * x).sum()
+        optimizer.minimize(loss)
+        return loss
+
+    compiled = wf.compile(step, wf.ones(2))
+    assert [float(compiled(wf.ones(2))) for _ in range(3)] == [3.0, 2.0, 1.0]
+    np.testing.assert_array_equal(w.numpy(), [-0.5, 0.5])
+    assert optimizer.t == 3
+
+
+def test_what_is_assigned_holds_from_there_on():
+    t = wf.tensor(1.0)
+
+    def double(x):
+        before = t + 0
+        t.assign(t + x)
+        doubled = t.assign(t * 2)
+        return before, doubled, t
+
+    compiled = wf.compile(double, wf.tensor(1.0))
+    for run in (compiled, double):
+        t.assign(1.0)
+        assert [float(y) for y in run(wf.tensor(2.0))] == [1.0, 6.0, 6.0]
+        assert float(t) == 6.0
+
+
+def two_steps(second_first):
+    """Return a function that takes two steps on one parameter, and the parameter."""
+    w = wf.nn.Parameter(wf.tensor([1.0, 2.0]))
+    one, two = wf.optim.SGD([w], lr=0.5, momentum=0.5), wf.optim.Adam([w], lr=0.1)
+
+    def step(x):
+        loss = (w * w * x).sum()
+        if second_first:  # made of the value that the first step changes
+            other = (w * w * w).sum()
+            one.minimize(loss)
+        else:
+            one.minimize(loss)
+            other = (w * w * w).sum()
+        two.minimize(other)
+        one.minimize((w * x).sum())
+        return loss, other
+
+    return step, w
+
+
+@pytest.mark.parametrize("second_first", [False, True])
+def test_several_steps_in_one_function(second_first):
+    step, w = two_steps(second_first)
+    twin, v = two_steps(second_first)
+    compiled = wf.compile(step, wf.ones(2))
+    for _ in range(3):
+        found, expected = compiled(wf.ones(2)), twin(wf.ones(2))
+        np.testing.assert_allclose([*map(float, found)], [*map(float, expected)], rtol=1e-5)
+        np.testing.assert_allclose(w.numpy(), v.detach().numpy(), rtol=1e-5)
+
+
+def test_gradients_end_at_what_was_assigned():
+    def losses(w, v):
+        w.assign(v * 3)
+        return wf.gradients((w * w * v).sum(), [w, v])
+
+    def made():
+        return [wf.nn.Parameter(wf.tensor([1.0, 2.0])) for _ in range(2)]
+
+    w, v = made()
+    found = wf.compile(lambda: losses(w, v))()
+    for a, b in zip(found, losses(*made()), strict=True):
+        np.testing.assert_array_equal(a.numpy(), b.numpy())
+
+
+def test_a_weight_that_was_written_to_before_the_step_trains():
+    def made():
+        w = wf.nn.Parameter(wf.tensor([1.0, 2.0]))
+        optimizer = wf.optim.SGD([w], lr=0.5)
+
+        def step(x):
+            with wf.no_grad():
+                w.clamp_(-1.5, 1.5)
+            loss = (w * w * x).sum()
+            optimizer.minimize(loss)
+            return loss
+
+        return step, w
+
+    (step, w), (twin, v) = made(), made()
+    compiled = wf.compile(step, wf.ones(2))
+    for _ in range(2):
+        assert float(compiled(wf.ones(2))) == float(twin(wf.ones(2)))
+        np.testing.assert_array_equal(w.numpy(), v.detach().numpy())

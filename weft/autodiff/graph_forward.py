@@ -15,7 +15,7 @@ from ..graph.node import Node, Value
 from ..graph.scope import outermost_scope
 from ..graph.symbol import make_symbol
 from ..graph.tracer import Tracer
-from .graph_reverse import place_of
+from .graph_reverse import places_of
 from .matching import require_tensor, require_type
 from .pushforward import Pushforward
 from .reverse import as_tensors
@@ -44,11 +44,10 @@ def forward_gradients(ys: Any, xs: Any, tangents: Any) -> Any:
             f"forward_gradients: tangents must match xs, {len(inputs)} tensor(s). "
             f"Received: {len(given)}"
         )
-    directions = {}
+    directions: dict[Value, Tensor] = {}
     for i, (x, t) in enumerate(zip(inputs, given, strict=True)):
-        place = place_of(tracer, x)
-        if place is not None and t is not None:
-            directions[place] = _checked(t, x, i)
+        places = places_of(tracer, x) if t is not None else []
+        directions |= {place: _checked(t, x, i) for place in places}
     roots = [tracer.value_of(y) for y in outputs]
     found = push_forward_graph(tracer, roots, directions)
     results = [found.get(y) for y in roots]

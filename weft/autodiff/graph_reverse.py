@@ -7,6 +7,8 @@ optimised and differentiated again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from operator import add
 from typing import Any
 
 from ..core.dtype import is_float
@@ -17,7 +19,7 @@ from ..core.tensor import Tensor
 from ..graph.frontend import open_tracer
 from ..graph.inline import copy_nodes
 from ..graph.node import Node, Value
-from ..graph.paths import reach
+from ..graph.paths import outputs_reached, reach
 from ..graph.scope import outermost_scope
 from ..graph.symbol import Symbol, make_symbol
 from ..graph.tracer import Tracer
@@ -35,16 +37,21 @@ def symbol_gradients(
     """Return symbols for the gradients of the sum of `ys`; None where no path leads to an x."""
     tracer = open_tracer("gradients")
     roots = [tracer.value_of(y) for y in ys]
-    places = [place_of(tracer, x) for x in xs]
+    places = [places_of(tracer, x) for x in xs]
     tracer.graph.differentiated.update(roots)
     with enable_grad():
         with outermost_scope((SCOPE,)):
             seeds = [
                 _seed(tracer, y, g, i) for i, (y, g) in enumerate(zip(roots, grad_ys, strict=True))
             ]
-        wanted = [place for place in places if place is not None]
+        wanted = [place for some in places for place in some]
         found = pull_back_graph(tracer, roots, seeds, wanted)
-    return [None if place is None else found.get(place) for place in places]
+    return [_total([found[place] for place in some if place in found]) for some in places]
+
+
+def _total(gradients: Sequence[Symbol]) -> Symbol | None:
+    """Return the sum of what arrived at the places of a tensor; None if nothing did."""
+    return reduce(add, gradients) if gradients else None
 
 
 def pull_back_of_symbols(
@@ -100,15 +107,16 @@ def _another(x: Any) -> Any:
     return make_symbol(x.graph, x.value) if isinstance(x, Symbol) else x
 
 
-def place_of(tracer: Tracer, x: Tensor) -> Value | None:
-    """Return the value at which a graph reads a tensor, or None if it never does."""
+def places_of(tracer: Tracer, x: Tensor) -> list[Value]:
+    """Return the values at which a graph reads a tensor: its first, and those it was given."""
     if isinstance(x, Symbol):
-        return tracer.value_of(x)
+        return [tracer.value_of(x)]
     key = (id(x), "")
-    if tracer.parent is None:
-        return tracer.graph.states_by_key().get(key)
-    outer = place_of(tracer.parent, x)
-    return None if outer is None else tracer.captured.get(outer)
+    if tracer.parent is not None:
+        outer = places_of(tracer.parent, x)
+        return [tracer.captured[value] for value in outer if value in tracer.captured]
+    first = tracer.graph.states_by_key().get(key)
+    return [*([] if first is None else [first]), *tracer.leaves.get(key, [])]
 
 
 def pull_back_graph(
@@ -141,11 +149,14 @@ class GraphWalk:
     def run(self) -> None:
         """Visit the nodes whose results have gradients."""
         for node in reversed(self.nodes):
-            if any(value in self.gradients for value in node.outputs) and any(
-                x in self.useful for x in node.inputs
-            ):
+            if any(value in self.gradients for value in node.outputs) and self._leads_on(node):
                 with self.tracer.at(node.site), outermost_scope((SCOPE, *_own_scope(node))):
                     self._visit(node)
+
+    def _leads_on(self, node: Node) -> bool:
+        """Tell whether a path to what is wanted passes a node, and does not end in its result."""
+        positions = {i for i, x in enumerate(node.inputs) if x in self.useful}
+        return bool(positions and outputs_reached(node, positions))
 
     def _visit(self, node: Node) -> None:
         gs = [self.gradients.get(value) for value in node.outputs]

@@ -44,6 +44,8 @@ class Tracer:
         self.below = None  # where an interpreter of dual numbers would look further
         self.written: dict[tuple[int, str], tuple[State, Value]] = {}
         self.history: list[tuple[State, Value]] = []  # all that was ever written, in order
+        self.leaves: dict[tuple[int, str], list[Value]] = {}  # what states were given that way
+        self.sequential = False  # of a function: what it assigns holds at once, and is committed
         self.captured: dict[Value, Value] = {}  # value of the parent -> our placeholder for it
         self.site: Site | str = None  # stands in for the user's line while a pass builds nodes
         self._frozen: set[Value] = set()
@@ -219,8 +221,19 @@ class Tracer:
 
     def write_tensor(self, target: Tensor, symbol: Symbol) -> None:
         """Let a tensor from outside have the value of a symbol from here on."""
-        value = self._own(symbol)
-        self.write_state(self.tensor_state(target), value)
+        state, value = self.tensor_state(target), self._own(symbol)
+        self.write_state(state, self._leaf(state, value) if target.requires_grad else value)
+
+    def _leaf(self, state: State, value: Value) -> Value:
+        """Return a value as a state has it that was given it: without history, a leaf of its own.
+
+        Derivatives with respect to the state end there, as at what it was when the run started.
+        """
+        if not is_float(value.dtype):
+            return value
+        (leaf,) = self.add(find_op("stop_gradient"), [value], (), [value.type]).outputs
+        self.leaves.setdefault(state.key, []).append(leaf)
+        return leaf
 
     def reserve(self, generator: Generator, blocks: Any) -> Symbol:
         """Return the state for a draw, and let the next draw start behind it."""
@@ -233,9 +246,20 @@ class Tracer:
         return here
 
     def assign(self, state: State, value: Value) -> Symbol:
-        """Return a value that, when a run computes it, the state has afterwards."""
+        """Return the value that a state is to have: in a function from here on.
+
+        In a graph the state has it after each run that computes the result.
+        """
         self.refuse_inside("assign", "return the value, and assign it outside")
-        return make_symbol(self.graph, self.add(ASSIGN, [value], (state,), [state.type]).outputs[0])
+        if not self.sequential:
+            return make_symbol(self.graph, self.commit(state, value))
+        leaf = self._leaf(state, value)
+        self.write_state(state, leaf)
+        return make_symbol(self.graph, leaf)
+
+    def commit(self, state: State, value: Value) -> Value:
+        """Return a value that, when a run computes it, the state has afterwards."""
+        return self.add(ASSIGN, [value], (state,), [state.type]).outputs[0]
 
     def refuse_inside(self, what: str, instead: str) -> None:
         """Raise if a body of control flow is being traced."""

@@ -25,19 +25,27 @@ class Update:
         return f"<update {self.name}: {len(self.symbols)} assignments>"
 
 
-def caused_updates(graph: Graph, value: Value) -> list[tuple[State, Value]]:
+def caused_updates(
+    graph: Graph, value: Value, assigned: Sequence[Symbol]
+) -> list[tuple[State, Value]]:
     """Return what the program wrote to tensors from outside on the way to a value.
 
     These are the running statistics of the layers that the value went through: what is computed
     from nodes it needs, or in the name scope of one, and what no other placeholder must be fed for.
+    What is assigned later, a weight that was clipped before its step, is not among them.
+    In a function there is nothing to choose: every run commits all of it.
     """
+    if graph.tracer.sequential:
+        return []
     run = set(graph.ancestors([value]))
     scopes = {node.scope for node in run}
     related, foreign = _related(graph, run)
     found: dict[tuple[int, str], tuple[State, Value]] = {}
+    later = {symbol.value.node.attrs[0].key for symbol in assigned}
     for state, new in graph.tracer.history:
         belongs = new.node in related or new.node.scope in scopes
-        if belongs and new.node not in foreign and not isinstance(state.owner, Generator):
+        own = state.key in later or isinstance(state.owner, Generator)
+        if belongs and new.node not in foreign and not own:
             found[state.key] = state, new
     return list(found.values())
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import ArgumentError, ArgumentTypeError, GraphError
-from ..core.rng import Generator
 from ..core.shape import Shape
 from ..core.tensor import Tensor, wrap
 from ..core.tree import Structure, TreeMismatchError, flatten, flatten_with_paths
@@ -198,11 +197,12 @@ def _trace(function: Callable[..., Any], args: tuple[Any, ...]) -> Compiled:
     leaves, structure = flatten(args)
     signature = Signature(name, structure, [FED if _is_fed(x) else x for x in leaves])
     with Graph(name) as graph:
+        graph.tracer.sequential = True
         named = zip(_paths(function, args), leaves, strict=True)
         symbols = [_symbol_like(x, path) if _is_fed(x) else x for path, x in named]
         returned, nest = flatten(function(*structure.unflatten(symbols)))
-        fetches, targets, places = _results_of(graph, returned)
-        targets += _written(graph)
+        fetches, places = _results_of(graph, returned)
+        targets = [graph.tracer.commit(*pair) for pair in graph.pending_updates()]
     signature.shapes = [value.shape for value in graph.inputs]
     program = Program(graph, fetches, list(graph.inputs), targets)
     return Compiled(name, signature, Results(nest, places, as_tensors=True), program)
@@ -231,28 +231,17 @@ def _symbol_like(example: Any, name: str) -> Symbol:
     return placeholder(array.shape, array.dtype, name=name)
 
 
-def _results_of(graph: Graph, returned: list[Any]) -> tuple[list[Value], list[Value], list[Any]]:
-    """Return what to fetch and what to commit, and for each result FED or what it is."""
+def _results_of(graph: Graph, returned: list[Any]) -> tuple[list[Value], list[Any]]:
+    """Return what to fetch, and for each result FED or what it is; updates are made anyway."""
     fetches: list[Value] = []
-    targets: list[Value] = []
     places: list[Any] = []
     for leaf in returned:
-        if isinstance(leaf, Update):
-            targets += [symbol.value for symbol in leaf.symbols]
-            places.append(None)
-        elif isinstance(leaf, Tensor):
+        if isinstance(leaf, Tensor):
             fetches.append(graph.tracer.value_of(leaf))
             places.append(FED)
         else:
-            places.append(leaf)
-    return fetches, targets, places
-
-
-def _written(graph: Graph) -> list[Value]:
-    """Return updates for what the function wrote to tensors from outside."""
-    tracer = graph.tracer
-    states = [(s, v) for s, v in tracer.written.values() if not isinstance(s.owner, Generator)]
-    return [tracer.assign(state, value).value for state, value in states]
+            places.append(None if isinstance(leaf, Update) else leaf)
+    return fetches, places
 
 
 # -- graphs ----------------------------------------------------------------------------------------

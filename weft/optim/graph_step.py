@@ -62,7 +62,7 @@ def _assignments(
         members = [p for p in group["params"] if p in grads]
         if members:
             assigns += _GroupStep(tracer, optimizer, index, group).build(members, grads, rule)
-    caused = caused_updates(tracer.graph, tracer.value_of(loss))
+    caused = caused_updates(tracer.graph, tracer.value_of(loss), assigns)
     return assigns + [tracer.assign(state, value) for state, value in caused]
 
 
