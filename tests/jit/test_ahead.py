@@ -349,3 +349,36 @@ def test_a_weight_that_was_written_to_before_the_step_trains():
     for _ in range(2):
         assert float(compiled(wf.ones(2))) == float(twin(wf.ones(2)))
         np.testing.assert_array_equal(w.numpy(), v.detach().numpy())
+
+
+NO_TENSORS = {
+    "none": None,
+    "list": [],
+    "tuple": (),
+    "number": 3.0,
+    "nest": {"a": None, "b": [2, "c"]},
+}
+
+
+@pytest.mark.parametrize("what", NO_TENSORS)
+def test_a_function_that_returns_no_tensor(what):
+    compiled = wf.compile(lambda x: NO_TENSORS[what], wf.ones(2))
+    assert [compiled(wf.ones(2)) for _ in range(2)] == [NO_TENSORS[what]] * 2
+    assert compiled.stats()["kernels"] == {}
+
+
+def test_a_function_that_returns_no_tensor_writes_what_it_assigns():
+    total = wf.tensor(0.0)
+    compiled = wf.compile(lambda x: [None, total.assign(total + x)][:1], wf.tensor(1.0))
+    assert [compiled(wf.tensor(2.0)) for _ in range(2)] == [[None], [None]]
+    assert float(total) == 4.0
+
+
+@pytest.mark.parametrize("fetches", [[], (), {}, None])
+def test_fetching_nothing(fetches):
+    with wf.Graph() as graph:
+        x = wf.placeholder((2,), wf.float32, name="x")
+        x * 2
+    session = wf.Session(graph, compiled=True)
+    assert session.run(fetches, {"x": np.ones(2, np.float32)}) == fetches
+    assert session.run(fetches) == fetches

@@ -38,6 +38,7 @@ class Graph:
         self.nodes: list[Node] = []
         self.inputs: list[Value] = []
         self.outputs: list[Value] = []
+        self.is_function = False  # whether it returns its outputs alone, even if there are none
         self.names: dict[str, Value] = {}
         self.aliases: dict[Value, Value] = {}
         self._states: dict[tuple[int, str], Value] = {}
@@ -170,7 +171,7 @@ class Graph:
         These are the values that no node takes, those with a name of the user's, and those whose
         gradients were asked for.
         """
-        if self.outputs:
+        if self.outputs or self.is_function:
             return list(self.outputs)
         used = {value for node in self.nodes for value in node.inputs if value is not None}
         wanted = {*self.names.values(), *self.differentiated}

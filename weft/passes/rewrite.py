@@ -90,6 +90,7 @@ class Rebuild:
         new, now = self.graph, self._now
         new.inputs = [now.get(v, v) for v in self.old.inputs]
         new.outputs = [now.get(v, v) for v in self.outputs]
+        new.is_function = self.old.is_function
         for name, value in self.old.names.items():
             if now.get(value, value) in new:
                 new.names[name] = now.get(value, value)

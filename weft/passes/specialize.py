@@ -41,6 +41,7 @@ def specialize(program: Program, shapes: Mapping[Value, Shape]) -> Graph:
     made.copy(program.order)
     commits = [value for _, value in program.commits]
     made.graph.outputs = [made.values[v] for v in (*program.fetches, *commits)]
+    made.graph.is_function = True
     return made.graph
 
 
