@@ -12,6 +12,7 @@ import sys
 import numpy as np
 import pytest
 
+import weft as wf
 from tests.ops import conformance as c
 from weft.autodiff.check import check_grads
 from weft.autodiff.reverse import gradients
@@ -185,6 +186,21 @@ def test_gradients_keep_shape_and_dtype(case):
                 assert (g.shape, g.dtype) == (x.shape, x.dtype), f"gradient in {case.id}"
         for x, before in zip(xs, kept, strict=True):
             np.testing.assert_array_equal(x.numpy(), before, err_msg=f"{case.id} changed an input")
+
+
+def test_rules_on_arrays_give_arrays():
+    """A tensor among the arrays of a backward walk would end it at the next operator."""
+    found = {}
+    for case in (case for case in CASES if case.op is not None and case.op.outputs == 1):
+        if not case.sample.grad:
+            continue
+        result = c.Arguments.of(case.sample).map(c.to_leaf).call(case.function)
+        node = result._node
+        if node is not None:
+            with np.errstate(all="ignore"):
+                grads = case.op.backward(node, node.saved, np.ones(result.shape, result.dtype))
+            found |= {case.name: g for g in grads if isinstance(g, wf.Tensor)}
+    assert not found
 
 
 # -- errors ----------------------------------------------------------------------------------------

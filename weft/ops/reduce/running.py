@@ -119,12 +119,12 @@ def _last_records(x: Any, running: Any, axis: int) -> Any:
 
 @cummax.vjp("x")
 def _(g, x, axis):
-    return F.scatter_add(F.zeros_like(g), axis, F.cumargmax(x, axis), g)
+    return F.gather_adjoint(g, F.cumargmax(x, axis), g.shape, axis)
 
 
 @cummin.vjp("x")
 def _(g, x, axis):
-    return F.scatter_add(F.zeros_like(g), axis, F.cumargmin(x, axis), g)
+    return F.gather_adjoint(g, F.cumargmin(x, axis), g.shape, axis)
 
 
 def _canon_running(x, axis):
