@@ -69,7 +69,6 @@ OPEN = [
     ("read-dlpack", lambda k: np.from_dlpack(k.out), RuntimeError, r"export: out"),
     ("read-format", lambda k: f"{k.loss:.3f}", RuntimeError, r"format: .* is a symbol"),
     ("read-in", lambda k: 1.0 in k.out, RuntimeError, r"in: out"),
-    ("read-tensor", lambda k: wf.tensor(k.loss), (RuntimeError, TypeError), r"is a symbol"),
     (
         "read-len",
         lambda k: len(k.out),

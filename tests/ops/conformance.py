@@ -283,6 +283,11 @@ def outputs_of(result: Any) -> list[Any]:
     return [result]
 
 
+def is_recorded(output: Any) -> bool:
+    """Tell whether gradients flow through an output."""
+    return getattr(output, "requires_grad", False)
+
+
 def as_array(value: Any) -> np.ndarray:
     """Return an output as an array."""
     return value.numpy() if isinstance(value, Tensor) else np.asarray(value)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dispatch import array_from
 from ..core.dtype import is_float
 from ..core.errors import ArgumentError, ArgumentTypeError, DTypeError
+from ..core.operands import tensor_from
 from ..core.tensor import Tensor, constant
 from ..core.tree import Structure, TreeMismatchError, flatten, flatten_with_paths
 from .matching import array_of, require_type
@@ -97,7 +97,7 @@ def as_value(x: Any, what: str) -> Tensor:
     if isinstance(x, Tensor):
         return x
     if isinstance(x, (bool, int, float, np.ndarray, np.generic)):
-        return constant(array_from(x, what))
+        return tensor_from(x, what)
     raise ArgumentTypeError(f"{what} must be a tensor or a number. Received: {x!r:.60}")
 
 

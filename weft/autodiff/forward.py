@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.dispatch import array_from, run
+from ..core.dispatch import run
 from ..core.dtype import is_float
 from ..core.errors import ArgumentTypeError, DTypeError
 from ..core.late import late_function
 from ..core.modes import current_interpreter, current_tracer, interpret_with, run_below
 from ..core.op import F
+from ..core.operands import tensor_from
 from ..core.tensor import Tensor, constant
 from ..core.tree import flatten
 from .dual import Dual, make_dual
@@ -121,7 +122,7 @@ def check_direction(x: Any, tangent: Any, position: int) -> tuple[Any, Any]:
     """Return an argument and its tangent as tensors of one type; a tangent of None stays."""
     if tangent is None:
         return x, None
-    primal = x if isinstance(x, Tensor) else constant(array_from(x, f"jvp: primal {position}"))
+    primal = x if isinstance(x, Tensor) else tensor_from(x, f"jvp: primal {position}")
     direction = tangent
     if not isinstance(tangent, Tensor):
         direction = constant(array_of(tangent, primal, f"jvp: tangent {position}"))

@@ -11,16 +11,13 @@ not a plain tensor of the expected dtype or an interpreter is active.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import dtype as dt
 from .dim import Dim
-from .dim_number import RealDim
 from .errors import (
     AllocationError,
     ArgumentError,
@@ -28,11 +25,11 @@ from .errors import (
     DTypeError,
     IndexOutOfRange,
     LinalgError,
-    ShapeError,
     WeftError,
     format_site,
 )
 from .modes import current_interpreter
+from .operands import Number, common_dtype, find, scalar_array, tensor_from, to_dtype
 from .shape import type_of
 from .sums import sum_array_to
 from .tape import FanNode, output_node
@@ -43,7 +40,6 @@ if TYPE_CHECKING:
 
 FLOAT_WARNINGS = (RuntimeWarning, FloatingPointError)
 ERRORS = (ValueError, TypeError, IndexError, ArithmeticError, MemoryError, WeftError)
-Number = bool | int | float
 
 
 def apply(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
@@ -100,7 +96,7 @@ def lift(op: Op, position: int, x: Any) -> Any:
     if x is None and name in op.optional:
         return None
     if isinstance(x, (np.ndarray, np.generic, list, tuple)):
-        return constant(array_from(x, f"{op.name}: {name}"))
+        return tensor_from(x, f"{op.name}: {name}")
 
     raise ArgumentTypeError(
         f"{name} must be a tensor, an array or a number. Received: {type(x).__name__} {x!r:.60}"
@@ -122,45 +118,6 @@ def as_sequence(tensors: Any, what: str) -> Sequence[Any]:
         f"{what} must be a list or tuple of tensors. "
         f"Received: {type(tensors).__name__} {tensors!r:.60}"
     )
-
-
-def array_from(data: Any, what: str) -> np.ndarray[Any, Any]:
-    """Return array-like data as a fresh array of a supported dtype; lists take default dtypes."""
-    if isinstance(data, (np.ndarray, np.generic)):
-        array = np.array(data, data.dtype.newbyteorder("="))
-        dt.check_dtype(array.dtype)
-        return array
-    plain = _without_tensors(data)
-    try:
-        array = np.array(plain)
-    except ValueError:
-        raise ShapeError(
-            f"{what} is ragged: rows of a nested list must have equal lengths. "
-            f"Received: {data!r:.80}"
-        ) from None
-    if array.dtype == object and all(isinstance(v, int) for v in array.flat):
-        raise DTypeError(f"{what} holds an integer beyond 64 bits. Received: {data!r:.80}")
-    if array.dtype.kind not in "biuf":
-        raise ArgumentTypeError(
-            f"{what} must hold numbers. Received: {type(data).__name__} {data!r:.80}"
-        )
-    if array.size == 0 or (array.dtype == dt.float64 and not _holds_arrays(plain)):
-        return array.astype(dt.default_float())  # Python floats carry no dtype of their own
-    return array
-
-
-def _without_tensors(data: Any) -> Any:
-    if isinstance(data, Tensor):
-        return data.numpy()
-    if isinstance(data, (list, tuple)):
-        return [_without_tensors(item) for item in data]
-    return data
-
-
-def _holds_arrays(data: Any) -> bool:
-    if isinstance(data, (list, tuple)):
-        return any(map(_holds_arrays, data))
-    return isinstance(data, (np.ndarray, np.generic))
 
 
 _SCALARS: dict[dt.DType, dict[Number, Tensor]] = {}
@@ -194,17 +151,6 @@ def _scalar_constant(scalar: Number, dtype: dt.DType) -> Tensor:
     return tensor
 
 
-def scalar_array(scalar: Number, dtype: dt.DType) -> np.ndarray[Any, Any]:
-    """Return a Python number as a 0-d array of a dtype that must be able to hold it."""
-    try:
-        return np.array(scalar, dtype)
-    except OverflowError:
-        shown = (
-            f"{scalar}" if abs(scalar) < 10**40 else f"of {int(math.log10(abs(scalar))) + 1} digits"
-        )
-        raise DTypeError(f"the Python integer {shown} does not fit in {dtype}") from None
-
-
 # -- promote ----------------------------------------------------------------------------------
 
 
@@ -227,7 +173,7 @@ def promote(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         if op.promote == "float":
             dtype = dt.to_float(dtype)
     return tuple(
-        _to_dtype(x, dtype) if member else _alone(x)
+        to_dtype(x, dtype) if member else _alone(x)
         for x, member in zip(inputs, members, strict=True)
     )
 
@@ -256,17 +202,6 @@ def _is_float_beside_number(x: Any, y: Any) -> bool:
     return number and isinstance(x, Tensor) and not x.weak and dt.is_float(x.dtype)
 
 
-def common_dtype(operands: Sequence[Any]) -> dt.DType:
-    """Return the dtype in which tensors and weak Python numbers meet."""
-    dtypes = [x.dtype for x in operands if isinstance(x, Tensor) and not x.weak]
-    scalars = [x for x in operands if isinstance(x, (bool, int, float))]
-    scalars += [x.dtype.type(1).item() for x in operands if isinstance(x, Tensor) and x.weak]
-    scalars += [1.0 if isinstance(x, RealDim) else 1 for x in operands if isinstance(x, Dim)]
-    if not dtypes:
-        return reduce(dt.promote, map(dt.scalar_dtype, scalars)) if scalars else dt.default_float()
-    return reduce(dt.promote_weak, scalars, reduce(dt.promote, dtypes))
-
-
 def _are_numbers(inputs: Sequence[Any]) -> bool:
     """Tell whether the operands are numbers of a graph: weak symbols and Python numbers only."""
     tensors = [x for x in inputs if isinstance(x, Tensor)]
@@ -289,28 +224,6 @@ def _alone(x: Any) -> Any:
     if isinstance(x, (bool, int, float)):
         return constant(scalar_array(x, dt.scalar_dtype(x)))
     return find("size_value")(x) if isinstance(x, Dim) else x
-
-
-def _to_dtype(x: Any, dtype: dt.DType) -> Any:
-    if isinstance(x, Tensor):
-        return x if x.dtype == dtype else find("cast")(x, dtype)
-    if isinstance(x, Dim):
-        return find("size_value")(x, dtype)
-    return x if x is None else constant(scalar_array(x, dtype))
-
-
-def find(name: str) -> Any:
-    """Return the public function of an operator by name (op.py sits above this module)."""
-    return _find_operator(name)
-
-
-_find_operator: Callable[[str], Any]
-
-
-def use_operators(find_operator: Callable[[str], Any]) -> None:
-    """Let this module look operators up; called once by op.py."""
-    global _find_operator  # noqa: PLW0603  (one assignment at import, instead of a cycle)
-    _find_operator = find_operator
 
 
 # -- run --------------------------------------------------------------------------------------

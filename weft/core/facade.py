@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
-from inspect import unwrap
+from inspect import CO_VARARGS, unwrap
 from typing import Any
 
 import numpy as np
 
-from .dispatch import array_from
 from .errors import ArgumentTypeError
 from .op import Op, find
-from .tensor import Tensor, wrap
+from .operands import holds_floats, tensor_from
+from .tensor import Tensor
 
 
 def lazy_names(
@@ -53,9 +53,13 @@ def public_function(name: str) -> Callable[..., Any]:
 def lifting(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Return a composite that takes NumPy arrays, and lists in first place, as tensors.
 
+    Lists in other places stay as they are (axes, sizes, indices) unless they hold tensors of
+    floats: nothing but an operand does.
+
     Inside rules a composite computes on raw arrays and returns them; users always get tensors.
     """
     takes_many = _first_parameter(fn) == "tensors"
+    rest, lift_rest = _rest_parameter(fn)
 
     @wraps(fn)
     def public(*args: Any, **kwargs: Any) -> Any:
@@ -64,7 +68,8 @@ def lifting(fn: Callable[..., Any]) -> Callable[..., Any]:
             args = (first, *args[1:])
         for value in args:
             if value.__class__ is not Tensor:
-                args = tuple(map(_lift, args))
+                middle, last = args[takes_many:rest], args[rest:]
+                args = (*args[:takes_many], *map(_lift, middle), *map(lift_rest, last))
                 break
         if kwargs:
             kwargs = {name: _lift(value) for name, value in kwargs.items()}
@@ -108,17 +113,39 @@ def _is_among(value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
 
 
 def _first_parameter(fn: Callable[..., Any]) -> str:
-    names = unwrap(fn).__code__.co_varnames
-    return names[0] if names else ""
+    code = unwrap(fn).__code__
+    return code.co_varnames[0] if code.co_argcount else ""
+
+
+def _rest_parameter(fn: Callable[..., Any]) -> tuple[int, Callable[[Any], Any]]:
+    """Return how many parameters come before `*rest`, and what to do with the values in it.
+
+    Each of `*tensors` is one, lists too. Others (sizes; operands that may come as one list) are
+    left to the function.
+    """
+    code = unwrap(fn).__code__
+    named = code.co_argcount + code.co_kwonlyargcount
+    is_tensors = bool(code.co_flags & CO_VARARGS) and code.co_varnames[named] == "tensors"
+    return code.co_argcount, _lift_one if is_tensors else _lift_array
+
+
+def _lift_one(value: Any) -> Any:
+    return _to_tensor(value) if isinstance(value, (list, tuple)) else _lift_array(value)
+
+
+def _lift_array(value: Any) -> Any:
+    return _to_tensor(value) if isinstance(value, (np.ndarray, np.generic)) else value
 
 
 def _lift(value: Any) -> Any:
-    if isinstance(value, (np.ndarray, np.generic)):
-        return _to_tensor(value)
+    if not isinstance(value, (list, tuple)):
+        return _lift_array(value)
+    if holds_floats(value):
+        return tensor_from(value, "the argument")
     if value.__class__ in (list, tuple) and any(isinstance(v, np.ndarray) for v in value):
         return type(value)(map(_lift, value))
     return value
 
 
 def _to_tensor(value: Any) -> Any:
-    return value if isinstance(value, Tensor) else wrap(array_from(value, "the argument"))
+    return value if isinstance(value, Tensor) else tensor_from(value, "the argument")

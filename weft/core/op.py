@@ -31,9 +31,9 @@ from collections.abc import Callable, Iterable, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from .dispatch import use_operators
 from .dtype import bool_
 from .large_calls import fused as fused_composite
+from .operands import use_operators
 from .shape import TensorType, broadcast
 from .specialize import Specialized, specialize
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dispatch import array_from
 from ..core.dtype import promote
 from ..core.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
+from ..core.operands import array_from
 from ..core.tensor import Tensor, wrap
 from ..core.tree import Container, Keys, container_of, tree_structure
 from .checks import as_choice, as_count

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dispatch import array_from
 from ..core.dtype import check_dtype
 from ..core.errors import ArgumentError, ShapeError
+from ..core.operands import array_from
 from ..core.tensor import Tensor, wrap
 from .dataset import Dataset, normal_index
 from .streams import Array

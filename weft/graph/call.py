@@ -10,10 +10,11 @@ import numpy as np
 from numpy import ndarray
 
 from ..core.config import config
-from ..core.dispatch import ERRORS, array_from
+from ..core.dispatch import ERRORS
 from ..core.dtype import is_float, is_integer
 from ..core.errors import ArgumentTypeError, DTypeError, ShapeError, user_stacklevel
 from ..core.late import late_function
+from ..core.operands import array_from
 from ..core.shape import Shape
 from ..core.tensor import Tensor
 from .node import Value, type_text

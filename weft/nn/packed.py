@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core import dtype as dt
-from ..core.dispatch import array_from
 from ..core.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
+from ..core.operands import array_from
 from ..core.shape import as_int
 from ..core.tensor import Tensor, wrap
 from .calls import F

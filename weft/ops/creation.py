@@ -15,20 +15,18 @@ import numpy as np
 from ..core.device import check_device
 from ..core.dim import Dim, is_known
 from ..core.dim_number import RealDim
-from ..core.dispatch import array_from
 from ..core.dtype import (
     DType,
     as_dtype,
     check_dtype,
     default_float,
     int64,
-    is_float,
-    is_integer,
     scalar_dtype,
 )
-from ..core.errors import ArgumentError, ArgumentTypeError, DTypeError, user_site
+from ..core.errors import ArgumentError, ArgumentTypeError, user_site
 from ..core.modes import current_tracer, modes
 from ..core.op import F
+from ..core.operands import array_from, array_in, holds_tensors, tensor_from
 from ..core.shape import as_int, as_shape
 from ..core.tensor import Tensor, constant, make_leaf
 from ._memory import check_allocation
@@ -67,7 +65,8 @@ def tensor(
     """Return a tensor with a copy of the data: a number, nested lists, an array or a tensor.
 
     Python floats become the default float (float32), Python integers int64; arrays keep their
-    dtype.
+    dtype. Lists of tensors are stacked. Gradients flow to the tensors in the data, unless
+    requires_grad=True asks for a leaf of its own.
 
     >>> import weft as wf
     >>> wf.tensor([[1.0, 2.0], [3.0, 4.0]])
@@ -79,8 +78,7 @@ def tensor(
     check_device(device)
     if isinstance(data, Dim):
         return _number_when_run(data, dtype)
-    array = _to_array(data, dtype, "tensor")
-    return new_leaf(array, requires_grad)
+    return _made("tensor", data, dtype, requires_grad)
 
 
 def _number_when_run(number: Dim, dtype: Any) -> Tensor:
@@ -117,7 +115,7 @@ def asarray(
     if copy is None and isinstance(obj, Tensor):
         result = obj if dtype is None else obj.to(dtype)
         return result.requires_grad_() if requires_grad else result
-    return new_leaf(_to_array(obj, dtype, "asarray"), requires_grad)
+    return _made("asarray", obj, dtype, requires_grad)
 
 
 def from_numpy(array: np.ndarray[Any, Any], *, requires_grad: bool = False) -> Tensor:
@@ -147,39 +145,24 @@ def from_dlpack(source: Any, *, requires_grad: bool = False) -> Tensor:
     return make_leaf(_shared_array(array, None), _flag(requires_grad), user_site())
 
 
-def _to_array(data: Any, dtype: Any, what: str) -> np.ndarray[Any, Any]:
+def _made(what: str, data: Any, dtype: Any, requires_grad: Any) -> Tensor:
+    """Return a tensor with a copy of the data: a leaf, or what was computed from tensors in it."""
+    flag, wanted = _flag(requires_grad), None if dtype is None else as_dtype(dtype)
+    if not holds_tensors(data):
+        return new_leaf(_to_array(data, wanted, what), flag)
+    made = tensor_from(data, f"{what}: data", wanted)
+    copy: Tensor = made.clone() if made is data else made
+    if copy.__class__ is Tensor:  # others know their line already
+        copy._site = user_site()
+    return copy.detach().requires_grad_() if flag else copy
+
+
+def _to_array(data: Any, dtype: DType | None, what: str) -> np.ndarray[Any, Any]:
     """Return a fresh array of the data, in the given dtype or in the one it implies."""
-    wanted = None if dtype is None else as_dtype(dtype)
-    if isinstance(data, Tensor):
-        return data.numpy().astype(wanted or data.dtype)
-    if wanted is not None and isinstance(data, (bool, int, float, list, tuple)):
-        return _converted(data, wanted, what)
     if not isinstance(data, (bool, int, float, np.ndarray, np.generic, list, tuple)):
         data = _foreign_array(data, what)
-    array = array_from(data, f"{what}: data")
-    return array if wanted is None else array.astype(wanted)
-
-
-def _converted(data: Any, dtype: DType, what: str) -> np.ndarray[Any, Any]:
-    """Return Python numbers in a dtype; an integer dtype must be able to hold them."""
-    array = array_from(data, f"{what}: data")
-    if is_integer(dtype):
-        try:
-            return np.array(_plain(data), dtype)
-        except (OverflowError, ValueError) as error:
-            raise DTypeError(
-                f"{what}: data does not fit in {dtype}: {error}. Received: {data!r:.60}"
-            ) from None
-    # Straight from the Python floats: by way of the default float, digits would be lost.
-    exact = np.array(_plain(data), np.float64) if is_float(array.dtype) else array
-    with np.errstate(over="ignore"):
-        return exact.astype(dtype)
-
-
-def _plain(data: Any) -> Any:
-    if isinstance(data, Tensor):
-        return data._value
-    return [_plain(item) for item in data] if isinstance(data, (list, tuple)) else data
+    what = f"{what}: data"
+    return array_from(data, what) if dtype is None else array_in(data, dtype, what)
 
 
 def _foreign_array(data: Any, what: str) -> np.ndarray[Any, Any]:

@@ -9,10 +9,10 @@ import numpy as np
 from ..core.batching import shifted
 from ..core.dim import Dim, may_equal
 from ..core.dim_number import RealDim, check_expression, number_value
-from ..core.dispatch import scalar_array
 from ..core.dtype import as_dtype, int64, is_float
 from ..core.errors import DTypeError, ShapeError
 from ..core.op import F, general, movement, op
+from ..core.operands import scalar_array
 from ..core.samples import ErrorSample, Sample
 from ..core.shape import Shape, TensorType, as_int, as_shape
 from ..core.tensor import Tensor

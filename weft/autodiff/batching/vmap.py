@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dispatch import array_from
 from ...core.errors import ArgumentError, ArgumentTypeError
 from ...core.late import late_function
 from ...core.modes import current_interpreter, current_tracer
 from ...core.op import F
-from ...core.tensor import Tensor, constant
+from ...core.operands import tensor_from
+from ...core.tensor import Tensor
 from ...core.tree import Structure, flatten
 from .axes import Namer, batch_size, from_front, namer, spread_axes, to_front
 from .batched import SHARED, Batched, make_batched
@@ -104,7 +104,7 @@ class Call:
                     f"vmap: {self.name(i)} has batch axis {axis} and must be a tensor; let its "
                     f"entry of in_axes be None to share it. Received: {type(leaf).__name__}"
                 )
-            self.leaves[i] = constant(array_from(leaf, f"vmap: {self.name(i)}"))
+            self.leaves[i] = tensor_from(leaf, f"vmap: {self.name(i)}")
         return axis
 
     def batches(self) -> list[Any]:
@@ -166,7 +166,7 @@ class Call:
                 f"vmap: {name(position)} must be a tensor, or have None in out_axes. "
                 f"Received: {type(y).__name__}"
             )
-        tensor = y if isinstance(y, Tensor) else constant(array_from(y, f"vmap: {name(position)}"))
+        tensor = y if isinstance(y, Tensor) else tensor_from(y, f"vmap: {name(position)}")
         repeated: Tensor = F.broadcast_to(tensor, (self.size, *tensor.shape))
         return repeated
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...core.dim import may_equal
-from ...core.dispatch import array_from
 from ...core.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 from ...core.modes import interpret_with
+from ...core.operands import tensor_from
 from ...core.shape import TensorType
-from ...core.tensor import Tensor, constant
+from ...core.tensor import Tensor
 from ...core.tree import Structure, container_of, flatten, flatten_with_paths
 from ..graph import Graph
 from ..node import Value, type_text
@@ -93,7 +93,7 @@ def as_tensor(leaf: Any, what: str) -> Tensor:
     if container_of(leaf) is not None:
         raise ArgumentTypeError(f"{what} must be a tensor or a number. Received: {leaf!r:.60}")
     try:
-        return constant(array_from(leaf, what))
+        return tensor_from(leaf, what)
     except (TypeError, ValueError) as error:
         raise ArgumentTypeError(f"{what} must be a tensor or a number. {error}") from None
 

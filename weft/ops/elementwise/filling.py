@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ...core.device import check_device
-from ...core.dispatch import array_from
 from ...core.dtype import DType, as_dtype
 from ...core.errors import ArgumentTypeError, DTypeError, WeftError, user_site
 from ...core.op import F, composite, elementwise, op
+from ...core.operands import array_from
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType
 from ...core.tensor import Tensor, make_leaf

@@ -12,11 +12,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ...core.dispatch import array_from
 from ...core.errors import DTypeError, IndexOutOfRange, WeftError
 from ...core.op import composites, registry
+from ...core.operands import tensor_from
 from ...core.shape import normalize_axis
-from ...core.tensor import constant
 
 Array = np.ndarray[Any, Any]
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
@@ -38,8 +37,7 @@ def names_errors(fn: FunctionT) -> FunctionT:
 def operands(*values: Any) -> tuple[Any, ...]:
     """Return the operands of a composite with lists and numbers as tensors."""
     return tuple(
-        v if hasattr(v, "shape") else constant(array_from(v, f"operand {i}"))
-        for i, v in enumerate(values)
+        v if hasattr(v, "shape") else tensor_from(v, f"operand {i}") for i, v in enumerate(values)
     )
 
 

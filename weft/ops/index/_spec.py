@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 
 from ...core.dim import Dim, may_equal, size_max, size_min, surely_less
-from ...core.dispatch import array_from
 from ...core.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -30,6 +29,7 @@ from ...core.errors import (
     ShapeError,
     UnknownSizeError,
 )
+from ...core.operands import tensor_from
 from ...core.shape import Shape, broadcast
 from ...core.tensor import Tensor, constant
 from ._checks import allowed, check_range
@@ -68,7 +68,7 @@ def _integer_or_array(item: Any, arrays: list[Tensor], position: int) -> Any:
     if isinstance(item, Tensor):
         arrays.append(_check_index_tensor(item, position))
     elif isinstance(item, (bool, list, tuple, np.ndarray, np.bool)):
-        arrays.append(_check_index_tensor(constant(_index_array(item)), position))
+        arrays.append(_check_index_tensor(_index_array(item), position))
     else:
         return _as_index(item, position)
     return ARRAY
@@ -95,10 +95,12 @@ def _check_index_tensor(tensor: Tensor, position: int) -> Tensor:
     return tensor
 
 
-def _index_array(item: Any) -> np.ndarray[Any, Any]:
-    array = np.array(item) if isinstance(item, bool) else array_from(item, "index")
+def _index_array(item: Any) -> Tensor:
+    if isinstance(item, bool):
+        return constant(np.array(item))
+    array = tensor_from(item, "index")
     empty_list = array.size == 0 and isinstance(item, (list, tuple))
-    return array.astype(np.int64) if empty_list else array
+    return array.to(np.int64) if empty_list else array
 
 
 def _slice_item(item: slice) -> tuple[Any, Any, Any]:

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from ...core.batching import repeat, with_rank
-from ...core.dim import Dim, may_equal
-from ...core.dispatch import ERRORS, scalar_array
+from ...core.dim import may_equal
+from ...core.dispatch import ERRORS
 from ...core.dtype import DType, is_float
 from ...core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ...core.modes import is_grad_enabled, modes
 from ...core.op import F, composite, composite_methods, general, op
+from ...core.operands import holds_tensors, scalar_array, tensor_from
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType
 from ...core.tensor import Tensor, constant
@@ -117,8 +118,8 @@ def as_value(value: Any, dtype: DType) -> Tensor:
     """
     if isinstance(value, Tensor):
         return value
-    if isinstance(value, Dim):
-        return F.size_value(value, dtype)  # type: ignore[no-any-return]  # an operator
+    if holds_tensors(value):
+        return tensor_from(value, "the value written", dtype)
     try:
         if isinstance(value, (bool, int, float)):
             return constant(scalar_array(value, dtype))

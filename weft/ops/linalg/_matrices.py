@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.batching import BatchedCall, with_rank
 from ...core.dim import Dim, is_known
-from ...core.dispatch import array_from, run
+from ...core.dispatch import run
 from ...core.dtype import DType, float32
 from ...core.errors import (
     ArgumentError,
@@ -20,8 +20,8 @@ from ...core.errors import (
     UnknownSizeError,
 )
 from ...core.op import F
+from ...core.operands import tensor_from
 from ...core.shape import Shape, broadcast
-from ...core.tensor import constant
 
 Array = np.ndarray[Any, Any]
 
@@ -111,7 +111,7 @@ def as_tolerance(value: Any, name: str) -> float | None:
 
 def operand(x: Any) -> Any:
     """Return an operand that has a shape as it is, and numbers or lists lifted to a tensor."""
-    return x if hasattr(x, "ndim") else constant(array_from(x, "an operand"))
+    return x if hasattr(x, "ndim") else tensor_from(x, "an operand")
 
 
 # -- kernels ------------------------------------------------------------------------------------

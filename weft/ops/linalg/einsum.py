@@ -40,9 +40,10 @@ def _listed(subscripts: Any, operands: tuple[Any, ...]) -> tuple[Any, ...] | lis
             f"einsum: subscripts must be a string such as 'ij,jk->ik'. Received: {subscripts!r:.60}"
         )
     first = operands[0] if len(operands) == 1 else None
-    if isinstance(first, (list, tuple)) and all(hasattr(t, "ndim") for t in first):
-        return list(first)
-    return operands
+    if not isinstance(first, (list, tuple)) or not all(hasattr(t, "ndim") for t in first):
+        return operands
+    # A list where one operand is due is that operand, unless it holds just that.
+    return list(first) if "," in subscripts or len(first) == 1 else operands
 
 
 def _program(subscripts: str, tensors: list[Any]) -> Program:

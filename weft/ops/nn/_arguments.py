@@ -13,9 +13,9 @@ import numpy as np
 from ...core import dtype as dt
 from ...core import tensor as tensors
 from ...core.dim import may_equal, surely_less
-from ...core.dispatch import array_from
 from ...core.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 from ...core.op import F
+from ...core.operands import tensor_from
 from ...core.shape import Shape, as_int, broadcast, normalize_axis
 from ...core.tensor import Tensor
 
@@ -27,7 +27,7 @@ def operand(fn: str, name: str, x: Any) -> Any:
     if isinstance(x, (Tensor, np.ndarray)):
         return x
     if isinstance(x, (bool, int, float, list, tuple, np.generic)):
-        return tensors.constant(array_from(x, f"{fn}: {name}"))
+        return tensor_from(x, f"{fn}: {name}")
     raise ArgumentTypeError(
         f"{fn}: {name} must be a tensor, an array or a list of numbers. "
         f"Received: {type(x).__name__} {x!r:.60}"

@@ -10,10 +10,10 @@ import numpy as np
 
 from ...core.device import check_device
 from ...core.dim import may_equal
-from ...core.dispatch import array_from
 from ...core.dtype import default_float, is_float, promote
 from ...core.errors import ArgumentTypeError, DTypeError, ShapeError, WeftError, user_site
 from ...core.op import F, registry
+from ...core.operands import tensor_from
 from ...core.shape import as_shape, broadcast
 from ...core.tensor import Tensor, constant
 
@@ -91,7 +91,7 @@ def read_tensor(fn: str, name: str, x: Any) -> Tensor:
     if isinstance(x, Tensor):
         return x
     if isinstance(x, (int, float, list, tuple, np.ndarray, np.generic)):
-        return constant(array_from(x, f"{fn}: {name}"))
+        return tensor_from(x, f"{fn}: {name}")
     raise ArgumentTypeError(
         f"{fn}: {name} must be a number or a tensor. Received: {type(x).__name__} {x!r:.60}"
     )
