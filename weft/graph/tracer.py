@@ -8,7 +8,7 @@ run that computes it commits it at its end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,7 @@ class Tracer:
         self.written: dict[tuple[int, str], tuple[State, Value]] = {}
         self.history: list[tuple[State, Value]] = []  # all that was ever written, in order
         self.leaves: dict[tuple[int, str], list[Value]] = {}  # what states were given that way
+        self.observed: dict[Any, tuple[Callable[[], Any], Any]] = {}  # see `observe`
         self.sequential = False  # of a function: what it assigns holds at once, and is committed
         self.captured: dict[Value, Value] = {}  # value of the parent -> our placeholder for it
         self.site: Site | str = None  # stands in for the user's line while a pass builds nodes
@@ -267,6 +268,12 @@ class Tracer:
             raise GraphError(
                 f"{what}: not possible inside {self.graph.name}, a body of control flow; {instead}"
             )
+
+    def observe(self, key: Any, read: Callable[[], Any]) -> None:
+        """Note that the program depends on something of Python's, and what that is now."""
+        observed = self.root.observed
+        if key not in observed:
+            observed[key] = read, read()
 
     @contextmanager
     def at(self, site: Site | str) -> Iterator[None]:

@@ -2,17 +2,23 @@
 
 step = wf.compile(f, x, y)      # f is called once, on symbols like x and y
 step(x, y)                      # as often as you like, on any values of those shapes and dtypes
+
+What f read of Python's while it was called (whether a module trains, say) is looked at in each
+call: where it has changed, f is called on symbols again, and both programs are kept.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.config import config
 from ..core.errors import ArgumentError, ArgumentTypeError, GraphError
+from ..core.modes import is_grad_enabled
 from ..core.shape import Shape
 from ..core.tensor import Tensor, wrap
 from ..core.tree import Structure, TreeMismatchError, flatten, flatten_with_paths
@@ -26,6 +32,7 @@ from ..graph.symbol import Symbol, make_number
 from ..graph.update import Update
 
 Array = np.ndarray[Any, Any]
+MOST_VARIANTS = 16  # programs of one function, each with an arena
 
 
 def compile(
@@ -40,10 +47,17 @@ def compile(
     fetches             of a graph: what to return, as for `Session.run`; all its outputs by default
 
     A function is called once, on symbols. Tensors it uses from outside (parameters) are read anew
-    in each call; what it writes to them (running statistics, `assign`, `optimizer.minimize`) is
-    written when a call ends. Numbers with a fraction may change from call to call; integers, truth
-    values, strings and other objects are part of what is compiled. Results carry no history for
-    `backward`: compile a function that returns the gradients too (`wf.gradients`).
+    in each call, as are learning rates; what it writes to them (running statistics, `assign`,
+    `optimizer.minimize`) is written when a call ends. Numbers with a fraction may change from call
+    to call; integers, truth values, strings and other objects are part of what is compiled.
+
+    It is compiled anew, by itself, when a module it calls goes from `train()` to `eval()` or back,
+    when parameters of its optimizers are frozen, unfrozen or added, when the default dtype changes,
+    and, if it takes gradients, inside `no_grad`. Other things of Python's that it read, globals and
+    attributes, are those of the first call: compile it again when they change.
+
+    Results carry no history for `backward`: compile a function that returns the gradients too
+    (`wf.gradients`).
 
     >>> import weft as wf
     >>> step = wf.compile(lambda x, y: (x * y).sum(), wf.ones(3), wf.ones(3))
@@ -70,39 +84,67 @@ class Compiled:
     executable   the machine code, to look inside
     """
 
-    def __init__(self, name: str, signature: Signature, results: Results, program: Program) -> None:
+    def __init__(self, name: str, signature: Signature, trace: Callable[[], Traced]) -> None:
         self.name = name
-        self.graph = program.graph
         self._signature = signature
-        self._results = results
-        self._call = Call(program, name)
-        self.executable = self._call.executable(self._stand_ins())
-        if self.executable is None:
-            raise GraphError(
-                f"compile: {name} cannot be compiled: some shape in it depends on values; run it "
-                "eagerly, or its graph by wf.Session"
-            )
+        self._trace = trace
+        self._variants: list[_Variant] = []
+        self._now = self._made()
 
-    def _stand_ins(self) -> list[Array]:
+    @property
+    def graph(self) -> Graph:
+        """Return what the last call computed."""
+        return self._now.call.program.graph
+
+    @property
+    def executable(self) -> Any:
+        """Return the machine code of the last call."""
+        return self._now.executable
+
+    def _made(self) -> _Variant:
+        """Return the program as things are now, as machine code."""
+        traced = self._trace()
+        call = Call(traced.program, self.name)
+        executable = call.executable(self._stand_ins(traced.program))
+        if executable is None:
+            raise GraphError(
+                f"compile: {self.name} cannot be compiled: some shape in it depends on values; run "
+                "it eagerly, or its graph by wf.Session"
+            )
+        made = _Variant(call, traced.results, executable, config.default_float, traced.guards)
+        self._variants = [*self._variants[1 - MOST_VARIANTS :], made]
+        return made
+
+    def _suited(self) -> _Variant:
+        """Return the program for how things are now, made if it is not known."""
+        kind = config.default_float
+        known = (v for v in self._variants if v.default_float == kind and v.holds())
+        self._now = next(known, None) or self._made()
+        return self._now
+
+    def _stand_ins(self, program: Program) -> list[Array]:
         """Return arrays of the feeds' types, at no cost."""
-        types = zip(self._call.program.feeds, self._signature.shapes, strict=True)
+        types = zip(program.feeds, self._signature.shapes, strict=True)
         return [np.broadcast_to(np.zeros((), value.dtype), shape) for value, shape in types]
 
     def __call__(self, *args: Any) -> Any:
         """Return the results for arguments of the shapes and dtypes it was compiled for."""
+        now = self._now
+        if now.default_float != config.default_float or (now.guards and not now.holds()):
+            now = self._suited()
         fed = args if self._signature.plain else self._signature.fed(args)
-        fetched = self._call.run_unchecked(fed)
-        return self._results.filled(self._run(args) if fetched is None else fetched)
+        fetched = now.call.run_unchecked(fed)
+        return now.results.filled(self._run(now.call, args) if fetched is None else fetched)
 
-    def _run(self, args: tuple[Any, ...]) -> list[Array]:
+    def _run(self, call: Call, args: tuple[Any, ...]) -> list[Array]:
         """Return the fetches, after a look at all arguments."""
-        arrays = self._call.arrays(self._signature.fed(args))
+        arrays = call.arrays(self._signature.fed(args))
         if [array.shape for array in arrays] != self._signature.shapes:
-            raise ArgumentError(self._mismatch(arrays))
-        return self._call.run(arrays)
+            raise ArgumentError(self._mismatch(call, arrays))
+        return call.run(arrays)
 
-    def _mismatch(self, arrays: list[Array]) -> str:
-        feeds = zip(self._call.program.feeds, arrays, self._signature.shapes, strict=True)
+    def _mismatch(self, call: Call, arrays: list[Array]) -> str:
+        feeds = zip(call.program.feeds, arrays, self._signature.shapes, strict=True)
         value, array, shape = next(f for f in feeds if f[1].shape != f[2])
         return (
             f"{self.name}: {value.name} was compiled for shape {shape}. "
@@ -115,8 +157,33 @@ class Compiled:
         return found
 
     def __repr__(self) -> str:
-        types = ", ".join(type_text(value.type) for value in self._call.program.feeds)
+        types = ", ".join(type_text(value.type) for value in self._now.call.program.feeds)
         return f"<compiled {self.name}({types})>"
+
+
+Guard = tuple[Callable[[], Any], Any]  # how to read something of Python's, and what it was
+
+
+class Traced(NamedTuple):
+    """What a function or a graph is: a program, its results, and what it depends on besides."""
+
+    program: Program
+    results: Results
+    guards: Sequence[Guard]
+
+
+class _Variant(NamedTuple):
+    """The machine code of a program, and when it is what the function would do."""
+
+    call: Call
+    results: Results
+    executable: Any
+    default_float: str
+    guards: Sequence[Guard]
+
+    def holds(self) -> bool:
+        """Tell whether everything that it depends on is as it was."""
+        return all(read() == value for read, value in self.guards)
 
 
 # -- arguments and results -------------------------------------------------------------------------
@@ -192,20 +259,37 @@ class Results:
 
 
 def _trace(function: Callable[..., Any], args: tuple[Any, ...]) -> Compiled:
-    """Call a function on symbols, and compile what it did."""
+    """Return what calls a function on symbols, and compiles what it did."""
     name = getattr(function, "__name__", type(function).__name__)
     leaves, structure = flatten(args)
     signature = Signature(name, structure, [FED if _is_fed(x) else x for x in leaves])
-    with Graph(name) as graph:
-        graph.tracer.sequential = True
-        named = zip(_paths(function, args), leaves, strict=True)
-        symbols = [_symbol_like(x, path) if _is_fed(x) else x for path, x in named]
-        returned, nest = flatten(function(*structure.unflatten(symbols)))
-        fetches, places = _results_of(graph, returned)
-        targets = [graph.tracer.commit(*pair) for pair in graph.pending_updates()]
-    signature.shapes = [value.shape for value in graph.inputs]
-    program = Program(graph, fetches, list(graph.inputs), targets)
-    return Compiled(name, signature, Results(nest, places, as_tensors=True), program)
+    named = zip(_paths(function, args), leaves, strict=True)
+    makers = [_maker_like(x, path) if _is_fed(x) else partial(_same, x) for path, x in named]
+
+    def trace() -> Traced:
+        with Graph(name) as graph:
+            graph.tracer.sequential = True
+            symbols = [make() for make in makers]
+            signature.shapes = [value.shape for value in graph.inputs]
+            returned, nest = flatten(function(*structure.unflatten(symbols)))
+            fetches, places = _results_of(graph, returned)
+            targets = [graph.tracer.commit(*pair) for pair in graph.pending_updates()]
+        program = Program(graph, fetches, list(graph.inputs), targets)
+        return Traced(program, Results(nest, places, as_tensors=True), _guards(graph))
+
+    return Compiled(name, signature, trace)
+
+
+def _guards(graph: Graph) -> list[Guard]:
+    """Return what a traced program depends on, except for what it has changed itself."""
+    found = [(read, value) for read, value in graph.tracer.observed.values() if read() == value]
+    if graph.differentiated:
+        found.append((is_grad_enabled, is_grad_enabled()))
+    return found
+
+
+def _same(leaf: Any) -> Any:
+    return leaf
 
 
 def _paths(function: Callable[..., Any], args: tuple[Any, ...]) -> list[str]:
@@ -223,12 +307,17 @@ def _paths(function: Callable[..., Any], args: tuple[Any, ...]) -> list[str]:
     ]
 
 
-def _symbol_like(example: Any, name: str) -> Symbol:
+def _maker_like(example: Any, name: str) -> Callable[[], Symbol]:
+    """Return what makes a symbol of an example's type; the example itself is not kept."""
     if isinstance(example, float):
-        number = placeholder((), np.float64, name=name)
-        return make_number(number.graph, number.value)
+        return partial(_number, name)
     array = example.numpy() if isinstance(example, Tensor) else np.asarray(example)
-    return placeholder(array.shape, array.dtype, name=name)
+    return partial(placeholder, array.shape, array.dtype, name=name)
+
+
+def _number(name: str) -> Symbol:
+    number = placeholder((), np.float64, name=name)
+    return make_number(number.graph, number.value)
 
 
 def _results_of(graph: Graph, returned: list[Any]) -> tuple[list[Value], list[Any]]:
@@ -266,7 +355,8 @@ def _compile_graph(graph: Graph, args: tuple[Any, ...], fetches: Any) -> Compile
     program = Program(graph, wanted.fetches, feeds, wanted.targets)
     signature.shapes = [_shape_of(v, args[i] if args else None) for i, v in enumerate(feeds)]
     places = [FED if is_value else None for is_value in wanted.returned]
-    return Compiled(name, signature, Results(nest, places, as_tensors=False), program)
+    results = Results(nest, places, as_tensors=False)
+    return Compiled(name, signature, lambda: Traced(program, results, ()))
 
 
 def _needed(graph: Graph, values: list[Value]) -> list[Value]:

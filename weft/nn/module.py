@@ -8,6 +8,7 @@ load.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from types import MethodType
 from typing import Any, TypeVar
 
@@ -46,7 +47,6 @@ class Module:
     tensor([2., 4.])
     """
 
-    training: bool
     _kinds: dict[str, str]
     _transient: set[str]
     _hooks: dict[str, dict[int, hooks.Hook]]
@@ -54,6 +54,16 @@ class Module:
 
     def __init__(self) -> None:
         self.__dict__.update(training=True, _kinds={}, _transient=set(), _hooks={})
+
+    @property
+    def training(self) -> bool:
+        """Tell whether it trains (`train`) or is evaluated (`eval`)."""
+        attributes = self.__dict__
+        if modes.interpreters and (tracer := current_tracer()) is not None:
+            # A program that is traced now is another one in the other mode.
+            tracer.observe((id(attributes), "training"), partial(attributes.get, "training"))
+        mode: bool = attributes["training"]
+        return mode
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Let modules made while a graph is built have parameters with values, as anywhere."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,6 +38,7 @@ def build_step(optimizer: Any, loss: Symbol) -> Update:
     """
     tracer = open_tracer("minimize")
     _check(optimizer, loss)
+    tracer.observe((id(optimizer), "parameters"), partial(_trained, optimizer))
     params = [p for p in optimizer.parameters() if p.requires_grad]
     found = zip(params, gradients(loss, params), strict=True)
     grads = {p: g for p, g in found if g is not None}
@@ -45,6 +47,11 @@ def build_step(optimizer: Any, loss: Symbol) -> Update:
     with outermost_scope(("optimizer",)):
         assigns = _assignments(tracer, optimizer, loss, grads)
     return Update(assigns, name="minimize")
+
+
+def _trained(optimizer: Any) -> list[tuple[int, bool]]:
+    """Return which parameters an optimizer has, and which of them it trains."""
+    return [(id(p), p.requires_grad) for p in optimizer.parameters()]
 
 
 def _assignments(
