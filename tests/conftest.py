@@ -24,7 +24,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     # Machine code that tests make is no business of the user's cache.
-    os.environ.setdefault("WEFT_CACHE_DIR", str(config.rootpath / ".pytest_cache" / "objects"))
+    cache = config.rootpath / ".pytest_cache"
+    os.environ.setdefault("WEFT_CACHE_DIR", str(cache / "objects"))
+    os.environ.setdefault("WEFT_CACHE_KEY", str(cache / "keys" / "objects"))
     if config.getoption("--hypothesis-profile") is None:  # the user's explicit choice stands
         settings.load_profile("long" if config.getoption("--long") else "ci")
 

@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import hmac
 import json
 import os
 import random
@@ -17,9 +18,11 @@ from textwrap import dedent
 import pytest
 
 from weft.cli import main
+from weft.runtime import private_file
 from weft.runtime import store as store_module
 from weft.runtime.store import (
     DEFAULT_LIMIT,
+    FORMAT,
     SUFFIX,
     CacheWarning,
     ObjectStore,
@@ -83,14 +86,46 @@ def test_truncated_file_is_absent_and_removed(store, length):
     assert store.get(KEY) == CODE
 
 
-@pytest.mark.parametrize("place", [0, 8, 39, 40, 71, 72, -1])
-def test_file_with_a_changed_byte_is_absent(store, place):
-    store.put(KEY, CODE)
+def test_file_with_a_changed_bit_anywhere_is_absent(store):
+    store.put(KEY, CODE[:20])
     path = only_file(store)
-    content = bytearray(path.read_bytes())
-    content[place] ^= 1
+    content = path.read_bytes()
+    for bit in range(8 * len(content)):
+        changed = bytearray(content)
+        changed[bit // 8] ^= 1 << bit % 8
+        write_private(path, changed)
+        assert store.get(KEY) is None
+        assert not path.exists()
+    write_private(path, content)
+    assert store.get(KEY) == CODE[:20]
+
+
+def write_private(path, content):
+    """Write a file as the store would, whatever it holds."""
+    path.unlink(missing_ok=True)
+    path.touch(mode=0o600)
     path.write_bytes(content)
+
+
+def test_file_that_has_grown_is_absent(store):
+    store.put(KEY, CODE)
+    with open(only_file(store), "ab") as file:
+        file.write(b"x")
     assert store.get(KEY) is None
+
+
+def test_file_with_a_checksum_that_anybody_can_make_is_absent(store):
+    store.put(OTHER, CODE)
+    path = store.path / (KEY.hex() + SUFFIX)
+    for format in (b"WEFTOBJ1", FORMAT):
+        for digest in (
+            hashlib.sha256(CODE).digest(),
+            hashlib.sha256(format + KEY + CODE).digest(),
+            hmac.digest(b"", format + KEY + CODE, "sha256"),
+        ):
+            write_private(path, format + KEY + digest + CODE)
+            assert store.get(KEY) is None
+    assert store.get(OTHER) == CODE
 
 
 def test_file_under_another_name_is_absent(store):
@@ -163,7 +198,7 @@ def test_disk_that_refuses_is_read_on_and_warned_of_once(store, monkeypatch, cod
     def refuse(*args):
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(store_module, "_private", refuse)
+    monkeypatch.setattr(private_file, "_private", refuse)
     with pytest.warns(CacheWarning, match="nothing more is written"):
         store.put(KEY, CODE)
     store.put(KEY, CODE)

@@ -1,19 +1,19 @@
 """The files of the object cache: code and plans by key, safe against everything a disk can hold.
 
-A file is a header (magic, key, checksum of the code) and the code. It is written under a temporary
-name and renamed, so a reader sees a whole file or none; what is truncated, corrupt or foreign all
-the same is taken for absent and removed. That check also stands in for an fsync (4 ms a file): what
-a power failure leaves behind is found out when it is read.
+A file is a header (magic, key, keyed digest of the code) and the code. It is written under a
+temporary name and renamed, so a reader sees a whole file or none; what is truncated, corrupt or
+foreign all the same is taken for absent and removed. The digest is made with a secret that lies in
+the user's own directory, not in the cache: code is run only if a process of this user wrote it,
+wherever the directory comes from. It also stands in for an fsync (4 ms a file): what a power
+failure leaves behind is found out when it is read.
 
 Nothing here raises on a bad disk: the store warns once and then keeps still.
 """
 
 from __future__ import annotations
 
-import hashlib
+import hmac
 import os
-import secrets
-import stat
 import sys
 import time
 import warnings
@@ -23,9 +23,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-FORMAT = b"WEFTOBJ1"
+from .private_file import UnfitError, make_directory, read_private, remove, user_key, write_whole
+
+FORMAT = b"WEFTOBJ2"
 SUFFIX = ".weftobj"
 DEFAULT_LIMIT = 256 * 1024 * 1024
+LARGEST_FILE = 64 * 1024 * 1024  # more is no code of ours
 _HEADER_BYTES = len(FORMAT) + 32 + 32
 _STALE_SECONDS = 3600.0  # a temporary file of this age has lost its writer
 _FRESH_SECONDS = 3600.0  # how exactly the time of the last use is kept
@@ -50,10 +53,15 @@ class CacheInfo:
 class ObjectStore:
     """A directory of machine code by key, or None: then nothing is ever found or kept."""
 
-    def __init__(self, path: Path | None, limit: int = DEFAULT_LIMIT) -> None:
+    def __init__(
+        self, path: Path | None, limit: int = DEFAULT_LIMIT, secret: Path | None = None
+    ) -> None:
+        """Keep code in a directory, under digests made with the secret in a file of the user's."""
         self.path = path
         self.limit = limit
         self.hits = self.misses = 0
+        self._secret_file = secret
+        self._secret = b""
         self._ready = False
         self._writable = limit > 0
         # Bytes in the directory as of the last look, and what was written since.
@@ -71,7 +79,7 @@ class ObjectStore:
 
     def put(self, key: bytes, code: bytes) -> None:
         """Keep code under a key, unless the disk refuses."""
-        if not (self._open() and self._writable):
+        if len(code) > LARGEST_FILE - _HEADER_BYTES or not (self._open() and self._writable):
             return
         try:
             self._write(key, code)
@@ -99,37 +107,49 @@ class ObjectStore:
         return self.path is not None
 
     def _make_directory(self, path: Path) -> None:
-        path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _check_owner(path)
+        make_directory(str(path))
+        self._secret = _secret(self._secret_file or secret_file())
         self._ready = True
 
     # Files
 
-    def _file(self, key: bytes) -> Path:
-        assert self.path is not None
-        return self.path / (key.hex() + SUFFIX)
+    def _file(self, key: bytes) -> str:
+        return os.path.join(str(self.path), key.hex() + SUFFIX)
 
     def _read(self, key: bytes) -> bytes | None:
         path = self._file(key)
         try:
-            content = path.read_bytes()
+            content, modified = read_private(path, LARGEST_FILE)
+        except UnfitError:
+            remove(path)
+            return None
         except OSError:
             return None
-        code = _unpack(key, content)
+        code = self._unpack(key, content)
         if code is None:
-            _remove(path)
+            remove(path)
         else:
-            _mark_used(path)
+            _mark_used(path, modified)
         return code
 
     def _write(self, key: bytes, code: bytes) -> None:
         path = self._file(key)
-        content = FORMAT + key + hashlib.sha256(code).digest() + code
+        content = self._header(key, code) + code
         try:
-            _write_whole(path, content)
+            write_whole(path, content)
         except FileNotFoundError:  # somebody removed the directory since it was opened
-            self._make_directory(path.parent)
-            _write_whole(path, content)
+            make_directory(os.path.dirname(path))
+            write_whole(path, content)
+
+    def _header(self, key: bytes, code: bytes) -> bytes:
+        named = FORMAT + key
+        return named + hmac.digest(self._secret, named + code, "sha256")
+
+    def _unpack(self, key: bytes, content: bytes) -> bytes | None:
+        """Return the code inside a file, or None if the file is not what its name says."""
+        code = content[_HEADER_BYTES:]
+        header = self._header(key, code)
+        return code if hmac.compare_digest(content[:_HEADER_BYTES], header) else None
 
     # The bound
 
@@ -153,7 +173,7 @@ class ObjectStore:
             for _, size, path in entries:
                 if total <= self.limit * 3 // 4:
                     break
-                _remove(path)
+                remove(path)
                 total -= size
         return total
 
@@ -179,6 +199,22 @@ def cache_directory() -> Path | None:
     return None
 
 
+def secret_file() -> Path:
+    """Return where the secret lies: WEFT_CACHE_KEY, or the platform's place for this user's caches.
+
+    It is not where the cache is: who brings a directory of files must not bring the key to it.
+    """
+    chosen = os.environ.get("WEFT_CACHE_KEY")
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    try:
+        return _platform_caches() / "weft" / "keys" / "objects"
+    except RuntimeError:
+        raise FileNotFoundError(
+            "the user has no directory to keep a key in; set WEFT_CACHE_KEY to a file"
+        ) from None
+
+
 def cache_limit() -> int:
     """Return the largest size in bytes: WEFT_CACHE_MB (0 keeps nothing), or 256 MB."""
     text = os.environ.get("WEFT_CACHE_MB", "").strip()
@@ -190,6 +226,13 @@ def cache_limit() -> int:
     return int(text) * 1024 * 1024
 
 
+def _secret(path: Path) -> bytes:
+    try:
+        return user_key(str(path))
+    except OSError as error:
+        raise OSError(f"its key {path} cannot be used: {error}") from error
+
+
 def _platform_caches() -> Path:
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
@@ -199,25 +242,7 @@ def _platform_caches() -> Path:
     return Path(chosen) if os.path.isabs(chosen) else Path.home() / ".cache"
 
 
-def _check_owner(path: Path) -> None:
-    """Refuse a directory in which somebody else could place machine code."""
-    if not hasattr(os, "geteuid"):
-        return
-    found = path.stat()
-    if found.st_uid != os.geteuid():
-        raise PermissionError("it belongs to another user; set WEFT_CACHE_DIR to one of yours")
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise PermissionError("other users may write to it; run chmod go-w on it")
-
-
-def _unpack(key: bytes, content: bytes) -> bytes | None:
-    """Return the code inside a file, or None if the file is not what its name says."""
-    code = content[_HEADER_BYTES:]
-    header = FORMAT + key + hashlib.sha256(code).digest()
-    return code if content[:_HEADER_BYTES] == header else None
-
-
-def _entries(path: Path, remove_stale: bool = False) -> Iterator[tuple[float, int, Path]]:
+def _entries(path: Path, remove_stale: bool = False) -> Iterator[tuple[float, int, str]]:
     """Yield time of last use, size and path of each file; other processes may remove them."""
     now = time.time()
     with suppress(OSError), os.scandir(path) as found:
@@ -225,40 +250,19 @@ def _entries(path: Path, remove_stale: bool = False) -> Iterator[tuple[float, in
             with suppress(OSError):
                 about = entry.stat(follow_symlinks=False)
                 if entry.name.endswith(SUFFIX):
-                    yield about.st_mtime, about.st_size, Path(entry.path)
+                    yield about.st_mtime, about.st_size, entry.path
                 elif remove_stale and _is_stale(entry.name, about.st_mtime, now):
-                    _remove(Path(entry.path))
+                    remove(entry.path)
 
 
 def _is_stale(name: str, modified: float, now: float) -> bool:
     return name.startswith(".") and name.endswith(".tmp") and now - modified > _STALE_SECONDS
 
 
-def _mark_used(path: Path) -> None:
+def _mark_used(path: str, modified: float) -> None:
     with suppress(OSError):
-        if time.time() - path.stat().st_mtime > _FRESH_SECONDS:
+        if time.time() - modified > _FRESH_SECONDS:
             os.utime(path)
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """Write a file so that no reader, now or after a crash, takes a part of it for the whole."""
-    temporary = path.with_name(f".{os.getpid()}-{secrets.token_hex(8)}.tmp")
-    try:
-        with open(temporary, "xb", opener=_private) as file:
-            file.write(content)
-        with suppress(PermissionError):  # Windows: another process is reading the same file
-            os.replace(temporary, path)
-    finally:
-        _remove(temporary)
-
-
-def _remove(path: Path) -> None:
-    with suppress(OSError):
-        path.unlink()
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def _warn(message: str) -> None:
