@@ -7,6 +7,7 @@ import pytest
 
 import weft as wf
 from weft import nn
+from weft.core.errors import ArgumentError
 
 
 def names(module):
@@ -139,3 +140,95 @@ def test_parameter_dict():
     scales.update({"c": wf.ones(1)})
     scales.clear()
     assert len(scales) == 0
+
+
+def with_more(container):
+    """Register what is no member: a buffer, and a parameter or a module."""
+    container.register_buffer("mean", wf.ones(2))
+    if isinstance(container, nn.ParameterList | nn.ParameterDict):
+        container.helper = nn.Tanh()
+    else:
+        container.scale = nn.Parameter(wf.ones(2))
+    return container
+
+
+def test_only_modules_are_members_of_sequences():
+    a, b = nn.Linear(2, 2), nn.ReLU()
+    x = wf.randn(3, 2)
+    for kind in (nn.Sequential, lambda *m: nn.ModuleList(m)):
+        box = with_more(kind(a))
+        box.append(b)
+        assert len(box) == 2
+        assert list(box) == [a, b]
+        assert box[-1] is b
+        assert wf.ones(2) not in box
+        assert list(box[:1]) == [a]
+        assert len(box + nn.ModuleList([b])) == 3
+        assert box.pop() is b
+        box.insert(0, b)
+        assert names(box) == ["0", "1"]
+        del box[0]
+        assert list(box) == [a]
+        assert list(box.state_dict()) == ["mean", "scale", "0.weight", "0.bias"]
+    assert list(with_more(nn.Sequential(a, b)) * 2) == [a, b, a, b]
+    np.testing.assert_array_equal(with_more(nn.Sequential(a, b))(x).numpy(), b(a(x)).numpy())
+
+
+def test_only_items_of_its_kind_are_members_of_a_dictionary():
+    for kind, item in ((nn.ModuleDict, nn.ReLU()), (nn.ParameterDict, nn.Parameter(wf.ones(3)))):
+        box = with_more(kind({"a": item}))
+        assert len(box) == 1
+        assert list(box) == list(box.keys()) == ["a"]
+        assert list(box.values()) == [item]
+        assert list(box.items()) == [("a", item)]
+        assert "mean" not in box
+        with pytest.raises(KeyError):
+            box["mean"]
+        with pytest.raises(KeyError):
+            box.pop("scale")
+        box.clear()
+        assert len(box) == 0
+        assert "mean" in dict(box.named_buffers())
+
+
+def test_only_parameters_are_members_of_a_parameter_list():
+    a, b = nn.Parameter(wf.ones(2)), nn.Parameter(wf.zeros(3))
+    box = with_more(nn.ParameterList([a]))
+    box.append(b)
+    assert list(box) == [a, b]
+    assert len(box) == 2
+    assert box[1] is b
+    assert box[-2] is a
+    assert box.pop(0) is a
+    assert [name for name, _ in box.named_parameters()] == ["0"]
+    assert list(box[:1]) == [b]
+
+
+def test_subclasses_may_hold_parameters_of_their_own():
+    class Scaled(nn.Sequential):
+        def __init__(self, *layers):
+            super().__init__(*layers)
+            self.scale = nn.Parameter(wf.tensor(3.0))
+
+        def forward(self, x):
+            return super().forward(x) * self.scale
+
+    x = wf.randn(2, 2)
+    np.testing.assert_allclose(Scaled(nn.Identity())(x).numpy(), x.numpy() * 3, rtol=1e-6)
+
+
+def test_member_that_is_switched_off_is_none():
+    net = nn.Sequential(nn.Identity(), nn.Tanh())
+    net.register_module("1", None)
+    assert len(net) == 1
+    assert net(wf.ones(2)).tolist() == [1.0, 1.0]
+
+
+def test_name_of_another_kind_is_not_taken_over():
+    box = nn.ModuleDict()
+    box.register_buffer("x", wf.ones(2))
+    with pytest.raises(ArgumentError, match="'x' already, a buffer"):
+        box["x"] = nn.ReLU()
+    with pytest.raises(ArgumentError, match="'x' already, a buffer"):
+        box.register_parameter("x", nn.Parameter(wf.ones(2)))
+    assert box.x.tolist() == [1.0, 1.0]

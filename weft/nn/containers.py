@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
-from typing import Any, TypeVar, overload
+from typing import Any, ClassVar, TypeVar, overload
 
 from ..core.errors import ArgumentTypeError, IndexOutOfRange
 from ..core.shape import as_int
-from .module import Module
+from .module import MODULE, Module
 from .printing import format_module
 
 L = TypeVar("L", bound="NumberedModules")
@@ -18,10 +18,10 @@ class NumberedModules(Module):
     """Base of the containers that number their modules from 0: a mutable sequence of them."""
 
     def _layers(self) -> list[Module]:
-        return [self.__dict__[name] for name in self._kinds]
+        return list(self.children())
 
     def _names(self) -> list[str]:
-        return list(self._kinds)
+        return [name for name, _ in self.named_children()]
 
     def _replace(self, modules: Iterable[Module]) -> None:
         """Hold other modules, numbered anew."""
@@ -32,7 +32,7 @@ class NumberedModules(Module):
             self.add_module(str(i), module)
 
     def __len__(self) -> int:
-        return len(self._kinds)
+        return len(self._layers())
 
     def __iter__(self) -> Iterator[Module]:
         return iter(self._layers())
@@ -135,8 +135,9 @@ class Sequential(NumberedModules):
     def forward(self, x: Any) -> Any:
         """Return the output of the last module."""
         layers = self.__dict__
-        for name in self._kinds:
-            x = layers[name](x)
+        for name, kind in self._kinds.items():
+            if kind == MODULE and layers[name] is not None:
+                x = layers[name](x)
         return x
 
     def _part(self, names: list[str]) -> Sequential:
@@ -177,6 +178,8 @@ class ModuleList(NumberedModules):
 class NamedItems(Module):
     """What a dictionary of modules and one of parameters share: all but how an item is stored."""
 
+    _held: ClassVar[str]  # the kind of its items
+
     def __init__(self, items: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
         super().__init__()
         self.update(items)
@@ -190,7 +193,7 @@ class NamedItems(Module):
             self[name] = item
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._kinds:
+        if name not in self:
             raise KeyError(name)
         return self.__dict__[name]
 
@@ -198,25 +201,25 @@ class NamedItems(Module):
         self.pop(name)
 
     def __len__(self) -> int:
-        return len(self._kinds)
+        return len(self.items())
 
     def __iter__(self) -> Iterator[str]:
-        return iter(list(self._kinds))
+        return iter(self.keys())
 
     def __contains__(self, name: object) -> bool:
-        return name in self._kinds
+        return name in self.keys()
 
-    def keys(self) -> Iterable[str]:
+    def keys(self) -> list[str]:
         """Return the names."""
-        return list(self._kinds)
+        return [name for name, _ in self.items()]
 
-    def values(self) -> Iterable[Any]:
+    def values(self) -> list[Any]:
         """Return the items."""
-        return [self.__dict__[name] for name in self._kinds]
+        return [item for _, item in self.items()]
 
-    def items(self) -> Iterable[tuple[str, Any]]:
-        """Return pairs of name and item."""
-        return [(name, self.__dict__[name]) for name in self._kinds]
+    def items(self) -> list[tuple[str, Any]]:
+        """Return pairs of name and item; what else is registered, such as buffers, is none."""
+        return list(self._own(self._held))
 
     def pop(self, name: str) -> Any:
         """Take an item out and return it."""
@@ -238,6 +241,8 @@ class ModuleDict(NamedItems):
     >>> list(heads)
     ['a', 'b']
     """
+
+    _held = MODULE
 
     def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()) -> None:
         super().__init__(modules)

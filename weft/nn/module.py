@@ -133,7 +133,7 @@ class Module:
     add_module = register_module
 
     def _register(self, name: str, kind: str, value: Any, wanted: type) -> None:
-        _check_name(self, name)
+        _check_name(self, name, kind)
         if value is not None and not isinstance(value, wanted):
             raise ArgumentTypeError(
                 f"register_{kind}: {name!r} must be a {wanted.__name__} or None. "
@@ -432,12 +432,14 @@ def _check_replacement(module: Module, name: str, kind: str, value: Any) -> None
     )
 
 
-def _check_name(module: Module, name: str) -> None:
+def _check_name(module: Module, name: str, kind: str) -> None:
     text: Any = name
     if not isinstance(text, str) or not text or "." in text:
         raise ArgumentError(f"a name must be a non-empty string without dots. Received: {name!r}")
-    if name not in module._kinds and hasattr(module, name):
-        raise ArgumentError(f"{type(module).__name__} has an attribute {name!r} already")
+    known = module._kinds.get(name)
+    if known != kind and hasattr(module, name):
+        what = "" if known is None else f", a {known}"
+        raise ArgumentError(f"{type(module).__name__} has an attribute {name!r} already{what}")
 
 
 def _join(prefix: str, name: str) -> str:

@@ -9,7 +9,7 @@ from ..core.errors import ArgumentTypeError, IndexOutOfRange
 from ..core.shape import as_int
 from ..core.tensor import Tensor
 from .containers import NamedItems
-from .module import Module
+from .module import PARAMETER, Module
 from .parameter import Parameter
 
 
@@ -26,11 +26,14 @@ class ParameterList(Module):
         super().__init__()
         self.extend(parameters)
 
+    def _names(self) -> list[str]:
+        return [name for name, _ in self._own(PARAMETER)]
+
     def __len__(self) -> int:
-        return len(self._kinds)
+        return len(self._names())
 
     def __iter__(self) -> Iterator[Parameter]:
-        return iter([self.__dict__[name] for name in self._kinds])
+        return iter([self.__dict__[name] for name in self._names()])
 
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
@@ -61,20 +64,21 @@ class ParameterList(Module):
 
     def pop(self, index: int = -1) -> Parameter:
         """Take a parameter out and return it; those after it move up."""
-        parameters = list(self)
-        taken = parameters.pop(int(self._name_at(index)))
-        for name in list(self._kinds):
+        parameters, names = list(self), self._names()
+        taken = parameters.pop(names.index(self._name_at(index)))
+        for name in names:
             delattr(self, name)
         self.extend(parameters)
         return taken
 
     def _name_at(self, index: Any) -> str:
-        position, size = as_int(index, f"{type(self).__name__}: the index"), len(self)
+        names = self._names()
+        position, size = as_int(index, f"{type(self).__name__}: the index"), len(names)
         if not -size <= position < size:
             raise IndexOutOfRange(
                 f"{type(self).__name__} of {size} parameters has no index {position}"
             )
-        return str(position % size)
+        return names[position]
 
     def __repr__(self) -> str:
         return _format(self)
@@ -88,6 +92,8 @@ class ParameterDict(NamedItems):
     >>> scales["right"].shape
     (3,)
     """
+
+    _held = PARAMETER
 
     def __init__(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
         super().__init__(parameters)

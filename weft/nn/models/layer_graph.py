@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ...core.errors import ArgumentError
 from ...core.tensor import Tensor
-from ..module import Module
+from ..module import MODULE, Module
 
 
 class Step(NamedTuple):
@@ -82,7 +82,7 @@ class LayerGraph(Module):
             raise ArgumentError(f"there is no earlier input or layer {reference!r}; have: {known}")
 
     def _module_of(self, name: str) -> str:
-        if name in self._kinds:
+        if self._kinds.get(name) == MODULE:
             return name
         for step in self.steps:
             if step.name == name:
