@@ -1,6 +1,7 @@
 """The summary table and the counting of floating-point operations."""
 
 import json
+import operator
 
 import numpy as np
 import pytest
@@ -121,11 +122,45 @@ def test_inputs_of_every_kind():
         two.summary((5, 2), (5, 3), depth=-1)
 
 
-def test_open_layers_are_settled_by_an_example():
+def test_open_layers_take_the_size_of_the_example():
     model = nn.Sequential(nn.LazyLinear(4))
     with pytest.raises(ValueError, match="give an example input"):
         model.summary()
     assert model.summary((2, 3)).parameters == 16
+
+
+def open_net():
+    wf.manual_seed(3)
+    return nn.Sequential(
+        nn.LazyConv2d(2, 3), nn.ReLU(), nn.Flatten(), nn.Linear(None, 4), nn.LazyBatchNorm1d()
+    )
+
+
+def test_open_layers_are_left_open():
+    model = open_net()
+    parameters, shown = list(model.parameters()), repr(model)
+    assert model.summary((1, 8, 8)).parameters  # an image without its batch, as others ask for
+    assert repr(model) == shown
+    assert all(map(operator.is_, model.parameters(), parameters))
+    assert model.summary((5, 1, 8, 8)).rows[0].outputs == [(5, 4)]
+    with pytest.raises(ValueError, match="no shape yet"):
+        model.state_dict()
+    x = wf.ones(5, 3, 8, 8)
+    expected = open_net()
+    model.train()
+    expected.train()
+    np.testing.assert_array_equal(model(x).numpy(), expected(x).numpy())
+    assert repr(model) == repr(expected)
+    assert all(map(operator.is_, model.parameters(), parameters))
+    assert list(model.state_dict()) == list(expected.state_dict())
+
+
+def test_open_layers_are_left_open_by_an_example_that_does_not_fit():
+    model = nn.Sequential(nn.Linear(None, 4), nn.Linear(5, 2))
+    with pytest.raises(ValueError, match="5"):
+        model.summary((2, 3))
+    model[1] = nn.Linear(4, 2)
+    assert model(wf.ones(2, 7)).shape == (2, 2)
 
 
 def test_nested_outputs():

@@ -394,9 +394,13 @@ class Module:
     def summary(self, *inputs: Any, dtype: Any = None, depth: int | None = None) -> Summary:
         """Return a table of the layers: output shapes, parameters, FLOPs and memory.
 
-        inputs   example tensors, or shapes (tuples of ints) of them; none: parameters only
+        inputs   example tensors, or shapes (tuples of ints, with the batch) of them; none:
+                 parameters only
         dtype    of inputs given as shapes (default: that of the parameters)
         depth    how many levels of submodules to show (default: all)
+
+        The model stays as it is: layers whose input size is open take it from what is given for
+        this table only.
 
         >>> import weft as wf
         >>> net = wf.nn.Sequential(wf.nn.Linear(4, 8), wf.nn.ReLU())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..core import dtype as dt
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.modes import no_grad
+from ..core.rng import default_generator
 from ..core.shape import Shape
 from ..core.tensor import Tensor
 from ..core.tree import tree_leaves
@@ -97,7 +98,10 @@ class Summary:
 
 
 def summarize(model: Module, inputs: Sequence[Any], dtype: Any, depth: int | None) -> Summary:
-    """Run a model once, in evaluation mode and unrecorded, and return its table."""
+    """Run a model once, in evaluation mode and unrecorded, and return its table.
+
+    The model is only looked at: layers whose input size is open are open afterwards.
+    """
     if depth is not None:
         as_size("summary", "depth", depth, 0)
     if not inputs and any(module._pending for module in model.modules()):
@@ -106,14 +110,20 @@ def summarize(model: Module, inputs: Sequence[Any], dtype: Any, depth: int | Non
         )
     examples = [_example(model, x, dtype) for x in _separate(inputs)]
     rows: dict[int, Row] = {}
-    if examples:
-        with ExitStack() as stack:
-            stack.enter_context(_evaluation(model))
-            stack.enter_context(no_grad())
-            counter = stack.enter_context(CountFlops())
-            _watch(model, rows, counter, stack)
-            model(*examples)
-    return _summary(model, rows, depth, bool(examples))
+    with _left_open(model):
+        if examples:
+            _run(model, examples, rows)
+        return _summary(model, rows, depth, bool(examples))
+
+
+def _run(model: Module, examples: Sequence[Any], rows: dict[int, Row]) -> None:
+    """Run a model, and note what each of its modules did."""
+    with ExitStack() as stack:
+        stack.enter_context(_evaluation(model))
+        stack.enter_context(no_grad())
+        counter = stack.enter_context(CountFlops())
+        _watch(model, rows, counter, stack)
+        model(*examples)
 
 
 def _separate(inputs: Sequence[Any]) -> Sequence[Any]:
@@ -142,6 +152,39 @@ def _example(model: Module, given: Any, dtype: Any) -> Any:
         floats = (p.dtype for p in model.parameters() if dt.is_float(p.dtype))
         dtype = next(floats, dt.default_float())
     return zeros(tuple(given), dtype=dtype)
+
+
+@contextmanager
+def _left_open(model: Module) -> Iterator[None]:
+    """Put layers that have taken their size from an example back to where it was open."""
+    layers = [_Layer(module) for module in model.modules() if module._pending]
+    drawn = default_generator.get_state() if layers else None
+    try:
+        yield
+    finally:
+        for layer in layers:
+            layer.restore()
+        if drawn is not None:
+            default_generator.set_state(drawn)
+
+
+class _Layer:
+    """All that changes in a layer when it takes its size, as it was before."""
+
+    def __init__(self, module: Module) -> None:
+        self.module, self.kind = module, type(module)
+        self.attributes = dict(vars(module))
+        self.hooks = {moment: dict(found) for moment, found in module._hooks.items()}
+        self.tensors = [(p, type(p), p._value) for p in module.parameters(recurse=False)]
+
+    def restore(self) -> None:
+        """Let the layer, and its parameters, be what they were."""
+        object.__setattr__(self.module, "__class__", self.kind)
+        vars(self.module).clear()
+        vars(self.module).update(self.attributes, _hooks=self.hooks)
+        for parameter, kind, value in self.tensors:
+            parameter.__class__ = kind
+            parameter._value = value
 
 
 @contextmanager
