@@ -9,7 +9,6 @@ are in `wf.nn.functional`. This module only wires the layers together and names 
 from __future__ import annotations
 
 import warnings as _warnings
-from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
@@ -37,6 +36,7 @@ from .core.dtype import (
 from .core.errors import WeftError
 from .core.facade import lazy_names as _lazy_names
 from .core.late import late_function as _late_function
+from .core.late import load as _load
 from .core.late import provide as _provide
 from .core.methods import attach_operators as _attach_operators
 from .core.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
@@ -302,9 +302,9 @@ _PACKAGES = ("data", "io", "nn", "optim", "train")
 def __getattr__(name: str) -> Any:
     """Resolve operators, packages, and the names that would hide builtins in this module."""
     if name in _PACKAGES:
-        return _import_module(f".{name}", __name__)
+        return _load(f"{__name__}.{name}")
     if name in _LAZY:
-        globals()[name] = found = getattr(_import_module(_LAZY[name]), name)
+        globals()[name] = found = getattr(_load(_LAZY[name]), name)
         return found
     if name == "bfloat16":
         return _dtype.bfloat16()

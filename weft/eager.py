@@ -48,7 +48,7 @@ MOST_BETWEEN = 4  # times the bytes of its operands: what a program may keep in 
 SMALL_ARENA = 1 << 16  # bytes that a program may keep for itself
 
 # Held while a program computes in memory that it was lent.
-_lending = fork_safe_lock()
+_lending = fork_safe_lock("lending")
 
 
 class ArrayProgram:

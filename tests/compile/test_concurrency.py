@@ -226,6 +226,34 @@ def test_forks_while_another_thread_runs(two_threads, stateful):
         runner.join()
 
 
+@forks
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_child_ends_the_run_of_a_thread_that_it_does_not_have():
+    double = wf.compile(lambda x: x * 2, np.ones((3, 4), "f"))
+    program = double.executable
+    inside, done = threading.Event(), threading.Event()
+
+    def run():
+        with program._lock:  # as in the middle of a run
+            program._trusts_feeds, program._running = False, True
+            inside.set()
+            done.wait(60)
+
+    runner = threading.Thread(target=run)
+    runner.start()
+    inside.wait(60)
+
+    def work():
+        with_gaps = np.ones((3, 8), "f")[:, ::2]
+        assert (program.run([with_gaps])[0] == 2).all()
+
+    try:
+        assert_child_succeeds(work)
+    finally:
+        done.set()
+        runner.join()
+
+
 def check_child(session, x, y, feed, total):
     for _ in range(2):
         session.run(y, {x: feed})

@@ -4,10 +4,10 @@ Enters: tensors with their tape, functions, symbols. Leaves: gradients. Imports 
 only.
 """
 
-from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
+from ..core.late import load as _load
 from . import policies
 from .anomaly import detect_anomaly
 from .check import check_grads, numeric_gradient
@@ -46,5 +46,5 @@ def __getattr__(name: str) -> _Any:
     """Import what is not needed by everybody."""
     if name not in _LAZY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found = getattr(_import_module(f".{_LAZY[name]}", __name__), name)
+    globals()[name] = found = getattr(_load(f"{__name__}.{_LAZY[name]}"), name)
     return found

@@ -17,6 +17,8 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 
+from ..core.locks import fork_safe_lock
+
 KIB = 1024
 MIB = 1024 * KIB
 
@@ -53,10 +55,10 @@ class Target:
 @cache
 def host() -> Target:
     """Return the machine that this process runs on."""
-    features = llvm.get_host_cpu_features()
-    target = describe(
-        llvm.get_process_triple(), llvm.get_host_cpu_name(), dict(features), features.flatten()
-    )
+    with fork_safe_lock("llvm"):
+        features = llvm.get_host_cpu_features()
+        triple, cpu = llvm.get_process_triple(), llvm.get_host_cpu_name()
+    target = describe(triple, cpu, dict(features), features.flatten())
     return replace(target, **cache_sizes(_LINUX_CACHES))
 
 

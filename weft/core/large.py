@@ -34,6 +34,7 @@ from typing import Any
 
 from .background import background
 from .heap import keep_freed_memory
+from .locks import fork_safe_lock
 
 LARGE = 1 << 16  # elements
 VERY_LARGE = 1 << 19  # where compiling, at some 10 ms, is soon worth its while
@@ -42,6 +43,7 @@ MOST_USES = 512  # operations that are remembered, the latest used ones
 # Machine code takes arrays and returns the result, or None for arrays that it does not take.
 Code = Callable[..., Any]
 tick = count().__next__
+_opening = fork_safe_lock("door")
 Uses = dict[Any, "Use"]
 
 
@@ -68,7 +70,8 @@ class Use:
         if not self.ordered and (self.count > 1 or not exact):
             self.ordered = True
             self._order(compile_it)
-        if not exact and not background.is_here():
+        # A child may find an event's lock held by a thread of its parent: it asks first.
+        if not exact and not self.ready.is_set() and not background.is_here():
             self.ready.wait()
         if self.ready.is_set():
             self.run = self.made
@@ -98,17 +101,21 @@ class Door:
 
     def when_open(self, action: Callable[[], None]) -> None:
         """Take an action when the door opens, or now if it is open."""
-        if self.open:
-            action()
-        else:
-            self.waiting.append(action)
+        with _opening:
+            if self.open:
+                action()
+            else:
+                self.waiting.append(action)
 
     def unlock(self) -> None:
-        """Open the door, once for all."""
-        self.open = True
-        keep_freed_memory()
-        while self.waiting:
-            self.waiting.pop()()
+        """Open the door, once for all: it is open when all that waited for it is done."""
+        with _opening:
+            if not self.open:
+                keep_freed_memory()
+            while self.waiting:
+                self.waiting[-1]()
+                self.waiting.pop()
+            self.open = True
 
     def use(self, uses: Uses, key: Any) -> Use:
         """Return what is known of an operation; of a new one too, and forget some if many."""

@@ -8,9 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
+from .locks import fork_safe_lock
+
+_imports = fork_safe_lock("imports")
 _sources: dict[tuple[str, str], str] = {}
+
+
+def load(module: str) -> ModuleType:
+    """Import a module that the program did not name; a fork waits, lest a child have half of it."""
+    with _imports:
+        return import_module(module)
 
 
 def provide(owner: str, names: Iterable[str], module: str) -> None:
@@ -23,7 +33,7 @@ def late_method(owner: str, name: str) -> Callable[..., Any] | None:
     module = _sources.get((owner, name))
     if module is None:
         return None
-    found: Callable[..., Any] = getattr(import_module(module), name)
+    found: Callable[..., Any] = getattr(load(module), name)
     return found
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import wraps
-from threading import Lock
 from types import TracebackType
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from .errors import ArgumentTypeError
+from .locks import fork_safe_lock
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,7 +36,7 @@ class Modes:
         self.interpreters = 0
         self.grad_overrides = 0
         self.grad_default = True
-        self._lock = Lock()
+        self._lock = fork_safe_lock("modes")
 
     def count_grad(self, change: int) -> None:
         """Count a context that fixes the grad mode in or out."""

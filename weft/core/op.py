@@ -28,11 +28,11 @@ Rules are written with Python operators and the namespace `F`, so that one rule 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .dtype import bool_
 from .large_calls import fused as fused_composite
+from .locks import fork_safe_lock
 from .operands import use_operators
 from .shape import TensorType, broadcast
 from .specialize import Specialized, specialize
@@ -55,7 +55,7 @@ composites: dict[str, Callable[..., Any]] = {}
 composite_methods: dict[str, Any] = {}
 aliases: dict[str, str] = {}  # another name -> the name of the operator or composite
 _later: list[Callable[[], None]] = []
-_loading = RLock()
+_loading = fork_safe_lock("operators")
 
 
 class Op:
@@ -212,8 +212,9 @@ class Op:
     def specialized(self) -> Specialized:
         """Return the generated functions of this operator, built on first use."""
         if self._specialized is None:
-            self._specialized = made = specialize(self)
+            made = specialize(self)
             self.backward, self.linked, self.saves = made.backward, made.linked, made.saves
+            self._specialized = made  # the last: other threads, and children, see all or nothing
         return self._specialized
 
     @property

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import ArgumentError, ArgumentTypeError
+from .locks import fork_safe_lock
 
 __all__ = [
     "Generator",
@@ -301,12 +302,6 @@ _cursors = _ThreadCursors()
 
 # One lock for all generators: it is held for well under a microsecond, and a single lock can be
 # taken around os.fork, so that no child inherits it locked by a thread it does not have.
-_state_lock = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_state_lock.acquire,
-        after_in_parent=_state_lock.release,
-        after_in_child=_state_lock.release,
-    )
+_state_lock = fork_safe_lock("random")
 
 default_generator: Final = Generator()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import partial
 
 from ..codegen.gemm import give_scratch
 from ..codegen.gemm_prologue import with_prologues
@@ -41,11 +41,7 @@ class Analysis:
         self.outputs = [*fetched, *changed]
         self.layout = Layout(self.lowered, fetched, written)
         self.text = write_program(self.lowered.kernels, self.layout.places, self.target)
-
-    @cached_property
-    def plan(self) -> Plan:
-        """What a run needs to know of it."""
-        return Plan(
+        self.plan = Plan(
             self.layout,
             self.outputs,
             self.lowered.flag,

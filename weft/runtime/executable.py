@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import is_
-from threading import Lock
+from threading import RLock
 from typing import Any
 from weakref import WeakSet
 
@@ -20,7 +20,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ..codegen.program import ARENA
 from ..core.dispatch import ERRORS, canonical
-from ..core.errors import ArgumentTypeError, IndexOutOfRange
+from ..core.errors import ArgumentTypeError, GraphError, IndexOutOfRange
 from ..core.locks import fork_safe_lock
 from ..graph.node import resolve_attrs
 from ..graph.run import Sizes, bind_sizes, has_unknown_sizes
@@ -48,7 +48,12 @@ Array = np.ndarray[Any, Any]
 # Held while a program that writes states runs, from its reading them to its writing them, and while
 # another one looks up the arrays of those it reads. Whoever holds an array is safe afterwards: what
 # others see is not written to. A fork waits for it, so that a child has no half of an update.
-_states = fork_safe_lock()
+_states = fork_safe_lock("states")
+
+_CALLED_INSIDE = (
+    "a program is called from inside its own run, by an operator of it or by the handler of a "
+    "signal; it has the memory of one run. Call it when the run has ended"
+)
 
 
 class Executable(Inspection):
@@ -56,6 +61,7 @@ class Executable(Inspection):
 
     timing: Timing | None = None  # takes the times of kernels, in the copy that a profile runs
     _trusts_feeds = True  # else what suits the code is found out by calling it
+    _running = False
 
     def __init__(
         self, code: Code, analyse: Callable[[], Analysis | None], *, own_arena: bool = True
@@ -63,7 +69,7 @@ class Executable(Inspection):
         """Load code; `analyse` tells how it came about, for those who look inside."""
         self.plan = code.plan
         self._analyse = analyse
-        self._lock = _states if self.plan.writes else Lock()
+        self._lock = _states if self.plan.writes else RLock()
         self.own_arena = own_arena  # else every call of `entry` is lent one, and nothing else runs
         self._load(code.objects)
         _alive.add(self)
@@ -161,6 +167,8 @@ class Executable(Inspection):
             self._trusts_feeds = True
 
     def _run(self, feeds: Sequence[Array]) -> list[Array]:
+        if self._running:
+            raise GraphError(_CALLED_INSIDE)
         held = read_all(self._changed)
         states = held if are_alone(held) else parted(held)
         if self._only_read:
@@ -168,6 +176,7 @@ class Executable(Inspection):
                 states = [*states, *read_all(self._only_read)]
         brought = self._brought(feeds, states)
         try:
+            self._running = True
             self._take_steps(brought)
             fetched = self._fetched(brought)
             self._commit(held, brought)
@@ -176,6 +185,7 @@ class Executable(Inspection):
                 self._commit(held, brought)
             raise
         finally:
+            self._running = False  # the first step: no interrupt comes before it
             self._let_go()
         return fetched
 
@@ -257,7 +267,8 @@ class Executable(Inspection):
         """Run native code; arrays that do not suit it are replaced by copies."""
         replaced = BUSY  # arrays are looked at in order
         while (wrong := entry(tuple(brought))) is not None:
-            assert wrong != BUSY, "a program runs one call at a time"
+            if wrong == BUSY:
+                raise GraphError(_CALLED_INSIDE)
             assert wrong > replaced, f"a copy of array {wrong} does not suit the code either"
             if wrong < self.layout.first_state and not self._trusts_feeds:
                 raise ArgumentTypeError(f"feed {wrong} is not as the code takes it")
@@ -372,10 +383,14 @@ _alive: WeakSet[Executable] = WeakSet()
 
 
 def _renew_locks() -> None:
-    """Free, in a forked child, what the threads hold that only its parent has."""
+    """End, in a forked child, the runs of threads that only its parent has."""
     for executable in [*_alive]:
-        if executable._lock is not _states:
-            executable._lock = Lock()
+        if executable._lock.acquire(blocking=False):
+            executable._lock.release()
+        else:
+            executable._lock = RLock()
+            executable._trusts_feeds, executable._running = True, False
+            executable._let_go()
 
 
 if hasattr(os, "register_at_fork"):

@@ -6,9 +6,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
-from functools import cached_property
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -39,8 +37,11 @@ class Inspection(ABC):
     plan: Plan
     memory: Array
     timing: Timing | None
-    _lock: AbstractContextManager[bool]
+    _lock: RLock
     _analyse: Callable[[], Analysis | None]
+    # Not cached properties: those of Python 3.11 have a lock, which a forked child may find held.
+    _analysis: Analysis | None = None
+    _kernels: KernelList | None = None
 
     @abstractmethod
     def _load(self, objects: Sequence[bytes]) -> None:
@@ -50,12 +51,13 @@ class Inspection(ABC):
     def _execute(self, feeds: Sequence[Array], states: Sequence[Array]) -> None:
         """Run all kernels on feeds and states; those updated in place are written to."""
 
-    @cached_property
+    @property
     def analysis(self) -> Analysis:
         """How the code came about; found out again if it was not made by this process."""
-        found = self._analyse()
-        assert found is not None, "what has code was analysed before"
-        return found
+        if self._analysis is None:
+            self._analysis = self._analyse()
+            assert self._analysis is not None, "what has code was analysed before"
+        return self._analysis
 
     @property
     def graph(self) -> Graph:
@@ -77,10 +79,12 @@ class Inspection(ABC):
         """The machine that the code is for."""
         return self.analysis.target
 
-    @cached_property
+    @property
     def kernels(self) -> KernelList:
         """The kernels in the order in which they run; printed as a table."""
-        return list_kernels(self.text)
+        if self._kernels is None:
+            self._kernels = list_kernels(self.text)
+        return self._kernels
 
     def llvm_ir(self, kernel: Wanted = None) -> str:
         """Return the code as LLVM IR: of one kernel, by number or name, or of everything."""
@@ -145,7 +149,7 @@ class Inspection(ABC):
         """Return the same program with clocks in its code and with its own memory."""
         analysis = self.analysis
         timed = copy.copy(self)
-        timed._lock = Lock()
+        timed._lock = RLock()
         timed.plan = analysis.plan
         places = analysis.layout.places
         timed.timing = Timing(analysis.text, places, analysis.target, len(self.memory))

@@ -25,8 +25,9 @@ from ..core.errors import WeftError
 from ..core.locks import fork_safe_lock
 
 # LLVM is used by one thread at a time.
-_lock = fork_safe_lock()
+_lock = fork_safe_lock("llvm")
 _numbers = itertools.count()
+_dead: list[Any] = []  # trackers of code to be unloaded
 
 
 class CodegenError(WeftError, RuntimeError):
@@ -52,8 +53,21 @@ class Library:
 
     def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
         if not is_finalizing():  # afterwards threads may still stand in the code
-            with _lock:
-                self._tracker.close()
+            _dead.append(self._tracker)
+            _unload()
+
+
+def _unload() -> None:
+    """Unload code that nobody holds, now or with the next one: any thread may find itself here.
+
+    It may hold other locks, and must not wait for this one.
+    """
+    if _lock.acquire(blocking=False):
+        try:
+            while _dead:
+                _dead.pop().close()
+        finally:
+            _lock.release()
 
 
 def compile_module(text: str, target: Target) -> bytes:
@@ -88,6 +102,7 @@ def link(
     for name in exports:
         builder.export_symbol(name)
     with _lock:
+        _unload()
         try:
             tracker = builder.link(_linker(), f"weft.{next(_numbers)}")
         except RuntimeError as error:
@@ -100,13 +115,13 @@ def _parsed(text: str) -> Iterator[Any]:
     """Give a verified module in a context of its own, so that nothing of it stays behind."""
     with _lock:
         _initialize()
-        context = llvm.create_context()  # which must outlive the module, also a bad one
-        with _reported(text):
-            module = llvm.parse_assembly(text, context)
-        with module:
+        with llvm.create_context() as context:  # which must outlive the module, also a bad one
             with _reported(text):
-                module.verify()
-            yield module
+                module = llvm.parse_assembly(text, context)
+            with module:
+                with _reported(text):
+                    module.verify()
+                yield module
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from .store import FORMAT, ObjectStore, user_store
 
 MEMORY_LIMIT = 64 * 1024 * 1024
 
-_lock = fork_safe_lock()
+_lock = fork_safe_lock("objects")
 
 
 class ObjectCache:

@@ -35,7 +35,7 @@ _CALIBRATION_TURNS = 2000
 # Linux's number of the futex system call; other machines sleep by pthreads.
 _FUTEX = {"x86_64": 202, "aarch64": 98, "riscv64": 98}
 
-_lock = fork_safe_lock()
+_lock = fork_safe_lock("workers")
 
 
 class Pool:
@@ -172,20 +172,27 @@ class _Process:
 
 def pool() -> Pool:
     """Return the process's pool. It is never freed: its workers stand in its code until the end."""
-    if _Process.pool is None:
-        with _lock:
-            if _Process.pool is None:
-                _Process.pool = _make_pool()
-    return _Process.pool
+    return _Process.pool or _keep_pool(Pool(_platform_sleep()))
 
 
-def _make_pool() -> Pool:
-    made = Pool(_platform_sleep())
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(made))
-    watch_num_threads(made.resize)
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=made.reset_after_fork)
-    return made
+def _keep_pool(made: Pool) -> Pool:
+    """Make a pool the process's, unless another thread was faster: no lock is held to compile."""
+    with _lock:
+        if _Process.pool is None:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(made))
+            watch_num_threads(made.resize)
+            made.resize(get_num_threads())  # it may have changed since
+            _Process.pool = made
+        return _Process.pool
+
+
+def _reset_after_fork() -> None:
+    if _Process.pool is not None:
+        _Process.pool.reset_after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 def parallel_for(function: int, context: int, chunks: int, *, limit: int | None = None) -> None:
