@@ -51,6 +51,22 @@ def test_scatter(dim):
     check_native(function, x, index, src, tolerance=1e-6)
 
 
+@pytest.mark.parametrize("shape", [(1,), (7, 1), (1, 7), (2, 3, 1), (3, 1, 2), (1, 1)])
+def test_axes_of_one_element(shape):
+    x, src = numbers(*shape), numbers(*shape)
+    for dim in [a for a, size in enumerate(shape) if size == 1]:
+
+        def function(x, i, s, dim=dim):
+            return (
+                wf.scatter_add(x, dim, i, s),
+                wf.scatter_reduce(x, dim, i, s, "mean"),
+                wf.scatter_reduce(x, dim, i, s, "amax"),
+                wf.gradients((wf.gather(x, dim, i) * s).sum(), x),
+            )
+
+        check_native(function, x, np.zeros(shape, np.int64), src, tolerance=1e-6)
+
+
 def test_writing_by_arrays():
     x, i, v = numbers(5, 6), np.array([4, -5, 4]), numbers(3, 6)
     check_native(lambda x, i, v: (wf.index_set(x, i, v), wf.index_add(x, 0, i, v)), x, i, v)

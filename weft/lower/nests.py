@@ -49,6 +49,8 @@ class NestBuilder:
         self.group = group
         self.frame = group.frame
         self.builder = ScalarBuilder()
+        if self.frame.split is not None:
+            self.builder.row = size_of(self.frame.domain[self.frame.split :])
         self.operands: list[View] = []  # each broadcast to the domain
         self.exprs: dict[Value, Expr] = {}
         self.loads: dict[tuple[int, tuple[int, ...], int], Expr] = {}

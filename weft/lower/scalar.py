@@ -104,6 +104,7 @@ class ScalarBuilder:
     def __init__(self) -> None:
         self._known: dict[Any, Expr] = {}
         self.count = 1  # of the elements a reduction runs over, for the rule of a mean
+        self.row: int | None = None  # how many elements a row has, if that is known
         self.result: DType = bool_  # the dtype of the result that a rule is asked for
 
     def make(self, kind: str, args: tuple[Expr, ...], dtype: DType, data: Any = None) -> Expr:
@@ -126,7 +127,8 @@ class ScalarBuilder:
 
     def index(self) -> Expr:
         """Return the place of the element in its row."""
-        return self.make("index", (), int64)
+        # The one element of a row is the row: what is computed for rows has no places.
+        return self.constant(0, int64) if self.row == 1 else self.make("index", (), int64)
 
     def picked(self, index: Expr, x: Any) -> Expr:
         """Return x at the place of the row that an index names, and zero elsewhere."""

@@ -177,6 +177,7 @@ def _(s):
     yield Sample(s.real(2, 4), s.integers(2, 4, high=3), (2, 3), 1)
     yield Sample(s.real(1, 2), s.integers(1, 2, low=-3, high=3), (2, 3), 1)
     yield Sample(s.real(0, 2), s.integers(0, 2), (3, 2), 0)
+    yield Sample(s.real(2, 1), s.integers(2, 1, high=1), (2, 1), 1)
 
 
 # -- scatter ------------------------------------------------------------------------------------
