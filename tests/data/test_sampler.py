@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import weft as wf
+from weft.core import random_kernels as kernels
 from weft.core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from weft.core.rng import Generator
 from weft.data import (
@@ -23,6 +24,7 @@ from weft.data import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
+from weft.data.streams import PART, permutation
 
 
 def test_sequential() -> None:
@@ -138,3 +140,95 @@ def test_own_sampler_needs_only_an_order() -> None:
 def test_bad_arguments(make: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         make()
+
+
+# -- more than fits into memory ------------------------------------------------------------------
+
+MANY = 2 * PART + 77
+BEYOND = 10**13
+
+
+def drawn(sampler: Sampler) -> list[int]:
+    return next(BatchSampler(sampler, MANY).order(Generator(5), 0))
+
+
+def test_draws_in_parts_are_the_same_numbers() -> None:
+    generator = Generator(5)
+    key, counter = generator.reserve(kernels.blocks_for((MANY,), "int64"))
+    expected = kernels.randint(key, counter, (MANY,), low=0, high=1000)
+    sampler = RandomSampler(1000, replacement=True, num_samples=MANY)
+    assert drawn(sampler) == expected.tolist()
+
+    weights = np.random.default_rng(0).random(PART + 3)
+    for some in (weights[:10], weights):
+        expected = kernels.categorical(key, counter, probabilities=some, num_samples=MANY)
+        assert drawn(WeightedRandomSampler(some, MANY)) == expected.tolist()
+
+    generator, rounds = Generator(5), []
+    for _ in range(3):
+        key, counter = generator.reserve(kernels.blocks_for((7,), "int64"))
+        rounds += kernels.permutation(key, counter, 7).tolist()
+    assert list(RandomSampler(7, num_samples=17).order(Generator(5), 0)) == rounds[:17]
+
+
+def test_order_reserves_what_it_draws_at_once() -> None:
+    for sampler in (
+        RandomSampler(9, replacement=True, num_samples=MANY),
+        RandomSampler(9, num_samples=MANY),
+        WeightedRandomSampler([1.0, 2.0], MANY),
+    ):
+        apart, generator = Generator(3), Generator(3)
+        expected = list(sampler.order(apart, 0))
+        order = sampler.order(generator, 0)
+        assert generator.position() == apart.position()
+        generator.reserve(1000)  # what others draw meanwhile changes nothing
+        assert list(order) == expected
+
+
+@pytest.mark.parametrize(
+    "sampler",
+    [
+        RandomSampler(5, replacement=True, num_samples=BEYOND),
+        RandomSampler(5, num_samples=BEYOND),
+        WeightedRandomSampler([1.0, 2.0, 0.0, 3.0], BEYOND),
+        SequentialSampler(BEYOND),
+        ShardSampler(BEYOND, num_shards=3, index=1),
+    ],
+)
+def test_any_number_of_draws_takes_little_memory(sampler: Sampler) -> None:
+    assert len(sampler) >= BEYOND // 3
+    assert len(list(islice(sampler, 1000))) == 1000
+    batches = BatchSampler(sampler, 10)
+    assert len(next(iter(batches))) == 10
+
+
+def test_loader_over_many_draws_resumes() -> None:
+    def loader() -> wf.data.DataLoader:
+        sampler = RandomSampler(100, replacement=True, num_samples=BEYOND)
+        return wf.data.DataLoader(
+            wf.data.TensorDataset(np.arange(100)), 64, sampler=sampler, seed=1
+        )
+
+    whole = [batch.tolist() for batch in islice(loader(), 1500)]
+    first = loader()
+    for _ in islice(first, 1100):  # beyond the first part
+        pass
+    again = loader()
+    again.load_state_dict(first.state_dict())
+    assert [batch.tolist() for batch in islice(again, 400)] == whole[1100:]
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+@pytest.mark.parametrize("drop_last", [True, False])
+@pytest.mark.parametrize("length", [0, 1, 2, 7, 12])
+def test_shards_wrap_around(length: int, drop_last: bool, shuffle: bool) -> None:
+    order = np.arange(length)
+    if shuffle:
+        order = permutation(length, generator=Generator(0).fork(0))
+    for shards in (1, 3, 5):
+        for index in range(shards):
+            sampler = ShardSampler(
+                length, num_shards=shards, index=index, shuffle=shuffle, drop_last=drop_last
+            )
+            total = len(sampler) * shards
+            assert list(sampler) == np.resize(order, total)[index::shards].tolist()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sized
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,15 @@ from ..core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ..core.rng import Generator
 from ..core.tensor import Tensor
 from .checks import as_count
-from .streams import Array, categories, fresh_seed, integers, permutation
+from .streams import (
+    Array,
+    categories,
+    category_parts,
+    fresh_seed,
+    integer_parts,
+    permutation,
+    permutation_parts,
+)
 
 
 class Sampler:
@@ -61,9 +70,9 @@ class SequentialSampler(Sampler):
     def __len__(self) -> int:
         return self._length
 
-    def order(self, generator: Generator, epoch: int) -> Array:
+    def order(self, generator: Generator, epoch: int) -> range:
         """Return 0, 1, 2, ..."""
-        return np.arange(self._length)
+        return range(self._length)
 
 
 class RandomSampler(Sampler):
@@ -71,6 +80,7 @@ class RandomSampler(Sampler):
 
     `num_samples` (the length by default) may exceed the length: without replacement the order is
     then made of several permutations. `seed` makes the order independent of the loader's seed.
+    Draws are made as they are needed: `num_samples` may be any number.
     """
 
     def __init__(
@@ -91,16 +101,17 @@ class RandomSampler(Sampler):
     def __len__(self) -> int:
         return self._count
 
-    def order(self, generator: Generator, epoch: int) -> Array:
+    def order(self, generator: Generator, epoch: int) -> Iterable[int]:
         """Return a permutation, or draws with replacement."""
         generator = _chosen(self._own, generator, epoch)
         if self._count == 0:
             return np.zeros(0, np.int64)
         if self._replacement:
-            return integers(0, self._length, (self._count,), generator=generator)
-        rounds = -(-self._count // self._length)
-        parts = [permutation(self._length, generator=generator) for _ in range(rounds)]
-        return np.concatenate(parts)[: self._count]
+            parts = integer_parts(0, self._length, self._count, generator=generator)
+        else:
+            rounds = -(-self._count // self._length)
+            parts = permutation_parts(self._length, rounds, generator=generator)
+        return _in_a_row(parts, self._count)
 
 
 class SubsetRandomSampler(Sampler):
@@ -151,12 +162,15 @@ class WeightedRandomSampler(Sampler):
     def __len__(self) -> int:
         return self._count
 
-    def order(self, generator: Generator, epoch: int) -> Array:
+    def order(self, generator: Generator, epoch: int) -> Iterable[int]:
         """Return the indices drawn."""
         generator = _chosen(self._own, generator, epoch)
         if self._count == 0:
             return np.zeros(0, np.int64)
-        return categories(self._weights, self._count, self._replacement, generator=generator)
+        if not self._replacement:
+            return categories(self._weights, self._count, False, generator=generator)
+        parts = category_parts(self._weights, self._count, generator=generator)
+        return _in_a_row(parts, self._count)
 
 
 class ShardSampler(Sampler):
@@ -195,13 +209,14 @@ class ShardSampler(Sampler):
         whole, rest = divmod(self._length, self._shards)
         return whole if self._drop_last or not rest else whole + 1
 
-    def order(self, generator: Generator, epoch: int) -> Array:
+    def order(self, generator: Generator, epoch: int) -> Iterable[int]:
         """Return this shard of an order that all shards share."""
-        everything = np.arange(self._length)
-        if self._shuffle:
-            everything = permutation(self._length, generator=self._own.fork(epoch))
-        total = len(self) * self._shards
-        return np.resize(everything, total)[self._index :: self._shards]
+        places = range(self._index, len(self) * self._shards, self._shards)
+        if not self._shuffle:
+            return (i % self._length for i in places)
+        everything = permutation(self._length, generator=self._own.fork(epoch))
+        shared: Array = everything[np.arange(places.start, places.stop, places.step) % self._length]
+        return shared
 
 
 class BatchSampler(Sampler):
@@ -238,6 +253,15 @@ def batched(indices: Iterable[int], size: int, drop_last: bool) -> Iterator[list
             batch = []
     if batch and not drop_last:
         yield batch
+
+
+def _in_a_row(parts: Iterator[Array], count: int) -> Iterable[int]:
+    """Return the first elements of arrays one after another; a single array as it is."""
+    first = next(parts)
+    if len(first) >= count:
+        return first[:count]
+    rest = chain.from_iterable(part.tolist() for part in chain((first,), parts))
+    return islice(rest, count)
 
 
 def _length(sampler: Sampler, source: Sized | int) -> int:

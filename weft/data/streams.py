@@ -181,12 +181,46 @@ def integer(low: int, high: int, *, generator: Generator | None = None) -> int:
     return int(kernels.randint(key, counter, (), low=low, high=high))
 
 
-def integers(
-    low: int, high: int, shape: tuple[int, ...], *, generator: Generator | None = None
-) -> Array:
-    """Draw an array of integers from [low, high)."""
-    key, counter = _reserve(generator, kernels.blocks_for(shape, "int64"))
-    return kernels.randint(key, counter, shape, low=low, high=high)
+# Draws that are too many to be held at once come in parts; all parts together are the same numbers
+# as one draw. What they take of the generator is reserved when they are asked for.
+
+PART: Final = 1 << 16  # a whole number of Philox blocks
+
+
+def integer_parts(low: int, high: int, count: int, *, generator: Generator) -> Iterator[Array]:
+    """Draw `count` integers from [low, high), as arrays of PART."""
+    key, counter = generator.reserve(kernels.blocks_for((count,), "int64"))
+    return (
+        kernels.randint(key, counter + _blocks(start), (stop - start,), low=low, high=high)
+        for start, stop in _parts(count, PART)
+    )
+
+
+def permutation_parts(n: int, rounds: int, *, generator: Generator) -> Iterator[Array]:
+    """Draw several random orders of 0 ... n-1."""
+    blocks = kernels.blocks_for((n,), "int64")
+    key, counter = generator.reserve(blocks * rounds)
+    return (kernels.permutation(key, counter + i * blocks, n) for i in range(rounds))
+
+
+def category_parts(weights: Array, count: int, *, generator: Generator) -> Iterator[Array]:
+    """Draw `count` indices with replacement; summing the weights is worth a part of their size."""
+    size = PART * -(-len(weights) // PART)
+    key, counter = generator.reserve(kernels.categorical_blocks(weights.shape, count))
+    return (
+        kernels.categorical(
+            key, counter + _blocks(start), probabilities=weights, num_samples=stop - start
+        )
+        for start, stop in _parts(count, size)
+    )
+
+
+def _parts(count: int, size: int) -> Iterator[tuple[int, int]]:
+    return ((start, min(start + size, count)) for start in range(0, count, size))
+
+
+def _blocks(words: int) -> int:
+    return kernels.blocks_for((words,), "int64")
 
 
 def chance(probability: float, *, generator: Generator | None = None) -> bool:
