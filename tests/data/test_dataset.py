@@ -93,6 +93,36 @@ def test_concat_zip_repeat_take_skip() -> None:
         ConcatDataset()
 
 
+def test_list_of_datasets_is_several_datasets() -> None:
+    a, b = numbers(2), numbers(3)
+    for sources in ([a, b], (a, b), iter([a, b]), (x for x in (a, b))):
+        assert list(ConcatDataset(sources)) == [0, 1, 0, 1, 2]
+    assert list(ConcatDataset(a)) == [0, 1]
+    assert list(ConcatDataset([a])) == [0, 1]
+    assert list(ConcatDataset([10, 20], [30])) == [10, 20, 30]
+    assert list(ConcatDataset([[10, 20], [30]])) == [10, 20, 30]
+    assert list(a.concat([b, a])) == list(a.concat(b, a)) == [0, 1, 0, 1, 2, 0, 1]
+    assert list(a.concat([7, 8])) == [0, 1, 7, 8]
+    assert list(a.zip([b, a])) == [(0, 0, 0), (1, 1, 1)]
+    assert list(a.zip("xy")) == [(0, "x"), (1, "y")]
+    assert list(a.stream().concat([b.stream(), a.stream()])) == [0, 1, 0, 1, 2, 0, 1]
+    assert list(a.stream().zip([b.stream(), a.stream()])) == [(0, 0, 0), (1, 1, 1)]
+    assert list(a.stream().zip([7, 8])) == [(0, 7), (1, 8)]
+    with pytest.raises(ArgumentError, match="at least one"):
+        ConcatDataset([])
+    with pytest.raises(ArgumentTypeError, match=r"expected a dataset.*Received: int"):
+        ConcatDataset([1, 2])
+
+
+def test_repeating_often_takes_no_memory() -> None:
+    often = numbers(3).repeat(10**12)
+    assert len(often) == 3 * 10**12
+    assert [often[i] for i in (0, 4, 10**12, -1)] == [0, 1, 1, 2]
+    assert len(numbers(0).repeat(3)) == 0
+    with pytest.raises(IndexError):
+        numbers(2).repeat(2)[4]
+
+
 def test_cache_makes_each_item_once() -> None:
     made: list[int] = []
 

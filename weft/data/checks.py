@@ -91,3 +91,9 @@ def check_callable(owner: object, name: str, value: Any) -> None:
 def label_of(owner: object) -> str:
     """Return the name with which messages begin."""
     return owner if isinstance(owner, str) else type(owner).__name__
+
+
+def several(given: tuple[Any, ...], kind: type) -> tuple[Any, ...]:
+    """Return arguments; a single list of instances of a class stands for as many."""
+    listed = tuple(given[0]) if len(given) == 1 and isinstance(given[0], list | tuple) else ()
+    return listed if listed and all(isinstance(x, kind) for x in listed) else given

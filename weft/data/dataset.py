@@ -23,7 +23,7 @@ from ..core.errors import (
 from ..core.rng import Generator
 from ..core.shape import as_int
 from .apply import applied, check_key
-from .checks import as_count, as_real, check_callable
+from .checks import as_count, as_real, check_callable, several
 from .iterable import IterableDataset, PrefetchedStream
 from .streams import Array, enter_item, fresh_seed, permutation
 
@@ -95,18 +95,18 @@ class Dataset:
 
     def repeat(self, times: int) -> Dataset:
         """Return the items `times` times over."""
-        return ConcatDataset(*[self] * as_count("repeat", "times", times))
+        return RepeatedDataset(self, times)
 
-    def concat(self, *others: Dataset) -> Dataset:
+    def concat(self, *others: Any) -> Dataset:
         """Return the items of this dataset followed by those of the others."""
-        return ConcatDataset(self, *others)
+        return ConcatDataset(self, *several(others, Dataset))
 
     def __add__(self, other: object) -> Dataset:
         return ConcatDataset(self, other) if isinstance(other, Dataset) else NotImplemented
 
-    def zip(self, *others: Dataset) -> Dataset:
+    def zip(self, *others: Any) -> Dataset:
         """Return the tuples of items at the same index; the shortest dataset sets the length."""
-        return ZippedDataset(self, *others)
+        return ZippedDataset(self, *several(others, Dataset))
 
     def random_split(
         self, lengths: Sequence[int] | Sequence[float], seed: int | None = None
@@ -296,10 +296,32 @@ class CachedDataset(_View):
         return self._items[i]
 
 
-class ConcatDataset(Dataset):
-    """One dataset after another."""
+class RepeatedDataset(Dataset):
+    """The items of a dataset several times over."""
 
-    def __init__(self, *sources: Dataset) -> None:
+    def __init__(self, source: Dataset, times: int) -> None:
+        self._source = checked_source(source)
+        self._times = as_count("repeat", "times", times)
+
+    def __len__(self) -> int:
+        return len(self._source) * self._times
+
+    def __getitem__(self, index: Any) -> Any:
+        i = normal_index(index, len(self), "repeat")
+        return self._source[i % len(self._source)]
+
+
+class ConcatDataset(Dataset):
+    """One dataset after another: several, or one list of them.
+
+    >>> from weft.data import ConcatDataset, TensorDataset
+    >>> a, b = TensorDataset(range(3)), TensorDataset(range(4))
+    >>> len(ConcatDataset([a, b])), len(ConcatDataset(a, b))
+    (7, 7)
+    """
+
+    def __init__(self, *sources: Any) -> None:
+        sources = _spread(sources)
         if not sources:
             raise ArgumentError("ConcatDataset needs at least one dataset")
         self._sources = tuple(checked_source(source) for source in sources)
@@ -343,6 +365,13 @@ class DatasetStream(IterableDataset):
         for place in filter(keep, range(len(self._source))):
             enter_item(place)
             yield self._source[place]
+
+
+def _spread(sources: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return datasets, of which a single list, tuple or iterator holds several."""
+    if len(sources) == 1 and isinstance(sources[0], list | tuple | Iterator):
+        return tuple(sources[0])
+    return sources
 
 
 def checked_source(source: Any) -> Any:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from ..core.errors import ArgumentTypeError
 from .apply import applied, check_key
-from .checks import as_count, check_callable
+from .checks import as_count, check_callable, several
 from .streams import (
     Streams,
     enter_item,
@@ -107,16 +107,16 @@ class IterableDataset:
         """Return the stream repeated `times` times, or for ever."""
         return RepeatedStream(self, times)
 
-    def concat(self, *others: IterableDataset) -> IterableDataset:
+    def concat(self, *others: Any) -> IterableDataset:
         """Return this stream followed by the others."""
-        return ChainedStream(self, *others)
+        return ChainedStream(self, *several(others, IterableDataset))
 
     def __add__(self, other: object) -> IterableDataset:
         return ChainedStream(self, other) if isinstance(other, IterableDataset) else NotImplemented
 
     def zip(self, *others: Iterable[Any]) -> IterableDataset:
         """Return the stream of tuples of items that stand at the same place; the shortest ends."""
-        return ZippedStream(self, *others)
+        return ZippedStream(self, *several(others, IterableDataset))
 
 
 def shard(items: Iterable[T]) -> Iterator[T]:
