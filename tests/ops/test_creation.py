@@ -120,6 +120,9 @@ def test_asarray_copies_only_as_asked():
     assert wf.asarray(x) is x
     assert wf.asarray(x, copy=True) is not x
     assert wf.asarray(x, dtype="float64").dtype == "float64"
+    assert wf.asarray(x, copy=False) is x  # with its gradients
+    with pytest.raises(ValueError, match="cannot convert float32 to float64"):
+        wf.asarray(x, dtype="float64", copy=False)
 
 
 def test_asarray_without_copy_refuses_what_needs_one():
@@ -160,6 +163,20 @@ def test_shapes_as_tuple_or_arguments(name):
     assert make(3).shape == (3,)
     assert make(np.int64(3)).shape == (3,)
     assert make(2).dtype == "float32"
+
+
+def test_filled_with_tensors():
+    same(wf.full((2, 2), wf.tensor(7)), np.full((2, 2), 7))
+    same(wf.full(2, wf.tensor(1.5, dtype="float64")), np.full(2, 1.5))
+    same(wf.full((2,), wf.tensor(1.5), dtype="int8"), np.full(2, 1, np.int8))
+    same(wf.full((2, 3), np.arange(3)), np.full((2, 3), np.arange(3)))
+    same(wf.full_like(wf.zeros(2), wf.tensor(3)), np.full(2, 3, np.float32))
+    same(wf.full_like(wf.zeros(1, 2), [wf.tensor(3), 1], dtype="int64"), np.array([[3, 1]]))
+    for make in (lambda: wf.full((2,), wf.ones(3)), lambda: wf.full_like(wf.ones(2), wf.ones(3))):
+        with pytest.raises(
+            ValueError, match=r"fill_value of shape \(3,\) does not broadcast to \(2,\)"
+        ):
+            make()
 
 
 def test_filled_values():

@@ -32,7 +32,7 @@ def tensor_from(data: Any, what: str, dtype: dt.DType | None = None) -> Tensor:
         return constant(array_from(data, what) if dtype is None else array_in(data, dtype, what))
     if isinstance(data, Tensor) and dtype is None:
         return data
-    return _stacked(data, _nest_dtype(data, what) if dtype is None else dtype, what)
+    return _stacked(data, nest_dtype(data, what) if dtype is None else dtype, what)
 
 
 def holds_tensors(data: Any) -> bool:
@@ -65,7 +65,7 @@ def _stacked(data: Any, dtype: dt.DType, what: str) -> Tensor:
     return stacked
 
 
-def _nest_dtype(data: Any, what: str) -> dt.DType:
+def nest_dtype(data: Any, what: str) -> dt.DType:
     """Return the dtype in which the tensors, arrays and weak numbers of a nest meet."""
     leaves = list(_leaves(data))
     for i, leaf in enumerate(leaves):
@@ -167,6 +167,11 @@ def scalar_array(scalar: Number, dtype: dt.DType) -> np.ndarray[Any, Any]:
             f"{scalar}" if abs(scalar) < 10**40 else f"of {int(math.log10(abs(scalar))) + 1} digits"
         )
         raise DTypeError(f"the Python integer {shown} does not fit in {dtype}") from None
+
+
+def is_number(value: Any, number: Number) -> bool:
+    """Tell whether an option is a certain number itself, not a tensor that may equal it."""
+    return isinstance(value, (int, float, np.number)) and bool(value == number)
 
 
 # -- dtypes ----------------------------------------------------------------------------------------

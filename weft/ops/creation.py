@@ -35,7 +35,9 @@ from .elementwise.filling import (
     empty_like,
     fill_number,
     full_like,
+    is_spread,
     ones_like,
+    spread,
     zeros_like,
 )
 
@@ -110,11 +112,13 @@ def asarray(
     tensor([7., 0.], dtype=float64)
     """
     check_device(device)
+    if isinstance(obj, Tensor) and not copy:
+        result = obj if dtype is None else obj.to(dtype)
+        if copy is False and result is not obj:
+            raise _needs_copy(obj.dtype, dtype)
+        return result.requires_grad_() if requires_grad else result
     if copy is False:
         return make_leaf(_shared_array(obj, dtype), _flag(requires_grad), user_site())
-    if copy is None and isinstance(obj, Tensor):
-        result = obj if dtype is None else obj.to(dtype)
-        return result.requires_grad_() if requires_grad else result
     return _made("asarray", obj, dtype, requires_grad)
 
 
@@ -151,10 +155,7 @@ def _made(what: str, data: Any, dtype: Any, requires_grad: Any) -> Tensor:
     if not holds_tensors(data):
         return new_leaf(_to_array(data, wanted, what), flag)
     made = tensor_from(data, f"{what}: data", wanted)
-    copy: Tensor = made.clone() if made is data else made
-    if copy.__class__ is Tensor:  # others know their line already
-        copy._site = user_site()
-    return copy.detach().requires_grad_() if flag else copy
+    return derived(made.clone() if made is data else made, flag)
 
 
 def _to_array(data: Any, dtype: DType | None, what: str) -> np.ndarray[Any, Any]:
@@ -187,8 +188,6 @@ def _foreign_array(data: Any, what: str) -> np.ndarray[Any, Any]:
 
 def _shared_array(obj: Any, dtype: Any) -> np.ndarray[Any, Any]:
     """Return the object's own memory as an array; raise if it would have to be copied."""
-    if isinstance(obj, Tensor):
-        obj = obj._value
     if not isinstance(obj, np.ndarray):
         raise ArgumentError(
             "asarray: copy=False shares memory, which only arrays and tensors have. "
@@ -196,11 +195,15 @@ def _shared_array(obj: Any, dtype: Any) -> np.ndarray[Any, Any]:
         )
     check_dtype(obj.dtype)
     if dtype is not None and as_dtype(dtype) != obj.dtype:
-        raise ArgumentError(
-            f"asarray: copy=False cannot convert {obj.dtype} to {as_dtype(dtype)}; "
-            "leave copy out to convert"
-        )
+        raise _needs_copy(obj.dtype, dtype)
     return obj.view(np.ndarray)
+
+
+def _needs_copy(dtype: DType, wanted: Any) -> ArgumentError:
+    return ArgumentError(
+        f"asarray: copy=False cannot convert {dtype} to {as_dtype(wanted)}; "
+        "leave copy out to convert"
+    )
 
 
 # -- filled -------------------------------------------------------------------------------------
@@ -246,13 +249,16 @@ def full(
 ) -> Tensor:
     """Return a tensor with every element set to a number.
 
+    The value may be a tensor that broadcasts to the shape: gradients flow to it.
+
     >>> import weft as wf
     >>> wf.full((2,), 7)
     tensor([7, 7])
     """
-    if isinstance(fill_value, Dim):
-        filled: Tensor = F.broadcast_to(_number_when_run(fill_value, dtype), as_shape(shape))
-        return filled
+    if is_spread(fill_value):
+        check_device(device)
+        sizes, wanted = as_shape(shape, "full: shape"), None if dtype is None else as_dtype(dtype)
+        return derived(spread(fill_value, sizes, wanted, "full: fill_value"), requires_grad)
     value = fill_number(fill_value, "full: fill_value")
     wanted = scalar_dtype(value) if dtype is None else as_dtype(dtype)
     check_fits(value, wanted, "full: fill_value")
@@ -323,6 +329,14 @@ def new_leaf(array: np.ndarray[Any, Any], requires_grad: Any) -> Tensor:
         made: Tensor = tracer.constant(array)
         return made
     return make_leaf(array, flag, user_site())
+
+
+def derived(tensor: Tensor, requires_grad: Any) -> Tensor:
+    """Return what was computed from tensors as a new one; if asked for gradients, as a leaf."""
+    flag = _flag(requires_grad)
+    if tensor.__class__ is Tensor:  # others know their line already
+        tensor._site = user_site()
+    return tensor.detach().requires_grad_() if flag else tensor
 
 
 def _flag(value: Any) -> bool:

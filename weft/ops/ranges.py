@@ -9,13 +9,14 @@ import numpy as np
 
 from ..core.device import check_device
 from ..core.dim import is_known, known_size, size_max
-from ..core.dtype import as_dtype, default_float, int64
+from ..core.dtype import DType, as_dtype, default_float, float64, int64, to_float
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.op import F
+from ..core.operands import holds_floats, holds_tensors, nest_dtype, tensor_from
 from ..core.shape import as_int, as_shape
 from ..core.tensor import Tensor
 from ._memory import check_allocation
-from .creation import new_leaf
+from .creation import derived, new_leaf
 
 __all__ = ["arange", "linspace", "logspace"]
 
@@ -32,7 +33,7 @@ def arange(
     """Return the numbers from start up to, but without, stop, `step` apart.
 
     With one argument, arange(n) counts from 0 to n - 1. Integers give int64, a float among the
-    arguments the default float.
+    arguments the default float, tensors of floats their dtype; gradients flow to start and step.
 
     >>> import weft as wf
     >>> wf.arange(3)
@@ -44,6 +45,8 @@ def arange(
     first, last = (0, start) if stop is None else (start, stop)
     if not is_known((first, last)):
         return _range_when_run(first, last, step, dtype)
+    if holds_floats((first, last, step)):
+        return derived(_range_of_tensors(first, last, step, dtype), requires_grad)
     named = (("start", first), ("stop", last), ("step", step))
     numbers = [_number(value, f"arange: {name}") for name, value in named]
     whole = all(isinstance(v, int) for v in numbers)
@@ -52,6 +55,21 @@ def arange(
     # Computed in float64 (or exactly) and rounded once, so that errors do not add up along the way.
     array = np.arange(*numbers).astype(wanted, copy=False)
     return new_leaf(array, requires_grad)
+
+
+def _range_of_tensors(start: Any, stop: Any, step: Any, dtype: Any) -> Tensor:
+    """Return a range that moves with its start and stretches with its step.
+
+    How many elements there are follows from the values.
+    """
+    named = (("start", start), ("stop", stop), ("step", step))
+    numbers = [_number(value, f"arange: {name}") for name, value in named]
+    wanted = _float_of(dtype, start, stop, step)
+    count = _steps(*numbers)
+    check_allocation("arange", (count,), wanted)
+    first, by = (tensor_from(v, "arange", float64) for v in (start, step))
+    result: Tensor = F.cast(first + F.iota(count) * by, wanted)
+    return result
 
 
 def _range_when_run(start: Any, stop: Any, step: Any, dtype: Any) -> Tensor:
@@ -86,12 +104,18 @@ def linspace(
 ) -> Tensor:
     """Return `num` evenly spaced numbers from start to stop, stop included if `endpoint`.
 
+    Where an end is a tensor its dtype decides and gradients flow to it; its own axes come last.
+
     >>> import weft as wf
     >>> wf.linspace(0, 1, 5)
     tensor([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
-    array = _spaced("linspace", start, stop, num, endpoint, dtype, device)
-    return new_leaf(array, requires_grad)
+    check_device(device)
+    count = _count("linspace", num)
+    if holds_tensors((start, stop)):
+        spaced = _between("linspace", start, stop, count, endpoint)
+        return derived(F.cast(spaced, _float_of(dtype, start, stop)), requires_grad)
+    return new_leaf(_spaced("linspace", start, stop, count, endpoint, dtype), requires_grad)
 
 
 def logspace(
@@ -111,24 +135,50 @@ def logspace(
     >>> wf.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
-    exponents = _spaced("logspace", start, stop, num, endpoint, np.float64, device)
+    check_device(device)
+    count = _count("logspace", num)
+    if holds_tensors((start, stop, base)):
+        exponents = _between("logspace", start, stop, count, endpoint)
+        spaced = F.pow(tensor_from(base, "logspace: base", float64), exponents)
+        return derived(F.cast(spaced, _float_of(dtype, start, stop, base)), requires_grad)
+    exponents = _spaced("logspace", start, stop, count, endpoint, float64)
     wanted = default_float() if dtype is None else as_dtype(dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         array = np.power(float(_number(base, "logspace: base")), exponents).astype(wanted)
     return new_leaf(array, requires_grad)
 
 
-def _spaced(
-    what: str, start: Any, stop: Any, num: Any, endpoint: bool, dtype: Any, device: Any
-) -> np.ndarray[Any, Any]:
-    check_device(device)
+def _count(what: str, num: Any) -> int:
     (count,) = as_shape(num if np.ndim(num) == 0 else as_int(num, f"{what}: num"), f"{what}: num")
-    known_size(count, f"{what}: the distance of the elements")
+    known: int = known_size(count, f"{what}: the distance of the elements")
+    return known
+
+
+def _spaced(
+    what: str, start: Any, stop: Any, count: int, endpoint: bool, dtype: Any
+) -> np.ndarray[Any, Any]:
     wanted = default_float() if dtype is None else as_dtype(dtype)
     check_allocation(what, (count,), wanted)
     ends = _number(start, f"{what}: start"), _number(stop, f"{what}: stop")
     with np.errstate(over="ignore", invalid="ignore"):
         return np.linspace(*ends, count, endpoint=endpoint).astype(wanted)
+
+
+def _between(what: str, start: Any, stop: Any, count: int, endpoint: bool) -> Any:
+    """Return evenly spaced values between tensors, in float64: rounded once, as numbers are."""
+    start, stop = (
+        tensor_from(value, f"{what}: {name}", float64)
+        for name, value in (("start", start), ("stop", stop))
+    )
+    gaps = count - 1 if endpoint else count
+    place = F.reshape(F.iota(count), (count, *(1,) * max(start.ndim, stop.ndim)))
+    spaced = start + place * ((stop - start) / max(gaps, 1))
+    return F.where(F.equal(place, gaps), stop, spaced) if endpoint and gaps > 0 else spaced
+
+
+def _float_of(dtype: Any, *values: Any) -> DType:
+    """Return the dtype of a result: the one asked for, or the float in which the values meet."""
+    return to_float(nest_dtype(values, "values")) if dtype is None else as_dtype(dtype)
 
 
 def _number(value: Any, what: str) -> int | float:

@@ -8,11 +8,11 @@ import numpy as np
 
 from ...core.device import check_device
 from ...core.dtype import DType, as_dtype
-from ...core.errors import ArgumentTypeError, DTypeError, WeftError, user_site
+from ...core.errors import ArgumentTypeError, DTypeError, ShapeError, WeftError, user_site
 from ...core.op import F, composite, elementwise, op
-from ...core.operands import array_from
+from ...core.operands import array_from, holds_tensors, tensor_from
 from ...core.samples import ErrorSample, Sample
-from ...core.shape import TensorType
+from ...core.shape import Shape, TensorType
 from ...core.tensor import Tensor, make_leaf
 from ._shared import named
 
@@ -73,6 +73,8 @@ def full_like(
 ) -> Any:
     """Return a tensor of the shape and dtype of x with every element set to a number.
 
+    The value may be a tensor that broadcasts to the shape: gradients flow to it.
+
     >>> import weft as wf
     >>> wf.full_like(wf.zeros(2), 7)
     tensor([7., 7.])
@@ -109,10 +111,32 @@ def _constant_like(
 ) -> Any:
     try:
         check_device(device)
-        result = F.fill_like(x, value, dtype)
+        result = _fill(x, value, dtype)
     except WeftError as error:
         raise named(error, name, "fill_like") from None
-    return result.requires_grad_() if requires_grad else result
+    return result.detach().requires_grad_() if requires_grad else result
+
+
+def _fill(x: Any, value: Any, dtype: Any) -> Any:
+    if not is_spread(value):
+        return F.fill_like(x, value, dtype)
+    wanted = x.dtype if dtype is None else as_dtype(dtype)
+    return spread(value, x.shape, wanted, "fill_value")
+
+
+def is_spread(value: Any) -> bool:
+    """Tell whether what to fill with is a tensor or an array, to be broadcast, not a number."""
+    return holds_tensors(value) or isinstance(value, np.ndarray)
+
+
+def spread(value: Any, shape: Shape, dtype: DType | None, what: str) -> Tensor:
+    """Return tensors or an array broadcast to a shape, by a recorded operation."""
+    source = tensor_from(value, what, dtype)
+    try:
+        result: Tensor = F.broadcast_to(source, shape)
+    except ShapeError:
+        raise ShapeError(f"{what} of shape {source.shape} does not broadcast to {shape}") from None
+    return result
 
 
 def fill_number(value: Any, what: str) -> bool | int | float:
