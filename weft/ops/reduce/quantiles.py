@@ -11,7 +11,9 @@ from ...core.dim import Dim
 from ...core.dtype import float64, int64, is_float
 from ...core.errors import ArgumentError, ArgumentTypeError
 from ...core.op import F, composite
+from ...core.operands import holds_tensors, tensor_from
 from ...core.shape import Axes, normalize_axes, reduced_shape
+from ...core.tensor import Tensor
 from .._aliases import accepts_dim
 from ._common import as_flag, count_of, rows_of
 
@@ -64,7 +66,7 @@ def quantile(
 
     method says what to do between two elements: "linear", "lower", "higher", "nearest" or
     "midpoint" (`interpolation` is PyTorch's name of it). nan if an element is nan, or if there is
-    none. Gradients flow to the elements read, none to q.
+    none. Gradients flow to the elements read and, between two of them, to a tensor q.
 
     >>> import weft as wf
     >>> wf.quantile(wf.tensor([1.0, 2.0, 3.0]), 0.75)
@@ -76,16 +78,24 @@ def quantile(
     if not is_float(x.dtype):
         x = F.mean(x, ())  # over no axes: the same values as floats
     shape = reduced_shape(x.shape, axes, as_flag(keepdims, "quantile: keepdims"))
-    results = [F.reshape(r, shape) for r in _quantiles(x, levels.ravel(), axes, method)]
+    several = list(levels) if levels.ndim else [levels]
+    results = [F.reshape(r, shape) for r in _quantiles(x, several, axes, method)]
     return F.stack(results, 0) if levels.ndim else results[0]
 
 
-def _quantiles(x: Any, levels: Any, axes: tuple[int, ...], method: str) -> list[Any]:
+def _quantiles(x: Any, levels: list[Any], axes: tuple[int, ...], method: str) -> list[Any]:
     if count_of(x.shape, axes) == 0:
         return [F.mean(x, axes)] * len(levels)  # the mean of nothing: nan, in the right shape
     rows = F.sort(rows_of(x, axes), -1)
-    places = [level * (rows.shape[-1] - 1) for level in levels.tolist()]
-    if isinstance(rows.shape[-1], Dim):
+    last = rows.shape[-1] - 1
+    if isinstance(levels[0], Tensor):
+        # Where values could not be checked, those out of range have no place.
+        inside = [
+            F.where((level >= 0.0) & (level <= 1.0), level * last, last + 1) for level in levels
+        ]
+        return [_read_when_run(rows, place, method) for place in inside]
+    places = [float(level) * last for level in levels]
+    if isinstance(last, Dim):
         return [_read_when_run(rows, F.size_value(p, float64), method) for p in places]
     return [_read(rows, place, METHODS[method]) for place in places]
 
@@ -102,27 +112,36 @@ def _read(rows: Any, place: float, between: Callable[[float, int], float]) -> An
 
 
 def _read_when_run(rows: Any, place: Any, method: str) -> Any:
-    """Return the same for a place that a graph computes from the number of elements."""
+    """Return the same for a place that is a tensor: computed, or to be differentiated."""
     lower = F.floor(place)
     share = METHODS_WHEN_RUN[method](place - lower, lower)
     index = F.cast(lower, int64)
     value = rows[..., index + F.cast(share == 1.0, int64)]
     upper = rows[..., F.minimum(index + 1, rows.shape[-1] - 1)]
-    mixed = value + (upper - value) * F.cast(share, rows.dtype)
-    value = F.where((share > 0.0) & (share < 1.0), mixed, value)
+    gap = upper - value
+    gap = F.where((share > 0.0) | F.isfinite(gap), gap, 0.0)  # at an element inf is no neighbour
+    value = F.where(share < 1.0, value + gap * F.cast(share, rows.dtype), value)
     last = rows[..., -1]
     return F.where(F.isnan(last), last, value)
 
 
 def _as_levels(q: Any) -> Any:
-    levels = np.asarray(q)
+    if not holds_tensors(q):
+        return _checked_levels(np.asarray(q), q).astype(np.float64)
+    levels = tensor_from(q, "quantile: q")
+    known = getattr(levels, "_value", None)
+    _checked_levels(np.zeros(levels.shape, levels.dtype) if known is None else known, q)
+    return F.cast(levels, float64)
+
+
+def _checked_levels(levels: Any, q: Any) -> Any:
     if levels.dtype.kind not in "iuf" or levels.ndim > 1:
         raise ArgumentTypeError(
             f"quantile: q must be a number or a vector of numbers. Received: {q!r:.60}"
         )
     if levels.size == 0 or not ((levels >= 0) & (levels <= 1)).all():
         raise ArgumentError(f"quantile: q must lie between 0 and 1. Received: {q!r:.60}")
-    return levels.astype(np.float64)
+    return levels
 
 
 def _checked_method(method: Any) -> str:
