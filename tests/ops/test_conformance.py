@@ -6,8 +6,10 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -216,6 +218,46 @@ def _gradient_to(case, place, value, as_rows):
     results = [y for y in c.outputs_of(function(*args, **given)) if c.is_recorded(y)]
     grads = gradients(results, [leaf]) if results else [None]
     return None if grads[0] is None else grads[0].numpy()
+
+
+# What chooses among kinds, moves the result in steps, or does not enter it in every call.
+NO_VALUES = {
+    ("batch_norm", "momentum"),
+    ("cond", "p"),
+    ("instance_norm", "momentum"),
+    ("quantile", "q"),
+    ("tensordot", "axes"),
+    ("trapezoid", "dx"),
+}
+
+
+def test_numbers_given_as_tensors_are_differentiated_or_refused():
+    lost = set()
+    for case in CASES:
+        function = case.function if case.op is not None else public_function(case.name)
+        bound = _bound(case, function)
+        for name, value in list(bound.arguments.items()):
+            is_whole = bound.signature.parameters[name].annotation in ("int", "int | None")
+            if is_whole or isinstance(value, bool) or not isinstance(value, (int, float)):
+                continue
+            bound.arguments[name] = wf.tensor(float(value), dtype="float64", requires_grad=True)
+            with suppress(WeftError):
+                outputs = c.outputs_of(function(*bound.args, **bound.kwargs))
+                floats = [y for y in outputs if isinstance(y, wf.Tensor) and y.dtype.kind == "f"]
+                if floats and not any(map(c.is_recorded, floats)):
+                    lost.add((case.name, name))
+            bound.arguments[name] = value
+    assert lost <= NO_VALUES
+
+
+def _bound(case, function):
+    declared = case.op.declaration if case.op is not None else inspect.unwrap(function)
+    signature = inspect.signature(declared)
+    given = c.Arguments.of(case.sample).map(c.to_tensor)
+    names = {k: k if k in signature.parameters else c.ALIASES[k] for k in given.kwargs}
+    bound = signature.bind(*given.args, **{names[k]: v for k, v in given.kwargs.items()})
+    bound.apply_defaults()
+    return bound
 
 
 def test_rules_on_arrays_give_arrays():

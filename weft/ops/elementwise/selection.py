@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.op import F, composite, elementwise, op
+from ...core.operands import is_number
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
 from ._shared import binary_errors
@@ -200,11 +201,11 @@ heaviside.error_samples(binary_errors)
 def addcmul(x: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
     """Return x + value * tensor1 * tensor2."""
     product = tensor1 * tensor2
-    return x + (product if value == 1 else product * value)
+    return x + (product if is_number(value, 1) else product * value)
 
 
 @composite(method=True)
 def addcdiv(x: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
     """Return x + value * tensor1 / tensor2."""
     quotient = tensor1 / tensor2
-    return x + (quotient if value == 1 else quotient * value)
+    return x + (quotient if is_number(value, 1) else quotient * value)

@@ -8,6 +8,7 @@ from ...core.batching import repeat
 from ...core.dim import may_equal, surely_less
 from ...core.errors import ArgumentError, IndexOutOfRange, ShapeError
 from ...core.op import F, composite, general, op
+from ...core.operands import is_number
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType, as_int, normalize_axis, size_of
 from ...core.tensor import Tensor
@@ -226,7 +227,7 @@ def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: floa
         )
     source = source if source.dtype == x.dtype else F.cast(source, x.dtype)
     added = F.take_adjoint(source, index, tuple(x.shape), dim)
-    result: Tensor = x + (added if alpha == 1 else alpha * added)
+    result: Tensor = x + (added if is_number(alpha, 1) else alpha * added)
     return result
 
 

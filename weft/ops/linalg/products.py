@@ -12,6 +12,7 @@ from ...core.dim import may_equal, typical
 from ...core.dispatch import as_sequence, sum_to
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite, general, op
+from ...core.operands import is_number
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int, broadcast, normalize_axis
 from ...core.tensor import Tensor
@@ -224,11 +225,11 @@ def _add_product(name: str, x: Any, product: Any, beta: Number, alpha: Number) -
     shape = tuple(product.shape)
     if not may_equal(broadcast(tuple(x.shape), shape), shape):
         raise ShapeError(f"{name}: x must broadcast to the product's shape {shape}; got {x.shape}")
-    if alpha != 1:
+    if not is_number(alpha, 1):
         product = product * alpha
-    if beta == 0:
+    if is_number(beta, 0):
         return product
-    return (x if beta == 1 else x * beta) + product
+    return (x if is_number(beta, 1) else x * beta) + product
 
 
 @composite(method=True)

@@ -10,6 +10,7 @@ from ...core import dtype as dt
 from ...core.dim import is_known
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite
+from ...core.shape import as_int
 from ...core.tensor import Tensor
 from ._arguments import (
     check_integers,
@@ -48,6 +49,7 @@ def embedding_bag(
     members = _members(fn, input, offsets, include_last_offset)
     index = F.reshape(input, (-1,))
     if padding_idx is not None:
+        padding_idx = as_int(padding_idx, "embedding_bag: padding_idx")
         row = padding_idx + weight.shape[0] if padding_idx < 0 else padding_idx
         members = F.logical_and(members, index != row)
     rows = F.embedding(weight, index)

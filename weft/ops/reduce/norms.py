@@ -204,14 +204,15 @@ def matrix_norm(
     and -inf the same of rows.
     """
     rows, columns = _matrix_axes(x, axis)
+    is_kind = isinstance(ord, (str, int, float, np.number))  # not a tensor: it equals many things
+    if not is_kind or ord not in ("fro", "nuc", 1, -1, 2, -2, INF, -INF):
+        raise ArgumentError(
+            f"matrix_norm: ord must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf. Received: {ord!r}"
+        )
     if ord == "fro":
         return F.vector_norm(x, 2.0, (rows, columns), keepdims)
     if ord in ("nuc", 2, -2):
         return _singular_norm(x, ord, rows, columns, keepdims)
-    if ord not in (1, -1, INF, -INF):
-        raise ArgumentError(
-            f"matrix_norm: ord must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf. Received: {ord!r}"
-        )
     summed, compared = (rows, columns) if abs(ord) == 1 else (columns, rows)
     totals = F.vector_norm(x, 1.0, summed, True)
     extreme = F.max if ord > 0 else F.min
