@@ -2,6 +2,9 @@
 
 The numbers that windows move with lie in memory, not in registers: a chunk of a kernel that another
 thread does finds them there, and so does Python where it drives a loop itself.
+
+A loop may run for hours, and Ctrl-C must end it: every some microseconds of work, as estimated, it
+calls `weft_poll` of the runtime, and gives up the run if that says so.
 """
 
 from __future__ import annotations
@@ -12,8 +15,14 @@ from typing import Any
 
 from ..lower.kernels import BranchKernel, LoopKernel
 from ..lower.storage import Buffer, View, contiguous
+from .regions import Region
 from .text import FunctionText
 from .values import Value
+
+POLL = "weft_poll"  # i32 (), not 0: give up
+POLL_EVERY = 20_000.0  # nanoseconds
+MOST_TURNS = 4096
+PER_TURN = 5.0  # nanoseconds of a turn, and of each kernel in it, beside those of its work
 
 Address = Callable[[View], Value]
 Write = Callable[[list[Any]], None]
@@ -58,6 +67,31 @@ def flattened(calls: Sequence[Any], times: int = 1) -> Iterator[tuple[Any, int]]
             yield from flattened((*call.yes, *call.no), times)
         else:
             yield call, times
+
+
+def turns_between_polls(calls: LoopCalls) -> int:
+    """Return how many turns of a loop, a power of two, may pass until it polls again."""
+    return _turns(_nanoseconds((*calls.test, *calls.body)))
+
+
+def _turns(nanoseconds: float) -> int:
+    wished = min(MOST_TURNS, max(1.0, POLL_EVERY / nanoseconds))
+    return 1 << int(wished).bit_length() - 1
+
+
+def _nanoseconds(calls: Sequence[Any]) -> float:
+    """Estimate how long calls may run without a poll."""
+    return PER_TURN + sum(map(_nanoseconds_of, calls))
+
+
+def _nanoseconds_of(call: Any) -> float:
+    if isinstance(call, LoopCalls):
+        turn = _nanoseconds((*call.test, *call.body))
+        return turn * min(_turns(turn), call.kernel.length or MOST_TURNS)
+    if isinstance(call, BranchCalls):
+        return max(_nanoseconds(call.yes), _nanoseconds(call.no))
+    assert isinstance(call, Region)
+    return sum(PER_TURN + piece.cost for piece in call.pieces)
 
 
 def first_index(kernel: LoopKernel) -> int:
@@ -105,6 +139,7 @@ class _LoopWriter:
         self.write_calls(self.calls.body)
         following = f.add(taken, 1)
         self._move_on()
+        self._leave_if_interrupted(following)
         taken.incoming(following, self._end_step(head, done))
         f.block(done)
 
@@ -124,6 +159,19 @@ class _LoopWriter:
         index, half = self._word(kernel.index), self._word(kernel.half)
         f.store(f.add(f.load("i64", index), -1 if kernel.reverse else 1), index)
         f.store(f.sub(f.constant("i64", 1), f.load("i64", half)), half)
+
+    def _leave_if_interrupted(self, taken: Value) -> None:
+        """End the run if the handler of a signal has raised."""
+        f, turns = self.f, turns_between_polls(self.calls)
+        if self.kernel.length is not None and self.kernel.length < turns:
+            return
+        poll, leave, stay = f.label("poll"), f.label("leave"), f.label("stay")
+        f.branch_if(f.icmp("eq", f.and_(taken, turns - 1), 0), poll, stay)
+        f.block(poll)
+        f.branch_if(f.icmp("ne", f.call(POLL, "i32", declare=True), 0), leave, stay)
+        f.block(leave)
+        f.ret()
+        f.block(stay)
 
     def _end_step(self, head: str, done: str) -> str:
         f, stops = self.f, self.kernel.stops

@@ -74,6 +74,14 @@ class MissingDependencyError(WeftError, ImportError):
     """An optional package is needed for this function and is not installed."""
 
 
+FROM_SIGNAL = "_weft_from_signal"  # the attribute that marks what a handler raised
+
+
+def is_from_signal(error: BaseException) -> bool:
+    """Tell whether the handler of a signal raised an error while native code ran."""
+    return getattr(error, FROM_SIGNAL, False) is True
+
+
 Site = tuple[CodeType | None, int] | None
 
 # Whether a code object belongs to Weft, by id: hashing a code object is far slower. An id that is

@@ -12,7 +12,13 @@ from numpy import ndarray
 from ..core.config import config
 from ..core.dispatch import ERRORS
 from ..core.dtype import is_float, is_integer
-from ..core.errors import ArgumentTypeError, DTypeError, ShapeError, user_stacklevel
+from ..core.errors import (
+    ArgumentTypeError,
+    DTypeError,
+    ShapeError,
+    is_from_signal,
+    user_stacklevel,
+)
 from ..core.late import late_function
 from ..core.operands import array_from
 from ..core.shape import Shape
@@ -68,6 +74,8 @@ class Call:
                     self._latest = executable.run_unchecked if executable.checks_feeds else None
                     return fetched
             except ERRORS as error:
+                if is_from_signal(error):
+                    raise
                 failure = error
         results = _interpret(self.program, arrays, self._told(arrays))
         if failure is not None:

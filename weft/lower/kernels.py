@@ -333,9 +333,13 @@ def calls_library(kernel: Kernel) -> bool:
 
 
 def may_fail(kernel: Kernel) -> bool:
-    """Tell whether a kernel, or one inside it, can find that a run must be given up."""
+    """Tell whether a kernel, or one inside it, can find that a run must be given up.
+
+    A loop can: by Ctrl-C.
+    """
     return any(
-        isinstance(k, LibraryKernel) or getattr(k, "flag", None) is not None for k in walk([kernel])
+        isinstance(k, LibraryKernel | LoopKernel) or getattr(k, "flag", None) is not None
+        for k in walk([kernel])
     )
 
 

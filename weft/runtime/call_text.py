@@ -4,7 +4,8 @@ Every entry shares one function, in CPython's fast calling convention (METH_FAST
 an ndarray of 64-bit words, the entry's record (see `RECORD`). The function walks its arguments,
 each an ndarray or a tuple of ndarrays, compares every array with its row of the record (`ROW`),
 collects the data pointers in a table on the stack, and calls the compiled
-`void run(ptr table, ptr context)`, with the interpreter lock released where the record says so.
+`void run(ptr table, ptr context)`, with the interpreter lock released where the record says so. The
+handler of a signal may run meanwhile (see poll_text.py); what it raises is raised afterwards.
 
 An exclusive entry is busy while its record holds the pool's generation: a number that differs in a
 forked child, where the thread that was inside does not exist.
@@ -29,7 +30,7 @@ ROW_WORDS = len(ROW)
 DTYPE_MASK = 0xFFFFFFFF00FF0000
 
 PYTHON_FUNCTIONS = (
-    *("PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Format"),
+    *("PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Format", "PyErr_Occurred"),
     *("PyLong_FromSsize_t", "PyObject_CallNoArgs", "Py_IncRef", "Py_DecRef"),
 )
 
@@ -85,6 +86,7 @@ _BODY = """
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare ptr @PyErr_Format(ptr, ptr, ...)
+declare ptr @PyErr_Occurred()
 declare ptr @PyLong_FromSsize_t(i64)
 declare ptr @PyObject_CallNoArgs(ptr)
 declare void @Py_IncRef(ptr)
@@ -233,20 +235,11 @@ enter:
 choose:
   %at.releases = getelementptr i8, ptr %record, i64 <record_releases>
   %releases = load i64, ptr %at.releases, align 8
-  %holds = icmp eq i64 %releases, 0
-  br i1 %holds, label %run.holding, label %run.released
-
-run.holding:
-  call void %run(ptr %table, ptr %context) nounwind
+  call void @weft_run(ptr %run, ptr %table, ptr %context, i64 %releases)
   store atomic i64 0, ptr %at.busy release, align 8
-  br label %finish
-
-run.released:
-  %state = call ptr @PyEval_SaveThread()
-  call void %run(ptr %table, ptr %context) nounwind
-  store atomic i64 0, ptr %at.busy release, align 8
-  call void @PyEval_RestoreThread(ptr %state)
-  br label %finish
+  %error = call ptr @PyErr_Occurred()
+  %raised = icmp ne ptr %error, null
+  br i1 %raised, label %fail, label %finish
 
 finish:
   %wanted = load atomic i32, ptr @weft_workers_wanted monotonic, align 4
@@ -285,5 +278,20 @@ bad.count:
 
 fail:
   ret ptr null
+}
+
+define void @weft_run(ptr %run, ptr %table, ptr %context, i64 %releases) nounwind {
+  %holds = icmp eq i64 %releases, 0
+  br i1 %holds, label %holding, label %released
+
+holding:
+  call void %run(ptr %table, ptr %context) nounwind
+  ret void
+
+released:
+  %state = call ptr @PyEval_SaveThread()
+  call void %run(ptr %table, ptr %context) nounwind
+  call void @PyEval_RestoreThread(ptr %state)
+  ret void
 }
 """

@@ -20,6 +20,8 @@ directly, after a test that they look as expected; if they do not, ctypes does t
 from __future__ import annotations
 
 import ctypes
+import os
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -30,8 +32,12 @@ import numpy as np
 from ..codegen.target import host
 from ..core.errors import ArgumentError
 from .call_text import DTYPE_MASK, PYTHON_FUNCTIONS, Layout, entry_text
+from .clock import clock_symbols, coarse_clock_module, seconds_per_tick
 from .native import Library, link
 from .objects import object_code
+from .poll_text import EXPORTS as POLL_EXPORTS
+from .poll_text import PYTHON_FUNCTIONS as POLL_FUNCTIONS
+from .poll_text import poll_text
 from .pool_text import FIELDS
 from .threads import pool
 
@@ -167,8 +173,10 @@ def _library() -> Library:
     state, start_workers = workers.library.address("weft_pool"), workers.start_workers
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(start_workers))
     symbols = {
-        **{name: address_of_function(name) for name in PYTHON_FUNCTIONS},
+        **{name: address_of_function(name) for name in (*PYTHON_FUNCTIONS, *POLL_FUNCTIONS)},
+        **clock_symbols(),
         "python_none": id(None),
+        "python_true": id(True),
         "python_tuple": id(tuple),
         "python_ndarray": id(np.ndarray),
         "python_type_error": id(TypeError),
@@ -176,10 +184,34 @@ def _library() -> Library:
         "weft_workers_wanted": state + FIELDS["wanted"],
         "weft_pool_generation": state + FIELDS["generation"],
     }
-    code = object_code(entry_text(host(), layout()), host())
-    library = link([code], ["weft_entry"], symbols)
+    texts = (
+        entry_text(host(), layout()),
+        poll_text(host(), seconds_per_tick()),
+        coarse_clock_module(host()),
+    )
+    code = [object_code(text, host()) for text in texts]
+    library = link(code, ["weft_entry", "weft_run", *POLL_EXPORTS], symbols)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))
+    _main_threads.append(ctypes.c_uint64.from_address(library.address("weft_main_thread")))
+    _main_threads[-1].value = threading.main_thread().ident or 0
     return library
+
+
+_main_threads: list[ctypes.c_uint64] = []  # where native code finds the main thread's number
+
+
+def _become_main_thread() -> None:
+    for word in _main_threads:
+        word.value = threading.get_ident()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_become_main_thread)
+
+
+def poll_symbols() -> dict[str, int]:
+    """Return the address that loops are linked with to let handlers of signals run."""
+    return {"weft_poll": _library().address("weft_poll")}
 
 
 def address_of_function(name: str) -> int:
@@ -269,8 +301,9 @@ def ctypes_entry(
     address: int, specs: Specs, context: int, releases_gil: bool, exclusive: bool, keep: object
 ) -> Entry:
     """Return an entry that behaves like a native one and needs nothing but ctypes."""
-    make = ctypes.CFUNCTYPE if releases_gil else ctypes.PYFUNCTYPE
-    run = make(None, ctypes.c_void_p, ctypes.c_void_p)(address)
+    # Of all functions, ctypes asks only those of Python whether they have raised.
+    words = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+    run = ctypes.PYFUNCTYPE(None, *words)(_library().address("weft_run"))
     inside: dict[int, object] = {}  # by generation, as in call_text
 
     def entry(*arguments: Any) -> int | None:
@@ -283,7 +316,7 @@ def ctypes_entry(
             return BUSY
         try:
             table = np.array([array.ctypes.data for array in arrays], np.uint64)
-            run(table.ctypes.data, context)
+            run(address, table.ctypes.data, context, int(releases_gil))
         finally:
             inside.pop(generation, None)
         if pool().field("wanted").value:

@@ -12,11 +12,18 @@ from ..codegen.target import Target
 
 # Python's own perf_counter on macOS counts by this one too; elsewhere they are the same.
 _POSIX_CLOCK: int | None = getattr(time, "CLOCK_UPTIME_RAW", getattr(time, "CLOCK_MONOTONIC", None))
+_LINUX_COARSE = 6  # CLOCK_MONOTONIC_COARSE, which never takes a system call
 
 
 def clock_module(target: Target) -> str:
     """Return the module of the native clock."""
     return clock_text(target, _POSIX_CLOCK)
+
+
+def coarse_clock_module(target: Target) -> str:
+    """Return the module of a clock that is read at least cost, and exact to some milliseconds."""
+    linux = sys.platform.startswith("linux")
+    return clock_text(target, _LINUX_COARSE if linux else _POSIX_CLOCK)
 
 
 def clock_symbols() -> dict[str, int]:

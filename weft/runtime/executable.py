@@ -20,7 +20,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from ..codegen.program import ARENA
 from ..core.dispatch import ERRORS, canonical
-from ..core.errors import ArgumentTypeError, GraphError, IndexOutOfRange
+from ..core.errors import ArgumentTypeError, GraphError, IndexOutOfRange, is_from_signal
 from ..core.locks import fork_safe_lock
 from ..graph.node import resolve_attrs
 from ..graph.run import Sizes, bind_sizes, has_unknown_sizes
@@ -31,7 +31,7 @@ from ..lower.storage import Buffer, View
 from .analysis import Analysis
 from .arena import aligned_empty
 from .buffers import array_maker
-from .calls import BUSY, Entry, make_entry
+from .calls import BUSY, Entry, make_entry, poll_symbols
 from .clock import clock_symbols
 from .driving import behind_window, drive
 from .inspection import Inspection
@@ -114,7 +114,8 @@ class Executable(Inspection):
         self._makers = [array_maker(b.shape, b.dtype) for b in layout.fresh]
         self._entries: dict[str, Entry] = {}
         if names:
-            library = link(objects, names, pool_symbols() | clock_symbols())
+            symbols = pool_symbols() | poll_symbols() | clock_symbols()
+            library = link(objects, names, symbols)
             specs = layout.specs()
             for name in names:
                 self._entries[name] = make_entry(
@@ -161,7 +162,9 @@ class Executable(Inspection):
         self._trusts_feeds = False
         try:
             return self._run(feeds)
-        except ERRORS:
+        except ERRORS as error:
+            if is_from_signal(error):
+                raise
             return None
         finally:
             self._trusts_feeds = True
@@ -181,6 +184,7 @@ class Executable(Inspection):
             fetched = self._fetched(brought)
             self._commit(held, brought)
         except BaseException:
+            self.met_bad_index()  # an interrupt may have come before that was looked at
             if self._ended():  # an interrupt came too late to leave all states as they were
                 self._commit(held, brought)
             raise

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.errors import is_from_signal
 from ..core.shape import Shape
 from .calls import Entry
 
@@ -49,7 +50,9 @@ class ShortRun(NamedTuple):
                 fresh = [make() for make in makers]
                 if entry(feeds, *fresh) is not None:
                     return None
-            except (MemoryError, TypeError):  # something that is no array, or one too many
+            except (MemoryError, TypeError) as error:  # something that is no array, or one too many
+                if is_from_signal(error):
+                    raise
                 return None
             return [shaped(fresh[i], shape) for i, shape in order]
 
@@ -62,7 +65,9 @@ class ShortRun(NamedTuple):
                 result = make()
                 if entry(feeds, result) is not None:
                     return None
-            except (MemoryError, TypeError):
+            except (MemoryError, TypeError) as error:
+                if is_from_signal(error):
+                    raise
                 return None
             return [shaped(result, shape)]
 
