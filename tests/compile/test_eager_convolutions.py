@@ -69,8 +69,9 @@ def test_threads_do_not_change_a_bit():
         np.testing.assert_array_equal(arrays[1], arrays[2])
 
 
-def test_half_precision_goes_to_the_reference(monkeypatch):
+def test_half_precision_is_computed_in_float32(monkeypatch):
     found = with_gradients(np.float16, padding=1)
     monkeypatch.setattr(wf.config, "eager_kernels", False)
     for a, b in zip(found, with_gradients(np.float16, padding=1), strict=True):
-        np.testing.assert_array_equal(a, b)
+        assert a.dtype == b.dtype == np.float16
+        np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-3 * np.abs(b).max())

@@ -94,6 +94,11 @@ def is_float(dtype: DType) -> bool:
     return dtype.kind == "f" or (dtype.kind == "V" and dtype.name == "bfloat16")
 
 
+def is_half(dtype: DType) -> bool:
+    """Tell whether a dtype is a float of 16 bits, which is too narrow to compute in."""
+    return dtype.itemsize == 2 and is_float(dtype)
+
+
 def float_limits(dtype: DType) -> Any:
     """Return what np.finfo says of a float dtype; bfloat16, which it does not know, included."""
     if dtype.kind == "f":

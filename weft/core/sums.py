@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .dtype import float32
+from .dtype import float32, is_half
 from .shape import broadcast_axes, reduced_shape, size_of
 
 Axes = tuple[int, ...]
@@ -48,7 +48,7 @@ def sum_array_to(x: Any, shape: tuple[int, ...]) -> Any:
 
 def widened(x: Any) -> Any:
     """Return 16-bit floats as float32, and other arrays as they are."""
-    return x.astype(float32) if x.itemsize == 2 and x.dtype.kind in "fV" else x
+    return x.astype(float32) if is_half(x.dtype) else x
 
 
 def _is_simple(x: Any, axis: Axes) -> bool:

@@ -8,11 +8,13 @@ from ...core.dim import may_equal, surely_less
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite
 from ...core.tensor import Tensor
+from .._halves import rounded_once
 from .convolution import Ints, Padding, canonical_settings
 from .geometry import named, per_axis, with_batch
 
 
 @composite()
+@rounded_once
 def conv1d(
     x: Tensor,
     weight: Tensor,
@@ -30,6 +32,7 @@ def conv1d(
 
 
 @composite()
+@rounded_once
 def conv2d(
     x: Tensor,
     weight: Tensor,
@@ -55,6 +58,7 @@ def conv2d(
 
 
 @composite()
+@rounded_once
 def conv3d(
     x: Tensor,
     weight: Tensor,
@@ -72,6 +76,7 @@ def conv3d(
 
 
 @composite()
+@rounded_once
 def conv_transpose1d(
     x: Tensor,
     weight: Tensor,
@@ -92,6 +97,7 @@ def conv_transpose1d(
 
 
 @composite()
+@rounded_once
 def conv_transpose2d(
     x: Tensor,
     weight: Tensor,
@@ -112,6 +118,7 @@ def conv_transpose2d(
 
 
 @composite()
+@rounded_once
 def conv_transpose3d(
     x: Tensor,
     weight: Tensor,

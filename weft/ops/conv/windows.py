@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ...core.dtype import float32, is_float
+from ...core.dtype import float32, is_half
 from ...core.shape import Shape
 from .geometry import Pairs
 
@@ -78,7 +78,7 @@ def through_float32(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(kernel)
     def wide(x: Array, *rest: Any) -> Any:
-        if x.dtype.itemsize != 2 or not is_float(x.dtype):
+        if not is_half(x.dtype):
             return kernel(x, *rest)
         widened = [_widen(value, x.dtype) for value in (x, *rest)]
         return kernel(*widened).astype(x.dtype)

@@ -10,6 +10,7 @@ from ...core.op import F, composite, elementwise, op
 from ...core.operands import is_number
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
+from .._halves import rounded_once
 from ._shared import binary_errors
 
 
@@ -198,6 +199,7 @@ heaviside.error_samples(binary_errors)
 
 
 @composite(method=True)
+@rounded_once
 def addcmul(x: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
     """Return x + value * tensor1 * tensor2."""
     product = tensor1 * tensor2
@@ -205,6 +207,7 @@ def addcmul(x: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
 
 
 @composite(method=True)
+@rounded_once
 def addcdiv(x: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
     """Return x + value * tensor1 / tensor2."""
     quotient = tensor1 / tensor2

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dtype import DType
+from ...core.dtype import DType, float32, is_half
 from ...core.shape import Shape, size_of
 from ._checks import check_range
 
@@ -90,5 +90,4 @@ def count_from_front(index: Array, size: int) -> Array:
 
 
 def _accumulator(dtype: DType) -> DType:
-    narrow = dtype.itemsize == 2 and dtype.kind in "fV"
-    return np.dtype(np.float32) if narrow else dtype
+    return float32 if is_half(dtype) else dtype

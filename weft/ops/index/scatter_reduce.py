@@ -13,6 +13,7 @@ from ...core.op import F, composite, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, normalize_axis
 from ...core.tensor import Tensor
+from .._halves import rounded_once
 from ._checks import check_integer, check_range, names_errors, operands
 from .gather import along, put_along
 
@@ -21,6 +22,7 @@ REDUCTIONS = ("sum", "mean", "amax", "amin")
 
 @composite(method=True)
 @names_errors
+@rounded_once
 def scatter_reduce(
     x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:

@@ -13,6 +13,7 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType, as_int, normalize_axis, size_of
 from ...core.tensor import Tensor
 from .._aliases import accepts_dim
+from .._halves import rounded_once
 from ._batching import ALL, BatchIndex, batch_taken, put_back
 from ._checks import check_integer, check_range, flat_axis, names_errors, operands
 from ._scatter import count_from_front, scatter_add_flat, scatter_add_rows
@@ -208,6 +209,7 @@ def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
 
 @composite(method=True)
 @names_errors
+@rounded_once
 def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: float = 1) -> Tensor:
     """Return x with `alpha` times each slice of source added at its index along `dim`.
 

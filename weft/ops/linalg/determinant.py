@@ -11,6 +11,7 @@ from ...core.op import F, composite, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType
 from ...core.tensor import Tensor
+from .._halves import rounded_once
 from ._matrices import check_square, column, in_working_precision, operand, transposed
 from ._samples import regular
 
@@ -146,6 +147,7 @@ def _(s):
 
 
 @composite(method=True)
+@rounded_once
 def logdet(x: Any) -> Any:
     """Return the logarithms of determinants; NaN where one is negative, -inf where it is zero."""
     sign, logarithm = F.slogdet(operand(x))

@@ -6,10 +6,12 @@ gradients are theirs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...core.errors import ArgumentTypeError, WeftError
 from ...core.op import F, composite
+from .._halves import rounded_once
 from ._contraction import Program, Steps, plan
 from ._matrices import operand
 
@@ -30,7 +32,11 @@ def einsum(subscripts: str, *operands: Any) -> Any:
     >>> wf.einsum("ii", wf.eye(3))
     tensor(3.)
     """
-    tensors = [operand(t) for t in _listed(subscripts, operands)]
+    return _contracted(subscripts, *map(operand, _listed(subscripts, operands)))
+
+
+@rounded_once
+def _contracted(subscripts: str, *tensors: Any) -> Any:
     return _run(_program(subscripts, tensors), tensors)
 
 
@@ -46,14 +52,14 @@ def _listed(subscripts: Any, operands: tuple[Any, ...]) -> tuple[Any, ...] | lis
     return list(first) if "," in subscripts or len(first) == 1 else operands
 
 
-def _program(subscripts: str, tensors: list[Any]) -> Program:
+def _program(subscripts: str, tensors: Sequence[Any]) -> Program:
     try:
         return plan(subscripts, tuple([t.shape for t in tensors]))
     except WeftError as error:
         raise type(error)(f"einsum: {error}") from None
 
 
-def _run(program: Program, tensors: list[Any]) -> Any:
+def _run(program: Program, tensors: Sequence[Any]) -> Any:
     values = [_take(steps, x) for steps, x in zip(program.before, tensors, strict=True)]
     for left, right, operator, after in program.products:
         product = getattr(F, operator)(values[left], values[right])

@@ -12,6 +12,7 @@ from ...core.op import F, composite, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType
 from ...core.tensor import Tensor
+from .._halves import rounded_once
 from ._matrices import (
     as_tolerance,
     check_matrix,
@@ -195,6 +196,7 @@ class LeastSquares(NamedTuple):
 
 
 @composite()
+@rounded_once
 def lstsq(a: Any, b: Any, rtol: float | None = None) -> LeastSquares:
     """Return the least-squares solution of a @ x = b, with its quality.
 

@@ -17,6 +17,7 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int, broadcast, normalize_axis
 from ...core.tensor import Tensor
 from .._aliases import accepts_dim
+from .._halves import rounded_once
 from ._matrices import check_matrix, check_square, column, identity_like, operand, row
 
 Number = bool | int | float
@@ -197,6 +198,7 @@ def bmm(x: Any, y: Any) -> Any:
 
 
 @composite(method=True)
+@rounded_once
 def addmm(x: Any, a: Any, b: Any, *, beta: Number = 1, alpha: Number = 1) -> Any:
     """Return beta * x + alpha * (a @ b) for matrices a and b; x broadcasts.
 
@@ -208,6 +210,7 @@ def addmm(x: Any, a: Any, b: Any, *, beta: Number = 1, alpha: Number = 1) -> Any
 
 
 @composite(method=True)
+@rounded_once
 def addmv(x: Any, a: Any, vec: Any, *, beta: Number = 1, alpha: Number = 1) -> Any:
     """Return beta * x + alpha * (a @ vec) for a matrix and a vector; x broadcasts."""
     x, a, vec = operand(x), operand(a), operand(vec)
@@ -216,6 +219,7 @@ def addmv(x: Any, a: Any, vec: Any, *, beta: Number = 1, alpha: Number = 1) -> A
 
 
 @composite(method=True)
+@rounded_once
 def baddbmm(x: Any, a: Any, b: Any, *, beta: Number = 1, alpha: Number = 1) -> Any:
     """Return beta * x + alpha * (a @ b) for stacks of matrices (b, m, k), (b, k, n)."""
     return _add_product("baddbmm", operand(x), bmm(a, b), beta, alpha)
@@ -233,6 +237,7 @@ def _add_product(name: str, x: Any, product: Any, beta: Number, alpha: Number) -
 
 
 @composite(method=True)
+@rounded_once
 def matrix_power(x: Any, n: int) -> Any:
     """Return square matrices multiplied n times by themselves; n < 0 takes the inverse.
 
@@ -270,11 +275,16 @@ def multi_dot(tensors: Sequence[Any]) -> Any:
                 f"multi_dot: tensors[{i}] must be a matrix (the first and last may be vectors). "
                 f"Received: shape {t.shape}"
             )
+    return _chain_product(*matrices)
+
+
+@rounded_once
+def _chain_product(*matrices: Any) -> Any:
     split = _best_splits(_chain_sizes(matrices))
-    return _multiply_chain(matrices, split, *ends)
+    return _multiply_chain(matrices, split, 0, len(matrices) - 1)
 
 
-def _chain_sizes(matrices: list[Any]) -> list[int]:
+def _chain_sizes(matrices: Sequence[Any]) -> list[int]:
     """Return the row count of the first matrix and the column count of each."""
     first, last = matrices[0], matrices[-1]
     rows = 1 if first.ndim == 1 else first.shape[0]
@@ -299,7 +309,9 @@ def _best_splits(sizes: list[int]) -> dict[tuple[int, int], int]:
     return split
 
 
-def _multiply_chain(matrices: list[Any], split: dict[tuple[int, int], int], i: int, j: int) -> Any:
+def _multiply_chain(
+    matrices: Sequence[Any], split: dict[tuple[int, int], int], i: int, j: int
+) -> Any:
     if i == j:
         return matrices[i]
     k = split[i, j]

@@ -13,6 +13,7 @@ from ...core.op import F, composite, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType
 from ...core.tensor import Tensor
+from .._halves import rounded_once
 from ._matrices import (
     as_flag,
     check_square,
@@ -283,6 +284,7 @@ def _(s):
 
 
 @composite()
+@rounded_once
 def cholesky_solve(b: Any, factor: Any, *, upper: bool = False) -> Any:
     """Return x with a @ x = b, given the Cholesky factor of a."""
     b, factor = operand(b), operand(factor)

@@ -14,6 +14,7 @@ from ...core.op import F, composite, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType
 from ...core.tensor import Tensor
+from .._halves import rounded_once
 from ._matrices import (
     as_flag,
     as_tolerance,
@@ -221,6 +222,7 @@ def _(s):
 
 
 @composite()
+@rounded_once
 def cond(x: Any, p: int | float | str | None = None) -> Any:
     """Return condition numbers: by default the ratio of the extreme singular values.
 

@@ -10,6 +10,7 @@ from ...core.dim import surely_less
 from ...core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ...core.op import F, composite
 from ...core.shape import as_int, normalize_axis, size_of
+from .._halves import rounded_once
 from ._matrices import column, operand
 
 
@@ -90,6 +91,7 @@ def kron(x: Any, y: Any) -> Any:
 
 
 @composite()
+@rounded_once
 def vander(x: Any, n: int | None = None, *, increasing: bool = False) -> Any:
     """Return the Vandermonde matrices of vectors: columns are the powers 0..n-1, highest first."""
     x = operand(x)

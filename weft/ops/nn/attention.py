@@ -14,12 +14,14 @@ from ...core.op import F, composite
 from ...core.rng import Generator
 from ...core.shape import broadcast
 from ...core.tensor import Tensor
+from .._halves import rounded_once
 from ._arguments import check_floats, check_number, check_probability, operands, same_dims
 from .dropout import dropout
 from .softmax import softmax
 
 
 @composite()
+@rounded_once
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

@@ -14,6 +14,7 @@ from ...core.errors import ShapeError
 from ...core.op import F, composite
 from ...core.shape import as_int
 from ...core.tensor import Tensor
+from .._halves import rounded_once
 from ._arguments import (
     check_floats,
     check_integers,
@@ -35,6 +36,7 @@ INDEX_HINT = "class indices, one per position"
 
 
 @composite()
+@rounded_once
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -73,6 +75,7 @@ def cross_entropy(
 
 
 @composite()
+@rounded_once
 def nll_loss(
     input: Tensor,
     target: Tensor,

@@ -17,6 +17,7 @@ from ...core.errors import ArgumentError, IndexOutOfRange, ShapeError
 from ...core.op import F, composite
 from ...core.shape import as_int
 from ...core.tensor import Tensor, constant
+from .._halves import rounded_once
 from ._arguments import (
     check_floats,
     check_integers,
@@ -33,6 +34,7 @@ BARELY_POSSIBLE = -1e29
 
 
 @composite()
+@rounded_once
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...core.op import F, composite
 from ...core.tensor import Tensor
+from .._halves import rounded_once
 from ._arguments import (
     broadcast_shapes,
     check_ndim,
@@ -17,6 +18,7 @@ from ._arguments import (
 
 
 @composite()
+@rounded_once
 def cosine_similarity(
     x1: Tensor, x2: Tensor, axis: int = 1, eps: float = 1e-8, *, dim: int | None = None
 ) -> Tensor:
@@ -41,6 +43,7 @@ def cosine_similarity(
 
 
 @composite()
+@rounded_once
 def pairwise_distance(
     x1: Tensor,
     x2: Tensor,

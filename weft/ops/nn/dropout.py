@@ -13,6 +13,7 @@ from ...core.errors import ShapeError
 from ...core.op import composite
 from ...core.rng import Generator
 from ...core.tensor import Tensor
+from .._halves import rounded_once
 from ..random.draw import dropout_mask
 from ._arguments import check_floats, check_probability, operand
 
@@ -81,6 +82,11 @@ def _drop(fn: str, x: Any, p: Any, training: bool, generator: Any, spatial: int)
     if not training or p == 0:
         unchanged: Tensor = x
         return unchanged
+    return _masked(x, p, spatial, generator)
+
+
+@rounded_once
+def _masked(x: Any, p: float, spatial: int, generator: Any) -> Tensor:
     scale = 0.0 if p == 1 else 1 / (1 - p)
     result: Tensor = x * dropout_mask(x, p, spatial, scale=scale, generator=generator)
     return result
@@ -94,6 +100,11 @@ def _alpha_drop(fn: str, x: Any, p: Any, training: bool, generator: Any, spatial
     if p == 1:
         everything_dropped: Tensor = x * 0.0
         return everything_dropped
+    return _alpha_masked(x, p, spatial, generator)
+
+
+@rounded_once
+def _alpha_masked(x: Any, p: float, spatial: int, generator: Any) -> Tensor:
     keep = dropout_mask(x, p, spatial, generator=generator)
     a = 1 / math.sqrt((1 - p) * (1 + p * SELU_FLOOR**2))
     result: Tensor = x * keep * a + (keep * (-a * SELU_FLOOR) + a * SELU_FLOOR * (1 - p))

@@ -12,6 +12,7 @@ from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite
 from ...core.shape import as_int
 from ...core.tensor import Tensor
+from .._halves import rounded_once
 from ._arguments import (
     check_integers,
     check_same_shape,
@@ -52,14 +53,15 @@ def embedding_bag(
         padding_idx = as_int(padding_idx, "embedding_bag: padding_idx")
         row = padding_idx + weight.shape[0] if padding_idx < 0 else padding_idx
         members = F.logical_and(members, index != row)
-    rows = F.embedding(weight, index)
     if factors is not None:
-        rows = rows * F.reshape(of_shape(factors, input.shape), (-1, 1))
-    return _reduced(members, rows, mode)
+        factors = F.reshape(of_shape(factors, input.shape), (-1, 1))
+    return _reduced(members, F.embedding(weight, index), factors, mode)
 
 
-def _reduced(members: Any, rows: Any, mode: str) -> Tensor:
+@rounded_once
+def _reduced(members: Any, rows: Any, factors: Any, mode: str) -> Tensor:
     """Return rows reduced by a matrix of truth values (B, n) that says which are in which bag."""
+    rows = rows if factors is None else rows * factors
     if mode == "max":
         return _largest(members, rows)
     total: Tensor = F.matmul(F.cast(members, rows.dtype), rows)

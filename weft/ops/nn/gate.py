@@ -5,10 +5,12 @@ from __future__ import annotations
 from ...core.errors import ShapeError
 from ...core.op import F, composite
 from ...core.tensor import Tensor
+from .._halves import rounded_once
 from ._arguments import chosen_axis, operand
 
 
 @composite()
+@rounded_once
 def glu(x: Tensor, axis: int = -1, *, dim: int | None = None) -> Tensor:
     """Return a * sigmoid(b), a and b being the halves of x along an axis (Dauphin et al. 2017)."""
     x = operand("glu", "x", x)

@@ -11,6 +11,7 @@ from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite, elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
+from .._halves import rounded_once
 from ..elementwise._shared import constant
 from ._arguments import (
     broadcast_shapes,
@@ -81,6 +82,7 @@ def _(s):
 
 
 @composite()
+@rounded_once
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
@@ -99,6 +101,7 @@ def binary_cross_entropy(
 
 
 @composite()
+@rounded_once
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,
@@ -132,6 +135,7 @@ def binary_cross_entropy_with_logits(
 
 
 @composite()
+@rounded_once
 def sigmoid_focal_loss(
     input: Tensor,
     target: Tensor,
@@ -159,6 +163,7 @@ def sigmoid_focal_loss(
 
 
 @composite()
+@rounded_once
 def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """Return log(1 + exp(-target * input)) for targets 1 and -1."""
     input, target = operands("soft_margin_loss", input=input, target=target)
@@ -167,6 +172,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") 
 
 
 @composite()
+@rounded_once
 def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:

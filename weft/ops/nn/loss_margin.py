@@ -10,6 +10,7 @@ from typing import Any
 from ...core.errors import ArgumentError, IndexOutOfRange, ShapeError
 from ...core.op import F, composite
 from ...core.tensor import Tensor
+from .._halves import rounded_once
 from ._arguments import (
     check_integers,
     check_ndim,
@@ -29,6 +30,7 @@ SCORES = "(C,) or (N, C)"
 
 
 @composite()
+@rounded_once
 def hinge_loss(
     input: Tensor, target: Tensor, *, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
@@ -40,6 +42,7 @@ def hinge_loss(
 
 
 @composite()
+@rounded_once
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, *, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
@@ -52,6 +55,7 @@ def hinge_embedding_loss(
 
 
 @composite()
+@rounded_once
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -73,6 +77,7 @@ def margin_ranking_loss(
 
 
 @composite()
+@rounded_once
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -105,6 +110,7 @@ def multi_margin_loss(
 
 
 @composite()
+@rounded_once
 def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """Return sum over targets j and other classes i of max(0, 1 - input[j] + input[i]) / C.
 
@@ -129,6 +135,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "m
 
 
 @composite()
+@rounded_once
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -152,6 +159,7 @@ def cosine_embedding_loss(
 
 
 @composite()
+@rounded_once
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,

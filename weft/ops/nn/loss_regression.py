@@ -13,6 +13,7 @@ import numpy as np
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite
 from ...core.tensor import Tensor
+from .._halves import rounded_once
 from ._arguments import (
     REDUCTIONS,
     check_not_negative,
@@ -28,6 +29,7 @@ from ._arguments import (
 
 
 @composite()
+@rounded_once
 def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """Return the squared difference of input and target, by default its mean.
 
@@ -39,6 +41,7 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
 
 
 @composite()
+@rounded_once
 def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """Return the absolute difference of input and target, by default its mean.
 
@@ -48,6 +51,7 @@ def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor
 
 
 @composite()
+@rounded_once
 def huber_loss(
     input: Tensor, target: Tensor, *, reduction: str = "mean", delta: float = 1.0
 ) -> Tensor:
@@ -58,6 +62,7 @@ def huber_loss(
 
 
 @composite()
+@rounded_once
 def smooth_l1_loss(
     input: Tensor, target: Tensor, *, reduction: str = "mean", beta: float = 1.0
 ) -> Tensor:
@@ -72,6 +77,7 @@ def smooth_l1_loss(
 
 
 @composite()
+@rounded_once
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -97,6 +103,7 @@ def poisson_nll_loss(
 
 
 @composite()
+@rounded_once
 def gaussian_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -122,6 +129,7 @@ def gaussian_nll_loss(
 
 
 @composite()
+@rounded_once
 def kl_div(
     input: Tensor, target: Tensor, *, reduction: str = "mean", log_target: bool = False
 ) -> Tensor:

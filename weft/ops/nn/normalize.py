@@ -15,6 +15,7 @@ from ...core.modes import no_grad
 from ...core.op import F, composite
 from ...core.shape import as_shape, size_of
 from ...core.tensor import Tensor
+from .._halves import common_float, rounded, rounded_once, widened
 from ._arguments import (
     check_ndim,
     check_not_negative,
@@ -31,6 +32,7 @@ CHANNELS = "(N, C, ...)"
 
 
 @composite(fused=True)
+@rounded_once
 def layer_norm(
     x: Tensor,
     normalized_shape: int | tuple[int, ...],
@@ -61,11 +63,17 @@ def rms_norm(
     x, weight = operands("rms_norm", x=x, weight=weight)
     axes = _trailing_axes("rms_norm", x, normalized_shape, weight, None)
     eps = _machine_epsilon(x) if eps is None else check_not_negative("rms_norm", "eps", eps)
+    return _over_root_mean_square(x, axes, weight, eps)
+
+
+@rounded_once
+def _over_root_mean_square(x: Any, axes: tuple[int, ...], weight: Any, eps: float) -> Tensor:
     scale = F.rsqrt(F.mean(F.square(x), axis=axes, keepdims=True) + eps)
     return _affine(x * scale, weight, None)
 
 
 @composite()
+@rounded_once
 def group_norm(
     x: Tensor,
     num_groups: int,
@@ -116,11 +124,11 @@ def instance_norm(
         return _with_running(fn, x, running_mean, running_var, weight, bias, eps)
     axes = tuple(range(2, x.ndim))
     _check_enough(fn, x, axes)
-    mean, centered, var = _moments(x, axes)
+    normal, mean, var = _normalized(x, weight, bias, axes, _checked_eps(fn, eps))
     if running_mean is not None:
         rows, columns = F.mean(mean, axis=0), F.mean(var, axis=0)
         _update_running(x, axes, running_mean, running_var, rows, columns, momentum)
-    return _channel_affine(centered * F.rsqrt(var + _checked_eps(fn, eps)), weight, bias)
+    return normal
 
 
 @composite()
@@ -151,13 +159,14 @@ def batch_norm(
         return _with_running(fn, x, running_mean, running_var, weight, bias, eps)
     axes = (0, *range(2, x.ndim))
     _check_enough(fn, x, axes)
-    mean, centered, var = _moments(x, axes)
+    normal, mean, var = _normalized(x, weight, bias, axes, _checked_eps(fn, eps))
     if running_mean is not None:
         _update_running(x, axes, running_mean, running_var, mean, var, momentum)
-    return _channel_affine(centered * F.rsqrt(var + _checked_eps(fn, eps)), weight, bias)
+    return normal
 
 
 @composite()
+@rounded_once
 def normalize(
     x: Tensor, p: float = 2.0, axis: int = 1, eps: float = 1e-12, *, dim: int | None = None
 ) -> Tensor:
@@ -177,6 +186,7 @@ def normalize(
 
 
 @composite()
+@rounded_once
 def local_response_norm(
     x: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Tensor:
@@ -230,6 +240,16 @@ def _per_channel(vector: Any, x: Any) -> Any:
     return F.reshape(vector, (vector.shape[0], *(1,) * (x.ndim - 2)))
 
 
+def _normalized(
+    x: Any, weight: Any, bias: Any, axes: tuple[int, ...], eps: float
+) -> tuple[Tensor, Any, Any]:
+    """Return x normalised by its own statistics, and these, which are not rounded to halves."""
+    mean, centered, var = _moments(widened(x), axes)
+    wide = _channel_affine(centered * F.rsqrt(var + eps), widened(weight), widened(bias))
+    return rounded(wide, common_float(x, weight, bias)), mean, var
+
+
+@rounded_once
 def _with_running(
     fn: str, x: Any, mean: Any, var: Any, weight: Any, bias: Any, eps: float
 ) -> Tensor:
@@ -259,7 +279,7 @@ def _update_running(
             (running_var, var, unbiased),
         ):
             new = F.reshape(F.stop_gradient(batch), running.shape) * factor
-            running.copy_(running * (1 - momentum) + new)
+            running.copy_(rounded(widened(running) * (1 - momentum) + new, running.dtype))
 
 
 # -- checks -----------------------------------------------------------------------------------

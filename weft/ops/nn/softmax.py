@@ -11,6 +11,7 @@ from typing import Any
 from ...core.op import F, composite
 from ...core.rng import Generator
 from ...core.tensor import Tensor
+from .._halves import rounded_once
 from ..random.draw import exponential
 from ._arguments import check_floats, check_number, chosen_axis, in_dtype, operand
 
@@ -25,11 +26,14 @@ def softmax(x: Tensor, axis: int = -1, *, dim: int | None = None, dtype: Any = N
     """
     x = in_dtype(operand("softmax", "x", x), dtype)
     axis = chosen_axis("softmax", x, axis, dim)
-    if x.shape[axis] == 0:
-        return x
+    return x if x.shape[axis] == 0 else _shares(x, axis)
+
+
+@rounded_once
+def _shares(x: Any, axis: int) -> Tensor:
     # Dividing keeps the sum at one to rounding; exp(x - logsumexp(x)) would be off by the
     # rounding of logsumexp, which grows with the logits.
-    e = F.exp(x - F.max(F.stop_gradient(x), axis=axis, keepdims=True))
+    e = F.exp(_shifted(x, axis))
     result: Tensor = e / F.sum(e, axis=axis, keepdims=True)
     return result
 
@@ -44,7 +48,17 @@ def log_softmax(x: Tensor, axis: int = -1, *, dim: int | None = None, dtype: Any
     """
     x = in_dtype(operand("log_softmax", "x", x), dtype)
     axis = chosen_axis("log_softmax", x, axis, dim)
-    return x if x.shape[axis] == 0 else x - F.logsumexp(x, axis=axis, keepdims=True)
+    return x if x.shape[axis] == 0 else _log_shares(x, axis)
+
+
+@rounded_once
+def _log_shares(x: Any, axis: int) -> Tensor:
+    result: Tensor = x - F.logsumexp(x, axis=axis, keepdims=True)
+    return result
+
+
+def _shifted(x: Any, axis: int) -> Any:
+    return x - F.max(F.stop_gradient(x), axis=axis, keepdims=True)
 
 
 @composite()
@@ -55,6 +69,7 @@ def softmin(x: Tensor, axis: int = -1, *, dim: int | None = None, dtype: Any = N
 
 
 @composite()
+@rounded_once
 def gumbel_softmax(
     logits: Tensor,
     tau: float = 1.0,

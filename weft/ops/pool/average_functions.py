@@ -15,6 +15,7 @@ from ...core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ...core.op import F, composite
 from ...core.shape import Shape, as_int, size_of
 from ...core.tensor import Tensor
+from .._halves import rounded_once
 from ..conv.convolution import Ints
 from ..conv.geometry import Pairs, named, per_axis, with_batch
 from .average import pool_shape
@@ -25,6 +26,7 @@ Array = np.ndarray[Any, Any]
 
 
 @composite()
+@rounded_once
 def avg_pool1d(
     x: Tensor,
     kernel_size: Ints,
@@ -39,6 +41,7 @@ def avg_pool1d(
 
 
 @composite()
+@rounded_once
 def avg_pool2d(
     x: Tensor,
     kernel_size: Ints,
@@ -65,6 +68,7 @@ def avg_pool2d(
 
 
 @composite()
+@rounded_once
 def avg_pool3d(
     x: Tensor,
     kernel_size: Ints,
@@ -80,6 +84,7 @@ def avg_pool3d(
 
 
 @composite()
+@rounded_once
 def lp_pool1d(
     x: Tensor,
     norm_type: float,
@@ -92,6 +97,7 @@ def lp_pool1d(
 
 
 @composite()
+@rounded_once
 def lp_pool2d(
     x: Tensor,
     norm_type: float,
@@ -108,12 +114,14 @@ def lp_pool2d(
 
 
 @composite()
+@rounded_once
 def adaptive_avg_pool1d(x: Tensor, output_size: Any) -> Tensor:
     """Return averages over windows that make the result (N, C, output_size)."""
     return _adaptive_avg_pool("adaptive_avg_pool1d", x, output_size)
 
 
 @composite()
+@rounded_once
 def adaptive_avg_pool2d(x: Tensor, output_size: Any) -> Tensor:
     """Return averages over windows that make the result (N, C, *output_size).
 
@@ -124,6 +132,7 @@ def adaptive_avg_pool2d(x: Tensor, output_size: Any) -> Tensor:
 
 
 @composite()
+@rounded_once
 def adaptive_avg_pool3d(x: Tensor, output_size: Any) -> Tensor:
     """Return averages over windows that make the result (N, C, *output_size)."""
     return _adaptive_avg_pool("adaptive_avg_pool3d", x, output_size)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dtype import DType, float32, is_float
+from ...core.dtype import DType, float32, is_half
 from ...core.errors import ArgumentTypeError, ShapeError
 from ...core.op import F
 from ...core.samples import Sample, Sampler
@@ -48,11 +48,6 @@ def check_not_empty(x: TensorType, axis: tuple[int, ...], what: str) -> None:
 def count_of(shape: Shape, axis: tuple[int, ...]) -> int:
     """Return how many elements each result of a reduction is made of."""
     return size_of(shape[i] for i in axis)
-
-
-def is_half(dtype: DType) -> bool:
-    """Tell whether a dtype is a 16-bit float, too narrow to accumulate in."""
-    return dtype.itemsize == 2 and is_float(dtype)
 
 
 def accumulated(

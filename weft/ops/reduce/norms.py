@@ -14,6 +14,7 @@ from ...core.shape import Axes, normalize_axes, normalize_axis
 from ...core.sums import sum_array, widened
 from ...core.tensor import Tensor
 from .._aliases import accepts_dim
+from .._halves import rounded_once
 from ._common import (
     canon_reduction,
     check_not_empty,
@@ -194,6 +195,7 @@ def _gradient_of_extreme(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdi
 
 @composite()
 @accepts_dim
+@rounded_once
 def matrix_norm(
     x: Any, ord: Any = "fro", axis: tuple[int, int] = (-2, -1), keepdims: bool = False
 ) -> Any:

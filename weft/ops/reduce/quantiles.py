@@ -15,6 +15,7 @@ from ...core.operands import holds_tensors, tensor_from
 from ...core.shape import Axes, normalize_axes, reduced_shape
 from ...core.tensor import Tensor
 from .._aliases import accepts_dim
+from .._halves import rounded_once
 from ._common import as_flag, count_of, rows_of
 
 # The place to read between two neighbours, as a share of the way from the lower to the upper one.
@@ -53,6 +54,7 @@ def median(x: Any, axis: Axes = None, keepdims: bool = False) -> Any:
 
 @composite(method=True)
 @accepts_dim
+@rounded_once
 def quantile(
     x: Any,
     q: Any,

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dtype import float32, int64
+from ...core.dtype import int64
 from ...core.op import F, op, reduction
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType
+from ...core.sums import widened
 from ...core.tensor import Tensor
 from ..elementwise.exponential import log_of_sum
-from ._common import is_half
 from .scans import scan_axis
 
 
@@ -174,8 +174,7 @@ logcumsumexp.error_samples(_running_errors)
 
 @logcumsumexp.eval
 def _(x, axis):
-    wide = x.astype(float32) if is_half(x.dtype) else x
-    return np.logaddexp.accumulate(wide, axis=axis).astype(x.dtype, copy=False)
+    return np.logaddexp.accumulate(widened(x), axis=axis).astype(x.dtype, copy=False)
 
 
 @logcumsumexp.scan

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from ...core.dim import may_equal
-from ...core.dtype import float32
+from ...core.dtype import float32, is_half
 from ...core.errors import AxisError, ShapeError
 from ...core.op import F, op, reduction
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, normalize_axis
 from ...core.sums import widened
 from ...core.tensor import Tensor
-from ._common import as_flag, is_half
+from ._common import as_flag
 from .sums import total_dtype
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.dim import Dim, may_stretch
-from ...core.dtype import DType, as_dtype, bool_, int64, is_float, uint64
+from ...core.dtype import DType, as_dtype, bool_, int64, is_float, is_half, uint64
 from ...core.errors import ShapeError
 from ...core.op import F, composite, op, reduction
 from ...core.samples import ErrorSample, Sample
@@ -15,11 +15,11 @@ from ...core.shape import Axes, Shape, TensorType, as_shape
 from ...core.sums import sum_array, sum_array_to
 from ...core.tensor import Tensor
 from .._aliases import accepts_dim
+from .._halves import rounded_once
 from ._common import (
     accumulated,
     canon_reduction,
     count_of,
-    is_half,
     reduced_type,
     reduction_samples,
     spread,
@@ -253,6 +253,7 @@ def nansum(x: Any, axis: Axes = None, keepdims: bool = False) -> Any:
 
 @composite(method=True)
 @accepts_dim
+@rounded_once
 def nanmean(x: Any, axis: Axes = None, keepdims: bool = False) -> Any:
     """Return the mean over the given axes of the elements that are not nan (nan if all are)."""
     if not is_float(x.dtype):

@@ -13,12 +13,14 @@ from ...core.errors import ArgumentError, DTypeError, ShapeError
 from ...core.op import F, composite
 from ...core.shape import as_shape, size_of
 from ...core.tensor import Tensor
+from .._halves import rounded_once
 
 MODES = ("bilinear", "nearest")
 PADDINGS = ("zeros", "border", "reflection")
 
 
 @composite()
+@rounded_once
 def grid_sample(
     x: Tensor,
     grid: Tensor,
@@ -56,6 +58,7 @@ def grid_sample(
 
 
 @composite()
+@rounded_once
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = False) -> Tensor:
     """Return the grid that `grid_sample` reads to transform images by affine maps.
 

@@ -11,6 +11,7 @@ from ...core.dtype import is_float, to_float
 from ...core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ...core.op import F, composite
 from ...core.tensor import Tensor
+from .._halves import rounded_once
 from ..conv.geometry import named, per_axis
 
 # public mode -> mode along each axis, and the number of spatial axes it is for (None: any)
@@ -27,6 +28,7 @@ MOST_EXACT = 2**20  # numerators of factors by which sizes are scaled without ro
 
 
 @composite(aliases=("upsample",))
+@rounded_once
 def interpolate(
     x: Tensor,
     size: Any = None,
