@@ -1,7 +1,8 @@
 """Softmax and its relatives.
 
 All are shift-invariant in exact arithmetic and subtract the largest logit, so logits of any finite
-size are safe. A row of logits that is -inf throughout has no distribution and gives NaN.
+size are safe. A row of logits that is -inf throughout, or holds inf, has no distribution: it gives
+NaN throughout, and so do its logarithm and its gradient.
 """
 
 from __future__ import annotations
@@ -53,7 +54,10 @@ def log_softmax(x: Tensor, axis: int = -1, *, dim: int | None = None, dtype: Any
 
 @rounded_once
 def _log_shares(x: Any, axis: int) -> Tensor:
-    result: Tensor = x - F.logsumexp(x, axis=axis, keepdims=True)
+    # Both parts have one sign, so that nothing cancels; x - logsumexp(x) would round at the size
+    # of the logits.
+    shifted = _shifted(x, axis)
+    result: Tensor = shifted - F.log(F.sum(F.exp(shifted), axis=axis, keepdims=True))
     return result
 
 
