@@ -381,3 +381,31 @@ def test_averages(torch, kind):
         other.update_parameters(layer)
     expected = other.module.weight.detach().numpy()
     np.testing.assert_allclose(mine.values["0"], expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("SGD", {"lr": 0.1, "momentum": 0.9, "dampening": 0.5}),
+        ("Adam", {"amsgrad": True}),
+        ("AdamW", {}),
+        ("RMSprop", {"momentum": 0.5, "centered": True}),
+        ("Adagrad", {}),
+        ("Adadelta", {}),
+        ("Adamax", {}),
+        ("NAdam", {}),
+        ("RAdam", {}),
+    ],
+)
+def test_state_of_theirs_is_continued(torch, name, options):
+    start, grads = problem()
+    params = [torch.tensor(value, requires_grad=True) for value in start]
+    optimizer = getattr(torch.optim, name)(params, **options)
+    run(optimizer, params, grads[:10], torch.tensor, lambda p: p.detach().numpy())
+    own = [wf.tensor(p.detach().numpy().copy(), requires_grad=True) for p in params]
+    other = getattr(optim, name)(own)
+    other.load_state_dict(optimizer.state_dict())
+    found = run(other, own, grads[10:], wf.tensor, lambda p: p.detach().numpy())
+    expected = run(optimizer, params, grads[10:], torch.tensor, lambda p: p.detach().numpy())
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-7)

@@ -43,7 +43,7 @@ def complete_group(group: Mapping[str, Any], defaults: Mapping[str, Any]) -> Gro
     """Return a group with its parameters listed and checked, and every hyperparameter present."""
     if "params" not in group:
         raise ArgumentError(f"a parameter group needs 'params'. Received: {sorted(group)}")
-    _check_names(group, defaults)
+    check_names(group, defaults)
     names, params = _named(group["params"])
     settings = {**defaults, **MULTIPLIERS, **group, "params": params}
     if names is not None:
@@ -129,7 +129,8 @@ def _check_parameter(name: str, tensor: Any) -> None:
         )
 
 
-def _check_names(group: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
+def check_names(group: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
+    """Raise at the first name of a group that is no hyperparameter."""
     known = [*defaults, *MULTIPLIERS, *BOOKKEEPING]
     for name in group:
         if name not in known:

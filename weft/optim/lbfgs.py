@@ -11,7 +11,7 @@ from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.tensor import Tensor
 from .line_search import Array, Point, strong_wolfe
 from .optimizer import Closure, Optimizer
-from .state import dump_slots, load_slots
+from .state import check_layout, dump_slots, load_slots
 from .transform import Transform
 
 MIN_CURVATURE = 1e-10  # pairs with less are left out, so that the approximation stays positive
@@ -53,10 +53,14 @@ class LBFGS(Optimizer):
             line_search_fn=line_search_fn,
         )
 
-    def check_group(self, group: Mapping[str, Any]) -> None:
-        """Raise unless the options make sense and this is the only group."""
+    def add_param_group(self, group: Mapping[str, Any]) -> None:
+        """Take the one group there can be."""
         if self.param_groups:
             raise ArgumentError("LBFGS treats all parameters as one vector: give one group only")
+        super().add_param_group(group)
+
+    def check_group(self, group: Mapping[str, Any]) -> None:
+        """Raise unless the options make sense."""
         for name in ("max_iter", "max_eval", "history_size"):
             if not isinstance(group[name], int) or group[name] < 1:
                 raise ArgumentError(f"{name} must be a positive integer. Received: {group[name]!r}")
@@ -118,9 +122,18 @@ class LBFGS(Optimizer):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over what `state_dict` returned."""
+        history = History()
+        check_layout(self, state)
+        saved = load_slots(state.get("history", {}))
+        unknown = [name for name in saved if name not in vars(history)]
+        if unknown or state["state"]:
+            raise ArgumentError(
+                f"LBFGS keeps one history for all parameters ({', '.join(vars(history))}) and "
+                f"nothing of each. Received: {unknown or state['state']!r:.60}"
+            )
         super().load_state_dict(state)
-        self.history = History()
-        self.history.__dict__.update(load_slots(state.get("history", {})))
+        vars(history).update(saved)
+        self.history = history
 
 
 class History:

@@ -149,6 +149,10 @@ class Optimizer(ABC):
                 state.setdefault(name, value)
         return state
 
+    def expected_state(self, p: Tensor, group: Mapping[str, Any]) -> State:
+        """Return what the optimizer keeps of a parameter, as before its first update."""
+        return initial_state(self.transform(effective_settings(group)), p)
+
     # -- parameters --------------------------------------------------------------------------------
 
     def parameters(self) -> Iterator[Tensor]:
@@ -190,7 +194,10 @@ class Optimizer(ABC):
         return dump_optimizer(self)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over what `state_dict` returned; if it does not fit, raise and change nothing."""
+        """Take over what `state_dict` returned; if it does not fit, raise and change nothing.
+
+        The state of PyTorch's optimizer of that name is understood too.
+        """
         load_optimizer(self, state)
 
     def __repr__(self) -> str:
