@@ -1,9 +1,12 @@
 """Named tensors in one file: what goes in comes out, and what cannot is refused."""
 
+import json
 import os
 import stat
+import subprocess
 import sys
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 import ml_dtypes
@@ -397,3 +400,48 @@ def test_weights_written_by_pytorch(path: Path) -> None:
     save_torch({"fc.weight": peer["fc"].weight.detach().bfloat16()}, path)
     expected = peer["fc"].weight.detach().bfloat16().float().numpy()
     assert_same_bits(wio.load(path)["fc.weight"].numpy().astype(np.float32), expected)
+
+
+SAVER = """
+    import sys
+    import numpy as np
+    import weft as wf
+
+    tensors = {"b": np.arange(3.0), "a": np.ones((2, 2), np.int8), "c": np.float32(2)}
+    metadata = {"epoch": 3, "name": "x", "rates": (0.1, 0.2), "best": {"loss": 1.0}}
+    wf.save(sys.argv[1], tensors, metadata)
+    wf.io.save_state(sys.argv[2], {"model": tensors, "t": 3, "rng": wf.Generator(3).get_state()})
+"""
+
+
+def test_same_content_gives_the_same_bytes(tmp_path: Path) -> None:
+    kept = set()
+    for seed in (0, 1, 2, 3):
+        file, state = tmp_path / f"{seed}.safetensors", tmp_path / f"state-{seed}"
+        command = [sys.executable, "-c", dedent(SAVER), str(file), str(state)]
+        subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": str(seed)}, check=True)
+        kept.add((file.read_bytes(), (state / "state.safetensors").read_bytes()))
+    assert len(kept) == 1
+    assert load_file(file)["b"].tolist() == [0.0, 1.0, 2.0]
+
+
+def test_layout_is_that_of_the_format(path: Path) -> None:
+    arrays = {
+        "half": np.arange(3, dtype=np.float16),
+        "byte": np.array([1, 2], np.uint8),
+        "double": np.array(2.5),
+        "empty": np.zeros((0, 3), np.int32),
+        "ja \u2603": np.ones((2, 1), np.int64),
+        "truth": np.array([True, False]),
+    }
+    wio.save(path, arrays)
+    for name, found in load_file(path).items():
+        np.testing.assert_array_equal(found, arrays[name], strict=True)
+    assert wio.load(path)["double"].shape == ()
+    content = path.read_bytes()
+    length = int.from_bytes(content[:8], "little")
+    assert length % 8 == 0
+    for about in json.loads(content[8 : 8 + length]).values():
+        if "dtype" in about:
+            size = {"F64": 8, "I64": 8, "I32": 4, "F16": 2}.get(about["dtype"], 1)
+            assert about["data_offsets"][0] % size == 0

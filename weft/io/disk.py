@@ -12,7 +12,6 @@ import os
 import platform
 import re
 import shutil
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -203,9 +202,3 @@ def _free_space(target: Path) -> str:
         return f" ({shutil.disk_usage(target.parent).free / 1e6:.1f} MB free)"
     except OSError:
         return ""
-
-
-def default_mode(path: Path) -> int:
-    """Create an empty file and return the permissions it gets under the user's umask."""
-    path.touch()
-    return stat.S_IMODE(path.stat().st_mode)

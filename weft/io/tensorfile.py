@@ -1,4 +1,4 @@
-"""One safetensors file: named arrays and text, read and written with the package `safetensors`.
+"""One safetensors file: named arrays and text, read with the package `safetensors`.
 
 The package checks the header (sizes, offsets, overlaps, coverage) against the length of the file
 before anything is allocated. What it leaves open is done here: dtypes Weft lacks, shapes NumPy
@@ -7,9 +7,8 @@ cannot hold, contiguity, byte order, and errors that say what to do.
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -25,16 +24,21 @@ from ..core.errors import (
     MissingDependencyError,
 )
 from ..core.tensor import Tensor
-from .disk import default_mode
 from .errors import FileFormatError, ReadError
 from .foreign import check_readable
 
 Array = np.ndarray[Any, Any]
 
-_READABLE: Final = frozenset(
-    ["BOOL", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "F16", "BF16", "F32", "F64"]
-)
-_OS_ERROR: Final = re.compile(r"\(os error (\d+)\)")
+_CODES: Final = {
+    "bool": "BOOL",
+    "bfloat16": "BF16",
+    **{f"int{n}": f"I{n}" for n in (8, 16, 32, 64)},
+    **{f"uint{n}": f"U{n}" for n in (8, 16, 32, 64)},
+    **{f"float{n}": f"F{n}" for n in (16, 32, 64)},
+}
+_READABLE: Final = frozenset(_CODES.values())
+_ALIGNMENT: Final = 8
+_MOST_HEADER_BYTES: Final = 100_000_000  # what readers accept
 
 
 def read_tensors(path: Path) -> dict[str, Array]:
@@ -50,15 +54,38 @@ def read_text(path: Path) -> dict[str, str]:
 
 
 def write_tensors(path: Path, arrays: Mapping[str, Array], text: Mapping[str, str]) -> None:
-    """Write arrays prepared by `as_array` to a new file; raise OSError if that fails."""
-    package = _package()
-    mode = default_mode(path)
-    try:
-        # None, not {}: with neither tensors nor metadata the package would write a broken header.
-        package.numpy.save_file(dict(arrays), path, metadata=dict(text) or None)
-    except package.SafetensorError as error:
-        raise _as_os_error(error) from error
-    os.chmod(path, mode)  # the package writes files that only their owner can read
+    """Write arrays prepared by `as_array` to a new file; raise OSError if that fails.
+
+    The same content gives the same bytes, which the package's own writer does not promise: the
+    order of its metadata is another one in each process.
+    """
+    _package()  # a file that cannot be read again would be no use
+    # Wide elements first, so that all lie at multiples of their size.
+    ordered = sorted(arrays.items(), key=lambda item: (-item[1].dtype.itemsize, item[0]))
+    with open(path, "wb") as file:
+        file.write(_header(ordered, text))
+        for _, array in ordered:
+            little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+            file.write(little.reshape(-1).view(np.uint8))
+
+
+def _header(arrays: Sequence[tuple[str, Array]], text: Mapping[str, str]) -> bytes:
+    """Return the length of the header and the header, padded so that arrays begin aligned."""
+    described: dict[str, Any] = {"__metadata__": dict(text)} if text else {}
+    start = 0
+    for name, array in arrays:
+        stop = start + array.nbytes
+        shape, code = list(array.shape), _CODES[array.dtype.name]
+        described[name] = {"dtype": code, "shape": shape, "data_offsets": [start, stop]}
+        start = stop
+    content = json.dumps(described, ensure_ascii=False, separators=(",", ":")).encode()
+    content += b" " * (-len(content) % _ALIGNMENT)
+    if len(content) > _MOST_HEADER_BYTES:
+        raise FileFormatError(
+            f"the names and metadata take {len(content)} bytes; the format allows "
+            f"{_MOST_HEADER_BYTES}"
+        )
+    return len(content).to_bytes(8, "little") + content
 
 
 def as_array(name: Any, value: Any) -> Array:
@@ -135,15 +162,6 @@ def _opened(path: Path) -> Iterator[Any]:
     except MemoryError as error:
         size = path.stat().st_size / 1e9
         raise AllocationError(f"{path} of {size:.1f} GB does not fit in memory") from error
-
-
-def _as_os_error(error: Exception) -> Exception:
-    """Return the operating system's error that the package's text quotes, if there is one."""
-    match = _OS_ERROR.search(str(error))
-    if match is None:
-        return FileFormatError(f"the tensors cannot be written as safetensors: {error}")
-    code = int(match[1])
-    return OSError(code, os.strerror(code))
 
 
 def _package() -> Any:
