@@ -45,6 +45,14 @@ def test_symbolic(fn, point, text):
     assert run(made, "derivative")(*point) == pytest.approx(expected, rel=1e-12)
 
 
+def test_symbolic_by_several_arguments():
+    made = wf.autodiff.symbolic(lambda x, y: x * y**2, argnums=(0, 1))
+    assert run(made, "derivative")(3.0, 2.0) == (4.0, 12.0)
+    assert run(wf.autodiff.symbolic(lambda x: x * x, argnums=(0,)), "derivative")(3.0) == (6.0,)
+    made = wf.autodiff.symbolic(lambda x, y: wf.sin(x * y), argnums=[0, 1])
+    assert run(made, "derivative")(0.5, 2.0) == pytest.approx((2 * np.cos(1), 0.5 * np.cos(1)))
+
+
 def test_symbolic_by_another_argument():
     made = wf.autodiff.symbolic(lambda x, y: x * y**2, argnums=1)
     assert run(made, "derivative")(2.0, 3.0) == 12.0

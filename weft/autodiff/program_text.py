@@ -23,7 +23,7 @@ from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.special import CONSTANT, PLACEHOLDER, STATE
 from ..graph.symbol import Symbol
-from .arguments import as_value, check_callable, flat_outputs, name_of
+from .arguments import Argnums, as_value, check_callable, flat_outputs, name_of
 from .gradient import grad
 from .kernel_text import KernelText, literal
 from .pullback import pull_back_of, zeros_for
@@ -61,11 +61,14 @@ def source(fn: Callable[..., Any], *examples: Any) -> str:
         pairs = [(g, x) for g, x in zip(pull(seeds), xs, strict=True) if is_float(x.dtype)]
         grads = [zeros_for(x) if g is None else g for g, x in pairs]
         outputs = [graph.tracer.value_of(y) for y in (*ys, *grads)]
-    return _Writer(_readable(graph, outputs), name, len(ys), inline=False).text()
+    form = f"{'{}, ' * len(ys)}({'{}, ' * len(grads)}".rstrip() + ")"
+    return _Writer(_readable(graph, outputs), name, form, inline=False).text()
 
 
-def symbolic(fn: Callable[..., Any], argnums: int = 0) -> str:
+def symbolic(fn: Callable[..., Any], argnums: Argnums = 0) -> str:
     """Return the derivative of a function of numbers as readable Python.
+
+    Several argnums give a tuple of derivatives, as in `grad`.
 
     >>> import weft as wf
     >>> print(wf.autodiff.symbolic(lambda x: wf.sin(x) * x))
@@ -79,8 +82,10 @@ def symbolic(fn: Callable[..., Any], argnums: int = 0) -> str:
     with Graph("derivative") as graph:
         xs = [placeholder((), float64, name=name) for name in _parameters(fn)]
         found = grad(fn, argnums)(*xs)
-        outputs = [graph.tracer.value_of(found)]
-    return _Writer(_readable(graph, outputs), "derivative", 1, inline=True).text()
+        several = isinstance(found, tuple)
+        outputs = [graph.tracer.value_of(g) for g in (found if several else (found,))]
+    form = f"({', '.join(['{}'] * len(outputs))}{',' * (len(outputs) == 1)})" if several else "{}"
+    return _Writer(_readable(graph, outputs), "derivative", form, inline=True).text()
 
 
 def _function_name(fn: Callable[..., Any]) -> str:
@@ -211,10 +216,10 @@ FORMS: dict[str, Form] = {
 
 
 class _Writer:
-    """Writes the function of one graph."""
+    """Writes the function of one graph; `form` says how its outputs are returned."""
 
-    def __init__(self, graph: Graph, name: str, results: int, *, inline: bool) -> None:
-        self.graph, self.name, self.results, self.inline = graph, name, results, inline
+    def __init__(self, graph: Graph, name: str, form: str, *, inline: bool) -> None:
+        self.graph, self.name, self.form, self.inline = graph, name, form, inline
         self.names = Names({"np", name})
         self.kernels = KernelText(self.names)
         self.known: dict[Value, Text] = {}
@@ -226,10 +231,7 @@ class _Writer:
         parameters = self._parameters()
         for node in self.graph.ancestors(self.graph.outputs):
             self._write(node)
-        found = [self.known[value].text for value in self.graph.outputs]
-        values = ", ".join(found[: self.results])
-        grads = "".join(f"{g}, " for g in found[self.results :]).rstrip()
-        returned = values if self.inline else f"{values}, ({grads})"
+        returned = self.form.format(*(self.known[value].text for value in self.graph.outputs))
         body = "\n".join(f"    {line}" for line in (*self.lines, f"return {returned}"))
         program = f"def {self.name}({', '.join(parameters)}):\n{body}"
         imports = "\n".join(sorted(self.kernels.imports))
