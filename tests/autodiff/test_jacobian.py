@@ -184,7 +184,7 @@ def test_mistakes_are_explained():
         wf.jacfwd(x)
     with pytest.raises(DTypeError, match="has_aux"):
         wf.jacrev(wf.argmax)(x)
-    with pytest.raises(ShapeError, match="a row for each of the 3"):
+    with pytest.raises(ShapeError, match="a column for each of the 3"):
         wf.jacobian(lambda x: x, sparsity=np.eye(2))(x)
     with pytest.raises(ShapeError, match="must be a matrix"):
         wf.jacobian(lambda x: x, sparsity=[True])
@@ -198,3 +198,63 @@ def test_mistakes_are_explained():
         symbol = wf.placeholder((None,), wf.float64, name="x")
         with pytest.raises(ShapeError, match="sizes must be known"):
             wf.jacrev(lambda x: x * 2)(symbol)
+
+
+# -- what results depend on -----------------------------------------------------------------------
+
+
+def rows(x):
+    return wf.stack([x.sum(), x.prod()])
+
+
+def cubes(x):
+    return (x**3).sum()
+
+
+RESULTS = {
+    "jacrev": wf.jacrev(rows),
+    "jacfwd": wf.jacfwd(rows),
+    "jacobian": wf.jacobian(rows),
+    "jacobian, sparse": wf.jacobian(lambda x: x * x, sparsity=np.eye(3, dtype=bool)),
+    "jacrev of jacrev": wf.jacrev(wf.jacrev(cubes)),
+    "jacrev of jacfwd": wf.jacrev(wf.jacfwd(cubes)),
+    "jacrev of vmap": wf.jacrev(wf.vmap(lambda v: v**2)),
+    "jacrev of a checkpoint": wf.jacrev(wf.checkpoint(rows)),
+    "hessian": wf.hessian(cubes),
+    "hvp": lambda x: wf.hvp(cubes, (x,), (x.detach(),)),
+    "grad": wf.grad(cubes),
+    "vjp": lambda x: wf.vjp(rows, x)[1](wf.ones(2, dtype="float64"))[0],
+    "vjp under vmap": lambda x: wf.vmap(wf.vjp(rows, x)[1])(wf.eye(2, dtype="float64"))[0],
+    "vmap of grad": wf.vmap(wf.grad(lambda v: v**2)),
+    "beside": lambda x: wf.jacrev(lambda x: (rows(x), x * 2), has_aux=True)(x)[1],
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_require_gradients_as_arguments_do(name):
+    fn, x = RESULTS[name], array(3)
+    assert not fn(x).requires_grad
+    leaf = x.detach().requires_grad_()
+    assert fn(leaf).requires_grad
+    with wf.no_grad():
+        assert not fn(leaf).requires_grad
+    second = wf.jacfwd(fn)(x).numpy()
+    np.testing.assert_allclose(wf.jacrev(fn)(x).numpy(), second, atol=1e-12)
+
+
+def test_pulling_recorded_cotangents_back_under_vmap():
+    _, pull = wf.vjp(rows, array(3))
+    given = wf.eye(2, dtype="float64", requires_grad=True)
+    wf.vmap(pull)(given)[0].sum().backward()
+    assert given.grad.shape == (2, 2)
+
+
+def test_the_mode_is_chosen_without_changing_what_is_drawn():
+    def noisy(x):
+        return x.sum() * wf.randn(2, dtype="float64")
+
+    found = []
+    for transform in (wf.jacobian, wf.jacrev):
+        wf.manual_seed(3)
+        found.append(transform(noisy)(array(3)).numpy())
+    np.testing.assert_array_equal(*found)

@@ -167,3 +167,17 @@ def test_a_hook_does_not_make_a_cycle():
     wf.sum(y).backward()
     del y
     assert node() is None
+
+
+def test_a_jacobian_in_forward_mode_keeps_no_tape():
+    def chain(x):
+        seen, y = [], wf.broadcast_to(x.sum(), (SIZE,))
+        for _ in range(20):
+            y = wf.sin(y)
+            seen += [buffer(y)] if type(y) is wf.Tensor else []
+        assert sum(ref() is not None for ref in seen) <= 1
+        return y
+
+    for sparsity in (None, np.ones((SIZE, 3), bool)):
+        found = wf.jacobian(chain, sparsity=sparsity)(wf.ones(3))
+        np.testing.assert_array_equal(found.numpy(), wf.jacfwd(chain)(wf.ones(3)).numpy())

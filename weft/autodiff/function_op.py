@@ -15,6 +15,7 @@ from ..core.op import F
 from ..core.tape import FanNode, Node, next_order, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
 from .calls import Call
+from .layered import is_differentiated
 
 
 class FunctionOp:
@@ -164,12 +165,7 @@ class FunctionOp:
 
 def _differentiated_below(inputs: Sequence[Any]) -> bool:
     """Tell whether a level below may differentiate: anything but batches, or the tape."""
-    interpreter: Any = current_interpreter()
-    while interpreter is not None:
-        if not hasattr(interpreter, "draws"):
-            return True
-        interpreter = interpreter.below
-    return _on_tape(inputs)
+    return is_differentiated() or _on_tape(inputs)
 
 
 def _on_tape(inputs: Sequence[Any]) -> bool:

@@ -10,7 +10,9 @@ import numpy as np
 from ..core.dim import Dim
 from ..core.dtype import is_float
 from ..core.errors import ArgumentError, DTypeError, ShapeError
+from ..core.modes import current_tracer, no_grad
 from ..core.op import F
+from ..core.rng import default_generator
 from ..core.shape import size_of
 from ..core.tensor import Tensor, constant
 from ..core.tree import Structure
@@ -64,6 +66,8 @@ def jacobian(
     sparsity: Any = None,
 ) -> Callable[..., Any]:
     """Return the function that computes fn's Jacobian in the mode that needs fewer passes.
+
+    To know which, fn is run once more, on the values alone.
 
     sparsity   where the Jacobian may differ from zero: an array of truth values with a row for each
                element of the result and a column for each element of the argument, both one tensor.
@@ -176,12 +180,26 @@ class _Jacobian:
 
     def either(self) -> Any:
         """Take the mode that needs fewer passes."""
-        outputs, pull, _ = pull_back_of(self.flat, self.primals)
-        self._settle(outputs)
-        ys = outputs[: self.count]
-        if total(ys, self.what) < total(self.primals, self.what):
-            return self._reversed(ys, pull)
-        return self.forward()
+        columns = total(self.primals, self.what)
+        if current_tracer() is not None:  # nothing is computed yet, nor kept
+            outputs, pull, _ = pull_back_of(self.flat, self.primals)
+            self._settle(outputs)
+            ys = outputs[: self.count]
+            return self._reversed(ys, pull) if total(ys, self.what) < columns else self.forward()
+        return self.reverse() if columns > 1 and self._rows() < columns else self.forward()
+
+    def _rows(self) -> int:
+        """Return how many elements the result has, by a run that keeps nothing.
+
+        It leaves the default generator as it was: the next run draws the same numbers.
+        """
+        before = default_generator.get_state()
+        try:
+            with no_grad():
+                outputs = self.flat(list(self.primals))
+        finally:
+            default_generator.set_state(before)
+        return total(outputs[: self.count], self.what)
 
     def _reversed(self, ys: list[Any], pull: Any) -> Any:
         found = self.pull_rows(pull, basis(ys, self.what))
@@ -207,32 +225,37 @@ class _Jacobian:
 
     def sparse(self, pattern: np.ndarray[Any, Any]) -> Any:
         """Compute columns, or rows, together that a pattern says do not overlap."""
-        outputs, pull, _ = pull_back_of(self.flat, self.primals)
-        self._settle(outputs)
-        y, x = self._single(outputs, pattern)
+        self._check_single(self.primals, "argument", pattern.shape[1], "column")
+        x = self.primals[0]
         columns, rows = color(pattern), color(pattern.T)
         if rows.needed < columns.needed:
-            found = self.pull_rows(pull, [_seeds(rows, y)])[0].reshape((rows.needed, -1))
-            dense = found[rows.colors]
+            outputs, pull, _ = pull_back_of(self.flat, self.primals)
+            self._settle(outputs)
+            self._check_single(outputs[: self.count], "result", pattern.shape[0], "row")
+            found = self.pull_rows(pull, [_seeds(rows, outputs[0])])[0]
+            dense, shape = found.reshape((rows.needed, -1))[rows.colors], outputs[0].shape
         else:
-            pushed = self.push([_seeds(columns, x)])[0].reshape((columns.needed, -1))
-            dense = pushed[columns.colors].T
+            pushed = self.push([_seeds(columns, x)])
+            shape = pushed[0].shape[1:] if pushed else ()
+            self._check_single(pushed, "result", pattern.shape[0], "row", columns.needed)
+            dense = pushed[0].reshape((columns.needed, -1))[columns.colors].T
         kept = F.where(constant(pattern), dense, 0.0)
-        return self._tree([[kept.reshape((*y.shape, *x.shape))]])
+        return self._tree([[kept.reshape((*shape, *x.shape))]])
 
-    def _single(self, outputs: Sequence[Any], pattern: np.ndarray[Any, Any]) -> tuple[Any, Any]:
-        if self.count != 1 or len(self.primals) != 1:
+    def _check_single(
+        self, leaves: Sequence[Any], name: str, given: int, what: str, times: int = 1
+    ) -> None:
+        """Raise unless there is one leaf, of as many elements as a pattern says (times so many)."""
+        if len(leaves) != 1:
             raise ArgumentError(
-                f"{self.what}: sparsity takes one tensor to one tensor. Received: "
-                f"{len(self.primals)} argument leaf(s) and {self.count} result leaf(s)"
+                f"{self.what}: sparsity takes one tensor to one tensor. Received: {len(leaves)} "
+                f"{name} leaf(s)"
             )
-        y, x = outputs[0], self.primals[0]
-        if pattern.shape != (y.size, x.size):
+        if leaves[0].size != given * times:
             raise ShapeError(
-                f"{self.what}: sparsity must have a row for each of the {y.size} outputs and a "
-                f"column for each of the {x.size} inputs. Received: shape {pattern.shape}"
+                f"{self.what}: sparsity must have a {what} for each of the "
+                f"{leaves[0].size // times} elements of the {name}. Received: {given}"
             )
-        return y, x
 
     # -- trees -------------------------------------------------------------------------------------
 

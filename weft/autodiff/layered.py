@@ -14,6 +14,7 @@ import numpy as np
 
 from ..core.dtype import DType
 from ..core.errors import GradientError, ShapeError
+from ..core.modes import current_interpreter
 from ..core.tape import Leaf
 from ..core.tensor import Tensor
 
@@ -29,6 +30,14 @@ class Level:
         self.name = name
         self.number = _next_level()
         self.running = True
+
+
+def is_differentiated() -> bool:
+    """Tell whether a transform around may differentiate: any but vmap."""
+    interpreter: Any = current_interpreter()
+    while interpreter is not None and hasattr(interpreter, "draws"):
+        interpreter = interpreter.below
+    return interpreter is not None
 
 
 class Layered(Tensor):

@@ -18,6 +18,7 @@ from ..core.modes import current_interpreter, enable_grad, is_grad_enabled
 from ..core.op import F, find_op
 from ..core.tape import Leaf, Node, next_order
 from ..core.tensor import Tensor, wrap, wrap_with_node
+from .layered import is_differentiated
 from .record import Recording, recorded_pull_back
 from .reverse import Walk, as_tensor
 
@@ -105,10 +106,10 @@ class _Tape:
             if node is not None and g is not None
         ]
         # Rules on raw arrays are the fast ones, where nobody differentiates or batches the result.
-        create = current_interpreter() is not None or (
-            is_grad_enabled() and (self.linked or any(g.requires_grad for _, g in pairs))
-        )
-        walk = Walk(retain=not self.once, create=create)
+        record = is_grad_enabled() and (self.linked or any(g.requires_grad for _, g in pairs))
+        record = record or is_differentiated()
+        create = record or current_interpreter() is not None
+        walk = Walk(retain=not self.once, create=create, record=record)
         wanted = {node for node in self.nodes if node is not None}
         roots, seeds = [node for node, _ in pairs], [g for _, g in pairs]
         if self.closed:

@@ -101,9 +101,10 @@ def gradients(
 class Walk:
     """One traversal of the tape from outputs towards leaves."""
 
-    def __init__(self, *, retain: bool, create: bool) -> None:
+    def __init__(self, *, retain: bool, create: bool, record: bool = True) -> None:
         self.retain = retain
         self.create = create
+        self.record = create and record  # tensors, though nobody differentiates: inside vmap
         self.pending: dict[AnyNode, Any] = {}  # gradients of nodes not yet visited
         self.heap: list[tuple[int, Node]] = []
         self.wanted: set[AnyNode] = set()
@@ -122,7 +123,7 @@ class Walk:
             if not self.create:  # rules on arrays record nothing; hooks see to it themselves
                 self._walk(self._special())
                 return self._finish()
-            with GradMode(True):
+            with GradMode(self.record):
                 self._walk(self._special())
                 return self._finish()
 
@@ -239,7 +240,7 @@ class Walk:
         return g
 
     def _run_hook(self, hook: Callable[[Tensor], Any], g: Any) -> Any:
-        with GradMode(self.create):
+        with GradMode(self.record):
             result = hook(as_tensor(g))
         if result is None:
             return g
