@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ import pytest
 import weft as wf
 from weft.core.errors import ArgumentError, ArgumentTypeError
 from weft.data import IterableDataset, IterableSource, TensorDataset, shard
+from weft.data.errors import WorkerError
 
 
 def stream(n: int) -> IterableDataset:
@@ -92,6 +95,26 @@ def test_prefetch_thread_ends_when_nobody_reads() -> None:
             break
         time.sleep(0.02)
     assert threading.active_count() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # from Python 3.12 on
+def test_prefetch_does_not_go_on_in_a_forked_child() -> None:
+    """It would wait for ever, for a thread that is not there."""
+    data = stream(50).prefetch(2)
+    ahead = iter(data)
+    assert next(ahead) == 0
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)
+        try:
+            with pytest.raises(WorkerError, match="begun before a fork"):
+                next(ahead)
+            os._exit(0 if list(data) == [*range(50)] else 1)
+        finally:
+            os._exit(2)
+    assert os.waitpid(child, 0)[1] == 0
+    assert list(ahead) == [*range(1, 50)]
 
 
 def test_prefetch_can_be_iterated_twice() -> None:

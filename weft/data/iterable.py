@@ -7,6 +7,7 @@ and how a loader resumes in the middle of it.
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 from abc import abstractmethod
@@ -17,6 +18,7 @@ from typing import Any, TypeVar
 from ..core.errors import ArgumentTypeError
 from .apply import applied, check_key
 from .checks import as_count, check_callable, several
+from .errors import WorkerError
 from .streams import (
     Streams,
     enter_item,
@@ -338,6 +340,7 @@ class _Ahead:
     def __init__(self, source: IterableDataset, streams: Streams, size: int) -> None:
         self._queue: queue.Queue[tuple[Any, BaseException | None]] = queue.Queue(size)
         self._stopped = threading.Event()
+        self._owner = os.getpid()
         arguments = (source, streams, worker_info())
         self._thread = threading.Thread(target=self._run, args=arguments, daemon=True)
         self._thread.start()
@@ -345,12 +348,20 @@ class _Ahead:
     def results(self) -> Iterator[Any]:
         """Yield what the thread made; raise what it raised."""
         while True:
+            self._check_owner()
             item, error = self._queue.get()
             if error is not None:
                 raise error
             if item is self._END:
                 return
             yield item
+
+    def _check_owner(self) -> None:
+        if self._owner != os.getpid():
+            raise WorkerError(
+                "prefetch: this iteration was begun before a fork, and the thread that makes its "
+                "items does not exist in the new process; iterate over the dataset again there"
+            )
 
     def stop(self) -> None:
         """Tell the thread to end; it does so once it has left the user's code."""
