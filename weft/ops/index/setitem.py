@@ -172,7 +172,7 @@ def _(b, x, value, spec):
         return x.here()
     own = [*[0] * value.ndim, *places][len(places) :]
     fit = [0 if n == 1 else place for n, place in zip(value.shape, own, strict=True)]
-    found = b.cast(value.at(*fit, where=where), x.dtype)
+    found = b.widened(b.cast(value.at(*fit, where=where), x.dtype))
     return found if where is None else b.select(where, found, x.here())
 
 

@@ -1,0 +1,1 @@
+"""Generators of random programs, for tests that compare two ways of computing the same."""
