@@ -63,6 +63,7 @@ class KernelText:
 
     def _value(self, value: Any, name: str) -> str:
         """Return how a global value of a kernel is written where the text stands alone."""
+        value = getattr(value, "in_numpy", value)
         found = _numpy_name(value) or _builtin_type(value)
         if found is not None:
             return found

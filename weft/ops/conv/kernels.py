@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.products import products
 from ...core.shape import Shape, size_of
 from .geometry import Pairs, window_counts
 from .windows import (
@@ -61,7 +62,7 @@ def correlate_weight(
     total = np.zeros((groups, outputs, channels * size_of(kernel)), np.result_type(x, y))
     for tile in tiles(y.shape, size_of(x.shape[1:2] + kernel)):
         columns = window_columns(windows, tile, groups)
-        total += np.matmul(load(y, tile, groups), columns.swapaxes(1, 2))
+        total += products(load(y, tile, groups), columns.swapaxes(1, 2))
     return total.reshape(y.shape[1], channels, *kernel)
 
 
@@ -113,9 +114,9 @@ def _scatter_products(
     padded = np.zeros((y.shape[0], groups * channels, *sizes), np.result_type(y, weight))
     for images, rows in tiles(y.shape, groups * channels * size_of(kernel)):
         counts = (rows.stop - rows.start, *y.shape[3:])
-        products = np.matmul(filters, load(y, (images, rows), groups))
+        result = products(filters, load(y, (images, rows), groups))
         shape = (groups * channels, *kernel, images.stop - images.start, *counts)
-        columns = np.moveaxis(products.reshape(shape), 1 + len(kernel), 0)
+        columns = np.moveaxis(result.reshape(shape), 1 + len(kernel), 0)
         part = padded[images, :, rows.start * stride[0] :]
         add_windows(part, columns, stride, dilation)
     return pad_spatial(padded, negated(padding))
@@ -166,7 +167,7 @@ def store(out: Array, tile: Tile, groups: int, filters: Array, columns: Array) -
     if part.shape[0] == 1:  # the product already has the layout of the output
         whole = out[images.start].reshape(groups, filters.shape[1], size_of(out.shape[2:]))
         row_size = size_of(out.shape[3:])
-        np.matmul(filters, columns, out=whole[:, :, rows.start * row_size : rows.stop * row_size])
+        products(filters, columns, out=whole[:, :, rows.start * row_size : rows.stop * row_size])
         return
-    products = np.matmul(filters, columns)
-    part[...] = np.moveaxis(products.reshape(part.shape[1], part.shape[0], *part.shape[2:]), 1, 0)
+    result = products(filters, columns)
+    part[...] = np.moveaxis(result.reshape(part.shape[1], part.shape[0], *part.shape[2:]), 1, 0)

@@ -10,6 +10,7 @@ from ...core.dispatch import sum_to
 from ...core.dtype import float32
 from ...core.errors import ShapeError
 from ...core.op import F, general, op
+from ...core.products import SMALL, SMALL_VECTORS, product, products
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, size_of
 from ...core.tensor import Tensor
@@ -34,13 +35,16 @@ def matmul(x: Tensor, y: Tensor) -> Tensor:
 @matmul.eval
 def _(x, y):
     if x.itemsize == 2 and is_half(x.dtype):
-        return np.matmul(x.astype(float32), y.astype(float32)).astype(x.dtype)
+        return products(x.astype(float32), y.astype(float32)).astype(x.dtype)
     if y.ndim == 2:
-        if x.ndim == 2:
-            return x.dot(y)  # half the call time of np.matmul on small matrices
-        if x.ndim > 2 and x.flags.c_contiguous:
-            return _rows(x).dot(y).reshape(*x.shape[:-1], y.shape[-1])  # one product, not a stack
-    return np.matmul(x, y)
+        if x.ndim == 2:  # as `product` does, whose call would show on small matrices
+            work = len(x) * y.size
+            if work <= SMALL and (work <= SMALL_VECTORS or x.size | y.size < SMALL_VECTORS):
+                return x.dot(y)
+            return products(x, y)
+        if x.ndim > 2 and x.flags.c_contiguous:  # one product, not a stack
+            return product(_rows(x), y).reshape(*x.shape[:-1], y.shape[-1])
+    return products(x, y)
 
 
 @matmul.infer
@@ -174,10 +178,12 @@ def _(x, weight, bias):
 
 
 def _affine(x, weight, bias):
-    if x.ndim <= 2:
-        out = x.dot(weight.T)
+    if x.ndim == 2:
+        out = product(x, weight.T)
+    elif x.ndim == 1:
+        out = products(x, weight.T)
     else:
-        out = _rows(x).dot(weight.T).reshape(*x.shape[:-1], weight.shape[0])
+        out = product(_rows(x), weight.T).reshape(*x.shape[:-1], weight.shape[0])
     if bias is not None:
         out += bias  # the product is fresh, so nobody else sees it change
     return out
