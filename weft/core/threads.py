@@ -1,38 +1,27 @@
 """How many threads a computation may use.
 
-Compiled code runs on Weft's own threads, which watch the number kept here. Eagerly, only matrix
-products run on several threads, those of the BLAS library that NumPy brings. It is controlled
-through its own functions, found in the library that is loaded already; a NumPy built with another
-BLAS keeps that one's setting (and its environment variables).
+Compiled code and large matrix products run on Weft's own threads, which watch the number kept here.
+NumPy's BLAS has a number of its own, which is not touched: it belongs to the user's calls of NumPy
+(see products.py and blas.py).
 """
 
 from __future__ import annotations
 
-import ctypes
 import math
 import os
 import sys
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
-
-import numpy as np
+from typing import ClassVar
 
 from .errors import ArgumentError
 from .shape import as_int
 
-# As OpenBLAS is named in NumPy's wheels, with 64-bit or 32-bit indices, and elsewhere.
-_NAMES = (
-    "scipy_openblas_{}64_",
-    "scipy_openblas_{}",
-    "openblas_{}64_",
-    "openblas_{}",
-)
-
 
 def set_num_threads(n: int) -> None:
-    """Let computations use up to n threads.
+    """Let computations use up to n threads; their results are the same with any number.
+
+    NumPy's own functions are not concerned.
 
     >>> before = get_num_threads()
     >>> set_num_threads(1)
@@ -46,9 +35,6 @@ def set_num_threads(n: int) -> None:
     _Threads.count = count
     for watcher in _Threads.watchers:
         watcher(count)
-    setter = _blas_function("set_num_threads")
-    if setter is not None:
-        setter(count)
 
 
 def get_num_threads() -> int:
@@ -93,28 +79,3 @@ def _initial_count() -> int:
 class _Threads:
     count = _initial_count()
     watchers: ClassVar[list[Callable[[int], None]]] = []
-
-
-@cache
-def _blas_function(name: str) -> Callable[..., Any] | None:
-    for library in _blas_libraries():
-        for pattern in _NAMES:
-            function: Callable[..., Any] | None = getattr(library, pattern.format(name), None)
-            if function is not None:
-                return function
-    return None
-
-
-@cache
-def _blas_libraries() -> tuple[ctypes.CDLL, ...]:
-    """Return handles on the BLAS that NumPy's wheel ships (it is loaded by now)."""
-    package = Path(np.__file__).parent
-    folders = (package.parent / "numpy.libs", package / ".dylibs")
-    found = []
-    for path in (path for folder in folders if folder.is_dir() for path in folder.iterdir()):
-        if "openblas" in path.name:
-            try:
-                found.append(ctypes.CDLL(str(path)))
-            except OSError:  # not a library that this process can use
-                continue
-    return tuple(found)

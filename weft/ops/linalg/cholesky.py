@@ -9,6 +9,7 @@ from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType
 from ...core.tensor import Tensor
+from . import _lapack
 from ._matrices import (
     as_flag,
     check_square,
@@ -47,7 +48,7 @@ def _(x, upper):
 
 
 def _factor(x, upper):
-    lower = np.linalg.cholesky(symmetric_part(x))
+    lower = _lapack.cholesky(symmetric_part(x))
     return np.swapaxes(lower, -1, -2) if upper else lower
 
 

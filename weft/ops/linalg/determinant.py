@@ -8,10 +8,12 @@ import numpy as np
 
 from ...core.batching import shifted
 from ...core.op import F, composite, general, op
+from ...core.products import products
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType
 from ...core.tensor import Tensor
 from .._halves import rounded_once
+from . import _lapack
 from ._matrices import check_square, column, in_working_precision, operand, transposed
 from ._samples import regular
 
@@ -34,7 +36,7 @@ def _(x):
     return TensorType(x.shape[:-2], x.dtype)
 
 
-det.eval(in_working_precision(np.linalg.det))
+det.eval(in_working_precision(_lapack.det))
 
 
 @det.vjp("x")
@@ -72,9 +74,9 @@ def _(x):
 def _(x):
     check_square(x)
     # cof(UV) = cof(U) cof(V), and an orthogonal matrix is its own cofactor up to sign.
-    u, s, vh = np.linalg.svd(x)
-    sign = np.linalg.det(u) * np.linalg.det(vh)
-    return np.matmul(u * (_products_of_others(s) * sign[..., None])[..., None, :], vh)
+    u, s, vh = _lapack.svd(x, True)
+    sign = _lapack.det(u) * _lapack.det(vh)
+    return products(u * (_products_of_others(s) * sign[..., None])[..., None, :], vh)
 
 
 def _products_of_others(s):
@@ -124,7 +126,7 @@ def _(x):
     return kind, kind
 
 
-slogdet.eval(in_working_precision(np.linalg.slogdet))
+slogdet.eval(in_working_precision(_lapack.slogdet))
 
 
 @slogdet.vjp("x")

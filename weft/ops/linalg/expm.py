@@ -6,9 +6,11 @@ import numpy as np
 
 from ...core.batching import shifted
 from ...core.op import F, general, op
+from ...core.products import products
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType
 from ...core.tensor import Tensor
+from . import _lapack
 from ._matrices import check_square, in_working_precision, transposed
 
 # Coefficients of the [13/13] Pade approximant of exp, and the norm up to which it is accurate in
@@ -53,7 +55,7 @@ def _(x):
     halvings = np.maximum(halvings, 0).astype(np.int32)[..., None, None]
     result = _pade(np.ldexp(np.where(finite[..., None, None], x, 0), -halvings))
     for done in range(int(halvings.max(initial=0))):
-        result = np.where(done < halvings, result @ result, result)
+        result = np.where(done < halvings, products(result, result), result)
     return np.where(finite[..., None, None], result, x.dtype.type(np.nan))
 
 
@@ -61,13 +63,13 @@ def _pade(x):
     """Return the [13/13] approximant: (V - U)^-1 (V + U) with odd part U and even part V."""
     b = [x.dtype.type(c) for c in PADE]
     one = np.eye(x.shape[-1], dtype=x.dtype)
-    x2 = x @ x
-    x4 = x2 @ x2
-    x6 = x4 @ x2
-    odd = x6 @ (b[13] * x6 + b[11] * x4 + b[9] * x2) + b[7] * x6 + b[5] * x4 + b[3] * x2
-    even = x6 @ (b[12] * x6 + b[10] * x4 + b[8] * x2) + b[6] * x6 + b[4] * x4 + b[2] * x2
-    u, v = x @ (odd + b[1] * one), even + b[0] * one
-    return np.linalg.solve(v - u, v + u)
+    x2 = products(x, x)
+    x4 = products(x2, x2)
+    x6 = products(x4, x2)
+    odd = products(x6, b[13] * x6 + b[11] * x4 + b[9] * x2) + b[7] * x6 + b[5] * x4 + b[3] * x2
+    even = products(x6, b[12] * x6 + b[10] * x4 + b[8] * x2) + b[6] * x6 + b[4] * x4 + b[2] * x2
+    u, v = products(x, odd + b[1] * one), even + b[0] * one
+    return _lapack.solve(v - u, v + u)
 
 
 @expm.vjp("x")

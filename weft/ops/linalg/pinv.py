@@ -9,10 +9,12 @@ import numpy as np
 from ...core.batching import shifted
 from ...core.dispatch import sum_to
 from ...core.op import F, composite, general, op
+from ...core.products import products
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType
 from ...core.tensor import Tensor
 from .._halves import rounded_once
+from . import _lapack
 from ._matrices import (
     as_tolerance,
     check_matrix,
@@ -51,14 +53,14 @@ def _(x, rtol):
     return TensorType((*batch, n, m), x.dtype)
 
 
-_svd = naming_failures(lambda x: np.linalg.svd(x, full_matrices=False), FAILED, square=False)
+_svd = naming_failures(lambda x: _lapack.svd(x, False), FAILED, square=False)
 
 
 @pinv.eval
 @in_working_precision
 def _(x, rtol):
     u, inverse, vh = _truncated(x, rtol)
-    return np.swapaxes(vh, -1, -2) @ (inverse * np.swapaxes(u, -1, -2))
+    return products(np.swapaxes(vh, -1, -2), inverse * np.swapaxes(u, -1, -2))
 
 
 def _truncated(x, rtol):
@@ -128,7 +130,8 @@ def _(a, b, rtol):
     solution_shape(a, b)
     u, inverse, vh = _truncated(a, rtol)
     right = b[:, None] if b.ndim == 1 else b
-    x = np.swapaxes(vh, -1, -2) @ (inverse * (np.swapaxes(u, -1, -2) @ right))
+    right = products(np.swapaxes(u, -1, -2), right)
+    x = products(np.swapaxes(vh, -1, -2), inverse * right)
     return x[..., 0] if b.ndim == 1 else x
 
 

@@ -11,6 +11,7 @@ from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType
 from ...core.tensor import Tensor
+from . import _lapack
 from ._matrices import check_matrix, in_working_precision, known_sides, transposed
 from ._samples import regular
 
@@ -47,7 +48,7 @@ def _(x, mode):
 @qr.eval
 @in_working_precision
 def _(x, mode):
-    return tuple(np.linalg.qr(x, mode))
+    return _lapack.qr(x, mode)
 
 
 @qr.vjp("x")

@@ -15,6 +15,7 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType
 from ...core.tensor import Tensor
 from .._halves import rounded_once
+from . import _lapack
 from ._matrices import (
     as_flag,
     as_tolerance,
@@ -67,7 +68,7 @@ def _(x, full_matrices):
     return tuple(TensorType(shape, x.dtype) for shape in shapes)
 
 
-_svd = naming_failures(lambda x, full: tuple(np.linalg.svd(x, full)), FAILED, square=False)
+_svd = naming_failures(_lapack.svd, FAILED, square=False)
 svd.eval(in_working_precision(_svd))
 
 
@@ -138,7 +139,7 @@ def _(x):
     return TensorType((*x.shape[:-2], size_min(*x.shape[-2:])), x.dtype)
 
 
-_svdvals = naming_failures(lambda x: np.linalg.svd(x, compute_uv=False), FAILED, square=False)
+_svdvals = naming_failures(_lapack.svdvals, FAILED, square=False)
 svdvals.eval(in_working_precision(_svdvals))
 
 
