@@ -35,7 +35,7 @@ _NAMES = (
     ("openblas_{}", "{}_", ctypes.c_int32),
 )
 
-_limiting = fork_safe_lock()
+_limiting = fork_safe_lock("blas")
 
 
 class Library:

@@ -34,6 +34,7 @@ ORDER = (
     "background",  # the background's thread is started
     "objects",  # what is known of object code
     "llvm",  # LLVM works, which has locks of its own
+    "blas",  # NumPy's BLAS is set to one thread, or copied
     "modes",
     "random",
 )
