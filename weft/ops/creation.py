@@ -102,7 +102,7 @@ def asarray(
 
     copy=True always copies. copy=None copies unless the object is a tensor. copy=False never
     copies: the tensor shares the memory of the given array, so that writing to the array changes
-    the tensor; it raises where a copy would be needed.
+    the tensor, and gradients not yet computed from it; it raises where a copy would be needed.
 
     >>> import numpy as np, weft as wf
     >>> source = np.zeros(2)
@@ -123,7 +123,11 @@ def asarray(
 
 
 def from_numpy(array: np.ndarray[Any, Any], *, requires_grad: bool = False) -> Tensor:
-    """Return a tensor that shares the memory of a NumPy array, like asarray(array, copy=False)."""
+    """Return a tensor that shares the memory of a NumPy array, like asarray(array, copy=False).
+
+    Writing to the array changes the tensor, and what backward computes from it afterwards: write
+    when no gradient is waited for, or copy with `wf.tensor(array)`.
+    """
     if not isinstance(array, np.ndarray):
         raise ArgumentTypeError(
             "from_numpy: expected a NumPy array; use wf.tensor(data) for other data. "
@@ -134,6 +138,8 @@ def from_numpy(array: np.ndarray[Any, Any], *, requires_grad: bool = False) -> T
 
 def from_dlpack(source: Any, *, requires_grad: bool = False) -> Tensor:
     """Return a tensor that shares the memory of any array on the CPU that speaks DLPack.
+
+    As with `from_numpy`, writing to that memory changes the tensor.
 
     >>> import numpy as np, weft as wf
     >>> wf.from_dlpack(np.arange(3))
