@@ -1,9 +1,11 @@
-"""Composites of 16-bit floats: computed in float32, rounded once.
+"""Functions of 16-bit floats: computed in float32, rounded once.
 
 Each operator rounds its result to the dtype of its operands, which with 11 or 8 bits of significand
 spoils what consists of several: the square of 300 is no float16, and of the digits that a deviation
 from the mean should have, bfloat16 keeps two. So composites that compute are declared with
 `rounded_once`. Their gradients, which follow from the same operators, are rounded once too.
+Reference kernels of several steps are declared with `through_float32`; compiled code needs neither,
+because it computes each operator in float32.
 """
 
 from __future__ import annotations
@@ -61,3 +63,20 @@ def _call_wide(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
     dtype = common_float(*args, *kwargs.values())
     wide = {name: widened(x) for name, x in kwargs.items()}
     return rounded(fn(*map(widened, args), **wide), dtype)
+
+
+def through_float32(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a reference kernel compute 16-bit floats in float32, where sums keep digits too."""
+
+    @wraps(kernel)
+    def wide(x: Any, *rest: Any) -> Any:
+        if x.itemsize != 2 or not is_half(x.dtype):
+            return kernel(x, *rest)
+        return kernel(*(_wide_array(value, x.dtype) for value in (x, *rest))).astype(x.dtype)
+
+    return wide
+
+
+def _wide_array(value: Any, dtype: DType) -> Any:
+    is_operand = isinstance(value, np.ndarray | np.generic) and value.dtype == dtype
+    return value.astype(float32) if is_operand else value

@@ -192,6 +192,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "softsign": on_floats(lambda x: np.sign(x) * (1 - 1 / (1 + np.abs(x)))),
     "tanhshrink": on_floats(lambda x: x - np.tanh(x)),
     "gelu": with_attributes(gelu),
+    "normal_cdf": special.ndtr,
     "elu": with_attributes(elu),
     "celu": with_attributes(celu),
     "selu": on_floats(lambda x: SELU_SCALE * elu(x, SELU_ALPHA)),

@@ -112,7 +112,7 @@ def erfc(x: npt.ArrayLike) -> Array:
     >>> float(erfc(float("inf")))
     0.0
     """
-    return evaluate("erfc", x, _erfc)
+    return evaluate("erfc", x, erfc_block)
 
 
 def erfinv(x: npt.ArrayLike) -> Array:
@@ -146,7 +146,7 @@ def _erf_narrow(x: Block) -> Block:
     return x * rational(x * x, _ERF_NARROW_P, _ERF_NARROW_Q)
 
 
-def _erfc(x: Block) -> Block:
+def erfc_block(x: Block) -> Block:
     return piecewise(x, (0.5, 4.0), (_erfc_from_erf, _erfc_middle, _erfc_far))
 
 

@@ -14,12 +14,12 @@ import numpy as np
 
 from ...core.products import products
 from ...core.shape import Shape, size_of
+from .._halves import through_float32
 from .geometry import Pairs, window_counts
 from .windows import (
     add_windows,
     negated,
     pad_spatial,
-    through_float32,
     window_view,
 )
 

@@ -12,9 +12,10 @@ from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType, size_of
 from ...core.tensor import Tensor
+from .._halves import through_float32
 from .convolution import Ints
 from .geometry import Pairs, padding_pairs, per_axis, require_rank, window_counts
-from .windows import add_windows, negated, pad_spatial, through_float32, window_view
+from .windows import add_windows, negated, pad_spatial, window_view
 
 
 @op(general, linear=("x",), method=False)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import wraps
+from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ...core.dtype import float32, is_half
 from ...core.shape import Shape
 from .geometry import Pairs
 
@@ -71,21 +69,3 @@ def add_windows(padded: Array, columns: Array, stride: Shape, dilation: Shape) -
         target: Any = (slice(None), slice(None), *places)
         source: Any = (slice(None), slice(None), *position)
         padded[target] += columns[source]
-
-
-def through_float32(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a kernel compute 16-bit floats in float32, where sums keep digits and BLAS works."""
-
-    @wraps(kernel)
-    def wide(x: Array, *rest: Any) -> Any:
-        if not is_half(x.dtype):
-            return kernel(x, *rest)
-        widened = [_widen(value, x.dtype) for value in (x, *rest)]
-        return kernel(*widened).astype(x.dtype)
-
-    return wide
-
-
-def _widen(value: Any, dtype: Any) -> Any:
-    is_half = isinstance(value, np.ndarray) and value.dtype == dtype
-    return value.astype(float32) if is_half else value

@@ -10,6 +10,7 @@ from ...core.errors import ArgumentError
 from ...core.op import F, elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
+from .._halves import through_float32
 from ._shared import as_real, constant, same_type, unary_errors
 
 
@@ -102,6 +103,7 @@ def selu(x: Tensor) -> Tensor:
 
 
 @selu.eval
+@through_float32
 def _(x):
     below = np.expm1(np.minimum(x, 0)) * constant(_SELU_ALPHA * _SELU_SCALE, x)
     return np.where(x > 0, x * constant(_SELU_SCALE, x), below)

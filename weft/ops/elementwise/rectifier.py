@@ -14,6 +14,7 @@ from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite, elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
+from .._halves import through_float32
 from ._shared import as_number, as_real, constant, counted, same_type, unary_errors
 
 
@@ -209,6 +210,7 @@ def hardswish(x: Tensor) -> Tensor:
 
 
 @hardswish.eval
+@through_float32
 def _(x):
     return x * (np.minimum(np.maximum(x + 3, 0), 6) / 6)
 

@@ -10,7 +10,7 @@ from ...core.op import F, composite, elementwise, op
 from ...core.operands import is_number
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
-from .._halves import rounded_once
+from .._halves import rounded_once, through_float32
 from ._shared import binary_errors
 
 
@@ -83,6 +83,7 @@ def lerp(x: Tensor, y: Tensor, weight: Tensor) -> Tensor:
 
 
 @lerp.eval
+@through_float32
 def _(x, y, weight):
     span = y - x
     return np.where(weight < 0.5, x + weight * span, y - span * (1 - weight))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core import special
+from ...core.dtype import float64
 from ...core.errors import ArgumentError
 from ...core.op import F, elementwise, op
 from ...core.samples import ErrorSample, Sample
@@ -49,6 +50,33 @@ erfc.lower(lambda b, x: b.erfc(x))
 @erfc.partial("x")
 def _(x):
     return F.exp(-(x * x)) * constant(-2 / math.sqrt(math.pi), x)
+
+
+@op(elementwise, promote="float", method=False)
+def normal_cdf(x: Tensor) -> Tensor:
+    """Return the probability that a standard normal variable is at most x."""
+
+
+normal_cdf.eval(special.normal_cdf)
+
+
+@normal_cdf.lower
+def write_normal_cdf(b: Any, x: Any) -> Any:
+    """Write the normal distribution function, as core/special/_normal.py computes it."""
+    if x.dtype == float64:
+        return b.erfc(x * -math.sqrt(0.5)) / 2.0
+    t = 1.0 / (b.abs(x) * special.TAIL_SLOPE + 1.0)
+    rest = b.constant(special.TAIL[-1], x.dtype)
+    for coefficient in reversed(special.TAIL[:-1]):
+        rest = rest * (1.0 - t) + coefficient
+    tail = b.exp(x * x * -0.5) * (t * rest)
+    return b.select(x < 0.0, tail, 1.0 - tail)
+
+
+@normal_cdf.partial("x")
+def normal_density(x: Any) -> Any:
+    """Return the density of the normal distribution."""
+    return F.exp(x * x * constant(-0.5, x)) * constant(1 / math.sqrt(2 * math.pi), x)
 
 
 @op(elementwise, promote="float")
@@ -168,9 +196,10 @@ def _gamma_samples(s):
 for _record, _samples in (
     (erf, _real_samples),
     (erfc, _real_samples),
+    (normal_cdf, _real_samples),
     (lgamma, _gamma_samples),
     (digamma, _gamma_samples),
 ):
     _record.samples(_samples)
-for _record in (erf, erfc, erfinv, lgamma, digamma):
+for _record in (erf, erfc, normal_cdf, erfinv, lgamma, digamma):
     _record.error_samples(unary_errors)

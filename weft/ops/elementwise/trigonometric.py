@@ -9,6 +9,7 @@ import numpy as np
 from ...core.op import F, elementwise, op
 from ...core.samples import Sample
 from ...core.tensor import Tensor
+from .._halves import through_float32
 from ._shared import binary_errors, constant, unary_errors
 
 
@@ -172,28 +173,35 @@ def sinc(x: Tensor) -> Tensor:
 
 
 @sinc.eval
+@through_float32
 def _(x):
-    t = x * constant(math.pi, x)
-    is_zero = t == 0
-    return np.where(is_zero, constant(1.0, x), np.sin(t) / np.where(is_zero, 1, t))
+    # The same sine between -1/2 and 1/2, found without rounding: sin(pi x) is 0 at whole numbers,
+    # and pi x, which may overflow, is never made.
+    r = x - np.round(x * 0.5) * 2
+    r = np.where(np.absolute(r) > 0.5, np.copysign(1, r) - r, r)
+    is_zero = x == 0
+    wave = np.sin(r * constant(math.pi, x)) * constant(1 / math.pi, x)
+    return np.where(is_zero, constant(1.0, x), wave / np.where(is_zero, 1, x))
 
 
 @sinc.lower
 def _(b, x):
-    t = x * math.pi
-    is_zero = b.eq(t, 0.0)
-    return b.select(is_zero, 1.0, b.sin(t) / b.select(is_zero, 1.0, t))
+    r = x - b.round(x * 0.5) * 2.0
+    r = b.select(b.abs(r) > 0.5, b.copysign(b.constant(1.0, x.dtype), r) - r, r)
+    is_zero = b.eq(x, 0.0)
+    wave = b.sin(r * math.pi) * (1 / math.pi)
+    return b.select(is_zero, 1.0, wave / b.select(is_zero, 1.0, x))
 
 
 @sinc.partial("x")
-def _(x):
-    # Near 0, cos(t) - sin(t)/t cancels, and the Taylor series takes over: at |t| = 1/2 its first
-    # omitted term is below 1e-18 and the cancellation costs no more than four bits.
-    t = x * constant(math.pi, x)
-    near = abs(t) * 2 < 1
-    far_t = F.where(near, 1, t)
-    far = (F.cos(far_t) - F.sin(far_t) / far_t) / far_t
-    return F.where(near, _sinc_slope_series(F.where(near, t, 0)), far) * constant(math.pi, x)
+def _(out, x):
+    # Near 0, cos(t) - sin(t)/t with t = pi x cancels, and the Taylor series takes over: at 1/6 its
+    # first omitted term is below 1e-18 and the cancellation costs no more than four bits.
+    near = abs(x) * 6 < 1
+    r = x - F.round(x * constant(0.5, x)) * 2  # the same cosine, and no overflow
+    far = (F.cos(r * constant(math.pi, x)) - out) / F.where(near, 1, x)
+    t = F.where(near, x, 0) * constant(math.pi, x)
+    return F.where(near, _sinc_slope_series(t) * constant(math.pi, x), far)
 
 
 # d/dt sin(t)/t = sum over k >= 1 of (-1)**k * 2k * t**(2k - 1) / (2k + 1)!

@@ -16,6 +16,7 @@ from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int, size_of
+from ...core.sums import widened
 from ...core.tensor import Tensor
 from .._aliases import accepts_dim
 from ._checks import check_integer, check_non_negative, flat_axis, names_errors, operands
@@ -372,7 +373,7 @@ def _span(span: Any) -> tuple[float, float]:
 
 @histogram.eval
 def _(x, bins, range):
-    counts, edges = np.histogram(x, bins, range)
+    counts, edges = np.histogram(widened(x), bins, range)
     return counts.astype(np.int64, copy=False), edges.astype(x.dtype)
 
 

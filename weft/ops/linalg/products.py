@@ -17,7 +17,7 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int, broadcast, normalize_axis
 from ...core.tensor import Tensor
 from .._aliases import accepts_dim
-from .._halves import rounded_once
+from .._halves import rounded_once, through_float32
 from ._matrices import check_matrix, check_square, column, identity_like, operand, row
 
 Number = bool | int | float
@@ -119,6 +119,7 @@ def _(x, y, axis):
 
 
 @cross.eval
+@through_float32
 def _(x, y, axis):
     (x0, x1, x2), (y0, y1, y2) = np.moveaxis(x, axis, 0), np.moveaxis(y, axis, 0)
     parts = (x1 * y2 - x2 * y1, x2 * y0 - x0 * y2, x0 * y1 - x1 * y0)

@@ -13,6 +13,7 @@ from ...core.op import F, composite, movement, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int
 from ...core.tensor import Tensor
+from .._halves import through_float32
 
 Widths = tuple[tuple[int, int], ...]
 
@@ -157,6 +158,7 @@ def _(x, pad_width, mode):
 
 
 @pad_adjoint.eval
+@through_float32
 def _(x, pad_width, mode):
     for axis, (before, after) in enumerate(pad_width):
         if before or after:

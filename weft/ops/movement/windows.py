@@ -15,7 +15,7 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int, normalize_axis
 from ...core.tensor import Tensor
 from .._aliases import accepts_dim
-from .._halves import rounded_once
+from .._halves import rounded_once, through_float32
 
 
 @op(movement, linear=("x",), method="unfold")
@@ -112,6 +112,7 @@ def _(x, dimension, size, step, length):
 
 
 @fold_windows.eval
+@through_float32
 def _(x, dimension, size, step, length):
     windows = np.moveaxis(x, (dimension, -1), (0, 1))
     total = np.zeros((length, *windows.shape[2:]), x.dtype)

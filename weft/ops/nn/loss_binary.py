@@ -11,7 +11,7 @@ from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite, elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
-from .._halves import rounded_once
+from .._halves import rounded_once, through_float32
 from ..elementwise._shared import constant
 from ._arguments import (
     broadcast_shapes,
@@ -40,6 +40,7 @@ def bernoulli_nll(p: Tensor, target: Tensor) -> Tensor:
 
 
 @bernoulli_nll.eval
+@through_float32
 def _(p, target):
     floor = p.dtype.type(LOG_FLOOR)
     yes, no = np.maximum(np.log(p), floor), np.maximum(np.log1p(-p), floor)

@@ -13,9 +13,10 @@ from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType, size_of
 from ...core.tensor import Tensor
+from .._halves import through_float32
 from ..conv.convolution import Ints
 from ..conv.geometry import Pairs, per_axis, require_rank, window_counts
-from ..conv.windows import negated, pad_spatial, through_float32
+from ..conv.windows import negated, pad_spatial
 from ..resize._placed import MOST, boxes, total, window_elements
 from .fitting import fit_windows
 

@@ -17,7 +17,7 @@ from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType, as_int, normalize_axis
 from ...core.tensor import Tensor
-from ..conv.windows import through_float32
+from .._halves import through_float32
 from ._placed import range_elements, tapped, total
 from ._tables import Ranges, Taps, covering_ranges, ranges, taps, transposed_taps
 
