@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..core.shape import Shape, size_of
+from ..core.shape import Shape
 from .kernels import Operand, Output, RowKernel
 from .scalar import Expr, ScalarBuilder, postorder, substituted
 from .scalar_kinds import PLACED
@@ -37,7 +37,9 @@ class LongRows:
 
     @staticmethod
     def suits(kernel: RowKernel) -> bool:
-        """Tell whether one pass does it all, and no element needs to know its place."""
+        """Tell whether there are rows, one pass does it all, and no element needs its place."""
+        if 0 in kernel.loops:
+            return False
         order = postorder([output.value for output in kernel.outputs])
         reductions = [e for e in order if e.kind == "reduce"]
         waits = [o.value for o in kernel.outputs if kernel.operands[o.operand].strides[-1]]
@@ -92,5 +94,4 @@ class LongRows:
             outputs.append(Output(len(operands), substituted(builder, output.value, known)))
             operands.append(self.kernel.operands[output.operand])
         loops = (*self.rows, self.blocks)
-        assert size_of(loops) > 0
         return RowKernel(self.kernel.name, loops, operands, outputs, self.kernel.nodes)
