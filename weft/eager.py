@@ -29,7 +29,7 @@ from .graph.symbol import Symbol
 from .lower.kernels import RowKernel
 from .lower.scalar import postorder
 from .runtime.arena import aligned_empty
-from .runtime.buffers import array_maker, pooled_empty
+from .runtime.buffers import array_maker, pooled_arena
 from .runtime.executable import Executable
 
 Array = np.ndarray[Any, Any]
@@ -85,7 +85,7 @@ class ArrayProgram:
             return self.entry(given, results)
         arena = None
         if self.arena_bytes and self.own is None:
-            arena = pooled_empty((self.arena_bytes,), np.dtype(np.uint8))
+            arena = pooled_arena(self.arena_bytes)
         with _lending:
             if arena is not None:
                 self.executable.lend_arena(arena)

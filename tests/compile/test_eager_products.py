@@ -9,6 +9,10 @@ from tests.threads import num_threads
 from weft.core.errors import ShapeError
 from weft.core.large import door
 from weft.core.large_products import LARGE_PRODUCT, PRODUCTS, make_product_chooser
+from weft.eager import SMALL_ARENA
+from weft.runtime.arena import ALIGNMENT
+from weft.runtime.buffers import POOLED_FROM
+from weft.runtime.executable import Executable
 
 M, N, K = 520, 514, 509
 assert M * N * K >= LARGE_PRODUCT
@@ -119,6 +123,21 @@ def test_operands_with_gaps_and_half_precision_go_to_the_reference():
     wide = [a.numpy().astype(np.float32) for a in half]
     expected = np.matmul(*wide).astype(np.float16)
     np.testing.assert_allclose(wf.matmul(*half).numpy(), expected, rtol=2e-3, atol=1e-2)
+
+
+def test_code_computes_in_aligned_memory(monkeypatch):
+    lend, lent = Executable.lend_arena, []
+
+    def watch(self, arena):
+        lent.append((arena.nbytes, arena.__array_interface__["data"][0] % ALIGNMENT))
+        assert lent[-1][1] == 0  # before code stores there by whole vectors
+        lend(self, arena)
+
+    monkeypatch.setattr(Executable, "lend_arena", watch)
+    for seed in range(3):  # packed blocks take 240 KB: less than what the pool gives out
+        x, y = wf.tensor(normal(seed, 3, K, 190 + seed)), wf.tensor(normal(seed, K, N))
+        wf.matmul(x.swapaxes(1, 2), y)
+    assert any(SMALL_ARENA < nbytes < POOLED_FROM for nbytes, _ in lent)
 
 
 def test_wrong_shapes_are_reported_as_always():

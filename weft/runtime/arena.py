@@ -36,7 +36,7 @@ def aligned_empty(nbytes: int) -> Bytes:
 
 
 def _allocated(nbytes: int) -> Bytes:
-    return _aligned(np.empty(nbytes + ALIGNMENT, np.uint8), nbytes, ALIGNMENT)
+    return aligned_part(np.empty(nbytes + ALIGNMENT, np.uint8), nbytes, ALIGNMENT)
 
 
 def _mapped(nbytes: int) -> Bytes:
@@ -48,9 +48,10 @@ def _mapped(nbytes: int) -> Bytes:
     if hasattr(mmap, "MADV_HUGEPAGE"):
         with suppress(OSError):  # a kernel without huge pages: advice, not a need
             pages.madvise(mmap.MADV_HUGEPAGE)
-    return _aligned(np.frombuffer(pages, np.uint8), nbytes, HUGE_PAGE)
+    return aligned_part(np.frombuffer(pages, np.uint8), nbytes, HUGE_PAGE)
 
 
-def _aligned(block: np.ndarray[Any, np.dtype[np.uint8]], nbytes: int, alignment: int) -> Bytes:
+def aligned_part(block: np.ndarray[Any, np.dtype[np.uint8]], nbytes: int, alignment: int) -> Bytes:
+    """Return the first bytes of a block, so many, that begin at a multiple of the alignment."""
     offset = -block.__array_interface__["data"][0] % alignment
     return block[offset:][:nbytes]  # in two steps: an empty slice need not start at its offset

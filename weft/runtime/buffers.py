@@ -3,7 +3,8 @@
     x = pooled_empty((1000, 1000), np.dtype("float32"))
 
 The first touch of fresh memory costs about 1 ms a megabyte, far more than computing what is stored
-there. An array from here is an ordinary ndarray that owns its data, 64-byte aligned; when it dies
+there. An array from here is an ordinary ndarray that owns its data, 64-byte aligned if it is large
+enough to be pooled; when it dies
 (after the last view of it) its memory goes back to the pool, from any thread, and at most
 WEFT_POOL_MB megabytes (512 unless set; 0 keeps nothing) wait there for the next array of about that
 size. What a forked child takes is its own.
@@ -26,6 +27,7 @@ import numpy as np
 
 from ..codegen.target import host
 from ..core.heap import kept_memory_limit
+from .arena import ALIGNMENT, aligned_part
 from .buffers_text import (
     ALLOCATOR,
     EXPORTS,
@@ -65,6 +67,12 @@ def pooled_empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
         return array_maker(shape, dtype)()
     except MemoryError:  # NumPy says what cannot be allocated
         return np.empty(shape, dtype)
+
+
+def pooled_arena(nbytes: int) -> Array:
+    """Return memory for a program to compute in: aligned, whether it is large or not."""
+    block = pooled_empty((nbytes + ALIGNMENT,), np.dtype(np.uint8))
+    return aligned_part(block, nbytes, ALIGNMENT)
 
 
 @lru_cache(maxsize=1024)
