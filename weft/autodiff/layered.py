@@ -89,10 +89,9 @@ class Layered(Tensor):
         """Return the number of dimensions."""
         return self.primal.ndim
 
-    @property
-    def size(self) -> int:
+    def numel(self) -> int:
         """Return the number of elements."""
-        return self.primal.size
+        return self.primal.numel()
 
     def detach(self) -> Tensor:
         """Return the value without its derivative."""

@@ -339,7 +339,7 @@ def accumulate(leaf: Any, g: Any) -> None:
 def initial_gradient(tensor: Tensor, gradient: Any, what: str) -> Tensor:
     """Return the gradient a walk starts with; ones are implied for a single element only."""
     if gradient is None:
-        if tensor.size != 1:
+        if tensor.numel() != 1:
             raise GradientError(
                 f"{what}: the gradient of a tensor of shape {tensor.shape} is not defined without "
                 "an argument; reduce it first (e.g. .sum() or .mean()) or pass a gradient of "

@@ -27,7 +27,7 @@ from numbers import Integral
 from typing import Any, NoReturn
 
 from .dim_bounds import CALLS, Bounds, times
-from .errors import ShapeError, UnknownSizeError
+from .errors import ArgumentTypeError, AxisError, ShapeError, UnknownSizeError
 
 Monomial = tuple["Atom", ...]
 
@@ -117,12 +117,21 @@ class SizeCall(Atom):
 class Dim:
     """A size that is not known until the graph runs. Made by placeholders; behaves as an int."""
 
-    __slots__ = ("terms",)
+    __slots__ = ("sizes", "terms")
+
+    sizes: tuple[Any, ...]  # of a tensor, if this is the number of its elements
 
     __array_ufunc__ = None  # a NumPy integer asks the Dim
 
     def __init__(self, terms: tuple[tuple[Monomial, int], ...]) -> None:
         self.terms = terms
+
+    def __call__(self, dim: int | None = None) -> Any:
+        """Return the shape of the tensor whose x.size this is, or one of its sizes."""
+        sizes = getattr(self, "sizes", None)
+        if sizes is None:
+            raise ArgumentTypeError(f"the size {self} cannot be called; x.size(), a tensor's, can")
+        return size_in(sizes, dim)
 
     # -- arithmetic --------------------------------------------------------------------------------
 
@@ -281,6 +290,14 @@ def variables(size: Any) -> Iterator[SizeVar]:
 def is_known(shape: Iterable[Any]) -> bool:
     """Tell whether all sizes of a shape are integers."""
     return not any(isinstance(size, Dim) for size in shape)
+
+
+def size_in(sizes: tuple[Any, ...], dim: int | None) -> Any:
+    """Return one of the sizes of a shape, or for None all of them: PyTorch's x.size(dim)."""
+    try:
+        return sizes if dim is None else sizes[dim]
+    except IndexError:
+        raise AxisError(f"size: dim {dim} is out of range for {len(sizes)} dimension(s)") from None
 
 
 def may_equal(a: Any, b: Any) -> bool:

@@ -84,7 +84,7 @@ def _run_large(
 
 
 def _are_large(tensors: Sequence[Tensor]) -> bool:
-    return not any(x.symbolic for x in tensors) and any(x.size >= VERY_LARGE for x in tensors)
+    return not any(x.symbolic for x in tensors) and any(x.numel() >= VERY_LARGE for x in tensors)
 
 
 def _shape_of(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import dtype as dt
+from .counts import count_elements
 from .errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -73,14 +74,14 @@ class Tensor:
         return self._value.ndim
 
     @property
-    def size(self) -> int:
-        """Return the number of elements."""
-        return self._value.size
+    def size(self) -> Any:
+        """Return the number of elements; called, as in PyTorch, the shape or one of its sizes."""
+        return count_elements(self.numel(), self.shape)
 
     @property
     def nbytes(self) -> int:
         """Return the number of bytes of the elements."""
-        return self.size * self.dtype.itemsize
+        return self.numel() * self.dtype.itemsize
 
     @property
     def itemsize(self) -> int:
@@ -98,7 +99,7 @@ class Tensor:
 
     def numel(self) -> int:
         """Return the number of elements."""
-        return self.size
+        return self._value.size
 
     # -- its place in the graph --------------------------------------------------------------
 
@@ -202,7 +203,7 @@ class Tensor:
         return self._value.tolist()
 
     def _check_single(self, what: str) -> None:
-        if self.size != 1:
+        if self.numel() != 1:
             raise ShapeError(
                 f"{what} needs a tensor with one element; this one has shape {self.shape}"
             )
@@ -237,7 +238,7 @@ class Tensor:
         return (self[i] for i in range(self.shape[0]))
 
     def __bool__(self) -> bool:
-        if self.size != 1:
+        if self.numel() != 1:
             raise ShapeError(
                 f"the truth value of a tensor of shape {self.shape} is ambiguous; "
                 "use x.any() or x.all()"
@@ -271,7 +272,7 @@ class Tensor:
 
     def __format__(self, spec: str) -> str:
         try:
-            return format(self.item() if spec and self.size == 1 else repr(self), spec)
+            return format(self.item() if spec and self.numel() == 1 else repr(self), spec)
         except ValueError:
             raise ArgumentError(
                 f"the format {spec!r} does not fit a tensor of shape {self.shape} and dtype "

@@ -72,8 +72,7 @@ class Symbol(Tensor):
         """Return the number of dimensions."""
         return len(self.value.shape)
 
-    @property
-    def size(self) -> int:
+    def numel(self) -> int:
         """Return the number of elements."""
         return size_of(self.value.shape)
 

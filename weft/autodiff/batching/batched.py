@@ -106,8 +106,7 @@ class Batched(Tensor):
         """Return the number of dimensions of one example."""
         return self.value.ndim - 1
 
-    @property
-    def size(self) -> int:
+    def numel(self) -> int:
         """Return the number of elements of one example."""
         return size_of(self.value.shape[1:])
 
@@ -147,7 +146,7 @@ class Batched(Tensor):
     def backward(self, gradient: Any = None, **options: Any) -> None:
         """Run backward of every example; gradients of what they share add up."""
         if gradient is None:
-            if self.size != 1:
+            if self.numel() != 1:
                 raise GradientError(
                     f"backward: the gradient of a tensor of shape {self.shape} is not defined "
                     "without an argument; reduce it first, or pass a gradient of that shape"
