@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.batching import folded
-from ...core.errors import ShapeError
+from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType, size_of
@@ -35,6 +35,12 @@ def unfold_patches(
 
 @unfold_patches.canon
 def _(x, kernel_size, dilation, padding, stride):
+    if x.ndim == 3 and not isinstance(kernel_size, (tuple, list)):
+        raise ArgumentError(
+            "three dimensions are one (C, H, W) image in PyTorch: say kernel_size=(k,) for windows "
+            f"of (N, C, L), or give x[None] for that image. Received: shape {tuple(x.shape)} and "
+            f"kernel_size={kernel_size!r}"
+        )
     kernel, dilations, pairs, strides = _settings(
         require_rank(x, "the input"), kernel_size, dilation, padding, stride
     )
@@ -158,7 +164,7 @@ def _check_columns(
 # -- samples ----------------------------------------------------------------------------------
 
 CASES: tuple[tuple[Shape, dict[str, Any]], ...] = (
-    ((2, 2, 5), {"kernel_size": 2}),
+    ((2, 2, 5), {"kernel_size": (2,)}),
     ((1, 2, 3, 3), {"kernel_size": 2}),
     ((1, 1, 4, 3), {"kernel_size": (2, 1), "stride": (2, 1), "padding": (1, 0)}),
     (
@@ -184,6 +190,7 @@ def _(s):
 @unfold_patches.error_samples
 def _(s):
     yield ErrorSample(s.real(3, 3), 2, error=ValueError, match=r"channels, \*spatial.*\(3, 3\)")
+    yield ErrorSample(s.real(2, 3, 3), 2, error=ValueError, match=r"\(C, H, W\) image")
     yield ErrorSample(s.real(1, 1, 2, 2), 3, error=ValueError, match=r"kernel \(3, 3\) is larger")
     yield ErrorSample(s.real(1, 1, 2, 2), 0, error=ValueError, match="kernel_size must be at least")
 

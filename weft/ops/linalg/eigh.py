@@ -24,13 +24,18 @@ from ._matrices import (
 from ._samples import symmetric
 
 FAILED = "the eigenvalues did not converge"
+ASYMMETRY = 0.01  # of the largest element: more than rounding, even in 16 bits, brings about
 
 
 @op(general, promote="float", outputs=2)
 def eigh(x: Tensor, UPLO: str | None = None) -> tuple[Tensor, Tensor]:
     """Return the eigenvalues, ascending, and the eigenvectors (columns) of symmetric matrices.
 
-    UPLO   None: take the symmetric part (x + x.T) / 2; "L" or "U": read only that triangle
+    UPLO   None: x is symmetric (its symmetric part is taken, which evens out rounding);
+           "L" or "U": read only that triangle
+
+    NumPy and PyTorch read the lower triangle unasked, so that for None a matrix that is plainly not
+    symmetric is refused.
 
     Signs of the eigenvectors are LAPACK's. Gradients are those of exactly what is read: symmetric
     for None, inside the triangle otherwise. Where eigenvalues coincide they are right for functions
@@ -96,10 +101,23 @@ def _read(x, UPLO):
     """Return the symmetric matrices that x stands for."""
     check_square(x)
     if UPLO is None:
+        _check_symmetric(x)
         return symmetric_part(x)
     if UPLO == "U":
         x = np.swapaxes(x, -1, -2)
     return np.tril(x) + np.swapaxes(np.tril(x, -1), -1, -2)
+
+
+def _check_symmetric(x):
+    """Raise unless matrices are symmetric up to rounding: others have no one meaning."""
+    size = np.max(np.abs(x), initial=0.0)
+    difference = np.max(np.abs(x - np.swapaxes(x, -1, -2)), initial=0.0)
+    if difference > ASYMMETRY * size:
+        raise ArgumentError(
+            "x is not symmetric; say UPLO='L' to read its lower triangle, as NumPy and PyTorch do, "
+            "UPLO='U' for the upper one, or give the symmetric part (x + x.mT) / 2. "
+            f"Received: elements up to {size:.4g} that differ from their mirror by {difference:.4g}"
+        )
 
 
 def _read_adjoint(g, UPLO):
@@ -132,13 +150,14 @@ def _symmetric_samples(s):
     for triangle in ("L", "U"):
         yield Sample(symmetric(s, 3, 3), UPLO=triangle)
         yield Sample(symmetric(s, 3, 3) + np.triu(s.real(3, 3), 1) * 0.1, UPLO=triangle)
-    yield Sample(symmetric(s, 3, 3) + 0.1 * s.real(3, 3), label="not quite symmetric")
+    yield Sample(symmetric(s, 3, 3) + 1e-4 * s.real(3, 3), label="not quite symmetric")
     yield Sample(np.array([[2, 1], [1, 5]]), grad=0, label="integers")
 
 
 def _symmetric_errors(s):
     yield ErrorSample(s.real(1, 3), error=ValueError, match=r"square.*\(1, 3\)")
     yield ErrorSample(s.real(3), error=ValueError, match=r"must be a matrix.*\(3,\)")
+    yield ErrorSample(np.array([[1.0, 2.0], [0.0, 1.0]]), error=ValueError, match="not symmetric")
     yield ErrorSample(np.eye(2), UPLO="X", error=ValueError, match="UPLO must be.*'X'")
 
 
