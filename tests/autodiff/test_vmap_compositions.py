@@ -65,7 +65,7 @@ def recurrence(x):
 FUNCTIONS = {
     "mlp": lambda x: wf.tanh(wf.linear(x, W)).sum(),
     "matrix": lambda x: wf.linalg.inv(wf.outer(x, x) + wf.eye(3, dtype=F64)).sum(),
-    "gather": lambda x: x[wf.argmax(x)] * wf.sort(x)[0] + wf.logsumexp(x),
+    "gather": lambda x: x[wf.argmax(x)] * wf.sort(x, axis=0)[0] + wf.logsumexp(x),
     "conv": lambda x: (
         wf.nn.functional.conv1d(x.reshape(1, 1, 3), x[:2].reshape(1, 1, 2)) ** 2
     ).sum(),

@@ -137,7 +137,7 @@ def test_library_calls_in_branches_and_tests():
             after = wf.cond(v.sum() > 4, lambda u: wf.sort(u) - 1, lambda u: wf.sort(-u) + 0.5, v)
             return i + 1, after
 
-        return wf.while_loop(lambda c: (wf.sort(c[1])[0] > -9) & (c[0] < 6), body, (0, x))
+        return wf.while_loop(lambda c: (wf.sort(c[1], axis=0)[0] > -9) & (c[0] < 6), body, (0, x))
 
     _, executable = same(fn, data(7) + 2)
     assert set(executable.stats()["library"]) == {"sort"}

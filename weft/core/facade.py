@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from inspect import CO_VARARGS, unwrap
+from types import CodeType
 from typing import Any
 
 import numpy as np
 
 from .errors import ArgumentTypeError
-from .op import Op, find
+from .keywords import given_twice, passing_code, rename, synonyms
+from .op import Op, composite_keywords, find
 from .operands import holds_floats, tensor_from
 from .tensor import Tensor
 
@@ -60,9 +62,12 @@ def lifting(fn: Callable[..., Any]) -> Callable[..., Any]:
     """
     takes_many = _first_parameter(fn) == "tensors"
     rest, lift_rest = _rest_parameter(fn)
+    respell = respelling(fn)
 
     @wraps(fn)
     def public(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            args, kwargs = respell(args, kwargs)
         if args and args[0].__class__ in (list, tuple):
             first = [_to_tensor(v) for v in args[0]] if takes_many else _to_tensor(args[0])
             args = (first, *args[1:])
@@ -78,6 +83,7 @@ def lifting(fn: Callable[..., Any]) -> Callable[..., Any]:
         except AttributeError as error:
             raise _explained(fn, error, args, kwargs) from None
 
+    passing_code.add(code_of(public))
     return public
 
 
@@ -85,15 +91,57 @@ def as_method(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Return a composite as a Tensor method, which names an argument that should be a tensor."""
     if unwrap(fn).__code__.co_argcount == 1:  # the tensor alone
         return fn
+    respell = respelling(fn)
 
     @wraps(fn)
     def method(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            args, kwargs = respell(args, kwargs)
         try:
             return fn(*args, **kwargs)
         except AttributeError as error:
             raise _explained(fn, error, args, kwargs) from None
 
+    passing_code.add(code_of(method))
     return method
+
+
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+
+
+def respelling(fn: Callable[..., Any]) -> Callable[[tuple[Any, ...], dict[str, Any]], Arguments]:
+    """Return what gives a composite's arguments, with PyTorch's keywords, under its own names."""
+    names = parameters_of(fn)
+    own = frozenset(names)
+    known = synonyms(names, names, composite_keywords.get(fn, {}))
+
+    def respell(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+        if own.issuperset(kwargs):
+            return args, kwargs
+        foreign = {k: v for k, v in kwargs.items() if k not in own and k in known}
+        renamed = rename(fn.__name__, foreign, known)
+        kwargs = {k: v for k, v in kwargs.items() if k not in foreign}
+        for name in renamed:
+            if name in kwargs or name in names[: len(args)]:
+                raise ArgumentTypeError(given_twice(fn.__name__, name, foreign))
+        kwargs |= renamed
+        if not args and names[0] in kwargs:
+            args = (kwargs.pop(names[0]),)  # lists are taken as tensors in first place only
+        return args, kwargs
+
+    return respell
+
+
+def code_of(fn: Any) -> CodeType:
+    """Return the code of a Python function."""
+    code: CodeType = fn.__code__
+    return code
+
+
+def parameters_of(fn: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the names of a composite's parameters."""
+    code = code_of(unwrap(fn))
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def _explained(
@@ -113,8 +161,8 @@ def _is_among(value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
 
 
 def _first_parameter(fn: Callable[..., Any]) -> str:
-    code = unwrap(fn).__code__
-    return code.co_varnames[0] if code.co_argcount else ""
+    names = parameters_of(fn)
+    return names[0] if names else ""
 
 
 def _rest_parameter(fn: Callable[..., Any]) -> tuple[int, Callable[[Any], Any]]:

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from .device import check_device, is_device
-from .dim import Dim
+from .dim import Dim, may_equal
 from .dispatch import lift_scalar
 from .dtype import as_dtype, is_float
-from .errors import ShapeError
+from .errors import ArgumentError, ShapeError
 from .facade import as_method
+from .keywords import MISSING, passing_code
 from .lost_writes import refusing_lost_writes
 from .op import F, composite_methods, elementwise, load_all, registry
 from .tensor import Tensor
@@ -65,7 +66,7 @@ COMPARISONS = {"__eq__": "equal", "__ne__": "not_equal"}
 def attach_operators() -> None:
     """Give Tensor Python's operators and every method that is known so far."""
     for name, op_name in OPERATORS.items():
-        _attach(name, op_name)
+        _attach(name, op_name, operator=True)
     for name, direct in REFLECTED.items():
         setattr(Tensor, name, _reflected(name, OPERATORS[direct]))
     for name, op_name in IN_PLACE.items():
@@ -131,18 +132,20 @@ def _method_name(record: Any) -> str:
     return record.method if isinstance(record.method, str) else record.name
 
 
-def _attach(name: str, op_name: str) -> None:
+def _attach(name: str, op_name: str, *, operator: bool = False) -> None:
     """Attach an operator under a method name unless the class defines that name itself."""
     if op_name not in registry or (name in Tensor.__dict__ and name not in _later):
         return
 
     def stub(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        function = registry[op_name].function
+        made = registry[op_name].specialized
+        function = made.operation if operator else made.call
         setattr(Tensor, name, function)
         return function(self, *args, **kwargs)
 
     stub.__name__ = name
     stub.__doc__ = registry[op_name].doc
+    passing_code.add(stub.__code__)
     setattr(Tensor, name, stub)
 
 
@@ -152,7 +155,7 @@ def _reflected(name: str, op_name: str) -> Function:
     def reflected(self: Tensor, other: Any) -> Any:
         if other.__class__ is float or other.__class__ is int:
             other = lift_scalar(other, self)
-        return registry[op_name].function(other, self)
+        return registry[op_name].specialized.operation(other, self)
 
     reflected.__name__ = name
     return reflected
@@ -162,7 +165,7 @@ def _in_place(name: str, op_name: str) -> Function:
     """Return `x <op>= y`: the tensor takes the result as its new value."""
 
     def in_place(self: Tensor, other: Any) -> Tensor:
-        result = registry[op_name].function(self, other)
+        result = registry[op_name].specialized.operation(self, other)
         return self._rebind(result)
 
     in_place.__name__ = name
@@ -175,7 +178,7 @@ def _comparison(name: str, op_name: str) -> Function:
     def compare(self: Tensor, other: Any) -> Any:
         if not isinstance(other, COMPARABLE):
             return NotImplemented
-        return registry[op_name].function(self, other)
+        return registry[op_name].specialized.operation(self, other)
 
     compare.__name__ = name
     return compare
@@ -234,6 +237,52 @@ def matrix_t(self: Tensor) -> Tensor:
     return result
 
 
+# -- methods that NumPy's arrays and PyTorch's tensors do not share ------------------------------
+# Nothing here gives other numbers than either of them silently: what both would read in their own
+# way is refused, and the message names the spellings that say which is meant.
+
+
+def median(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """Return the median by `axis=` (NumPy's, as `wf.median`) or by `dim=` (PyTorch's pair)."""
+    if args or not kwargs.keys() & {"axis", "dim"}:
+        raise ArgumentError(
+            "median: x.median() takes the lower of two middle elements in PyTorch, and wf.median "
+            "their mean, as NumPy; write wf.median(x) or x.median(axis=0) for the mean, "
+            "x.median(dim=0) for PyTorch's values and indices, or "
+            f"x.quantile(0.5, method='lower'). Received: {args}"
+        )
+    return F.median(self, **kwargs)
+
+
+def repeat(self: Tensor, *repeats: Any, axis: Any = MISSING, dim: Any = MISSING) -> Any:
+    """Return each element along an axis repeated (NumPy's), which must be named.
+
+    Three numbers or more, which only PyTorch takes, lay out the whole tensor as `tile` does.
+    """
+    named = [a for a in (axis, dim) if a is not MISSING]
+    if len(named) == 1 and len(repeats) == 1:
+        return F.repeat(self, repeats[0], named[0])
+    if not named and len(repeats) > 2:
+        return F.tile(self, *repeats)
+    shown = ", ".join(map(repr, repeats))
+    raise ArgumentError(
+        "repeat: x.repeat repeats single elements in NumPy and the whole tensor in PyTorch; write "
+        "x.repeat(2, axis=0) or x.repeat_interleave(2, 0) for elements (axis=None: of the flat "
+        f"tensor), or x.tile(2, 1) for the whole. Received: x.repeat({shown})"
+    )
+
+
+def equal(self: Tensor, other: Any) -> Any:
+    """Tell whether two tensors have one shape and equal elements, as PyTorch's method does.
+
+    Element by element it is `x == y`, `x.eq(y)` or `wf.equal(x, y)`.
+    """
+    if not may_equal(self.shape, other.shape):
+        return False
+    result = F.all(F.equal(self, other))
+    return bool(result) if type(result) is Tensor else result
+
+
 def is_floating_point(self: Tensor) -> bool:
     """Tell whether the elements are floating-point numbers."""
     return is_float(self.dtype)
@@ -250,7 +299,10 @@ EXTRA_METHODS: dict[str, Function] = {
     "type": cast_to,
     "clone": clone,
     "copy": clone,
+    "equal": equal,
     "is_floating_point": is_floating_point,
+    "median": median,
+    "repeat": repeat,
     "t": matrix_t,
     "type_as": type_as,
     "contiguous": same,

@@ -27,10 +27,11 @@ Rules are written with Python operators and the namespace `F`, so that one rule 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .dtype import bool_
+from .keywords import synonyms
 from .large_calls import fused as fused_composite
 from .locks import fork_safe_lock
 from .operands import use_operators
@@ -53,6 +54,7 @@ KINDS = (elementwise, reduction, movement, general, random)
 registry: dict[str, Op] = {}
 composites: dict[str, Callable[..., Any]] = {}
 composite_methods: dict[str, Any] = {}
+composite_keywords: dict[Callable[..., Any], Mapping[str, str]] = {}
 aliases: dict[str, str] = {}  # another name -> the name of the operator or composite
 _later: list[Callable[[], None]] = []
 _loading = fork_safe_lock("operators")
@@ -91,6 +93,11 @@ class Op:
         self.method = method
         self.aliases = tuple(aliases)
         self.inputs, self.optional, self.attrs, self.variadic = _parameters(declaration)
+        self.keywords: Mapping[str, str] = {}
+        self.keyword_rule: Rule | None = None
+        self.rule_parameters: tuple[str, ...] = ()
+        self.rule_keywords: frozenset[str] = frozenset()
+        self.pairs = False
         self.kernel: Rule | None = None
         self.canonicalize: Rule | None = None
         self.infer_rule: Rule | None = None
@@ -201,7 +208,28 @@ class Op:
         self.method_function = fn
         return fn
 
+    def by_keywords(self, *, pairs: bool = False) -> Callable[[RuleT], RuleT]:
+        """Attach what a call with PyTorch's keywords does where it differs: a function of them.
+
+        It runs when one of its own keywords is given, those that are no parameters of the operator.
+        pairs   it gives values and indices, where the operator gives values alone
+        """
+
+        def attach(rule: RuleT) -> RuleT:
+            code = rule.__code__
+            names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+            self.keyword_rule, self.rule_parameters, self.pairs = rule, names, pairs
+            self.rule_keywords = frozenset(names) - {*self.inputs, *self.attrs}
+            return rule
+
+        return attach
+
     # -- using the operator -----------------------------------------------------------------
+
+    @property
+    def synonyms(self) -> dict[str, str]:
+        """Return PyTorch's keywords, each with the parameter it stands for."""
+        return synonyms(self.inputs, (*self.inputs, *self.attrs), self.keywords)
 
     @property
     def differentiable(self) -> bool:
@@ -252,7 +280,9 @@ class Op:
         return (find_op, (self.name,))
 
 
-def op(kind: str = general, **options: Any) -> Callable[[Callable[..., Any]], Op]:
+def op(
+    kind: str = general, *, keywords: Mapping[str, str] | None = None, **options: Any
+) -> Callable[[Callable[..., Any]], Op]:
     """Declare an operator from a function whose signature and docstring describe it.
 
     promote      "common": bring the inputs to one dtype; "float": and to a float dtype; a tuple of
@@ -263,11 +293,13 @@ def op(kind: str = general, **options: Any) -> Callable[[Callable[..., Any]], Op
     multilinear  inputs in each of which it is linear: jvp sums over them
     method       False: no Tensor method; a string: the method's name
     aliases      other names of the same function (and method)
+    keywords     PyTorch's names of parameters beyond those of core/keywords.py
     """
     assert kind in KINDS, kind
 
     def declare(declaration: Callable[..., Any]) -> Op:
         record = Op(declaration, kind, **options)
+        record.keywords = keywords or {}
         assert record.name not in registry, f"operator {record.name} is declared twice"
         registry[record.name] = record
         _add_aliases(record.name, record.aliases)
@@ -284,12 +316,14 @@ def composite(
     method: bool | str = False,
     name: str | None = None,
     aliases: Sequence[str] = (),
+    keywords: Mapping[str, str] | None = None,
     fused: bool = False,
 ) -> Callable[[FunctionT], FunctionT]:
     """Register a function written in operators; it needs no rules of its own.
 
     method   True: also a Tensor method of that name; a string: under that name
     name     the name in the namespace F, if the function's own name is taken in its module
+    keywords PyTorch's names of parameters beyond those of core/keywords.py
     fused    worth one compiled kernel on large tensors: one pass over its operands would do
     """
 
@@ -299,6 +333,8 @@ def composite(
         assert known_as not in registry, f"{known_as} is an operator already"
         fn = fused_composite(known_as, fn) if fused else fn
         composites[known_as] = fn
+        if keywords:
+            composite_keywords[fn] = keywords
         _add_aliases(known_as, aliases)
         if method:
             for method_name in (method if isinstance(method, str) else known_as, *aliases):

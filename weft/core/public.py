@@ -173,6 +173,7 @@ REDUCTIONS = (
     "mean",
     "median",
     "min",
+    "mode",
     "nanmean",
     "nansum",
     "norm",
@@ -312,7 +313,6 @@ LINALG = (
     "cond",
     "cross",
     "det",
-    "diagonal",
     "eigh",
     "eigvalsh",
     "expm",
@@ -327,7 +327,6 @@ LINALG = (
     "matrix_rank",
     "matrix_transpose",
     "multi_dot",
-    "norm",
     "outer",
     "pinv",
     "qr",
@@ -339,10 +338,16 @@ LINALG = (
     "tensordot",
     "trace",
     "triangular_solve",
-    "vander",
     "vecdot",
     "vector_norm",
 )
+
+# Where the function of linalg and the flat one of that name differ, in NumPy or in PyTorch.
+LINALG_RENAMED = {
+    "diagonal": "matrix_diagonal",
+    "norm": "linalg_norm",
+    "vander": "powers_matrix",
+}
 
 FUNCTIONAL = (
     "adaptive_avg_pool1d",

@@ -5,9 +5,10 @@ for one operator, with its kernel, rules and attribute names bound, so that an e
 little more than NumPy itself: no loops over inputs, no keyword dictionaries, no type tests that
 the operator does not need. The text is registered with linecache, so tracebacks and pdb show it.
 
-Four functions are made for each operator:
+These functions are made for each operator:
 
-    call(x, y, axis=0)          the public function
+    call(x, y, axis=0)          the public function, which takes PyTorch's keywords too
+    operation(x, y)             the same for `x + y` and its like, which have no keywords
     execute(inputs, attrs)      the same on lifted tensors, from `dispatch.apply`
     poly(x, y, axis=0)          for rules: raw arrays in, raw arrays out; tensors likewise
     backward(node, saved, g)    the gradients of the inputs; `linked` is its twin for tensors
@@ -30,6 +31,7 @@ import numpy as np
 from . import dispatch
 from .dtype import float32, float64
 from .errors import GENERATED_PREFIX, ArgumentTypeError, caller_site, internal_code
+from .keywords import MISSING, call_with_keywords, check_given, refuse_pair
 from .large import LARGE, door
 from .large_kernels import install_chooser
 from .modes import interpreter_here, is_grad_enabled, modes
@@ -39,11 +41,9 @@ from .tensor import Tensor, new_tensor
 if TYPE_CHECKING:
     from .op import Op, Rule
 
-ALIASES = {"axis": "dim", "keepdims": "keepdim"}
 META = ("_shape", "_dtype")
 # The rules of interpreters run plain operations: an interpreter somewhere is not one here.
 INTERPRETED = "(modes.interpreters and interpreter_here() is not None)"
-MISSING = type("Missing", (), {"__repr__": lambda self: "<not given>"})()
 
 
 # What a generated backward multiplies and negates with. On arrays the ufuncs themselves are called:
@@ -56,6 +56,7 @@ class Specialized(NamedTuple):
     """The generated functions of one operator, and what its nodes save."""
 
     call: Callable[..., Any]
+    operation: Callable[..., Any]
     execute: Callable[..., Any]
     poly: Callable[..., Any]
     backward: Callable[..., Any] | None
@@ -77,11 +78,13 @@ def specialize(op: Op) -> Specialized:
     call.__doc__ = op.doc
     call.__annotations__ = dict(op.declaration.__annotations__)
     call.op = op
+    call.__wrapped__ = op.declaration  # whose signature help() shows
     backward, linked = scope.get("backward"), None
     if backward is not None:
         linked = FunctionType(backward.__code__, scope | TENSOR_ARITHMETIC, "linked")
     poly, execute = scope["poly"], scope["execute"]
-    return Specialized(call, execute, poly, backward, linked, writer.saves, source)
+    operation = scope.get("operation", call)
+    return Specialized(call, operation, execute, poly, backward, linked, writer.saves, source)
 
 
 class _Writer:
@@ -120,7 +123,9 @@ class _Writer:
             "apply": dispatch.apply,
             "asarray": np.asarray,
             "canon": op.canonicalize,
+            "call_with_keywords": call_with_keywords,
             "caller_site": caller_site,
+            "check_given": check_given,
             "getframe": sys._getframe,
             "internal_code": internal_code,
             "interpreter_here": interpreter_here,
@@ -136,6 +141,7 @@ class _Writer:
             "new_tensor": new_tensor,
             "next_order": next_order,
             "quietly": dispatch.quietly,
+            "refuse_pair": refuse_pair,
             "sequence": dispatch.sequence,
             "sum_to": dispatch.sum_to,
             "wrap_outputs": dispatch.wrap_outputs,
@@ -149,26 +155,37 @@ class _Writer:
 
     def source(self) -> str:
         parts = [self._call(), self._execute(), self._poly()]
+        if self._binary():
+            parts.append(self._operation())
         if self.rules:
             parts.append(self._backward())
         return "\n\n".join(parts) + "\n"
 
     def _call(self) -> str:
+        lines = [*self._keywords("public"), *self._missing()]
+        if self.op.pairs:
+            lines += ["if axis is not None:", f"    refuse_pair({self.name!r}, getframe(1))"]
+        return function(self.name, self._signature(), [*lines, *self._applied()])
+
+    def _operation(self) -> str:
+        return function("operation", ", ".join(self.fixed), self._applied())
+
+    def _applied(self) -> list[str]:
+        """Return the lines of the public function that follow its arguments."""
         inputs = self._tuple(self._flat_inputs())
         retry = f"return apply(OP, {inputs}, {self._tuple(self.attrs)})"
         caught = "(AttributeError, TypeError)" if self.variadic else "AttributeError"
-        lines = [
-            *self._aliases(),
+        return [
             *self._scalars(),
             "try:",
             *indent(self._values()),
             f"except {caught}:",
+            f"    check_given(OP, {self._tuple(self.fixed)})",
             f"    {retry}",
             f"if {' or '.join((INTERPRETED, *self._dtype_tests()))}:",
             f"    {retry}",
             *self._body(),
         ]
-        return function(self.name, self._signature(), lines)
 
     def _execute(self) -> str:
         fixed = list(self.fixed) + ([f"*{self.variadic}"] if self.variadic else [])
@@ -184,7 +201,7 @@ class _Writer:
         tests = [f"isinstance({name}, Tensor)" for name in self.fixed]
         if self.variadic:
             tests.append(f"any(isinstance(t, Tensor) for t in {self.variadic})")
-        lines = self._aliases()
+        lines = [*self._keywords("poly"), *self._missing()] if self.attrs else []
         if tests:
             lines += [f"if {' or '.join(tests)}:", f"    return public({self._arguments()})"]
         else:
@@ -192,7 +209,9 @@ class _Writer:
         arrays = [*self.fixed, *([self.variadic] if self.variadic else [])]
         lines += self._canon(arrays)
         lines.append(f"return kernel({', '.join([*arrays, *self.attrs])})")
-        return function("poly", self._signature(), lines)
+        plain = ", ".join(map(self._parameter, self.op.inputs))
+        signature = self._signature() if self.attrs else plain
+        return function("poly", signature, lines)
 
     def _backward(self) -> str:
         grads = [f"{name}_g" for name in self.fixed]
@@ -240,49 +259,54 @@ class _Writer:
     # -- pieces of the forward functions -------------------------------------------------------
 
     def _signature(self) -> str:
-        """Return the declared parameters, with defaults, and the aliases of axis and keepdims."""
+        """Return the declared parameters, with defaults, and room for PyTorch's keywords.
+
+        Operands have a default too, since `input=` may bring them.
+        """
         code = self.op.declaration.__code__
         positional = code.co_varnames[: code.co_argcount]
         keyword = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
-        extra = [f"{alias}=MISSING" for alias in self._alias_pairs().values()]
         parts = [self._parameter(name) for name in positional]
-        if keyword or extra:
-            parts += ["*", *(self._parameter(name) for name in keyword), *extra]
-        return ", ".join(parts)
+        if self._simple():  # a call to `**keywords` costs more
+            return ", ".join([*parts, "input=MISSING"])
+        if keyword:
+            parts += ["*", *(self._parameter(name) for name in keyword)]
+        return ", ".join([*parts, "**keywords"])
+
+    def _simple(self) -> bool:
+        """Tell whether one operand is all there is."""
+        return self.unary and not (self.attrs or self.op.keywords or self.op.rule_keywords)
+
+    def _binary(self) -> bool:
+        """Tell whether it may be one of Python's operators."""
+        return len(self.fixed) == 2 and not (self.variadic or self.attrs)
 
     def _parameter(self, name: str) -> str:
         if name in self.op.optional:
             return f"{name}=None"
-        if self._required(name):
-            return f"{name}=MISSING" if name in self._deferred() else name
-        return f"{name}=default_{name}"
+        return f"{name}=MISSING" if self._required(name) else f"{name}=default_{name}"
 
     def _required(self, name: str) -> bool:
         if name in self.op.inputs:
             return name not in self.op.optional
         return repr(self.op.attrs[name]) == "REQUIRED"
 
-    def _deferred(self) -> list[str]:
-        """Return required parameters that may come by an alias, and those that follow them.
+    def _keywords(self, function: str) -> list[str]:
+        """Return the lines that see to PyTorch's keywords."""
+        given = f"{{{', '.join(f'{n!r}: {n}' for n in (*self.op.inputs, *self.attrs))}}}"
+        if self._simple():
+            test, keywords = "input is not MISSING", "{'input': input}"
+        else:
+            test, keywords = "keywords", "keywords"
+        return [
+            f"if {test}:",
+            f"    return call_with_keywords(OP, {function}, {given}, {keywords})",
+        ]
 
-        Python wants defaults after the first one, so that these are found missing in the body.
-        """
-        code = self.op.declaration.__code__
-        deferred: list[str] = []
-        for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
-            if self._required(name) and (deferred or name in self._alias_pairs()):
-                deferred.append(name)
-        return deferred
-
-    def _alias_pairs(self) -> dict[str, str]:
-        taken = {*self.op.inputs, *self.attrs}
-        return {n: a for n, a in ALIASES.items() if n in self.attrs and a not in taken}
-
-    def _aliases(self) -> list[str]:
+    def _missing(self) -> list[str]:
+        """Return the lines that miss a required attribute; a missing operand shows by itself."""
         lines = []
-        for name, alias in self._alias_pairs().items():
-            lines += [f"if {alias} is not MISSING:", f"    {name} = {alias}"]
-        for name in self._deferred():
+        for name in filter(self._required, self.attrs):
             missing = f'"{self.name}: the argument {name!r} is missing"'
             lines += [f"if {name} is MISSING:", f"    raise ArgumentTypeError({missing})"]
         return lines

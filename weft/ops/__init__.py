@@ -55,9 +55,6 @@ LATER_METHODS = (
     "slogdet",
     "softmax",
     "solve",
-    "solve_triangular",
-    "svd",
-    "triangular_solve",
 )
 
 

@@ -388,7 +388,7 @@ def place_samples(s: Sampler) -> Iterable[Sample]:
 def topk_samples(s: Sampler) -> Iterable[Sample]:
     yield Sample(s.distinct(5), 2)
     yield Sample(s.distinct(2, 4), 3, largest=False)
-    yield Sample(s.distinct(4, 2), 2, dim=0)
+    yield Sample(s.distinct(4, 2), 2, axis=0)
 
 
 def searchsorted_samples(s: Sampler) -> Iterable[Sample]:

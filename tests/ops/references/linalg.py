@@ -151,6 +151,8 @@ REFERENCES = {
     "tensordot": lambda x, y, axes=2, dims=None: np.tensordot(x, y, axes if dims is None else dims),
     "kron": np.kron,
     "vander": vander,
+    "matrix_diagonal": lambda x, offset=0, axis1=-2, axis2=-1: np.diagonal(x, offset, axis1, axis2),
+    "powers_matrix": lambda x, n=None: vander(x, n, increasing=True),
     "einsum": contract,
     "solve": solve,
     "triangular_solve": triangular_solve,
@@ -164,7 +166,7 @@ REFERENCES = {
     "qr": lambda x, mode="reduced": tuple(np.linalg.qr(as_float(x), mode)),
     "eigh": eigh,
     "eigvalsh": lambda x, UPLO=None: eigh(x, UPLO)[0],
-    "svd": lambda x, full_matrices=False: tuple(np.linalg.svd(as_float(x), full_matrices)),
+    "svd": lambda x, full_matrices=True: tuple(np.linalg.svd(as_float(x), full_matrices)),
     "svdvals": lambda x: np.linalg.svd(x, compute_uv=False),
     "matrix_rank": matrix_rank,
     "cond": np.linalg.cond,
@@ -195,7 +197,7 @@ def dot_samples(s):
 def vecdot_samples(s):
     yield from pairs(((3,), (3,)), ((2, 3), (3,)), ((2, 1, 3), (2, 3)), ((0,), (0,)))(s)
     yield Sample(s.real(3, 2), s.real(3, 2), axis=0)
-    yield Sample(s.real(3, 2), s.real(3, 2), dim=0)
+    yield Sample(s.real(3, 2), s.real(3, 2), axis=0)
 
 
 def addmm_samples(s):
@@ -251,6 +253,11 @@ def vander_samples(s):
     yield Sample(s.positive(3))
     yield Sample(s.positive(2), 4)
     yield Sample(s.positive(2, 3), 2, increasing=True)
+
+
+def powers_matrix_samples(s):
+    yield Sample(s.positive(3))
+    yield Sample(s.positive(2, 3), 2)
 
 
 def cholesky_solve_samples(s):
@@ -348,6 +355,8 @@ COMPOSITE_SAMPLES = {
     "tensordot": tensordot_samples,
     "kron": pairs(((2, 2), (2, 3)), ((2,), (3,)), ((2,), (2, 2)), ((), (3,)), ((0, 2), (2, 2))),
     "vander": vander_samples,
+    "matrix_diagonal": trace_samples,
+    "powers_matrix": powers_matrix_samples,
     "einsum": einsum_samples,
     "cholesky_solve": cholesky_solve_samples,
     "logdet": logdet_samples,

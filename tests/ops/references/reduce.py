@@ -119,9 +119,12 @@ def vector_norm(x, ord=2.0, axis=None, keepdims=False):
     return np.linalg.norm(rows, ord, axis=-1).reshape(shape).astype(np.float64)
 
 
-def norm(x, ord=None, axis=None, keepdims=False, *, p=None):
+def norm(x, order=None, axis=None, keepdims=False, *, ord=None, p=None):
+    ord = order if ord is None else ord
     if p is None:
         return np.linalg.norm(x, ord, axis, keepdims)
+    if p == "nuc":
+        return np.linalg.norm(x, p)
     return vector_norm(x, 2 if p == "fro" else p, axis, keepdims)
 
 
@@ -198,6 +201,21 @@ def quantile(x, q, axis=None, keepdims=False, *, method="linear", interpolation=
     return np.quantile(x, np.asarray(q), axis=axis, keepdims=keepdims, method=how).astype(x.dtype)
 
 
+def linalg_norm(x, ord=None, axis=None, keepdims=False):
+    return np.linalg.norm(x, ord, axis, keepdims)
+
+
+def mode(x, axis=-1, keepdims=False):
+    rows = np.moveaxis(np.asarray(x), axis, -1)
+    values, places = np.empty(rows.shape[:-1], rows.dtype), np.empty(rows.shape[:-1], np.int64)
+    for at in np.ndindex(values.shape):
+        found, counts = np.unique(rows[at], return_counts=True)
+        values[at] = found[counts.argmax()]
+        places[at] = np.flatnonzero(rows[at] == values[at])[-1]
+    pair = (values, places)
+    return tuple(np.expand_dims(part, axis) for part in pair) if keepdims else pair
+
+
 def median(x, axis=None, keepdims=False):
     return quietly(np.median, as_float(x), axis=axis, keepdims=keepdims)
 
@@ -218,6 +236,8 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "prod": multiplied,
     "max": lambda x, axis=None, keepdims=False: np.amax(x, axis=axis, keepdims=keepdims),
     "min": lambda x, axis=None, keepdims=False: np.amin(x, axis=axis, keepdims=keepdims),
+    "amax": lambda x, axis=None, keepdims=False: np.amax(x, axis=axis, keepdims=keepdims),
+    "amin": lambda x, axis=None, keepdims=False: np.amin(x, axis=axis, keepdims=keepdims),
     "aminmax": lambda x, axis=None, keepdims=False: (
         np.amin(x, axis=axis, keepdims=keepdims),
         np.amax(x, axis=axis, keepdims=keepdims),
@@ -232,6 +252,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "vector_norm": in_double(vector_norm),
     "matrix_norm": in_double(matrix_norm),
     "norm": in_double(norm),
+    "linalg_norm": in_double(linalg_norm),
     "cumsum": running(np.add, 0),
     "cumprod": running(np.multiply, 1),
     "linear_recurrence": recurrence,
@@ -241,6 +262,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "cumargmin": last_position(np.min),
     "logcumsumexp": log_of_sums,
     "median": median,
+    "mode": mode,
     "quantile": quantile,
 }
 
@@ -274,13 +296,33 @@ def norm_samples(s):
     yield Sample(s.distinct(4), 1)
     yield Sample(s.distinct(4), 3.5)
     yield Sample(s.distinct(2, 3), INF, 0)
+    yield Sample(s.distinct(2, 3), 2, 1, True)
+    yield Sample(s.distinct(2, 3), "fro")
+    yield Sample(s.distinct(2, 3), ord=1)
+    yield Sample(s.distinct(2, 3), p=1)
+    yield Sample(s.distinct(2, 3), p="fro", axis=1)
+    yield Sample(s.distinct(2, 3), p="nuc", grad=1)
+    yield Sample(s.distinct(2, 3, 2), p=3, axis=(0, 1), keepdims=True)
+    yield Sample(s.integers(2, 3), label="integers")
+
+
+def linalg_norm_samples(s):
+    yield Sample(s.real(2, 3, 2))
+    yield Sample(s.distinct(4), 3.5)
     yield Sample(s.distinct(2, 3), ord=2, axis=1, keepdims=True)
     for order in ("fro", "nuc", 1, -1, INF, -INF, 2, -2):
         yield Sample(s.distinct(2, 3), order)
         yield Sample(s.distinct(2, 3, 2), order, (2, 1), True, grad=1)
-    yield Sample(s.distinct(2, 3), p=1)
-    yield Sample(s.distinct(2, 3), p="fro", axis=1)
     yield Sample(s.integers(2, 3), label="integers")
+
+
+def mode_samples(s):
+    yield Sample(s.distinct(4))
+    yield Sample(s.integers(3, 7, high=3), label="ties")
+    yield Sample(s.integers(6, 2, high=2), axis=0, keepdims=True, label="ties")
+    yield Sample(s.booleans(2, 5), axis=1, label="truth values")
+    yield Sample(np.array([[1.0, 2.0, 1.0], [0.0, 0.0, 3.0]]), grad=0, label="most frequent")
+    yield Sample(s.integers(2, 5, high=2)[:, ::-1].T, axis=0, label="non-contiguous")
 
 
 def matrix_norm_samples(s):
@@ -316,18 +358,28 @@ def quantile_samples(s):
 COMPOSITE_SAMPLES: dict[str, Callable[[Sampler], Iterable[Sample]]] = {
     "nansum": nan_samples,
     "nanmean": nan_samples,
+    "amax": aminmax_samples,
+    "amin": aminmax_samples,
     "aminmax": aminmax_samples,
+    "linalg_norm": linalg_norm_samples,
     "norm": norm_samples,
     "matrix_norm": matrix_norm_samples,
     "median": median_samples,
+    "mode": mode_samples,
     "quantile": quantile_samples,
 }
 
 
 def norm_errors(s):
-    yield ErrorSample(s.real(2, 2, 2), 1, error=ValueError, match=r"ord=1 .*\(2, 2, 2\)")
-    yield ErrorSample(s.real(2, 2), 2, p=2, error=ValueError, match="ord=2, p=2")
-    yield ErrorSample(s.real(2, 2), axis=0, dim=1, error=TypeError, match="axis=0, dim=1")
+    yield ErrorSample(s.real(2, 2), 1, error=ValueError, match=r"say ord= .* p= .*\(2, 2\)")
+    yield ErrorSample(s.real(2, 2, 2), 2, (0, 1), error=ValueError, match="over two axes")
+    yield ErrorSample(s.real(2, 2), 2, p=2, error=ValueError, match="one order.*2, 2")
+    yield ErrorSample(s.real(2, 2), 2, 0, axis=1, error=TypeError, match=r"each once.*\(2, 0\)")
+
+
+def mode_errors(s):
+    yield ErrorSample(s.real(2, 2), axis=2, error=IndexError, match="dim 2 is out of range")
+    yield ErrorSample(s.real(2, 2), axis=None, error=TypeError, match="dim= is missing")
 
 
 def matrix_norm_errors(s):
@@ -344,6 +396,7 @@ def quantile_errors(s):
 
 
 COMPOSITE_ERROR_SAMPLES: dict[str, Callable[[Sampler], Iterable[ErrorSample]]] = {
+    "mode": mode_errors,
     "norm": norm_errors,
     "matrix_norm": matrix_norm_errors,
     "quantile": quantile_errors,

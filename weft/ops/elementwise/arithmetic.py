@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.dtype import is_float
+from ...core.errors import ArgumentError, ArgumentTypeError
 from ...core.op import F, elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
@@ -12,12 +14,23 @@ from ._shared import refuse_bool, without_derivative
 
 @op(elementwise, promote="common", linear=("x", "y"))
 def add(x: Tensor, y: Tensor) -> Tensor:
-    """Return x + y.
+    """Return x + y; alpha= (PyTorch's) multiplies y first.
 
     >>> import weft as wf
     >>> wf.add(wf.tensor([1.0, 2.0]), 10)
     tensor([11., 12.])
     """
+
+
+@add.by_keywords()
+def _(x, y, alpha):
+    return F.add(x, _times_alpha("add", y, alpha))
+
+
+def _times_alpha(name, y, alpha):
+    if isinstance(alpha, bool) or not isinstance(alpha, (int, float, np.number)):
+        raise ArgumentTypeError(f"{name}: alpha must be a number. Received: {alpha!r:.60}")
+    return y * alpha
 
 
 add.eval(np.add)
@@ -46,10 +59,17 @@ def _(s):
 def sub(x: Tensor, y: Tensor) -> Tensor:
     """Return x - y. Unsigned integers wrap around; truth values are refused.
 
+    alpha= (PyTorch's) multiplies y first.
+
     >>> import weft as wf
     >>> wf.sub(wf.tensor([1.0, 2.0]), 10)
     tensor([-9., -8.])
     """
+
+
+@sub.by_keywords()
+def _(x, y, alpha):
+    return F.sub(x, _times_alpha("sub", y, alpha))
 
 
 sub.eval(np.subtract)
@@ -112,12 +132,30 @@ def _(s):
 def div(x: Tensor, y: Tensor) -> Tensor:
     """Return x / y in floating point; integers become the default float first.
 
-    Division by zero follows IEEE 754: it gives an infinity, or NaN for 0 / 0.
+    Division by zero follows IEEE 754: it gives an infinity, or NaN for 0 / 0. rounding_mode=
+    (PyTorch's) "floor" is `floor_divide`, "trunc" rounds towards zero; both keep integers.
 
     >>> import weft as wf
     >>> wf.div(wf.tensor([1, 2]), 4)
     tensor([0.25, 0.5 ])
     """
+
+
+@div.by_keywords()
+def _(x, y, rounding_mode):
+    if rounding_mode is None:
+        return F.div(x, y)
+    if rounding_mode == "floor":
+        return F.floor_divide(x, y)
+    if rounding_mode != "trunc":
+        raise ArgumentError(
+            f"div: rounding_mode must be None, 'floor' or 'trunc'. Received: {rounding_mode!r}"
+        )
+    down = F.floor_divide(x, y)
+    if is_float(down.dtype):
+        return F.trunc(F.div(x, y))
+    inexact = F.not_equal(F.mul(down, y), x)
+    return F.where(inexact & F.less(down, 0), down + 1, down)
 
 
 div.eval(np.divide)

@@ -14,7 +14,12 @@ from .._halves import rounded_once, through_float32
 from ._shared import binary_errors
 
 
-@op(elementwise, promote=("x", "y"), linear=("x", "y"))
+@op(
+    elementwise,
+    promote=("x", "y"),
+    linear=("x", "y"),
+    keywords={"input": "x", "other": "y"},
+)
 def where(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """Return x where the condition holds and y elsewhere, all three broadcast together.
 
@@ -72,7 +77,7 @@ def _(self, condition, other):
     return where(condition, self, other)
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", keywords={"end": "y"})
 def lerp(x: Tensor, y: Tensor, weight: Tensor) -> Tensor:
     """Return x + weight * (y - x), exactly x at weight 0 and exactly y at weight 1.
 

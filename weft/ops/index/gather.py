@@ -19,7 +19,6 @@ from ...core.op import F, composite, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType, broadcast, normalize_axis
 from ...core.tensor import Tensor
-from .._aliases import accepts_dim
 from ._checks import check_integer, check_range, names_errors, operands
 from ._scatter import scatter_add_at
 from ._spec import ARRAY
@@ -255,7 +254,7 @@ def _(s):
     )
 
 
-@composite(method=True)
+@composite(method=True, keywords={"value": "src"})
 @names_errors
 def scatter(x: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
     """Return x with the elements of src written where `index` points along `dim`.
@@ -309,7 +308,6 @@ def _cut_to_index(src: Tensor, index: Any) -> Tensor:
 
 
 @composite(method=True)
-@accepts_dim
 @names_errors
 def take_along_axis(x: Tensor, indices: Tensor, axis: int | None = -1) -> Tensor:
     """Return the elements of x that `indices` names along an axis (None: of the flattened x).
@@ -331,7 +329,6 @@ def take_along_axis(x: Tensor, indices: Tensor, axis: int | None = -1) -> Tensor
 
 
 @composite(method=True)
-@accepts_dim
 @names_errors
 def put_along_axis(x: Tensor, indices: Tensor, values: Any, axis: int | None = -1) -> Tensor:
     """Return x with `values`, broadcast, written where `indices` points along an axis.

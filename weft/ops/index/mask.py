@@ -68,12 +68,18 @@ def masked_select(x: Tensor, mask: Tensor) -> Tensor:
 def nonzero(x: Tensor) -> tuple[Tensor, ...]:
     """Return the indices of the elements that are not zero: one int64 tensor for each axis.
 
-    `x[nonzero(x)]` are those elements, in row-major order. NaN counts as not zero.
+    `x[nonzero(x)]` are those elements, in row-major order. NaN counts as not zero. With
+    as_tuple=False, PyTorch's default, it is `argwhere`: one tensor with a row for each element.
 
     >>> import weft as wf
     >>> wf.nonzero(wf.tensor([[0.0, 5.0], [6.0, 0.0]]))
     (tensor([0, 1]), tensor([1, 0]))
     """
+
+
+@nonzero.by_keywords()
+def _(x, as_tuple):
+    return F.nonzero(x) if as_tuple else F.argwhere(x)
 
 
 @nonzero.canon

@@ -18,7 +18,6 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int, size_of
 from ...core.sums import widened
 from ...core.tensor import Tensor
-from .._aliases import accepts_dim
 from ._checks import check_integer, check_non_negative, flat_axis, names_errors, operands
 from ._spec import UNKNOWN
 
@@ -203,7 +202,6 @@ def _(s):
 
 
 @composite(method=True)
-@accepts_dim
 @names_errors
 def unique(
     x: Tensor,

@@ -6,8 +6,6 @@ order. The gradient of a sorted value goes to the element it came from.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from ...core.batching import shifted
@@ -19,7 +17,7 @@ from ...core.ordering import first_places, sorted_values, sorting_places
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int, normalize_axis, size_of
 from ...core.tensor import Tensor
-from .._aliases import accepts_dim
+from .._pairs import Pair, one_axis, pair_at
 from ._checks import flat_axis, names_errors, operands
 
 
@@ -27,13 +25,21 @@ from ._checks import flat_axis, names_errors, operands
 def sort(x: Tensor, axis: int | None = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """Return the elements of x sorted along an axis (None: all of them, as a 1-D tensor).
 
-    Returns values only; `argsort` gives the permutation. `stable` is accepted for its name's sake:
-    every sort is stable.
+    Returns values only; `argsort` gives the permutation, and `dim=` both, as PyTorch does. `stable`
+    is accepted for its name's sake: every sort is stable.
 
     >>> import weft as wf
     >>> wf.sort(wf.tensor([3.0, 1.0, 2.0]), descending=True)
     tensor([3., 2., 1.])
+    >>> wf.sort(wf.tensor([3.0, 1.0, 2.0]), dim=0)
+    Pair(values=tensor([1., 2., 3.]), indices=tensor([1, 2, 0]))
     """
+
+
+@sort.by_keywords(pairs=True)
+def _(x, dim, descending=False, stable=True):
+    axis = one_axis("sort", x, dim)
+    return pair_at(x, F.argsort(x, axis, descending), axis)
 
 
 @sort.canon
@@ -67,7 +73,7 @@ sort.batch(shifted)
 def _(s):
     yield Sample(s.distinct(5))
     yield Sample(s.distinct(2, 3), axis=0, descending=True)
-    yield Sample(s.distinct(2, 3), dim=-1)
+    yield Sample(s.distinct(2, 3), axis=-1)
     yield Sample(s.distinct(2, 3), axis=None, descending=True)
     yield Sample(s.distinct(4, 6)[::2, ::-1].T, axis=0, label="non-contiguous")
     yield Sample(s.real(2, 0), label="empty")
@@ -134,17 +140,9 @@ def _(s):
 # -- the k largest ------------------------------------------------------------------------------
 
 
-class TopK(NamedTuple):
-    """The k largest (or smallest) elements along an axis, and their indices."""
-
-    values: Tensor
-    indices: Tensor
-
-
 @composite(method=True)
-@accepts_dim
 @names_errors
-def topk(x: Tensor, k: int, axis: int = -1, largest: bool = True, sorted: bool = True) -> TopK:
+def topk(x: Tensor, k: int, axis: int = -1, largest: bool = True, sorted: bool = True) -> Pair:
     """Return the k largest (or smallest) elements along an axis, and their indices.
 
     Of equal elements the first ones are taken. The order is from the best on if `sorted`, else not
@@ -152,10 +150,10 @@ def topk(x: Tensor, k: int, axis: int = -1, largest: bool = True, sorted: bool =
 
     >>> import weft as wf
     >>> wf.topk(wf.tensor([3.0, 1.0, 4.0, 2.0]), 2)
-    TopK(values=tensor([4., 3.]), indices=tensor([2, 0]))
+    Pair(values=tensor([4., 3.]), indices=tensor([2, 0]))
     """
     (x,) = operands(x)
-    return TopK(*F.top_k(x, k, axis, largest, sorted))
+    return Pair(*F.top_k(x, k, axis, largest, sorted))
 
 
 @op(general, outputs=2, method=False)

@@ -12,7 +12,6 @@ from ...core.operands import is_number
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType, as_int, normalize_axis, size_of
 from ...core.tensor import Tensor
-from .._aliases import accepts_dim
 from .._halves import rounded_once
 from ._batching import ALL, BatchIndex, batch_taken, put_back
 from ._checks import check_integer, check_range, flat_axis, names_errors, operands
@@ -237,7 +236,6 @@ def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: floa
 
 
 @composite(method=True)
-@accepts_dim
 @names_errors
 def narrow(x: Tensor, axis: int, start: int, length: int) -> Tensor:
     """Return `length` slices of x along an axis, beginning at `start`.
@@ -262,7 +260,6 @@ def narrow(x: Tensor, axis: int, start: int, length: int) -> Tensor:
 
 
 @composite(method=True)
-@accepts_dim
 @names_errors
 def select(x: Tensor, axis: int, index: int) -> Tensor:
     """Return the slice of x at one position of an axis, without that axis.

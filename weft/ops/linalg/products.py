@@ -16,7 +16,6 @@ from ...core.operands import is_number
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int, broadcast, normalize_axis
 from ...core.tensor import Tensor
-from .._aliases import accepts_dim
 from .._halves import rounded_once, through_float32
 from ._matrices import check_matrix, check_square, column, identity_like, operand, row
 
@@ -57,7 +56,6 @@ def vdot(x: Any, y: Any) -> Any:
 
 
 @composite(method=True)
-@accepts_dim
 def vecdot(x: Any, y: Any, *, axis: int = -1) -> Any:
     """Return inner products along an axis of equal size; the other axes broadcast."""
     x, y = operand(x), operand(y)
@@ -326,6 +324,15 @@ def trace(x: Any, *, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:
     x = operand(x)
     check_matrix(x, "trace: x")
     return F.sum(F.diagonal(x, offset=offset, axis1=axis1, axis2=axis2), axis=-1)
+
+
+@composite(keywords={"dim1": "axis1", "dim2": "axis2"})
+def matrix_diagonal(x: Any, *, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:
+    """Return a diagonal of the matrices in the given two axes, by default the last.
+
+    So linalg.diagonal in NumPy, PyTorch and the array API; the flat `diagonal` takes the first two.
+    """
+    return F.diagonal(operand(x), offset, axis1, axis2)
 
 
 def _check_ndim(name: str, *expected: tuple[str, Any, int]) -> None:

@@ -155,7 +155,13 @@ def _(s):
     yield ErrorSample(stack, error=ValueError, match=r"singular at batch index \(1,\)")
 
 
-@op(general, promote="float", aliases=("solve_triangular",))
+@op(
+    general,
+    promote="float",
+    method=False,  # PyTorch's method takes the operands the other way round
+    aliases=("solve_triangular",),
+    keywords={"unitriangular": "unit_diagonal"},
+)
 def triangular_solve(
     a: Tensor,
     b: Tensor,

@@ -35,12 +35,12 @@ from ._samples import regular
 FAILED = "the singular values did not converge"
 
 
-@op(general, promote="float", outputs=3)
-def svd(x: Tensor, full_matrices: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+@op(general, promote="float", outputs=3, method=False)  # PyTorch's method gives V
+def svd(x: Tensor, full_matrices: bool = True) -> tuple[Tensor, Tensor, Tensor]:
     """Return U, S and Vh with x = U @ diag(S) @ Vh; S descends.
 
-    full_matrices   False: U is (..., m, k) and Vh is (..., k, n) with k = min(m, n);
-                    True: both are square (the gradient then needs m = n)
+    full_matrices   True: U and Vh are square (the gradient then needs m = n);
+                    False: U is (..., m, k) and Vh is (..., k, n) with k = min(m, n)
 
     Signs of the singular vectors are LAPACK's. The gradient with respect to vectors needs distinct
     singular values (where two coincide exactly, it is right for functions that do not depend on
@@ -109,10 +109,10 @@ svd.batch(shifted)
 @svd.samples
 def _(s):
     for shape in ((3, 3), (4, 2), (2, 4), (2, 3, 2), (1, 1), (3, 1), (1, 3), (0, 0), (0, 3, 2)):
-        yield Sample(regular(s, *shape))
-    yield Sample(regular(s, 2, 2), full_matrices=True)
-    yield Sample(regular(s, 4, 2), full_matrices=True, grad=0)
-    yield Sample(regular(s, 2, 3).T, label="non-contiguous")
+        yield Sample(regular(s, *shape), full_matrices=False)
+    yield Sample(regular(s, 2, 2))
+    yield Sample(regular(s, 4, 2), grad=0)
+    yield Sample(regular(s, 2, 3).T, full_matrices=False, label="non-contiguous")
     yield Sample(np.array([[2, 1], [1, 5]]), grad=0, label="integers")
 
 
@@ -145,7 +145,7 @@ svdvals.eval(in_working_precision(_svdvals))
 
 @svdvals.vjp("x")
 def _(g, x):
-    u, _, vh = F.svd(x)
+    u, _, vh = F.svd(x, False)
     return F.matmul(u * row(g), vh)
 
 
@@ -239,4 +239,4 @@ def cond(x: Any, p: int | float | str | None = None) -> Any:
         return smallest / largest if p == -2 else largest / smallest
     check_square(x, "cond: x")
     axes = (-2, -1)
-    return F.norm(x, ord=p, axis=axes) * F.norm(F.inv(x), ord=p, axis=axes)
+    return F.linalg_norm(x, p, axes) * F.linalg_norm(F.inv(x), p, axes)

@@ -90,7 +90,7 @@ def kron(x: Any, y: Any) -> Any:
     return F.reshape(product, tuple(a * b for a, b in zip(x_shape, y_shape, strict=True)))
 
 
-@composite()
+@composite(keywords={"N": "n"})
 @rounded_once
 def vander(x: Any, n: int | None = None, *, increasing: bool = False) -> Any:
     """Return the Vandermonde matrices of vectors: columns are the powers 0..n-1, highest first."""
@@ -102,3 +102,12 @@ def vander(x: Any, n: int | None = None, *, increasing: bool = False) -> Any:
         raise ArgumentError(f"vander: n must not be negative. Received: {n}")
     powers = F.cast(F.iota(n), x.dtype)
     return column(x) ** (powers if increasing else powers[::-1])
+
+
+@composite(keywords={"N": "n"})
+def powers_matrix(x: Any, n: int | None = None) -> Any:
+    """Return the Vandermonde matrices of vectors: columns are the powers 0..n-1, lowest first.
+
+    So PyTorch's linalg.vander; the flat `vander`, as NumPy's, begins with the highest.
+    """
+    return vander(x, n, increasing=True)

@@ -90,7 +90,7 @@ def inverse_permutation(axes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(inverse)
 
 
-@composite(method=True, aliases=("swapdims",))
+@composite(method=True, aliases=("swapdims",), keywords={"dim0": "axis0", "dim1": "axis1"})
 def swapaxes(x: Any, axis0: int, axis1: int) -> Any:
     """Return x with two axes exchanged."""
     first = normalize_axis(axis0, x.ndim, "swapaxes: axis")

@@ -100,7 +100,7 @@ for _triangle in (tril, triu):
     _triangle.error_samples(_triangle_errors)
 
 
-@op(movement, linear=("x",))
+@op(movement, linear=("x",), keywords={"dim1": "axis1", "dim2": "axis2"})
 def diagonal(x: Tensor, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """Return a diagonal in the plane of two axes; it becomes the last axis of the result.
 

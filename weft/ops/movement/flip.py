@@ -46,6 +46,14 @@ def _(g, axis):
     return F.flip(g, axis)
 
 
+@flip.as_method
+def _flip_method(x: Tensor, *axis: Any, **keywords: Any) -> Tensor:
+    """Return x with the order of elements along the given axes (all by default) reversed."""
+    axes = axis[0] if len(axis) == 1 else axis or None
+    result: Tensor = flip.function(x, axes, **keywords)
+    return result
+
+
 flip.batch(shifted)
 
 
@@ -180,7 +188,7 @@ def _(s):
     yield ErrorSample(s.real(3), 0.5, error=TypeError, match="Received: 0.5")
 
 
-@composite(method=True)
+@composite(method=True, keywords={"dims": "axes"})
 def rot90(x: Any, k: int = 1, axes: Sequence[int] = (0, 1)) -> Any:
     """Return x turned by k quarters of a circle, from the first of two axes to the second.
 

@@ -7,22 +7,25 @@ from typing import Any
 import numpy as np
 
 from ...core.dim import Dim, may_equal, surely_less
-from ...core.errors import ArgumentError
+from ...core.errors import ArgumentError, ArgumentTypeError
 from ...core.op import F, composite
 from ...core.shape import as_int, as_shape, normalize_axis
-from .._aliases import accepts_dim
 from .reshape import sizes_from
 
 
 @composite(method=True)
-def tile(x: Any, *repeats: Any) -> Any:
-    """Return x laid out several times along each axis, as NumPy's tile.
+def tile(x: Any, *repeats: Any, dims: Any = None) -> Any:
+    """Return x laid out several times along each axis, as NumPy's tile; dims is PyTorch's name.
 
     >>> import weft as wf
     >>> wf.tile(wf.tensor([1, 2]), (2, 2))
     tensor([[1, 2, 1, 2],
             [1, 2, 1, 2]])
     """
+    if dims is not None:
+        if repeats:
+            raise ArgumentTypeError("tile: repeats and dims are the same argument; give one")
+        repeats = (dims,)
     counts = as_shape(sizes_from(repeats), "tile: repeats")
     ndim = max(len(counts), x.ndim)
     counts = (1,) * (ndim - len(counts)) + counts
@@ -33,13 +36,13 @@ def tile(x: Any, *repeats: Any) -> Any:
     return F.reshape(F.broadcast_to(F.reshape(x, once), often), result)
 
 
-@composite(method=True)
-@accepts_dim
+@composite()
 def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
     """Return x with each element along an axis repeated, as NumPy's repeat.
 
     `repeats` is one number or one for each element. Without an axis x is flattened first. (To lay
-    out the whole tensor several times, PyTorch's Tensor.repeat, use `tile`.)
+    out the whole tensor several times, PyTorch's Tensor.repeat, use `tile`. The method x.repeat,
+    where both meanings exist, wants the axis by name.)
 
     >>> import weft as wf
     >>> wf.repeat(wf.tensor([1, 2]), 2)
@@ -71,7 +74,6 @@ def _repeat_evenly(x: Any, count: int, axis: int) -> Any:
 
 
 @composite(method=True)
-@accepts_dim
 def repeat_interleave(x: Any, repeats: Any, axis: int | None = None) -> Any:
     """Return x with each element along an axis repeated: PyTorch's name of `repeat`."""
     return repeat(x, repeats, axis)

@@ -12,10 +12,14 @@ from ...core.op import F, composite, movement, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int, as_shape, normalize_axis
 from ...core.tensor import Tensor
-from .._aliases import accepts_dim
 
 
-@op(movement, outputs=None, linear=("x",))
+@op(
+    movement,
+    outputs=None,
+    linear=("x",),
+    keywords={"split_size_or_sections": "sizes", "split_size": "sizes"},
+)
 def split(x: Tensor, sizes: int | tuple[int, ...], axis: int = 0) -> tuple[Tensor, ...]:
     """Return x in parts along an axis, as PyTorch's split.
 
@@ -148,7 +152,6 @@ def _(s):
 
 
 @composite(method=True)
-@accepts_dim
 def chunk(x: Any, chunks: int, axis: int = 0) -> Any:
     """Return x in at most `chunks` parts of equal size (the last one may be smaller).
 
@@ -170,7 +173,6 @@ def chunk(x: Any, chunks: int, axis: int = 0) -> Any:
 
 
 @composite(method=True, aliases=("array_split",))
-@accepts_dim
 def tensor_split(x: Any, indices_or_sections: Any, axis: int = 0) -> Any:
     """Return x in parts, as NumPy's array_split.
 

@@ -14,7 +14,6 @@ from ...core.op import F, composite, movement, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int, normalize_axis
 from ...core.tensor import Tensor
-from .._aliases import accepts_dim
 from .._halves import rounded_once, through_float32
 
 
@@ -176,7 +175,6 @@ def _canon_window(size: Any, step: Any) -> tuple[int, int]:
 
 
 @composite(method=True)
-@accepts_dim
 @rounded_once
 def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """Return the n-th differences of neighbours along an axis; truth values give "differs".
@@ -201,7 +199,6 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
 
 
 @composite(aliases=("trapz",))
-@accepts_dim
 @rounded_once
 def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
     """Return the integral of y along an axis by the trapezoidal rule.

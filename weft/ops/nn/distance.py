@@ -64,10 +64,10 @@ def pairwise_distance(
     broadcast_shapes(fn, x1, x2)
     p, eps = check_number(fn, "p", p), check_not_negative(fn, "eps", eps)
     keepdims = keepdims if keepdim is None else keepdim
-    distance: Tensor = F.norm(x1 - x2 + eps, p, axis=-1, keepdims=keepdims)
+    distance: Tensor = F.vector_norm(x1 - x2 + eps, p, -1, keepdims)
     return distance
 
 
 def _unit(x: Any, axis: int, eps: float) -> Any:
     """Return vectors of length one along an axis; shorter ones than eps are divided by eps."""
-    return x / F.maximum(F.norm(x, 2, axis=axis, keepdims=True), eps)
+    return x / F.maximum(F.vector_norm(x, 2, axis, True), eps)

@@ -180,7 +180,7 @@ def normalize(
     x = operand("normalize", "x", x)
     axis = chosen_axis("normalize", x, axis, dim)
     eps = check_not_negative("normalize", "eps", eps)
-    norm = F.norm(x, check_number("normalize", "p", p), axis=axis, keepdims=True)
+    norm = F.vector_norm(x, check_number("normalize", "p", p), axis, True)
     result: Tensor = x / F.maximum(norm, eps)
     return result
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...core.dtype import bool_, int64
-from ...core.errors import ShapeError
+from ...core.errors import ArgumentTypeError, ShapeError
 from ...core.op import F, composite, op, reduction
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Axes, TensorType, normalize_axis, reduced_shape
 from ...core.tensor import Tensor
-from .._aliases import accepts_dim
+from .._pairs import one_axis, pair_at
 from ._common import (
     as_flag,
     canon_reduction,
@@ -24,26 +24,60 @@ from ._common import (
 )
 
 
-@op(reduction, aliases=("amax",))
+@op(reduction)
 def max(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Return the largest element over the given axes (all of them by default).
 
     With an axis only values are returned; `argmax` gives positions. nan wins over any number. The
-    gradient is shared equally among equal largest elements.
+    gradient is shared equally among equal largest elements. By PyTorch's keywords the result is
+    PyTorch's: `dim=` gives a pair (values, indices), whose gradient goes to the elements at those
+    indices, and `other=` the larger one of each two elements.
 
     >>> import weft as wf
     >>> wf.max(wf.tensor([[1.0, 5.0], [7.0, 2.0]]), axis=1)
     tensor([5., 7.])
+    >>> wf.max(wf.tensor([[1.0, 5.0], [7.0, 2.0]]), dim=1)
+    Pair(values=tensor([5., 7.]), indices=tensor([1, 0]))
     """
 
 
-@op(reduction, aliases=("amin",))
+@op(reduction)
 def min(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Return the smallest element over the given axes (all of them by default).
 
     With an axis only values are returned; `argmin` gives positions. nan wins over any number. The
-    gradient is shared equally among equal smallest elements.
+    gradient is shared equally among equal smallest elements. PyTorch's keywords `dim=` and `other=`
+    give what they give there; see `max`.
     """
+
+
+@max.by_keywords(pairs=True)
+def _(x, dim=None, keepdim=False, *, other=None):
+    return _extremum_pair("max", x, dim, keepdim, other)
+
+
+@min.by_keywords(pairs=True)
+def _(x, dim=None, keepdim=False, *, other=None):
+    return _extremum_pair("min", x, dim, keepdim, other)
+
+
+def _extremum_pair(name: str, x: Any, dim: Any, keepdim: bool, other: Any) -> Any:
+    if other is not None:
+        if dim is not None or keepdim:
+            raise ArgumentTypeError(f"{name}: other= compares two tensors; leave dim out")
+        return {"max": F.maximum, "min": F.minimum}[name](x, other)
+    axis = one_axis(name, x, dim)
+    indices = {"max": F.argmax, "min": F.argmin}[name](x, axis, True)
+    return pair_at(x, indices, axis, reduced=not as_flag(keepdim, f"{name}: keepdim"))
+
+
+def _canon_extremum(x, axis, keepdims):
+    if isinstance(axis, Tensor):
+        raise ArgumentTypeError(
+            "axis is a tensor; for the larger or smaller one of each two elements use "
+            f"wf.maximum(x, y), wf.minimum(x, y) or other=. Received: {axis!r:.60}"
+        )
+    return canon_reduction(x, axis, keepdims)
 
 
 def _extremum_type(x: TensorType, axis: tuple[int, ...], keepdims: bool) -> TensorType:
@@ -91,7 +125,7 @@ def _extremum_errors(s):
 
 
 for _extremum in (max, min):
-    _extremum.canon(canon_reduction)
+    _extremum.canon(_canon_extremum)
     _extremum.infer(_extremum_type)
     _extremum.vjp("x")(_share_among_ties)
     _extremum.samples(_extremum_samples)
@@ -99,10 +133,28 @@ for _extremum in (max, min):
 
 
 @composite(method=True)
-@accepts_dim
-def aminmax(x: Any, axis: Axes = None, keepdims: bool = False) -> tuple[Any, Any]:
+def amax(x: Any, axis: Axes = None, keepdims: bool = False) -> Any:
+    """Return the largest element over the given axes: `max`, and values alone with `dim=` too."""
+    return F.max(x, axis, keepdims)
+
+
+@composite(method=True)
+def amin(x: Any, axis: Axes = None, keepdims: bool = False) -> Any:
+    """Return the smallest element over the given axes: `min`, and values alone with `dim=` too."""
+    return F.min(x, axis, keepdims)
+
+
+class MinMax(NamedTuple):
+    """The smallest and the largest elements."""
+
+    min: Any
+    max: Any
+
+
+@composite(method=True)
+def aminmax(x: Any, axis: Axes = None, keepdims: bool = False) -> MinMax:
     """Return the smallest and the largest element over the given axes."""
-    return F.min(x, axis, keepdims), F.max(x, axis, keepdims)
+    return MinMax(F.min(x, axis, keepdims), F.max(x, axis, keepdims))
 
 
 @op(reduction)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.dim import Dim
 from ...core.dtype import float64
-from ...core.errors import ArgumentTypeError
+from ...core.errors import ArgumentError, ArgumentTypeError
 from ...core.op import F, op, reduction
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Axes, Shape
@@ -16,6 +16,7 @@ from ...core.sums import sum_array, widened
 from ...core.tensor import Tensor
 from ..elementwise._shared import constant
 from ._common import (
+    as_flag,
     canon_reduction,
     count_of,
     reduced_type,
@@ -24,14 +25,14 @@ from ._common import (
 )
 
 
-@op(reduction, promote="float")
+@op(reduction, promote="float", keywords={"ddof": "correction"})
 def var(x: Tensor, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """Return the variance over the given axes (all of them by default).
 
     The squared deviations are divided by n - correction: 0 (the default, as in NumPy and the array
-    API) for the variance of the elements, 1 for the unbiased estimate (PyTorch's default). As a
-    method, x.var(unbiased=True) is accepted too. Where n - correction is not positive the result
-    is nan.
+    API) for the variance of the elements, 1 for the unbiased estimate (PyTorch's default, which
+    unbiased=True names too; ddof is NumPy's name of the correction). With PyTorch's `dim=` the
+    correction must be said. Where n - correction is not positive the result is nan.
 
     >>> import weft as wf
     >>> wf.var(wf.tensor([1.0, 3.0]), correction=1)
@@ -39,7 +40,7 @@ def var(x: Tensor, axis: Axes = None, *, correction: float = 0.0, keepdims: bool
     """
 
 
-@op(reduction, promote="float")
+@op(reduction, promote="float", keywords={"ddof": "correction"})
 def std(x: Tensor, axis: Axes = None, *, correction: float = 0.0, keepdims: bool = False) -> Tensor:
     """Return the standard deviation over the given axes: the square root of `var`.
 
@@ -117,32 +118,31 @@ def _moment_type(x, axis, correction, keepdims):
     return reduced_type(x, axis, keepdims)
 
 
-def _moment_method(moment: Any) -> Any:
-    """Return the Tensor method, which also takes PyTorch's `unbiased` and NumPy's `ddof`."""
+def _moment_by_keywords(moment: Any) -> Any:
+    """Return what PyTorch's keywords do: they divide by n - 1 there, by n here, so that it is said.
 
-    def method(
-        x: Tensor,
-        axis: Axes = None,
-        *,
-        correction: float | None = None,
-        keepdims: bool = False,
-        unbiased: bool | None = None,
-        ddof: float | None = None,
-        **names: Any,
+    `dim=` without a correction raises, where the numbers would silently be others.
+    """
+
+    def rule(
+        x: Any,
+        dim: Axes = None,
+        unbiased: Any = None,
+        keepdim: bool = False,
+        correction: Any = None,
     ) -> Any:
-        given = [v for v in (correction, unbiased, ddof) if v is not None]
-        if len(given) > 1:
-            raise ArgumentTypeError(
-                f"{moment.name}: correction, unbiased and ddof say the same; give one of them. "
-                f"Received: {given}"
+        if (unbiased is None) == (correction is None):
+            said = "" if unbiased is None else f", correction={correction!r}, unbiased={unbiased!r}"
+            raise ArgumentError(
+                f"{moment.name}: with dim= or keepdim= say what to divide by, once: correction=1 "
+                "or unbiased=True (PyTorch's default, n - 1), or correction=0 or unbiased=False "
+                f"(NumPy's default, n). Received: dim={dim!r}{said}"
             )
-        chosen = given[0] if given else 0.0
-        correction = float(chosen) if isinstance(chosen, bool) else chosen
-        return moment.function(x, axis, correction=correction, keepdims=keepdims, **names)
+        if unbiased is not None:
+            correction = float(as_flag(unbiased, f"{moment.name}: unbiased"))
+        return moment(x, dim, correction=correction, keepdims=keepdim)
 
-    method.__name__ = moment.name
-    method.__doc__ = moment.doc
-    return method
+    return rule
 
 
 def _moment_samples(s):
@@ -166,6 +166,6 @@ def _moment_errors(s):
 for _moment in (var, std):
     _moment.canon(_canon_moment)
     _moment.infer(_moment_type)
-    _moment.as_method(_moment_method(_moment))
+    _moment.by_keywords()(_moment_by_keywords(_moment))
     _moment.samples(_moment_samples)
     _moment.error_samples(_moment_errors)

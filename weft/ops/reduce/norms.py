@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dtype import int64, is_float
+from ...core.dtype import as_dtype, int64, is_float
 from ...core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ...core.op import F, composite, op, reduction
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Axes, normalize_axes, normalize_axis
 from ...core.sums import sum_array, widened
 from ...core.tensor import Tensor
-from .._aliases import accepts_dim
 from .._halves import rounded_once
 from ._common import (
     canon_reduction,
@@ -41,6 +40,11 @@ def vector_norm(x: Tensor, ord: float = 2.0, axis: Axes = None, keepdims: bool =
     >>> wf.linalg.vector_norm(wf.tensor([3.0, 4.0]))
     tensor(5.)
     """
+
+
+@vector_norm.by_keywords()
+def _(x, ord=2.0, axis=None, keepdims=False, dtype=None):
+    return F.vector_norm(_as_floats(x, dtype), ord, axis, keepdims)
 
 
 @vector_norm.canon
@@ -194,10 +198,14 @@ def _gradient_of_extreme(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdi
 
 
 @composite()
-@accepts_dim
 @rounded_once
 def matrix_norm(
-    x: Any, ord: Any = "fro", axis: tuple[int, int] = (-2, -1), keepdims: bool = False
+    x: Any,
+    ord: Any = "fro",
+    axis: tuple[int, int] = (-2, -1),
+    keepdims: bool = False,
+    *,
+    dtype: Any = None,
 ) -> Any:
     """Return the norm of the matrices in two axes of x.
 
@@ -211,6 +219,7 @@ def matrix_norm(
         raise ArgumentError(
             f"matrix_norm: ord must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf. Received: {ord!r}"
         )
+    x = x if dtype is None else F.cast(x, as_dtype(dtype))
     if ord == "fro":
         return F.vector_norm(x, 2.0, (rows, columns), keepdims)
     if ord in ("nuc", 2, -2):
@@ -239,31 +248,88 @@ def _singular_norm(x: Any, ord: Any, rows: int, columns: int, keepdims: bool) ->
 
 
 @composite(method=True)
-@accepts_dim
 def norm(
-    x: Any, ord: Any = None, axis: Axes = None, keepdims: bool = False, *, p: Any = None
+    x: Any,
+    *order: Any,
+    ord: Any = None,
+    p: Any = None,
+    axis: Axes = None,
+    keepdims: bool = False,
+    dtype: Any = None,
 ) -> Any:
-    """Return a vector or matrix norm, as NumPy's linalg.norm.
+    """Return a norm: `ord=` as in `linalg.norm`, `p=` as PyTorch's norm of the elements.
 
-    One axis gives vector norms, two give matrix norms. Without an axis and with ord=None all
-    elements count as one vector; with an ord, a vector or a matrix is needed. `p` is PyTorch's
-    argument: the vector norm of that order, over all elements unless axes are given.
+    Without either it is the root of the sum of squares. What stands behind x by place is the order,
+    the axes and keepdims. An order by place is refused where the two differ: over two axes `ord`
+    gives norms of matrices, `p` that of all their elements taken as one vector.
 
     >>> import weft as wf
-    >>> wf.norm(wf.tensor([[3.0, 0.0], [0.0, 4.0]]))
-    tensor(5.)
+    >>> x = wf.tensor([[3.0, 0.0], [0.0, 4.0]])
+    >>> wf.norm(x), wf.norm(x, ord=1), wf.norm(x, p=1)
+    (tensor(5.), tensor(4.), tensor(7.))
     """
-    if not is_float(x.dtype):
-        x = F.mean(x, ())  # over no axes: the same values as floats
-    if p is not None:
-        if ord is not None:
-            raise ArgumentError(f"norm: ord or p, not both. Received: ord={ord!r}, p={p!r}")
-        return F.vector_norm(x, 2.0 if p == "fro" else p, axis, keepdims)
+    by_place, axis, keepdims = _norm_arguments(order, axis, keepdims)
+    given = [o for o in (by_place, ord, p) if o is not None]
+    if len(given) > 1:
+        raise ArgumentError(f"norm: give one order: ord or p. Received: {given}")
+    if p is None and ord is None and by_place is not None:
+        return _unambiguous_norm(x, by_place, axis, keepdims, dtype)
+    if p is None:
+        return linalg_norm(x, ord, axis, keepdims, dtype=dtype)
+    return _element_norm(x, p, axis, keepdims, dtype)
+
+
+def _norm_arguments(order: tuple[Any, ...], axis: Axes, keepdims: Any) -> tuple[Any, Any, Any]:
+    """Return the order, the axes and keepdims, which may follow x by place."""
+    if len(order) > 3 or (len(order) > 1 and axis is not None):
+        raise ArgumentTypeError(f"norm: an order, axes and keepdims, each once. Received: {order}")
+    by_place, *rest = order or (None,)
+    return by_place, rest[0] if rest else axis, rest[1] if len(rest) > 1 else keepdims
+
+
+def _unambiguous_norm(x: Any, order: Any, axis: Axes, keepdims: bool, dtype: Any) -> Any:
+    if order not in ("fro", "nuc") and len(normalize_axes(axis, x.ndim, "norm: axis")) == 2:
+        raise ArgumentError(
+            f"norm: the order {order!r} over two axes is that of matrices in NumPy, and of all "
+            "their elements in PyTorch: say ord= for the first, p= for the second, or call "
+            f"wf.linalg.norm. Received: shape {tuple(x.shape)}"
+        )
+    return _element_norm(x, order, axis, keepdims, dtype)
+
+
+def _element_norm(x: Any, p: Any, axis: Axes, keepdims: bool, dtype: Any) -> Any:
+    """Return PyTorch's norm: of all elements as one vector, whatever the axes."""
+    if p == "nuc":
+        return linalg_norm(x, "nuc", axis, keepdims, dtype=dtype)
+    return F.vector_norm(_as_floats(x, dtype), 2.0 if p == "fro" else p, axis, keepdims)
+
+
+def _as_floats(x: Any, dtype: Any) -> Any:
+    if dtype is not None:
+        return F.cast(x, as_dtype(dtype))
+    return x if is_float(x.dtype) else F.mean(x, ())  # over no axes: the same values as floats
+
+
+@composite()
+def linalg_norm(
+    x: Any, ord: Any = None, axis: Axes = None, keepdims: bool = False, *, dtype: Any = None
+) -> Any:
+    """Return a vector or matrix norm, as NumPy's and PyTorch's linalg.norm.
+
+    One axis gives vector norms, two give matrix norms. Without an axis and with ord=None all
+    elements count as one vector; with an ord, a vector or a matrix is needed. dtype= casts the
+    elements first.
+
+    >>> import weft as wf
+    >>> wf.linalg.norm(wf.tensor([[3.0, 0.0], [0.0, 4.0]]), 1)
+    tensor(4.)
+    """
+    x = _as_floats(x, dtype)
     if ord is None:
         return F.vector_norm(x, 2.0, axis, keepdims)
     count = len(_norm_axes(x, ord, axis))
     if count == 2:
-        both = (0, 1) if axis is None else axis
+        both: Any = (0, 1) if axis is None else axis
         return matrix_norm(x, ord, both, keepdims)
     return F.vector_norm(x, ord, axis, keepdims)
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ...core.dim import Dim
-from ...core.dtype import float64, int64, is_float
+from ...core.dtype import bool_, float64, int64, is_float
 from ...core.errors import ArgumentError, ArgumentTypeError
+from ...core.keywords import given_twice, refuse_pair
 from ...core.op import F, composite
 from ...core.operands import holds_tensors, tensor_from
 from ...core.shape import Axes, normalize_axes, reduced_shape
 from ...core.tensor import Tensor
-from .._aliases import accepts_dim
 from .._halves import rounded_once
+from .._pairs import Pair, one_axis, pair_at
 from ._common import as_flag, count_of, rows_of
 
 # The place to read between two neighbours, as a share of the way from the lower to the upper one.
@@ -37,23 +39,66 @@ METHODS_WHEN_RUN: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-@composite(method=True)
-@accepts_dim
-def median(x: Any, axis: Axes = None, keepdims: bool = False) -> Any:
+@composite()
+def median(
+    x: Any, axis: Axes = None, keepdims: bool = False, *, dim: Any = None, keepdim: Any = None
+) -> Any:
     """Return the median over the given axes: the mean of the two middle elements if even in number.
 
-    nan if an element is nan, or if there is none. (PyTorch's median takes the lower of the two:
-    that is quantile(x, 0.5, method="lower").)
+    nan if an element is nan, or if there is none. PyTorch's median is the lower of the two middle
+    elements: `dim=` gives it, as a pair (values, indices); over all elements it is
+    quantile(x, 0.5, method="lower"). The method x.median() wants one of the two keywords.
 
     >>> import weft as wf
     >>> wf.median(wf.tensor([3.0, 1.0, 2.0, 10.0]))
     tensor(2.5)
+    >>> wf.median(wf.tensor([3.0, 1.0, 2.0, 10.0]), dim=0)
+    Pair(values=tensor(2.), indices=tensor(2))
     """
+    if dim is not None or keepdim is not None:
+        if dim is not None and axis is not None:
+            raise ArgumentTypeError(given_twice("median", "axis", {"dim": dim}))
+        return _lower_median(x, axis if dim is None else dim, bool(keepdim))
+    if axis is not None:
+        refuse_pair("median", sys._getframe(1))
     return quantile(x, 0.5, axis, keepdims)
 
 
+def _lower_median(x: Any, dim: Any, keepdim: bool) -> Pair:
+    """Return the lower one of the middle elements, or the first nan, and where it stands."""
+    axis = one_axis("median", x, dim)
+    order = F.argsort(x, axis)
+    middle = F.narrow(order, axis, (x.shape[axis] - 1) // 2, 1)
+    if is_float(x.dtype):
+        bad = F.isnan(x)
+        found = F.any(bad, axis, True)
+        middle = F.where(found, F.argmax(F.cast(bad, int64), axis, True), middle)
+    return pair_at(x, middle, axis, reduced=not keepdim)
+
+
 @composite(method=True)
-@accepts_dim
+def mode(x: Any, axis: int = -1, keepdims: bool = False) -> Pair:
+    """Return the most frequent values along an axis, the least of them, and where they stand last.
+
+    The pair (values, indices) is PyTorch's; gradients go to the elements at those indices.
+
+    >>> import weft as wf
+    >>> wf.mode(wf.tensor([3, 1, 2, 1, 2]))
+    Pair(values=tensor(1), indices=tensor(3))
+    """
+    axis = one_axis("mode", x, axis)
+    order = F.argsort(x, axis)
+    rows = F.moveaxis(F.take_along_axis(x, order, axis), axis, -1)
+    places = F.iota(rows.shape[-1])
+    changes = rows[..., 1:] != rows[..., :-1]
+    begins = F.concatenate([F.ones_like(rows[..., :1], dtype=bool_), changes], -1)
+    length = places - F.cummax(F.where(begins, places, 0), -1)  # of its run so far, from 0
+    last = F.moveaxis(F.argmax(length, -1, True), -1, axis)
+    reduced = not as_flag(keepdims, "mode: keepdims")
+    return pair_at(x, F.take_along_axis(order, last, axis), axis, reduced=reduced)
+
+
+@composite(method=True)
 @rounded_once
 def quantile(
     x: Any,

@@ -12,6 +12,7 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType
 from ...core.sums import widened
 from ...core.tensor import Tensor
+from .._pairs import Pair, one_axis
 from ..elementwise.exponential import log_of_sum
 from .scans import scan_axis
 
@@ -20,12 +21,15 @@ from .scans import scan_axis
 def cummax(x: Tensor, axis: int | None = None) -> Tensor:
     """Return the largest element so far along an axis, which a vector need not name.
 
-    Only values are returned; `cumargmax` gives positions. nan stays once met. The gradient goes to
-    the element that set the value, to the last one among equals.
+    Only values are returned; `cumargmax` gives positions, and `dim=` both, as PyTorch does. nan
+    stays once met. The gradient goes to the element that set the value, to the last one among
+    equals.
 
     >>> import weft as wf
     >>> wf.cummax(wf.tensor([1, 3, 2, 4]))
     tensor([1, 3, 3, 4])
+    >>> wf.cummax(wf.tensor([1, 3, 2, 4]), dim=0).indices
+    tensor([0, 1, 1, 3])
     """
 
 
@@ -33,9 +37,22 @@ def cummax(x: Tensor, axis: int | None = None) -> Tensor:
 def cummin(x: Tensor, axis: int | None = None) -> Tensor:
     """Return the smallest element so far along an axis, which a vector need not name.
 
-    Only values are returned; `cumargmin` gives positions. nan stays once met. The gradient goes to
-    the element that set the value, to the last one among equals.
+    Only values are returned; `cumargmin` gives positions, and `dim=` both, as PyTorch does. nan
+    stays once met. The gradient goes to the element that set the value, to the last one among
+    equals.
     """
+
+
+@cummax.by_keywords(pairs=True)
+def _(x, dim):
+    axis = one_axis("cummax", x, dim)
+    return Pair(F.cummax(x, axis), F.cumargmax(x, axis))
+
+
+@cummin.by_keywords(pairs=True)
+def _(x, dim):
+    axis = one_axis("cummin", x, dim)
+    return Pair(F.cummin(x, axis), F.cumargmin(x, axis))
 
 
 @op(reduction)

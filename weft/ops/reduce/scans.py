@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.dim import may_equal
-from ...core.dtype import float32, is_half
+from ...core.dtype import as_dtype, float32, is_half
 from ...core.errors import AxisError, ShapeError
 from ...core.op import F, op, reduction
 from ...core.samples import ErrorSample, Sample
@@ -25,12 +25,21 @@ def cumsum(
     """Return running sums along an axis, which a vector need not name.
 
     exclusive leaves each element out of its own sum; reverse sums from the end. Integers and truth
-    values add up in int64, 16-bit floats in float32.
+    values add up in int64, 16-bit floats in float32. dtype= casts the elements first.
 
     >>> import weft as wf
     >>> wf.cumsum(wf.tensor([1, 2, 3]))
     tensor([1, 3, 6])
     """
+
+
+@cumsum.by_keywords()
+def _(x, axis=None, exclusive=False, reverse=False, dtype=None):
+    return F.cumsum(_in_dtype(x, dtype), axis, exclusive=exclusive, reverse=reverse)
+
+
+def _in_dtype(x, dtype):
+    return x if dtype is None else F.cast(x, as_dtype(dtype))
 
 
 @cumsum.eval
@@ -57,8 +66,13 @@ def cumprod(
     """Return running products along an axis, which a vector need not name.
 
     exclusive leaves each element out of its own product; reverse multiplies from the end. The
-    gradient is exact at zeros.
+    gradient is exact at zeros. dtype= casts the elements first.
     """
+
+
+@cumprod.by_keywords()
+def _(x, axis=None, exclusive=False, reverse=False, dtype=None):
+    return F.cumprod(_in_dtype(x, dtype), axis, exclusive=exclusive, reverse=reverse)
 
 
 @cumprod.eval

@@ -14,7 +14,6 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import Axes, Shape, TensorType, as_shape
 from ...core.sums import sum_array, sum_array_to
 from ...core.tensor import Tensor
-from .._aliases import accepts_dim
 from .._halves import rounded_once
 from ._common import (
     accumulated,
@@ -97,12 +96,18 @@ def total_dtype(dtype: DType) -> DType:
 def mean(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Return the arithmetic mean over the given axes (all of them by default).
 
-    Integers give the default float. The mean of no elements is nan.
+    Integers give the default float; dtype= casts the elements first. The mean of no elements is
+    nan.
 
     >>> import weft as wf
     >>> wf.mean(wf.tensor([1, 2, 6]))
     tensor(3.)
     """
+
+
+@mean.by_keywords()
+def _(x, axis=None, keepdims=False, dtype=None):
+    return F.mean(x if dtype is None else F.cast(x, as_dtype(dtype)), axis, keepdims)
 
 
 mean.canon(canon_reduction)
@@ -243,19 +248,19 @@ def _(s):
 
 
 @composite(method=True)
-@accepts_dim
-def nansum(x: Any, axis: Axes = None, keepdims: bool = False) -> Any:
-    """Return the sum over the given axes, taking nan as zero."""
+def nansum(x: Any, axis: Axes = None, keepdims: bool = False, *, dtype: Any = None) -> Any:
+    """Return the sum over the given axes, taking nan as zero; dtype= casts the elements first."""
+    x = x if dtype is None else F.cast(x, as_dtype(dtype))
     if not is_float(x.dtype):
         return F.sum(x, axis, keepdims)
     return F.sum(F.where(F.isnan(x), F.zeros_like(x), x), axis, keepdims)
 
 
 @composite(method=True)
-@accepts_dim
 @rounded_once
-def nanmean(x: Any, axis: Axes = None, keepdims: bool = False) -> Any:
+def nanmean(x: Any, axis: Axes = None, keepdims: bool = False, *, dtype: Any = None) -> Any:
     """Return the mean over the given axes of the elements that are not nan (nan if all are)."""
+    x = x if dtype is None else F.cast(x, as_dtype(dtype))
     if not is_float(x.dtype):
         return F.mean(x, axis, keepdims)
     present = F.cast(~F.isnan(x), x.dtype)
