@@ -69,6 +69,9 @@ SPELLINGS = {
     ),
     "dtype of mean": lambda x: (x.mean(dim=1, dtype=wf.float64), wf.tensor(X.mean(1, "f8"))),
     "dtype of nansum": lambda x: (wf.nansum(x, dtype=wf.float64), wf.tensor(X.sum(dtype="f8"))),
+    "dim of norm, a method": (
+        lambda x: (x.norm(2, dim=1, keepdim=True), wf.tensor(np.linalg.norm(X, 2, 1, True)))
+    ),
     "dtype of norm": lambda x: (wf.norm(x, dtype=wf.float64), x.double().norm()),
     "ddof": lambda x: (wf.var(x, ddof=1), wf.tensor(X.var(ddof=1))),
     "unbiased": lambda x: (wf.std(x, unbiased=True), wf.tensor(X.std(ddof=1))),

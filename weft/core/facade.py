@@ -89,7 +89,7 @@ def lifting(fn: Callable[..., Any]) -> Callable[..., Any]:
 
 def as_method(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Return a composite as a Tensor method, which names an argument that should be a tensor."""
-    if unwrap(fn).__code__.co_argcount == 1:  # the tensor alone
+    if len(parameters_of(fn)) == 1:  # the tensor alone
         return fn
     respell = respelling(fn)
 
