@@ -111,6 +111,25 @@ def test_halves_are_computed_in_float32_and_rounded():
     check_native(lambda x: (wf.exp(x), x * x + x, wf.sum(x)), x, tolerance=2e-3)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_a_part_of_halves_is_replaced(dtype):
+    x, y = numbers(3, 17, dtype=np.float16), numbers(17, dtype=dtype)
+    check_native(lambda x, y: wf.index_set(x, 1, y), x, y)
+    check_native(lambda x, y: wf.index_set(x, (slice(None), slice(2, 7)), y[:5]), x, y)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_bfloat16_is_joined(axis):
+    pytest.importorskip("ml_dtypes")
+    x, y = (numbers(3, 17).astype(wf.bfloat16) for _ in range(2))
+    with wf.Graph() as graph:
+        feeds = {wf.placeholder(a.shape, wf.bfloat16): a for a in (x, y)}
+        fetches = [wf.concatenate([*feeds], axis), wf.stack([*feeds], axis)]
+    found = wf.Session(graph).run(fetches, feeds)
+    for got, join in zip(found, (np.concatenate, np.stack), strict=True):
+        np.testing.assert_array_equal(got, join([x, y], axis))
+
+
 def test_float64_to_halves_is_rounded_once():
     x = np.array([1.0 + 2.0**-11 + 2.0**-40, 65519.999999, 65520.0, 1e-8, np.inf, np.nan, -2e300])
     check_native(lambda x: x.to(wf.float16), x)
