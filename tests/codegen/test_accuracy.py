@@ -129,12 +129,23 @@ def test_without_fused_multiply_add(name: str, dtype: str) -> None:
     assert last_places(got, reference(name, *operands)).max() <= limit(name, dtype) + slack
 
 
-@pytest.mark.parametrize("name", ["exp", "tanh", "sin", "erf"])
-def test_half_precision_is_rounded_from_float32(name: str) -> None:
-    x = np.linspace(-9, 9, 1001).astype(np.float16)
-    wide = evaluate(FUNCTIONS[name], x.astype(np.float32))
-    narrow = evaluate(FUNCTIONS[name], x)
-    np.testing.assert_array_equal(narrow, wide.astype(np.float16))
+@pytest.mark.skipif(host().architecture != "x86_64", reason="needs a processor that runs SSE2")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["ceil", "floor", "fmod", "round", "trunc"])
+def test_exact_functions_without_instructions_for_them(name: str, dtype: str) -> None:
+    """Whole numbers, halves between them, the largest numbers, zeros of both signs."""
+    info = np.finfo(dtype)
+    edges = [0.0, 0.5, 1.0, 1.5, 2.5, info.max, info.tiny, info.smallest_subnormal, np.inf]
+    edges += [2.0**info.nmant, 2.0**info.nmant - 0.5, 2.0 ** (info.nmant + 1)]
+    near = np.array(edges, dtype)
+    x = np.concatenate([near, np.nextafter(near, near.dtype.type(0)), common_arguments(dtype, 600)])
+    x = np.concatenate([x, -x, [np.nan]]).astype(dtype)
+    pairs = [x] if name in UNARY else [np.repeat(x, 5), np.resize(x[:71], 5 * len(x))]
+    got, exact = evaluate(FUNCTIONS[name], *pairs, target=sse2()), reference(name, *pairs)
+    np.testing.assert_array_equal(got, exact)
+    np.testing.assert_array_equal(
+        np.signbit(got[~np.isnan(got)]), np.signbit(exact[~np.isnan(exact)])
+    )
 
 
 @pytest.mark.long

@@ -18,7 +18,7 @@ from weft.passes.specialize import specialize
 from weft.runtime.native import CodegenError, assembly, compile_module
 
 MAGIC = {"linux": b"\x7fELF", "darwin": b"\xcf\xfa\xed\xfe"}
-OUTSIDE = {"weft_parallel_for", "memcpy", "memset", "memmove", "chkstk", "fma", "fmaf"}
+OUTSIDE = {"weft_parallel_for", "memcpy", "memset", "memmove", "chkstk"}
 
 
 def training_step(dtype):
@@ -113,8 +113,6 @@ def test_kernels_use_the_vectors_of_the_machine_and_no_library(name):
         pytest.skip(f"LLVM was built without {target.triple}: {error}")
     wide = [text for text in texts.values() if re.search(REGISTERS[name], text)]
     assert len(wide) >= len(texts) - 4  # kernels of one element, and the entry
-    if not target.has_fma:  # nor does it round; all that is asked of the system's library
-        return
     called = set(LIBRARY_CALL.findall("\n".join(texts.values())))
     assert {call for call in called if not call.startswith(("kernel_", "task_"))} <= OUTSIDE
 

@@ -90,18 +90,9 @@ def test_instructions(write, line: str) -> None:
 def test_constants_are_spelled_by_their_bits() -> None:
     assert constant("float", 0.1) == "0x3FB99999A0000000"
     assert constant("double", 0.1) == "0x3FB999999999999A"
-    assert constant("half", 1.0) == "0xH3C00"
-    assert constant("bfloat", 1.0) == "0xR3F80"
     assert constant("float", float("inf")) == "0x7FF0000000000000"
     assert constant("i1", 1) == "true"
     assert constant("<2 x i32>", -3) == "<i32 -3, i32 -3>"
-
-
-@pytest.mark.parametrize("number", [1.00390625, 1.01171875, 3.3e38, 1e-40, -2.7, np.inf])
-def test_bfloat_constants_round_to_even(number: float) -> None:
-    ml_dtypes = pytest.importorskip("ml_dtypes")
-    bits = np.array(number, np.float32).astype(ml_dtypes.bfloat16).view(np.uint16)
-    assert constant("bfloat", number) == f"0xR{int(bits):04X}"
 
 
 def test_operands_of_different_types_are_refused() -> None:

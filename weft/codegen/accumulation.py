@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from ..lower.scalar import Expr
 from .elements import ElementWriter
 from .lines import Operand
-from .scalars import combine, identity_of, type_of
+from .scalars import combine, identity_of, write_number
 from .values import Value, bytes_of, element_of
 
 BLOCK = 4096  # elements summed into one partial sum, so that rounding errors do not add up
@@ -75,7 +75,7 @@ class Accumulation:
         )
 
     def _identity(self, expr: Expr) -> Value:
-        return self.f.constant(type_of(expr, self.lanes), identity_of(expr.data, expr.dtype))
+        return write_number(self.f, expr.dtype, identity_of(expr.data, expr.dtype), self.lanes)
 
     def _in_blocks(self, whole: int, start: list[Value]) -> list[Value]:
         if whole <= BLOCK:

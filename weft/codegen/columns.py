@@ -14,7 +14,7 @@ from ..core.shape import size_of
 from ..lower.kernels import ColumnKernel
 from ..lower.scalar import Expr, postorder
 from .lines import Operand
-from .scalars import combine, identity_of, type_of, write_constant, write_operation
+from .scalars import combine, identity_of, type_of, write_constant, write_number, write_operation
 from .strided import load_strided
 from .text import FunctionText, ModuleText
 from .values import Value, element_of
@@ -131,7 +131,8 @@ class _ColumnWriter:
 
     def _identity(self) -> Value:
         expr = self.kernel.output.value
-        return self.f.constant(type_of(expr, self.lanes), identity_of(self.kernel.way, expr.dtype))
+        neutral = identity_of(self.kernel.way, expr.dtype)
+        return write_number(self.f, expr.dtype, neutral, self.lanes)
 
     def _column(self, first: Value, vector: int) -> Value:
         return first if vector == 0 else self.f.add(first, vector * self.lanes)

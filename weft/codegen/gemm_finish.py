@@ -17,7 +17,7 @@ from ..lower.scalar import Expr, postorder
 from ..lower.scalar_kinds import CHEAP
 from .gemm_pack import INTERNAL
 from .gemm_product import Strides
-from .scalars import broadcast_to_lanes, combine, identity_of, type_of, write_values
+from .scalars import broadcast_to_lanes, combine, identity_of, type_of, write_number, write_values
 from .text import FunctionText, ModuleText
 from .values import Value
 
@@ -182,8 +182,9 @@ class _Writer:
         def body(column: Value, rest: Value | None) -> None:
             for _, output in self.combined:
                 assert output.way is not None
-                type, dtype = type_of(output.value, self.finish.width), output.value.dtype
-                start = self.f.constant(type, identity_of(output.way, dtype))
+                dtype = output.value.dtype
+                neutral = identity_of(output.way, dtype)
+                start = write_number(self.f, dtype, neutral, self.finish.width)
                 self.f.store(start, self._total(output, column), count=rest)
 
         self.f.each_vector(self.columns, self.finish.width, body)

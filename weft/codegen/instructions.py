@@ -281,20 +281,12 @@ class Instructions(Lines):
         return self._cast("fpext", x, element)
 
     def float_cast(self, x: Value, element: str) -> Value:
-        """Return floats in another floating-point type, wider or narrower."""
-        if bits_of(element) == bits_of(x.type):  # half and bfloat do not convert directly
-            return (
-                x
-                if element == scalar_of(x.type)
-                else self.float_cast(self.fpext(x, "float"), element)
-            )
-        if bits_of(element) > bits_of(x.type):
-            return self._cast("fpext", x, element)
-        if bits_of(x.type) == 64 and bits_of(element) == 16:
-            x = self._rounded_to_odd(x)
-        return self._cast("fptrunc", x, element)
+        """Return float32 or float64 as either of them."""
+        if element == scalar_of(x.type):
+            return x
+        return self._cast("fpext" if element == "double" else "fptrunc", x, element)
 
-    def _rounded_to_odd(self, x: Value) -> Value:
+    def rounded_to_odd(self, x: Value) -> Value:
         """Return float64 as a float32 from which rounding to fewer bits gives the same as from x.
 
         What is cut off leaves its mark in the last bit (Boldo & Melquiond 2008); machines convert

@@ -10,7 +10,7 @@ from .values import (
     bytes_of,
     constant,
     is_constant,
-    is_wide_float,
+    is_float,
     lanes_of,
     scalar_of,
     suffix_of,
@@ -90,7 +90,7 @@ class Memory(Instructions):
             metadata = ", !nontemporal !{i32 1}" if streamed else ""
             self.write(f"store {value.typed}, {pointer.typed}, align {align}{metadata}")
             return
-        if is_wide_float(value.type):
+        if is_float(value.type):
             self._masked_store(value, pointer, align, count)
         elif is_constant(count):
             self._store_parts(value, pointer, align, int(count))
@@ -102,8 +102,8 @@ class Memory(Instructions):
 
         LLVM makes a store of one lane, if the mask is a constant, a plain store; of lanes cut from
         wider integers it then stores the wide one, and overwrites what lies behind. (LLVM 22.1,
-        where registers hold masks. Halves may be made by integers; wider floats never are.) So
-        integers and halves have no mask that it can compute, in whatever parts it divides it.
+        where registers hold masks.) So integers have no mask that it can compute, in whatever
+        parts it divides the vector; floats are never made by cutting.
         """
         mask = self.first_lanes(count, lanes_of(value.type), bits_of(value.type))
         name = f"llvm.masked.store.{suffix_of(value.type)}.p0"

@@ -16,10 +16,10 @@ from functools import reduce
 from ..lower.kernels import RowKernel
 from .accumulation import Accumulation
 from .elements import ElementWriter, Line
-from .scalars import identity_of
+from .scalars import identity_of, write_number
 from .text import ModuleText
 from .turning import is_turning, write_turning_kernel
-from .values import Value, element_of, vector_of
+from .values import Value, element_of
 
 
 def write_row_kernel(module: ModuleText, name: str, kernel: RowKernel) -> None:
@@ -129,8 +129,7 @@ class RowWriter(ElementWriter):
 
         def body(i: Value, count: Value | None) -> None:
             place = self.address(operand, i)
-            type = vector_of(element_of(dtype), self.lanes)
-            start = self.f.constant(type, identity_of(way, dtype))
+            start = write_number(self.f, dtype, identity_of(way, dtype), self.lanes)
             self.f.store(start, place, count=count if self.lanes > 1 else None)
 
         self._loop_over(0, self.kernel.columns, body)

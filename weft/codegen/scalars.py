@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dtype import float32
 from ..lower.scalar import Expr
+from .halves import half_bits, is_half, narrowed, widened
 from .text import FunctionText
 from .values import Value, bits_of, element_of, is_float, lanes_of, scalar_of, vector_of
 
@@ -23,7 +25,13 @@ def type_of(expr: Expr, lanes: int) -> str:
 
 def write_constant(f: FunctionText, expr: Expr, lanes: int) -> Value:
     """Return the constant in all lanes."""
-    return f.constant(type_of(expr, lanes), expr.data)
+    return write_number(f, expr.dtype, expr.data, lanes)
+
+
+def write_number(f: FunctionText, dtype: Any, number: float, lanes: int) -> Value:
+    """Return a number of a dtype in all lanes."""
+    type = vector_of(element_of(dtype), lanes)
+    return f.constant(type, half_bits(dtype, number) if is_half(dtype) else number)
 
 
 def write_operation(f: FunctionText, expr: Expr, args: list[Value]) -> Value:
@@ -35,8 +43,18 @@ def write_operation(f: FunctionText, expr: Expr, args: list[Value]) -> Value:
         return f.bitcast(args[0], type_of(expr, lanes_of(args[0].type)))
     if kind == "select":
         return f.select(*args)
+    wide = [
+        widened(f, x, arg.dtype) if is_half(arg.dtype) else x
+        for x, arg in zip(args, expr.args, strict=True)
+    ]
+    value = _write_arithmetic(f, expr, wide)
+    return narrowed(f, value, expr.dtype) if is_half(expr.dtype) else value
+
+
+def _write_arithmetic(f: FunctionText, expr: Expr, args: list[Value]) -> Value:
+    kind = expr.kind
     if kind in _COMPARISONS:
-        return _compare(f, kind, expr.args[0].dtype, args)
+        return _compare(f, kind, expr.args[0].dtype.kind, args)
     if kind == "div" and _has_exact_inverse(expr.args[1]):
         return f.fmul(args[0], 1.0 / expr.args[1].data)
     if is_float(args[0].type):
@@ -90,6 +108,16 @@ def mathematics(kind: str) -> Writer:
 
 def write_cast(f: FunctionText, x: Value, source: Any, wanted: Any) -> Value:
     """Return a value converted between dtypes as NumPy converts it."""
+    if source == wanted:
+        return x
+    if is_half(source):
+        return write_cast(f, widened(f, x, source), float32, wanted)
+    if is_half(wanted):
+        return narrowed(f, _as_single(f, x, source), wanted)
+    return _write_wide_cast(f, x, source, wanted)
+
+
+def _write_wide_cast(f: FunctionText, x: Value, source: Any, wanted: Any) -> Value:
     element = element_of(wanted)
     if wanted.kind == "b":
         zero = f.constant(x.type, 0)
@@ -105,6 +133,16 @@ def write_cast(f: FunctionText, x: Value, source: Any, wanted: Any) -> Value:
     return f.integer_cast(x, element, signed=source.kind == "i")
 
 
+def _as_single(f: FunctionText, x: Value, source: Any) -> Value:
+    """Return numbers as float32 from which rounding to 16 bits gives the same as from themselves.
+
+    Integers that are too long for float32 round twice, as they do in NumPy.
+    """
+    if element_of(source) == "double":
+        return f.rounded_to_odd(x)
+    return write_cast(f, x, source, float32)
+
+
 _COMPARISONS = {
     "eq": ("oeq", "eq", "eq"),
     "ne": ("une", "ne", "ne"),
@@ -115,11 +153,11 @@ _COMPARISONS = {
 }
 
 
-def _compare(f: FunctionText, kind: str, dtype: Any, args: list[Value]) -> Value:
+def _compare(f: FunctionText, kind: str, of: str, args: list[Value]) -> Value:
     of_floats, signed, unsigned = _COMPARISONS[kind]
-    if dtype.kind == "f":
+    if is_float(args[0].type):
         return f.fcmp(of_floats, *args)
-    return f.icmp(signed if dtype.kind == "i" else unsigned, *args)
+    return f.icmp(signed if of == "i" else unsigned, *args)
 
 
 def _square(f: FunctionText, x: Value) -> Value:
@@ -271,7 +309,7 @@ def identity_of(way: str, dtype: Any) -> float:
         return 0
     if way in ("prod", "all"):
         return 1
-    if dtype.kind == "f":
+    if dtype.kind == "f" or is_half(dtype):
         return -float("inf") if way == "max" else float("inf")
     if dtype.kind == "b":
         return 0 if way == "max" else 1
@@ -281,6 +319,9 @@ def identity_of(way: str, dtype: Any) -> float:
 
 def combine(f: FunctionText, way: str, dtype: Any, a: Value, b: Value) -> Value:
     """Return two partial results of a reduction as one."""
+    if is_half(dtype):
+        wide = combine(f, way, float32, widened(f, a, dtype), widened(f, b, dtype))
+        return narrowed(f, wide, dtype)
     if way == "sum":
         return f.fadd(a, b) if is_float(a.type) else f.add(a, b)
     if way == "prod":

@@ -28,7 +28,12 @@ _CACHE_FACTS = ("level", "type", "size")
 
 @dataclass(frozen=True)
 class Target:
-    """A machine, as far as the shape of good code depends on it. The third cache is shared."""
+    """A machine, as far as the shape of good code depends on it. The third cache is shared.
+
+    has_fma        whether products are added without being rounded
+    has_rounding   whether floats are rounded to whole numbers by instructions
+    has_half       whether float16 is converted by instructions
+    """
 
     triple: str
     cpu: str
@@ -36,6 +41,8 @@ class Target:
     vector_bytes: int
     registers: int
     has_fma: bool
+    has_rounding: bool = True
+    has_half: bool = True
     l1_bytes: int = 32 * KIB
     l2_bytes: int = 512 * KIB
     l3_bytes: int = 8 * MIB
@@ -89,6 +96,8 @@ def describe(triple: str, cpu: str, features: dict[str, bool], flat: str) -> Tar
         vector_bytes=32 if wide else 16,
         registers=16,
         has_fma=wide and features.get("fma", False),
+        has_rounding=features.get("sse4.1", False),
+        has_half=features.get("f16c", False),
     )
 
 
@@ -104,8 +113,9 @@ def avx512(triple: str = "x86_64-unknown-linux-gnu") -> Target:
 
 
 def sse2(triple: str = "x86_64-unknown-linux-gnu") -> Target:
-    """Return the least x86-64 machine: 16-byte vectors, no fused multiply-add."""
-    return Target(triple, "x86-64", "", vector_bytes=16, registers=16, has_fma=False)
+    """Return the least x86-64 machine: 16-byte vectors, and little beside plain arithmetic."""
+    lacks = {"has_fma": False, "has_rounding": False, "has_half": False}
+    return Target(triple, "x86-64", "", vector_bytes=16, registers=16, **lacks)
 
 
 def neon(triple: str = "aarch64-unknown-linux-gnu") -> Target:

@@ -24,12 +24,12 @@ _ELEMENTS = {
     "uint16": "i16",
     "uint32": "i32",
     "uint64": "i64",
-    "float16": "half",
-    "bfloat16": "bfloat",
+    "float16": "i16",
+    "bfloat16": "i16",
     "float32": "float",
     "float64": "double",
 }
-_FLOAT_BITS = {"half": 16, "bfloat": 16, "float": 32, "double": 64}
+_FLOAT_BITS = {"half": 16, "float": 32, "double": 64}
 _VECTOR = re.compile(r"<(\d+) x (\w+)>")
 _POINTER_BITS = 64
 _SINGLE, _DOUBLE, _WORD = (struct.Struct(f"<{letter}") for letter in "fdQ")
@@ -55,7 +55,10 @@ class Value(str):
 
 @cache
 def element_of(dtype: Any) -> str:
-    """Return the LLVM type of one element of a NumPy dtype; bool is `i1` (in memory, a byte)."""
+    """Return the LLVM type of one element of a NumPy dtype.
+
+    bool is `i1` (in memory, a byte); floats of 16 bits are the integers of their bits, see halves.
+    """
     name = np.dtype(dtype).name
     if name not in _ELEMENTS:
         raise TypeError(
@@ -97,11 +100,6 @@ def is_float(type: str) -> bool:
     return scalar_of(type) in _FLOAT_BITS
 
 
-def is_wide_float(type: str) -> bool:
-    """Whether the elements of a type are floats that machines compute with."""
-    return scalar_of(type) in ("float", "double")
-
-
 def is_constant(x: Value) -> bool:
     """Whether a value is known while text is written."""
     return not x.startswith("%")
@@ -126,7 +124,7 @@ def bytes_of(type: str) -> int:
 def suffix_of(type: str) -> str:
     """Return a type as it is spelled in the names of intrinsics: `<8 x float>` is `v8f32`."""
     element, lanes = scalar_of(type), lanes_of(type)
-    short = {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64", "ptr": "p0"}
+    short = {"half": "f16", "float": "f32", "double": "f64", "ptr": "p0"}
     name = short.get(element, element)
     return name if lanes == 1 else f"v{lanes}{name}"
 
@@ -163,18 +161,6 @@ def _literal(element: str, number: float) -> str:
     return _FLOAT_LITERALS[element](number)
 
 
-def _half(number: float) -> str:
-    return f"0xH{np.float16(number).view(np.uint16):04X}"
-
-
-def _bfloat(number: float) -> str:
-    """Round to bfloat16, ties to even, by an addition to the bits of the float32."""
-    bits = int(np.float32(number).view(np.uint32))
-    if not np.isnan(number):
-        bits += 0x7FFF + (bits >> 16 & 1)
-    return f"0xR{bits >> 16 & 0xFFFF:04X}"
-
-
 def _float(number: float) -> str:
     """Spell a float32 as LLVM wants it: as the double of equal value."""
     try:
@@ -187,4 +173,4 @@ def _double(number: float) -> str:
     return f"0x{_WORD.unpack(_DOUBLE.pack(number))[0]:016X}"
 
 
-_FLOAT_LITERALS = {"half": _half, "bfloat": _bfloat, "float": _float, "double": _double}
+_FLOAT_LITERALS = {"float": _float, "double": _double}

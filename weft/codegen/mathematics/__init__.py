@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..text import FunctionText
-from ..values import Value, scalar_of
+from ..values import Value
 from .error import erf, erfc
 from .exponential import cosh, exp, exp2, expm1, sigmoid, sinh, tanh
 from .inverse import acos, asin, atan, atan2
@@ -29,20 +29,7 @@ def _sqrt(f: FunctionText, x: Value) -> Value:
     return f.sqrt(x)
 
 
-def _widened(write: Writer) -> Writer:
-    """Return a writer that computes 16-bit floats in float32."""
-
-    def write_any(f: FunctionText, *operands: Value) -> Value:
-        element = scalar_of(operands[0].type)
-        if element not in ("half", "bfloat"):
-            return write(f, *operands)
-        wide = [f.fpext(x, "float") for x in operands]
-        return f.fptrunc(write(f, *wide), element)
-
-    return write_any
-
-
-_WRITERS: dict[str, Writer] = {
+FUNCTIONS: dict[str, Writer] = {
     "abs": absolute,
     "acos": acos,
     "acosh": acosh,
@@ -83,5 +70,3 @@ _WRITERS: dict[str, Writer] = {
     "tanh": tanh,
     "trunc": trunc,
 }
-
-FUNCTIONS: dict[str, Writer] = {name: _widened(write) for name, write in _WRITERS.items()}

@@ -9,14 +9,12 @@ from __future__ import annotations
 from ..text import FunctionText
 from ..values import Value
 from . import coefficients as table
+from .exact import fast_two_sum, fma, quotient, two_product
 from .exponential import exp_reduced, reduce_by_ln2, scale
 from .formats import (
     at_most,
-    fast_two_sum,
     format_of,
     polynomial,
-    quotient,
-    two_product,
     with_sign_of,
 )
 
@@ -84,5 +82,5 @@ def _moved_to_unit(f: FunctionText, a: Value) -> Value:
     t = f.fmul(top, inverse)
     top_lost = f.fsub(a, f.fadd(top, 4.0))
     bottom_lost = f.fsub(a, f.fsub(bottom, 4.0))
-    rest = f.fadd(f.fma(f.fneg(t), bottom, top), top_lost)
+    rest = f.fadd(fma(f, f.fneg(t), bottom, top), top_lost)
     return f.multiply_add(f.multiply_add(f.fneg(t), bottom_lost, rest), inverse, t)

@@ -11,14 +11,13 @@ from typing import NamedTuple
 from ..text import FunctionText
 from ..values import Value
 from . import coefficients as table
+from .exact import fast_two_sum, quotient
 from .formats import (
     Format,
     at_most,
-    fast_two_sum,
     format_of,
     polynomial,
     power_of_two,
-    quotient,
     with_sign_of,
 )
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..lines import Operand
 from ..text import FunctionText
 from ..values import Value, bytes_of, constant, lanes_of, scalar_of, suffix_of
 
@@ -107,29 +106,6 @@ def number_where(
 def at_most(f: FunctionText, x: Value, high: float) -> Value:
     """Return the smaller of x and a number; a NaN stays."""
     return f.select(f.fcmp("olt", high, x), high, x)
-
-
-def two_product(f: FunctionText, a: Value, b: Value) -> tuple[Value, Value]:
-    """Return a * b rounded, and what the rounding lost."""
-    product = f.fmul(a, b)
-    return product, f.fma(a, b, f.fneg(product))
-
-
-def fast_two_sum(f: FunctionText, a: Operand, b: Value) -> tuple[Value, Value]:
-    """Return a + b rounded, and what the rounding lost, for |a| >= |b| (Dekker 1971)."""
-    total = f.fadd(a, b)
-    return total, f.fsub(b, f.fsub(total, a))
-
-
-def quotient(f: FunctionText, top: Value, bottom: Value, lost: Value) -> Value:
-    """Return top / (bottom + lost), where `lost` is what rounding took from the sum."""
-    if not f.target.has_fma:
-        return f.fdiv(top, bottom)
-    inverse = f.fdiv(1.0, bottom)
-    ratio = f.fmul(top, inverse)
-    rest = f.fma(ratio, f.fneg(bottom), top)
-    rest = f.fma(ratio, f.fneg(lost), rest)
-    return f.fma(rest, inverse, ratio)
 
 
 def power_of_two(f: FunctionText, shifted: Value) -> Value:

@@ -11,18 +11,18 @@ from math import inf, nan
 from ..text import FunctionText
 from ..values import Value, scalar_of
 from . import coefficients as table
+from .exact import fast_two_sum, fma, two_product
 from .exponential import LN_2, LOG2_E, scale, scale_factor
 from .formats import (
     DOUBLE,
-    fast_two_sum,
     format_of,
     is_outside,
     number_where,
     polynomial,
     split_any_number,
     split_number,
-    two_product,
 )
+from .rounding import round
 
 _LARGEST_EXPONENT = 2.0**70  # more overflows or vanishes for every base but 1
 
@@ -59,8 +59,8 @@ def _at_ends(f: FunctionText, size: Value, y: Value, power: Value) -> Value:
 def _of_negative_base(f: FunctionText, x: Value, size: Value, y: Value, power: Value) -> Value:
     """Return the power with its sign, or NaN where it would be complex."""
     half = f.fmul(y, 0.5)
-    whole = f.fcmp("oeq", f.intrinsic("rint", y.type, y), y)
-    even = f.fcmp("oeq", f.intrinsic("rint", y.type, half), half)
+    whole = f.fcmp("oeq", round(f, y), y)
+    even = f.fcmp("oeq", round(f, half), half)
     odd = f.and_(whole, f.not_(even))
     signed = f.select(odd, f.copysign(power, x), power)
     negative = f.and_(f.fcmp("olt", x, 0.0), f.fcmp("olt", size, inf))
@@ -117,7 +117,7 @@ def _quotient_in_two(f: FunctionText, m: Value) -> tuple[Value, Value]:
     bottom_low = f.fsub(m, f.fsub(bottom, 1.0))
     inverse = f.fdiv(1.0, bottom)
     s = f.fmul(top, inverse)
-    rest = f.fma(f.fneg(s), bottom, top)
+    rest = fma(f, f.fneg(s), bottom, top)
     return s, f.fmul(f.multiply_add(f.fneg(s), bottom_low, rest), inverse)
 
 
@@ -200,6 +200,6 @@ def _third_of_bits(f: FunctionText, a: Value) -> Value:
 def _newton_cube_root(f: FunctionText, a: Value, t: Value) -> Value:
     """Return a root improved by a residual that is computed nearly exactly."""
     square, square_low = two_product(f, t, t)
-    rest = f.fma(f.fneg(square), t, a)
+    rest = fma(f, f.fneg(square), t, a)
     rest = f.multiply_add(f.fneg(square_low), t, rest)
     return f.fadd(t, f.fdiv(rest, f.fmul(square, 3.0)))

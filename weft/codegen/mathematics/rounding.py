@@ -6,6 +6,7 @@ from math import inf, nan
 
 from ..text import FunctionText
 from ..values import Value, lanes_of, scalar_of, suffix_of
+from .exact import fma
 from .formats import DOUBLE, format_of
 
 _DIGITS = 11  # how many bits a 53-bit remainder can be shifted up within 64
@@ -13,22 +14,38 @@ _DIGITS = 11  # how many bits a 53-bit remainder can be shifted up within 64
 
 def floor(f: FunctionText, x: Value) -> Value:
     """Return the largest integer not above x."""
-    return f.intrinsic("floor", x.type, x)
+    if f.target.has_rounding:
+        return f.intrinsic("floor", x.type, x)
+    whole = round(f, x)
+    lower = f.select(f.fcmp("ogt", whole, x), f.fsub(whole, 1.0), whole)
+    return f.copysign(lower, x)
 
 
 def ceil(f: FunctionText, x: Value) -> Value:
     """Return the smallest integer not below x."""
-    return f.intrinsic("ceil", x.type, x)
+    if f.target.has_rounding:
+        return f.intrinsic("ceil", x.type, x)
+    whole = round(f, x)
+    higher = f.select(f.fcmp("olt", whole, x), f.fadd(whole, 1.0), whole)
+    return f.copysign(higher, x)
 
 
 def trunc(f: FunctionText, x: Value) -> Value:
     """Return x without its fraction."""
-    return f.intrinsic("trunc", x.type, x)
+    if f.target.has_rounding:
+        return f.intrinsic("trunc", x.type, x)
+    return f.copysign(floor(f, f.fabs(x)), x)
 
 
 def round(f: FunctionText, x: Value) -> Value:
     """Return the nearest integer, the even one of two."""
-    return f.intrinsic("rint", x.type, x)
+    if f.target.has_rounding:
+        return f.intrinsic("rint", x.type, x)
+    # Numbers from 2^mantissa on have no fraction: the sum with it has none, and is rounded.
+    anchor = 2.0 ** format_of(x).mantissa
+    size = f.fabs(x)
+    near = f.fsub(f.fadd(size, anchor), anchor)
+    return f.copysign(f.select(f.fcmp("olt", size, anchor), near, x), x)
 
 
 def absolute(f: FunctionText, x: Value) -> Value:
@@ -47,7 +64,7 @@ def fmod(f: FunctionText, x: Value, y: Value) -> Value:
     """Return the remainder of a quotient cut towards zero, with the sign of x: exact, as in C."""
     a, b = f.fabs(x), f.fabs(y)
     quotient = f.fdiv(a, b)
-    rest = f.fma(f.fneg(trunc(f, quotient)), b, a)
+    rest = fma(f, f.fneg(trunc(f, quotient)), b, a)
     # A quotient rounded up to an integer makes the rest negative by less than b.
     rest = f.select(f.fcmp("olt", rest, 0.0), f.fadd(rest, b), rest)
     rest = f.select(f.fcmp("oeq", b, inf), a, rest)
