@@ -103,3 +103,19 @@ def test_the_gradient_of_a_bias_is_a_sum_too(dtype):
     np.testing.assert_allclose(
         bias.grad.numpy(), expected, rtol=1e-6 if dtype == "float32" else 1e-3
     )
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_running_sums_do_not_drift(axis, compiled):
+    x = wf.tensor(np.full((2, 200_000) if axis else (200_000, 2), 0.1, np.float32))
+
+    def running(x):
+        return wf.cumsum(x, axis), wf.logcumsumexp(x, axis)
+
+    sums, logs = (wf.compile(running, x) if compiled else running)(x)
+    count = np.arange(1, 200_001.0)
+    exact = count * float(np.float32(0.1))
+    for found, expected in ((sums, exact), (logs, np.log(count) + 0.1)):
+        rows = found.numpy() if axis else found.numpy().T
+        np.testing.assert_allclose(rows, np.stack([expected] * 2), rtol=2e-7, atol=1e-7)

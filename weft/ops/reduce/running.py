@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dtype import int64
+from ...core.dtype import float64, int64
 from ...core.op import F, op, reduction
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType
-from ...core.sums import widened
 from ...core.tensor import Tensor
 from .._pairs import Pair, one_axis
 from ..elementwise.exponential import log_of_sum
@@ -191,13 +190,13 @@ logcumsumexp.error_samples(_running_errors)
 
 @logcumsumexp.eval
 def _(x, axis):
-    return np.logaddexp.accumulate(widened(x), axis=axis).astype(x.dtype, copy=False)
+    return np.logaddexp.accumulate(x.astype(float64), axis=axis).astype(x.dtype, copy=False)
 
 
 @logcumsumexp.scan
 def _(b, x, axis):
-    total = b.carry(-np.inf, x.dtype)
-    return b.next(total, log_of_sum(b, total, x))
+    total = b.carry(-np.inf, float64)  # as running sums are
+    return b.cast(b.next(total, log_of_sum(b, total, b.cast(x, float64))), b.result)
 
 
 @logcumsumexp.vjp("x")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.dim import may_equal
-from ...core.dtype import as_dtype, float32, is_half
+from ...core.dtype import DType, as_dtype, float32, float64, is_float, is_half
 from ...core.errors import AxisError, ShapeError
 from ...core.op import F, op, reduction
 from ...core.samples import ErrorSample, Sample
@@ -25,7 +25,8 @@ def cumsum(
     """Return running sums along an axis, which a vector need not name.
 
     exclusive leaves each element out of its own sum; reverse sums from the end. Integers and truth
-    values add up in int64, 16-bit floats in float32. dtype= casts the elements first.
+    values add up in int64, floats in float64; each sum is then rounded. dtype= casts the elements
+    first.
 
     >>> import weft as wf
     >>> wf.cumsum(wf.tensor([1, 2, 3]))
@@ -44,14 +45,16 @@ def _in_dtype(x, dtype):
 
 @cumsum.eval
 def _(x, axis, exclusive, reverse):
-    return scan(np.add, x, axis, exclusive, reverse)
+    return scan(np.add, x, axis, exclusive, reverse, float64)
 
 
 @cumsum.scan
 def _(b, x, axis, exclusive, reverse):
-    total = b.carry(0, b.result)
-    after = b.next(total, total + b.cast(x, b.result))
-    return total if exclusive else after
+    # A sum of float32 stops growing at 2**24 times its terms, and there are no blocks to add up.
+    wide = float64 if is_float(b.result) else b.result
+    total = b.carry(0, wide)
+    after = b.next(total, total + b.cast(x, wide))
+    return b.cast(total if exclusive else after, b.result)
 
 
 @cumsum.vjp("x")
@@ -77,7 +80,8 @@ def _(x, axis=None, exclusive=False, reverse=False, dtype=None):
 
 @cumprod.eval
 def _(x, axis, exclusive, reverse):
-    return scan(np.multiply, x, axis, exclusive, reverse)
+    wide = float32 if is_half(x.dtype) else x.dtype
+    return scan(np.multiply, x, axis, exclusive, reverse, wide)
 
 
 @cumprod.scan
@@ -222,14 +226,14 @@ def scan_axis(x: Any, axis: Any) -> int:
     return 0
 
 
-def scan(ufunc: np.ufunc, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
-    """Accumulate by a ufunc; 16-bit floats do so in float32."""
+def scan(ufunc: np.ufunc, x: Any, axis: int, exclusive: bool, reverse: bool, wide: DType) -> Any:
+    """Accumulate by a ufunc, floats in a dtype as wide as given."""
     order = (slice(None),) * axis + (slice(None, None, -1 if reverse else 1),)
-    wide = float32 if is_half(x.dtype) else total_dtype(x.dtype)
-    running = ufunc.accumulate(x[order], axis=axis, dtype=wide)
+    result = total_dtype(x.dtype)
+    running = ufunc.accumulate(x[order], axis=axis, dtype=wide if is_float(result) else result)
     if exclusive:
         running = _shifted(running, axis, ufunc.identity)
-    return running[order].astype(total_dtype(x.dtype), copy=False)
+    return running[order].astype(result, copy=False)
 
 
 def _shifted(running: Any, axis: int, first: Any) -> Any:
