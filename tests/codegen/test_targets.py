@@ -1,6 +1,9 @@
 """Code for other machines: it compiles, uses their vectors, and calls no library."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +25,8 @@ from weft.codegen import (
     vector_of,
 )
 from weft.codegen.mathematics import FUNCTIONS, coefficients
-from weft.codegen.target import KIB, cache_sizes, describe
+from weft.codegen.target import _NEEDED, CHOICES, KIB, cache_sizes, chosen, describe
+from weft.core.errors import ArgumentError
 
 TARGETS = {
     "avx2": avx2(),
@@ -111,6 +115,40 @@ def test_features_decide_the_shape(features: dict[str, bool], width: int, fused:
 def test_the_host_is_described_once() -> None:
     assert host() is host()
     assert host().vector_bytes >= 16
+
+
+ALL_FEATURES = dict.fromkeys(_NEEDED["avx512"], True)
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_a_target_is_chosen_by_name(name: str) -> None:
+    machine = describe("x86_64-apple-darwin", "any", ALL_FEATURES, "")
+    assert chosen(name, machine, ALL_FEATURES) == CHOICES[name]("x86_64-apple-darwin")
+
+
+def test_a_target_must_be_known_and_executable() -> None:
+    machine = describe("x86_64-unknown-linux-gnu", "old", {}, "")
+    with pytest.raises(ArgumentError, match=r"one of sse2, avx2, avx512, or unset.*'avx'"):
+        chosen("avx", machine, ALL_FEATURES)
+    features = {**ALL_FEATURES, "avx512bw": False}
+    with pytest.raises(ArgumentError, match=r"avx512: this processor \(old\) lacks avx512bw;"):
+        chosen("avx512", machine, features)
+    with pytest.raises(ArgumentError, match=r"code for x86-64, and this machine is aarch64"):
+        chosen("sse2", neon(), ALL_FEATURES)
+
+
+def lines_of_process(target: str) -> str:
+    """Return what a process says of its machine that was told a target."""
+    script = "from weft.codegen import host; print(host().cpu, host().vector_bytes)"
+    command, environment = [sys.executable, "-c", script], {**os.environ, "WEFT_TARGET": target}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
+
+
+@pytest.mark.skipif(host().architecture != "x86_64", reason="needs a processor that runs SSE2")
+def test_the_environment_chooses() -> None:
+    assert lines_of_process("sse2") == "x86-64 16\n"
+    assert "WEFT_TARGET must be one of" in lines_of_process("sse3")
 
 
 def test_cache_sizes_are_read_where_linux_tells_them(tmp_path: Path) -> None:

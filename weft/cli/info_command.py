@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from ..codegen.target import host
 from ..core.config import config
 from ..io import load, load_metadata
 from ..runtime.store import cache_info
@@ -53,6 +54,7 @@ def installation() -> dict[str, Any]:
         "optional": {name: version(name) for name in OPTIONAL},
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "processors": _processors(),
+        "target": f"{host().cpu}, vectors of {host().vector_bytes} bytes",
         "executable": Path(sys.executable).name,
         "eager kernels": "on" if config.eager_kernels else "off",
         "cache": asdict(cache_info()),

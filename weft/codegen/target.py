@@ -5,10 +5,15 @@
 
 Other machines are constructible by name (`avx2()`, `avx512()`, `neon()`), so that their code can be
 made and inspected anywhere. Kernels take every width and tile size from here.
+
+WEFT_TARGET=sse2, avx2 or avx512 in the environment chooses the code of a process, which is that of
+the machine by default.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -17,6 +22,7 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 
+from ..core.errors import ArgumentError
 from ..core.locks import fork_safe_lock
 
 KIB = 1024
@@ -61,12 +67,34 @@ class Target:
 
 @cache
 def host() -> Target:
-    """Return the machine that this process runs on."""
+    """Return the machine that this process makes code for: the one it runs on, or WEFT_TARGET."""
     with fork_safe_lock("llvm"):
         features = llvm.get_host_cpu_features()
         triple, cpu = llvm.get_process_triple(), llvm.get_host_cpu_name()
     target = describe(triple, cpu, dict(features), features.flatten())
+    wanted = os.environ.get("WEFT_TARGET", "").strip()
+    if wanted:
+        target = chosen(wanted, target, features)
     return replace(target, **cache_sizes(_LINUX_CACHES))
+
+
+def chosen(name: str, machine: Target, features: Mapping[str, bool]) -> Target:
+    """Return the target of a name, if a machine with some features can execute its code."""
+    if name not in CHOICES:
+        names = ", ".join(CHOICES)
+        raise ArgumentError(f"WEFT_TARGET must be one of {names}, or unset. Received: {name!r}")
+    if machine.architecture != "x86_64":
+        raise ArgumentError(
+            f"WEFT_TARGET={name} is code for x86-64, and this machine is {machine.architecture}; "
+            "unset it"
+        )
+    lacking = [feature for feature in _NEEDED[name] if not features.get(feature)]
+    if lacking:
+        raise ArgumentError(
+            f"WEFT_TARGET={name}: this processor ({machine.cpu}) lacks {', '.join(lacking)}; "
+            "choose another, or unset it"
+        )
+    return CHOICES[name](machine.triple)
 
 
 def cache_sizes(directory: Path) -> dict[str, Any]:
@@ -121,3 +149,9 @@ def sse2(triple: str = "x86_64-unknown-linux-gnu") -> Target:
 def neon(triple: str = "aarch64-unknown-linux-gnu") -> Target:
     """Return an AArch64 machine: 16-byte vectors, 32 registers."""
     return Target(triple, "generic", "+neon", vector_bytes=16, registers=32, has_fma=True)
+
+
+CHOICES: dict[str, Callable[[str], Target]] = {"sse2": sse2, "avx2": avx2, "avx512": avx512}
+_X86_64_V3 = ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")
+_X86_64_V4 = (*_X86_64_V3, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
+_NEEDED = {"sse2": (), "avx2": _X86_64_V3, "avx512": _X86_64_V4}
