@@ -119,3 +119,10 @@ def test_running_sums_do_not_drift(axis, compiled):
     for found, expected in ((sums, exact), (logs, np.log(count) + 0.1)):
         rows = found.numpy() if axis else found.numpy().T
         np.testing.assert_allclose(rows, np.stack([expected] * 2), rtol=2e-7, atol=1e-7)
+
+
+def test_averages_of_large_windows():
+    x = wf.tensor(uniform(1, 1, 100_000, 2))
+    found = wf.nn.functional.avg_pool2d(x, (50_000, 1))
+    expected = x.numpy().astype(np.float64).reshape(2, 50_000, 2).mean(1)
+    np.testing.assert_allclose(found.numpy()[0, 0], expected, rtol=1e-6)

@@ -12,6 +12,7 @@ from ...core.errors import ShapeError
 from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType, size_of
+from ...core.sums import SHORT, sum_array
 from ...core.tensor import Tensor
 from .._halves import through_float32
 from ..conv.convolution import Ints
@@ -144,6 +145,9 @@ def _sum_along(x: Array, kernel: int, step: int, axis: int) -> Array:
         return x
     reach = x.shape[axis] - kernel + 1
     lead = (slice(None),) * axis
+    if kernel > SHORT:
+        windows = np.lib.stride_tricks.sliding_window_view(x, kernel, axis)
+        return np.asarray(sum_array(windows[(*lead, slice(0, reach, step))], (x.ndim,)))
     total = x[(*lead, slice(0, reach, step))].copy()
     for k in range(1, kernel):
         total += x[(*lead, slice(k, k + reach, step))]
