@@ -15,6 +15,7 @@ Integers and truth values never reach BLAS.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -72,23 +73,31 @@ def _meets_blas(x: Array, y: Array) -> bool:
 def _divided(x: Array, y: Array, out: Array | None) -> Array:
     """Return a large product: by Weft's own code, or by BLAS in blocks."""
     left, right = x if x.ndim > 1 else x[None], y if y.ndim > 1 else y[:, None]
-    batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
-    (m, k), n = left.shape[-2:], right.shape[-1]
+    m, n = left.shape[-2], right.shape[-1]
+    one = left.ndim == right.ndim == 2
+    batch = () if one else np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
     result = np.empty((*batch, m, n), x.dtype) if out is None else out
-    left = np.broadcast_to(left, (*batch, m, k))
-    right = np.broadcast_to(right, (*batch, k, n))
-    own = config.eager_kernels and min(m, n) >= THIN
-    multiply = late_function("products", "multiply") if own else _multiply_in_blocks
+    multiply = _own() if config.eager_kernels and min(m, n) >= THIN else _multiply_in_blocks
     for stacks in _stacks(left, right, result):
         multiply(*stacks)
     return result.reshape((*batch, *(m,) * (x.ndim > 1), *(n,) * (y.ndim > 1)))
 
 
+@cache
+def _own() -> Any:
+    """Return Weft's own code, which a layer above provides."""
+    return late_function("products", "multiply")
+
+
 def _stacks(x: Array, y: Array, out: Array) -> Iterator[tuple[Array, Array, Array]]:
     """Yield operands with one batch axis each: the last one; others are counted through."""
+    if out.ndim == 2:
+        yield x[None], y[None], out[None]
+        return
+    left = np.broadcast_to(x, (*out.shape[:-2], *x.shape[-2:]))
+    right = np.broadcast_to(y, (*out.shape[:-2], *y.shape[-2:]))
     for index in np.ndindex(out.shape[:-3]):
-        a, b, c = x[index], y[index], out[index]
-        yield (a, b, c) if c.ndim == 3 else (a[None], b[None], c[None])
+        yield left[index], right[index], out[index]
 
 
 # -- blocks ------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -27,41 +27,63 @@ Array = np.ndarray[Any, Any]
 Strides = tuple[int, ...]
 
 PART_WORK = 1 << 19  # multiplications that are worth a part of their own
+MOST_RECORDS = 1024
 PARTS_OF_THREAD = 2  # so that a thread that is held up does not hold up the others
 
 
 def multiply(x: Array, y: Array, out: Array) -> None:
     """Put the products of two stacks of matrices, of one dtype, into `out`."""
-    shape, entry = _code(out.dtype)
-    x, y = (_readable(a, out.itemsize) for a in (x, y))
+    code = _code(out.dtype.char)
+    x, y = x if _is_plain(x) else np.array(x), y if _is_plain(y) else np.array(y)
     threads = get_num_threads()
-    record = _record(x.shape, y.shape[-1], x.strides, y.strides, out.strides, shape, threads)
-    entry(x, y, out, record, _scratch(threads * shape.area_bytes))
+    key = (x.shape, y.shape[-1], x.strides, y.strides, out.strides, threads)
+    record = code.records.get(key)
+    if record is None:
+        x, y = (_even(a, code.shape.itemsize) for a in (x, y))
+        record = code.record(x.shape, y.shape[-1], x.strides, y.strides, out.strides, threads)
+    code.entry(x, y, out, record, _scratch(threads * code.shape.area_bytes))
+
+
+def _is_plain(x: Array) -> bool:
+    return type(x) is np.ndarray and x.flags.aligned
+
+
+def _even(x: Array, itemsize: int) -> Array:
+    """Return an array, or a copy where its elements do not lie at multiples of their size."""
+    return np.array(x, order="C") if any(s % itemsize for s in x.strides) else x
+
+
+class _Code:
+    """The code for a dtype, and the records of products it was called for."""
+
+    def __init__(self, dtype: np.dtype[Any]) -> None:
+        target = host()
+        self.shape = shape_for(target, dtype)
+        text = product_text(target, self.shape)
+        library = link([object_code(text, target)], ["product"], pool_symbols())
+        self.entry: Entry = make_entry(library.address("product"), 5, keep=library)
+        self.records: dict[Any, Array] = {}
+
+    def record(self, *key: Any) -> Array:
+        """Return the record of a product, and remember it."""
+        if len(self.records) >= MOST_RECORDS:
+            self.records.clear()
+        made = self.records[key] = _record(self.shape, *key)
+        return made
 
 
 @cache
-def _code(dtype: np.dtype[Any]) -> tuple[Shape, Entry]:
-    target, symbols = host(), pool_symbols()
-    shape = shape_for(target, dtype)
-    library = link([object_code(product_text(target, shape), target)], ["product"], symbols)
-    return shape, make_entry(library.address("product"), 5, keep=library)
+def _code(char: str) -> _Code:
+    return _Code(np.dtype(char))
 
 
-def _readable(x: Array, itemsize: int) -> Array:
-    """Return an array, or a copy where its elements do not lie at multiples of their size."""
-    if type(x) is np.ndarray and x.flags.aligned and not any(s % itemsize for s in x.strides):
-        return x
-    return np.array(x, order="C")
-
-
-@lru_cache(maxsize=1024)
 def _record(
+    shape: Shape,
     size: tuple[int, int, int],
     n: int,
     x: Strides,
     y: Strides,
     out: Strides,
-    shape: Shape,
     threads: int,
 ) -> Array:
     """Return the sizes and strides of a product, and how it is divided."""
