@@ -19,9 +19,9 @@ from .shape import as_int
 
 
 def set_num_threads(n: int) -> None:
-    """Let computations use up to n threads; their results are the same with any number.
+    """Let computations use up to n threads.
 
-    NumPy's own functions are not concerned.
+    Results are the same with any number. NumPy's own functions keep the setting of their BLAS.
 
     >>> before = get_num_threads()
     >>> set_num_threads(1)
