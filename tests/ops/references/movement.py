@@ -269,6 +269,9 @@ def repeat_samples(s):
     yield Sample(s.real(2, 3), 0, axis=-1)
     yield Sample(s.real(2, 3), [1, 0, 2], axis=1)
     yield Sample(s.real(3), (2, 0, 1))
+    yield Sample(s.real(2, 3), [2], axis=1)
+    yield Sample(s.real(3), [2])
+    yield Sample(s.real(0, 3), [2], axis=0, label="empty, one in a list")
     yield Sample(s.real(0, 3), 2, axis=0, label="empty")
 
 
@@ -283,6 +286,9 @@ def meshgrid_samples(s):
 def diff_samples(s):
     yield from samples(((4,),), ((2, 3), 1, 0), ((2, 5), 2), ((3,), 0), ((1,),), ((3,), 4))(s)
     yield Sample(s.real(3), prepend=s.real(1), append=s.real(2))
+    yield Sample(s.real(3), 0, prepend=s.real(1), grad=0, label="no difference")
+    yield Sample(s.real(2, 3), prepend=0, append=s.real(), label="numbers")
+    yield Sample(s.real(2, 3), axis=0, append=2.5, label="a number")
     yield Sample(s.booleans(5), label="truth values")
     yield Sample(s.integers(5), 2, label="integers")
 

@@ -40,9 +40,9 @@ def tile(x: Any, *repeats: Any, dims: Any = None) -> Any:
 def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
     """Return x with each element along an axis repeated, as NumPy's repeat.
 
-    `repeats` is one number or one for each element. Without an axis x is flattened first. (To lay
-    out the whole tensor several times, PyTorch's Tensor.repeat, use `tile`. The method x.repeat,
-    where both meanings exist, wants the axis by name.)
+    `repeats` is one number, alone or in a list, or one for each element. Without an axis x is
+    flattened first. (To lay out the whole tensor several times, PyTorch's Tensor.repeat, use
+    `tile`. The method x.repeat, where both meanings exist, wants the axis by name.)
 
     >>> import weft as wf
     >>> wf.repeat(wf.tensor([1, 2]), 2)
@@ -54,6 +54,8 @@ def repeat(x: Any, repeats: Any, axis: int | None = None) -> Any:
     if isinstance(repeats, Dim) or np.ndim(repeats) == 0:
         return _repeat_evenly(x, as_int(repeats, "repeat: repeats"), axis)
     counts = np.asarray(repeats)
+    if counts.shape == (1,) and counts.dtype.kind in "iu":
+        return _repeat_evenly(x, int(counts[0]), axis)
     fits = may_equal(counts.shape, (x.shape[axis],))
     if not fits or counts.dtype.kind not in "iu" or (counts < 0).any():
         raise ArgumentError(

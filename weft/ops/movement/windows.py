@@ -11,6 +11,7 @@ from ...core.batching import shifted
 from ...core.dim import surely_less
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite, movement, op
+from ...core.operands import common_dtype, tensor_from, to_dtype
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int, normalize_axis
 from ...core.tensor import Tensor
@@ -179,7 +180,8 @@ def _canon_window(size: Any, step: Any) -> tuple[int, int]:
 def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """Return the n-th differences of neighbours along an axis; truth values give "differs".
 
-    `prepend` and `append` are joined to x first.
+    `prepend` and `append` are joined to x first, one number as a slice of it; where n is 0 they
+    are not looked at.
 
     >>> import weft as wf
     >>> wf.diff(wf.tensor([1, 4, 9]))
@@ -189,13 +191,28 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     if times < 0:
         raise ArgumentError(f"diff: n must not be negative. Received: {times}")
     axis = normalize_axis(axis, x.ndim, "diff: axis")
+    if times == 0:
+        return x
     if prepend is not None or append is not None:
-        x = F.concat([part for part in (prepend, x, append) if part is not None], axis)
+        before, after = (_as_slices(part, x, axis) for part in (prepend, append))
+        x = F.concat([*before, x, *after], axis)
     lead = (slice(None),) * axis
     for _ in range(times):
         later, earlier = x[(*lead, slice(1, None))], x[(*lead, slice(None, -1))]
         x = later != earlier if x.dtype == np.bool_ else later - earlier
     return x
+
+
+def _as_slices(part: Any, x: Any, axis: int) -> list[Any]:
+    """Return what is joined to x along an axis as a list: nothing, or tensors like x."""
+    if part is None:
+        return []
+    if isinstance(part, (bool, int, float)):  # it takes the dtype of x where that can hold it
+        part = to_dtype(part, common_dtype([x, part]))
+    part = part if hasattr(part, "ndim") else tensor_from(part, "diff: what is joined to x")
+    if part.ndim:
+        return [part]
+    return [F.broadcast_to(part, (*x.shape[:axis], 1, *x.shape[axis + 1 :]))]
 
 
 @composite(aliases=("trapz",))
