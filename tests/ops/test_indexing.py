@@ -554,3 +554,35 @@ def test_embedding_takes_the_index_first_among_network_functions():
     found.sum().backward()
     assert weight.grad.tolist() == [[0.0, 0.0], [2.0, 2.0]]
     assert wf.nn.functional.embedding(input=index, weight=weight).shape == (1, 3, 2)
+
+
+# -- counts that are tensors, numbers beside tensors ----------------------------------------------
+
+
+@pytest.mark.parametrize("repeats", [2, [2], np.array([2]), wf.tensor([2]), wf.tensor(2)])
+def test_one_count_repeats_all_elements(repeats):
+    x = wf.tensor([[1, 2, 3]])
+    assert wf.repeat(x, repeats, axis=1).tolist() == [[1, 1, 2, 2, 3, 3]]
+    assert wf.repeat(x, repeats).tolist() == [1, 1, 2, 2, 3, 3]
+    assert wf.repeat(x, wf.tensor([1, 0, 2]), axis=1).tolist() == [[1, 3, 3]]
+
+
+def test_numbers_are_searched_in_the_dtype_of_the_sequence():
+    ticks = wf.tensor([1, 2, 4], dtype="uint64")
+    assert wf.searchsorted(ticks, 3).item() == 2
+    assert wf.searchsorted(ticks.to("float64"), 2.0, side="right").item() == 2
+
+
+def test_what_is_unique_has_names():
+    found = wf.unique_all(wf.tensor([3.0, np.nan, 1.0, 3.0]))
+    assert found._fields == ("values", "indices", "inverse_indices", "counts")
+    assert found.indices.tolist() == [2, 0, 1]
+    assert wf.unique_counts([2, 2])._fields == ("values", "counts")
+    assert wf.unique_inverse([2, 2]).inverse_indices.tolist() == [0, 0]
+    assert wf.tensor([2, 1, 2]).unique_values().tolist() == [1, 2]
+
+
+def test_differences_keep_the_dtype_beside_numbers():
+    assert wf.diff(wf.tensor([1, 3]), prepend=0).dtype == wf.int64
+    assert wf.diff(wf.tensor([1, 3]), append=0.5).dtype == wf.float32
+    assert wf.grad(lambda a: wf.diff(wf.ones(2), prepend=a).sum())(wf.tensor(0.0)).item() == -1.0

@@ -274,6 +274,10 @@ INDEXING = (
     "tril_indices",
     "triu_indices",
     "unique",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
 )
 
 PRODUCTS = (

@@ -168,16 +168,20 @@ def _search(boundaries, values, right=False):
     return np.array(lines, np.int64).reshape(values.shape)
 
 
-def _searchsorted(sorted_sequence, values, side=None, right=False):
+def _searchsorted(sorted_sequence, values, side=None, right=False, sorter=None):
+    if sorter is not None:
+        sorted_sequence = sorted_sequence[sorter]
     return _search(sorted_sequence, values, right or side == "right")
 
 
-def _unique_all(x, axis=None, dim=None):
+def _distinct(x, axis=None, equal_nan=True, dim=None):
     axis = axis if dim is None else dim
     lines = list(x.ravel()) if axis is None else [tuple(row.ravel()) for row in _rows(x, axis)]
     if x.dtype.kind == "f":
-        distinct = np.unique(x)
+        distinct = np.unique(x, equal_nan=equal_nan)
         inverse = np.searchsorted(distinct, x)
+        if not equal_nan:
+            inverse[np.isnan(x)] += np.arange(np.isnan(x).sum())
     else:
         ordered = sorted(set(lines))
         distinct = np.array(ordered, x.dtype)
@@ -188,7 +192,8 @@ def _unique_all(x, axis=None, dim=None):
         inverse = inverse.reshape(x.shape if axis is None else -1)
     count = len(distinct) if axis is None else distinct.shape[axis]
     counts = np.array([np.sum(inverse == i) for i in range(count)], np.int64)
-    return distinct, inverse, counts
+    first = np.array([inverse.ravel().tolist().index(i) for i in range(count)], np.int64)
+    return distinct, first, inverse, counts
 
 
 def _rows(x, axis):
@@ -196,7 +201,7 @@ def _rows(x, axis):
 
 
 def _unique(x, sorted=True, return_inverse=False, return_counts=False, axis=None):
-    values, inverse, counts = _unique_all(x, axis)
+    values, _, inverse, counts = _distinct(x, axis)
     wanted = [values] + [inverse] * return_inverse + [counts] * return_counts
     return tuple(wanted) if len(wanted) > 1 else values
 
@@ -263,7 +268,11 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "sorted_search": _search,
     "searchsorted": _searchsorted,
     "bucketize": lambda x, boundaries, right=False: np.digitize(x, boundaries, right=not right),
-    "unique_all": _unique_all,
+    "distinct": _distinct,
+    "unique_all": lambda x: _distinct(x, equal_nan=False),
+    "unique_counts": lambda x: _distinct(x, equal_nan=False)[::3],
+    "unique_inverse": lambda x: _distinct(x, equal_nan=False)[::2],
+    "unique_values": lambda x: _distinct(x, equal_nan=False)[0],
     "unique": _unique,
     "borrow_example": lambda x, active: x,
     "return_example": lambda g, active: g,
@@ -396,6 +405,7 @@ def searchsorted_samples(s: Sampler) -> Iterable[Sample]:
     yield Sample(ticks, np.array([[0.0, 2.0], [3.0, 9.0]]), grad=0)
     yield Sample(ticks, np.array([2.0, 4.0]), side="right", grad=0)
     yield Sample(ticks, np.array([2.0, 4.0]), right=True, grad=0)
+    yield Sample(ticks[::-1], np.array([2.0, 4.0]), sorter=np.array([3, 2, 1, 0]), grad=0)
 
 
 def bucketize_samples(s: Sampler) -> Iterable[Sample]:
@@ -409,6 +419,12 @@ def unique_samples(s: Sampler) -> Iterable[Sample]:
     yield Sample(s.integers(3, 4), return_inverse=True, return_counts=True)
     yield Sample(s.integers(4, 2, high=2), return_counts=True, axis=0)
     yield Sample(np.array([2.0, 1.0, 2.0]), return_inverse=True, grad=0)
+
+
+def distinct_samples(s: Sampler) -> Iterable[Sample]:
+    yield Sample(s.integers(3, 4))
+    yield Sample(np.array([np.nan, 2.0, 1.0, np.nan, 2.0]), grad=0, label="nan")
+    yield Sample(np.zeros(0), grad=0, label="empty")
 
 
 def triangle_samples(s: Sampler) -> Iterable[Sample]:
@@ -446,6 +462,7 @@ COMPOSITE_SAMPLES: dict[str, Callable[[Sampler], Iterable[Sample]]] = {
     "searchsorted": searchsorted_samples,
     "bucketize": bucketize_samples,
     "unique": unique_samples,
+    **{f"unique_{part}": distinct_samples for part in ("all", "counts", "inverse", "values")},
     "tril_indices": triangle_samples,
     "triu_indices": triangle_samples,
 }

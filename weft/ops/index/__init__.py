@@ -16,6 +16,7 @@ from . import (
     setitem,
     sort,
     take,
+    unique,
 )
 
 __all__ = [
@@ -30,4 +31,5 @@ __all__ = [
     "setitem",
     "sort",
     "take",
+    "unique",
 ]

@@ -18,7 +18,7 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int, size_of
 from ...core.sums import widened
 from ...core.tensor import Tensor
-from ._checks import check_integer, check_non_negative, flat_axis, names_errors, operands
+from ._checks import check_integer, check_non_negative, names_errors, operands
 from ._spec import UNKNOWN
 
 Array = np.ndarray[Any, Any]
@@ -114,12 +114,18 @@ def _(s):
 @composite()
 @names_errors
 def searchsorted(
-    sorted_sequence: Any, values: Any, *, side: str | None = None, right: bool = False
+    sorted_sequence: Any,
+    values: Any,
+    *,
+    side: str | None = None,
+    right: bool = False,
+    sorter: Any = None,
 ) -> Tensor:
     """Return the index at which each value would be inserted into a sorted sequence.
 
     side "left" (the default) gives the first such place, "right" (or right=True) the last. A
-    sequence of several dimensions is searched line by line.
+    sequence of several dimensions is searched line by line. `sorter` holds the indices that sort
+    a sequence which is not, as argsort gives them.
 
     >>> import weft as wf
     >>> wf.searchsorted(wf.tensor([1.0, 2.0, 2.0, 5.0]), wf.tensor([2.0, 3.0]))
@@ -129,7 +135,11 @@ def searchsorted(
         raise ArgumentError(f"side must be 'left' or 'right'. Received: {side!r}")
     if side == "left" and right:
         raise ArgumentError("side='left' contradicts right=True")
-    sorted_sequence, values = operands(sorted_sequence, values)
+    (sorted_sequence,) = operands(sorted_sequence)
+    if not isinstance(values, (bool, int, float)):  # numbers take the dtype of the sequence
+        (values,) = operands(values)
+    if sorter is not None:
+        sorted_sequence = F.take_along_axis(sorted_sequence, *operands(sorter), -1)
     result: Tensor = F.sorted_search(sorted_sequence, values, right or side == "right")
     return result
 
@@ -151,81 +161,6 @@ def bucketize(x: Any, boundaries: Any, *, right: bool = False) -> Tensor:
 
 
 # -- sets ---------------------------------------------------------------------------------------
-
-
-@op(general, outputs=3)
-def unique_all(x: Tensor, axis: int | None = None) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the sorted distinct values (or slices), the inverse index, and the counts."""
-
-
-@unique_all.canon
-def _(x, axis):
-    return (flat_axis(x, axis),)
-
-
-@unique_all.eval
-def _(x, axis):
-    values, inverse, counts = np.unique(x, return_inverse=True, return_counts=True, axis=axis)
-    inverse = inverse.reshape(x.shape if axis is None else -1)
-    return values, inverse.astype(np.int64), counts.astype(np.int64)
-
-
-@unique_all.infer
-def _(x, axis):
-    found = (UNKNOWN,) if axis is None else (*x.shape[:axis], UNKNOWN, *x.shape[axis + 1 :])
-    inverse = x.shape if axis is None else (x.shape[axis],)
-    return TensorType(found, x.dtype), TensorType(inverse, int64), TensorType((UNKNOWN,), int64)
-
-
-@unique_all.batch
-def _(x, axis):
-    raise ArgumentError(
-        "how many there are differs between the examples of vmap, and results must have one shape; "
-        "use wf.where, wf.sort or a count, or call it outside of vmap"
-    )
-
-
-@unique_all.samples
-def _(s):
-    yield Sample(s.integers(3, 4))
-    yield Sample(s.integers(4, 2, high=2), axis=0)
-    yield Sample(s.integers(2, 5, high=2), dim=-1)
-    yield Sample(np.array([1.0, np.nan, 1.0, np.nan]), grad=0, label="nan")
-    yield Sample(np.array(3), label="0-d")
-    yield Sample(np.zeros(0), grad=0, label="empty")
-
-
-@unique_all.error_samples
-def _(s):
-    yield ErrorSample(s.real(2, 3), axis=2, error=IndexError, match="axis 2 is out of range")
-    yield ErrorSample(s.real(2, 3), axis="x", error=TypeError, match="Received: 'x'")
-
-
-@composite(method=True)
-@names_errors
-def unique(
-    x: Tensor,
-    sorted: bool = True,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-    axis: int | None = None,
-) -> Any:
-    """Return the distinct elements of x, or with an axis the distinct slices; always sorted.
-
-    return_inverse   also the index of each element's (slice's) value among them
-    return_counts    also how often each occurs
-
-    NaNs count as equal. Nothing here has a gradient.
-
-    >>> import weft as wf
-    >>> wf.unique(wf.tensor([3, 1, 3]), return_counts=True)
-    (tensor([1, 3]), tensor([1, 2]))
-    """
-    (x,) = operands(x)
-    values, inverse, counts = F.unique_all(x, axis)
-    if not (return_inverse or return_counts):
-        return values
-    return (values, *[inverse] * bool(return_inverse), *[counts] * bool(return_counts))
 
 
 @op(general, promote="common", method=False)
