@@ -85,8 +85,11 @@ def attach_methods() -> None:
                 setattr(Tensor, name, record.method_function)
             else:
                 _attach(name, record.name)
-            if record.kind == elementwise and not hasattr(Tensor, f"{name}_"):
-                setattr(Tensor, f"{name}_", _writing(name))
+            in_place = f"{name}_"
+            if record.kind == elementwise and not (
+                name in EXTRA_METHODS or hasattr(Tensor, in_place)
+            ):
+                setattr(Tensor, in_place, _writing(name))
     for name in ("clip", "clamp"):
         setattr(Tensor, f"{name}_", _writing(name))
     for name, function in {**EXTRA_METHODS, **composite_methods}.items():
