@@ -187,7 +187,7 @@ def test_malformed_numpy_files(tmp_path: Path) -> None:
         (read_npy, "uneven.npz", "found an .npz archive"),
         (lambda p: read_npy(p, mmap=True), "uneven.npz", "found an .npz archive"),
         (lambda p: read_npy(p, mmap=True), "cut.npy", "NumPy file"),
-        (read_npz, "cut.npy", "NumPy file"),
+        (read_npz, "cut.npy", "found a single .npy array"),
         (lambda p: read_npz(p, ["z"]), "uneven.npz", r"no arrays \['z'\]; it holds \['x', 'y'\]"),
     ]
     for read, name, message in cases:

@@ -15,6 +15,8 @@ from .toml_lines import Path as Keys
 from .toml_lines import key_lines
 
 _MAX_BYTES = 10_000_000
+_MAX_DEPTH = 100
+_LONG_KEY = re.compile(r"(?:[\w-]+ *\. *){1000}")  # tomllib takes time that grows as its square
 
 
 @dataclass
@@ -71,14 +73,34 @@ def read_source(path: str | Path, settings: Iterable[str] = ()) -> Source:
     """Read a TOML file and put settings ("trainer.epochs=5") over it."""
     file = Path(path)
     text = _read_text(file)
+    if _LONG_KEY.search(text):
+        raise ConfigError(_too_deep(file.name))
     try:
         data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        raise ConfigError(_too_deep(file.name)) from None
+    except ValueError as error:  # TOMLDecodeError, or a number of thousands of digits
         raise ConfigError(_syntax_message(file, str(error))) from None
+    check_depth(data, file.name)
     source = Source(file, data, key_lines(text))
     for setting in settings:
         _override(source, setting)
     return source
+
+
+def check_depth(data: Any, name: str) -> None:
+    """Raise if tables and lists lie within one another so deep that no configuration means it."""
+    level = [data]
+    for _ in range(_MAX_DEPTH):
+        containers = [x.values() if isinstance(x, dict) else x for x in level]
+        level = [y for x in containers for y in x if isinstance(y, dict | list)]
+        if not level:
+            return
+    raise ConfigError(_too_deep(name))
+
+
+def _too_deep(name: str) -> str:
+    return f"{name}: tables and lists are nested more than {_MAX_DEPTH} levels deep"
 
 
 def dotted(keys: Keys) -> str:
@@ -179,9 +201,13 @@ def _index(path: Keys, here: list[Any], key: str) -> int:
 def _parsed(text: str) -> Any:
     """Return a value written as TOML; what is no TOML is text, so that quotes can be left out."""
     try:
-        return tomllib.loads(f"value = {text.strip()}")["value"]
-    except (tomllib.TOMLDecodeError, KeyError):
+        value = tomllib.loads(f"value = {text.strip()}")["value"]
+    except (ValueError, KeyError):
         return text.strip()
+    except RecursionError:
+        raise ConfigError(_too_deep("--set")) from None
+    check_depth([value], "--set")
+    return value
 
 
 # -- helpers -------------------------------------------------------------------------------------

@@ -115,7 +115,7 @@ def read_facts(directory: Path) -> dict[str, Any]:
     """Return what is known of the data of a run; nothing if that was not written."""
     try:
         facts = json.loads((directory / FACTS).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return facts if isinstance(facts, dict) else {}
 
@@ -124,7 +124,7 @@ def changed_keys(directory: Path, config: Mapping[str, Any]) -> list[str]:
     """Return the keys in which a configuration differs from that of the run in a directory."""
     try:
         old = tomllib.loads((directory / CONFIG).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return []
     before, now = _flat(old, ()), _flat(config, ())
     return sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))

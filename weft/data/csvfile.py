@@ -36,6 +36,7 @@ def read_csv(
     The first line names the columns, unless `header` is False: then `columns` does, or they are
     "0", "1", ... A column is of integers if all its values are, else of floats, booleans
     (true/false, yes/no) or text; `dtypes` maps names to "int", "float", "bool" or "str" instead.
+    Integers that do not fit 64 bits are refused unless their column is declared.
     """
     shown = check_file(path)
     options: dict[str, Any] = {"delimiter": delimiter, "quotechar": quotechar}
@@ -101,12 +102,14 @@ def _read_rows(
                         lines.append(reader.line_num)
             except csv.Error as error:
                 raise DataFileError(path, f"line {reader.line_num}", f"not CSV: {error}") from None
-    except UnicodeDecodeError as error:
+    except UnicodeError as error:
+        found = ""
+        if isinstance(error, UnicodeDecodeError):
+            found = f", found the byte {error.object[error.start]:#04x}"
         raise DataFileError(
             path,
             f"after line {lines[-1] if lines else 0}",
-            f"expected text in {encoding}, found the byte {error.object[error.start]:#04x}; give "
-            "encoding=, for example 'latin-1'",
+            f"expected text in {encoding}{found}; give encoding=, for example 'latin-1'",
         ) from None
     except (TypeError, LookupError) as error:  # a bad delimiter or an unknown encoding
         raise ArgumentError(f"read_csv: {error}. Received: {options}, {encoding=}") from None
@@ -165,6 +168,8 @@ def _column(
     missing = np.array([text in absent for text in stripped], bool)
     known = [text for text, gone in zip(stripped, missing, strict=True) if not gone]
     kind = _inferred(known) if declared is None else declared
+    if declared is None and kind == "float":
+        _check_not_too_long(path, name, stripped, lines, known)
     if kind not in _PARSERS:
         raise ArgumentError(
             f"read_csv: dtypes may name {', '.join(map(repr, _PARSERS))}. Received: {kind!r} for "
@@ -178,14 +183,31 @@ def _column(
     return Column(name, values, missing)
 
 
+def _check_not_too_long(
+    path: str, name: str, texts: list[str], lines: Sequence[int], known: list[str]
+) -> None:
+    """Refuse to take integers for floats, which would round them, since one has too many digits."""
+    if not known or not all(map(_INTEGER.fullmatch, known)):
+        return
+    wide = {text for text in known if not _all_parse("int", [text])}
+    row = next(i for i, text in enumerate(texts) if text in wide)
+    raise DataFileError(
+        path,
+        f"line {lines[row]}, column {name!r}",
+        f"{texts[row]:.60} does not fit an integer of 64 bits; declare the column with "
+        f"dtypes={{{name!r}: 'float'}}, which rounds it, or 'str'",
+    )
+
+
 def _parsed(
     path: str, name: str, line: int, kind: str, parse: Callable[[str], Any], text: str
 ) -> Any:
     try:
         return parse(text)
     except (ValueError, KeyError, OverflowError):
+        wanted = f"{_WANTED[kind]} of 64 bits" if _INTEGER.fullmatch(text) else _WANTED[kind]
         raise DataFileError(
-            path, f"line {line}, column {name!r}", f"expected {_WANTED[kind]}, found {text!r:.60}"
+            path, f"line {line}, column {name!r}", f"expected {wanted}, found {text!r:.60}"
         ) from None
 
 

@@ -7,14 +7,18 @@ Two zero bytes, a byte for the type, one for the number of dimensions, the sizes
 from __future__ import annotations
 
 import gzip
+import math
 import os
 import struct
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
 
 from ..core.errors import ArgumentError
+from .bounded import read_at_most
 from .checks import as_choice
 from .errors import DataFileError, DataFileMissingError, check_directory, check_file
 from .streams import Array
@@ -22,22 +26,28 @@ from .tensors import TensorDataset
 
 _TYPES: Final = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 _GZIP_MAGIC: Final = b"\x1f\x8b"
+_TOO_MANY: Final = 1000  # bytes too many that are counted: compressed data can expand to any size
 
 
 def read_idx(path: Any) -> Array:
     """Read the array of an IDX file in the machine's byte order."""
     shown = check_file(path)
-    content = _content(shown)
-    dtype, shape, start = _header(shown, content)
-    expected = int(np.prod(shape, dtype=object)) * dtype.itemsize
-    found = len(content) - start
-    if found != expected:
+    with _opened(shown) as stream:
+        dtype, shape, start = _header(shown, stream)
+        expected = math.prod(shape) * dtype.itemsize
+        content = read_at_most(stream, expected + _TOO_MANY)
+    if len(content) != expected:
+        more = "at least " if len(content) == expected + _TOO_MANY else ""
         raise DataFileError(
             shown,
             f"offset {start}",
-            f"expected {expected} bytes of values for shape {shape} of {dtype.name}, found {found}",
+            f"expected {expected} bytes of values for shape {shape} of {dtype.name}, found "
+            f"{more}{len(content)}",
         )
-    values = np.frombuffer(content, dtype, offset=start).reshape(shape)
+    try:
+        values = np.frombuffer(content, dtype).reshape(shape)
+    except ValueError as error:
+        raise DataFileError(shown, "offset 3", f"no array has the shape {shape}: {error}") from None
     return values.astype(dtype.newbyteorder("="))
 
 
@@ -83,33 +93,35 @@ def write_idx(path: Any, array: Any) -> None:
         file.write(gzip.compress(content, mtime=0) if str(name).endswith(".gz") else content)
 
 
-def _content(path: str) -> bytes:
+@contextmanager
+def _opened(path: str) -> Iterator[Any]:
+    """Open a file, compressed or not, for reading."""
     with open(path, "rb") as file:
-        content = file.read()
-    if not content.startswith(_GZIP_MAGIC):
-        return content
-    try:
-        return gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataFileError(path, None, f"damaged gzip data: {error}") from None
+        is_compressed = file.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
+        file.seek(0)
+        try:
+            yield gzip.GzipFile(fileobj=file) if is_compressed else file
+        except (OSError, EOFError, zlib.error) as error:
+            raise DataFileError(path, None, f"damaged gzip data: {error}") from None
 
 
-def _header(path: str, content: bytes) -> tuple[np.dtype[Any], tuple[int, ...], int]:
+def _header(path: str, stream: Any) -> tuple[np.dtype[Any], tuple[int, ...], int]:
+    content = read_at_most(stream, 4)
     if len(content) < 4 or content[:2] != b"\0\0" or content[2] not in _TYPES:
         types = ", ".join(f"{code:#04x}" for code in _TYPES)
         raise DataFileError(
             path,
             "offset 0",
             f"expected an IDX file, which begins with two zero bytes and a type of {types}; found "
-            f"{content[:4].hex(' ') or 'no data'}",
+            f"{content.hex(' ') or 'no data'}",
         )
     ndim = content[3]
-    start = 4 + 4 * ndim
-    if len(content) < start:
+    sizes = read_at_most(stream, 4 * ndim)
+    if len(sizes) < 4 * ndim:
         raise DataFileError(
-            path, "offset 4", f"expected {ndim} sizes of 4 bytes, found {len(content) - 4} bytes"
+            path, "offset 4", f"expected {ndim} sizes of 4 bytes, found {len(sizes)} bytes"
         )
-    return np.dtype(_TYPES[content[2]]), struct.unpack(f">{ndim}I", content[4:start]), start
+    return np.dtype(_TYPES[content[2]]), struct.unpack(f">{ndim}I", sizes), 4 + 4 * ndim
 
 
 def _find(folder: str, stem: str, ndim: int) -> str:

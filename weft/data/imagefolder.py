@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -29,6 +30,19 @@ IMAGE_EXTENSIONS: Final = (
     ".webp",
 )
 _MODES: Final = ("RGB", "L", "RGBA")
+# What the decoders of pillow raise when a file was damaged.
+_DAMAGED: Final = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    struct.error,
+)
 
 
 def read_image(path: Any, mode: str = "RGB") -> Array:
@@ -42,7 +56,7 @@ def read_image(path: Any, mode: str = "RGB") -> Array:
         with image_module.open(shown) as image:
             upright = operations.exif_transpose(image)  # cameras store a rotation beside the pixels
             return np.array(upright.convert(mode))
-    except (OSError, ValueError, SyntaxError, image_module.DecompressionBombError) as error:
+    except (*_DAMAGED, image_module.DecompressionBombError) as error:
         raise DataFileError(shown, None, f"expected an image: {error}") from None
 
 

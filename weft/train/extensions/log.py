@@ -126,7 +126,7 @@ def read_log(path: str | Path) -> list[dict[str, Any]]:
     for line in Path(path).read_text(encoding="utf-8").splitlines():
         try:
             entry = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             continue
         if isinstance(entry, dict) and isinstance(entry.get("iteration"), int):
             entries.append({key: _from_json(value) for key, value in entry.items()})
