@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 import os
+from typing import Any
+
+from .errors import ArgumentError, ArgumentTypeError
+
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
+_OFF = ("0", "false", "no", "off")
 
 
 class Config:
@@ -16,10 +23,41 @@ class Config:
 
     __slots__ = ("debug_interpret", "default_float", "eager_kernels")
 
+    debug_interpret: bool
+    default_float: str
+    eager_kernels: bool
+
     def __init__(self) -> None:
         self.default_float = "float32"
         self.debug_interpret = False
-        self.eager_kernels = os.environ.get("WEFT_EAGER_KERNELS", "1").strip() != "0"
+        setting = os.environ.get("WEFT_EAGER_KERNELS", "1").strip().lower()
+        self.eager_kernels = setting not in _OFF
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Change a setting; raise if there is no such one, or it cannot have that value."""
+        if name not in self.__slots__:
+            near = difflib.get_close_matches(name, self.__slots__, n=1)
+            hint = (
+                f"did you mean {near[0]!r}?" if near else f"there are {', '.join(self.__slots__)}"
+            )
+            raise AttributeError(f"config has no setting {name!r}; {hint}")
+        check = _float_name if name == "default_float" else _truth
+        object.__setattr__(self, name, check(name, value))
+
+
+def _truth(name: str, value: Any) -> bool:
+    if type(value).__name__ not in ("bool", "bool_"):  # NumPy's too, which is not loaded for this
+        raise ArgumentTypeError(f"config.{name} must be True or False. Received: {value!r:.60}")
+    return bool(value)
+
+
+def _float_name(name: str, value: Any) -> str:
+    found = getattr(value, "name", None) or getattr(value, "__name__", value)  # of a dtype, a type
+    if found not in _FLOATS:
+        raise ArgumentError(
+            f"config.{name} must be one of {', '.join(map(repr, _FLOATS))}. Received: {value!r:.60}"
+        )
+    return str(found)
 
 
 config = Config()
