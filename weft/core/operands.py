@@ -17,6 +17,7 @@ from . import dtype as dt
 from .dim import Dim, may_equal
 from .dim_number import RealDim
 from .errors import ArgumentTypeError, DTypeError, ShapeError
+from .masked import check_unmasked, plain_array
 from .tensor import Tensor, constant
 
 Number = bool | int | float
@@ -102,10 +103,11 @@ def _holds(data: Any, kinds: tuple[type, ...]) -> bool:
 def array_from(data: Any, what: str) -> np.ndarray[Any, Any]:
     """Return array-like data as a fresh array of a supported dtype; lists take default dtypes."""
     if isinstance(data, (np.ndarray, np.generic)):
+        check_unmasked(data, what)
         array = np.array(data, data.dtype.newbyteorder("="))
         dt.check_dtype(array.dtype)
         return array
-    plain = _without_tensors(data)
+    plain = _plain(data, what)
     try:
         array = np.array(plain)
     except ValueError:
@@ -120,12 +122,13 @@ def array_from(data: Any, what: str) -> np.ndarray[Any, Any]:
     return array
 
 
-def _without_tensors(data: Any) -> Any:
+def _plain(data: Any, what: str) -> Any:
+    """Return data with the values of its tensors, and arrays of no subclass, in it."""
     if isinstance(data, Tensor):
         return data.numpy()
-    if isinstance(data, (list, tuple)) and _holds(data, (Tensor,)):
-        return [_without_tensors(item) for item in data]
-    return data
+    if isinstance(data, (list, tuple)) and _holds(data, (Tensor, np.ndarray)):
+        return [_plain(item, what) for item in data]
+    return plain_array(data, what) if isinstance(data, np.ndarray) else data
 
 
 def array_in(data: Any, dtype: dt.DType, what: str) -> np.ndarray[Any, Any]:
@@ -135,13 +138,13 @@ def array_in(data: Any, dtype: dt.DType, what: str) -> np.ndarray[Any, Any]:
         return array.astype(dtype)
     if dt.is_integer(dtype):
         try:
-            return np.array(_without_tensors(data), dtype)
+            return np.array(_plain(data, what), dtype)
         except (OverflowError, ValueError) as error:
             raise DTypeError(
                 f"{what} does not fit in {dtype}: {error}. Received: {data!r:.60}"
             ) from None
     # Straight from the Python floats: by way of the default float, digits would be lost.
-    exact = np.array(_without_tensors(data), np.float64) if dt.is_float(array.dtype) else array
+    exact = np.array(_plain(data, what), np.float64) if dt.is_float(array.dtype) else array
     with np.errstate(over="ignore"):
         return exact.astype(dtype)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core.dtype import promote
 from ..core.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
+from ..core.masked import plain_array
 from ..core.operands import array_from
 from ..core.tensor import Tensor, wrap
 from ..core.tree import Container, Keys, container_of, tree_structure
@@ -231,7 +232,7 @@ def as_leaf_array(leaf: Leaf, path: str) -> Array:
     if isinstance(leaf, Tensor):
         return leaf._value
     if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "biufV":
-        return leaf
+        return plain_array(leaf, f"collate: a value{_at(path)}")
     if isinstance(leaf, bool | int | float | np.generic | list) and not isinstance(leaf, str):
         return array_from(leaf, f"collate: a value{_at(path)}")
     raise ArgumentTypeError(

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..core.dtype import check_dtype
 from ..core.errors import ArgumentError, ShapeError
+from ..core.masked import plain_array
 from ..core.operands import array_from
 from ..core.tensor import Tensor, wrap
 from .dataset import Dataset, normal_index
@@ -65,7 +66,7 @@ def _rows(data: Any) -> Array:
         array = data.detach()._value
     elif isinstance(data, np.ndarray):
         check_dtype(data.dtype)
-        array = data
+        array = plain_array(data, "TensorDataset: data")
     else:
         array = array_from(list(data) if isinstance(data, range) else data, "TensorDataset: data")
     if array.ndim == 0:

@@ -20,6 +20,7 @@ from ..core.errors import (
     user_stacklevel,
 )
 from ..core.late import late_function
+from ..core.masked import plain_array
 from ..core.operands import array_from
 from ..core.shape import Shape
 from ..core.tensor import Tensor
@@ -130,7 +131,7 @@ def as_feed(value: Value, given: Any, what: str) -> Array:
     if isinstance(given, Tensor):
         array: Array = given.numpy()
     elif isinstance(given, np.ndarray):
-        array = np.asarray(given)  # code takes no subclasses
+        array = plain_array(given, f"{what}: the value for {value.name}")  # code takes no subclass
     else:
         array = _from_literal(value, given, what)
     check_feed(value, array, what)

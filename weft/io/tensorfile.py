@@ -23,6 +23,7 @@ from ..core.errors import (
     DTypeError,
     MissingDependencyError,
 )
+from ..core.masked import plain_array
 from ..core.tensor import Tensor
 from .errors import FileFormatError, ReadError
 from .foreign import check_readable
@@ -98,6 +99,7 @@ def as_array(name: Any, value: Any) -> Array:
         raise ArgumentTypeError(
             f"{name!r} must be a tensor or a NumPy array. Received: {type(value).__name__}"
         )
+    array = plain_array(array, repr(name))
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     try:

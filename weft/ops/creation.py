@@ -24,6 +24,7 @@ from ..core.dtype import (
     scalar_dtype,
 )
 from ..core.errors import ArgumentError, ArgumentTypeError, user_site
+from ..core.masked import check_unmasked
 from ..core.modes import current_tracer, modes
 from ..core.op import F
 from ..core.operands import array_from, array_in, holds_tensors, tensor_from
@@ -199,6 +200,7 @@ def _shared_array(obj: Any, dtype: Any) -> np.ndarray[Any, Any]:
             "asarray: copy=False shares memory, which only arrays and tensors have. "
             f"Received: {type(obj).__name__}; use wf.tensor(data)"
         )
+    check_unmasked(obj, "asarray: data")
     check_dtype(obj.dtype)
     if dtype is not None and as_dtype(dtype) != obj.dtype:
         raise _needs_copy(obj.dtype, dtype)

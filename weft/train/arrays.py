@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core import dtype as dt
 from ..core.errors import ArgumentError, ArgumentTypeError, ShapeError
+from ..core.masked import check_unmasked
 from ..core.tensor import Tensor
 from ..core.tree import Structure, flatten
 from ..data import DataLoader, TensorDataset
@@ -159,6 +160,7 @@ def _is_array_like(value: Any) -> bool:
 
 
 def _as_array(value: Any, dtype: Any) -> Array:
+    check_unmasked(value, "data")
     array = value.detach().numpy() if isinstance(value, Tensor) else np.asarray(value)
     if array.dtype.kind in "OUSMmc":
         raise ArgumentTypeError(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import ArgumentError, ArgumentTypeError
+from ..core.masked import plain_array
 from ..core.tensor import Tensor, wrap
 from ..core.tree import tree_map
 from ..data import DataLoader
@@ -247,7 +248,7 @@ def _completed(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def as_tensor(value: Any) -> Any:
     """Return an array as a tensor; everything else as it is."""
-    return wrap(value) if isinstance(value, np.ndarray) else value
+    return wrap(plain_array(value, "data")) if isinstance(value, np.ndarray) else value
 
 
 def call_model(model: Module, x: Any) -> Any:

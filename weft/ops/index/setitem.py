@@ -16,6 +16,7 @@ from ...core.dim import may_equal
 from ...core.dispatch import ERRORS
 from ...core.dtype import DType, is_float
 from ...core.errors import ArgumentError, ArgumentTypeError, ShapeError
+from ...core.masked import check_unmasked
 from ...core.modes import is_grad_enabled, modes
 from ...core.op import F, composite, composite_methods, general, op
 from ...core.operands import holds_tensors, scalar_array, tensor_from
@@ -120,6 +121,7 @@ def as_value(value: Any, dtype: DType) -> Tensor:
         return value
     if holds_tensors(value):
         return tensor_from(value, "the value written", dtype)
+    check_unmasked(value, "the value written")
     try:
         if isinstance(value, (bool, int, float)):
             return constant(scalar_array(value, dtype))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import ArgumentError, DTypeError, ShapeError
+from ...core.masked import check_unmasked
 from ...core.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -21,6 +22,7 @@ CLASS_AXIS = 1
 
 def as_array(value: Any) -> Array:
     """Return a tensor, array, list or number as an array."""
+    check_unmasked(value, "a metric: data")
     array = value.numpy() if isinstance(value, Tensor) else np.asarray(value)
     if array.dtype.kind in "OUSMmc":
         raise DTypeError(f"a metric takes real numbers. Received: an array of {array.dtype}")
