@@ -399,7 +399,7 @@ def test_later_runs_check_what_is_fed():
     with pytest.raises(ValueError, match="x must be fed with"):
         session.run(z, {x: np.ones((3, 3), np.float32), y: wf.ones(2)})
     with pytest.raises(TypeError, match="y must be fed with"):
-        session.run(z, {x: np.ones((3, 2), np.float32), y: np.ones(2)})
+        session.run(z, {x: np.ones((3, 2), np.float32), y: np.ones(2, int)})
     graph_by_node = wf.Session(graph, compiled=False)
     fed = {x: np.ones((3, 2), np.float32), y: wf.full((2,), 3.0)}
     np.testing.assert_array_equal(graph_by_node.run(z, fed), np.full((3, 2), 3.0))

@@ -185,7 +185,7 @@ def test_feeds_of_profiles_are_checked():
     with pytest.raises(ShapeError, match=r"x must be fed with float32\[3, 4\]"):
         executable.profile([good[0][:2], good[1]])
     with pytest.raises(DTypeError, match="y must be fed"):
-        executable.profile([good[0], good[1].astype(np.int32)])
+        executable.profile([good[0], good[1].astype(np.float32)])
     with pytest.raises(IndexOutOfRange, match="out of range"):
         executable.profile([good[0], good[1] + 9])
     with pytest.raises(ArgumentError, match=r"at least 1. Received: 0"):

@@ -6,27 +6,17 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numpy as np
 from numpy import ndarray
 
 from ..core.config import config
 from ..core.dispatch import ERRORS
-from ..core.dtype import is_float, is_integer
-from ..core.errors import (
-    ArgumentTypeError,
-    DTypeError,
-    ShapeError,
-    is_from_signal,
-    user_stacklevel,
-)
+from ..core.errors import ShapeError, is_from_signal, user_stacklevel
 from ..core.late import late_function
-from ..core.masked import plain_array
-from ..core.operands import array_from
 from ..core.shape import Shape
 from ..core.tensor import Tensor
-from .node import Value, type_text
-from .run import Array, Program, Results, Sizes, bind_sizes, check_feed, check_told_sizes
-from .symbol import Symbol
+from .feeds import as_feed
+from .node import type_text
+from .run import Array, Program, Results, Sizes, bind_sizes, check_told_sizes
 
 MOST_SHAPES = 64
 
@@ -120,45 +110,6 @@ def _report(failure: Exception, what: str) -> None:
         RuntimeWarning,
         stacklevel=user_stacklevel(),
     )
-
-
-def as_feed(value: Value, given: Any, what: str) -> Array:
-    """Return what a value is fed with as an array of its dtype and a shape it can have."""
-    if isinstance(given, Symbol):
-        raise ArgumentTypeError(
-            f"{what}: {value.name} must be fed with a value. Received: {given!r}"
-        )
-    if isinstance(given, Tensor):
-        array: Array = given.numpy()
-    elif isinstance(given, np.ndarray):
-        array = plain_array(given, f"{what}: the value for {value.name}")  # code takes no subclass
-    else:
-        array = _from_literal(value, given, what)
-    check_feed(value, array, what)
-    return array
-
-
-def _from_literal(value: Value, given: Any, what: str) -> Array:
-    """Return numbers and lists in the dtype of the placeholder, if that loses nothing."""
-    array = array_from(given, f"{what}: the value for {value.name}")
-    wanted = value.dtype
-    widens = is_float(wanted) or (is_integer(array.dtype) and is_integer(wanted))
-    if array.dtype == wanted:
-        return array
-    if not widens or (is_integer(wanted) and not _fits(array, wanted)):
-        raise DTypeError(
-            f"{what}: {value.name} must be fed with {type_text(value.type)}. "
-            f"Received: {given!r:.60}, which is {array.dtype}"
-        )
-    exact = np.array(given) if isinstance(given, (int, float, list, tuple)) else array
-    return exact.astype(wanted)
-
-
-def _fits(array: Array, dtype: Any) -> bool:
-    if not array.size:
-        return True
-    limits = np.iinfo(dtype)
-    return bool(limits.min <= array.min() and array.max() <= limits.max)
 
 
 def _interpret(program: Program, arrays: list[Array], sizes: Sizes) -> list[Array]:

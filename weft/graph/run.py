@@ -15,13 +15,11 @@ from ..core.dim import Dim, SizeVar, evaluate
 from ..core.dispatch import ERRORS, canonical, explain
 from ..core.errors import (
     ArgumentError,
-    DTypeError,
     GraphError,
     ShapeError,
     UnknownSizeError,
     WeftError,
 )
-from ..core.shape import TensorType
 from .draws import Draws
 from .graph import Graph
 from .node import Node, Value, attr_items, is_graph, resolve_attrs, type_text
@@ -289,25 +287,6 @@ def function_program(graph: Graph) -> Program:
         graph.program = Program(graph, graph.outputs, graph.inputs)
     program: Program = graph.program
     return program
-
-
-def check_feed(value: Value, array: Array, what: str) -> None:
-    """Raise unless an array can stand for a value of the graph."""
-    expected: TensorType = value.type
-    if array.dtype != expected.dtype:
-        raise DTypeError(
-            f"{what}: {value.name} must be fed with {type_text(expected)}. "
-            f"Received: dtype {array.dtype}; convert it, e.g. value.astype({expected.dtype.name!r})"
-        )
-    fits = len(array.shape) == len(expected.shape) and all(
-        isinstance(size, Dim) or size == given
-        for size, given in zip(expected.shape, array.shape, strict=True)
-    )
-    if not fits:
-        raise ShapeError(
-            f"{what}: {value.name} must be fed with {type_text(expected)}. "
-            f"Received: shape {array.shape}"
-        )
 
 
 def bind_sizes(value: Value, shape: tuple[int, ...], sizes: Sizes) -> None:

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from ..core.errors import ArgumentError, ArgumentTypeError, GraphError
 from ..core.tree import flatten
-from .call import Call, as_feed
+from .call import Call
+from .feeds import as_feed
 from .graph import Graph
 from .members import Wanted, member, wanted_values
 from .node import Value
@@ -71,6 +72,8 @@ class Session:
 
         fetches     a symbol, a name, a parameter, an update, or any nest of them
         feed_dict   values for placeholders, or for any other symbol, by symbol or name
+
+        Feeds of another dtype of the same kind (float64 for float32) are cast if they fit.
         """
         prepared = self._prepared(fetches)
         call = self._call(prepared, feed_dict)

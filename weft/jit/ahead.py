@@ -22,7 +22,8 @@ from ..core.modes import is_grad_enabled
 from ..core.shape import Shape
 from ..core.tensor import Tensor, wrap
 from ..core.tree import Structure, TreeMismatchError, flatten, flatten_with_paths
-from ..graph.call import Call, as_feed
+from ..graph.call import Call
+from ..graph.feeds import as_feed
 from ..graph.frontend import placeholder
 from ..graph.graph import Graph
 from ..graph.members import wanted_values
@@ -128,7 +129,7 @@ class Compiled:
         return [np.broadcast_to(np.zeros((), value.dtype), shape) for value, shape in types]
 
     def __call__(self, *args: Any) -> Any:
-        """Return the results for arguments of the shapes and dtypes it was compiled for."""
+        """Return the results for arguments of the shapes and kinds that it was compiled for."""
         now = self._now
         if now.default_float != config.default_float or (now.guards and not now.holds()):
             now = self._suited()

@@ -15,8 +15,8 @@ from ..codegen.program import ProgramText
 from ..codegen.target import Target
 from ..core.errors import ArgumentError
 from ..core.shape import as_int
+from ..graph.feeds import as_feed
 from ..graph.graph import Graph
-from ..graph.run import check_feed
 from ..lower.lowering import Lowered
 from .analysis import Analysis
 from .clock import seconds
@@ -122,7 +122,7 @@ class Inspection(ABC):
 
     # -- profiles ----------------------------------------------------------------------------------
 
-    def profile(self, feeds: Sequence[Array] = (), *, runs: int = 20) -> Profile:
+    def profile(self, feeds: Sequence[Any] = (), *, runs: int = 20) -> Profile:
         """Run on feeds several times and return the times of all kernels.
 
         Nothing is changed by it: states are read, but the runs write to copies of them.
@@ -130,20 +130,19 @@ class Inspection(ABC):
         count = as_int(runs, "profile: runs")
         if count < 1:
             raise ArgumentError(f"profile: runs must be at least 1. Received: {count}")
-        self._check_feeds(feeds)
+        arrays = self._fed(feeds)
         timed = self._timed_copy()
-        timed._timed_run(feeds)  # the first one starts threads and touches memory
-        return Profile(self.kernels, [timed._timed_run(feeds) for _ in range(count)])
+        timed._timed_run(arrays)  # the first one starts threads and touches memory
+        return Profile(self.kernels, [timed._timed_run(arrays) for _ in range(count)])
 
-    def _check_feeds(self, feeds: Sequence[Array]) -> None:
+    def _fed(self, feeds: Sequence[Any]) -> list[Array]:
         inputs = self.graph.inputs
         if len(feeds) != len(inputs):
             names = ", ".join(value.name for value in inputs)
             raise ArgumentError(
                 f"profile: expected {len(inputs)} feeds ({names}). Received: {len(feeds)}"
             )
-        for value, array in zip(inputs, feeds, strict=True):
-            check_feed(value, np.asarray(array), "profile")
+        return [as_feed(value, fed, "profile") for value, fed in zip(inputs, feeds, strict=True)]
 
     def _timed_copy(self) -> Inspection:
         """Return the same program with clocks in its code and with its own memory."""
