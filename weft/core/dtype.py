@@ -62,6 +62,15 @@ def as_dtype(spec: Any) -> DType:
         ) from None
 
 
+def is_dtype(spec: Any) -> bool:
+    """Tell whether an argument is a dtype, or a type or name of one, rather than something else."""
+    if isinstance(spec, str):
+        return spec == "bfloat16" or any(spec == dtype.name for dtype in _NATIVE)
+    if isinstance(spec, type):
+        return spec is float or spec in _PYTHON or issubclass(spec, np.generic)
+    return isinstance(spec, np.dtype)
+
+
 def check_dtype(dtype: DType) -> DType:
     """Return the dtype if Weft supports it; raise otherwise."""
     if dtype in _NATIVE or dtype.name == "bfloat16":

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from keyword import iskeyword
 from typing import Any
 
 from ..core.dim import Dim, unknown_size
-from ..core.dtype import as_dtype, default_float
+from ..core.dtype import as_dtype, default_float, is_dtype
 from ..core.errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError, user_site
 from ..core.modes import current_tracer, no_grad
 from ..core.op import F
@@ -22,13 +23,28 @@ from .symbol import Symbol, make_symbol
 from .tracer import Tracer
 
 
+def _in_either_order(function: Callable[..., Symbol]) -> Callable[..., Symbol]:
+    """Return a function of shape and dtype that is also understood with the dtype in front."""
+
+    @wraps(function)
+    def called(*args: Any, **options: Any) -> Symbol:
+        if not args or not is_dtype(args[0]) or len(args) > 2 or "dtype" in options:
+            return function(*args, **options)
+        shape = args[1] if len(args) == 2 else options.pop("shape", None)
+        return function(shape, args[0], **options)
+
+    return called
+
+
+@_in_either_order
 def placeholder(
     shape: Sequence[int | str | None] | int = (), dtype: Any = None, *, name: Any = None
 ) -> Symbol:
     """Return a symbol to be fed with a value in each run.
 
     None in the shape is a size that may differ from run to run. A string names such a size:
-    placeholders that use the same name have the same size.
+    placeholders that use the same name have the same size. The number of sizes must be known.
+    TensorFlow's order, `placeholder(wf.float32, (None, 3))`, is understood too.
 
     >>> import weft as wf
     >>> with wf.Graph():
@@ -68,7 +84,13 @@ def _identifier(name: str) -> str:
 
 
 def _sizes(shape: Any, name: str) -> tuple[Any, ...]:
-    if isinstance(shape, (int, str, Dim)) or shape is None:
+    if shape is None:
+        raise ArgumentError(
+            "placeholder: the number of dimensions must be known: write the shape () for a number, "
+            "(None,) for a vector of unknown length, (None, None) for a matrix of unknown sizes. "
+            "Received: the shape None"
+        )
+    if isinstance(shape, (int, str, Dim)):
         shape = (shape,)
     if not isinstance(shape, (tuple, list)):
         raise ArgumentTypeError(
