@@ -108,6 +108,79 @@ CASES = [
         TypeError,
         r"carry must be a tensor.*None",
     ),
+    # conventions of others: loop variables one by one, operands in a tuple
+    (
+        "while-splatted-test",
+        lambda x: wf.while_loop(lambda i, s: i < 3, lambda c: c, [0, x]),
+        TypeError,
+        r"cond_fn is called as cond_fn\(state\), each argument one tree; take .*i, s = state. Rec",
+    ),
+    (
+        "while-splatted-body",
+        lambda x: wf.while_loop(lambda c: c[0] < 3, lambda i, s: (i + 1, s), [0, x]),
+        TypeError,
+        r"while_loop: body_fn is called as body_fn\(state\).*inside: i, s = state",
+    ),
+    (
+        "while-list-of-one",
+        lambda x: wf.while_loop(lambda i: i < 3, lambda i: i + 1, [0]),
+        TypeError,
+        r"argument state is one tree, here a list of one: give the tensor itself .*\(x,\) = state",
+    ),
+    (
+        "while-list-of-one-function",
+        lambda x: wf.while_loop(lambda i: wf.less(i, 3), lambda i: [wf.add(i, 1)], [x.sum()]),
+        (TypeError, ValueError),
+        r"argument state is one tree, here a list of one",
+    ),
+    (
+        "while-tuple-of-one-operators",
+        lambda x: wf.while_loop(lambda i: i < x.sum(), lambda i: i + x.sum(), (x.sum(),)),
+        (TypeError, ValueError),
+        r"argument state is one tree, here a tuple of one",
+    ),
+    (
+        "scan-splatted",
+        lambda x: wf.scan(lambda c, a, b: (c + a, b), wf.tensor(0.0), (x, x)),
+        TypeError,
+        r"scan: fn is called as fn\(carry, x\).*inside: a, b = x. Received: .*\(c, a, b\)",
+    ),
+    (
+        "scan-without-x",
+        lambda x: wf.scan(lambda c: (c, c), wf.tensor(0.0), length=3),
+        TypeError,
+        r"scan: fn is called as fn\(carry, x\), each argument one tree. Received: .*\(c\)",
+    ),
+    (
+        "scan-tuple-of-one",
+        lambda x: wf.scan(lambda c, v: (c + v, None), (wf.tensor(0.0),), x),
+        ValueError,
+        r"argument carry is one tree, here a tuple of one",
+    ),
+    (
+        "until-without-y",
+        lambda x: wf.scan(lambda c, v: (c, v), x, x, until=lambda c: c > 3),
+        TypeError,
+        r"scan: until is called as until\(carry, y\)",
+    ),
+    (
+        "cond-operands-in-a-tuple",
+        lambda x: wf.cond(x.sum() > -9, lambda a, b: a, lambda a, b: b, (x, x)),
+        TypeError,
+        r"cond: true_fn is called as true_fn\(operand_0\).*wf.cond\(pred, f, g, a, b\)",
+    ),
+    (
+        "cond-operand-in-a-tuple",
+        lambda x: wf.cond(x.sum() > -9, lambda a: a - 1, lambda a: a, (x,)),
+        TypeError,
+        r"argument operand_0 is one tree, here a tuple of one",
+    ),
+    (
+        "cond-operand-not-taken",
+        lambda x: wf.cond(x.sum() > -9, lambda: x, lambda: x, x),
+        TypeError,
+        r"cond: true_fn is called as true_fn\(operand_0\).*Received: a function of \(\)",
+    ),
     # predicates
     (
         "cond-float",
@@ -393,6 +466,29 @@ def test_a_graph_is_usable_after_an_error(fn, error, pattern):
     found = wf.Session(graph).run([y, g], {x: [1.0, 2.0, 3.0]})
     assert found[0] == 6
     np.testing.assert_array_equal(found[1], np.ones(3))
+
+
+def test_a_users_own_error_stays_as_it_is():
+    class OwnError(TypeError):
+        pass
+
+    def body(state):
+        raise OwnError("mine")
+
+    with pytest.raises(OwnError, match=r"^mine$"):
+        wf.while_loop(lambda c: c[0] < 3, body, [wf.tensor(0)])
+    with pytest.raises(ZeroDivisionError):
+        wf.while_loop(lambda c: c[0] < 1 // 0, body, [wf.tensor(0)])
+
+
+def test_a_hint_is_given_once_and_leads_to_the_line():
+    def nested(outer):
+        return wf.while_loop(lambda i: i < 3, lambda i: i + 1, [0])
+
+    with pytest.raises(TypeError, match="state is one tree") as caught:
+        wf.while_loop(lambda c: c[0] < 3, nested, [0])
+    assert str(caught.value).count("is one tree") == 1
+    assert isinstance(caught.value.__cause__, TypeError)
 
 
 def test_results_of_steps_that_differ_in_shape():

@@ -19,6 +19,7 @@ from .body import (
     symbols_for,
     tensors_of,
 )
+from .calling import calling
 from .ops import COND
 
 
@@ -50,9 +51,16 @@ def cond(
 
 
 def _run(holds: bool, true_fn: Any, false_fn: Any, operands: tuple[Any, ...]) -> Any:
-    result = (true_fn if holds else false_fn)(*operands)
-    leaves, _, structure = tensors_of(result, f"cond: {'true' if holds else 'false'}_fn's result")
+    name = "true_fn" if holds else "false_fn"
+    result = _called(true_fn if holds else false_fn, name, operands)
+    leaves, _, structure = tensors_of(result, f"cond: {name}'s result")
     return structure.unflatten(leaves)
+
+
+def _called(fn: Any, name: str, operands: tuple[Any, ...]) -> Any:
+    names = [f"operand_{i}" for i in range(len(operands))]
+    with calling(fn, f"cond: {name}", names, operands):
+        return fn(*operands)
 
 
 def _trace(
@@ -64,7 +72,7 @@ def _trace(
         Body(
             tracer,
             name,
-            lambda *args, fn=fn: fn(*structure.unflatten(args)),
+            lambda *args, fn=fn, name=name: _called(fn, name, structure.unflatten(args)),
             types,
             what=f"cond: {name}'s result",
         )

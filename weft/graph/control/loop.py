@@ -21,6 +21,7 @@ from .body import (
     tensors_of,
     trace_until_settled,
 )
+from .calling import calling
 from .ops import WHILE
 
 RESULT = "while_loop: body_fn's result"
@@ -30,8 +31,9 @@ TEST = "while_loop: cond_fn's result"
 def while_loop(cond_fn: Callable[[Any], Any], body_fn: Callable[[Any], Any], init: Any) -> Any:
     """Return the carry after `carry = body_fn(carry)` was repeated while cond_fn(carry) holds.
 
-    The carry is any tree of tensors; it keeps its structure, shapes and dtypes. Differentiable in
-    forward and reverse mode with any number of trips, which need not be known.
+    The carry is any tree of tensors, handed to both functions as one argument; it keeps its
+    structure, shapes and dtypes. Differentiable in forward and reverse mode with any number of
+    trips, which need not be known.
 
     >>> import weft as wf
     >>> wf.while_loop(lambda i: i < 10, lambda i: i + 1, wf.tensor(0))
@@ -50,14 +52,10 @@ def _run(cond_fn: Any, body_fn: Any, leaves: list[Tensor], names: list[str], str
     types = [type_of(leaf) for leaf in leaves]
 
     def test(carry: list[Tensor]) -> Tensor:
-        predicate = as_tensor(cond_fn(structure.unflatten(carry)), TEST)
-        check_predicate(type_of(predicate), TEST)
-        return predicate
+        return _tested(cond_fn, structure.unflatten(carry))
 
     def step(carry: list[Tensor]) -> list[Tensor]:
-        after = carried(structure, body_fn(structure.unflatten(carry)), names, RESULT)
-        check_same_types(types, [type_of(x) for x in after], names, "while_loop")
-        return after
+        return _stepped(body_fn, structure, structure.unflatten(carry), names, types)
 
     holds = test(leaves)
     while not holds.batched and bool(holds):
@@ -68,6 +66,22 @@ def _run(cond_fn: Any, body_fn: Any, leaves: list[Tensor], names: list[str], str
     return structure.unflatten(leaves)
 
 
+def _tested(cond_fn: Any, state: Any) -> Tensor:
+    """Return what the condition says of a state: one truth value."""
+    with calling(cond_fn, "while_loop: cond_fn", ("state",), (state,)):
+        predicate = as_tensor(cond_fn(state), TEST)
+        check_predicate(type_of(predicate), TEST)
+        return predicate
+
+
+def _stepped(body_fn: Any, structure: Any, state: Any, names: Any, types: Any) -> list[Tensor]:
+    """Return the leaves of the state after one step, which keep their types."""
+    with calling(body_fn, "while_loop: body_fn", ("state",), (state,)):
+        after = carried(structure, body_fn(state), names, RESULT)
+        check_same_types(types, [type_of(x) for x in after], names, "while_loop")
+        return after
+
+
 def _trace(
     tracer: Any, cond_fn: Any, body_fn: Any, leaves: list[Tensor], names: list[str], structure: Any
 ) -> Any:
@@ -75,13 +89,12 @@ def _trace(
     types = [value.type for value in values]
 
     def step(*args: Any) -> Any:
-        return carried(structure, body_fn(structure.unflatten(args)), names, RESULT)
+        return _stepped(body_fn, structure, structure.unflatten(args), names, types)
 
     def holds(*args: Any) -> Any:
-        return as_tensor(cond_fn(structure.unflatten(args)), TEST)
+        return _tested(cond_fn, structure.unflatten(args))
 
     body = trace_until_settled(tracer, "body_fn", step, types)
-    check_same_types(types, [v.type for v in body.outputs], names, "while_loop")
     states = body.states
     test = Body(tracer, "cond_fn", holds, types, states)
     _check_test(test, states)
@@ -102,7 +115,6 @@ def _trace(
 
 
 def _check_test(test: Body, states: list[Any]) -> None:
-    check_predicate(test.outputs[0].type, TEST)
     if [test.tracer.read_state(s) for s in states] != test.threads or len(test.states) != len(
         states
     ):

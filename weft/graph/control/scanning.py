@@ -23,6 +23,7 @@ from .body import (
     tensors_of,
     trace_until_settled,
 )
+from .calling import calling
 from .ops import SCAN
 from .shapes import sizes_outside
 
@@ -70,7 +71,10 @@ class _Scan:
 
     def step(self, carry: Any, x: Any) -> tuple[list[Tensor], Any]:
         """Run the function once; return the leaves of the carry, and the tree of results."""
-        result = self.fn(carry, x)
+        with calling(self.fn, "scan: fn", ("carry", "x"), (carry, x)):
+            return self._parts(self.fn(carry, x))
+
+    def _parts(self, result: Any) -> tuple[list[Tensor], Any]:
         if not isinstance(result, tuple) or len(result) != 2:
             length = f" of {len(result)}" if isinstance(result, (tuple, list)) else ""
             raise ArgumentTypeError(
@@ -83,9 +87,10 @@ class _Scan:
 
     def stops(self, carry: Any, y: Any) -> Any:
         """Return the truth value by which the scan ends early."""
-        stop = as_tensor(self.until(carry, y), "scan: until's result")
-        check_predicate(type_of(stop), "scan: until's result")
-        return stop
+        with calling(self.until, "scan: until", ("carry", "y"), (carry, y)):
+            stop = as_tensor(self.until(carry, y), "scan: until's result")
+            check_predicate(type_of(stop), "scan: until's result")
+            return stop
 
     # -- eagerly -----------------------------------------------------------------------------------
 
