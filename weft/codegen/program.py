@@ -10,7 +10,7 @@ own, named by its content, so that equal kernels are compiled once, in this prog
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -46,6 +46,7 @@ PARALLEL_FOR = "weft_parallel_for"
 # The first entries of a program's memory: the arena, the count of runs, and numbers that are read
 # anew in each run; its constants follow.
 ARENA, COUNTER, NUMBERS, CONSTANTS = 0, 1, 2, 3
+CALLS = 128  # of regions in one function: LLVM's time grows with the square of a function's length
 UNNAMED = "weft_unnamed_kernel"  # a kernel's name while its text, which names it, is written
 
 
@@ -99,6 +100,7 @@ class ProgramWriter:
         self.program = ProgramText()
         self._functions: dict[Hashable, str] = {}
         self._tasks = 0
+        self._parts = 0
 
     def write(self, kernels: Sequence[Kernel]) -> ProgramText:
         """Return the code of kernels that run one after another."""
@@ -215,10 +217,7 @@ class ProgramWriter:
         module.declare(PARALLEL_FOR, ["ptr", "ptr", "i64"])
         for number, calls in enumerate(stretches):
             run = module.function(f"run_{number}", ["ptr", "ptr"])
-            tables = run.alloca("ptr", 2)
-            for i, table in enumerate(run.parameters):
-                run.store(table, run.gep(tables, i, "ptr"))
-            self._write_calls(module, run, tables, calls)
+            self._write_calls(module, run, _both_tables(run), calls)
             if number == len(stretches) - 1:
                 _count_run(run)
             run.ret()
@@ -245,21 +244,40 @@ class ProgramWriter:
         inside: bool = False,
     ) -> None:
         """Write what is called; inside control flow, all that checks indices can end the run."""
-        flags = [call.flag if isinstance(call, Region) else None for call in calls]
-        last = max((i for i, flag in enumerate(flags) if flag is not None), default=-1)
-        for i, (call, flag) in enumerate(zip(calls, flags, strict=True)):
-            if isinstance(call, Region):
-                self._tasks += 1
-                self._region(module, run, call, tables, f"task_{self._tasks}")
-            else:
+        flags = {i: c.flag for i, c in enumerate(calls) if isinstance(c, Region) and c.flag}
+        ends = set(flags if inside else [*flags][-1:])
+        batches = _batches(calls, ends)
+        apart = len(calls) > CALLS
+        for batch in batches:
+            first = calls[batch.start]
+            if not isinstance(first, Region):
                 write_calls(
                     run,
-                    call,
+                    first,
                     lambda view: self._pointer(run, run.parameters, view),
                     lambda inner: self._write_calls(module, run, tables, inner, True),
                 )
-            if flag is not None and (inside or i == last):
-                self._leave_if_set(run, flag)
+            elif apart:
+                self._part(module, run, [calls[i] for i in batch])
+            else:
+                self._regions(module, run, tables, [calls[i] for i in batch])
+            if batch[-1] in ends:
+                self._leave_if_set(run, flags[batch[-1]])
+
+    def _part(self, module: ModuleText, run: FunctionText, regions: Sequence[Region]) -> None:
+        """Write the calls of regions as a function of its own, and its call."""
+        self._parts += 1
+        part = module.function(f"part_{self._parts}", ["ptr", "ptr"])
+        self._regions(module, part, _both_tables(part), regions)
+        part.ret()
+        run.call(part.name, "void", *run.parameters)
+
+    def _regions(
+        self, module: ModuleText, run: FunctionText, tables: Value, regions: Sequence[Region]
+    ) -> None:
+        for region in regions:
+            self._tasks += 1
+            self._region(module, run, region, tables, f"task_{self._tasks}")
 
     def _region(
         self, module: ModuleText, run: FunctionText, region: Region, tables: Value, name: str
@@ -332,6 +350,27 @@ _PIECES: dict[type, Callable[[ProgramWriter, Any], Piece]] = {
     ScanKernel: ProgramWriter._scan_piece,
     GemmKernel: ProgramWriter._gemm_piece,
 }
+
+
+def _both_tables(run: FunctionText) -> Value:
+    """Return where a function has its two tables side by side, for the tasks of the pool."""
+    tables = run.alloca("ptr", 2)
+    for i, table in enumerate(run.parameters):
+        run.store(table, run.gep(tables, i, "ptr"))
+    return tables
+
+
+def _batches(calls: Sequence[Any], ends: Collection[int]) -> list[range]:
+    """Return calls in stretches of regions, none too long or behind an end, and control flow."""
+    found: list[range] = []
+    for i, call in enumerate(calls):
+        last = found[-1] if found else range(0)
+        joins = last and isinstance(call, Region) and isinstance(calls[last[0]], Region)
+        if joins and len(last) < CALLS and last[-1] not in ends:
+            found[-1] = range(last.start, i + 1)
+        else:
+            found.append(range(i, i + 1))
+    return found
 
 
 def _count_run(run: FunctionText) -> None:

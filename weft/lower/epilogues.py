@@ -56,13 +56,13 @@ def _moved_up(
     kernels: Sequence[Kernel | None], least: dict[int, int], kept: Collection[Buffer]
 ) -> list[Kernel]:
     """Return the kernels with some of them as early as others allow, but behind a place each."""
-    users = uses_of(kernels)
+    touched = _Touched(kernels)
     checked = max((i for i, k in enumerate(kernels) if k is not None and may_fail(k)), default=-1)
     places = list(range(len(kernels)))  # behind which each runs
     for i in sorted(least):
         kernel = kernels[i]
         assert isinstance(kernel, GemmKernel)
-        awaited = [-1, *(places[j] for j in _conflicts(kernels, i, users) if least[i] < j)]
+        awaited = [-1, *(places[j] for j in touched.before(i) if least[i] < j)]
         if any(buffer in kept for buffer in written_buffers(kernel)):
             awaited.append(checked)  # what leaves the program waits for all checks
         places[i] = min(i, max(least[i], *awaited))
@@ -70,19 +70,25 @@ def _moved_up(
     return [kernel for kernel in (kernels[i] for i in order) if kernel is not None]
 
 
-def _conflicts(
-    kernels: Sequence[Kernel | None], i: int, users: dict[Buffer, list[int]]
-) -> Iterator[int]:
-    """Yield the kernels before one that write what it touches, or touch what it writes."""
-    kernel = kernels[i]
-    assert kernel is not None
-    written = written_buffers(kernel)
-    for buffer in buffers_of(kernel):
-        for j in users[buffer]:
-            other = kernels[j]
-            assert other is not None
-            if j < i and (buffer in written or buffer in written_buffers(other)):
-                yield j
+class _Touched:
+    """Which kernels touch a buffer, and which of them write to it."""
+
+    def __init__(self, kernels: Sequence[Kernel | None]) -> None:
+        self.kernels = kernels
+        self.users = uses_of(kernels)
+        self.written = [set() if k is None else written_buffers(k) for k in kernels]
+        self.writers: dict[Buffer, list[int]] = {}
+        for i, written in enumerate(self.written):
+            for buffer in written:
+                self.writers.setdefault(buffer, []).append(i)
+
+    def before(self, i: int) -> Iterator[int]:
+        """Yield the kernels before one that write what it touches, or touch what it writes."""
+        kernel = self.kernels[i]
+        assert kernel is not None
+        for buffer in buffers_of(kernel):
+            some = self.users[buffer] if buffer in self.written[i] else self.writers.get(buffer, ())
+            yield from (j for j in some if j < i)
 
 
 class _Fusion:

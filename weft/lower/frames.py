@@ -69,10 +69,16 @@ def frames_for(a: Frame, b: Frame | None) -> Iterator[Frame]:
 
 
 def levels_of(
-    nodes: Sequence[Node], kinds: Mapping[Node, str | None], frame: Frame
+    nodes: Sequence[Node],
+    kinds: Mapping[Node, str | None],
+    frame: Frame,
+    known: Levels | None = None,
 ) -> Levels | None:
-    """Return the level of every value that nodes make in a loop nest, or None if one cannot."""
-    levels: Levels = {}
+    """Return the level of every value that nodes make in a loop nest, or None if one cannot.
+
+    `known` are the levels of what was made in it before.
+    """
+    levels: Levels = dict(known or {})
     for node in nodes:
         kind = kinds[node]
         assert kind is not None

@@ -19,14 +19,15 @@ from ..graph.special import SOURCES
 from .frames import Frame, Levels, frames_for, levels_of
 from .kinds import kind_of, reduced_axes, reduced_input
 from .products import is_product
+from .sequence import Order, Sequenced
 
 MOST_NODES = 96
 MOST_OPERANDS = 28
-MOST_BETWEEN = 256  # groups looked at to see whether one must run between two
+MOST_BETWEEN = 256  # groups that may have to run before two can run as one
 MOST_SIBLINGS = 4
 
 
-class Group:
+class Group(Sequenced):
     """Operations that become one kernel.
 
     frame    the loop nest; None for an operation that is no loop
@@ -34,15 +35,15 @@ class Group:
     level    of each value made here: per element, per row, or per column
     takes    nodes elsewhere whose results are used here
     loaded   values from elsewhere
-    first    place in the graph of the first node; `last` that of the last
-    reach    the last place in the graph of anything that must run before this or with it
+    last     place in the graph of the last node
     """
 
     def __init__(self, place: int, node: Node, frame: Frame | None, level: Levels) -> None:
+        super().__init__()
         self.frame = frame
         self.nodes = [node]
         self.level = level
-        self.first = self.last = self.reach = place
+        self.last = place
         self.takes = {x.node for x in made_inputs(node)}
         self.loaded = {x for x in node.inputs if x is not None}
 
@@ -67,6 +68,7 @@ class Grouping:
         self._users = _users_of(graph)
         self._outputs = set(graph.outputs)
         self._kinds = {node: kind_of(node) for node in graph.nodes}
+        self._order: Order[Group] = Order()  # in which the groups so far can run
         for place, node in enumerate(graph.nodes):
             self._place[node] = place
             self._add(node, place)
@@ -78,7 +80,7 @@ class Grouping:
         level = {} if frame is None else levels_of([node], self._kinds, frame)
         assert level is not None, node
         group = self.of[node] = Group(place, node, frame, level)
-        group.reach = max((place, *(g.reach for g in self._taken_groups(group))))
+        self._order.append(group)
         if kind is not None:
             for other in self._candidates(group, node):
                 group = self._merged(group, self.of[other]) or group
@@ -117,16 +119,28 @@ class Grouping:
             return None
         if self._completes_a_product(group, other) or self._completes_a_product(other, group):
             return None
-        nodes = sorted((*other.nodes, *group.nodes), key=self._place.__getitem__)
+        before, after = (other, group) if other.place < group.place else (group, other)
         for frame in frames_for(other.frame, group.frame):
-            level = levels_of(nodes, self._kinds, frame)
+            nodes, level = self._levels(before, after, frame)
             if level is not None and not self._is_awaited(other, frame, nodes):
                 break
         else:
             return None
-        if self._something_between(other, group) or self._something_between(group, other):
+        first = self._needed_first(before, after)
+        if first is None:
             return None
-        return self._take_in(other, group, nodes, frame, level)
+        self._order.move_before(before, first)
+        return self._take_in(before, after, nodes, frame, level)
+
+    def _levels(self, a: Group, b: Group, frame: Frame) -> tuple[list[Node], Levels | None]:
+        """Return the nodes of two groups in the order of the graph, and the levels of their values.
+
+        What follows a group, as the next step of a chain does, changes nothing in it.
+        """
+        if a.frame == frame and a.last < self._place[b.nodes[0]]:
+            return [*a.nodes, *b.nodes], levels_of(b.nodes, self._kinds, frame, a.level)
+        nodes = sorted((*a.nodes, *b.nodes), key=self._place.__getitem__)
+        return nodes, levels_of(nodes, self._kinds, frame)
 
     def _completes_a_product(self, group: Group, other: Group) -> bool:
         """Tell whether a group can be computed where a product is, but not with the other in it.
@@ -154,23 +168,23 @@ class Grouping:
         loaded = group.loaded | other.loaded
         return sum(self.of.get(x.node) not in (group, other) for x in loaded) <= MOST_OPERANDS
 
-    def _something_between(self, before: Group, after: Group) -> bool:
-        """Tell whether a third group needs `before` and is needed by `after`."""
-        stack = [g for g in self._taken_groups(after) if g is not before]
-        seen = set(map(id, stack))
-        while stack:
-            group = stack.pop()
-            if group.reach < before.first:  # all that it needs is older
-                continue
-            if len(seen) > MOST_BETWEEN:
-                return True
+    def _needed_first(self, before: Group, after: Group) -> list[Group] | None:
+        """Return the groups behind `before` that `after` needs; None if one of them needs `before`.
+
+        None too if there are too many.
+        """
+        found = [g for g in self._taken_groups(after) if g.place > before.place]
+        seen = set(map(id, found))
+        for group in found:  # which grows
+            if len(found) > MOST_BETWEEN:
+                return None
             for taken in self._taken_groups(group):
                 if taken is before:
-                    return True
-                if id(taken) not in seen:
+                    return None
+                if taken.place > before.place and id(taken) not in seen:
                     seen.add(id(taken))
-                    stack.append(taken)
-        return False
+                    found.append(taken)
+        return found
 
     def _taken_groups(self, group: Group) -> list[Group]:
         found = {id(g): g for g in map(self.of.__getitem__, group.takes)}
@@ -183,23 +197,12 @@ class Grouping:
         for node in other.nodes:
             self.of[node] = group
         group.frame, group.nodes, group.level = frame, nodes, level
-        group.first, group.last = self._place[nodes[0]], self._place[nodes[-1]]
+        group.last = self._place[nodes[-1]]
         members = set(nodes)
         group.takes = (group.takes | other.takes) - members
         group.loaded = {x for x in group.loaded | other.loaded if x.node not in members}
-        group.reach = max(group.reach, other.reach)
-        self._pass_on_reach(group)
+        self._order.remove(other)
         return group
-
-    def _pass_on_reach(self, group: Group) -> None:
-        stack = [group]
-        while stack:
-            group = stack.pop()
-            users = (u for n in group.nodes for u in self._users.get(n, ()) if u in self.of)
-            for user in map(self.of.__getitem__, users):
-                if user.reach < group.reach:
-                    user.reach = group.reach
-                    stack.append(user)
 
     def _in_order(self) -> list[Group]:
         """Return the groups, each after those it takes from, otherwise in the graph's order.
