@@ -1,28 +1,20 @@
 """Anomaly detection: stop at the first operation, forward or backward, that makes a NaN.
 
 Forward, it is an interpreter that runs every operation eagerly and looks at the result; backward,
-it checks the gradients that each node hands on and names the line that recorded the node.
+it checks the gradients that each node hands on and names the line that recorded the node. Graphs
+look for themselves while it is on: they run node by node (see graph/run).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextvars import ContextVar, Token
+from contextvars import Token
 from typing import Any
 
-import numpy as np
-
-from ..core.dtype import is_float
+from ..core.anomaly import detecting, detecting_anomaly, has_nan
 from ..core.errors import AnomalyError, SiteSearch, format_site, user_site
 from ..core.modes import current_interpreter, interpret_with
 from ..core.tensor import Tensor
-
-_detecting: ContextVar[bool] = ContextVar("weft_detecting_anomaly", default=False)
-
-
-def detecting_anomaly() -> bool:
-    """Tell whether anomaly detection is on in this context."""
-    return _detecting.get()
 
 
 class detect_anomaly:  # noqa: N801  (used like a function, as in PyTorch)
@@ -42,7 +34,7 @@ class detect_anomaly:  # noqa: N801  (used like a function, as in PyTorch)
     def __enter__(self) -> detect_anomaly:
         """Switch detection on."""
         context = interpret_with(AnomalyInterpreter(current_interpreter()))
-        self._tokens.append((_detecting.set(True), context))
+        self._tokens.append((detecting.set(True), context))
         SiteSearch.depth = SiteSearch.FULL
         context.__enter__()
         return self
@@ -51,7 +43,7 @@ class detect_anomaly:  # noqa: N801  (used like a function, as in PyTorch)
         """Restore the state of before."""
         token, context = self._tokens.pop()
         context.__exit__(*exc)
-        _detecting.reset(token)
+        detecting.reset(token)
         if not detecting_anomaly():
             SiteSearch.depth = SiteSearch.QUICK
 
@@ -95,14 +87,6 @@ def checked(
         return gradients
 
     return gradients_of
-
-
-def has_nan(value: Any) -> bool:
-    """Tell whether a tensor or array holds a NaN."""
-    array = getattr(value, "_value", value) if isinstance(value, Tensor) else value
-    if array is None or not is_float(np.asarray(array).dtype):
-        return False
-    return bool(np.isnan(array).any())
 
 
 def _forward_message(op: Any, inputs: tuple[Any, ...]) -> str:

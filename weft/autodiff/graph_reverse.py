@@ -20,15 +20,13 @@ from ..graph.frontend import open_tracer
 from ..graph.inline import copy_nodes
 from ..graph.node import Node, Value
 from ..graph.paths import outputs_reached, reach
-from ..graph.scope import outermost_scope
+from ..graph.scope import GRADIENTS, outermost_scope
 from ..graph.symbol import Symbol, make_symbol
 from ..graph.tracer import Tracer
 from .matching import require_tensor, require_type
 from .pullback import differentiable
 from .rules import Operation
 from .untaken import Untaken
-
-SCOPE = "gradients"
 
 
 def symbol_gradients(
@@ -40,7 +38,7 @@ def symbol_gradients(
     places = [places_of(tracer, x) for x in xs]
     tracer.graph.differentiated.update(roots)
     with enable_grad():
-        with outermost_scope((SCOPE,)):
+        with outermost_scope((GRADIENTS,)):
             seeds = [
                 _seed(tracer, y, g, i) for i, (y, g) in enumerate(zip(roots, grad_ys, strict=True))
             ]
@@ -150,7 +148,7 @@ class GraphWalk:
         """Visit the nodes whose results have gradients."""
         for node in reversed(self.nodes):
             if any(value in self.gradients for value in node.outputs) and self._leads_on(node):
-                with self.tracer.at(node.site), outermost_scope((SCOPE, *_own_scope(node))):
+                with self.tracer.at(node.site), outermost_scope((GRADIENTS, *_own_scope(node))):
                     self._visit(node)
 
     def _leads_on(self, node: Node) -> bool:
@@ -194,7 +192,7 @@ class GraphWalk:
 
 
 def _own_scope(node: Node) -> tuple[str, ...]:
-    return node.scope[1:] if node.scope[:1] == (SCOPE,) else node.scope
+    return node.scope[1:] if node.scope[:1] == (GRADIENTS,) else node.scope
 
 
 def _seed(tracer: Tracer, y: Value, g: Any, position: int) -> Any:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.anomaly import detecting_anomaly
 from ..core.dispatch import sum_to
 from ..core.errors import ArgumentTypeError, GradientError, ShapeError, format_site
 from ..core.late import late_function
@@ -23,7 +24,7 @@ from ..core.modes import GradMode
 from ..core.op import F
 from ..core.tape import FREED, OUTPUT, FanNode, Leaf, Node, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
-from .anomaly import checked, detecting_anomaly
+from .anomaly import checked
 from .matching import array_of
 from .untaken import WHERE, Untaken
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy import ndarray
 
+from ..core.anomaly import detecting_anomaly
 from ..core.config import config
 from ..core.dispatch import ERRORS
 from ..core.errors import ShapeError, is_from_signal, user_stacklevel
@@ -37,7 +38,7 @@ class Call:
         None if it does not, or if there is no such code: then check what is fed, and run.
         """
         latest = self._latest
-        if latest is None or config.debug_interpret:
+        if latest is None or config.debug_interpret or detecting_anomaly():
             return None
         return latest(tuple([x._value if x.__class__ is Tensor else x for x in fed]))
 
@@ -53,11 +54,12 @@ class Call:
     def run(self, arrays: list[Array], compiled: bool | None = None) -> list[Array]:
         """Return the fetches; write the states. None for compiled: as the configuration says.
 
-        Going from node to node is the reference: it runs what code refuses, and repeats what fails
-        to say where, with the user's line.
+        Going from node to node is the reference: it runs what code refuses, repeats what fails to
+        say where, with the user's line, and looks for the first NaN if that is asked for.
         """
         failure = None
-        if compiled or (compiled is None and not config.debug_interpret):
+        wanted = not config.debug_interpret if compiled is None else compiled
+        if wanted and not detecting_anomaly():
             try:
                 executable = self.executable(arrays)
                 if executable is not None:

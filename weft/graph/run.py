@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.anomaly import detecting_anomaly, has_nan
 from ..core.dim import Dim, SizeVar, evaluate
 from ..core.dispatch import ERRORS, canonical, explain
 from ..core.errors import (
+    AnomalyError,
     ArgumentError,
     GraphError,
     ShapeError,
@@ -23,6 +25,7 @@ from ..core.errors import (
 from .draws import Draws
 from .graph import Graph
 from .node import Node, Value, attr_items, is_graph, resolve_attrs, type_text
+from .scope import GRADIENTS
 from .special import ASSIGN, CONSTANT, PLACEHOLDER, STATE
 from .state import State
 
@@ -203,9 +206,10 @@ class Program:
         for slot, state in self.states:
             slots[slot] = state.read()
         borrowed = {id(array) for array in slots if array is not None}
+        take = self._take_warily if detecting_anomaly() else self._take
         with np.errstate(all="ignore"):
             for step in self.steps:
-                self._take(step, slots, sizes)
+                take(step, slots, sizes)
         found = [slots[self.slot(value)] for value in self.fetches]
         commits = [(state, slots[self.slot(value)]) for state, value in self.commits]
         return Results(found, commits, borrowed)
@@ -234,6 +238,16 @@ class Program:
             sizes[variable] = np.shape(made[position])[axis]
         for slot in step.frees:
             slots[slot] = None
+
+    def _take_warily(self, step: Step, slots: list[Any], sizes: Sizes) -> None:
+        """Take a step; raise if it makes a NaN of operands that have none."""
+        operands = [slots[i] for i in step.inputs]
+        self._take(step, slots, sizes)
+        made = [slots[i] for i in step.outputs if i >= 0]
+        if any(map(has_nan, made)) and not any(map(has_nan, operands)):
+            error = AnomalyError(_nan_message(step.node, operands))
+            error.located = True  # type: ignore[attr-defined]  # so that outer graphs add nothing
+            raise error
 
     def _explained(self, step: Step, error: Exception, operands: Sequence[Any]) -> Exception:
         """Return an error that also says which node of the graph failed, and who built it."""
@@ -322,6 +336,16 @@ def has_unknown_sizes(node: Node) -> bool:
     if getattr(node.op, "canonicalize", None) is None:
         return False
     return any(isinstance(size, Dim) for x in node.inputs if x is not None for size in x.shape)
+
+
+def _nan_message(node: Node, operands: Sequence[Any]) -> str:
+    shown = ", ".join(f"{x.dtype}{list(x.shape)}" for x in operands if x is not None)
+    backward = node.scope[:1] == (GRADIENTS,)
+    whose = f"{node.op.name}, in the backward of what was" if backward else f"{node.op.name},"
+    return (
+        f"{whose} built at {node.where or 'an unknown line'}, made the first NaN: "
+        f"inputs {shown or 'none'} [node {node.name}]"
+    )
 
 
 def _assignments(nodes: Iterable[Node]) -> list[tuple[State, Value]]:

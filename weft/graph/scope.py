@@ -13,6 +13,8 @@ from ..core.errors import ArgumentError
 _scope: ContextVar[tuple[str, ...]] = ContextVar("weft_scope", default=())
 _device: ContextVar[str] = ContextVar("weft_device", default="cpu")
 
+GRADIENTS = "gradients"  # the scope of the nodes that reverse mode adds
+
 
 def current_scope() -> tuple[str, ...]:
     """Return the names of the scopes around, outermost first."""

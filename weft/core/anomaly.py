@@ -1,0 +1,26 @@
+"""Whether operations, run by whomever, are to stop at the first NaN."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+from .dtype import is_float
+from .modes import modes
+
+detecting: ContextVar[bool] = ContextVar("weft_detecting_anomaly", default=False)
+
+
+def detecting_anomaly() -> bool:
+    """Tell whether anomaly detection is on in this context: it runs an interpreter, if it is."""
+    return bool(modes.interpreters) and detecting.get()
+
+
+def has_nan(value: Any) -> bool:
+    """Tell whether a tensor or array holds a NaN; a symbol, which has no value, does not."""
+    if value is None or getattr(value, "symbolic", False):
+        return False
+    array = np.asarray(getattr(value, "_value", value))
+    return is_float(array.dtype) and bool(np.isnan(array).any())
