@@ -126,4 +126,4 @@ def test_tracebacks_show_generated_code():
     assert frames[0] == "test_tracebacks_show_generated_code"
     assert frames[-1] == "fail"
     source = linecache.getlines(wf.mul.__code__.co_filename)
-    assert any("def mul(x, y)" in text for text in source)
+    assert any("def operation(x, y)" in text for text in source)

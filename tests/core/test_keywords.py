@@ -25,6 +25,8 @@ def x():
 SPELLINGS = {
     "input": lambda x: (wf.exp(input=x), wf.exp(x)),
     "input and other": lambda x: (wf.add(input=x, other=x), x + x),
+    "input and other, of no rule": lambda x: (wf.maximum(input=x, other=-x), wf.maximum(x, -x)),
+    "one tensor as both": lambda x: (wf.mul(input=x, other=x), x * x),
     "other of a method": lambda x: (x.maximum(other=-x), wf.maximum(x, -x)),
     "input of a reduction": lambda x: (wf.sum(input=x, dim=1, keepdim=True), x.sum(1, True)),
     "input of a composite": lambda x: (wf.quantile(input=x, q=0.3, dim=1), wf.quantile(x, 0.3, 1)),
@@ -128,6 +130,8 @@ REFUSED = {
     "no operand": (lambda x: wf.exp(), TypeError, "exp: the argument 'x' is missing"),
     "missing attribute": (lambda x: x.split(), TypeError, "split: the argument 'sizes' is missing"),
     "too many": (lambda x: wf.exp(x, x), TypeError, "exp"),
+    "too many of two": (lambda x: wf.mul(x, x, x), TypeError, "mul"),
+    "input twice": (lambda x: wf.mul(x, x, input=x), TypeError, "x and input are the same"),
     "alpha": (lambda x: wf.add(x, x, alpha=x), TypeError, "alpha must be a number"),
     "rounding_mode": (lambda x: wf.div(x, 2, rounding_mode="up"), ValueError, "Received: 'up'"),
 }

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .errors import ArgumentTypeError
-from .keywords import given_twice, passing_code, rename, synonyms
+from .keywords import given_twice, pass_calls, rename, synonyms
 from .op import Op, composite_keywords, find
 from .operands import holds_floats, tensor_from
 from .tensor import Tensor
@@ -83,7 +83,7 @@ def lifting(fn: Callable[..., Any]) -> Callable[..., Any]:
         except AttributeError as error:
             raise _explained(fn, error, args, kwargs) from None
 
-    passing_code.add(code_of(public))
+    pass_calls(code_of(public))
     return public
 
 
@@ -102,7 +102,7 @@ def as_method(fn: Callable[..., Any]) -> Callable[..., Any]:
         except AttributeError as error:
             raise _explained(fn, error, args, kwargs) from None
 
-    passing_code.add(code_of(method))
+    pass_calls(code_of(method))
     return method
 
 

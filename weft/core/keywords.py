@@ -52,6 +52,11 @@ def call_with_keywords(
     return function(**arguments)
 
 
+def named(**keywords: Any) -> dict[str, Any]:
+    """Return the keywords that a call names."""
+    return {name: value for name, value in keywords.items() if value is not MISSING}
+
+
 def _is_default(op: Op, name: str, value: Any) -> bool:
     return value is MISSING or value is op.attrs.get(name)
 
@@ -105,12 +110,16 @@ def check_given(op: Op, inputs: Iterable[Any]) -> None:
 
 # -- values and indices ------------------------------------------------------------------------
 
-# What the user's code does with the result of a call, by its place in the code.
-_uses: dict[tuple[CodeType, int], str | None] = {}
+# Calls whose result is not taken in two, by the id of their code (hashing it is far slower) and the
+# place in it. The code is kept beside, so that the id stays its own.
+plain_uses: dict[tuple[int, int], CodeType] = {}
 _MAX_USES = 100_000
+_passing: dict[int, CodeType] = {}
 
 
-passing_code: set[CodeType] = set()  # of functions that only hand a call on
+def pass_calls(code: CodeType) -> None:
+    """Declare a function that only hands a call on: who calls it is who uses the result."""
+    _passing[id(code)] = code
 
 
 def refuse_pair(name: str, frame: FrameType) -> None:
@@ -119,20 +128,20 @@ def refuse_pair(name: str, frame: FrameType) -> None:
     `v, i = x.max(0)` unpacks rows here if there happen to be two, and `x.max(1)[1]` is a row, so
     that numbers would change silently. Only `axis=` says that this is meant.
     """
-    key = (frame.f_code, frame.f_lasti)
-    use = _uses.get(key, "")
-    if use == "":
-        while frame.f_code in passing_code and frame.f_back is not None:
-            frame = frame.f_back
-        use = use_of_result(frame.f_code, frame.f_lasti)
-        if key[0] is frame.f_code and len(_uses) < _MAX_USES:
-            _uses[key] = use
+    while id(frame.f_code) in _passing and frame.f_back is not None:
+        frame = frame.f_back
+    place = (id(frame.f_code), frame.f_lasti)
+    if place in plain_uses:
+        return
+    use = use_of_result(frame.f_code, frame.f_lasti)
     if use is not None:
         raise ArgumentError(
             f"{name}: {use} takes values and indices apart in PyTorch, and rows of the values "
-            f"in NumPy; say dim= for PyTorch's pair (values, indices), or axis= for the values "
+            "in NumPy; say dim= for PyTorch's pair (values, indices), or axis= for the values "
             f"alone, as in wf.{name}(x, axis=0)"
         )
+    if len(plain_uses) < _MAX_USES:
+        plain_uses[place] = frame.f_code
 
 
 def use_of_result(code: CodeType, offset: int) -> str | None:

@@ -31,7 +31,15 @@ import numpy as np
 from . import dispatch
 from .dtype import float32, float64
 from .errors import GENERATED_PREFIX, ArgumentTypeError, caller_site, internal_code
-from .keywords import MISSING, call_with_keywords, check_given, refuse_pair
+from .keywords import (
+    MISSING,
+    OPERANDS,
+    call_with_keywords,
+    check_given,
+    named,
+    plain_uses,
+    refuse_pair,
+)
 from .large import LARGE, door
 from .large_kernels import install_chooser
 from .modes import interpreter_here, is_grad_enabled, modes
@@ -137,9 +145,11 @@ class _Writer:
             "kernel": op.kernel,
             "lift_scalar": dispatch.lift_scalar,
             "modes": modes,
+            "named": named,
             "ndarray": np.ndarray,
             "new_tensor": new_tensor,
             "next_order": next_order,
+            "plain_uses": plain_uses,
             "quietly": dispatch.quietly,
             "refuse_pair": refuse_pair,
             "sequence": dispatch.sequence,
@@ -164,13 +174,18 @@ class _Writer:
     def _call(self) -> str:
         lines = [*self._keywords("public"), *self._missing()]
         if self.op.pairs:
-            lines += ["if axis is not None:", f"    refuse_pair({self.name!r}, getframe(1))"]
+            lines += [
+                "if axis is not None:",
+                "    frame = getframe(1)",
+                "    if (id(frame.f_code), frame.f_lasti) not in plain_uses:",
+                f"        refuse_pair({self.name!r}, frame)",
+            ]
         return function(self.name, self._signature(), [*lines, *self._applied()])
 
     def _operation(self) -> str:
-        return function("operation", ", ".join(self.fixed), self._applied())
+        return function("operation", ", ".join(self.fixed), self._applied(named=False))
 
-    def _applied(self) -> list[str]:
+    def _applied(self, *, named: bool = True) -> list[str]:
         """Return the lines of the public function that follow its arguments."""
         inputs = self._tuple(self._flat_inputs())
         retry = f"return apply(OP, {inputs}, {self._tuple(self.attrs)})"
@@ -180,7 +195,7 @@ class _Writer:
             "try:",
             *indent(self._values()),
             f"except {caught}:",
-            f"    check_given(OP, {self._tuple(self.fixed)})",
+            *indent(self._found_missing(named)),
             f"    {retry}",
             f"if {' or '.join((INTERPRETED, *self._dtype_tests()))}:",
             f"    {retry}",
@@ -268,14 +283,19 @@ class _Writer:
         keyword = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
         parts = [self._parameter(name) for name in positional]
         if self._simple():  # a call to `**keywords` costs more
-            return ", ".join([*parts, "input=MISSING"])
+            return ", ".join([*parts, *(f"{name}=MISSING" for name in self._operands())])
         if keyword:
             parts += ["*", *(self._parameter(name) for name in keyword)]
         return ", ".join([*parts, "**keywords"])
 
     def _simple(self) -> bool:
-        """Tell whether one operand is all there is."""
-        return self.unary and not (self.attrs or self.op.keywords or self.op.rule_keywords)
+        """Tell whether one or two operands are all there is, under the names of this module."""
+        plain = not (self.variadic or self.attrs or self.op.keywords or self.op.rule_keywords)
+        return plain and 0 < len(self.fixed) <= 2 and not {*OPERANDS} & {*self.fixed}
+
+    def _operands(self) -> list[str]:
+        """Return PyTorch's names of the operands, the last one first, which a method may name."""
+        return [*reversed(OPERANDS[: len(self.fixed)])]
 
     def _binary(self) -> bool:
         """Tell whether it may be one of Python's operators."""
@@ -294,14 +314,23 @@ class _Writer:
     def _keywords(self, function: str) -> list[str]:
         """Return the lines that see to PyTorch's keywords."""
         given = f"{{{', '.join(f'{n!r}: {n}' for n in (*self.op.inputs, *self.attrs))}}}"
-        if self._simple():
-            test, keywords = "input is not MISSING", "{'input': input}"
-        else:
-            test, keywords = "keywords", "keywords"
+        test = keywords = "keywords"
+        if self._simple():  # where one tensor is given for both, the operands are found missing
+            names = self._operands()
+            test = f"{names[0]} is not {names[1] if len(names) > 1 else 'MISSING'}"
+            keywords = f"named({', '.join(f'{name}={name}' for name in names)})"
         return [
             f"if {test}:",
             f"    return call_with_keywords(OP, {function}, {given}, {keywords})",
         ]
+
+    def _found_missing(self, named: bool) -> list[str]:
+        """Return the lines for operands that are no tensors, perhaps since they are not given."""
+        lines = [f"check_given(OP, {self._tuple(self.fixed)})"]
+        if named and self._simple() and len(self.fixed) == 2:
+            again = f"    return public({', '.join(OPERANDS)})"
+            lines = [f"if {self.fixed[0]} is MISSING and input is not MISSING:", again, *lines]
+        return lines
 
     def _missing(self) -> list[str]:
         """Return the lines that miss a required attribute; a missing operand shows by itself."""
