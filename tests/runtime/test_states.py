@@ -73,7 +73,9 @@ def test_a_repeated_step_takes_whatever_the_first_one_takes(unsuited):
     assert [o.t for o in program.optimizers] == [3, 3]
 
 
-@pytest.mark.parametrize("wrong", [np.ones(4, np.float32), np.ones(5, int), np.ones(5, bool), "x", None])
+@pytest.mark.parametrize(
+    "wrong", [np.ones(4, np.float32), np.ones(5, int), np.ones(5, bool), "x", None]
+)
 def test_a_repeated_step_refuses_what_is_wrong_and_changes_nothing(wrong):
     program = Training(compiled=True)
     for _ in range(2):
