@@ -17,6 +17,7 @@ from .autodiff import Function, custom_vjp, detect_anomaly, gradients, jvp
 from .autodiff.reverse import backward as _backward
 from .core import dtype as _dtype
 from .core.config import config
+from .core.device import device, devices
 from .core.dtype import (
     bool_,
     default_float,
@@ -121,6 +122,8 @@ __all__ = [
     "data",
     "default_float",
     "detect_anomaly",
+    "device",
+    "devices",
     "dirichlet",
     "empty",
     "empty_like",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from . import device as places
 from . import dtype as dt
 from .counts import count_elements
 from .errors import (
@@ -89,9 +90,9 @@ class Tensor:
         return self.dtype.itemsize
 
     @property
-    def device(self) -> str:
+    def device(self) -> places.device:
         """Return the device that holds the value."""
-        return "cpu"
+        return places.CPU
 
     def dim(self) -> int:
         """Return the number of dimensions."""

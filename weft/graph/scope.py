@@ -1,4 +1,4 @@
-"""Name scopes and device scopes: what nodes built inside them are labelled with."""
+"""Name scopes: what nodes built inside them are labelled with."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from ..core.device import check_device
 from ..core.errors import ArgumentError
 
 _scope: ContextVar[tuple[str, ...]] = ContextVar("weft_scope", default=())
-_device: ContextVar[str] = ContextVar("weft_device", default="cpu")
 
 GRADIENTS = "gradients"  # the scope of the nodes that reverse mode adds
 
@@ -19,11 +17,6 @@ GRADIENTS = "gradients"  # the scope of the nodes that reverse mode adds
 def current_scope() -> tuple[str, ...]:
     """Return the names of the scopes around, outermost first."""
     return _scope.get()
-
-
-def current_device() -> str:
-    """Return the device on which nodes built here will run."""
-    return _device.get()
 
 
 @contextmanager
@@ -58,14 +51,3 @@ def outermost_scope(scope: tuple[str, ...]) -> Iterator[None]:
         yield
     finally:
         _scope.reset(token)
-
-
-@contextmanager
-def device_scope(device: str) -> Iterator[None]:
-    """Place the nodes built inside on a device."""
-    check_device(device)
-    token = _device.set(device)
-    try:
-        yield
-    finally:
-        _device.reset(token)

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..core import device as places
 from ..core.dtype import DType, is_float
 from ..core.errors import (
     ArgumentError,
@@ -77,9 +78,9 @@ class Symbol(Tensor):
         return size_of(self.value.shape)
 
     @property
-    def device(self) -> str:
+    def device(self) -> places.device:
         """Return the device that will hold the value."""
-        return self.value.node.device
+        return places.device_named(self.value.node.device)
 
     @property
     def name(self) -> str:

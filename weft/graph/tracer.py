@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.device import current_device
 from ..core.dim import Dim, unknown_size
 from ..core.dispatch import ERRORS, explain, group
 from ..core.dtype import is_float
@@ -24,7 +25,7 @@ from ..core.rng import Generator
 from ..core.shape import TensorType
 from ..core.tensor import Constant, Tensor
 from .node import Node, Value
-from .scope import current_device, current_scope
+from .scope import current_scope
 from .special import ASSIGN, CONSTANT, PLACEHOLDER, Literal
 from .state import State, generator_state, tensor_state
 from .symbol import Symbol, make_number, make_symbol
