@@ -90,7 +90,7 @@ def _print_plan(name: str, plan: MemoryPlan) -> None:
     plan.check()
     print(
         f"  {name:<10} without sharing {bytes_text(plan.unshared_bytes):>10}   with "
-        f"{bytes_text(plan.arena_bytes):>10}   {plan.ratio:.3f}x  (at most {PLAN_BARS[name]}x)   "
+        f"{bytes_text(plan.shared_bytes):>10}   {plan.ratio:.3f}x  (at most {PLAN_BARS[name]}x)   "
         f"most alive {bytes_text(plan.peak_bytes)}"
     )
 

@@ -24,7 +24,7 @@ LARGEST_FIRST_LIMIT = 6000  # storages; beyond it the quadratic search takes sec
 
 
 class Block(NamedTuple):
-    """A storage to place: its bytes, a multiple of the alignment, and when it is alive."""
+    """A storage to place: its bytes, a multiple of any alignment, and when it is alive."""
 
     bytes: int
     birth: int

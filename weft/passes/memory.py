@@ -8,6 +8,7 @@ arena, at offsets that are multiples of 64 bytes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from ..core.errors import GraphError
@@ -26,7 +27,8 @@ class MemoryPlan:
     """Where the values of a graph live.
 
     unshared_bytes   what the results of all nodes take together if nothing is shared
-    arena_bytes      what they take with sharing: one block of memory
+    shared_bytes     what they take with sharing, laid side by side
+    arena_bytes      the block of memory for that: each storage begins at a multiple of 64 bytes
     peak_bytes       the most bytes alive at any time; no arena can be smaller
     feed_bytes, state_bytes, constant_bytes    what comes from outside and is not in the arena
     """
@@ -57,10 +59,16 @@ class MemoryPlan:
 
     # -- figures -----------------------------------------------------------------------------------
 
+    @cached_property
+    def shared_bytes(self) -> int:
+        """Return the bytes with sharing; the room that alignment leaves between is not counted."""
+        exact = [Block(s.bytes, s.birth, s.death) for s in self._offsets]
+        return min(place_blocks(exact).bytes, self.arena_bytes)
+
     @property
     def ratio(self) -> float:
         """Return the bytes with sharing as a part of those without."""
-        return self.arena_bytes / self.unshared_bytes if self.unshared_bytes else 1.0
+        return self.shared_bytes / self.unshared_bytes if self.unshared_bytes else 1.0
 
     @property
     def feed_bytes(self) -> int:
@@ -147,7 +155,7 @@ class MemoryPlan:
 
     def __repr__(self) -> str:
         return (
-            f"<MemoryPlan: {bytes_text(self.arena_bytes)} with sharing, "
+            f"<MemoryPlan: {bytes_text(self.shared_bytes)} with sharing, "
             f"{bytes_text(self.unshared_bytes)} without ({self.ratio:.2f}x)>"
         )
 
@@ -158,7 +166,8 @@ class MemoryPlan:
     def _summary(self) -> list[str]:
         rows = {
             "results of all nodes": self.unshared_bytes,
-            "with sharing (arena)": self.arena_bytes,
+            "with sharing": self.shared_bytes,
+            "arena, aligned": self.arena_bytes,
             "most alive at once": self.peak_bytes,
             "states": self.state_bytes,
             "constants": self.constant_bytes,
