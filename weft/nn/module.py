@@ -25,6 +25,7 @@ from .hooks import HookRemover
 from .parameter import Parameter
 from .printing import format_module
 from .scopes import module_scope
+from .starting_value import starting_value
 from .state import LoadReport
 from .summary import Summary, summarize
 
@@ -123,6 +124,8 @@ class Module:
 
         One that is not persistent stays out of the state dictionary.
         """
+        if isinstance(tensor, Tensor):
+            tensor = starting_value(tensor, f"register_buffer: {name!r}")
         self._register(name, BUFFER, tensor, Tensor)
         (self._transient.discard if persistent else self._transient.add)(name)
 

@@ -7,14 +7,18 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import ArgumentTypeError, user_site
+from ..core.modes import eagerly
 from ..core.shape import Shape
 from ..core.tape import Leaf
 from ..core.tensor import Tensor, check_differentiable
-from ..ops.creation import empty, tensor
+from ..ops.creation import empty
+from .starting_value import starting_value
 
 
 class Parameter(Tensor):
     """A leaf tensor that a Module registers when it is assigned to an attribute.
+
+    It has a value from the beginning, in a graph too: `Parameter(wf.randn(2))` draws there at once.
 
     >>> import weft as wf
     >>> wf.nn.Parameter(wf.tensor([1.0, 2.0]))
@@ -25,7 +29,7 @@ class Parameter(Tensor):
     __slots__ = ()
 
     def __init__(self, data: Any, requires_grad: bool = True) -> None:
-        source = data if isinstance(data, Tensor) else tensor(data)
+        source = starting_value(data, "Parameter")
         if not isinstance(requires_grad, (bool, np.bool_)):
             raise ArgumentTypeError(
                 f"Parameter: requires_grad must be True or False. Received: {requires_grad!r}"
@@ -53,6 +57,7 @@ class UninitializedParameter(Parameter):
     def __init__(self, dtype: Any = None, requires_grad: bool = True) -> None:
         super().__init__(empty((0,), dtype=dtype), requires_grad)
 
+    @eagerly
     def materialize(self, shape: Shape) -> Parameter:
         """Take a shape, with arbitrary values, and become a Parameter."""
         self._value = empty(shape, dtype=self.dtype)._value
