@@ -10,7 +10,13 @@ from textwrap import dedent
 import numpy as np
 import pytest
 
-from weft.runtime.buffers import POOLED_FROM, array_maker, pool_info, pooled_empty
+from weft.runtime.buffers import (
+    POOLED_FROM,
+    array_maker,
+    pool_info,
+    pooled_arena,
+    pooled_empty,
+)
 
 FLOAT = np.dtype(np.float32)
 LARGE = (1000, 700)
@@ -41,6 +47,14 @@ def test_arrays_are_ordinary(dtype):
     assert address(array) % 64 == 0
     array[...] = 1
     assert (array == 1).all()
+
+
+@pytest.mark.parametrize("nbytes", [1, 100_000, 244_352, POOLED_FROM, 10 * POOLED_FROM + 7])
+def test_arenas_begin_at_a_line(nbytes):
+    """Vectors are stored there by instructions that fail elsewhere."""
+    arenas = [pooled_arena(nbytes) for _ in range(20)]
+    assert {address(arena) % 64 for arena in arenas} == {0}
+    assert {arena.nbytes for arena in arenas} == {nbytes}
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0, 10**6), (7,)])
