@@ -1,12 +1,15 @@
 """Configure the whole test run: extra options, their markers, and Hypothesis profiles."""
 
 import os
+from collections.abc import Iterator
 from importlib.util import find_spec
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from weft.core.rng import manual_seed
+
+GUARDED = frozenset(("codegen", "compile", "lower"))  # directories whose tests run compiled code
 
 # A slow or busy machine is no fault of the code under test, so nothing here depends on time.
 _NO_CLOCK = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -55,3 +58,15 @@ def _skip_reasons(config: pytest.Config) -> dict[str, str]:
 def _same_random_numbers() -> None:
     """Start every test at the same random state, whatever ran before it."""
     manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def _guarded_arrays(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Let tests of compiled code run in memory that tells if anything wrote beside an array."""
+    if GUARDED.isdisjoint(request.path.parts) or request.node.get_closest_marker("usual_memory"):
+        yield
+        return
+    from tests.guard import guarded_memory  # noqa: PLC0415  (loads llvmlite; others do without)
+
+    with guarded_memory():
+        yield

@@ -224,8 +224,9 @@ def test_results_are_values_of_their_own():
     np.testing.assert_array_equal((x * 2.0).numpy(), kept)
 
 
+@pytest.mark.usual_memory
 def test_memory_of_results_is_used_again():
-    x = make(11)
+    x = make(11, (ROWS + 1, COLUMNS))  # of a program that no test has made in other memory
     hot(lambda: x * 2.0)
     before = pool_info()
     for _ in range(10):
