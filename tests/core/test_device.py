@@ -68,6 +68,7 @@ def test_a_context_places_what_is_built():
         with CPU, wf.device("cpu"):  # one object may be entered again
             y = x * 2
     assert {node.device for node in graph.nodes} == {"cpu"}
+    assert {type(node.device) for node in graph.nodes} == {str}  # plain data, to be hashed
     assert wf.Session(graph).run(y, {x: np.ones(2)}).tolist() == [2, 2]
 
 

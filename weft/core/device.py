@@ -69,9 +69,9 @@ def devices() -> list[device]:
     return [CPU]
 
 
-def current_device() -> device:
-    """Return the device on which nodes built here will run."""
-    return _around.get()[-1]
+def current_device() -> str:
+    """Return the name of the device on which nodes built here will run."""
+    return str(_around.get()[-1])  # nodes hold plain data: they are written to files and hashed
 
 
 def is_device(target: Any) -> bool:

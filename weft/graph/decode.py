@@ -149,7 +149,7 @@ class _Decoder:
             name=_field(data, "name", str),
             scope=_scope(data),
             site=_field(data, "site", str) if "site" in data else None,
-            device=check_device(data.get("device", "cpu")),
+            device=str(check_device(data.get("device", "cpu"))),
         )
 
     def _attr(self, data: Any, depth: int, tuples: int) -> Any:
