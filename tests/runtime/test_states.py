@@ -60,8 +60,9 @@ def test_numbers_of_several_optimizers_stay_apart():
         [0.0, 2.0, 4.0, 6.0, 8.0],
         np.arange(0, 10, 2, dtype=np.float32).view(np.recarray),
         wf.tensor(np.arange(0, 10, 2, dtype=np.float32)),
+        np.arange(0, 10, 2, dtype=np.float64),
     ],
-    ids=["gaps", "list", "subclass", "tensor"],
+    ids=["gaps", "list", "subclass", "tensor", "wide"],
 )
 def test_a_repeated_step_takes_whatever_the_first_one_takes(unsuited):
     program, twin = Training(compiled=True), Training(compiled=True)
