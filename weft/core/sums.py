@@ -24,15 +24,13 @@ SHORT = 128  # additions in a row that are not worth several steps
 SPAN = 4096  # partial sums that stay in the nearest cache
 ROW = 64  # elements that are worth a row of their own
 
-_add: Any = np.add.reduce  # whose stubs know keepdims as a literal only
 
-
-def sum_array(x: Any, axis: Axes, keepdims: bool = False) -> Any:
+def sum_array(x: Any, axis: Axes, keepdims: Any = False) -> Any:
     """Return the sum of an array over axes, counted from the front; of 16-bit floats in float32."""
     if x.itemsize == 2:
         x = widened(x)
     if x.size <= SHORT or x.dtype.kind != "f" or _is_simple(x, axis):
-        return _add(x, axis=axis, keepdims=keepdims)
+        return np.add.reduce(x, axis=axis, keepdims=keepdims)
     return _in_steps(x, axis).reshape(reduced_shape(x.shape, axis, keepdims))
 
 
@@ -63,7 +61,7 @@ def _in_steps(x: Any, axis: Axes) -> Any:
     """Return the sum with reduced axes kept: long rows first, then axis by axis from outside in."""
     inner = _pairwise_axes(x, axis)
     if size_of(x.shape[a] for a in inner) >= ROW:
-        x = _add(x, axis=inner, keepdims=True)
+        x = np.add.reduce(x, axis=inner, keepdims=True)
         axis = tuple(set(axis).difference(inner))
     for a in sorted(axis, key=lambda a: -abs(x.strides[a])):
         x = _sum_along(x, a)
@@ -89,7 +87,7 @@ def _sum_along(x: Any, a: int) -> Any:
     """Return the sum along one axis, which is kept, by blocks and then of the blocks' sums."""
     size = x.shape[a]
     if size <= CHAIN:
-        return _add(x, axis=a, keepdims=True)
+        return np.add.reduce(x, axis=a, keepdims=True)
     # Elements far apart are added to one another where those along the axis lie close together:
     # so NumPy's inner loop has some length, whatever the shape.
     width = size_of(
@@ -99,7 +97,7 @@ def _sum_along(x: Any, a: int) -> Any:
     whole = size - size % (CHAIN * apart)
     before, after = x.shape[:a], x.shape[a + 1 :]
     blocks = x[_along(a, 0, whole)].reshape(*before, -1, CHAIN, apart, *after)
-    sums = _add(blocks, axis=a + 1).reshape(*before, whole // CHAIN, *after)
+    sums = np.add.reduce(blocks, axis=a + 1).reshape(*before, whole // CHAIN, *after)
     total = _sum_along(sums, a)
     if whole < size:
         total += _sum_along(x[_along(a, whole, size)], a)
