@@ -22,6 +22,7 @@ settings.register_profile("long", _NO_CLOCK, max_examples=2000, print_blob=True)
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("weft")
     group.addoption("--long", action="store_true", help="run tests marked long; more examples")
+    group.addoption("--few", action="store_true", help="run one compiled sample per operator")
     group.addoption("--peers", action="store_true", help="run comparisons with PyTorch")
 
 
