@@ -200,16 +200,23 @@ def test_jobs_and_other_threads_may_fork(tmp_path):
 @forks
 def test_ctrl_c_while_a_fork_waits_comes_when_it_is_done(tmp_path):
     program = """
-        import os, signal, threading, time, warnings
+        import os, signal, sys, threading, time, warnings
         warnings.filterwarnings("ignore", "This process", DeprecationWarning)
         import weft
         from weft.core.locks import fork_safe_lock
         lock, held = fork_safe_lock("objects"), threading.Event()
 
+        def fork_waits():
+            frame = sys._current_frames()[threading.main_thread().ident]
+            while frame is not None and frame.f_code.co_name != "prepare":
+                frame = frame.f_back
+            return frame is not None
+
         def hold():
             with lock:
                 held.set()
-                time.sleep(0.2)
+                while not fork_waits():
+                    time.sleep(0.01)
                 signal.raise_signal(signal.SIGINT)
                 time.sleep(0.2)
 

@@ -67,7 +67,7 @@ def write_tensors(path: Path, arrays: Mapping[str, Array], text: Mapping[str, st
         file.write(_header(ordered, text))
         for _, array in ordered:
             little = array.astype(array.dtype.newbyteorder("<"), copy=False)
-            file.write(little.reshape(-1).view(np.uint8).data)
+            file.write(np.ascontiguousarray(little).reshape(-1).view(np.uint8).data)
 
 
 def _header(arrays: Sequence[tuple[str, Array]], text: Mapping[str, str]) -> bytes:
