@@ -52,10 +52,16 @@ def run_tests(target: str, *arguments: str) -> None:
 
 @pytest.mark.parametrize("target", others())
 def test_one_sample_of_each_operator(target: str) -> None:
-    run_tests(target, "--few", "tests/compile/test_registry.py")
+    run_tests(target, "--few", "tests/compile/test_registry.py", "tests/compile/test_fuzz.py")
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("target", others())
 def test_everything(target: str) -> None:
     run_tests(target, *ALL)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("target", others())
+def test_many_random_calls(target: str) -> None:
+    run_tests(target, "--long", "tests/compile/test_fuzz.py")
