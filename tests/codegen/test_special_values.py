@@ -5,6 +5,7 @@ import pytest
 
 from tests.codegen.functions import BINARY, UNARY, last_places, limit
 from tests.codegen.jit import evaluate
+from weft.codegen import Target, host, sse2
 from weft.codegen.mathematics import FUNCTIONS
 
 
@@ -24,10 +25,10 @@ def plainly_equal(got: np.ndarray, want: np.ndarray) -> np.ndarray:
     return same | (np.isnan(got) & np.isnan(want))
 
 
-def check(name: str, *operands: np.ndarray) -> None:
+def check(name: str, *operands: np.ndarray, target: Target | None = None) -> None:
     with np.errstate(all="ignore"):
         want = {**UNARY, **BINARY}[name](*operands).astype(operands[0].dtype)
-    got = evaluate(FUNCTIONS[name], *operands)
+    got = evaluate(FUNCTIONS[name], *operands, target=target)
     exceptional = ~np.isfinite(want) | (want == 0) | ~np.isfinite(got)
     wrong = exceptional & ~plainly_equal(got, want)
     assert not wrong.any(), [(*(x[wrong] for x in operands), got[wrong], want[wrong])]
@@ -51,6 +52,14 @@ def test_special_operands(name: str, dtype: str) -> None:
 def test_special_pairs(name: str, dtype: str) -> None:
     x, y = (grid.ravel() for grid in np.meshgrid(special_numbers(dtype), special_numbers(dtype)))
     check(name, np.ascontiguousarray(x), np.ascontiguousarray(y))
+
+
+@pytest.mark.skipif(host().architecture != "x86_64", reason="needs a processor that runs SSE2")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", sorted(BINARY))
+def test_special_pairs_without_fused_multiply_add(name: str, dtype: str) -> None:
+    x, y = (grid.ravel() for grid in np.meshgrid(special_numbers(dtype), special_numbers(dtype)))
+    check(name, np.ascontiguousarray(x), np.ascontiguousarray(y), target=sse2())
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

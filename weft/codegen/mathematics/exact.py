@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..lines import Operand
 from ..text import FunctionText
 from ..values import Value, scalar_of
+from .formats import number_where
 
 _LOW_BITS = 27  # of a double that go to the lower of two numbers: either has 26 of them
 _EXPONENT = 0x7FF << 52
@@ -21,9 +22,12 @@ def fma(f: FunctionText, a: Value, b: Value, c: Value) -> Value:
     if scalar_of(a.type) == "float":
         wide = [f.fpext(x, "double") for x in (a, b, c)]
         return f.fptrunc(f.fadd(f.fmul(wide[0], wide[1]), wide[2]), "float")
-    product, lost = two_product(f, a, b)
-    total, rest = _two_sum(f, product, c)
-    return f.fadd(total, f.fadd(rest, lost))
+    # A product of parts may exceed that of the whole, which is about as large as c.
+    huge = f.fcmp("oge", f.fabs(c), 2.0**1000)
+    down, up = (number_where(f, a.type, [(huge, 2.0**power)], 1.0) for power in (-64, 64))
+    product, lost = two_product(f, a, f.fmul(b, down))
+    total, rest = _two_sum(f, product, f.fmul(c, down))
+    return f.fmul(f.fadd(total, f.fadd(rest, lost)), up)
 
 
 def two_product(f: FunctionText, a: Value, b: Value) -> tuple[Value, Value]:
