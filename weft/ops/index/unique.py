@@ -11,6 +11,7 @@ from ...core.errors import ArgumentError
 from ...core.op import F, composite, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType
+from ...core.sums import widened
 from ...core.tensor import Tensor
 from ._checks import flat_axis, names_errors, operands
 from ._spec import UNKNOWN
@@ -30,9 +31,10 @@ def _(x, axis, equal_nan):
 
 @distinct.eval
 def _(x, axis, equal_nan):
-    values, *found = np.unique(x, True, True, True, axis, equal_nan=equal_nan)
+    # Widened, because NumPy does not know that bfloat16 has NaNs.
+    values, *found = np.unique(widened(x), True, True, True, axis, equal_nan=equal_nan)
     index, inverse, counts = (part.astype(np.int64) for part in found)
-    return values, index, inverse.reshape(x.shape if axis is None else -1), counts
+    return values.astype(x.dtype, copy=False), index, inverse.reshape(x.shape if axis is None else -1), counts
 
 
 @distinct.infer
