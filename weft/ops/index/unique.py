@@ -34,7 +34,12 @@ def _(x, axis, equal_nan):
     # Widened, because NumPy does not know that bfloat16 has NaNs.
     values, *found = np.unique(widened(x), True, True, True, axis, equal_nan=equal_nan)
     index, inverse, counts = (part.astype(np.int64) for part in found)
-    return values.astype(x.dtype, copy=False), index, inverse.reshape(x.shape if axis is None else -1), counts
+    return (
+        values.astype(x.dtype, copy=False),
+        index,
+        inverse.reshape(x.shape if axis is None else -1),
+        counts,
+    )
 
 
 @distinct.infer
