@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import weft as wf
-from tests.programs.calls import CLOSE, EXACT, Call, draw_call
+from tests.programs.calls import CLOSE, EQUAL, EXACT, Call, draw_call
 from tests.programs.operands import Draw, is_float
 from tests.threads import num_threads
 
@@ -58,10 +58,10 @@ def assert_right(call: Call, found: np.ndarray, how: str) -> None:
     expected = call.expected()
     what = f"{how}: {call.name} of {[(x.shape, x.dtype.name, x.strides) for x in call.operands]}"
     assert found.shape == expected.shape, what
-    if call.agreement == EXACT or not is_float(found.dtype):
+    if call.agreement in (EXACT, EQUAL) or not is_float(found.dtype):
         with np.errstate(over="ignore"):
             wanted = expected.astype(found.dtype)
-        assert_same(found, wanted, what)
+        assert_same(found, wanted, what, signs=call.agreement == EXACT)
         return
     name = found.dtype.name
     limit = LAST_PLACE[name] * bound(call, expected, name) + 2 * SMALLEST[name]
@@ -71,13 +71,14 @@ def assert_right(call: Call, found: np.ndarray, how: str) -> None:
     assert worst <= 1, f"{what}: {worst} of what is allowed"
 
 
-def assert_same(found: np.ndarray, expected: np.ndarray, what: str) -> None:
+def assert_same(found: np.ndarray, expected: np.ndarray, what: str, signs: bool) -> None:
     """Hold two arrays to the bit against each other, but for the bits of NaN."""
     if is_float(found.dtype):
         found, expected = found.astype(np.float64), expected.astype(np.float64)
+    if is_float(found.dtype) and signs:
         zero = expected == 0
-        signs = np.signbit(found[zero]), np.signbit(expected[zero])
-        np.testing.assert_array_equal(*signs, err_msg=f"{what}: signs of zeros")
+        negative = np.signbit(found[zero]), np.signbit(expected[zero])
+        np.testing.assert_array_equal(*negative, err_msg=f"{what}: signs of zeros")
     np.testing.assert_array_equal(found, expected, err_msg=what)
 
 

@@ -5,6 +5,7 @@ A call has operands, a function of tensors and one of arrays. The second gets fl
 of results. How closely both must agree:
 
 EXACT    to the bit
+EQUAL    as numbers: a zero may have either sign, which NumPy itself leaves to the processor
 CLOSE    to some units in the last place of each element
 SUMMED   to some units in the last place of the largest operand or result: terms cancel
 """
@@ -22,7 +23,7 @@ import weft as wf
 from .operands import DTYPES, FLOATS, INTEGERS, Array, Draw, dtype_named, is_float
 
 F = wf.nn.functional
-EXACT, CLOSE, SUMMED = "exact", "close", "summed"
+EXACT, EQUAL, CLOSE, SUMMED = "exact", "equal", "close", "summed"
 
 
 class Call(NamedTuple):
@@ -121,6 +122,7 @@ UNARY_EXACT: dict[str, tuple[Any, Any]] = {
 }
 NOT_OF_BOOL = {"neg", "sign", "clip"}
 OF_FLOATS = {"signbit", "leaky_relu"}
+EITHER_ZERO = {"sign", "maximum", "minimum"}
 
 BINARY_EXACT: dict[str, tuple[Any, Any]] = {
     "add": (wf.add, np.add),
@@ -171,7 +173,7 @@ def unary_exact(draw: Draw) -> Call | None:
     x = draw.array(draw.shape(), dtype_named(dtype))
     if is_float(x.dtype):
         x = draw.special(x)
-    return Call(f"{name} {dtype}", [x], *UNARY_EXACT[name], EXACT)
+    return Call(f"{name} {dtype}", [x], *UNARY_EXACT[name], _exactness(name))
 
 
 def binary_exact(draw: Draw) -> Call | None:
@@ -180,7 +182,11 @@ def binary_exact(draw: Draw) -> Call | None:
     x, y = _pair(draw, dtypes, draw.whole)
     if is_float(x.dtype) and draw.chance(0.5):
         x = draw.special(x)
-    return Call(f"{name} {x.dtype.name}", [x, y], *BINARY_EXACT[name], EXACT)
+    return Call(f"{name} {x.dtype.name}", [x, y], *BINARY_EXACT[name], _exactness(name))
+
+
+def _exactness(name: str) -> str:
+    return EQUAL if name in EITHER_ZERO else EXACT
 
 
 def of_integers(draw: Draw) -> Call:
