@@ -58,7 +58,7 @@ def _row(program: str, cache: str, found: dict[str, Any]) -> str:
 def measure(program: str) -> dict[str, Any]:
     """Compile a program once; return times and counts."""
     import weft as wf
-    from weft import compiler
+    from weft.compiler import stages as compiler
 
     with wf.Graph() as small:  # loads the compiler, and makes the code that all programs share
         x = wf.placeholder((2,), wf.float32)
@@ -107,8 +107,8 @@ def _step(wf: Any, widths: list[int]) -> tuple[Any, Any, Any, Any]:
 
 def _time_stages(stages: dict[str, float]) -> None:
     """Note the CPU time that each stage of the compiler takes."""
-    from weft import compiler
-    from weft.runtime import analysis, executable, plans
+    from weft.backends.cpu.runtime import analysis, executable, plans
+    from weft.compiler import stages as compiler
 
     for module, name, stage in (
         (compiler, "known_program", "name"),

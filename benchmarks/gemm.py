@@ -159,12 +159,17 @@ def _native_product(case: Case, arrays: tuple[Any, Any, Any]) -> Callable[[], No
     """Return a function that multiplies by compiled code, with all addresses bound."""
     import ctypes
 
-    from weft.codegen.gemm import gemm_chunks, gemm_units, give_scratch, write_gemm_kernel
-    from weft.codegen.target import host
-    from weft.codegen.text import ModuleText
-    from weft.runtime.arena import aligned_empty
-    from weft.runtime.native import compile_module, link
-    from weft.runtime.threads import pool_symbols
+    from weft.backends.cpu.codegen.gemm.kernel import (
+        gemm_chunks,
+        gemm_units,
+        give_scratch,
+        write_gemm_kernel,
+    )
+    from weft.backends.cpu.codegen.target import host
+    from weft.backends.cpu.codegen.text import ModuleText
+    from weft.backends.cpu.runtime.arena import aligned_empty
+    from weft.backends.cpu.runtime.linking import compile_module, link
+    from weft.backends.cpu.runtime.threads import pool_symbols
 
     kernel = _kernel(case, arrays)
     threads = int(os.environ["OMP_NUM_THREADS"])
@@ -203,7 +208,7 @@ def _kernel(case: Case, arrays: tuple[Any, Any, Any]) -> Any:
 
 def _write_entry(module: Any, units: int, chunks: int, operands: int) -> None:
     """Add `run(ptr table)`, which has the pool do the chunks of a product."""
-    from weft.codegen.values import Value
+    from weft.backends.cpu.codegen.values import Value
 
     task = module.function("task", ["ptr", "i64", "i64"])
     table, chunk, _ = task.parameters
@@ -224,7 +229,7 @@ def _write_entry(module: Any, units: int, chunks: int, operands: int) -> None:
 
 
 def _start_threads() -> None:
-    from weft.runtime.threads import pool
+    from weft.backends.cpu.runtime.threads import pool
 
     pool().start_workers()
 

@@ -17,13 +17,13 @@ import numpy as np
 
 import weft as wf
 from weft import get_num_threads, set_num_threads
-from weft.codegen.target import host
-from weft.runtime.arena import aligned_empty
-from weft.runtime.calls import ArraySpec, ctypes_entry, make_entry
-from weft.runtime.native import compile_module, link
-from weft.runtime.objects import ObjectCache
-from weft.runtime.store import ObjectStore
-from weft.runtime.threads import pool, pool_symbols
+from weft.backends.cpu.codegen.target import host
+from weft.backends.cpu.runtime.arena import aligned_empty
+from weft.backends.cpu.runtime.calls import ArraySpec, ctypes_entry, make_entry
+from weft.backends.cpu.runtime.linking import compile_module, link
+from weft.backends.cpu.runtime.objects import ObjectCache
+from weft.backends.cpu.runtime.store import ObjectStore
+from weft.backends.cpu.runtime.threads import pool, pool_symbols
 
 NANO, MICRO, MILLI = 1e9, 1e6, 1e3
 

@@ -19,9 +19,9 @@ from functools import cache
 
 import numpy as np
 
-from weft.codegen import host
-from weft.runtime import arena, buffers
-from weft.runtime.native import Library, compile_module, link
+from weft.backends.cpu.codegen import host
+from weft.backends.cpu.runtime import arena, buffers
+from weft.backends.cpu.runtime.linking import Library, compile_module, link
 
 STRIP = 64  # bytes before and behind; the first hold size, previous and next block, what to free
 _HEADER = 32

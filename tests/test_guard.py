@@ -9,8 +9,8 @@ import pytest
 
 import weft as wf
 from tests.guard import guarded_memory
-from weft.runtime.arena import aligned_empty
-from weft.runtime.buffers import POOLED_FROM, pooled_empty
+from weft.backends.cpu.runtime.arena import aligned_empty
+from weft.backends.cpu.runtime.buffers import POOLED_FROM, pooled_empty
 
 MAKERS = {
     "numpy": lambda n: np.empty(n, np.uint8),

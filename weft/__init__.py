@@ -67,11 +67,11 @@ if _TYPE_CHECKING:
     from .autodiff.graph_forward import forward_gradients
     from .autodiff.jacobian import hessian, hvp, jacfwd, jacobian, jacrev
     from .autodiff.linear import linear_transpose, linearize
+    from .capture import compile
     from .core.rng import Generator
     from .core.threads import get_num_threads, set_num_threads
     from .graph import Graph, Session, Symbol, cond, name_scope, placeholder, scan, while_loop
     from .io import load, load_metadata, save
-    from .jit import compile
     from .ops.random.draw import (
         bernoulli,
         beta,
@@ -208,19 +208,19 @@ _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"weft\.")
 _attach_operators()
 Tensor.backward = _backward  # differentiation sits above core, where Tensor is defined
 _provide("Tensor", ("assign",), "weft.graph.frontend")
-_provide("Graph", ("canonical_hash",), "weft.graph.canonical")
-_provide("Graph", ("draw", "repr_svg"), "weft.graph.draw")
-_provide("Graph", ("graph_text",), "weft.graph.printer")
+_provide("Graph", ("canonical_hash",), "weft.graph.identity.canonical")
+_provide("Graph", ("draw", "repr_svg"), "weft.viz.draw")
+_provide("Graph", ("graph_text",), "weft.graph.text.printer")
 _provide("Graph", ("load_graph", "save_graph"), "weft.io.graphs")
 _provide("graph operator", ("FUSED",), "weft.passes.fused")
 _provide("graph operator", ("TRANSFER",), "weft.passes.place")
 _provide("Graph", ("memory_plan",), "weft.passes.memory")
 _provide("Graph", ("optimize",), "weft.passes.pipeline")
 _provide("Graph", ("verify",), "weft.graph.verify")
-_provide("Graph", ("write_tensorboard_graph",), "weft.graph.tensorboard")
-_provide("Session", ("compile_program",), "weft.compiler")
+_provide("Graph", ("write_tensorboard_graph",), "weft.viz.tensorboard")
+_provide("Session", ("compile_program",), "weft.compiler.stages")
 _provide("eager", ("compile_composite", "compile_kernel", "compile_product"), "weft.eager")
-_provide("products", ("multiply",), "weft.runtime.products")
+_provide("products", ("multiply",), "weft.backends.cpu.runtime.products")
 _provide("autodiff", ("pull_back_of_symbols", "symbol_gradients"), "weft.autodiff.graph_reverse")
 _provide("autodiff", ("trace_call",), "weft.autodiff.graph_calls")
 _provide("autodiff", ("checkpoint_in_graph",), "weft.autodiff.graph_checkpoint")
@@ -252,7 +252,7 @@ _LAZY = {
     "Session": _GRAPH,
     "Symbol": _GRAPH,
     "checkpoint": f"{_AUTODIFF}.checkpointing",
-    "compile": "weft.jit",
+    "compile": "weft.capture",
     "cond": _GRAPH,
     "custom_jvp": f"{_AUTODIFF}.custom_jvp",
     "forward_gradients": "weft.autodiff.graph_forward",

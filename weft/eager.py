@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 
 from .autodiff.reverse import gradients
-from .compiler import compile_program
+from .backends.cpu.runtime.arena import aligned_empty
+from .backends.cpu.runtime.buffers import array_maker, pooled_arena
+from .backends.cpu.runtime.executable import Executable
+from .compiler.stages import compile_program
 from .core.errors import AllocationError, WeftError
 from .core.large import Code
 from .core.large_calls import CallShape
@@ -28,9 +31,6 @@ from .graph.run import Program
 from .graph.symbol import Symbol
 from .lower.kernels import RowKernel
 from .lower.scalar import postorder
-from .runtime.arena import aligned_empty
-from .runtime.buffers import array_maker, pooled_arena
-from .runtime.executable import Executable
 
 Array = np.ndarray[Any, Any]
 Types = Sequence[tuple[tuple[int, ...], np.dtype[Any]]]

@@ -10,7 +10,7 @@ import weft as wf
 from weft.autodiff.kernel_text import KernelText
 from weft.core.errors import ArgumentError, ArgumentTypeError
 from weft.core.op import load_all, registry
-from weft.graph.expressions import Names
+from weft.graph.text.expressions import Names
 
 F = wf.nn.functional
 

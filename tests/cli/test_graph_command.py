@@ -6,7 +6,7 @@ import pytest
 
 import weft as wf
 from weft.cli import main
-from weft.graph.drawing import dot
+from weft.viz.drawing import dot
 
 CONFIG = """\
 name = "small"

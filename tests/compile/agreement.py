@@ -1,9 +1,9 @@
 """How closely compiled and interpreted results must agree, and why no closer.
 
 Both compute the same graph; they differ in how functions are approximated (a few units in the last
-place each, see tests/codegen/functions.py), in the order of sums, and in products that are added
-without being rounded. Whatever involves no rounding must be equal: integers, truth values, moved
-and chosen elements, and whole numbers in floats.
+place each, see tests/backends/cpu/codegen/functions.py), in the order of sums, and in products that
+are added without being rounded. Whatever involves no rounding must be equal: integers, truth
+values, moved and chosen elements, and whole numbers in floats.
 """
 
 from __future__ import annotations

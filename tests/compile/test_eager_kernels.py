@@ -13,13 +13,13 @@ import pytest
 import weft as wf
 import weft.nn.functional as F
 from tests.threads import num_threads
+from weft.backends.cpu.runtime.buffers import pool_info
 from weft.core.errors import GradientError, ShapeError, WeftError
 from weft.core.large import LARGE, VERY_LARGE, Door, door
 from weft.core.large_kernels import EXACT as EXACT_OPERATORS
 from weft.core.large_kernels import install_chooser
 from weft.core.op import registry
 from weft.eager import compile_kernel
-from weft.runtime.buffers import pool_info
 
 ROWS, COLUMNS = 2048, 257
 SHAPE = (ROWS, COLUMNS)

@@ -6,13 +6,13 @@ import pytest
 import weft as wf
 import weft.nn.functional as F
 from tests.threads import num_threads
+from weft.backends.cpu.runtime.arena import ALIGNMENT
+from weft.backends.cpu.runtime.buffers import POOLED_FROM
+from weft.backends.cpu.runtime.executable import Executable
 from weft.core.errors import ShapeError
 from weft.core.large import door
 from weft.core.large_products import LARGE_PRODUCT, PRODUCTS, make_product_chooser
 from weft.eager import SMALL_ARENA
-from weft.runtime.arena import ALIGNMENT
-from weft.runtime.buffers import POOLED_FROM
-from weft.runtime.executable import Executable
 
 M, N, K = 520, 514, 509
 assert M * N * K >= LARGE_PRODUCT

@@ -17,7 +17,7 @@ from textwrap import dedent
 
 import pytest
 
-from weft.runtime.store import SUFFIX
+from weft.backends.cpu.runtime.store import SUFFIX
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 posix = pytest.mark.skipif(os.name != "posix", reason="about users, modes and signals")
@@ -30,7 +30,7 @@ PROGRAM = """
     import json, sys, warnings
     import numpy as np
     import weft as wf
-    from weft.runtime.store import cache_info
+    from weft.backends.cpu.runtime.store import cache_info
 
     def build():
         with wf.Graph() as graph:
@@ -202,7 +202,7 @@ def test_processes_that_compile_the_same_at_once(tmp_path):
 # Forks children that compile from scratch, and kills them at random moments.
 KILLED = """
     import os, random, signal, time
-    from weft.compiler import compile_program  # loaded before the forks, but not yet used
+    from weft.compiler.stages import compile_program  # loaded before the forks, but not yet used
 
     kills, chance = KILLS, random.Random(0)
     graph, fetches, feeds = build()

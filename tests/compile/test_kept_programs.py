@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import weft as wf
-from weft import compiler
-from weft.codegen.target import neon
+from weft.backends.cpu.codegen.target import neon
+from weft.backends.cpu.runtime import objects, plan, plans
+from weft.backends.cpu.runtime.objects import ObjectCache
+from weft.backends.cpu.runtime.plan_data import MAGIC
+from weft.backends.cpu.runtime.store import ObjectStore
+from weft.compiler import stages as compiler
 from weft.core.errors import IndexOutOfRange
 from weft.passes import optimize
-from weft.runtime import objects, plan, plans
-from weft.runtime.objects import ObjectCache
-from weft.runtime.plan_data import MAGIC
-from weft.runtime.store import ObjectStore
 
 from ..test_architecture import CHAIN
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import llvmlite.binding as llvm
 import pytest
 
-from weft.codegen.target import CHOICES, chosen, describe, host
+from weft.backends.cpu.codegen.target import CHOICES, chosen, describe, host
 from weft.core.errors import ArgumentError
 
 ROOT = Path(__file__).parents[2]

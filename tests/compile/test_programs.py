@@ -315,7 +315,7 @@ def test_code_that_fails_is_reported_and_replaced(monkeypatch, failure, advice):
     def fail(*_):
         raise failure("lost")
 
-    monkeypatch.setattr("weft.runtime.executable.Executable.run", fail)
+    monkeypatch.setattr("weft.backends.cpu.runtime.executable.Executable.run", fail)
     with pytest.warns(RuntimeWarning, match=rf"failed \({failure.__name__}: lost\).*{advice}"):
         found = wf.Session(graph).run(y, {x: np.ones(3, np.float32)})
     np.testing.assert_array_equal(found, np.full(3, 2, np.float32))

@@ -15,8 +15,8 @@ from weft.core.errors import WeftError
 from weft.core.shape import TensorType
 from weft.graph.graph import Graph
 from weft.graph.node import Node, Value, is_graph, map_attr, size_variables
-from weft.graph.printer import sizes_in
 from weft.graph.special import PLACEHOLDER
+from weft.graph.text.printer import sizes_in
 
 
 @cache

@@ -21,11 +21,11 @@ from weft.core.errors import (
     WeftError,
 )
 from weft.core.rng import Generator, default_generator, manual_seed
-from weft.graph.canonical import canonical_hash
-from weft.graph.decode import decode_graph
-from weft.graph.encode import encode_graph
 from weft.graph.graph import Graph
-from weft.graph.printer import graph_text
+from weft.graph.identity.canonical import canonical_hash
+from weft.graph.serial.decode import decode_graph
+from weft.graph.serial.encode import encode_graph
+from weft.graph.text.printer import graph_text
 from weft.graph.verify import verify
 from weft.io.graphs import load_graph, save_graph
 from weft.io.tensorfile import read_tensors, write_tensors

@@ -11,7 +11,7 @@ import pytest
 
 import weft as wf
 from weft.core.tree import flatten
-from weft.graph.canonical import canonical_hash
+from weft.graph.identity.canonical import canonical_hash
 
 F = wf.nn.functional
 F32 = np.float32

@@ -10,8 +10,8 @@ import pytest
 import weft as wf
 from tests.lower.test_epilogues import array, compiled
 from tests.threads import assert_same_bits_on_threads
-from weft.codegen import avx2
-from weft.codegen.gemm_plan import plan_for
+from weft.backends.cpu.codegen import avx2
+from weft.backends.cpu.codegen.gemm.plan import plan_for
 from weft.lower.kernels import ColumnKernel, GemmKernel, LibraryKernel, RowKernel
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..core.dim import Dim
 from ..core.errors import ArgumentError, WeftError
-from ..graph.expressions import Names
+from ..graph.text.expressions import Names
 
 _PACKAGE = __name__.partition(".")[0] + "."
 _LIBRARY = frozenset({"math", "operator", "itertools", "functools"})

@@ -17,12 +17,12 @@ import numpy as np
 from ..core.dtype import float64, is_float
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.tree import flatten, flatten_with_paths
-from ..graph.expressions import Names
 from ..graph.frontend import placeholder
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.special import CONSTANT, PLACEHOLDER, STATE
 from ..graph.symbol import Symbol
+from ..graph.text.expressions import Names
 from .arguments import Argnums, as_value, check_callable, flat_outputs, name_of
 from .gradient import grad
 from .kernel_text import KernelText, literal

@@ -12,13 +12,13 @@ from typing import Any
 from ..core.errors import UnknownSizeError, WeftError
 from ..core.tensor import Tensor
 from ..core.tree import tree_map
-from ..graph.draw import SUFFIXES, draw
 from ..graph.frontend import placeholder
 from ..graph.graph import Graph
 from ..graph.node import Node
 from ..graph.special import STATE
-from ..graph.tensorboard import write_tensorboard_graph
 from ..nn import Parameter
+from ..viz.draw import SUFFIXES, draw
+from ..viz.tensorboard import write_tensorboard_graph
 from .assemble import Run, build_optimizer, build_run
 from .data import example_batch
 from .errors import UsageError

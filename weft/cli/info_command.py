@@ -13,10 +13,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ..codegen.target import host
+from ..backends.cpu.codegen.target import host
+from ..backends.cpu.runtime.store import cache_info
 from ..core.config import config
 from ..io import load, load_metadata
-from ..runtime.store import cache_info
 from .assemble import build_run
 from .errors import UsageError, hint
 from .registries import REGISTRIES

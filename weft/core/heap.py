@@ -2,9 +2,9 @@
 
 The first touch of a page costs more than computing what is stored there: on a chain of matrix
 products a fifth of the time went into pages that had been given back a moment before. Results of
-machine code come from a pool (runtime/buffers.py). What NumPy allocates comes from the C library,
-which by default gives back the free end of its heap as soon as that exceeds twice the largest block
-freed so far. Here it is asked to keep as much as the pool may.
+machine code come from a pool of their own. What NumPy allocates comes from the C library, which by
+default gives back the free end of its heap as soon as that exceeds twice the largest block freed so
+far. Here it is asked to keep as much as the pool may.
 """
 
 from __future__ import annotations

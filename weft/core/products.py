@@ -6,7 +6,7 @@ belong to the user's own calls of NumPy. Instead, sizes decide who computes:
 
     small    BLAS itself: below SMALL multiplications no OpenBLAS uses a second thread
     thin     BLAS in blocks of that size: of less than THIN rows or columns
-    others   Weft's own code for products of any sizes (runtime/products.py), on Weft's threads;
+    others   Weft's own code for products of any sizes on Weft's threads;
              in blocks too where machine code is not wanted (`config.eager_kernels`)
 
 Integers and truth values never reach BLAS.

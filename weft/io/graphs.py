@@ -14,9 +14,9 @@ from typing import Any, Final
 import numpy as np
 
 from ..core.errors import ArgumentTypeError, GraphError
-from ..graph.decode import decode_graph
-from ..graph.encode import encode_graph
 from ..graph.graph import Graph
+from ..graph.serial.decode import decode_graph
+from ..graph.serial.encode import encode_graph
 from .disk import StrPath, replace_file, resolve_target, sweep
 from .encode import dump, parse
 from .errors import SaveError

@@ -6,7 +6,7 @@
     conv_weight_grad   y (outputs x places of all images) times windows (places x window)
 
 Windows are never stored: products pack them out of padded images (padded.py, and
-codegen/gemm_windows.py for the code).
+backends/cpu/codegen/gemm/windows.py for the code).
 """
 
 from __future__ import annotations

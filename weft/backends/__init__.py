@@ -1,0 +1,1 @@
+"""Back ends: what turns a kernel program into something that runs."""

@@ -1,0 +1,1 @@
+"""The CPU: kernels as LLVM IR, machine code, threads and memory."""

@@ -1,0 +1,186 @@
+"""Write control flow around calls of kernels: loops and branches of an entry function.
+
+The numbers that windows move with lie in memory, not in registers: a chunk of a kernel that another
+thread does finds them there, and so does Python where it drives a loop itself.
+
+A loop may run for hours, and Ctrl-C must end it: every some microseconds of work, as estimated, it
+calls `weft_poll` of the runtime, and gives up the run if that says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ....lower.kernels import BranchKernel, LoopKernel
+from ....lower.storage import Buffer, View, contiguous
+from .regions import Region
+from .text import FunctionText
+from .values import Value
+
+POLL = "weft_poll"  # i32 (), not 0: give up
+POLL_EVERY = 20_000.0  # nanoseconds
+MOST_TURNS = 4096
+PER_TURN = 5.0  # nanoseconds of a turn, and of each kernel in it, beside those of its work
+
+Address = Callable[[View], Value]
+Write = Callable[[list[Any]], None]
+
+
+@dataclass
+class LoopCalls:
+    """A loop, with its kernels ready to be called."""
+
+    kernel: LoopKernel
+    test: list[Any]
+    body: list[Any]
+
+
+@dataclass
+class BranchCalls:
+    """A branch, with its kernels ready to be called."""
+
+    kernel: BranchKernel
+    yes: list[Any]
+    no: list[Any]
+
+
+Calls = LoopCalls | BranchCalls
+
+
+def with_calls(kernel: Any, make: Callable[[Sequence[Any]], list[Any]]) -> Calls:
+    """Return control flow around what is made of the kernels inside it."""
+    if isinstance(kernel, LoopKernel):
+        return LoopCalls(kernel, make(kernel.test), make(kernel.body))
+    assert isinstance(kernel, BranchKernel)
+    return BranchCalls(kernel, make(kernel.yes), make(kernel.no))
+
+
+def flattened(calls: Sequence[Any], times: int = 1) -> Iterator[tuple[Any, int]]:
+    """Yield all that is called, inside control flow too, and how often, as far as that is known."""
+    for call in calls:
+        if isinstance(call, LoopCalls):
+            repeated = times * (1 if call.kernel.length is None else call.kernel.length)
+            yield from flattened((*call.test, *call.body), repeated)
+        elif isinstance(call, BranchCalls):
+            yield from flattened((*call.yes, *call.no), times)
+        else:
+            yield call, times
+
+
+def turns_between_polls(calls: LoopCalls) -> int:
+    """Return how many turns of a loop, a power of two, may pass until it polls again."""
+    return _turns(_nanoseconds((*calls.test, *calls.body)))
+
+
+def _turns(nanoseconds: float) -> int:
+    wished = min(MOST_TURNS, max(1.0, POLL_EVERY / nanoseconds))
+    return 1 << int(wished).bit_length() - 1
+
+
+def _nanoseconds(calls: Sequence[Any]) -> float:
+    """Estimate how long calls may run without a poll."""
+    return PER_TURN + sum(map(_nanoseconds_of, calls))
+
+
+def _nanoseconds_of(call: Any) -> float:
+    if isinstance(call, LoopCalls):
+        turn = _nanoseconds((*call.test, *call.body))
+        return turn * min(_turns(turn), call.kernel.length or MOST_TURNS)
+    if isinstance(call, BranchCalls):
+        return max(_nanoseconds(call.yes), _nanoseconds(call.no))
+    assert isinstance(call, Region)
+    return sum(PER_TURN + piece.cost for piece in call.pieces)
+
+
+def first_index(kernel: LoopKernel) -> int:
+    """Return the place that the first step of a loop works on."""
+    return kernel.length - 1 if kernel.reverse and kernel.length is not None else 0
+
+
+def write_calls(f: FunctionText, calls: Calls, address: Address, write: Write) -> None:
+    """Write a loop or a branch; `write` writes the calls of kernels, `address` finds memory."""
+    if isinstance(calls, BranchCalls):
+        _write_branch(f, calls, address, write)
+    else:
+        _LoopWriter(f, calls, address, write).write()
+
+
+def _write_branch(f: FunctionText, calls: BranchCalls, address: Address, write: Write) -> None:
+    yes, no, done = f.label("yes"), f.label("no"), f.label("joined")
+    f.branch_if(f.load("i1", address(calls.kernel.chosen)), yes, no)
+    for label, part in ((yes, calls.yes), (no, calls.no)):
+        f.block(label)
+        write(part)
+        f.branch(done)
+    f.block(done)
+
+
+class _LoopWriter:
+    def __init__(self, f: FunctionText, calls: LoopCalls, address: Address, write: Write) -> None:
+        self.f = f
+        self.calls = calls
+        self.kernel = calls.kernel
+        self.address = address
+        self.write_calls = write
+
+    def write(self) -> None:
+        """Write the loop: test, body, then on to the next step."""
+        f, kernel = self.f, self.kernel
+        head, step, done = f.label("head"), f.label("step"), f.label("left")
+        for word, number in ((kernel.index, first_index(kernel)), (kernel.half, 0)):
+            f.store(f.constant("i64", number), self._word(word))
+        before = f.current
+        f.branch(head)
+        f.block(head)
+        taken = f.phi("i64", (f.constant("i64", 0), before))
+        self._leave_unless_more(taken, step, done)
+        self.write_calls(self.calls.body)
+        following = f.add(taken, 1)
+        self._move_on()
+        self._leave_if_interrupted(following)
+        taken.incoming(following, self._end_step(head, done))
+        f.block(done)
+
+    def _leave_unless_more(self, taken: Value, step: str, done: str) -> None:
+        f, kernel = self.f, self.kernel
+        if kernel.length is not None:
+            more = f.icmp("slt", taken, kernel.length)
+        else:
+            self.write_calls(self.calls.test)
+            assert kernel.holds is not None
+            more = f.load("i1", self.address(kernel.holds))
+        f.branch_if(more, step, done)
+        f.block(step)
+
+    def _move_on(self) -> None:
+        f, kernel = self.f, self.kernel
+        index, half = self._word(kernel.index), self._word(kernel.half)
+        f.store(f.add(f.load("i64", index), -1 if kernel.reverse else 1), index)
+        f.store(f.sub(f.constant("i64", 1), f.load("i64", half)), half)
+
+    def _leave_if_interrupted(self, taken: Value) -> None:
+        """End the run if the handler of a signal has raised."""
+        f, turns = self.f, turns_between_polls(self.calls)
+        if self.kernel.length is not None and self.kernel.length < turns:
+            return
+        poll, leave, stay = f.label("poll"), f.label("leave"), f.label("stay")
+        f.branch_if(f.icmp("eq", f.and_(taken, turns - 1), 0), poll, stay)
+        f.block(poll)
+        f.branch_if(f.icmp("ne", f.call(POLL, "i32", declare=True), 0), leave, stay)
+        f.block(leave)
+        f.ret()
+        f.block(stay)
+
+    def _end_step(self, head: str, done: str) -> str:
+        f, stops = self.f, self.kernel.stops
+        last = f.current
+        if stops is None:
+            f.branch(head)
+        else:
+            f.branch_if(f.load("i1", self.address(stops)), done, head)
+        return last
+
+    def _word(self, word: Buffer) -> Value:
+        return self.address(contiguous(word, ()))

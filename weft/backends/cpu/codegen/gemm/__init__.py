@@ -1,0 +1,1 @@
+"""Matrix products: plans of blocks and tiles, and the code that carries them out."""

@@ -1,0 +1,383 @@
+"""Write the program of a lowered graph: its kernels, and functions that run them in order.
+
+    void run_0(ptr arrays, ptr memory)
+
+runs a stretch of kernels between two calls of reference kernels. `arrays` holds the addresses of
+what each run brings, `memory` those of the arena and of constants. Each kernel is a module of its
+own, named by its content, so that equal kernels are compiled once, in this program and in others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from ....core.threads import get_num_threads
+from ....lower.kernels import (
+    ColumnKernel,
+    Control,
+    GemmKernel,
+    Kernel,
+    LibraryKernel,
+    RowKernel,
+    ScanKernel,
+    ScatterKernel,
+    calls_library,
+    own_views,
+)
+from ....lower.storage import Buffer, View
+from .columns import column_lanes, strips, write_column_kernel
+from .control import flattened, with_calls, write_calls
+from .cost import column_cost, gemm_cost, row_cost, scan_cost, scatter_cost
+from .gemm.kernel import gemm_chunks, gemm_units, write_gemm_kernel
+from .keys import kernel_key
+from .regions import Piece, Place, Region, arrange
+from .rows import write_row_kernel
+from .scans import scan_units, write_scan_kernel
+from .scatter import scatter_units, write_scatter_kernel
+from .target import Target
+from .text import FunctionText, ModuleText
+from .values import Value
+
+PARALLEL_FOR = "weft_parallel_for"
+# The first entries of a program's memory: the arena, the count of runs, and numbers that are read
+# anew in each run; its constants follow.
+ARENA, COUNTER, NUMBERS, CONSTANTS = 0, 1, 2, 3
+CALLS = 128  # of regions in one function: LLVM's time grows with the square of a function's length
+UNNAMED = "weft_unnamed_kernel"  # a kernel's name while its text, which names it, is written
+
+
+@dataclass
+class ProgramText:
+    """The modules of a program, and what to run in order.
+
+    modules     text by a name that follows from the content
+    steps       names of native functions, reference kernels to call, control flow around those
+    stretches   the regions that each native function runs, and control flow around them
+    entries     the names of these functions
+    entry       the name of the module of these functions, if there are any
+    """
+
+    modules: dict[str, str] = field(default_factory=dict)
+    steps: list[Any] = field(default_factory=list)
+    stretches: list[list[Any]] = field(default_factory=list)
+    entries: list[str] = field(default_factory=list)
+    entry: str = ""
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """All kernels with code, in the order in which they run."""
+        regions = (region for calls in self.stretches for region, _ in flattened(calls))
+        return [piece for region in regions for piece in region.pieces]
+
+
+def write_program(
+    kernels: Sequence[Kernel], places: dict[Buffer, Place], target: Target
+) -> ProgramText:
+    """Return the code of kernels that run one after another."""
+    return ProgramWriter(places, target).write(kernels)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a kernel's work: its units, and which of the kernel's chunks it is, on whom."""
+
+    begin: Value
+    end: Value
+    chunk: Value
+    thread: Value
+
+
+class ProgramWriter:
+    """Writes kernels, and the functions that run them."""
+
+    def __init__(self, places: dict[Buffer, Place], target: Target) -> None:
+        self.places = places
+        self.target = target
+        self.program = ProgramText()
+        self._functions: dict[Hashable, str] = {}
+        self._tasks = 0
+        self._parts = 0
+
+    def write(self, kernels: Sequence[Kernel]) -> ProgramText:
+        """Return the code of kernels that run one after another."""
+        program = self.program
+        program.steps = self._steps(kernels)
+        if program.stretches:
+            text = self.entry(program.stretches)
+            program.entry = _digest("entry", text)
+            program.modules[program.entry] = text
+        return self.program
+
+    def _steps(self, kernels: Sequence[Kernel]) -> list[Any]:
+        """Return what to run of kernels, in stretches that need no Python."""
+        steps: list[Any] = []
+        for in_python, group in groupby(kernels, calls_library):
+            if in_python:
+                steps += [self._driven(kernel) for kernel in group]
+            else:
+                steps.append(f"run_{len(self.program.stretches)}")
+                self.program.entries.append(steps[-1])
+                self.program.stretches.append(self._calls(list(group)))
+        return steps
+
+    def _driven(self, kernel: Kernel) -> Any:
+        """Return a step that Python takes: a call, or control flow with calls inside."""
+        return kernel if isinstance(kernel, LibraryKernel) else with_calls(kernel, self._steps)
+
+    def _calls(self, kernels: Sequence[Kernel]) -> list[Any]:
+        """Return kernels ready to be called from native code: regions, and control flow."""
+        made: list[Any] = []
+        for is_control, group in groupby(kernels, lambda k: isinstance(k, Control)):
+            if is_control:
+                made += [with_calls(kernel, self._calls) for kernel in group]
+            else:
+                pieces = [_PIECES[type(kernel)](self, kernel) for kernel in group]
+                made += arrange(pieces, self.places, get_num_threads())
+        return made
+
+    # -- kernels -----------------------------------------------------------------------------------
+
+    def _row_piece(self, kernel: RowKernel) -> Piece:
+        return Piece(
+            self._function(kernel, write_row_kernel),
+            own_views(kernel),
+            frozenset(output.operand for output in kernel.outputs),
+            kernel.units,
+            0,
+            row_cost(kernel, self.target),
+            kernel,
+        )
+
+    def _column_piece(self, kernel: ColumnKernel) -> Piece:
+        return Piece(
+            self._function(kernel, write_column_kernel),
+            own_views(kernel),
+            frozenset((kernel.output.operand,)),
+            strips(kernel, column_lanes(kernel, self.target.lanes)),
+            0,
+            column_cost(kernel, self.target),
+            kernel,
+        )
+
+    def _gemm_piece(self, kernel: GemmKernel) -> Piece:
+        return Piece(
+            self._function(kernel, write_gemm_kernel),
+            kernel.views,
+            kernel.written,
+            gemm_units(kernel, self.target),
+            gemm_chunks(kernel, self.target, get_num_threads()),
+            gemm_cost(kernel),
+            kernel,
+        )
+
+    def _scatter_piece(self, kernel: ScatterKernel) -> Piece:
+        return Piece(
+            self._function(kernel, write_scatter_kernel),
+            own_views(kernel),
+            frozenset((len(kernel.operands) - 1,)),
+            scatter_units(kernel),
+            0,
+            scatter_cost(kernel),
+            kernel,
+        )
+
+    def _scan_piece(self, kernel: ScanKernel) -> Piece:
+        return Piece(
+            self._function(kernel, write_scan_kernel),
+            own_views(kernel),
+            frozenset((len(kernel.operands) - 1,)),
+            scan_units(kernel, self.target),
+            0,
+            scan_cost(kernel),
+            kernel,
+        )
+
+    def _function(self, kernel: Any, write: Any) -> str:
+        """Return the name of a kernel's function, adding its module if it is new."""
+        key = kernel_key(kernel)
+        if key is not None and key in self._functions:
+            return self._functions[key]
+        module = ModuleText(self.target)
+        write(module, UNNAMED, kernel)
+        text = module.text()
+        digest = _digest("kernel", text)
+        self.program.modules.setdefault(digest, text.replace(UNNAMED, digest))
+        self._functions[key] = digest
+        return digest
+
+    # -- the entry ---------------------------------------------------------------------------------
+
+    def entry(self, stretches: Sequence[Sequence[Any]]) -> str:
+        """Return the module of the functions that run regions."""
+        module = ModuleText(self.target)
+        module.declare(PARALLEL_FOR, ["ptr", "ptr", "i64"])
+        for number, calls in enumerate(stretches):
+            run = module.function(f"run_{number}", ["ptr", "ptr"])
+            self._write_calls(module, run, _both_tables(run), calls)
+            if number == len(stretches) - 1:
+                _count_run(run)
+            run.ret()
+        pieces = [p for calls in stretches for region, _ in flattened(calls) for p in region.pieces]
+        for piece in {p.function: p for p in pieces}.values():
+            module.declare(piece.function, [*["ptr"] * len(piece.views), "i64", "i64"])
+        return module.text()
+
+    def _leave_if_set(self, run: FunctionText, flag: View) -> None:
+        """End the run before anything is written that others see, if an index was out of range."""
+        word = run.load("i64", self._pointer(run, run.parameters, flag))
+        leave, stay = run.label("leave"), run.label("stay")
+        run.branch_if(run.icmp("ne", word, 0), leave, stay)
+        run.block(leave)
+        run.ret()
+        run.block(stay)
+
+    def _write_calls(
+        self,
+        module: ModuleText,
+        run: FunctionText,
+        tables: Value,
+        calls: Sequence[Any],
+        inside: bool = False,
+    ) -> None:
+        """Write what is called; inside control flow, all that checks indices can end the run."""
+        flags = {i: c.flag for i, c in enumerate(calls) if isinstance(c, Region) and c.flag}
+        ends = set(flags if inside else [*flags][-1:])
+        batches = _batches(calls, ends)
+        apart = len(calls) > CALLS
+        for batch in batches:
+            first = calls[batch.start]
+            if not isinstance(first, Region):
+                write_calls(
+                    run,
+                    first,
+                    lambda view: self._pointer(run, run.parameters, view),
+                    lambda inner: self._write_calls(module, run, tables, inner, True),
+                )
+            elif apart:
+                self._part(module, run, [calls[i] for i in batch])
+            else:
+                self._regions(module, run, tables, [calls[i] for i in batch])
+            if batch[-1] in ends:
+                self._leave_if_set(run, flags[batch[-1]])
+
+    def _part(self, module: ModuleText, run: FunctionText, regions: Sequence[Region]) -> None:
+        """Write the calls of regions as a function of its own, and its call."""
+        self._parts += 1
+        part = module.function(f"part_{self._parts}", ["ptr", "ptr"])
+        self._regions(module, part, _both_tables(part), regions)
+        part.ret()
+        run.call(part.name, "void", *run.parameters)
+
+    def _regions(
+        self, module: ModuleText, run: FunctionText, tables: Value, regions: Sequence[Region]
+    ) -> None:
+        for region in regions:
+            self._tasks += 1
+            self._region(module, run, region, tables, f"task_{self._tasks}")
+
+    def _region(
+        self, module: ModuleText, run: FunctionText, region: Region, tables: Value, name: str
+    ) -> None:
+        """Write the call of all pieces of a region: one after another, or by the thread pool."""
+        if not region.parallel:
+            zero = run.constant("i64", 0)
+            for piece in region.pieces:
+                whole = Part(zero, run.constant("i64", piece.units), zero, zero)
+                self.call_kernel(run, run.parameters, piece, whole)
+            return
+        f = module.function(name, ["ptr", "i64", "i64"])
+        both = tuple(f.load("ptr", f.gep(f.parameters[0], i, "ptr")) for i in range(2))
+        self._choose(f, both, region.pieces, f.parameters[1])
+        chunks = run.constant("i64", sum(piece.chunks for piece in region.pieces))
+        run.call(PARALLEL_FOR, "void", Value(f"@{name}", "ptr"), tables, chunks)
+
+    def _choose(
+        self, f: FunctionText, tables: tuple[Value, ...], pieces: list[Piece], chunk: Value
+    ) -> None:
+        """Write the search for the piece that a chunk belongs to, and its call."""
+        if len(pieces) == 1:
+            self._chunk(f, tables, pieces[0], chunk)
+            f.ret()
+            return
+        half = len(pieces) // 2
+        first = sum(piece.chunks for piece in pieces[:half])
+        low, high = f.label("low"), f.label("high")
+        f.branch_if(f.icmp("slt", chunk, first), low, high)
+        f.block(low)
+        self._choose(f, tables, pieces[:half], chunk)
+        f.block(high)
+        self._choose(f, tables, pieces[half:], f.sub(chunk, first))
+
+    def _chunk(
+        self, f: FunctionText, tables: tuple[Value, ...], piece: Piece, chunk: Value
+    ) -> None:
+        """Write the call for one chunk of a kernel; fixed chunks, whoever does them."""
+        begin = f.udiv(f.mul(chunk, piece.units), piece.chunks)
+        end = f.udiv(f.mul(f.add(chunk, 1), piece.units), piece.chunks)
+        self.call_kernel(f, tables, piece, Part(begin, end, chunk, f.parameters[2]))
+
+    def call_kernel(
+        self, f: FunctionText, tables: tuple[Value, ...], piece: Piece, part: Part
+    ) -> None:
+        """Write the call of a kernel's function for a part of its units."""
+        pointers = [self._pointer(f, tables, view) for view in piece.views]
+        f.call(piece.function, "void", *pointers, part.begin, part.end)
+
+    def _pointer(self, f: FunctionText, tables: tuple[Value, ...], view: View) -> Value:
+        place = self.places[view.buffer]
+        pointer = _address(f, tables, place, view.offset * view.dtype.itemsize)
+        for word, step in place.moves:
+            number = f.load("i64", _address(f, tables, word, 0))
+            pointer = f.gep(pointer, f.mul(number, step))
+        return pointer
+
+
+def _address(f: FunctionText, tables: tuple[Value, ...], place: Place, further: int) -> Value:
+    arrays, memory = tables
+    base = f.load("ptr", f.gep(arrays if place.brought else memory, place.entry, "ptr"))
+    offset = place.offset + further
+    return f.gep(base, offset) if offset else base
+
+
+_PIECES: dict[type, Callable[[ProgramWriter, Any], Piece]] = {
+    RowKernel: ProgramWriter._row_piece,
+    ColumnKernel: ProgramWriter._column_piece,
+    ScatterKernel: ProgramWriter._scatter_piece,
+    ScanKernel: ProgramWriter._scan_piece,
+    GemmKernel: ProgramWriter._gemm_piece,
+}
+
+
+def _both_tables(run: FunctionText) -> Value:
+    """Return where a function has its two tables side by side, for the tasks of the pool."""
+    tables = run.alloca("ptr", 2)
+    for i, table in enumerate(run.parameters):
+        run.store(table, run.gep(tables, i, "ptr"))
+    return tables
+
+
+def _batches(calls: Sequence[Any], ends: Collection[int]) -> list[range]:
+    """Return calls in stretches of regions, none too long or behind an end, and control flow."""
+    found: list[range] = []
+    for i, call in enumerate(calls):
+        last = found[-1] if found else range(0)
+        joins = last and isinstance(call, Region) and isinstance(calls[last[0]], Region)
+        if joins and len(last) < CALLS and last[-1] not in ends:
+            found[-1] = range(last.start, i + 1)
+        else:
+            found.append(range(i, i + 1))
+    return found
+
+
+def _count_run(run: FunctionText) -> None:
+    """Count the runs whose native code came to its end."""
+    counter = run.load("ptr", run.gep(run.parameters[1], COUNTER, "ptr"))
+    run.store(run.add(run.load("i64", counter), 1), counter)
+
+
+def _digest(kind: str, text: str) -> str:
+    return f"{kind}_{hashlib.sha256(text.encode()).hexdigest()[:24]}"

@@ -1,0 +1,333 @@
+"""Write the value of a scalar expression, for one element or for a vector of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ....core.dtype import float32
+from ....lower.scalar import Expr
+from .halves import half_bits, is_half, narrowed, widened
+from .text import FunctionText
+from .values import Value, bits_of, element_of, is_float, lanes_of, scalar_of, vector_of
+
+Writer = Callable[..., Value]
+_MOST_EXPONENT = 100  # of numbers that are normal, as are their inverses, in every format
+
+
+def type_of(expr: Expr, lanes: int) -> str:
+    """Return the LLVM type of an expression's value in so many lanes."""
+    return vector_of(element_of(expr.dtype), lanes)
+
+
+def write_constant(f: FunctionText, expr: Expr, lanes: int) -> Value:
+    """Return the constant in all lanes."""
+    return write_number(f, expr.dtype, expr.data, lanes)
+
+
+def write_number(f: FunctionText, dtype: Any, number: float, lanes: int) -> Value:
+    """Return a number of a dtype in all lanes."""
+    type = vector_of(element_of(dtype), lanes)
+    return f.constant(type, half_bits(dtype, number) if is_half(dtype) else number)
+
+
+def write_operation(f: FunctionText, expr: Expr, args: list[Value]) -> Value:
+    """Return the value of an operation on values that are there."""
+    kind = expr.kind
+    if kind == "cast":
+        return write_cast(f, args[0], expr.args[0].dtype, expr.dtype)
+    if kind == "bits":
+        return f.bitcast(args[0], type_of(expr, lanes_of(args[0].type)))
+    if kind == "select":
+        return f.select(*args)
+    wide = [
+        widened(f, x, arg.dtype) if is_half(arg.dtype) else x
+        for x, arg in zip(args, expr.args, strict=True)
+    ]
+    value = _write_arithmetic(f, expr, wide)
+    return narrowed(f, value, expr.dtype) if is_half(expr.dtype) else value
+
+
+def _write_arithmetic(f: FunctionText, expr: Expr, args: list[Value]) -> Value:
+    kind = expr.kind
+    if kind in _COMPARISONS:
+        return _compare(f, kind, expr.args[0].dtype.kind, args)
+    if kind == "div" and _has_exact_inverse(expr.args[1]):
+        return f.fmul(args[0], 1.0 / expr.args[1].data)
+    if is_float(args[0].type):
+        writer = _FLOAT.get(kind) or mathematics(kind)
+        return writer(f, *args)
+    if expr.args[0].dtype.kind == "b" and kind in _TRUTH:
+        return _TRUTH[kind](f, *args)
+    signed = expr.args[0].dtype.kind == "i"
+    return _INTEGER[kind](f, *args) if signed else (_UNSIGNED.get(kind) or _INTEGER[kind])(f, *args)
+
+
+def write_values(
+    f: FunctionText,
+    order: Sequence[Expr],
+    lanes: int,
+    known: dict[int, Value],
+    load: Callable[[Expr], Value],
+) -> dict[int, Value]:
+    """Return the values of expressions at one place by their id, arguments coming first.
+
+    Those that are known are not written again; `load` writes the loads.
+    """
+    values = dict(known)
+    for expr in order:
+        if id(expr) in values:
+            continue
+        if expr.kind == "load":
+            values[id(expr)] = load(expr)
+        elif expr.kind == "const":
+            values[id(expr)] = write_constant(f, expr, lanes)
+        else:
+            values[id(expr)] = write_operation(f, expr, [values[id(a)] for a in expr.args])
+    return values
+
+
+def _has_exact_inverse(expr: Expr) -> bool:
+    """Tell whether dividing by an expression is multiplying by a number: by a power of two."""
+    if expr.kind != "const" or expr.dtype.kind != "f":
+        return False
+    mantissa, exponent = math.frexp(expr.data)
+    return abs(mantissa) == 0.5 and abs(exponent) < _MOST_EXPONENT
+
+
+def mathematics(kind: str) -> Writer:
+    """Return the writer of a function by polynomials."""
+    from .mathematics import FUNCTIONS  # noqa: PLC0415  (cached kernels do without it)
+
+    found: Writer = FUNCTIONS[kind]
+    return found
+
+
+def write_cast(f: FunctionText, x: Value, source: Any, wanted: Any) -> Value:
+    """Return a value converted between dtypes as NumPy converts it."""
+    if source == wanted:
+        return x
+    if is_half(source):
+        return write_cast(f, widened(f, x, source), float32, wanted)
+    if is_half(wanted):
+        return narrowed(f, _as_single(f, x, source), wanted)
+    return _write_wide_cast(f, x, source, wanted)
+
+
+def _write_wide_cast(f: FunctionText, x: Value, source: Any, wanted: Any) -> Value:
+    element = element_of(wanted)
+    if wanted.kind == "b":
+        zero = f.constant(x.type, 0)
+        return f.fcmp("une", x, zero) if source.kind == "f" else f.icmp("ne", x, zero)
+    if source.kind == "b":
+        return f.uitofp(x, element) if wanted.kind == "f" else f.zext(x, element)
+    if source.kind == "f":
+        if wanted.kind == "f":
+            return f.float_cast(x, element)
+        return f.fptosi(x, element) if wanted.kind == "i" else f.fptoui(x, element)
+    if wanted.kind == "f":
+        return f.sitofp(x, element) if source.kind == "i" else f.uitofp(x, element)
+    return f.integer_cast(x, element, signed=source.kind == "i")
+
+
+def _as_single(f: FunctionText, x: Value, source: Any) -> Value:
+    """Return numbers as float32 from which rounding to 16 bits gives the same as from themselves.
+
+    Integers that are too long for float32 round twice, as they do in NumPy.
+    """
+    if element_of(source) == "double":
+        return f.rounded_to_odd(x)
+    return write_cast(f, x, source, float32)
+
+
+_COMPARISONS = {
+    "eq": ("oeq", "eq", "eq"),
+    "ne": ("une", "ne", "ne"),
+    "lt": ("olt", "slt", "ult"),
+    "le": ("ole", "sle", "ule"),
+    "gt": ("ogt", "sgt", "ugt"),
+    "ge": ("oge", "sge", "uge"),
+}
+
+
+def _compare(f: FunctionText, kind: str, of: str, args: list[Value]) -> Value:
+    of_floats, signed, unsigned = _COMPARISONS[kind]
+    if is_float(args[0].type):
+        return f.fcmp(of_floats, *args)
+    return f.icmp(signed if of == "i" else unsigned, *args)
+
+
+def _square(f: FunctionText, x: Value) -> Value:
+    return f.fmul(x, x)
+
+
+def _reciprocal(f: FunctionText, x: Value) -> Value:
+    return f.fdiv(1.0, x)
+
+
+def _rsqrt(f: FunctionText, x: Value) -> Value:
+    return f.fdiv(1.0, f.sqrt(x))
+
+
+def _integer_abs(f: FunctionText, x: Value) -> Value:
+    return f.select(f.icmp("slt", x, 0), f.sub(f.constant(x.type, 0), x), x)
+
+
+def _divided(f: FunctionText, x: Value, y: Value, signed: bool) -> tuple[Value, Value, Value]:
+    """Return y or a divisor that does no harm, the quotient cut towards zero, and the rest.
+
+    A division by zero, and that of the least number by -1, stop the machine.
+    """
+    harmful = f.icmp("eq", y, 0)
+    if signed:
+        least = f.icmp("eq", x, -(2 ** (bits_of(x.type) - 1)))
+        harmful = f.or_(harmful, f.and_(f.icmp("eq", y, -1), least))
+    safe = f.select(harmful, 1, y)
+    if signed:
+        return safe, f.sdiv(x, safe), f.srem(x, safe)
+    return safe, f.udiv(x, safe), f.urem(x, safe)
+
+
+def _zero_by_zero(f: FunctionText, y: Value, result: Value) -> Value:
+    return f.select(f.icmp("eq", y, 0), 0, result)
+
+
+def _floor_divide(f: FunctionText, x: Value, y: Value) -> Value:
+    safe, quotient, rest = _divided(f, x, y, True)
+    return _zero_by_zero(f, y, f.select(_crosses(f, rest, safe), f.sub(quotient, 1), quotient))
+
+
+def _mod(f: FunctionText, x: Value, y: Value) -> Value:
+    safe, _, rest = _divided(f, x, y, True)
+    return _zero_by_zero(f, y, f.select(_crosses(f, rest, safe), f.add(rest, safe), rest))
+
+
+def _crosses(f: FunctionText, rest: Value, divisor: Value) -> Value:
+    """Tell whether a rest and its divisor differ in sign: the floor lies one lower then."""
+    return f.and_(f.icmp("ne", rest, 0), f.icmp("slt", f.xor(rest, divisor), 0))
+
+
+def _unsigned_quotient(f: FunctionText, x: Value, y: Value) -> Value:
+    return _zero_by_zero(f, y, _divided(f, x, y, False)[1])
+
+
+def _unsigned_rest(f: FunctionText, x: Value, y: Value) -> Value:
+    return _zero_by_zero(f, y, _divided(f, x, y, False)[2])
+
+
+def _shift_left(f: FunctionText, x: Value, y: Value) -> Value:
+    """Return x << y, 0 where y is no number of bits, as NumPy."""
+    return f.select(f.icmp("ult", y, bits_of(x.type)), f.shl(x, y), 0)
+
+
+def _shift_right(f: FunctionText, x: Value, y: Value) -> Value:
+    """Return x >> y, the sign where y is no number of bits, as NumPy."""
+    most = bits_of(x.type) - 1
+    return f.ashr(x, f.select(f.icmp("ult", y, most), y, most))
+
+
+def _unsigned_shift_right(f: FunctionText, x: Value, y: Value) -> Value:
+    return f.select(f.icmp("ult", y, bits_of(x.type)), f.lshr(x, y), 0)
+
+
+def _upper_product(f: FunctionText, x: Value, y: Value) -> Value:
+    wide = f.mul(f.zext(x, "i128"), f.zext(y, "i128"))
+    return f.trunc(f.lshr(wide, 64), "i64")
+
+
+def _invert(f: FunctionText, x: Value) -> Value:
+    return f.not_(x)
+
+
+_FLOAT: dict[str, Writer] = {
+    "add": lambda f, x, y: f.fadd(x, y),
+    "sub": lambda f, x, y: f.fsub(x, y),
+    "mul": lambda f, x, y: f.fmul(x, y),
+    "div": lambda f, x, y: f.fdiv(x, y),
+    "neg": lambda f, x: f.fneg(x),
+    "abs": lambda f, x: f.fabs(x),
+    "sqrt": lambda f, x: f.sqrt(x),
+    "rsqrt": _rsqrt,
+    "reciprocal": _reciprocal,
+    "square": _square,
+    "maximum": lambda f, x, y: f.maximum(x, y),
+    "minimum": lambda f, x, y: f.minimum(x, y),
+    "copysign": lambda f, x, y: f.copysign(x, y),
+}
+_INTEGER: dict[str, Writer] = {
+    "add": lambda f, x, y: f.add(x, y),
+    "sub": lambda f, x, y: f.sub(x, y),
+    "mul": lambda f, x, y: f.mul(x, y),
+    "neg": lambda f, x: f.sub(f.constant(x.type, 0), x),
+    "abs": _integer_abs,
+    "square": lambda f, x: f.mul(x, x),
+    "and": lambda f, x, y: f.and_(x, y),
+    "or": lambda f, x, y: f.or_(x, y),
+    "xor": lambda f, x, y: f.xor(x, y),
+    "not": _invert,
+    "floor_divide": _floor_divide,
+    "mod": _mod,
+    "fmod": lambda f, x, y: _zero_by_zero(f, y, _divided(f, x, y, True)[2]),
+    "quotient": lambda f, x, y: f.udiv(x, y),
+    "remainder": lambda f, x, y: f.urem(x, y),
+    "shift_left": _shift_left,
+    "shift_right": _shift_right,
+    "maximum": lambda f, x, y: f.maximum(x, y),
+    "minimum": lambda f, x, y: f.minimum(x, y),
+}
+_TRUTH: dict[str, Writer] = {
+    "abs": lambda f, x: x,
+    "add": lambda f, x, y: f.or_(x, y),
+    "maximum": lambda f, x, y: f.or_(x, y),
+    "minimum": lambda f, x, y: f.and_(x, y),
+    "mul": lambda f, x, y: f.and_(x, y),
+    "square": lambda f, x: x,
+}
+_UNSIGNED: dict[str, Writer] = {
+    "abs": lambda f, x: x,
+    "floor_divide": _unsigned_quotient,
+    "mod": _unsigned_rest,
+    "fmod": _unsigned_rest,
+    "shift_right": _unsigned_shift_right,
+    "upper_product": _upper_product,
+    "maximum": lambda f, x, y: f.unsigned_maximum(x, y),
+    "minimum": lambda f, x, y: f.unsigned_minimum(x, y),
+}
+
+
+def broadcast_to_lanes(f: FunctionText, x: Value, lanes: int) -> Value:
+    """Return a scalar in all lanes."""
+    return x if lanes == 1 or lanes_of(x.type) == lanes else f.splat(x, lanes)
+
+
+def identity_of(way: str, dtype: Any) -> float:
+    """Return the value that changes nothing in a reduction."""
+    if way in ("sum", "any"):
+        return 0
+    if way in ("prod", "all"):
+        return 1
+    if dtype.kind == "f" or is_half(dtype):
+        return -float("inf") if way == "max" else float("inf")
+    if dtype.kind == "b":
+        return 0 if way == "max" else 1
+    limits = np.iinfo(dtype)
+    return limits.min if way == "max" else limits.max
+
+
+def combine(f: FunctionText, way: str, dtype: Any, a: Value, b: Value) -> Value:
+    """Return two partial results of a reduction as one."""
+    if is_half(dtype):
+        wide = combine(f, way, float32, widened(f, a, dtype), widened(f, b, dtype))
+        return narrowed(f, wide, dtype)
+    if way == "sum":
+        return f.fadd(a, b) if is_float(a.type) else f.add(a, b)
+    if way == "prod":
+        return f.fmul(a, b) if is_float(a.type) else f.mul(a, b)
+    if scalar_of(a.type) == "i1":
+        return f.or_(a, b) if way == "max" else f.and_(a, b)
+    if dtype.kind == "u":
+        return f.unsigned_maximum(a, b) if way == "max" else f.unsigned_minimum(a, b)
+    return f.maximum(a, b) if way == "max" else f.minimum(a, b)

@@ -1,0 +1,69 @@
+"""Read vectors of elements that do not lie one behind another: backwards, or with gaps.
+
+A kernel whose other operands lie in sequence stays a kernel of vectors: only the loads of this one
+differ.
+"""
+
+from __future__ import annotations
+
+from ....lower.kernels import RowKernel
+from .text import FunctionText
+from .values import Value, bits_of, lanes_of, scalar_of, vector_of
+
+LEAST_COLUMNS = 16  # rows this short do not fill vectors, which are dear to collect
+
+
+def by_vectors(kernel: RowKernel) -> bool:
+    """Tell whether a kernel treats its elements by vectors: if it stores them in sequence."""
+    stored = {kernel.operands[output.operand].strides[-1] for output in kernel.outputs}
+    strides = {operand.strides[-1] for operand in kernel.operands}
+    return stored <= {0, 1} and (strides <= {0, 1} or kernel.columns >= LEAST_COLUMNS)
+
+
+def load_strided(
+    f: FunctionText, type: str, base: Value, first: Value, stride: int, count: Value | None
+) -> Value:
+    """Return the elements number `first` and following of a row that begins at `base`.
+
+    With `count` only so many of them exist; what the lanes behind them hold is of no account.
+    """
+    if lanes_of(type) == 1:
+        return f.load(type, f.gep(base, f.mul(first, stride), scalar_of(type)))
+    if scalar_of(type) == "i1":
+        bytes = vector_of("i8", lanes_of(type))
+        return f.icmp("ne", load_strided(f, bytes, base, first, stride, count), 0)
+    if stride == -1:
+        return _load_backwards(f, type, base, first, count)
+    return _collected(f, type, base, first, stride, count)
+
+
+def _load_backwards(
+    f: FunctionText, type: str, base: Value, first: Value, count: Value | None
+) -> Value:
+    """Return a vector of a row that runs backwards in memory: loaded as it lies, then reversed."""
+    lanes = lanes_of(type)
+    order = list(reversed(range(lanes)))
+    back = f.sub(1 - lanes, first)
+    if count is None:
+        found = f.load(type, f.gep(base, back, scalar_of(type)))
+    else:
+        live = f.first_lanes(count, lanes, bits_of(type))
+        place = f.gep_beyond(base, back, scalar_of(type))
+        found = f.load_where(type, place, f.shuffle(live, live, order))
+    return f.shuffle(found, found, order)
+
+
+def _collected(
+    f: FunctionText, type: str, base: Value, first: Value, stride: int, count: Value | None
+) -> Value:
+    """Return a vector whose elements are loaded one by one."""
+    element, result = scalar_of(type), f.constant(type, 0)
+    start = f.gep(base, f.mul(first, stride), element)
+    for lane in range(lanes_of(type)):
+        # Behind the end the last element is loaded again: it exists.
+        number = f.constant("i64", lane)
+        if count is not None:
+            number = f.minimum(f.sub(count, 1), number)
+        place = f.gep(start, f.mul(number, stride), element)
+        result = f.insert(result, f.load(element, place), lane)
+    return result

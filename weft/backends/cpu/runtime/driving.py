@@ -1,0 +1,68 @@
+"""Drive control flow from Python, where a body calls reference kernels.
+
+The native parts of a body are functions of their own then. What they share with Python are the
+numbers in memory that windows move with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ....lower.storage import Buffer, View
+from ..codegen.control import BranchCalls, Calls, LoopCalls, first_index
+from ..codegen.regions import Place
+
+Array = np.ndarray[Any, Any]
+Run = Callable[[Sequence[Any]], object]
+Read = Callable[[View], Array]
+
+
+def drive(calls: Calls, run: Run, read: Read, word: Callable[[Buffer], Array]) -> None:
+    """Run a loop or a branch; `run` takes its steps, `read` and `word` find memory."""
+    if isinstance(calls, BranchCalls):
+        run(calls.yes if read(calls.kernel.chosen) else calls.no)
+    else:
+        _drive_loop(calls, run, read, word)
+
+
+def _drive_loop(calls: LoopCalls, run: Run, read: Read, word: Callable[[Buffer], Array]) -> None:
+    kernel = calls.kernel
+    index, half = word(kernel.index), word(kernel.half)
+    index[...], half[...] = first_index(kernel), 0
+    taken = 0
+    while kernel.length is None or taken < kernel.length:
+        run(calls.test)
+        if kernel.holds is not None and not read(kernel.holds):
+            return
+        run(calls.body)
+        taken += 1
+        index += -1 if kernel.reverse else 1
+        half[...] = 1 - half
+        if kernel.stops is not None and read(kernel.stops):
+            return
+
+
+def place_window(buffer: Buffer, places: dict[Buffer, Place]) -> Place:
+    """Add where a window lies to the places of what is behind it."""
+    known = places.get(buffer)
+    if known is None:
+        source, size = buffer.source, buffer.dtype.itemsize
+        base = place_window(source.buffer, places)
+        moves = (*base.moves, (places[source.word], source.step * size))
+        known = Place(base.brought, base.entry, base.offset + source.offset * size, moves)
+        places[buffer] = known
+    return known
+
+
+def behind_window(
+    buffer: Buffer, offset: int, word: Callable[[Buffer], Array]
+) -> tuple[Buffer, int]:
+    """Return the buffer behind windows, and where an element of the window is in it now."""
+    while buffer.kind == "window":
+        source = buffer.source
+        offset += source.offset + int(word(source.word)[()]) * source.step
+        buffer = source.buffer
+    return buffer, offset

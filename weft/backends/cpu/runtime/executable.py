@@ -1,0 +1,409 @@
+"""Executables: a graph as machine code, with its memory.
+
+A run calls the native functions in order on the arrays it was given, with calls of reference
+kernels between them where an operator has no lowering, and writes the states at the end.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from operator import is_
+from threading import RLock
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from ....core.dispatch import ERRORS, canonical
+from ....core.errors import ArgumentTypeError, GraphError, IndexOutOfRange, is_from_signal
+from ....core.locks import fork_safe_lock
+from ....graph.node import resolve_attrs
+from ....graph.run import Sizes, bind_sizes, has_unknown_sizes
+from ....graph.state import KeptTogether, State, kept_together
+from ....lower.dynamic import OBJECT, is_dynamic
+from ....lower.kernels import LibraryKernel
+from ....lower.storage import Buffer, View
+from ..codegen.program import ARENA
+from .analysis import Analysis
+from .arena import aligned_empty
+from .buffers import array_maker
+from .calls import BUSY, Entry, make_entry, poll_symbols
+from .clock import clock_symbols
+from .driving import behind_window, drive
+from .inspection import Inspection
+from .layout import WORD, Layout
+from .linking import link
+from .plans import Code
+from .short_run import ShortRun, shaped
+from .states import are_alone, numbers_in, parted, read_all, words_of
+from .threads import pool_symbols
+from .timing import Timing
+
+Array = np.ndarray[Any, Any]
+
+# Held while a program that writes states runs, from its reading them to its writing them, and while
+# another one looks up the arrays of those it reads. Whoever holds an array is safe afterwards: what
+# others see is not written to. A fork waits for it, so that a child has no half of an update.
+_states = fork_safe_lock("states")
+
+_CALLED_INSIDE = (
+    "a program is called from inside its own run, by an operator of it or by the handler of a "
+    "signal; it has the memory of one run. Call it when the run has ended"
+)
+
+
+class Executable(Inspection):
+    """A program, compiled for feeds of certain shapes."""
+
+    timing: Timing | None = None  # takes the times of kernels, in the copy that a profile runs
+    _trusts_feeds = True  # else what suits the code is found out by calling it
+    _running = False
+
+    def __init__(
+        self, code: Code, analyse: Callable[[], Analysis | None], *, own_arena: bool = True
+    ) -> None:
+        """Load code; `analyse` tells how it came about, for those who look inside."""
+        self.plan = code.plan
+        self._analyse = analyse
+        self._lock = _states if self.plan.writes else RLock()
+        self.own_arena = own_arena  # else every call of `entry` is lent one, and nothing else runs
+        self._load(code.objects)
+        _alive.add(self)
+
+    @property
+    def layout(self) -> Layout:
+        """Where everything lies."""
+        return self.plan.layout
+
+    def _load(self, objects: Sequence[bytes]) -> None:
+        timing = self.timing
+        names = self.plan.entries
+        layout = self.layout
+        self.arena: Array = aligned_empty(max(64, layout.arena_bytes) if self.own_arena else 64)
+        self._arrays: dict[Buffer, Array] = {}
+        self._views: dict[View, Array] = {}
+        self._objects: dict[Buffer, Array] = {}  # whose shapes only a run can tell
+        self._sizes: Sizes = {}
+        constants = [np.ascontiguousarray(buffer.source) for buffer in layout.constants]
+        self._counter: Array = np.zeros(1, np.int64)
+        self._runs = 0
+        self._complete = False
+        self._ends_native = bool(names) and self.plan.steps[-1] == names[-1]
+        records = [] if timing is None else [timing.record]
+        numbers: Array = np.zeros(max(1, len(layout.numbers)), np.int64)
+        memory = [self.arena, self._counter, numbers, *constants, *records]
+        self.memory: Array = np.array([array.ctypes.data for array in memory], np.uint64)
+        self._arrays.update(zip(layout.constants, constants, strict=True))
+        self._arrays.update(zip(layout.numbers, words_of(numbers, layout.numbers), strict=True))
+        self._numbers = numbers_in(numbers, [b.source for b in layout.numbers])
+        for buffer, place in layout.places.items():
+            arena = not place.brought and place.entry == ARENA
+            if self.own_arena and arena and not place.moves:
+                part = self.arena[place.offset : place.offset + buffer.nbytes]
+                self._arrays[buffer] = part.view(buffer.dtype)
+        copied = [(s, v, layout.places[v.buffer].brought) for s, v in layout.copied]
+        self._own_results = [(s, self._view(v)) for s, v, brought in copied if not brought]
+        self._other_results = [(s, v) for s, v, brought in copied if brought]
+        self._new_numbers = self._numbers_left(layout.new_numbers)
+        self._changed = kept_together(layout.changed)
+        self._only_read = kept_together(layout.only_read)
+        self._makers = [array_maker(b.shape, b.dtype) for b in layout.fresh]
+        self._entries: dict[str, Entry] = {}
+        if names:
+            symbols = pool_symbols() | poll_symbols() | clock_symbols()
+            library = link(objects, names, symbols)
+            specs = layout.specs()
+            for name in names:
+                self._entries[name] = make_entry(
+                    library.address(name),
+                    specs,
+                    context=self.memory.ctypes.data,
+                    exclusive=self.own_arena,
+                    keep=(library, self.memory, memory),
+                )
+        self._short = self._short_run()
+        self._short_as_fed = self._short.unchecked() if self._short else None
+
+    def _numbers_left(self, numbers: list[tuple[State, View]]) -> list[tuple[KeptTogether, Array]]:
+        """Return the states that are numbers, and where a run leaves their new values."""
+        if not numbers or not self.own_arena:
+            return []
+        first = self.layout.places[numbers[0][1].buffer].offset
+        words = self.arena[first : first + WORD * len(numbers)].view(np.int64)
+        return numbers_in(words, [state for state, _ in numbers])
+
+    # -- running -----------------------------------------------------------------------------------
+
+    def run(self, feeds: Sequence[Array]) -> list[Array]:
+        """Run on arrays of the shapes it was compiled for; return the fetches."""
+        with self._lock:
+            return (self._short and self._short.run(feeds)) or self._run(feeds)
+
+    @property
+    def checks_feeds(self) -> bool:
+        """Whether `run_unchecked` may be called: the code takes, and so looks at, every feed."""
+        at_once = len(self.plan.steps) == 1 and isinstance(self.plan.steps[0], str)
+        return at_once and len(self.layout.used_feeds) == self.layout.feeds
+
+    def run_unchecked(self, feeds: tuple[Any, ...]) -> list[Array] | None:
+        """Return the fetches; None if the feeds, which may be anything, are not as compiled for.
+
+        None too if something else is wrong: a checked run tells what.
+        """
+        with self._lock:
+            short = self._short_as_fed
+            return self._run_warily(feeds) if short is None else short(feeds)
+
+    def _run_warily(self, feeds: tuple[Any, ...]) -> list[Array] | None:
+        self._trusts_feeds = False
+        try:
+            return self._run(feeds)
+        except ERRORS as error:
+            if is_from_signal(error):
+                raise
+            return None
+        finally:
+            self._trusts_feeds = True
+
+    def _run(self, feeds: Sequence[Array]) -> list[Array]:
+        if self._running:
+            raise GraphError(_CALLED_INSIDE)
+        held = read_all(self._changed)
+        states = held if are_alone(held) else parted(held)
+        if self._only_read:
+            with _states:
+                states = [*states, *read_all(self._only_read)]
+        brought = self._brought(feeds, states)
+        try:
+            self._running = True
+            self._take_steps(brought)
+            fetched = self._fetched(brought)
+            self._commit(held, brought)
+        except BaseException:
+            self.met_bad_index()  # an interrupt may have come before that was looked at
+            if self._ended():  # an interrupt came too late to leave all states as they were
+                self._commit(held, brought)
+            raise
+        finally:
+            self._running = False  # the first step: no interrupt comes before it
+            self._let_go()
+        return fetched
+
+    @property
+    def entry(self) -> Entry | None:
+        """The native function, if a run is only a call of it, on what `layout.brought` names.
+
+        None where a run does more: calls reference kernels, reads states, or copies fetches.
+        """
+        layout, steps = self.layout, self.plan.steps
+        plain = len(steps) == 1 and isinstance(steps[0], str) and not layout.states
+        made = all(view.buffer in layout.fresh_set for view in self.plan.outputs)
+        return self._entries[steps[0]] if plain and made else None
+
+    def _short_run(self) -> ShortRun | None:
+        """Return the short way to run, where a run is one native call and nothing else."""
+        entry, layout, plan = self.entry, self.layout, self.plan
+        if entry is None or not self.own_arena or layout.numbers or plan.flag is not None:
+            return None
+        if plan.writes or self.timing is not None or layout.has_library or not layout.fetched:
+            return None
+        first = len(layout.brought) - len(layout.fresh)
+        order = [(e - first, view.shape) for view, e in layout.fetched if e is not None]
+        return ShortRun(entry, layout.used_feeds, self._makers, order)
+
+    def lend_arena(self, arena: Array) -> None:
+        """Let the calls of `entry` that follow compute in given memory."""
+        self.memory[ARENA] = arena.__array_interface__["data"][0]
+
+    def _execute(self, feeds: Sequence[Array], states: Sequence[Array]) -> None:
+        """Run all kernels on feeds and states; those updated in place are written to."""
+        try:
+            self._take_steps(self._brought(feeds, states))
+        finally:
+            self._let_go()
+
+    def _brought(self, feeds: Sequence[Array], states: Sequence[Array]) -> list[Array]:
+        """Return all arrays that the code takes; numbers go where it looks for them."""
+        for kept, words in self._numbers:
+            words[...] = kept.read()
+        fresh = [make() for make in self._makers]
+        return [*[feeds[i] for i in self.layout.used_feeds], *states, *fresh]
+
+    def _take_steps(self, brought: list[Array]) -> None:
+        if self.layout.has_library:
+            self._arrays.update(zip(self.layout.brought, brought, strict=True))
+        self._take(self.plan.steps, brought)
+        self._complete = True
+
+    def _take(self, steps: Sequence[Any], brought: list[Array]) -> None:
+        """Run native functions and what Python calls, in order."""
+        for step in steps:
+            if isinstance(step, str):
+                self._call_native(self._entries[step], brought)
+                self._check_indices()
+            elif not isinstance(step, LibraryKernel):
+                drive(step, partial(self._take, brought=brought), self._view, self._word)
+            elif self.timing is None:
+                self._call_library(step)
+            else:
+                with self.timing.library_call(step):
+                    self._call_library(step)
+
+    def _word(self, buffer: Buffer) -> Array:
+        """Return a number in memory that windows move with."""
+        return self._arrays[buffer].reshape(())
+
+    def _let_go(self) -> None:
+        """Be ready for another run; nobody but their owners may hold the arrays of this one."""
+        self._runs = self._counter.item()
+        self._complete = False
+        self._objects.clear()
+        self._sizes.clear()
+        if self.layout.has_library:
+            for buffer in self.layout.brought:
+                self._arrays.pop(buffer, None)
+
+    def _call_native(self, entry: Entry, brought: list[Array]) -> None:
+        """Run native code; arrays that do not suit it are replaced by copies."""
+        replaced = BUSY  # arrays are looked at in order
+        while (wrong := entry(tuple(brought))) is not None:
+            if wrong == BUSY:
+                raise GraphError(_CALLED_INSIDE)
+            assert wrong > replaced, f"a copy of array {wrong} does not suit the code either"
+            if wrong < self.layout.first_state and not self._trusts_feeds:
+                raise ArgumentTypeError(f"feed {wrong} is not as the code takes it")
+            buffer = self.layout.brought[wrong]
+            # Filled, not reshaped: reshape returns a view, and states must own their memory.
+            suited: Array = np.empty(buffer.shape, buffer.dtype)
+            suited[...] = brought[wrong].reshape(buffer.shape)
+            brought[wrong] = suited
+            replaced = wrong
+            if self.layout.has_library:
+                self._arrays[buffer] = suited
+
+    def _ended(self) -> bool:
+        """Tell whether all steps were taken; an interrupt may hide that the last has returned."""
+        return self._complete or (self._ends_native and self._counter.item() != self._runs)
+
+    def _fetched(self, brought: list[Array]) -> list[Array]:
+        """Return the fetches: arrays made for them, or copies of what the arena holds."""
+        return [
+            self._read(view, brought).copy()
+            if entry is None
+            else shaped(brought[entry], view.shape)
+            for view, entry in self.layout.fetched
+        ]
+
+    def _commit(self, held: list[Array], brought: list[Array]) -> None:
+        """Write the states; those changed in place are written already."""
+        layout = self.layout
+        copies = [(s, a.copy()) for s, a in self._own_results]
+        copies += [(s, self._read(view, brought).copy()) for s, view in self._other_results]
+        changed = brought[layout.first_state : layout.first_state + len(held)]
+        if not all(map(is_, changed, held)):
+            for state, new in zip(layout.changed, changed, strict=True):
+                state.write(new)
+        for state, array in copies:
+            state.write(array)
+        for kept, words in self._new_numbers:
+            kept.write(words.tolist())
+
+    def _read(self, view: View, brought: list[Array]) -> Array:
+        """Return the value of a view when the code has run."""
+        place = self.layout.places.get(view.buffer)
+        if place is None or not place.brought:
+            return self._view(view)
+        return _seen(brought[place.entry], view)
+
+    def _check_indices(self) -> None:
+        """Raise if code met an index out of range; no state has changed then.
+
+        Which index it was the interpreter tells, which repeats what fails.
+        """
+        if self.met_bad_index():
+            raise IndexOutOfRange("an index is out of range")
+
+    def met_bad_index(self) -> bool:
+        """Tell whether the last run met an index out of range; then forget it."""
+        flag = self.plan.flag
+        if flag is None or not flag.buffer.source[0]:
+            return False
+        flag.buffer.source[0] = 0
+        return True
+
+    def _view(self, view: View) -> Array:
+        """Return a view as an array; those of the program's own memory are made once."""
+        if view.buffer.kind == OBJECT:
+            return self._objects[view.buffer]
+        known = self._views.get(view)
+        if known is None:
+            known = self._new_view(view)
+            place = self.layout.places[view.buffer]
+            if not place.brought and not place.moves:
+                self._views[view] = known
+        return known
+
+    def _new_view(self, view: View) -> Array:
+        buffer, offset = behind_window(view.buffer, view.offset, self._word)
+        array = self._arrays[self.layout.shares.get(buffer, buffer)]
+        return _seen(array, replace(view, offset=offset))
+
+    def _call_library(self, kernel: LibraryKernel) -> None:
+        operands: list[Any] = [None if v is None else self._view(v) for v in kernel.inputs]
+        op = kernel.node.op
+        if op.variadic:
+            fixed = len(op.inputs) - 1
+            operands = [*operands[:fixed], operands[fixed:]]
+        attrs = self._attrs(kernel)
+        with np.errstate(all="ignore"):
+            if op.kind == "control":
+                made = op.kernel(*operands, *attrs, sizes=self._sizes)
+            else:
+                made = op.kernel(*operands, *attrs)
+        results = [made] if op.outputs == 1 else list(made)
+        for view, result in zip(kernel.outputs, results, strict=True):
+            if view.buffer.kind == OBJECT:
+                self._objects[view.buffer] = np.asarray(result)
+                bind_sizes(view.buffer.source, np.shape(result), self._sizes)
+            else:
+                self._view(view)[...] = result
+
+    def _attrs(self, kernel: LibraryKernel) -> tuple[Any, ...]:
+        """Return the attributes of a call; what only this run can tell is put in and checked."""
+        if not is_dynamic(kernel.node):
+            return kernel.attrs
+        attrs = resolve_attrs(kernel.attrs, self._sizes)
+        if kernel.node.op.kind == "control" or not has_unknown_sizes(kernel.node):
+            return attrs
+        given = tuple(None if v is None else self._view(v) for v in kernel.inputs)
+        return canonical(kernel.node.op, given, attrs)
+
+
+_alive: WeakSet[Executable] = WeakSet()
+
+
+def _renew_locks() -> None:
+    """End, in a forked child, the runs of threads that only its parent has."""
+    for executable in [*_alive]:
+        if executable._lock.acquire(blocking=False):
+            executable._lock.release()
+        else:
+            executable._lock = RLock()
+            executable._trusts_feeds, executable._running = True, False
+            executable._let_go()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)
+
+
+def _seen(array: Array, view: View) -> Array:
+    """Return the part of a buffer's array that a view shows."""
+    size = view.dtype.itemsize
+    strides = [step * size for step in view.strides]
+    flat = np.ascontiguousarray(array).reshape(-1)  # a feed may have gaps
+    return as_strided(flat[view.offset :], view.shape, strides)

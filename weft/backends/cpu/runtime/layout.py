@@ -1,0 +1,170 @@
+"""Lay out the memory of a program: what lies in the arena, and what each run brings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from ....graph.state import State, by_keeper
+from ....lower.in_place import writes_in_place
+from ....lower.kernels import calls_library, may_fail
+from ....lower.lifetimes import Lifetimes, lifetimes, uses_of
+from ....lower.lowering import Lowered
+from ....lower.storage import Buffer, View
+from ....passes.arena import Block, align, place_blocks
+from ..codegen.program import ARENA, CONSTANTS, NUMBERS
+from ..codegen.regions import Place
+from .calls import ArraySpec
+from .driving import place_window
+
+WORD = 8  # bytes of a number
+
+
+class Layout:
+    """Which buffer lies where: in the arena, or behind an entry of the table."""
+
+    def __init__(
+        self, lowered: Lowered, fetched: Sequence[View], written: Sequence[tuple[State, View]]
+    ) -> None:
+        self.places: dict[Buffer, Place] = {}
+        buffers = lowered.buffers()
+        uses = uses_of(lowered.kernels)
+        self.fresh_set = _fetch_buffers(fetched, written)
+        self.in_place_of = self._in_place(lowered, fetched, written, uses)
+        self.in_place = set(self.in_place_of.values())
+        self.shares = {v.buffer: self.in_place_of[s] for s, v in written if s in self.in_place_of}
+        arena = [
+            b
+            for b in buffers
+            if b.kind == "arena" and b not in self.fresh_set and b not in self.shares
+        ]
+        self.constants = [b for b in buffers if b.kind == "constant"]
+        feeds = {b.source: b for b in buffers if b.kind == "feed"}
+        self.feeds = len(lowered.graph.inputs)
+        self.used_feeds = [i for i, v in enumerate(lowered.graph.inputs) if v in feeds]
+        kept = [b for b in buffers if b.kind == "state"]
+        keepers = by_keeper(b.source for b in kept)
+        kept.sort(key=lambda b: keepers[b.source])  # those of one keeper are read at once
+        numbers = [b for b in kept if b.source.number]
+        self.numbers = sorted(numbers, key=lambda b: b.dtype.char)
+        states = [b for b in kept if not b.source.number]
+        self.states = sorted(states, key=lambda b: b not in self.in_place)
+        self.changed: list[State] = [b.source for b in self.states if b in self.in_place]
+        self.only_read: list[State] = [b.source for b in self.states if b not in self.in_place]
+        self.fresh = [b for b in buffers if b in self.fresh_set]
+        given = [feeds[value] for value in lowered.graph.inputs if value in feeds]
+        self.first_state = len(given)
+        self.brought = [*given, *self.states, *self.fresh]
+        for i, buffer in enumerate(self.brought):
+            self.places[buffer] = Place(True, i)
+        for i, buffer in enumerate(self.constants):
+            self.places[buffer] = Place(False, CONSTANTS + i)
+        for i, buffer in enumerate(self.numbers):
+            self.places[buffer] = Place(False, NUMBERS, i * WORD)
+        copied = [(s, v) for s, v in written if s not in self.in_place_of]
+        self.new_numbers = _new_numbers(copied, fetched, arena)
+        self.copied = [pair for pair in copied if pair not in self.new_numbers]
+        ends = {view.buffer for view in (*fetched, *(v for _, v in written))}
+        self.arena_bytes = self._place_arena(lowered, arena, ends)
+        for buffer, state in self.shares.items():
+            self.places[buffer] = self.places[state]
+        for buffer in (b for b in buffers if b.kind == "window"):
+            place_window(buffer, self.places)
+        self.has_library = any(map(calls_library, lowered.kernels))
+        self.fetched = [
+            (v, self.places[v.buffer].entry if v.buffer in self.fresh_set else None)
+            for v in fetched
+        ]
+
+    def specs(self) -> list[ArraySpec]:
+        """Return what the code demands of the arrays that each run brings."""
+        return [
+            ArraySpec(
+                buffer.dtype,
+                buffer.shape,
+                writeable=buffer in self.in_place or buffer in self.fresh_set,
+                owner=buffer in self.in_place,
+            )
+            for buffer in self.brought
+        ]
+
+    def _in_place(
+        self,
+        lowered: Lowered,
+        fetched: Sequence[View],
+        written: Sequence[tuple[State, View]],
+        uses: dict[Buffer, list[int]],
+    ) -> dict[State, Buffer]:
+        """Return the states whose own memory can take their new values, and its buffers."""
+        old = {
+            v.buffer.source: v.buffer for v in lowered.views.values() if v.buffer.kind == "state"
+        }
+        last_failure = max((i for i, k in enumerate(lowered.kernels) if may_fail(k)), default=-1)
+        wanted = {view.buffer for view in (*fetched, *(v for _, v in written))}
+        found: dict[State, Buffer] = {}
+        for state, view in written:
+            buffer = old.get(state)
+            if buffer is None or view.buffer.kind != "arena" or view.buffer in self.fresh_set:
+                continue
+            if not state.held:
+                continue
+            maker = min(uses[view.buffer])
+            fits = view.whole and view.dtype == buffer.dtype
+            free = max(uses.get(buffer, [-1])) <= maker and maker > last_failure
+            alone = sum(v.buffer is view.buffer for _, v in written) == 1
+            if buffer in wanted:  # the old value is read when the run has ended
+                continue
+            if fits and free and alone and writes_in_place(lowered.kernels[maker], view, buffer):
+                found[state] = buffer
+        return found
+
+    def _place_arena(self, lowered: Lowered, buffers: list[Buffer], ends: set[Buffer]) -> int:
+        """Find places for what lies in the arena; `ends` are read when a run has ended."""
+        together = [view.buffer for _, view in self.new_numbers]
+        apart = [[b] for b in buffers if b not in set(together)]
+        groups = [together, *apart] if together else apart
+        alive = lifetimes(lowered.kernels)
+        placed = place_blocks([_block(group, alive, ends) for group in groups])
+        for group, offset in zip(groups, placed.offsets, strict=True):
+            for i, buffer in enumerate(group):
+                self.places[buffer] = Place(False, ARENA, offset + i * WORD)
+        return placed.bytes
+
+
+def _block(buffers: list[Buffer], alive: Lifetimes, ends: set[Buffer]) -> Block:
+    """Return the memory of a buffer, or of several numbers side by side."""
+    spans = [alive.spans.get(buffer, (0, 0)) for buffer in buffers]
+    last = alive.end if ends.intersection(buffers) else max(death for _, death in spans)
+    size = buffers[0].nbytes if len(buffers) == 1 else len(buffers) * WORD
+    return Block(align(max(1, size)), min(birth for birth, _ in spans), last)
+
+
+def _new_numbers(
+    copied: list[tuple[State, View]], fetched: Sequence[View], arena: list[Buffer]
+) -> list[tuple[State, View]]:
+    """Return the numbers that a run leaves in memory of their own, in the order of their keepers.
+
+    They lie side by side: hundreds of step counters are read at once.
+    """
+    read = Counter(view.buffer for view in (*fetched, *(view for _, view in copied)))
+    own = {buffer for buffer in arena if read[buffer] == 1 and buffer.nbytes <= WORD}
+    found = [(s, v) for s, v in copied if s.number and v.buffer in own and v.whole]
+    keepers = by_keeper(state for state, _ in found)
+    found.sort(key=lambda pair: keepers[pair[0]])
+    return sorted(found, key=lambda pair: pair[1].dtype.char)
+
+
+def _fetch_buffers(fetched: Sequence[View], written: Sequence[tuple[State, View]]) -> set[Buffer]:
+    """Return the buffers that are handed out as they are: each run makes them anew."""
+    states = {view.buffer for _, view in written}
+    counts: dict[Buffer, int] = {}
+    for view in fetched:
+        counts[view.buffer] = counts.get(view.buffer, 0) + 1
+    return {
+        view.buffer
+        for view in fetched
+        if view.buffer.kind == "arena"
+        and view.buffer not in states
+        and counts[view.buffer] == 1
+        and view.whole
+    }

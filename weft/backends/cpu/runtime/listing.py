@@ -1,0 +1,177 @@
+"""List the kernels of an executable for people: what each computes, and from which lines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ....core.dim import is_known
+from ....core.errors import ArgumentError, ArgumentTypeError
+from ....graph.node import Node
+from ....lower.counts import bytes_moved, operations
+from ....lower.kernels import (
+    ColumnKernel,
+    GemmKernel,
+    Kernel,
+    LibraryKernel,
+    RowKernel,
+    ScanKernel,
+    ScatterKernel,
+)
+from ..codegen.control import BranchCalls, LoopCalls, flattened
+from ..codegen.program import ProgramText
+from ..codegen.regions import Piece
+from .tables import aligned, shortened
+
+KINDS: dict[type, str] = {
+    RowKernel: "row",
+    ColumnKernel: "column",
+    ScatterKernel: "scatter",
+    ScanKernel: "scan",
+    GemmKernel: "gemm",
+    LibraryKernel: "library",
+}
+SHOWN_NAMES = 48
+
+
+@dataclass(frozen=True)
+class KernelInfo:
+    """One kernel of an executable.
+
+    name        of the last node it computes
+    kind        "row", "column", "gemm" ..., or "library" for a call of a reference kernel
+    shape       of its loops, or of what it gives
+    nodes       names of the graph's nodes that it computes, and `ops` their operators
+    where       the lines of the program that made these nodes
+    chunks      into how many parts its work is divided among threads
+    function    the name of its code; equal kernels share one. Empty for a library kernel
+    """
+
+    number: int
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+    nodes: tuple[str, ...]
+    ops: tuple[str, ...]
+    where: tuple[str, ...]
+    chunks: int
+    bytes: int
+    flops: int
+    function: str
+
+
+class KernelList(tuple[KernelInfo, ...]):
+    """The kernels of an executable in the order in which they run; printed as a table."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        head = ("#", "kernel", "kind", "shape", "chunks", "computes", "from")
+        return aligned([head, *map(_row, self)], right=(0, 4))
+
+    def find(self, wanted: Any) -> KernelInfo:
+        """Return a kernel by its number, its name, its code's name, or itself."""
+        if isinstance(wanted, KernelInfo):
+            return self.find(wanted.number)
+        if isinstance(wanted, bool) or not isinstance(wanted, (int, str)):
+            raise ArgumentTypeError(
+                "a kernel is named by its number or name, as in executable.kernels. "
+                f"Received: {type(wanted).__name__}"
+            )
+        for kernel in self:
+            if wanted in (kernel.number, kernel.name, kernel.function):
+                return kernel
+        names = ", ".join(kernel.name for kernel in self[:10])
+        raise ArgumentError(
+            f"there is no kernel {wanted!r}; there are {len(self)}: {names}"
+            + (" ..." if len(self) > 10 else "")
+        )
+
+
+def list_kernels(text: ProgramText) -> KernelList:
+    """Describe the kernels of a program in the order in which they run."""
+    found: list[KernelInfo] = []
+    stretches = iter(text.stretches)
+    for step, times in flattened(text.steps):
+        if isinstance(step, LibraryKernel):
+            found.append(_library_info(len(found), step, times))
+        else:
+            for region, repeated in flattened(next(stretches), times):
+                for piece in region.pieces:
+                    found.append(_piece_info(len(found), piece, repeated))
+    return KernelList(found)
+
+
+def count_control(text: ProgramText) -> Counter[str]:
+    """Return how many loops and branches a program has."""
+    return sum(map(_control_in, (text.steps, *text.stretches)), Counter())
+
+
+def _control_in(calls: Sequence[Any]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for call in calls:
+        if isinstance(call, LoopCalls):
+            found += Counter(loop=1) + _control_in(call.test) + _control_in(call.body)
+        elif isinstance(call, BranchCalls):
+            found += Counter(branch=1) + _control_in(call.yes) + _control_in(call.no)
+    return found
+
+
+def _piece_info(number: int, piece: Piece, times: int) -> KernelInfo:
+    kernel = piece.kernel
+    return KernelInfo(
+        number,
+        piece.name,
+        KINDS.get(type(kernel), type(kernel).__name__.removesuffix("Kernel").lower()),
+        _shape(kernel, piece),
+        *_origin(kernel.nodes),
+        piece.chunks,
+        bytes_moved(piece.views) * times,
+        operations(kernel) * times,
+        piece.function,
+    )
+
+
+def _library_info(number: int, kernel: LibraryKernel, times: int) -> KernelInfo:
+    views = [v for v in (*kernel.inputs, *kernel.outputs) if v is not None and is_known(v.shape)]
+    return KernelInfo(
+        number,
+        kernel.name,
+        KINDS[LibraryKernel],
+        kernel.outputs[0].shape if kernel.outputs else (),
+        *_origin([kernel.node]),
+        1,
+        bytes_moved(views) * times,
+        operations(kernel) * times,
+        "",
+    )
+
+
+def _shape(kernel: Kernel, piece: Piece) -> tuple[int, ...]:
+    if isinstance(kernel, (RowKernel, ColumnKernel, ScatterKernel, ScanKernel)):
+        return kernel.loops
+    if isinstance(kernel, GemmKernel):
+        return (*kernel.batch, kernel.m, kernel.n, kernel.k)
+    return piece.views[-1].shape if piece.views else ()
+
+
+def _origin(
+    nodes: Sequence[Node],
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return names, operators and lines of nodes; a line once, however many nodes it made."""
+    lines = dict.fromkeys(node.where for node in nodes if node.where)
+    return tuple(node.name for node in nodes), tuple(node.op.name for node in nodes), tuple(lines)
+
+
+def _row(kernel: KernelInfo) -> tuple[str, ...]:
+    return (
+        str(kernel.number),
+        shortened(kernel.name, SHOWN_NAMES),
+        kernel.kind,
+        "x".join(map(str, kernel.shape)) or "1",
+        str(kernel.chunks),
+        shortened(" ".join(kernel.ops) or "copy", SHOWN_NAMES),
+        shortened(", ".join(kernel.where), SHOWN_NAMES),
+    )

@@ -1,0 +1,1 @@
+"""The runtime's own functions in LLVM IR: calls, buffers, threads, signals."""

@@ -1,0 +1,297 @@
+"""The native half of calls: a function that CPython calls and that reads ndarrays itself, as IR.
+
+Every entry shares one function, in CPython's fast calling convention (METH_FASTCALL). Its `self` is
+an ndarray of 64-bit words, the entry's record (see `RECORD`). The function walks its arguments,
+each an ndarray or a tuple of ndarrays, compares every array with its row of the record (`ROW`),
+collects the data pointers in a table on the stack, and calls the compiled
+`void run(ptr table, ptr context)`, with the interpreter lock released where the record says so. The
+handler of a signal may run meanwhile (see poll_text.py); what it raises is raised afterwards.
+
+An exclusive entry is busy while its record holds the pool's generation: a number that differs in a
+forked child, where the thread that was inside does not exist.
+
+Tuples, not lists: the caller keeps a tuple's items alive while other threads run.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ...codegen.target import Target
+
+RECORD = ("run", "context", "arrays", "releases", "exclusive", "busy", "rows")
+RECORD_WORDS = len(RECORD) - 1  # the rows follow
+ROW = ("dtype", "dimensions", "flags", "sizes")  # dtype 0 admits anything; sizes is an address
+ROW_WORDS = len(ROW)
+
+# Of the word that holds kind, letter, byte order, flags and number of a dtype, the byte order and
+# the number: they decide what the bytes of an array mean.
+DTYPE_MASK = 0xFFFFFFFF00FF0000
+
+PYTHON_FUNCTIONS = (
+    *("PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Format", "PyErr_Occurred"),
+    *("PyLong_FromSsize_t", "PyObject_CallNoArgs", "Py_IncRef", "Py_DecRef"),
+)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where CPython and NumPy keep what the code reads, in bytes from an object's start."""
+
+    type: int
+    tuple_size: int
+    tuple_items: int
+    array_data: int
+    array_dimensions: int
+    array_sizes: int
+    array_dtype: int
+    array_flags: int
+    dtype_word: int
+
+
+def entry_text(target: Target, layout: Layout) -> str:
+    """Return the module of `weft_entry`; addresses of Python objects are symbols to be linked."""
+    offsets = {
+        **vars(layout),
+        **{f"record_{name}": 8 * place for place, name in enumerate(RECORD)},
+        **{f"row_{name}": 8 * place for place, name in enumerate(ROW)},
+        "row": 8 * ROW_WORDS,
+        "dtype_mask": DTYPE_MASK - 2**64,
+    }
+    body = re.sub(r"<(\w+)>", lambda match: str(offsets[match[1]]), _BODY)
+    messages = "\n".join(f"@{name} = private constant {_c(text)}" for name, text in _SAID.items())
+    return f'target triple = "{target.triple}"\n{messages}\n{body}'
+
+
+def _c(text: str) -> str:
+    return f'[{len(text) + 1} x i8] c"{text}\\00"'
+
+
+_SAID = {
+    "no_array": "compiled code takes NumPy arrays; argument %zd is none",
+    "bad_count": "compiled code takes %zd arrays. Received: %zd",
+}
+
+# %at.x is an address, %x what lies there.
+_BODY = """
+@python_none = external global i8
+@python_tuple = external global i8
+@python_ndarray = external global i8
+@python_type_error = external global i8
+@weft_start_workers = external global i8
+@weft_workers_wanted = external global i8
+@weft_pool_generation = external global i8
+
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+declare ptr @PyErr_Format(ptr, ptr, ...)
+declare ptr @PyErr_Occurred()
+declare ptr @PyLong_FromSsize_t(i64)
+declare ptr @PyObject_CallNoArgs(ptr)
+declare void @Py_IncRef(ptr)
+declare void @Py_DecRef(ptr)
+
+define ptr @weft_entry(ptr %self, ptr %arguments, i64 %given) nounwind {
+  %at.record = getelementptr i8, ptr %self, i64 <array_data>
+  %record = load ptr, ptr %at.record, align 8
+  %at.count = getelementptr i8, ptr %record, i64 <record_arrays>
+  %count = load i64, ptr %at.count, align 8
+  %rows = getelementptr i8, ptr %record, i64 <record_rows>
+  %table = alloca ptr, i64 %count, align 16
+  br label %arguments.loop
+
+arguments.loop:
+  %a = phi i64 [ 0, %0 ], [ %a.next, %span.end ]
+  %before = phi i64 [ 0, %0 ], [ %k, %span.end ]
+  %more = icmp slt i64 %a, %given
+  br i1 %more, label %argument, label %collected
+
+argument:                          ; an array is a span of one array, a tuple a span of its items
+  %at.argument = getelementptr ptr, ptr %arguments, i64 %a
+  %argument.object = load ptr, ptr %at.argument, align 8
+  %at.argument.type = getelementptr i8, ptr %argument.object, i64 <type>
+  %argument.type = load ptr, ptr %at.argument.type, align 8
+  %is.tuple = icmp eq ptr %argument.type, @python_tuple
+  br i1 %is.tuple, label %tuple, label %span
+
+tuple:
+  %at.size = getelementptr i8, ptr %argument.object, i64 <tuple_size>
+  %tuple.size = load i64, ptr %at.size, align 8
+  %at.items = getelementptr i8, ptr %argument.object, i64 <tuple_items>
+  br label %span
+
+span:
+  %items = phi ptr [ %at.argument, %argument ], [ %at.items, %tuple ]
+  %size = phi i64 [ 1, %argument ], [ %tuple.size, %tuple ]
+  br label %items.loop
+
+items.loop:
+  %i = phi i64 [ 0, %span ], [ %i.next, %advance ]
+  %k = phi i64 [ %before, %span ], [ %k.next, %advance ]
+  %inside = icmp slt i64 %i, %size
+  br i1 %inside, label %item, label %span.end
+
+item:
+  %expected = icmp slt i64 %k, %count
+  br i1 %expected, label %check.type, label %advance
+
+check.type:
+  %at.item = getelementptr ptr, ptr %items, i64 %i
+  %array = load ptr, ptr %at.item, align 8
+  %at.type = getelementptr i8, ptr %array, i64 <type>
+  %type = load ptr, ptr %at.type, align 8
+  %is.array = icmp eq ptr %type, @python_ndarray
+  br i1 %is.array, label %check.row, label %no.array
+
+check.row:
+  %row.offset = mul i64 %k, <row>
+  %row = getelementptr i8, ptr %rows, i64 %row.offset
+  %at.row.dtype = getelementptr i8, ptr %row, i64 <row_dtype>
+  %row.dtype = load i64, ptr %at.row.dtype, align 8
+  %anything = icmp eq i64 %row.dtype, 0
+  br i1 %anything, label %accept, label %check.dtype
+
+check.dtype:
+  %at.dtype = getelementptr i8, ptr %array, i64 <array_dtype>
+  %dtype = load ptr, ptr %at.dtype, align 8
+  %at.word = getelementptr i8, ptr %dtype, i64 <dtype_word>
+  %word = load i64, ptr %at.word, align 8
+  %masked = and i64 %word, <dtype_mask>
+  %same.dtype = icmp eq i64 %masked, %row.dtype
+  %at.flags = getelementptr i8, ptr %array, i64 <array_flags>
+  %flags.32 = load i32, ptr %at.flags, align 4
+  %flags = zext i32 %flags.32 to i64
+  %at.row.flags = getelementptr i8, ptr %row, i64 <row_flags>
+  %row.flags = load i64, ptr %at.row.flags, align 8
+  %flags.kept = and i64 %flags, %row.flags
+  %same.flags = icmp eq i64 %flags.kept, %row.flags
+  %at.rank = getelementptr i8, ptr %array, i64 <array_dimensions>
+  %rank.32 = load i32, ptr %at.rank, align 4
+  %rank = zext i32 %rank.32 to i64
+  %at.row.rank = getelementptr i8, ptr %row, i64 <row_dimensions>
+  %row.rank = load i64, ptr %at.row.rank, align 8
+  %same.rank = icmp eq i64 %rank, %row.rank
+  %same.both = and i1 %same.dtype, %same.flags
+  %same = and i1 %same.both, %same.rank
+  br i1 %same, label %check.sizes, label %mismatch
+
+check.sizes:
+  %at.sizes = getelementptr i8, ptr %array, i64 <array_sizes>
+  %sizes = load ptr, ptr %at.sizes, align 8
+  %at.row.sizes = getelementptr i8, ptr %row, i64 <row_sizes>
+  %row.sizes = load ptr, ptr %at.row.sizes, align 8
+  br label %sizes.loop
+
+sizes.loop:
+  %d = phi i64 [ 0, %check.sizes ], [ %d.next, %size.check ]
+  %unchecked = icmp slt i64 %d, %rank
+  br i1 %unchecked, label %size.check, label %accept
+
+size.check:
+  %at.extent = getelementptr i64, ptr %sizes, i64 %d
+  %extent = load i64, ptr %at.extent, align 8
+  %at.row.extent = getelementptr i64, ptr %row.sizes, i64 %d
+  %row.extent = load i64, ptr %at.row.extent, align 8
+  %d.next = add i64 %d, 1
+  %same.extent = icmp eq i64 %extent, %row.extent
+  br i1 %same.extent, label %sizes.loop, label %mismatch
+
+accept:
+  %at.data = getelementptr i8, ptr %array, i64 <array_data>
+  %data = load ptr, ptr %at.data, align 8
+  %at.slot = getelementptr ptr, ptr %table, i64 %k
+  store ptr %data, ptr %at.slot, align 8
+  br label %advance
+
+advance:
+  %i.next = add i64 %i, 1
+  %k.next = add i64 %k, 1
+  br label %items.loop
+
+span.end:
+  %a.next = add i64 %a, 1
+  br label %arguments.loop
+
+collected:
+  %complete = icmp eq i64 %before, %count
+  br i1 %complete, label %enter, label %bad.count
+
+enter:
+  %at.run = getelementptr i8, ptr %record, i64 <record_run>
+  %run = load ptr, ptr %at.run, align 8
+  %at.context = getelementptr i8, ptr %record, i64 <record_context>
+  %context = load ptr, ptr %at.context, align 8
+  %at.busy = getelementptr i8, ptr %record, i64 <record_busy>
+  %at.exclusive = getelementptr i8, ptr %record, i64 <record_exclusive>
+  %exclusive = load i64, ptr %at.exclusive, align 8
+  %generation.32 = load i32, ptr @weft_pool_generation, align 4
+  %generation = zext i32 %generation.32 to i64
+  %claim = mul i64 %exclusive, %generation
+  %taken = atomicrmw xchg ptr %at.busy, i64 %claim acquire
+  %refused = icmp eq i64 %taken, %generation
+  br i1 %refused, label %occupied, label %choose
+
+choose:
+  %at.releases = getelementptr i8, ptr %record, i64 <record_releases>
+  %releases = load i64, ptr %at.releases, align 8
+  call void @weft_run(ptr %run, ptr %table, ptr %context, i64 %releases)
+  store atomic i64 0, ptr %at.busy release, align 8
+  %error = call ptr @PyErr_Occurred()
+  %raised = icmp ne ptr %error, null
+  br i1 %raised, label %fail, label %finish
+
+finish:
+  %wanted = load atomic i32, ptr @weft_workers_wanted monotonic, align 4
+  %help = icmp ne i32 %wanted, 0
+  br i1 %help, label %start, label %succeed
+
+start:
+  %started = call ptr @PyObject_CallNoArgs(ptr @weft_start_workers)
+  %interrupted = icmp eq ptr %started, null
+  br i1 %interrupted, label %fail, label %discard
+
+discard:
+  call void @Py_DecRef(ptr %started)
+  br label %succeed
+
+succeed:
+  call void @Py_IncRef(ptr @python_none)
+  ret ptr @python_none
+
+occupied:
+  %minus.one = call ptr @PyLong_FromSsize_t(i64 -1)
+  ret ptr %minus.one
+
+mismatch:
+  %number = call ptr @PyLong_FromSsize_t(i64 %k)
+  ret ptr %number
+
+no.array:
+  call ptr (ptr, ptr, ...) @PyErr_Format(ptr @python_type_error, ptr @no_array, i64 %k)
+  ret ptr null
+
+bad.count:
+  call ptr (ptr, ptr, ...) @PyErr_Format(
+      ptr @python_type_error, ptr @bad_count, i64 %count, i64 %before)
+  ret ptr null
+
+fail:
+  ret ptr null
+}
+
+define void @weft_run(ptr %run, ptr %table, ptr %context, i64 %releases) nounwind {
+  %holds = icmp eq i64 %releases, 0
+  br i1 %holds, label %holding, label %released
+
+holding:
+  call void %run(ptr %table, ptr %context) nounwind
+  ret void
+
+released:
+  %state = call ptr @PyEval_SaveThread()
+  call void %run(ptr %table, ptr %context) nounwind
+  call void @PyEval_RestoreThread(ptr %state)
+  ret void
+}
+"""

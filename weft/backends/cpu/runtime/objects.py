@@ -1,0 +1,93 @@
+"""Object code for IR text, made once: kept in memory, then on disk, then compiled."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections import OrderedDict
+
+import llvmlite
+
+from ....core.locks import fork_safe_lock
+from ..codegen.target import Target
+from .linking import compile_module
+from .store import FORMAT, ObjectStore, user_store
+
+MEMORY_LIMIT = 64 * 1024 * 1024
+
+_lock = fork_safe_lock("objects")
+
+
+class ObjectCache:
+    """Compile text, or find what was compiled before: by this process or, on disk, by any."""
+
+    def __init__(self, store: ObjectStore, memory_limit: int = MEMORY_LIMIT) -> None:
+        self.store = store
+        self.memory_limit = memory_limit
+        self._memory: OrderedDict[bytes, bytes] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, text: str, target: Target) -> bytes:
+        """Return the object code of an LLVM module."""
+        key = object_key(text, target)
+        code = self.find(key)
+        if code is None:
+            code = compile_module(text, target)
+            self.store.put(key, code)
+            self._remember(key, code)
+        return code
+
+    def find(self, key: bytes) -> bytes | None:
+        """Return the object code of a module by its key, or None if it is not there."""
+        code = self._recall(key)
+        if code is None:
+            code = self.store.get(key)
+            if code is not None:
+                self._remember(key, code)
+        return code
+
+    def _recall(self, key: bytes) -> bytes | None:
+        with _lock:
+            code = self._memory.get(key)
+            if code is not None:
+                self._memory.move_to_end(key)
+            return code
+
+    def _remember(self, key: bytes, code: bytes) -> None:
+        with _lock:
+            if key not in self._memory:
+                self._memory[key] = code
+                self._bytes += len(code)
+            while self._bytes > self.memory_limit and len(self._memory) > 1:
+                self._bytes -= len(self._memory.popitem(last=False)[1])
+
+
+def object_code(text: str, target: Target) -> bytes:
+    """Return the object code of an LLVM module, from this user's cache if it is there."""
+    return _process_cache().get(text, target)
+
+
+def find_object(key: bytes) -> bytes | None:
+    """Return object code by its key, if this process or this user's cache has it."""
+    return _process_cache().find(key)
+
+
+def object_key(text: str, target: Target) -> bytes:
+    """Return the name of a module's code: all that decides about its bytes, digested."""
+    weft = getattr(sys.modules.get("weft"), "__version__", "")
+    parts = (text, target.triple, target.cpu, target.features, llvmlite.__version__, weft)
+    digest = hashlib.sha256(FORMAT)
+    for part in parts:
+        content = part.encode()
+        digest.update(len(content).to_bytes(8, "little") + content)
+    return digest.digest()
+
+
+class _Process:
+    cache: ObjectCache | None = None
+
+
+def _process_cache() -> ObjectCache:
+    if _Process.cache is None:
+        _Process.cache = ObjectCache(user_store())
+    return _Process.cache

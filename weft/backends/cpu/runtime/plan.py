@@ -1,0 +1,275 @@
+"""What a run needs to know of a program, apart from its machine code; it can be kept on disk.
+
+Nothing of a plan follows from the values of states and feeds, nor from names and lines of nodes.
+What belongs to the process (states, constants of the graph, operators) is kept by number or name.
+
+A plan says where code reads and writes, so it is as good as code: like the objects that it names it
+comes only from the store, which takes nothing that this user's processes have not written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+
+from ....core.dtype import as_dtype
+from ....core.errors import GraphError
+from ....core.shape import TensorType
+from ....graph.identity.fingerprint import Fingerprint
+from ....graph.node import Node, Value
+from ....graph.operators import operator_named
+from ....graph.state import State
+from ....lower.dynamic import is_dynamic
+from ....lower.kernels import BranchKernel, LibraryKernel, LoopKernel
+from ....lower.storage import Buffer, View, Window
+from ..codegen.control import BranchCalls, LoopCalls
+from ..codegen.regions import Place
+from .layout import Layout
+from .plan_data import (
+    DTYPE,
+    SIZES,
+    Kind,
+    NotPlainError,
+    Reader,
+    Writer,
+    arrays_in,
+    fields,
+    from_bytes,
+    late,
+    listed,
+    mapped,
+    named,
+    nothing,
+    numbered,
+    optional,
+    paired,
+    plain,
+    tagged,
+    to_bytes,
+)
+
+MOST_BYTES = 4 * 1024 * 1024  # what is larger takes as long to read as to make
+
+# What reading one can raise if it was not written by this very code.
+_FOREIGN = (
+    ArithmeticError,
+    AttributeError,
+    GraphError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    StopIteration,
+    TypeError,
+    ValueError,
+)
+
+
+@dataclass
+class Plan:
+    """What a run needs to know.
+
+    outputs   where the results lie: the fetches, then the new values of states
+    flag      where code reports an index out of range, if it checks any
+    steps     names of native functions, reference kernels to call, control flow around those
+    entries   the names of these functions
+    objects   the keys of the machine code that holds them
+    """
+
+    layout: Layout
+    outputs: list[View]
+    flag: View | None
+    steps: list[Any]
+    entries: list[str]
+    objects: list[bytes]
+
+    @property
+    def writes(self) -> bool:
+        """Tell whether it writes states."""
+        return len(self.outputs) > len(self.layout.fetched)
+
+
+def pack(plan: Plan, known: Fingerprint) -> bytes | None:
+    """Return a plan as bytes, or None if it holds what only this process has."""
+    w = Writer(known)
+    try:
+        top = PLAN.write(w, [plan])
+        buffers = [*w.buffers]
+        tables = [_BUFFER.write(w, buffers), _SOURCE.write(w, [b.source for b in buffers]), top]
+    except (GraphError, NotPlainError, RecursionError):
+        return None
+    types = _TYPE.write(w, [TensorType(array.shape, array.dtype) for array in w.held])
+    if sum(array.nbytes for array in w.held) > MOST_BYTES:
+        return None
+    content = to_bytes([types, *tables], w.held)
+    return content if len(content) <= MOST_BYTES else None
+
+
+def unpack(content: bytes, known: Fingerprint) -> Plan | None:
+    """Return the plan that bytes hold, for the states and constants of a program like it."""
+    r = Reader(known)
+    try:
+        (types, buffers, sources, top), blobs = from_bytes(content)
+        r.arrays += arrays_in(blobs, ((t.dtype, t.shape) for t in _TYPE.read(r, types)))
+        r.buffers = _BUFFER.read(r, buffers)
+        for buffer, source in zip(r.buffers, _SOURCE.read(r, sources), strict=True):
+            buffer.source = source
+        plan: Plan
+        (plan,) = PLAN.read(r, top)
+    except _FOREIGN:
+        return None
+    return plan
+
+
+# -- the kinds of its parts ------------------------------------------------------------------------
+
+NUMBER, WORD, TRUTH = plain(int), plain(str), plain(bool)
+BUFFER = numbered(Writer.buffer, lambda r: r.buffers)
+STATE = numbered(Writer.state, lambda r: r.states)
+KEY = named(bytes.hex, bytes.fromhex)
+MAYBE_NUMBER = optional(NUMBER)
+
+
+def _operator(node: Node) -> str:
+    """Return the name of a node's operator: all that a call needs, beside its attributes."""
+    if is_dynamic(node) or operator_named(node.op.name) is not node.op:
+        raise NotPlainError(f"{node} is needed as it is")
+    name: str = node.op.name
+    return name
+
+
+NODE = named(_operator, lambda name: Node(operator_named(name), (), (), (), name=name))
+
+# Where values lie.
+
+_VIEW_FIELDS = {"buffer": BUFFER, "shape": SIZES, "strides": SIZES, "offset": NUMBER}
+_PLACE_FIELDS = {
+    "brought": TRUTH,
+    "entry": NUMBER,
+    "offset": NUMBER,
+    "moves": listed(paired(late(lambda: PLACE), NUMBER), tuple),
+}
+VIEW = fields(View, _VIEW_FIELDS)
+PLACE: Kind = fields(Place, _PLACE_FIELDS)
+VIEWS, MAYBE_VIEW, BUFFERS = listed(VIEW), optional(VIEW), listed(BUFFER)
+
+_BUFFER = fields(Buffer, {"kind": WORD, "shape": SIZES, "dtype": DTYPE, "name": WORD})
+_WINDOW_FIELDS = {"buffer": BUFFER, "offset": NUMBER, "word": BUFFER, "step": NUMBER}
+_SOURCE = tagged(
+    {
+        type(None): ("none", nothing(None)),
+        Value: ("none", nothing(None)),  # what a feed is in the graph no run asks
+        State: ("state", STATE),
+        np.ndarray: ("array", numbered(Writer.array, lambda r: r.arrays)),
+        Window: ("window", fields(Window, _WINDOW_FIELDS)),
+    }
+)
+
+# Attributes of operators, as fingerprints know them.
+
+_TYPE = fields(TensorType, {"shape": SIZES, "dtype": DTYPE})
+_SCALAR = Kind(
+    lambda w, items: [[x.dtype.name, x.item()] for x in items],
+    lambda r, data: [as_dtype(name).type(value) for name, value in data],
+)
+ATTRS = listed(late(lambda: _ATTR), tuple)
+_ATTR: Kind = tagged(
+    {
+        bool: ("bool", TRUTH),
+        int: ("int", NUMBER),
+        float: ("float", plain(float)),
+        str: ("str", WORD),
+        tuple: ("tuple", ATTRS),
+        type(None): ("none", nothing(None)),
+        EllipsisType: ("ellipsis", nothing(...)),
+        np.dtype: ("dtype", DTYPE),
+        np.generic: ("scalar", _SCALAR),
+        TensorType: ("type", _TYPE),
+        State: ("state", STATE),
+    }
+)
+
+# Steps. Control flow keeps what driving it needs: the kernels inside are steps of their own.
+
+
+def _loop(*parts: Any) -> LoopKernel:
+    return LoopKernel(body=[], **dict(zip(_LOOP_FIELDS, parts, strict=True)))
+
+
+def _branch(name: str, node: Node, chosen: View) -> BranchKernel:
+    return BranchKernel(name, node, chosen, yes=[], no=[], results=[])
+
+
+STEPS = listed(late(lambda: _STEP))
+_CALL_FIELDS = {
+    "name": WORD,
+    "node": NODE,
+    "inputs": listed(MAYBE_VIEW),
+    "outputs": VIEWS,
+    "attrs": ATTRS,
+}
+_LOOP_FIELDS = {
+    "name": WORD,
+    "node": NODE,
+    "index": BUFFER,
+    "half": BUFFER,
+    "length": MAYBE_NUMBER,
+    "reverse": TRUTH,
+    "holds": MAYBE_VIEW,
+    "stops": MAYBE_VIEW,
+}
+_BRANCH_FIELDS = {"name": WORD, "node": NODE, "chosen": VIEW}
+_LOOP_CALLS = {"kernel": fields(_loop, _LOOP_FIELDS), "test": STEPS, "body": STEPS}
+_BRANCH_CALLS = {"kernel": fields(_branch, _BRANCH_FIELDS), "yes": STEPS, "no": STEPS}
+_STEP: Kind = tagged(
+    {
+        str: ("native", WORD),
+        LibraryKernel: ("call", fields(LibraryKernel, _CALL_FIELDS)),
+        LoopCalls: ("loop", fields(LoopCalls, _LOOP_CALLS)),
+        BranchCalls: ("branch", fields(BranchCalls, _BRANCH_CALLS)),
+    }
+)
+
+# The whole.
+
+
+def _layout(*parts: Any) -> Layout:
+    """Return a layout as it was found before, not from kernels."""
+    made = Layout.__new__(Layout)
+    vars(made).update(zip(LAYOUT_FIELDS, parts, strict=True))
+    return made
+
+
+LAYOUT_FIELDS = {
+    "places": mapped(BUFFER, PLACE),
+    "fresh_set": listed(BUFFER, set),
+    "in_place_of": mapped(STATE, BUFFER),
+    "in_place": listed(BUFFER, set),
+    "shares": mapped(BUFFER, BUFFER),
+    "constants": BUFFERS,
+    "feeds": NUMBER,
+    "used_feeds": listed(NUMBER),
+    "numbers": BUFFERS,
+    "states": BUFFERS,
+    "changed": listed(STATE),
+    "only_read": listed(STATE),
+    "fresh": BUFFERS,
+    "first_state": NUMBER,
+    "brought": BUFFERS,
+    "new_numbers": listed(paired(STATE, VIEW)),
+    "copied": listed(paired(STATE, VIEW)),
+    "arena_bytes": NUMBER,
+    "has_library": TRUTH,
+    "fetched": listed(paired(VIEW, MAYBE_NUMBER)),
+}
+_PLAN_FIELDS = {
+    "layout": fields(_layout, LAYOUT_FIELDS),
+    "outputs": VIEWS,
+    "flag": MAYBE_VIEW,
+    "steps": STEPS,
+    "entries": listed(WORD),
+    "objects": listed(KEY),
+}
+PLAN = fields(Plan, _PLAN_FIELDS)

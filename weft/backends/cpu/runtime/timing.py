@@ -1,0 +1,108 @@
+"""Take the times of a program's kernels while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....lower.kernels import LibraryKernel
+from ..codegen.control import flattened
+from ..codegen.profile import SLOT_WORDS, write_profiled
+from ..codegen.program import ProgramText
+from ..codegen.regions import Place, Region
+from ..codegen.target import Target
+from .clock import clock_module, now, seconds_per_tick
+
+Array = np.ndarray[Any, Any]
+
+
+class Span(NamedTuple):
+    """A piece of work on one thread, in seconds of a steady clock."""
+
+    begin: float
+    end: float
+    thread: int = 0
+
+    @property
+    def seconds(self) -> float:
+        """Return how long it took."""
+        return self.end - self.begin
+
+
+class KernelSpans(NamedTuple):
+    """A kernel in one run.
+
+    whole     from the begin of its first chunk to the end of its last
+    chunks    its chunks, if several threads shared it
+    seconds   how long it held up the run: kernels that ran side by side share the time
+    """
+
+    whole: Span
+    chunks: list[Span]
+    seconds: float
+
+
+class Timing:
+    """The timed form of a program: its modules, and where its times go.
+
+    record   what the native code writes, to be placed behind all other memory of the program
+    """
+
+    def __init__(
+        self, text: ProgramText, places: dict[Any, Place], target: Target, memory: int
+    ) -> None:
+        self.text = text
+        self.profiled = write_profiled(text, places, target, memory)
+        self.modules = {name: m for name, m in text.modules.items() if name != text.entry}
+        if text.entry:
+            self.modules |= {"profile": self.profiled.entry, "clock": clock_module(target)}
+        self.record: Array = np.zeros((max(1, self.profiled.count), SLOT_WORDS), np.int64)
+        self._calls: dict[int, tuple[int, int]] = {}
+
+    @contextmanager
+    def library_call(self, kernel: LibraryKernel) -> Iterator[None]:
+        """Take the time of a reference kernel; in a loop, the times of all calls add up."""
+        begin = now()
+        yield
+        first, end = self._calls.get(id(kernel), (begin, begin))
+        self._calls[id(kernel)] = first, end + now() - begin
+
+    def take(self) -> list[KernelSpans]:
+        """Return the times of the last run, in the order in which kernels run."""
+        slots = iter(self.profiled.slots)
+        stretches = iter(self.text.stretches)
+        found: list[KernelSpans] = []
+        for step, _ in flattened(self.text.steps):
+            if isinstance(step, str):
+                for region, _times in flattened(next(stretches)):
+                    found += self._region(region, slots)
+            else:
+                call = _span(*self._calls.get(id(step), (0, 0)), 0)
+                found.append(KernelSpans(call, [], call.seconds))
+        self._calls.clear()
+        self.record[...] = 0
+        return found
+
+    def _region(self, region: Region, slots: Iterator[range]) -> list[KernelSpans]:
+        """Return the times of kernels that may have run side by side."""
+        chunks = [[self._slot(i) for i in next(slots)] for _ in region.pieces]
+        threads = len({span.thread for spans in chunks for span in spans})
+        return [_spans_of(spans, threads) for spans in chunks]
+
+    def _slot(self, number: int) -> Span:
+        return _span(*self.record[number].tolist())
+
+
+def _span(begin: int, end: int, thread: int) -> Span:
+    tick = seconds_per_tick()
+    return Span(begin * tick, end * tick, thread)
+
+
+def _spans_of(chunks: list[Span], threads: int) -> KernelSpans:
+    thread = chunks[0].thread if len(chunks) == 1 else 0
+    whole = Span(min(c.begin for c in chunks), max(c.end for c in chunks), thread)
+    shared = chunks if len(chunks) > 1 else []
+    return KernelSpans(whole, shared, sum(c.seconds for c in chunks) / max(1, threads))

@@ -1,0 +1,1 @@
+"""When two graphs are one: canonical forms, content and fingerprints."""

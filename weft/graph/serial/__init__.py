@@ -1,0 +1,1 @@
+"""Graphs as data that files hold."""

@@ -1,0 +1,1 @@
+"""Pictures of graphs, and TensorBoard's view of them."""
