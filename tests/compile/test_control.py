@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import weft as wf
 from tests.compile.agreement import assert_agree
-from tests.compile.loop_bodies import LoopProgram
 from tests.compile.test_programs import examples
-from tests.graph.loop_programs import PROGRAMS
 from tests.graph.test_control_gradients import W, X, curvature, scalar
+from tests.programs.control_flow import PROGRAMS
+from tests.programs.loops import LoopProgram
 from tests.threads import assert_same_bits_on_threads
 
 programs = pytest.mark.parametrize("fn", PROGRAMS, ids=lambda fn: fn.__name__)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 
 import pytest
-from weft.compiler.stages import analyse
 
 import weft as wf
 from weft.backends.cpu.codegen.program import CALLS
+from weft.compiler.stages import analyse
 from weft.graph.run import Program
 
 STEPS = {

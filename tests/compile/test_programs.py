@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import weft as wf
 from tests.compile.agreement import OPERATOR, PROGRAM, assert_agree
-from tests.compile.smooth_graphs import SmoothProgram
+from tests.programs.smooth import SmoothProgram
 from tests.threads import assert_same_bits_on_threads, num_threads
 from weft.lower.kernels import GemmKernel
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import weft as wf
 from tests.compile.agreement import PROGRAM, assert_agree
-from tests.compile.mixed_graphs import MixedProgram
+from tests.programs.mixed import MixedProgram
 from tests.threads import num_threads
 
 CI, LONG = 150, 2500

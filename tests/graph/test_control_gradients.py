@@ -7,7 +7,7 @@ import pytest
 
 import weft as wf
 from tests.graph.both import assert_close, placeholder_for
-from tests.graph.loop_programs import PROGRAMS, gradients_inside_a_body
+from tests.programs.control_flow import PROGRAMS, gradients_inside_a_body
 from weft.autodiff.check import check_grads
 
 RNG = np.random.default_rng(1)

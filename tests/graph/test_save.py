@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import weft as wf
-from tests.graph.programs import control_flow, mlp_training, programs, registry_graphs
 from tests.io.rawfile import raw
+from tests.programs.graphs import control_flow, mlp_training, programs, registry_graphs
 from weft.core.errors import (
     ArgumentError,
     ArgumentTypeError,

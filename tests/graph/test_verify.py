@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 
 import weft as wf
-from tests.graph.programs import programs, registry_graphs
-from tests.graph.random_graphs import random_graphs
+from tests.programs.graphs import programs, registry_graphs
+from tests.programs.strategies import random_graphs
 from weft.core.dim import unknown_size
 from weft.core.errors import GraphError
 from weft.core.op import find_op

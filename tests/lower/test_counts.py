@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from weft.compiler.stages import optimize_static
 
 import weft as wf
+from weft.compiler.stages import optimize_static
 from weft.graph.run import Program
 from weft.lower.counts import bytes_moved, operations
 from weft.lower.lowering import Lowered

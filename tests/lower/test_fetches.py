@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import weft as wf
-from tests.lower.programs import at_threads, build, check_native
+from tests.programs.running import at_threads, build, check_native
 
 X = np.random.default_rng(1).normal(size=(40, 24)).astype(np.float32)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import weft as wf
-from tests.compile.smooth_graphs import SmoothProgram
+from tests.programs.smooth import SmoothProgram
 from weft.lower.kernels import (
     GemmKernel,
     Operand,

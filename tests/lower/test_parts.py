@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import weft as wf
-from tests.lower.programs import build, check_native
+from tests.programs.running import build, check_native
 
 rng = np.random.default_rng(0)
 X, Y = (rng.normal(size=(3, 5)).astype(np.float32) for _ in range(2))

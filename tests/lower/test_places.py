@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import weft as wf
-from tests.lower.programs import build, check_native
+from tests.programs.running import build, check_native
 
 SIZES = (1, 3, 7, 17, 1003)
 F = wf.nn.functional

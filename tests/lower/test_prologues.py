@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from weft.compiler.stages import optimize_static
 
 import weft as wf
 from tests.lower.test_epilogues import array, compiled
+from weft.compiler.stages import optimize_static
 from weft.graph.run import Program
 from weft.lower.kernels import GemmKernel, RowKernel
 from weft.lower.lowering import Lowered

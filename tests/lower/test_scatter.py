@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import weft as wf
-from tests.lower.programs import check_native
+from tests.programs.running import check_native
 
 rng = np.random.default_rng(0)
 F = wf.nn.functional

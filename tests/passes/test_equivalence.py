@@ -7,7 +7,7 @@ import pytest
 from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from tests.graph.random_graphs import (
+from tests.programs.strategies import (
     RandomProgram,
     assert_same_results,
     build_program,

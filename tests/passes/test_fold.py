@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import weft as wf
-from tests.graph.random_graphs import equal_bits
+from tests.programs.strategies import equal_bits
 from weft.core.errors import WeftError
 from weft.core.op import F
 from weft.passes import fold_constants, remove_dead

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import weft as wf
-from tests.graph.random_graphs import equal_bits
+from tests.programs.strategies import equal_bits
 from weft.core.errors import GraphError, ShapeError
 from weft.core.op import F, elementwise, load_all, registry
 from weft.core.samples import Sampler

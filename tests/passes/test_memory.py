@@ -17,7 +17,7 @@ from weft.passes.arena import ALIGNMENT, Block, _in_order_of_time, _largest_firs
 from weft.passes.liveness import live_profile
 from weft.passes.memory import bytes_text, memory_plan
 
-from .memory_programs import STEPS, apply_steps, run_apart, run_in_arena
+from ..programs.chains import STEPS, apply_steps, run_apart, run_in_arena
 
 
 def chain_of(count: int, size: int = 256) -> tuple[Graph, Any, Any]:

@@ -21,7 +21,7 @@ from weft.passes.memory import memory_plan, scratch_bytes
 from weft.passes.remat import rematerialize
 from weft.passes.sizes import known_sizes
 
-from .memory_programs import STEPS, apply_steps
+from ..programs.chains import STEPS, apply_steps
 
 
 def peak_of(graph: Graph, outputs: Any, sizes: Any = None) -> int:

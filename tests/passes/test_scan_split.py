@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import weft as wf
-from tests.graph.loop_programs import PROGRAMS
 from tests.graph.test_control_gradients import W, X, curvature, scalar
+from tests.programs.control_flow import PROGRAMS
 from weft.graph.control.ops import SCAN
 from weft.graph.run import Program, run_function
 from weft.graph.verify import verify

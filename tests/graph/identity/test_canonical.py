@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import weft as wf
 from tests.graph.processes import printed_in_every_process
-from tests.graph.programs import control_flow, mlp_training, programs, registry_graphs, shuffled
-from tests.graph.random_graphs import random_graphs
+from tests.programs.graphs import control_flow, mlp_training, programs, registry_graphs, shuffled
+from tests.programs.strategies import random_graphs
 from weft.core.errors import ArgumentTypeError, GraphError
 from weft.graph.graph import Graph
 from weft.graph.identity.canonical import canonical_hash

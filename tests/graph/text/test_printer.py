@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import weft as wf
-from tests.graph.programs import programs, registry_graphs
+from tests.programs.graphs import programs, registry_graphs
 from weft.core.errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError
 from weft.core.rng import Generator, manual_seed
 from weft.graph.builder import define, float32

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from weft.compiler.stages import analyse
 
 import weft as wf
 from tests.ops import conformance as c
 from weft.backends.cpu.codegen import Target
 from weft.backends.cpu.runtime.analysis import Analysis
+from weft.compiler.stages import analyse
 from weft.core.tensor import Tensor
 from weft.core.tree import tree_leaves
 from weft.graph.run import Program

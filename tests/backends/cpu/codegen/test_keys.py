@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
-from weft.compiler.stages import optimize_static
 
-from tests.compile.smooth_graphs import SmoothProgram
+from tests.programs.smooth import SmoothProgram
 from weft.backends.cpu.codegen.columns import write_column_kernel
 from weft.backends.cpu.codegen.gemm.kernel import write_gemm_kernel
 from weft.backends.cpu.codegen.keys import kernel_key
 from weft.backends.cpu.codegen.rows import write_row_kernel
 from weft.backends.cpu.codegen.target import avx2
 from weft.backends.cpu.codegen.text import ModuleText
+from weft.compiler.stages import optimize_static
 from weft.graph.run import Program
 from weft.lower.kernels import ColumnKernel, GemmKernel, Operand, Output, RowKernel
 from weft.lower.lowering import Lowered

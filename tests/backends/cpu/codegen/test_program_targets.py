@@ -3,7 +3,6 @@
 import re
 
 import pytest
-from weft.compiler.stages import optimize_static
 
 import weft as wf
 from tests.backends.cpu.codegen.test_targets import LIBRARY_CALL, REGISTERS, TARGETS
@@ -12,6 +11,7 @@ from weft.backends.cpu.codegen.profile import write_profiled
 from weft.backends.cpu.codegen.program import write_program
 from weft.backends.cpu.codegen.regions import Place
 from weft.backends.cpu.runtime.linking import CodegenError, assembly, compile_module
+from weft.compiler.stages import optimize_static
 from weft.graph.run import Program
 from weft.lower.kernels import LibraryKernel
 from weft.lower.lowering import Lowered

@@ -4,10 +4,10 @@ import json
 
 import numpy as np
 import pytest
-from weft.compiler.stages import compile_program
 
 import weft as wf
 from weft.backends.cpu.runtime.timing import Timing
+from weft.compiler.stages import compile_program
 from weft.core.errors import (
     ArgumentError,
     ArgumentTypeError,
