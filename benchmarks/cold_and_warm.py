@@ -10,8 +10,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
-
 
 def cold_and_warm(script: str, worker: str) -> list[dict[str, Any]]:
     """Return what two processes of a script print that share a cache, empty at first."""
@@ -20,7 +18,8 @@ def cold_and_warm(script: str, worker: str) -> list[dict[str, Any]]:
 
 
 def _in_process(script: str, worker: str, cache: str) -> dict[str, Any]:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "WEFT_CACHE_DIR": cache}
+    root = Path(script).resolve().parent.parent
+    environment = {**os.environ, "PYTHONPATH": str(root), "WEFT_CACHE_DIR": cache}
     command = [sys.executable, script, "--worker", worker]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout)

@@ -131,9 +131,9 @@ def _batch_size(fn: Callable[[], None]) -> int:
 class Worker:
     """A framework in its own process."""
 
-    def __init__(self, file: str, framework: str, python: str) -> None:
+    def __init__(self, file: str, framework: str, python: str, root: Path = ROOT) -> None:
         self.framework = framework
-        environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'benchmarks'}"}
+        environment = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{root / 'benchmarks'}"}
         self.process = subprocess.Popen(
             [python, file, "--worker", framework],
             stdin=subprocess.PIPE,

@@ -24,9 +24,9 @@ print(time.perf_counter() - start)
 """
 
 
-def import_seconds(module: str) -> float:
+def import_seconds(module: str, root: Path = ROOT) -> float:
     """Return the time to import a module after NumPy, in a fresh process."""
-    program = PROGRAM.format(root=str(ROOT), module=module)
+    program = PROGRAM.format(root=str(root), module=module)
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     result = subprocess.run(
         [sys.executable, "-c", program],
