@@ -7,8 +7,8 @@
         \"\"\"Return x**3.\"\"\"
 
 `attach` makes operators declared after `import weft` available as Tensor methods. CONTRIBUTING.md
-explains the rules. `register` lets TOML configurations name layers, losses, optimizers, schedules,
-metrics, transforms and datasets of your own.
+explains the rules. `register` gives names to layers, losses, optimizers, schedules, metrics,
+transforms and datasets of your own, for `fit`, estimators and TOML configurations.
 """
 
 from __future__ import annotations
@@ -57,11 +57,13 @@ __all__ = [
 
 
 def register(kind: str, name: str, make: Callable[..., Any]) -> None:
-    """Let configurations name a class or function of your own; its parameters are its options.
+    """Name a class or function of your own for `fit`, estimators and TOML configurations.
+
+    Its parameters are its options.
 
     kind   "layers", "architectures", "losses", "optimizers", "schedules", "metrics",
            "transforms", "batch_transforms" or "datasets"
     """
-    from .cli import register as register_name  # noqa: PLC0415  (the command line is rarely used)
+    from .train.names import register as register_name  # noqa: PLC0415  (loads all layers)
 
     register_name(kind, name, make)

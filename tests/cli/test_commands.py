@@ -14,10 +14,10 @@ import pytest
 
 import weft as wf
 from weft.cli import main, register
-from weft.cli.registries import LAYERS
 from weft.core.errors import ArgumentError
 from weft.io import load
 from weft.nn.models import MLP
+from weft.train.names import LAYERS
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIG = """\

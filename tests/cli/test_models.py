@@ -6,10 +6,10 @@ import pytest
 import weft as wf
 from weft.cli.assemble import build_run
 from weft.cli.config import read_source
-from weft.cli.registries import ARCHITECTURES, LAYERS, OPTIMIZERS, SCHEDULES
 from weft.cli.timing import layer_calls, time_call
 from weft.core.errors import WeftError
 from weft.nn import models
+from weft.train.names import ARCHITECTURES, LAYERS, OPTIMIZERS, SCHEDULES
 
 HEAD = """\
 seed = 5

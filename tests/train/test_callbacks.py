@@ -14,6 +14,7 @@ import weft as wf
 from tests.train.helpers import Affine
 from weft.core.errors import WeftError
 from weft.io import load
+from weft.optim import SGD
 from weft.train import keras
 from weft.train.callbacks import (
     Callback,
@@ -42,7 +43,7 @@ class Values(Callback):
 
 def run(*callbacks: Callback, epochs: int = 6, x: Any = X) -> tuple[Any, Any]:
     model = Affine()
-    keras.compile(model, "sgd", "mse")
+    keras.compile(model, lambda params: SGD(params, lr=0.01), "mse")
     history = keras.fit(
         model, x, Y, batch_size=6, epochs=epochs, verbose=0, callbacks=list(callbacks), seed=1
     )

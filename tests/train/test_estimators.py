@@ -36,7 +36,7 @@ def test_all_checks_of_scikit_learn_pass(make: Any) -> None:
 
 def test_pipeline_and_grid_search() -> None:
     names = np.array(["setosa", "versicolor", "virginica"])[Y]
-    pipeline = make_pipeline(StandardScaler(), WeftClassifier(epochs=15, random_state=0))
+    pipeline = make_pipeline(StandardScaler(), WeftClassifier(epochs=15, lr=0.01, random_state=0))
     search = GridSearchCV(pipeline, {"weftclassifier__hidden_layer_sizes": [(), (8,)]}, cv=2)
     search.fit(X, names)
     assert search.best_score_ > 0.8
@@ -81,7 +81,7 @@ def test_own_modules() -> None:
     def build(inputs: int, outputs: int) -> Any:
         return wf.nn.Sequential(wf.nn.Linear(inputs, 5), wf.nn.Tanh(), wf.nn.Linear(5, outputs))
 
-    assert WeftClassifier(build, epochs=30, random_state=0).fit(X, Y).score(X, Y) > 0.8
+    assert WeftClassifier(build, epochs=30, lr=0.01, random_state=0).fit(X, Y).score(X, Y) > 0.8
     given = build(4, 3)
     before = given[0].weight.tolist()
     WeftClassifier(given, epochs=2).fit(X, Y)

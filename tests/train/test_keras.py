@@ -254,10 +254,10 @@ def test_every_optimizer_by_name(name: str) -> None:
     fitted(1, name)
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("name", [name for name in LOSSES if LOSSES[name].traits])
 def test_every_loss_by_name_with_and_without_weights(name: str) -> None:
     output = wf.tensor([[0.2, 0.8], [0.6, 0.4], [0.5, 0.5]])
-    by_class = name in ("cross_entropy", "nll") or "categorical" in name
+    by_class = "classes" in LOSSES[name].traits
     target = wf.tensor([1, 0, 1]) if by_class else wf.tensor([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     loss = get_loss(name)
     plain = loss(output, target).item()
@@ -265,6 +265,14 @@ def test_every_loss_by_name_with_and_without_weights(name: str) -> None:
     assert loss(output, target, wf.tensor([2.0, 2.0, 2.0])).item() == pytest.approx(
         2 * plain, rel=1e-6
     )
+
+
+def test_a_loss_that_reports_its_parts_by_name() -> None:
+    model = wf.nn.models.VAE((4,), latent=2, hidden=(3,))
+    keras.compile(model, "adam", "vae")
+    x = RNG.uniform(size=(6, 4))
+    history = keras.fit(model, x, x, verbose=0).history
+    assert history["loss"][0] == pytest.approx(history["reconstruction"][0] + history["kl"][0])
 
 
 def test_crossentropy_of_keras_takes_probabilities() -> None:
@@ -284,6 +292,10 @@ def test_columns_beside_vectors() -> None:
     logits = wf.tensor([[1.0, 2.0], [2.0, 1.0]])
     flat = get_loss("cross_entropy")(logits, wf.tensor([1, 0]))
     assert get_loss("cross_entropy")(logits, wf.tensor([[1], [0]])).item() == flat.item()
+    positions = logits.reshape(2, 2, 1)  # one label for each place, not a column
+    assert get_loss("cross_entropy")(positions, wf.tensor([[1], [0]])).item() == flat.item()
+    with pytest.raises(WeftError, match=r"one shape. Received: \(2, 3\) and \(3, 2\)"):
+        get_loss("mse")(wf.zeros(2, 3), wf.zeros(3, 2))
 
 
 # -- arguments -----------------------------------------------------------------------------------

@@ -4,8 +4,8 @@ Enter: a TOML file and options. Leave: a run directory, files of predictions, ta
 terminal. It stands on everything else; nothing imports it.
 """
 
+from ..train.names import REGISTRIES, register
 from .errors import ConfigError, UsageError
 from .main import main
-from .registries import REGISTRIES, register
 
 __all__ = ["REGISTRIES", "ConfigError", "UsageError", "main", "register"]

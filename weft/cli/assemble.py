@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,10 @@ from ..nn import Module
 from ..ops.random.draw import manual_seed
 from ..optim import LossScaler, Optimizer, match_groups
 from ..train import Metric, Objective, Updater
+from ..train.losses import LOSSES, Loss
+from ..train.metrics import METRICS
+from ..train.optimizers import OPTIMIZERS
+from ..train.registry import Registry
 from .config import Source
 from .data import (
     Data,
@@ -22,9 +26,7 @@ from .data import (
     build_data,
     example_batch,
 )
-from .losses import CLASS_SCORES, LOSSES, finish_loss
 from .model import build, build_model, run_example
-from .registries import METRICS_BY_NAME, OPTIMIZERS
 from .run_schema import SPLITS, resolve
 
 _ERRORS = (WeftError, ValueError, TypeError, IndexError)
@@ -110,7 +112,7 @@ def _try(run: Run, inputs: Any, target: Any) -> None:
 
 def _check_labels(run: Run, output: Any) -> None:
     """Refuse labels beyond the classes of the output; an example alone would not show them."""
-    if run.config["loss"]["type"] not in CLASS_SCORES or not isinstance(output, Tensor):
+    if "classes" not in run.loss.traits or not isinstance(output, Tensor):
         return
     ignored = run.config["loss"].get("ignore_index", -100)
     for split, labels in run.data.labels.items():
@@ -130,14 +132,15 @@ def _check_labels(run: Run, output: Any) -> None:
 
 def build_loss(source: Source, config: Mapping[str, Any]) -> Any:
     """Return the loss of a configuration."""
-    return _made(source, config["loss"], ("loss",), LOSSES, finish_loss)
+    made = _made(source, config["loss"], ("loss",), LOSSES)
+    return Loss(made, LOSSES[config["loss"]["type"]].traits)
 
 
 def build_metrics(source: Source, config: Mapping[str, Any]) -> dict[str, Metric]:
     """Return the metrics of a configuration by name."""
     metrics: dict[str, Metric] = {}
     for i, table in enumerate(config["metrics"]):
-        metric = _made(source, table, ("metrics", i), METRICS_BY_NAME, lambda _, made: made)
+        metric = _made(source, table, ("metrics", i), METRICS)
         name = metric.name
         if name in metrics:
             raise source.error(("metrics", i), f"the metric {name!r} is there twice")
@@ -145,16 +148,10 @@ def build_metrics(source: Source, config: Mapping[str, Any]) -> dict[str, Metric
     return metrics
 
 
-def _made(
-    source: Source,
-    table: Mapping[str, Any],
-    keys: Any,
-    registry: Any,
-    finish: Callable[[str, Any], Any],
-) -> Any:
+def _made(source: Source, table: Mapping[str, Any], keys: Any, registry: Registry) -> Any:
     options = {name: value for name, value in table.items() if name != "type"}
     try:
-        return finish(table["type"], build(registry[table["type"]], options))
+        return build(registry[table["type"]], options)
     except _ERRORS as error:
         raise source.blame(keys, error, f"{registry.kind} {table['type']!r}") from error
 
@@ -174,7 +171,7 @@ def build_optimizer(run: Run) -> Optimizer:
     }
     try:
         params = match_groups(named, rules) if rules else named
-        optimizer: Optimizer = entry.make(params, **options)
+        optimizer: Optimizer = entry(params, **options)
     except _ERRORS as error:
         keys = _group_keys(groups, str(error))
         raise run.source.blame(keys, error, f"optimizer {entry.name!r}") from error

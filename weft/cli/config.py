@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import WeftError
-from .errors import ConfigError, hint
+from ..train.registry import hint
+from .errors import ConfigError
 from .toml_lines import Path as Keys
 from .toml_lines import key_lines
 

@@ -15,10 +15,10 @@ from ..core.tensor import Tensor, wrap
 from ..core.tree import tree_map
 from ..data import DataLoader, Dataset, Subset, TensorDataset, default_collate, random_split
 from ..data.transforms import Compose
+from ..train.datasets import DATASETS, PATH_OPTIONS
+from ..train.names import BATCH_TRANSFORMS, TRANSFORMS
+from ..train.registry import Registry
 from .config import Source
-from .data_sources import DATASETS, PATH_OPTIONS
-from .registries import BATCH_TRANSFORMS, TRANSFORMS
-from .registry import Registry
 from .run_schema import SPLITS
 from .toml_lines import Path as Keys
 
@@ -141,10 +141,9 @@ def make_dataset(source: Source, keys: Keys) -> Any:
     table = dict(source.get(keys) if isinstance(source.get(keys), dict) else {})
     table = table or {"type": source.get(keys)}
     entry = DATASETS[table.pop("type")]
-    defaults = {n: o.default for n, o in entry.options.items() if n == "seed" and n not in table}
-    options = {**defaults, **{k: _absolute(source, (*keys, k), v) for k, v in table.items()}}
+    options = {k: _absolute(source, (*keys, k), v) for k, v in table.items()}
     try:
-        return entry.make(**options)
+        return entry(**options)
     except _BUILD_ERRORS as error:
         raise source.blame(keys, error, f"dataset {entry.name!r}") from error
 
@@ -295,7 +294,7 @@ def _transform(source: Source, settings: Mapping[str, Any], key: str, registry: 
     for i, table in enumerate(settings[key]):
         options = {name: value for name, value in table.items() if name != "type"}
         try:
-            made.append(registry[table["type"]].make(**options))
+            made.append(registry[table["type"]](**options))
         except _BUILD_ERRORS as error:
             raise source.blame(("data", key, i), error, f"transform {table['type']!r}") from error
     return Compose(made) if made else None

@@ -23,13 +23,15 @@ from ..train import (
     Trainer,
     TrainingMetrics,
 )
+from ..train.metrics import improves_upwards
+from ..train.registry import hint
 from .assemble import Run, build_metrics
-from .errors import ConfigError, hint
+from .errors import ConfigError
 from .run_directory import CHECKPOINTS
 from .samples import Samples
 from .schedules import build_schedule
 
-_FALLING = frozenset({"loss", "mse", "mae", "rmse", "perplexity", "kl", "reconstruction"})
+_FALLING = ("loss", "kl", "reconstruction")  # beside the errors among the metrics
 _PACKAGES = {"progress": "rich", "plot": "matplotlib", "tensorboard": "tensorboardX"}
 
 
@@ -156,7 +158,8 @@ def direction(metric: str) -> Any:
     >>> direction("val/loss"), direction("val/accuracy")
     ('min', 'max')
     """
-    return "min" if metric.rpartition("/")[2] in _FALLING else "max"
+    name = metric.rpartition("/")[2]
+    return "max" if improves_upwards(name, otherwise=name not in _FALLING) else "min"
 
 
 def _observed(run: Run, metric: str, keys: Any) -> str:

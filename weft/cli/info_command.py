@@ -17,10 +17,10 @@ from ..backends.cpu.codegen.target import host
 from ..backends.cpu.runtime.store import cache_info
 from ..core.config import config
 from ..io import load, load_metadata
+from ..train.names import REGISTRIES
+from ..train.registry import Entry, hint
 from .assemble import build_run
-from .errors import UsageError, hint
-from .registries import REGISTRIES
-from .registry import Entry
+from .errors import UsageError
 from .saved_runs import open_source
 
 OPTIONAL = (

@@ -14,10 +14,10 @@ from ..io import load
 from ..nn import Module
 from ..nn.models import LayerGraph
 from ..ops.creation import tensor
+from ..train.names import ARCHITECTURES, LAYERS
+from ..train.registry import Entry
 from .config import Source
 from .model_schema import LAYER
-from .registries import ARCHITECTURES, LAYERS
-from .registry import Entry
 
 _BUILD_ERRORS = (WeftError, OSError, ValueError, TypeError, IndexError, ZeroDivisionError)
 _CHANNELS, _LAST = 1, -1
@@ -69,7 +69,7 @@ def build(entry: Entry, options: Mapping[str, Any]) -> Any:
         name: tensor(value) if _wants_tensor(entry, name) and isinstance(value, list) else value
         for name, value in options.items()
     }
-    return entry.make(**absent, **given)
+    return entry(**absent, **given)
 
 
 def _wants_tensor(entry: Entry, name: str) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .errors import hint
-from .registries import ARCHITECTURES, LAYERS
+from ..train.names import ARCHITECTURES, LAYERS
+from ..train.registry import hint
 from .schema import (
     REQUIRED,
     Field,
@@ -103,12 +103,7 @@ def _check_architecture(place: Place, value: Mapping[str, Any]) -> Any:
         return value
     known_keys(place, value, ["type", *COMMON, *entry.options])
     options = checked_options(place, value, entry, COMMON, KNOWN_BY_DATA.__contains__)
-    defaults = {
-        name: option.default
-        for name, option in entry.options.items()
-        if name == "classes_first" and name not in options
-    }
-    return {"type": entry.name, **options, **defaults, **checked_fields(place, value, COMMON)}
+    return {"type": entry.name, **options, **checked_fields(place, value, COMMON)}
 
 
 # -- names and references ------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any
 from ..core.errors import WeftError
 from ..data.transforms import Compose
 from ..nn import Module
+from ..train.names import TRANSFORMS
 from .config import Source
 from .data import Prepare, Standardize
 from .errors import UsageError
@@ -17,7 +18,6 @@ from .evaluate_command import best_metric
 from .model import build_model, run_example
 from .predict_inputs import Sample, batches, read_samples
 from .predict_outputs import Row, rows_of, write_rows
-from .registries import TRANSFORMS
 from .run_schema import resolve
 from .saved_runs import facts_of, load_weights, open_source
 
@@ -58,7 +58,7 @@ def _transform(settings: Any) -> Callable[[Any], Any]:
         made.append(Standardize(**settings["statistics"]))
     for table in settings.get("eval_transforms", settings["transforms"]):
         options = {name: value for name, value in table.items() if name != "type"}
-        made.append(TRANSFORMS[table["type"]].make(**options))
+        made.append(TRANSFORMS[table["type"]](**options))
     return Compose(made)
 
 

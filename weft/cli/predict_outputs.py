@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..core.tensor import Tensor
+from ..train.losses import LOSSES
 from .errors import UsageError
-from .losses import BINARY_PROBABILITIES, BINARY_SCORES, CLASS_SCORES
 from .run_directory import write_text
 
 _MAX_COLUMNS = 10_000
@@ -33,12 +33,14 @@ def rows_of(
 
 
 def _said(value: Any, loss: str, classes: Sequence[str] | None, top: int) -> Row:
-    if loss in CLASS_SCORES and value.ndim == 1:
-        return _ranking(softmax(value), classes, top)
-    if loss in CLASS_SCORES:
+    traits = LOSSES[loss].traits
+    is_probability = "probabilities" in traits
+    if "classes" in traits and value.ndim == 1:
+        return _ranking(value if is_probability else softmax(value), classes, top)
+    if "classes" in traits:
         return {"label": value.argmax(0).tolist()}
-    if loss in BINARY_SCORES | BINARY_PROBABILITIES:
-        p = value if loss in BINARY_PROBABILITIES else 1.0 / (1.0 + np.exp(-value))
+    if is_probability or "scores" in traits:
+        p = value if is_probability else 1.0 / (1.0 + np.exp(-value))
         chosen = (p > 0.5).astype(int)
         if value.size == 1:
             return {"label": int(chosen.reshape(())), "probability": float(p.reshape(()))}

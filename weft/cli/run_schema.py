@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..train.datasets import DATASETS
+from ..train.losses import LOSSES
+from ..train.metrics import METRICS
+from ..train.names import BATCH_TRANSFORMS, SCHEDULES, TRANSFORMS
+from ..train.optimizers import OPTIMIZERS
 from .config import Source
-from .data_sources import DATASETS
-from .losses import LOSSES
 from .model_schema import check_model
-from .registries import (
-    BATCH_TRANSFORMS,
-    METRICS_BY_NAME,
-    OPTIMIZERS,
-    SCHEDULES,
-    TRANSFORMS,
-)
 from .schema import (
     REQUIRED,
     Field,
@@ -228,7 +224,7 @@ def _without_none(value: Any) -> Any:
     return [_without_none(one) for one in value] if isinstance(value, list) else value
 
 
-_METRIC = typed(METRICS_BY_NAME)
+_METRIC = typed(METRICS)
 
 ROOT = {
     "name": Field(text),

@@ -10,9 +10,9 @@ import numpy as np
 from ..core.tensor import wrap
 from ..nn import Module
 from ..train import Extension, Trainer
+from ..train.images import image_grid, write_image
 from ..train.objective import evaluating
 from .config import Source
-from .images import image_grid, write_image
 
 PICTURE, TEXT = "samples.png", "samples.txt"
 

@@ -9,11 +9,10 @@ from typing import Any
 from ..core.errors import WeftError
 from ..optim import Optimizer, lr
 from ..train import Schedule
+from ..train.names import SCHEDULES
 from .config import Source
-from .registries import SCHEDULES
 from .run_schema import RUN_LENGTHS, SCHEDULE
 
-_FOR_THE_RUN = frozenset({"one_cycle", "polynomial"})  # their length is the run's by default
 _ERRORS = (WeftError, ValueError, TypeError)
 
 
@@ -78,10 +77,10 @@ def _single(
     taken = {*SCHEDULE, "type", "after"}
     options = {n: v for n, v in settings.items() if n in entry.options and n not in taken}
     for name in RUN_LENGTHS & entry.options.keys() - options.keys():
-        if entry.options[name].required or entry.name in _FOR_THE_RUN:
+        if entry.options[name].required or "run" in entry.traits:
             options[name] = _known_length(source, keys, name, length)
     try:
-        return entry.make(optimizer, **options)
+        return entry(optimizer, **options)
     except _ERRORS as error:
         raise source.blame(keys, error, f"schedule {entry.name!r}") from error
 

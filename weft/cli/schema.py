@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..train.options import kind_of
+from ..train.registry import Entry, Registry, hint
 from .config import Source
-from .errors import ConfigError, hint
-from .kinds import kind_of
-from .registry import Entry, Registry
+from .errors import ConfigError
 from .toml_lines import Path as Keys
 
 REQUIRED: Any = object()

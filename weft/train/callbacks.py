@@ -12,9 +12,9 @@ from typing import Any
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..io import save
 from .checks import checked_int
+from .metrics import improves_upwards
 from .triggers import is_better
 
-_LARGER_IS_BETTER = ("acc", "auc", "precision", "recall", "f1", "r2")
 Logs = Mapping[str, float]
 
 
@@ -95,7 +95,7 @@ class _Monitor(Callback):
     def __init__(self, monitor: str, mode: str = "auto", min_delta: float = 0.0) -> None:
         if mode not in ("auto", "min", "max"):
             raise ArgumentError(f"mode must be 'auto', 'min' or 'max'. Received: {mode!r}")
-        larger = any(part in monitor for part in _LARGER_IS_BETTER)
+        larger = improves_upwards(monitor, otherwise=False)
         self.monitor, self.min_delta = monitor, abs(min_delta)
         self.mode = ("max" if larger else "min") if mode == "auto" else mode
         self.best: float | None = None

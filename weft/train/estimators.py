@@ -17,7 +17,8 @@ import numpy as np
 from ..core import dtype as dt
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.rng import default_generator
-from ..nn import Linear, Module, ReLU, Sequential, Sigmoid, SiLU, Tanh
+from ..nn import Linear, Module, Sequential
+from ..nn.models.mlp import ACTIVATIONS
 from .arrays import Arrays, Source, source_of_arrays
 from .extensions import EarlyStopping, Evaluator, Log
 from .fitting import BATCH_SIZE, CompiledObjective, FitUpdater
@@ -28,7 +29,6 @@ from .optional import require
 from .trainer import Trainer
 
 Array = np.ndarray[Any, Any]
-ACTIVATIONS = {"relu": ReLU, "tanh": Tanh, "sigmoid": Sigmoid, "silu": SiLU}
 
 
 class NetworkEstimator:
@@ -37,7 +37,8 @@ class NetworkEstimator:
     module               a function (n_inputs, n_outputs) -> Module, or a Module to be copied; None:
                          layers of `hidden_layer_sizes` with `activation` between them
     loss                 as in `model.compile`
-    optimizer, lr        a name or a function of the parameters, and its learning rate
+    optimizer, lr        a name or a function of the parameters, and its learning rate; None: the
+                         optimizer's own
     weight_decay         given to the optimizer if it is not 0
     epochs, batch_size   length of training
     early_stopping       keep `validation_fraction` of the samples and stop when their loss has not
@@ -59,7 +60,7 @@ class NetworkEstimator:
         activation: str = "relu",
         loss: Any = None,
         optimizer: Any = "adam",
-        lr: float = 0.01,
+        lr: float | None = None,
         weight_decay: float = 0.0,
         epochs: int = 100,
         batch_size: int = BATCH_SIZE,
@@ -102,7 +103,9 @@ class NetworkEstimator:
 
     def _run(self, module: Module, training: Source, kept: Source | None, loss: Any) -> None:
         options = {"weight_decay": self.weight_decay} if self.weight_decay else {}
-        optimizer = get_optimizer(self.optimizer, module, lr=self.lr, **options)
+        if self.lr is not None:
+            options["lr"] = self.lr
+        optimizer = get_optimizer(self.optimizer, module, **options)
         updater = FitUpdater(CompiledObjective(module, loss, training), optimizer, training.loader)
         trainer = Trainer(updater, stop=(self.epochs, "epoch"), out=None)
         log = Log(filename=None, console=bool(self.verbose))
@@ -196,7 +199,7 @@ class ClassifierFace(NetworkEstimator):
         activation: str = "relu",
         loss: Any = None,
         optimizer: Any = "adam",
-        lr: float = 0.01,
+        lr: float | None = None,
         weight_decay: float = 0.0,
         epochs: int = 100,
         batch_size: int = BATCH_SIZE,

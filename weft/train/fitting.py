@@ -33,7 +33,7 @@ from .extension import PRIORITY_READER, Extension
 from .extensions import Evaluator
 from .losses import Loss
 from .metrics import Mean
-from .objective import Objective, Outcome, evaluating, size_of
+from .objective import Objective, Outcome, evaluating, size_of, split_loss
 from .summary import scalars_of
 from .trainer import Trainer
 from .updater import Updater
@@ -61,8 +61,8 @@ class CompiledObjective(Objective):
         output = call_model(self.model, sample.x)
         if self.loss is None or sample.y is None:
             return Outcome(None, {}, output, sample.y)
-        loss = self.loss(output, sample.y, self._weights(sample))
-        return Outcome(loss, {}, output, sample.y)
+        loss, values = split_loss(self.loss(output, sample.y, self._weights(sample)))
+        return Outcome(loss, values, output, sample.y)
 
     def _weights(self, sample: Sample) -> Tensor | None:
         weights: Tensor | None = sample.weights

@@ -6,76 +6,83 @@ of PyTorch ("cross_entropy", "bce_with_logits") take logits, which is faster and
 
 from __future__ import annotations
 
-import difflib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..core.errors import ArgumentError, ArgumentTypeError, ShapeError
+from .. import nn
+from ..core.errors import ArgumentTypeError, ShapeError
 from ..core.tensor import Tensor
-from ..nn import Module, functional
+from ..nn import Module, functional, models
+from ..nn.loss import Loss as LossLayer
+from .registry import Registry
 
 LossFunction = Callable[..., Any]
 _SMALLEST_PROBABILITY = 1e-7  # Keras's epsilon: the logarithm stays finite
 
 
-def _elementwise(name: str) -> LossFunction:
-    """Return a loss of numbers, which takes (n,) beside (n, 1) and integers beside floats."""
+class CategoricalCrossentropy(LossLayer):
+    """Return the cross entropy between probabilities (N, C) and labels or probabilities."""
 
-    def loss(output: Tensor, target: Tensor, *, reduction: str = "mean") -> Any:
-        shaped = _like(target, output)
-        return getattr(functional, name)(output, shaped, reduction=reduction)
-
-    return loss
-
-
-def _logits(name: str) -> LossFunction:
-    def loss(output: Tensor, target: Tensor, *, reduction: str = "mean") -> Any:
-        return getattr(functional, name)(output, _labels(target), reduction=reduction)
-
-    return loss
+    def forward(self, output: Tensor, target: Tensor) -> Any:
+        """Return the loss."""
+        total = output.sum(axis=1, keepdims=True)
+        logs = (output / total).clip(_SMALLEST_PROBABILITY, 1.0).log()
+        if target.shape != output.shape:
+            return functional.nll_loss(logs, target, reduction=self.reduction)
+        rows = -(target.to(output.dtype) * logs).sum(axis=1)
+        return rows if self.reduction == "none" else getattr(rows, self.reduction)()
 
 
-def _of_probabilities(output: Tensor, target: Tensor, *, reduction: str = "mean") -> Any:
-    total = output.sum(axis=1, keepdims=True)
-    logs = (output / total).clip(_SMALLEST_PROBABILITY, 1.0).log()
-    if target.shape == output.shape:
-        rows = -(_like(target, output) * logs).sum(axis=1)
-        return rows if reduction == "none" else rows.mean()
-    return functional.nll_loss(logs, _labels(target), reduction=reduction)
-
-
-LOSSES: dict[str, LossFunction] = {
-    "cross_entropy": _logits("cross_entropy"),
-    "nll": _logits("nll_loss"),
-    "categorical_crossentropy": _of_probabilities,
-    "sparse_categorical_crossentropy": _of_probabilities,
-    "bce": _elementwise("binary_cross_entropy"),
-    "binary_crossentropy": _elementwise("binary_cross_entropy"),
-    "bce_with_logits": _elementwise("binary_cross_entropy_with_logits"),
-    "mse": _elementwise("mse_loss"),
-    "mean_squared_error": _elementwise("mse_loss"),
-    "mae": _elementwise("l1_loss"),
-    "mean_absolute_error": _elementwise("l1_loss"),
-    "huber": _elementwise("huber_loss"),
-    "smooth_l1": _elementwise("smooth_l1_loss"),
-    "hinge": _elementwise("hinge_loss"),
-    "poisson": _elementwise("poisson_nll_loss"),
-}
+# Traits: a loss of "classes" compares scores or probabilities of classes with labels, one of
+# "elements" compares numbers of one shape; "scores" and "probabilities" say what the model gives.
+LOSSES = Registry("loss")
+for _names, _make, *_traits in (
+    ("cross_entropy", nn.CrossEntropyLoss, "classes", "scores"),
+    ("nll", nn.NLLLoss, "classes", "scores"),
+    ("multi_margin", nn.MultiMarginLoss, "classes", "scores"),
+    (
+        ("categorical_crossentropy", "sparse_categorical_crossentropy"),
+        CategoricalCrossentropy,
+        "classes",
+        "probabilities",
+    ),
+    (("mse", "mean_squared_error"), nn.MSELoss, "elements"),
+    (("mae", "mean_absolute_error", "l1"), nn.L1Loss, "elements"),
+    ("huber", nn.HuberLoss, "elements"),
+    ("smooth_l1", nn.SmoothL1Loss, "elements"),
+    (("bce", "binary_crossentropy"), nn.BCELoss, "elements", "probabilities"),
+    ("bce_with_logits", nn.BCEWithLogitsLoss, "elements", "scores"),
+    ("focal", nn.SigmoidFocalLoss, "elements", "scores"),
+    ("hinge", nn.HingeLoss, "elements"),
+    ("soft_margin", nn.SoftMarginLoss, "elements", "scores"),
+    ("multi_label_soft_margin", nn.MultiLabelSoftMarginLoss, "elements"),
+    (("poisson_nll", "poisson"), nn.PoissonNLLLoss, "elements"),
+    ("kl_div", nn.KLDivLoss, "elements"),
+    ("vae", models.VAELoss),
+):
+    LOSSES.add(_names, _make, traits=_traits)
 
 
 class Loss:
-    """A loss that can weight the samples of a batch.
+    """A loss that brings targets into the form it takes, and can weight the samples of a batch.
 
     With weights it is the mean over the samples of weight times loss, divided by their number and
     not by the sum of weights, as in Keras.
     """
 
-    def __init__(self, function: LossFunction) -> None:
+    def __init__(self, function: LossFunction, traits: Iterable[str] = ()) -> None:
         self.function = function
+        self.traits = frozenset(traits)
 
-    def __call__(self, output: Any, target: Any, weights: Tensor | None = None) -> Any:
-        """Return the loss of a batch."""
+    def __call__(self, output: Any, target: Any = None, weights: Tensor | None = None) -> Any:
+        """Return the loss of a batch; without a target, it is a function of the output alone."""
+        if target is None:
+            return self.function(output)
+        if "elements" in self.traits:
+            target = _like(target, output)
+        elif "classes" in self.traits:
+            target = _labels(target, output)
         if weights is None:
             return self.function(output, target)
         rows = self._of_samples(output, target)
@@ -102,8 +109,8 @@ class Loss:
         return function(output, target)
 
 
-def get_loss(loss: Any) -> Loss:
-    """Return a loss from its name, a loss module, or a function of output and target.
+def get_loss(loss: Any, **options: Any) -> Loss:
+    """Return a loss from its name and options, a loss module, or a function of output and target.
 
     >>> import weft as wf
     >>> get_loss("mse")(wf.tensor([[1.0], [3.0]]), wf.tensor([1.0, 1.0]))
@@ -112,11 +119,8 @@ def get_loss(loss: Any) -> Loss:
     if isinstance(loss, Loss):
         return loss
     if isinstance(loss, str):
-        if loss not in LOSSES:
-            near = difflib.get_close_matches(loss, LOSSES, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(LOSSES)}"
-            raise ArgumentError(f"there is no loss {loss!r}; {hint}")
-        return Loss(LOSSES[loss])
+        entry = LOSSES[loss]
+        return Loss(entry(**options), entry.traits)
     if callable(loss) and not isinstance(loss, type):
         return Loss(loss)
     raise ArgumentTypeError(
@@ -132,15 +136,22 @@ def _takes_reduction(function: Any) -> bool:
 
 
 def _like(target: Tensor, output: Tensor) -> Tensor:
-    """Return a target in the shape of an output, if they differ only in a last axis of 1."""
+    """Return a target in dtype and shape of an output, if they differ only in axes of size 1."""
     cast: Tensor = target.to(output.dtype)
-    if cast.shape == (*output.shape, 1) or (*cast.shape, 1) == output.shape:
-        cast = cast.reshape(output.shape)
-    return cast
+    if cast.shape == output.shape:
+        return cast
+    if [n for n in cast.shape if n != 1] != [n for n in output.shape if n != 1]:
+        raise ShapeError(  # never broadcast: (n,) beside (n, 1) would be (n, n)
+            "output and target must have one shape. Received: "
+            f"{tuple(output.shape)} and {tuple(target.shape)}"
+        )
+    shaped: Tensor = cast.reshape(output.shape)
+    return shaped
 
 
-def _labels(target: Tensor) -> Tensor:
+def _labels(target: Tensor, output: Tensor) -> Tensor:
     """Return labels of shape (n, 1), as columns of tables are, as (n,)."""
-    is_column = target.ndim == 2 and target.shape[1] == 1 and target.dtype.kind in "iu"
-    flat: Tensor = target.reshape(target.shape[0]) if is_column else target
+    is_column = target.ndim == output.ndim == 2 and target.shape[1] == 1
+    is_label = target.dtype.kind in "iu"
+    flat: Tensor = target.reshape(target.shape[0]) if is_column and is_label else target
     return flat

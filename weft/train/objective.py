@@ -67,12 +67,12 @@ class Objective:
         args, kwargs, target = split_batch(batch, self.target)
         output = self.model(*args, **kwargs)
         result = self.loss(output) if self.target is None else self.loss(output, target)
-        loss, values = _split_loss(result)
+        loss, values = split_loss(result)
         return Outcome(loss, values, output, target)
 
     def _from_model(self, batch: Any) -> Outcome:
         args, kwargs, _ = split_batch(batch, None)
-        loss, values = _split_loss(self.model(*args, **kwargs))
+        loss, values = split_loss(self.model(*args, **kwargs))
         return Outcome(loss, values, loss, None)
 
 
@@ -141,7 +141,8 @@ def _as_tensor(value: Any) -> Any:
     return tensor(value) if isinstance(value, np.ndarray) and value.dtype.kind in "biuf" else value
 
 
-def _split_loss(result: Any) -> tuple[Any, dict[str, Any]]:
+def split_loss(result: Any) -> tuple[Any, dict[str, Any]]:
+    """Return the loss, and what else a loss that returns a dictionary reports."""
     if isinstance(result, Mapping):
         if "loss" not in result:
             raise ArgumentError(

@@ -1,41 +1,27 @@
-"""Optimizers by name."""
+"""Optimizers by name: the class's own name in lower case, with the class's own defaults."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable
 from typing import Any
 
 from .. import optim
-from ..core.errors import ArgumentError, ArgumentTypeError
+from ..core.errors import ArgumentTypeError
 from ..nn import Module
+from .registry import Registry
 
-OPTIMIZERS: dict[str, Callable[..., optim.Optimizer]] = {
-    "sgd": lambda params, lr=0.01, **options: optim.SGD(params, lr=lr, **options),
-    "momentum": lambda params, lr=0.01, **options: optim.Momentum(params, lr=lr, **options),
-    "adagrad": optim.Adagrad,
-    "adadelta": optim.Adadelta,
-    "rmsprop": lambda params, lr=0.001, **options: optim.RMSprop(params, lr=lr, **options),
-    "adam": optim.Adam,
-    "adamw": optim.AdamW,
-    "amsgrad": optim.Amsgrad,
-    "adamax": optim.Adamax,
-    "nadam": optim.NAdam,
-    "radam": optim.RAdam,
-    "lion": optim.Lion,
-    "lamb": optim.LAMB,
-    "eve": optim.Eve,
-    "lbfgs": optim.LBFGS,
-}
+OPTIMIZERS = Registry("optimizer", given=frozenset({"params"}))
+for _name in optim.__all__:
+    _make: Any = getattr(optim, _name)
+    _is_base = _make in (optim.Optimizer, optim.TransformOptimizer)
+    if isinstance(_make, type) and issubclass(_make, optim.Optimizer) and not _is_base:
+        OPTIMIZERS.add(_name.lower(), _make)
 
 
 def check_optimizer(optimizer: Any) -> None:
     """Raise unless `get_optimizer` will know what to do."""
-    if isinstance(optimizer, str) and optimizer.lower() not in OPTIMIZERS:
-        near = difflib.get_close_matches(optimizer.lower(), OPTIMIZERS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(OPTIMIZERS)}"
-        raise ArgumentError(f"there is no optimizer {optimizer!r}; {hint}")
-    if not isinstance(optimizer, str | optim.Optimizer) and not callable(optimizer):
+    if isinstance(optimizer, str):
+        _ = OPTIMIZERS[optimizer.lower()]
+    elif not isinstance(optimizer, optim.Optimizer) and not callable(optimizer):
         raise ArgumentTypeError(
             "an optimizer is a name, an Optimizer, or a function of the parameters that returns "
             f"one. Received: {optimizer!r:.60}"

@@ -8,7 +8,7 @@ from .classification import F1, Accuracy, ConfusionMatrix, Precision, Recall, To
 from .language import Perplexity
 from .metric import FunctionMetric, Mean, Metric
 from .ranking import AUC
-from .registry import METRICS, get_metric, named_metrics
+from .registry import METRICS, get_metric, improves_upwards, named_metrics
 from .regression import MAE, MSE, R2, RMSE
 
 __all__ = [
@@ -29,5 +29,6 @@ __all__ = [
     "Recall",
     "TopKAccuracy",
     "get_metric",
+    "improves_upwards",
     "named_metrics",
 ]

@@ -24,6 +24,7 @@ class Perplexity(Metric):
     """
 
     name = "perplexity"
+    larger_is_better = False
     _saved = ("total", "count")
 
     def __init__(

@@ -16,10 +16,11 @@ class Metric(ABC):
     """Base of metrics: `update` with each batch, `compute` the value so far, `reset` to start anew.
 
     A subclass lists in `_saved` the attributes that hold what it has gathered; sums are kept in
-    double precision, whatever the dtype of the data.
+    double precision, whatever the dtype of the data. `larger_is_better` is False for errors.
     """
 
     name: str = ""
+    larger_is_better: ClassVar[bool] = True
     _saved: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod

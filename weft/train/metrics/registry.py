@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...core.errors import ArgumentError, ArgumentTypeError
+from ...core.errors import ArgumentTypeError
+from ..registry import Registry
 from .classification import F1, Accuracy, ConfusionMatrix, Precision, Recall, TopKAccuracy
 from .language import Perplexity
 from .metric import FunctionMetric, Metric
 from .ranking import AUC
 from .regression import MAE, MSE, R2, RMSE
 
-METRICS: dict[str, Callable[..., Metric]] = {
-    "accuracy": Accuracy,
-    "acc": Accuracy,
-    "top_k_accuracy": TopKAccuracy,
-    "precision": Precision,
-    "recall": Recall,
-    "f1": F1,
-    "auc": AUC,
-    "confusion_matrix": ConfusionMatrix,
-    "perplexity": Perplexity,
-    "mse": MSE,
-    "mean_squared_error": MSE,
-    "rmse": RMSE,
-    "mae": MAE,
-    "mean_absolute_error": MAE,
-    "r2": R2,
-}
+METRICS = Registry("metric")
+for _names, _make in (
+    (("accuracy", "acc"), Accuracy),
+    ("top_k_accuracy", TopKAccuracy),
+    ("precision", Precision),
+    ("recall", Recall),
+    ("f1", F1),
+    ("auc", AUC),
+    ("confusion_matrix", ConfusionMatrix),
+    ("perplexity", Perplexity),
+    (("mse", "mean_squared_error"), MSE),
+    ("rmse", RMSE),
+    (("mae", "mean_absolute_error"), MAE),
+    ("r2", R2),
+):
+    METRICS.add(_names, _make)
 
 
 def get_metric(metric: Any, **options: Any) -> Metric:
@@ -39,11 +38,8 @@ def get_metric(metric: Any, **options: Any) -> Metric:
     'top_3_accuracy'
     """
     if isinstance(metric, str):
-        if metric not in METRICS:
-            near = difflib.get_close_matches(metric, METRICS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(METRICS)}"
-            raise ArgumentError(f"there is no metric {metric!r}; {hint}")
-        return METRICS[metric](**options)
+        made: Metric = METRICS[metric](**options)
+        return made
     if isinstance(metric, Metric):
         return metric
     if isinstance(metric, type) and issubclass(metric, Metric):
@@ -53,6 +49,18 @@ def get_metric(metric: Any, **options: Any) -> Metric:
     raise ArgumentTypeError(
         f"a metric is a name, a Metric or a function of output and target. Received: {metric!r:.60}"
     )
+
+
+def improves_upwards(name: str, *, otherwise: bool) -> bool:
+    """Tell whether a value is better the larger it is, by the metric that its name has in it.
+
+    >>> improves_upwards("val_accuracy_1", otherwise=False), improves_upwards("mse", otherwise=True)
+    (True, False)
+    """
+    if name in METRICS:
+        return bool(getattr(METRICS[name].make, "larger_is_better", otherwise))
+    known = (n for n in METRICS if getattr(METRICS[n].make, "larger_is_better", False))
+    return otherwise or any(part in name for part in known)
 
 
 def named_metrics(metrics: Any) -> dict[str, Metric]:

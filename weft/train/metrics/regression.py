@@ -14,6 +14,7 @@ from .metric import Metric, same_shape
 class _ErrorMean(Metric):
     """Base of means of an error over all elements."""
 
+    larger_is_better = False
     _saved = ("total", "count")
 
     def __init__(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -28,7 +27,6 @@ from ..data import (
     make_spirals,
     read_csv,
 )
-from .errors import UsageError
 from .images import write_image
 from .registry import Registry
 
@@ -115,24 +113,17 @@ def _read(path: str, encoding: str) -> str:
         with open(path, encoding=encoding) as file:
             return file.read()
     except (OSError, UnicodeDecodeError, LookupError) as error:
-        raise UsageError(f"cannot read {path} as text: {error}") from None
+        raise ArgumentError(f"cannot read {path} as text: {error}") from None
 
 
-def _add(name: str, make: Any, *more: Any, **changes: Any) -> None:
-    DATASETS.add(name, make, *more, **changes)
-
-
-_add("digits", load_digits)
-_add("mnist", load_mnist)
-_add("csv", CsvDataset, read_csv)
-_add("parquet", ParquetDataset)
-_add("npz", NpzDataset)
-_add("image_folder", ImageFolder)
-_add("shapes_folder", ShapesFolder)
-_add("characters", Characters)
-_add("blobs", make_blobs, seed=0)
-_add("moons", make_moons, seed=0)
-_add("spirals", make_spirals, seed=0)
-_add("regression", make_regression, seed=0)
-_add("sines", make_sines, seed=0)
-_add("shapes", make_shapes, seed=0)
+DATASETS.add("digits", load_digits)
+DATASETS.add("mnist", load_mnist)
+DATASETS.add("csv", CsvDataset, read_csv)
+DATASETS.add("parquet", ParquetDataset)
+DATASETS.add("npz", NpzDataset)
+DATASETS.add("image_folder", ImageFolder)
+DATASETS.add("shapes_folder", ShapesFolder)
+DATASETS.add("characters", Characters)
+for _make in (make_blobs, make_moons, make_spirals, make_regression, make_sines, make_shapes):
+    # A run is the same each time: without a seed these would draw one.
+    DATASETS.add(_make.__name__.removeprefix("make_"), _make, seed=0)

@@ -13,11 +13,11 @@ from .. import nn, optim
 from ..core.errors import ArgumentError
 from ..data import transforms
 from ..nn import models
-from ..train.metrics import METRICS
-from .data_sources import DATASETS
-from .errors import hint
+from .datasets import DATASETS
 from .losses import LOSSES
-from .registry import Registry
+from .metrics import METRICS
+from .optimizers import OPTIMIZERS
+from .registry import Registry, hint
 
 # Modules that are no layers of a list: bases, containers, losses, and those made for code.
 _NO_LAYERS = frozenset(
@@ -39,19 +39,15 @@ _SCHEDULES = {
     "exponential": optim.lr.ExponentialLR,
     "inverse": optim.lr.InverseLR,
     "poly": optim.lr.PolyLR,
-    "polynomial": optim.lr.PolynomialLR,
     "sigmoid": optim.lr.SigmoidLR,
     "cosine": optim.lr.CosineAnnealingLR,
     "cosine_restarts": optim.lr.CosineAnnealingWarmRestarts,
-    "one_cycle": optim.lr.OneCycleLR,
     "cyclic": optim.lr.CyclicLR,
     "plateau": optim.lr.ReduceLROnPlateau,
     "swa": optim.lr.SWALR,
 }
-_OPTIMIZERS = (
-    *("SGD", "Momentum", "Adagrad", "Adadelta", "RMSprop", "Adam", "AdamW", "Amsgrad"),
-    *("Adamax", "NAdam", "RAdam", "Lion", "LAMB", "Eve", "LBFGS"),
-)
+# Their length is the run's by default.
+_SCHEDULES_OF_A_RUN = {"one_cycle": optim.lr.OneCycleLR, "polynomial": optim.lr.PolynomialLR}
 
 
 def snake_case(name: str) -> str:
@@ -80,15 +76,8 @@ def _architectures() -> Registry:
     registry = Registry("architecture")
     for name, make in models.ARCHITECTURES.items():
         # Losses and metrics of this package look for classes at axis 1.
-        changes = {"classes_first": True} if name in {"gpt", "lstm_lm"} else {}
+        changes: dict[str, Any] = {"classes_first": True} if name in {"gpt", "lstm_lm"} else {}
         registry.add(name, make, **changes)
-    return registry
-
-
-def _optimizers() -> Registry:
-    registry = Registry("optimizer", given=frozenset({"params"}))
-    for name in _OPTIMIZERS:
-        registry.add(name.lower(), getattr(optim, name))
     return registry
 
 
@@ -96,13 +85,8 @@ def _schedules() -> Registry:
     registry = Registry("schedule", given=frozenset({"optimizer", "epochs", "steps_per_epoch"}))
     for name, make in _SCHEDULES.items():
         registry.add(name, make)
-    return registry
-
-
-def _metrics() -> Registry:
-    registry = Registry("metric")
-    for name, make in METRICS.items():
-        registry.add(name, make)
+    for name, make in _SCHEDULES_OF_A_RUN.items():
+        registry.add(name, make, traits={"run"})
     return registry
 
 
@@ -116,9 +100,7 @@ def _transforms(batch: bool) -> Registry:
 
 LAYERS = _layers()
 ARCHITECTURES = _architectures()
-OPTIMIZERS = _optimizers()
 SCHEDULES = _schedules()
-METRICS_BY_NAME = _metrics()
 TRANSFORMS = _transforms(batch=False)
 BATCH_TRANSFORMS = _transforms(batch=True)
 
@@ -128,7 +110,7 @@ REGISTRIES: dict[str, Registry] = {
     "losses": LOSSES,
     "optimizers": OPTIMIZERS,
     "schedules": SCHEDULES,
-    "metrics": METRICS_BY_NAME,
+    "metrics": METRICS,
     "transforms": TRANSFORMS,
     "batch_transforms": BATCH_TRANSFORMS,
     "datasets": DATASETS,
@@ -136,7 +118,9 @@ REGISTRIES: dict[str, Registry] = {
 
 
 def register(kind: str, name: str, make: Callable[..., Any]) -> None:
-    """Let configurations name a class or function of your own; its parameters are its options.
+    """Name a class or function of your own, for `fit`, estimators and configurations.
+
+    Its parameters are its options.
 
     kind   "layers", "architectures", "losses", "optimizers", "schedules", "metrics",
            "transforms", "batch_transforms" or "datasets"
