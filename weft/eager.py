@@ -19,7 +19,6 @@ from .compiler.stages import compile_program
 from .core.errors import AllocationError, WeftError
 from .core.large import Code
 from .core.large_calls import CallShape
-from .core.large_kernels import EXACT
 from .core.locks import fork_safe_lock
 from .core.modes import enable_grad
 from .core.op import F, find_op
@@ -38,7 +37,7 @@ Types = Sequence[tuple[tuple[int, ...], np.dtype[Any]]]
 # Expressions whose value follows from their operands without rounding.
 UNROUNDED = frozenset(
     (
-        *("load", "const", "neg", "abs", "select", "not", "and", "or", "xor", "min", "max"),
+        *("load", "const", "neg", "abs", "select", "not", "and", "or", "xor"),
         *("eq", "ne", "lt", "le", "gt", "ge"),
     )
 )
@@ -176,7 +175,7 @@ def compile_kernel(name: str, types: Types, attrs: tuple[Any, ...]) -> Code | No
     if out is None:
         return None
     executable = _compiled(graph, [out], feeds)
-    if executable is None or (name in EXACT and not is_exact(executable)):
+    if executable is None or (op.exact and not is_exact(executable)):
         return None
     if not executable.checks_feeds:  # it is called with anything, and must tell by itself
         return None

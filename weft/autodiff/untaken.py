@@ -20,8 +20,6 @@ from ..ops.elementwise.selection import where
 from .rules import Call
 
 WHERE = where
-# The derivatives of these are 1 and -1, or a conversion: zeros stay zeros.
-PLAIN = frozenset(("add", "cast", "neg", "positive", "sub", "where"))
 
 
 class Untaken:
@@ -55,7 +53,7 @@ class Untaken:
         if kind not in (elementwise, movement):  # or it has several results
             grads = rule(call, saved, g)
             return grads, [None] * len(grads)
-        if kind == elementwise and op.name not in PLAIN:
+        if kind == elementwise and not op.linear:  # of a linear one zeros stay zeros
             grads = self._within(rule, call, saved, g, mask)
             masks = [mask] * len(grads)
         else:

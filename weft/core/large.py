@@ -6,7 +6,7 @@ has met fewer operations than one that was not, and ends with the same weights. 
 kinds of operators:
 
     those that round at most once   the code equals NumPy bit for bit. From LARGE elements on it is
-    (EXACT)                         compiled in the background when an operation comes for the
+    (`exact` operators)             compiled in the background when an operation comes for the
                                     second time, and takes over as soon as it is ready
     all others                      the code may differ in the last bits. From VERY_LARGE elements
                                     on it always computes, and the first use waits for it

@@ -20,15 +20,6 @@ from .shape import size_of
 if TYPE_CHECKING:
     from .op import Op
 
-EXACT = frozenset(
-    (
-        *("abs", "add", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "div", "equal"),
-        *("greater", "greater_equal", "isfinite", "isinf", "isnan", "leaky_relu", "less"),
-        *("less_equal", "mul", "neg", "not_equal", "sqrt", "sub", "threshold", "where"),
-    )
-)
-
-
 Chooser = Callable[..., Any]
 
 
@@ -46,11 +37,15 @@ def install_chooser(op: Op, scope: dict[str, Any]) -> None:
         # 1, 1.0 and True are equal, as are 0.0 and -0.0. The attributes of reductions are axes and
         # flags in canonical form.
         by_text = op.kind != "reduction" and bool(op.attrs)
-        scope["kernel"] = make_chooser(op.name, op.kernel, len(op.inputs), by_text=by_text)
+        scope["kernel"] = make_chooser(
+            op.name, op.kernel, len(op.inputs), exact=op.exact, by_text=by_text
+        )
     scope["times"] = _TIMES
 
 
-def make_chooser(name: str, kernel: Any, count: int, *, by_text: bool = False) -> Chooser:
+def make_chooser(
+    name: str, kernel: Any, count: int, *, exact: bool, by_text: bool = False
+) -> Chooser:
     """Return a function that takes an operator's arrays and attributes to the better kernel.
 
     by_text   whether attributes that are equal may differ in what they do
@@ -58,8 +53,8 @@ def make_chooser(name: str, kernel: Any, count: int, *, by_text: bool = False) -
     uses: Uses = {}
     make = {1: _of_one, 2: _of_two}.get(count, partial(_of_several, count=count))
     describe: Callable[[Any], Any] = repr if by_text else _as_they_are
-    least = LARGE if name in EXACT else VERY_LARGE
-    return make(uses, kernel, describe, _newcomer(uses, name, kernel, count), least)
+    least = LARGE if exact else VERY_LARGE
+    return make(uses, kernel, describe, _newcomer(uses, name, kernel, count, exact), least)
 
 
 # The first two are the third, written out for few arrays: after a large operation nothing of the
@@ -151,7 +146,7 @@ def _of_several(
     return choose
 
 
-def _newcomer(uses: Uses, name: str, kernel: Any, count: int) -> Callable[..., Any]:
+def _newcomer(uses: Uses, name: str, kernel: Any, count: int, exact: bool) -> Callable[..., Any]:
     """Return a function that runs operations whose machine code may not have taken over yet."""
 
     def run(key: Any, args: tuple[Any, ...]) -> Any:
@@ -159,7 +154,7 @@ def _newcomer(uses: Uses, name: str, kernel: Any, count: int) -> Callable[..., A
             return kernel(*args)
         use = door.use(uses, key)
         attrs = args[count:]  # the job must not hold the arrays
-        code = use.run or use.again(lambda: _compiled(name, key[:-1], attrs), exact=name in EXACT)
+        code = use.run or use.again(lambda: _compiled(name, key[:-1], attrs), exact=exact)
         result = None if code is None else code(*args[:count])
         return kernel(*args) if result is None else result
 
@@ -170,7 +165,9 @@ def _as_they_are(attrs: Any) -> Any:
     return attrs
 
 
-_TIMES = make_chooser("mul", np.multiply, 2)  # what a generated backward multiplies with
+_TIMES = make_chooser(
+    "mul", np.multiply, 2, exact=True
+)  # what a generated backward multiplies with
 
 
 def _compiled(name: str, types: Sequence[Any], attrs: tuple[Any, ...]) -> Code | None:

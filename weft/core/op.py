@@ -31,6 +31,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .dtype import bool_
+from .facts import Facts
 from .keywords import synonyms
 from .large_calls import fused as fused_composite
 from .locks import fork_safe_lock
@@ -60,7 +61,7 @@ _later: list[Callable[[], None]] = []
 _loading = fork_safe_lock("operators")
 
 
-class Op:
+class Op(Facts):
     """One operator: its signature, rules and samples. Call it like the function it declares."""
 
     def __init__(
@@ -76,6 +77,7 @@ class Op:
         multilinear: Iterable[str] = (),
         method: bool | str = True,
         aliases: Iterable[str] = (),
+        **facts: Any,
     ) -> None:
         self.name = name or declaration.__name__
         self.doc = declaration.__doc__ or ""
@@ -92,6 +94,8 @@ class Op:
         self.multilinear = tuple(multilinear)
         self.method = method
         self.aliases = tuple(aliases)
+        if facts:
+            self.state(**facts)
         self.inputs, self.optional, self.attrs, self.variadic = _parameters(declaration)
         self.keywords: Mapping[str, str] = {}
         self.keyword_rule: Rule | None = None
@@ -294,6 +298,8 @@ def op(
     method       False: no Tensor method; a string: the method's name
     aliases      other names of the same function (and method)
     keywords     PyTorch's names of parameters beyond those of core/keywords.py
+
+    Further options are facts, explained in core/facts.py.
     """
     assert kind in KINDS, kind
 

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from ..core.facts import Facts
 from ..core.shape import TensorType
 
 
-class NodeOp:
+class NodeOp(Facts):
     """What a node asks of its operation, where that is no operator of the registry."""
 
     kind = "graph"

@@ -9,15 +9,17 @@ divided by.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
+from typing import Any
 
 from ..core.dtype import DType
+from ..core.op import reduction
 from ..core.shape import Shape, size_of
 from ..graph.graph import Graph
 from ..graph.node import Value
 from ..graph.special import SOURCES
-from ..passes.match import Match, P, Rule, Var, rewrite, table_of
+from ..passes.match import Call, Match, P, Rule, RuleTable, Var, rewrite
 from ..passes.stabilize import shift_axes
 from .kinds import DTYPES, reduced_axes
 from .scalar import computed_dtype
@@ -190,10 +192,7 @@ RULES = (
     Rule("sum in two steps", P.sum(x), _in_two_steps(_sum)),
     Rule("sum_to in two steps", P.sum_to(x), _in_two_steps(_sum)),
     Rule("mean in two steps", P.mean(x), _in_two_steps(_mean)),
-    *(
-        Rule(f"{name} in two steps", getattr(P, name)(x), _in_two_steps(_twice(name)))
-        for name in ("max", "min", "any", "all", "logsumexp")
-    ),
+    Rule("logsumexp in two steps", P.logsumexp(x), _in_two_steps(_twice("logsumexp"))),
     Rule("var by its definition", P.var(x), _finished_variance),
     Rule("std by its definition", P.std(x), _deviation),
     Rule("logsumexp by its definition", P.logsumexp(x), _logsumexp),
@@ -201,4 +200,10 @@ RULES = (
     Rule("a scalar like another", P.fill_like(x), _number),
 )
 
-_TABLE = table_of(RULES)
+
+def _rules_of_laws(op: Any) -> Iterator[Rule]:
+    if op.kind == reduction and "associative" in op.laws:
+        yield Rule(f"{op.name} in two steps", Call(op, (x,)), _in_two_steps(_twice(op.name)))
+
+
+_TABLE = RuleTable(RULES, _rules_of_laws)

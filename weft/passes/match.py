@@ -26,19 +26,6 @@ from .rewrite import Pass, Rebuild, pass_over
 
 MAX_STEPS = 64  # rules applied one after another to one node: a guard against rules that circle
 MAX_SCAN = 1 << 16  # elements of a constant that are looked at to see whether all are the same
-COMMUTING = frozenset(
-    (
-        "add",
-        "mul",
-        "maximum",
-        "minimum",
-        "logical_and",
-        "logical_or",
-        "logical_xor",
-        "bitwise_and",
-        "bitwise_or",
-    )
-)
 
 
 # -- patterns --------------------------------------------------------------------------------------
@@ -114,7 +101,7 @@ def _orders(pattern: Any) -> list[Any]:
     if not isinstance(pattern, Call):
         return [pattern]
     found = [replace(pattern, args=args) for args in product(*map(_orders, pattern.args))]
-    if pattern.op.name in COMMUTING and pattern.args[0] != pattern.args[1]:
+    if "commutative" in pattern.op.laws and pattern.args[0] != pattern.args[1]:
         found += [replace(call, args=call.args[::-1]) for call in found]
     return found
 
@@ -221,7 +208,7 @@ class Rewriter:
     def _replacement(self, rebuild: Rebuild, node: Node) -> Value | None:
         if len(node.outputs) != 1 or self._steps >= MAX_STEPS:
             return None
-        for rule in self.table.get(node.op, ()):
+        for rule in self.table[node.op]:
             if not rule.may_fit(node):
                 continue
             match = Match(rebuild, self.numbers, node)
@@ -282,20 +269,30 @@ class Rewriter:
             self._drawn.update(node.outputs)
 
 
-RuleTable = dict[Any, list[Rule]]
+class RuleTable(dict[Any, list[Rule]]):
+    """Rules by the operator of the node they replace.
+
+    of_facts   gives the rules that follow from what an operator states of itself
+    """
+
+    def __init__(
+        self, rules: Iterable[Rule], of_facts: Callable[[Any], Iterable[Rule]] = lambda op: ()
+    ) -> None:
+        super().__init__()
+        self._of_facts = of_facts
+        for rule in rules:
+            self[rule.pattern.op] += rule.variants()
+
+    def __missing__(self, op: Any) -> list[Rule]:
+        """Return the rules of an operator that is met for the first time."""
+        self[op] = found = [v for rule in self._of_facts(op) for v in rule.variants()]
+        return found
+
+
 _FILL_LIKE = find_op("fill_like")
 _SPREADING = frozenset(
     map(find_op, ("broadcast_to", "reshape", "permute", "squeeze", "unsqueeze", "stop_gradient"))
 )
-
-
-def table_of(rules: Iterable[Rule]) -> RuleTable:
-    """Return rules by the operator of the node they replace."""
-    table: RuleTable = {}
-    for rule in rules:
-        for variant in rule.variants():
-            table.setdefault(variant.pattern.op, []).append(variant)
-    return table
 
 
 def rewrite(

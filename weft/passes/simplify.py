@@ -11,7 +11,7 @@ memory, so that a sum of floats further on may then be rounded differently; valu
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from ..graph.graph import Graph
 from ..graph.node import Value
 from ..graph.special import CONSTANT
 from .cse import exactly
-from .match import Call, Match, Number, P, Rule, Var, rewrite, table_of
+from .match import Call, Match, Number, P, Rule, RuleTable, Var, rewrite
 
 w, x, y = Var("w"), Var("x"), Var("y")
 ONE = Number(lambda n, dtype: n == 1)
@@ -146,18 +146,24 @@ def _regroup(name: str) -> Rule:
     return Rule(f"{name} of integers: two constants", call(call(x, w), y), result)
 
 
-def _twice(name: str) -> Call:
-    call = getattr(P, name)
-    found: Call = call(call(x) @ "inner")
-    return found
-
-
 # -- the rules -------------------------------------------------------------------------------------
 
-INVOLUTIONS = ("neg", "logical_not", "bitwise_not")
-IDEMPOTENT = ("abs", "floor", "ceil", "trunc", "sign", "relu", "relu6", "clip_to", "hardtanh")
-SELF_JOINS = ("maximum", "minimum", "fmax", "fmin", "logical_and", "logical_or")
-ABSORBING = ("logical_and", "logical_or", "bitwise_and", "bitwise_or")
+
+def rules_of_laws(op: Any) -> Iterator[Rule]:
+    """Yield the rules that follow from the laws an operator obeys."""
+    name, laws, operands = op.name, op.laws, len(op.inputs)
+    twice = Call(op, (Call(op, (x,), "inner"),))
+    if "involution" in laws:
+        yield Rule(f"{name}({name}(x)) = x", twice, x)
+    if "idempotent" in laws and operands == 1:
+        yield Rule(f"{name}({name}(x)) = {name}(x)", twice, _same_attrs)
+    if "idempotent" in laws and operands == 2:
+        yield Rule(f"{name}(x, x)", Call(op, (x, x)), x)
+        if "associative" in laws:
+            again = Call(op, (x, Call(op, (x, y), "inner")))
+            yield Rule(f"{name}(x, {name}(x, y))", again, _inner)
+
+
 ROW_MAJOR = ("reshape", "squeeze", "unsqueeze")
 
 RULES: tuple[Rule, ...] = (
@@ -169,20 +175,14 @@ RULES: tuple[Rule, ...] = (
     Rule("x - 0", P.sub(x, NO_SUBTRAHEND), x),
     Rule("abs(-x)", P.abs(P.neg(x)), P.abs(x)),
     Rule("max(x, -inf)", P.maximum(x, LOWEST), x),
+    Rule("max(-inf, x)", P.maximum(LOWEST, x), x),
     Rule("min(x, inf)", P.minimum(x, HIGHEST), x),
+    Rule("min(inf, x)", P.minimum(HIGHEST, x), x),
     _power_rule(2.0, "square"),
     _power_rule(0.5, "sqrt"),
     _power_rule(-1.0, "reciprocal"),
     _regroup("add"),
     _regroup("mul"),
-    # twice is never, or once
-    *(Rule(f"{n}({n}(x)) = x", _twice(n), x) for n in INVOLUTIONS),
-    *(Rule(f"{n}({n}(x)) = {n}(x)", _twice(n), _same_attrs) for n in IDEMPOTENT),
-    *(Rule(f"{n}(x, x)", getattr(P, n)(x, x), x) for n in (*SELF_JOINS, *ABSORBING[2:])),
-    *(
-        Rule(f"{n}(x, {n}(x, y))", getattr(P, n)(x, getattr(P, n)(x, y) @ "inner"), _inner)
-        for n in ABSORBING
-    ),
     # truth values and choices
     Rule("x and True", P.logical_and(x, TRUE), x),
     Rule("x or False", P.logical_or(x, FALSE), x),
@@ -194,7 +194,7 @@ RULES: tuple[Rule, ...] = (
     Rule("cast to the same dtype", P.cast(x), x),
     Rule("cast of an exact cast", P.cast(P.cast(x) @ "inner"), _cast_at_once),
     Rule("copy", P.positive(x), x),
-    Rule("stop_gradient twice", _twice("stop_gradient"), _inner),
+    Rule("stop_gradient twice", P.stop_gradient(P.stop_gradient(x) @ "inner"), _inner),
     # movement
     Rule("axes in their order", P.permute(x), _unmoved),
     Rule("permute of permute", P.permute(P.permute(x) @ "inner"), _compose_axes),
@@ -210,8 +210,11 @@ RULES: tuple[Rule, ...] = (
     Rule("pad by nothing", P.pad(x), _not_padded),
     Rule("concat of one", P.concat(x), x),
     # reductions over nothing
-    *(Rule(f"{n} over no axes", getattr(P, n)(x), _over_no_axes) for n in ("max", "min", "prod")),
-    *(Rule(f"{n} over no axes", getattr(P, n)(x), _over_no_axes) for n in ("any", "all")),
+    Rule("max over no axes", P.max(x), _over_no_axes),
+    Rule("min over no axes", P.min(x), _over_no_axes),
+    Rule("prod over no axes", P.prod(x), _over_no_axes),
+    Rule("any over no axes", P.any(x), _over_no_axes),
+    Rule("all over no axes", P.all(x), _over_no_axes),
     Rule("sum of integers over no axes", P.sum(x), _integers_over_no_axes),
     Rule("sum_to of integers to the same shape", P.sum_to(x), _integers),
 )
@@ -219,8 +222,8 @@ RULES: tuple[Rule, ...] = (
 # Once derivatives are taken, what only steers them is the identity.
 LAST_RULES: tuple[Rule, ...] = (Rule("stop_gradient", P.stop_gradient(x), x),)
 
-_TABLE = table_of(RULES)
-_LAST_TABLE = table_of((*LAST_RULES, *RULES))
+_TABLE = RuleTable(RULES, rules_of_laws)
+_LAST_TABLE = RuleTable((*LAST_RULES, *RULES), rules_of_laws)
 
 
 def simplify(graph: Graph, outputs: Sequence[Value] | None = None) -> Graph:

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from ..core.op import find_op
 from ..graph.graph import Graph
 from ..graph.node import Value
-from .match import Match, Number, P, Rule, Var, rewrite, table_of
+from .match import Match, Number, P, Rule, RuleTable, Var, rewrite
 from .simplify import ONE
 
 x, s, t = Var("x"), Var("s"), Var("t")
@@ -98,7 +98,7 @@ RULES: tuple[Rule, ...] = (
     Rule("sqrt(x) * sqrt(x)", P.mul(P.sqrt(x), P.sqrt(x)), _square_of_root),
 )
 
-_TABLE = table_of(RULES)
+_TABLE = RuleTable(RULES)
 
 
 def stabilize(graph: Graph, outputs: Sequence[Value] | None = None) -> Graph:

@@ -17,15 +17,6 @@ from ..graph import Graph
 from ..node import Node, Value, attr_items, is_graph, subgraphs
 from ..special import PLACEHOLDER
 
-# Operators that give the same bits with their operands exchanged (payloads of NaN apart). Not among
-# them: maximum and minimum, which tell 0.0 from -0.0 by the order of their operands.
-COMMUTATIVE = frozenset(
-    {
-        *("add", "mul", "equal", "not_equal", "logical_and", "logical_or", "logical_xor"),
-        *("bitwise_and", "bitwise_or", "bitwise_xor"),
-    }
-)
-
 
 class Ref(NamedTuple):
     """One result of a point."""
@@ -64,7 +55,7 @@ class Point:
     @property
     def commutes(self) -> bool:
         """Tell whether the order of its operands is immaterial."""
-        return self.node is not None and self.node.op.name in COMMUTATIVE
+        return self.node is not None and "commutative" in self.node.op.laws
 
     @property
     def threads(self) -> tuple[tuple[int, int], ...]:

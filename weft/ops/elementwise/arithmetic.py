@@ -12,7 +12,7 @@ from ...core.tensor import Tensor
 from ._shared import refuse_bool, without_derivative
 
 
-@op(elementwise, promote="common", linear=("x", "y"))
+@op(elementwise, promote="common", linear=("x", "y"), laws=("commutative",), exact=True)
 def add(x: Tensor, y: Tensor) -> Tensor:
     """Return x + y; alpha= (PyTorch's) multiplies y first.
 
@@ -55,7 +55,7 @@ def _(s):
     yield ErrorSample(s.real(3), "text", error=TypeError, match="y must be a tensor")
 
 
-@op(elementwise, promote="common", linear=("x", "y"), aliases=("subtract",))
+@op(elementwise, promote="common", linear=("x", "y"), aliases=("subtract",), exact=True)
 def sub(x: Tensor, y: Tensor) -> Tensor:
     """Return x - y. Unsigned integers wrap around; truth values are refused.
 
@@ -96,7 +96,14 @@ def _(s):
     yield ErrorSample(s.booleans(3), s.booleans(3), error=TypeError, match="dtype bool")
 
 
-@op(elementwise, promote="common", multilinear=("x", "y"), aliases=("multiply",))
+@op(
+    elementwise,
+    promote="common",
+    multilinear=("x", "y"),
+    aliases=("multiply",),
+    laws=("commutative",),
+    exact=True,
+)
 def mul(x: Tensor, y: Tensor) -> Tensor:
     """Return x * y.
 
@@ -128,7 +135,7 @@ def _(s):
     yield ErrorSample(s.real(3), {}, error=TypeError, match="y must be a tensor.*dict")
 
 
-@op(elementwise, promote="float", aliases=("divide", "true_divide"))
+@op(elementwise, promote="float", aliases=("divide", "true_divide"), exact=True)
 def div(x: Tensor, y: Tensor) -> Tensor:
     """Return x / y in floating point; integers become the default float first.
 
@@ -187,7 +194,7 @@ def _(s):
     yield ErrorSample(None, s.real(3), error=TypeError, match="x must be a tensor.*None")
 
 
-@op(elementwise, linear=("x",), aliases=("negative",))
+@op(elementwise, linear=("x",), aliases=("negative",), laws=("involution",), exact=True)
 def neg(x: Tensor) -> Tensor:
     """Return -x. Unsigned integers wrap around; truth values are refused.
 
@@ -248,7 +255,7 @@ def _(s):
     yield ErrorSample(["a"], error=TypeError, match="must hold numbers")
 
 
-@op(elementwise, aliases=("absolute",))
+@op(elementwise, aliases=("absolute",), laws=("idempotent",), exact=True)
 def abs(x: Tensor) -> Tensor:
     """Return the absolute value of each element. The derivative at 0 is taken as 0.
 
@@ -284,7 +291,7 @@ def _(s):
     yield ErrorSample([[1.0], [2.0, 3.0]], error=ValueError, match="ragged")
 
 
-@op(elementwise)
+@op(elementwise, laws=("idempotent",))
 def sign(x: Tensor) -> Tensor:
     """Return -1, 0 or 1 by the sign of each element, NaN for NaN. The derivative is 0.
 

@@ -15,7 +15,7 @@ from ...core.tensor import Tensor
 from ._shared import as_number, as_real, binary_errors, constant, same_type, unary_errors
 
 
-@op(elementwise, result="bool")
+@op(elementwise, result="bool", exact=True)
 def isnan(x: Tensor) -> Tensor:
     """Return whether each element is NaN; integers never are."""
 
@@ -24,7 +24,7 @@ isnan.eval(np.isnan)
 isnan.lower(lambda b, x: b.is_nan(x))
 
 
-@op(elementwise, result="bool")
+@op(elementwise, result="bool", exact=True)
 def isinf(x: Tensor) -> Tensor:
     """Return whether each element is infinite, of either sign."""
 
@@ -33,7 +33,7 @@ isinf.eval(np.isinf)
 isinf.lower(lambda b, x: b.eq(b.abs(x), float("inf")) if x.dtype.kind == "f" else b.ne(x, x))
 
 
-@op(elementwise, result="bool")
+@op(elementwise, result="bool", exact=True)
 def isfinite(x: Tensor) -> Tensor:
     """Return whether each element is neither NaN nor infinite."""
 

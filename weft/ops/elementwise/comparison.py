@@ -9,7 +9,9 @@ from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
 
 
-@op(elementwise, promote="common", result="bool", aliases=("eq",))
+@op(
+    elementwise, promote="common", result="bool", aliases=("eq",), laws=("commutative",), exact=True
+)
 def equal(x: Tensor, y: Tensor) -> Tensor:
     """Return x == y, element by element; NaN equals nothing.
 
@@ -19,27 +21,29 @@ def equal(x: Tensor, y: Tensor) -> Tensor:
     """
 
 
-@op(elementwise, promote="common", result="bool", aliases=("ne",))
+@op(
+    elementwise, promote="common", result="bool", aliases=("ne",), laws=("commutative",), exact=True
+)
 def not_equal(x: Tensor, y: Tensor) -> Tensor:
     """Return x != y, element by element; NaN differs from everything, itself included."""
 
 
-@op(elementwise, promote="common", result="bool", aliases=("lt",))
+@op(elementwise, promote="common", result="bool", aliases=("lt",), exact=True)
 def less(x: Tensor, y: Tensor) -> Tensor:
     """Return x < y, element by element; False where either is NaN."""
 
 
-@op(elementwise, promote="common", result="bool", aliases=("le",))
+@op(elementwise, promote="common", result="bool", aliases=("le",), exact=True)
 def less_equal(x: Tensor, y: Tensor) -> Tensor:
     """Return x <= y, element by element; False where either is NaN."""
 
 
-@op(elementwise, promote="common", result="bool", aliases=("gt",))
+@op(elementwise, promote="common", result="bool", aliases=("gt",), exact=True)
 def greater(x: Tensor, y: Tensor) -> Tensor:
     """Return x > y, element by element; False where either is NaN."""
 
 
-@op(elementwise, promote="common", result="bool", aliases=("ge",))
+@op(elementwise, promote="common", result="bool", aliases=("ge",), exact=True)
 def greater_equal(x: Tensor, y: Tensor) -> Tensor:
     """Return x >= y, element by element; False where either is NaN."""
 

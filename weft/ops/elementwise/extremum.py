@@ -15,7 +15,7 @@ from ...core.tensor import Tensor
 from ._shared import as_number, binary_errors, named, same_type
 
 
-@op(elementwise, promote="common")
+@op(elementwise, promote="common", laws=("idempotent",))
 def maximum(x: Tensor, y: Tensor) -> Tensor:
     """Return the larger of x and y, NaN if either is; at a tie each gets half the gradient.
 
@@ -39,7 +39,7 @@ def _(g, x, y):
     return _share(g, y > x, x == y)
 
 
-@op(elementwise, promote="common")
+@op(elementwise, promote="common", laws=("idempotent",))
 def minimum(x: Tensor, y: Tensor) -> Tensor:
     """Return the smaller of x and y, NaN if either is; at a tie each gets half the gradient."""
 
@@ -58,7 +58,7 @@ def _(g, x, y):
     return _share(g, y < x, x == y)
 
 
-@op(elementwise, promote="common")
+@op(elementwise, promote="common", laws=("idempotent",))
 def fmax(x: Tensor, y: Tensor) -> Tensor:
     """Return the larger of x and y, ignoring a NaN; at a tie each gets half the gradient."""
 
@@ -85,7 +85,7 @@ def _(g, x, y):
     return _share(g, (y > x) | F.isnan(x), x == y)
 
 
-@op(elementwise, promote="common")
+@op(elementwise, promote="common", laws=("idempotent",))
 def fmin(x: Tensor, y: Tensor) -> Tensor:
     """Return the smaller of x and y, ignoring a NaN; at a tie each gets half the gradient."""
 
@@ -170,7 +170,7 @@ def _clip_above(x: Any, high: Any) -> Any:
     return F.where((x > high) | F.not_equal(high, high), high, x)
 
 
-@op(elementwise, method=False)
+@op(elementwise, method=False, laws=("idempotent",))
 def clip_to(x: Tensor, low: Any, high: Any) -> Tensor:
     """Return x limited to fixed bounds, either of which may be None; see `clip`."""
 

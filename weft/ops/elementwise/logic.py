@@ -13,22 +13,22 @@ from ...core.tensor import Tensor
 from ._shared import binary_errors, unary_errors
 
 
-@op(elementwise, result="bool")
+@op(elementwise, result="bool", laws=("commutative", "associative", "idempotent"))
 def logical_and(x: Tensor, y: Tensor) -> Tensor:
     """Return whether both elements hold; numbers other than 0 (NaN too) count as true."""
 
 
-@op(elementwise, result="bool")
+@op(elementwise, result="bool", laws=("commutative", "associative", "idempotent"))
 def logical_or(x: Tensor, y: Tensor) -> Tensor:
     """Return whether at least one element holds; numbers other than 0 count as true."""
 
 
-@op(elementwise, result="bool")
+@op(elementwise, result="bool", laws=("commutative",))
 def logical_xor(x: Tensor, y: Tensor) -> Tensor:
     """Return whether exactly one element holds; numbers other than 0 count as true."""
 
 
-@op(elementwise, result="bool")
+@op(elementwise, result="bool", laws=("involution",))
 def logical_not(x: Tensor) -> Tensor:
     """Return whether an element does not hold; numbers other than 0 count as true."""
 
@@ -69,7 +69,7 @@ def _(s):
 # -- bits -----------------------------------------------------------------------------------------
 
 
-@op(elementwise, promote="common")
+@op(elementwise, promote="common", laws=("commutative", "associative", "idempotent"), exact=True)
 def bitwise_and(x: Tensor, y: Tensor) -> Tensor:
     """Return x & y on the bits of integers, or on truth values.
 
@@ -79,17 +79,17 @@ def bitwise_and(x: Tensor, y: Tensor) -> Tensor:
     """
 
 
-@op(elementwise, promote="common")
+@op(elementwise, promote="common", laws=("commutative", "associative", "idempotent"), exact=True)
 def bitwise_or(x: Tensor, y: Tensor) -> Tensor:
     """Return x | y on the bits of integers, or on truth values."""
 
 
-@op(elementwise, promote="common")
+@op(elementwise, promote="common", laws=("commutative",), exact=True)
 def bitwise_xor(x: Tensor, y: Tensor) -> Tensor:
     """Return x ^ y on the bits of integers, or on truth values."""
 
 
-@op(elementwise, aliases=("bitwise_invert", "invert"))
+@op(elementwise, aliases=("bitwise_invert", "invert"), laws=("involution",), exact=True)
 def bitwise_not(x: Tensor) -> Tensor:
     """Return ~x: every bit of an integer flipped, or the opposite truth value."""
 

@@ -147,7 +147,7 @@ def _(s):
 square.error_samples(unary_errors)
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", exact=True)
 def sqrt(x: Tensor) -> Tensor:
     """Return the square root of each element: NaN below 0, and an infinite derivative at 0.
 

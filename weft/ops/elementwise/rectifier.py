@@ -18,7 +18,7 @@ from .._halves import through_float32
 from ._shared import as_number, as_real, constant, counted, same_type, unary_errors
 
 
-@op(elementwise)
+@op(elementwise, laws=("idempotent",))
 def relu(x: Tensor) -> Tensor:
     """Return max(x, 0); the derivative at 0 is 0.
 
@@ -54,7 +54,7 @@ def _(s):
 relu.error_samples(unary_errors)
 
 
-@op(elementwise)
+@op(elementwise, laws=("idempotent",))
 def relu6(x: Tensor) -> Tensor:
     """Return min(max(x, 0), 6); the derivative at 0 and at 6 is 0."""
 
@@ -75,7 +75,7 @@ def _(out):
     return (out > 0) & (out < 6)
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", exact=True)
 def leaky_relu(x: Tensor, negative_slope: Any = 0.01) -> Tensor:
     """Return x above 0 and negative_slope * x elsewhere; at 0 the slope is negative_slope."""
 
@@ -142,7 +142,7 @@ def prelu(x: Any, weight: Any) -> Any:
 # -- bounded --------------------------------------------------------------------------------------
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", laws=("idempotent",))
 def hardtanh(x: Tensor, min_val: Any = -1.0, max_val: Any = 1.0) -> Tensor:
     """Return x cut off at min_val and max_val; the derivative at both is 0."""
 
@@ -301,7 +301,7 @@ for _record in (softshrink, hardshrink):
     _record.error_samples(_shrink_errors)
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", exact=True)
 def threshold(x: Tensor, threshold: Any, value: Any) -> Tensor:
     """Return x where it exceeds the threshold and a fixed value elsewhere; NaN stays NaN."""
 

@@ -12,7 +12,7 @@ from ...core.tensor import Tensor
 from ._shared import same_type, unary_errors, without_derivative
 
 
-@op(elementwise)
+@op(elementwise, laws=("idempotent",))
 def floor(x: Tensor) -> Tensor:
     """Return the largest whole number not above each element; integers stay as they are."""
 
@@ -21,7 +21,7 @@ floor.eval(np.floor)
 floor.lower(lambda b, x: b.floor(x) if x.dtype.kind == "f" else x)
 
 
-@op(elementwise)
+@op(elementwise, laws=("idempotent",))
 def ceil(x: Tensor) -> Tensor:
     """Return the smallest whole number not below each element; integers stay as they are."""
 
@@ -30,7 +30,7 @@ ceil.eval(np.ceil)
 ceil.lower(lambda b, x: b.ceil(x) if x.dtype.kind == "f" else x)
 
 
-@op(elementwise)
+@op(elementwise, laws=("idempotent",))
 def trunc(x: Tensor) -> Tensor:
     """Return each element without its fraction; integers stay as they are."""
 

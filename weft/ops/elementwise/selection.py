@@ -19,6 +19,7 @@ from ._shared import binary_errors
     promote=("x", "y"),
     linear=("x", "y"),
     keywords={"input": "x", "other": "y"},
+    exact=True,
 )
 def where(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """Return x where the condition holds and y elsewhere, all three broadcast together.

@@ -24,7 +24,7 @@ from ._common import (
 )
 
 
-@op(reduction)
+@op(reduction, laws=("associative",))
 def max(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Return the largest element over the given axes (all of them by default).
 
@@ -41,7 +41,7 @@ def max(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """
 
 
-@op(reduction)
+@op(reduction, laws=("associative",))
 def min(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Return the smallest element over the given axes (all of them by default).
 
@@ -249,12 +249,12 @@ for _position in (argmax, argmin):
     _position.error_samples(_position_errors)
 
 
-@op(reduction)
+@op(reduction, laws=("associative",))
 def any(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Tell whether some element over the given axes is true or other than zero (False of none)."""
 
 
-@op(reduction)
+@op(reduction, laws=("associative",))
 def all(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Tell whether each element over the given axes is true or other than zero (True of none)."""
 
