@@ -64,9 +64,9 @@ if _TYPE_CHECKING:
     from .autodiff.checkpointing import checkpoint
     from .autodiff.custom_jvp import custom_jvp
     from .autodiff.gradient import grad, value_and_grad, vjp
-    from .autodiff.graph_forward import forward_gradients
     from .autodiff.jacobian import hessian, hvp, jacfwd, jacobian, jacrev
     from .autodiff.linear import linear_transpose, linearize
+    from .autodiff.static.forward import forward_gradients
     from .capture import compile
     from .core.rng import Generator
     from .core.threads import get_num_threads, set_num_threads
@@ -221,14 +221,14 @@ _provide("Graph", ("write_tensorboard_graph",), "weft.viz.tensorboard")
 _provide("Session", ("compile_program",), "weft.compiler.stages")
 _provide("eager", ("compile_composite", "compile_kernel", "compile_product"), "weft.eager")
 _provide("products", ("multiply",), "weft.backends.cpu.runtime.products")
-_provide("autodiff", ("pull_back_of_symbols", "symbol_gradients"), "weft.autodiff.graph_reverse")
-_provide("autodiff", ("trace_call",), "weft.autodiff.graph_calls")
-_provide("autodiff", ("checkpoint_in_graph",), "weft.autodiff.graph_checkpoint")
-_provide("autodiff", ("jvp_of_symbols",), "weft.autodiff.graph_forward")
+_provide("autodiff", ("pull_back_of_symbols", "symbol_gradients"), "weft.autodiff.static.reverse")
+_provide("autodiff", ("trace_call",), "weft.autodiff.static.calls")
+_provide("autodiff", ("checkpoint_in_graph",), "weft.autodiff.static.checkpoint")
+_provide("autodiff", ("jvp_of_symbols",), "weft.autodiff.static.forward")
 _provide("autodiff", ("run_function",), "weft.autodiff.batching.functions")
 _provide("autodiff", ("cond_of_batches", "loop_of_batches"), "weft.autodiff.batching.control")
 _provide("autodiff", ("gradients_of_batches",), "weft.autodiff.batching.tape")
-_provide("autodiff", ("vmap_of_symbols",), "weft.autodiff.batching.symbols")
+_provide("autodiff", ("vmap_of_symbols",), "weft.autodiff.batching.static.vmap")
 _provide("Module", ("compile", "evaluate", "fit", "predict"), "weft.train.keras")
 for _name, _property in _PROPERTIES.items():
     setattr(Tensor, _name, property(_property))
@@ -255,7 +255,7 @@ _LAZY = {
     "compile": "weft.capture",
     "cond": _GRAPH,
     "custom_jvp": f"{_AUTODIFF}.custom_jvp",
-    "forward_gradients": "weft.autodiff.graph_forward",
+    "forward_gradients": "weft.autodiff.static.forward",
     "name_scope": _GRAPH,
     "placeholder": _GRAPH,
     "scan": _GRAPH,

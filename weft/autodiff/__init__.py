@@ -18,7 +18,7 @@ from .reverse import backward, gradients
 
 if _TYPE_CHECKING:
     from .implicit_functions import implicit
-    from .program_text import source, symbolic
+    from .text.derivatives import source, symbolic
 
 numeric = numeric_gradient
 
@@ -39,7 +39,11 @@ __all__ = [
 ]
 
 # Imported when first used, so that `import weft` stays fast.
-_LAZY = {"implicit": "implicit_functions", "source": "program_text", "symbolic": "program_text"}
+_LAZY = {
+    "implicit": "implicit_functions",
+    "source": "text.derivatives",
+    "symbolic": "text.derivatives",
+}
 
 
 def __getattr__(name: str) -> _Any:

@@ -97,7 +97,7 @@ class _Places:
         return found
 
 
-class Call:
+class FunctionCall:
     """One call of a Function: its arguments, its context, and the form of its result."""
 
     __slots__ = ("args", "cls", "ctx", "kept", "kwargs", "many", "outputs", "tensors")

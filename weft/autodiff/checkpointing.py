@@ -16,8 +16,8 @@ from .arguments import check_callable
 from .gradient import named_after
 from .policies import as_policy
 from .pullback import pull_back_of
-from .region import CHECKPOINT, Plan, Ref, Region, plain, plan_of
-from .replay import Replay, replay_of
+from .region import CHECKPOINT, CheckpointRegion, Ref, RegionPlan, plain, plan_of
+from .replay import RegionReplay, replay_of
 
 
 def checkpoint(fn: Callable[..., Any], policy: Any = None) -> Callable[..., Any]:
@@ -49,14 +49,14 @@ def checkpoint(fn: Callable[..., Any], policy: Any = None) -> Callable[..., Any]
             interpreter = interpreter.below
         if hasattr(interpreter, "read_state"):
             return late_function("autodiff", "checkpoint_in_graph")(fn, saves, args, kwargs)
-        if isinstance(interpreter, Region) or (interpreter is None and is_grad_enabled()):
-            return _run(Region(interpreter, saves), fn, args, kwargs)
+        if isinstance(interpreter, CheckpointRegion) or (interpreter is None and is_grad_enabled()):
+            return _run(CheckpointRegion(interpreter, saves), fn, args, kwargs)
         return fn(*args, **kwargs)
 
     return named_after(checkpointed, fn)
 
 
-def _run(region: Region, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+def _run(region: CheckpointRegion, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     leaves, structure = flatten(region.run(fn, args, kwargs))
     made = [i for i, y in enumerate(leaves) if region.is_inside(y)]
     if not made:
@@ -85,7 +85,7 @@ class Checkpointed:
     partials: ClassVar[dict[str, Any]] = {}
     vjps: ClassVar[dict[str, Any]] = {"inputs": None}
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: RegionPlan) -> None:
         self.plan = plan
 
     @property
@@ -111,7 +111,7 @@ class Checkpointed:
         needed = {n: y._value for n, y in outputs.items() if n in asked}
         return {n: value for n, value in (saved | needed).items() if n in self.plan.last}
 
-    def _replay(self, parents: Sequence[Any]) -> Replay:
+    def _replay(self, parents: Sequence[Any]) -> RegionReplay:
         """Return how to run again for the gradients of inputs that have a node."""
         wanted = tuple([-1 - i for i, node in enumerate(parents) if node is not None])
         return replay_of(self.plan, wanted)

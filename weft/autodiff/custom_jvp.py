@@ -62,12 +62,12 @@ class custom_jvp(CustomRule):  # noqa: N801  (used as a decorator, as in JAX)
             raise GradientError(f"{self.name}: no derivative is defined yet; call defjvp(rule)")
 
     def _apply(self, arguments: Arguments, leaves: list[Any]) -> Any:
-        call = _Rule(self, arguments)
-        outputs = _RuleFunction.apply(call, *leaves)
+        call = _JvpCall(self, arguments)
+        outputs = _JvpFunction.apply(call, *leaves)
         return call.result.unflatten(outputs)
 
 
-class _Rule:
+class _JvpCall:
     """One call of a custom_jvp function: how its flat leaves map to trees."""
 
     def __init__(self, owner: custom_jvp, arguments: Arguments) -> None:
@@ -101,11 +101,11 @@ class _Rule:
         return zeros_for(x)
 
 
-class _RuleFunction(Function):
+class _JvpFunction(Function):
     """Runs the rule of a custom_jvp function on flat leaves."""
 
     @staticmethod
-    def forward(ctx: Any, rule: _Rule, *leaves: Any) -> tuple[Any, ...]:
+    def forward(ctx: Any, rule: _JvpCall, *leaves: Any) -> tuple[Any, ...]:
         """Run the function, and save its arguments."""
         ctx.rule = rule
         save_values(ctx, leaves)

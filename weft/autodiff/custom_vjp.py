@@ -44,12 +44,12 @@ class custom_vjp(CustomRule):  # noqa: N801  (used as a decorator, as in JAX)
             raise GradientError(f"{self.name}: no derivative is defined yet; call defvjp(fwd, bwd)")
 
     def _apply(self, arguments: Arguments, leaves: list[Any]) -> Any:
-        rule = _Rule(self, arguments)
-        outputs = _RuleFunction.apply(rule, *leaves)
+        rule = _VjpCall(self, arguments)
+        outputs = _VjpFunction.apply(rule, *leaves)
         return rule.result.unflatten(outputs)
 
 
-class _Rule:
+class _VjpCall:
     """One call of a custom_vjp function: how its flat leaves map to trees."""
 
     def __init__(self, owner: custom_vjp, arguments: Arguments) -> None:
@@ -95,11 +95,11 @@ class _Rule:
         return leaves
 
 
-class _RuleFunction(Function):
+class _VjpFunction(Function):
     """Runs the rule of a custom_vjp function on flat leaves."""
 
     @staticmethod
-    def forward(ctx: Any, rule: _Rule, *leaves: Any) -> tuple[Any, ...]:
+    def forward(ctx: Any, rule: _VjpCall, *leaves: Any) -> tuple[Any, ...]:
         """Run fwd, and save the residuals."""
         outputs, residuals = rule.forward(leaves)
         ctx.rule = rule

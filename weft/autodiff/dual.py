@@ -6,7 +6,7 @@ Each belongs to a level, one running jvp; levels tell nested perturbations apart
 from __future__ import annotations
 
 from ..core.tensor import Tensor
-from .layered import Layered, Level, make_layer
+from .layered import Layered, TransformLevel, make_layer
 
 
 class Dual(Layered):
@@ -24,6 +24,6 @@ class Dual(Layered):
         return f"dual({self.primal!r}, tangent={self.tangent!r})"
 
 
-def make_dual(primal: Tensor, tangent: Tensor | None, level: Level) -> Tensor:
+def make_dual(primal: Tensor, tangent: Tensor | None, level: TransformLevel) -> Tensor:
     """Return a dual number, or the value itself if its tangent is zero."""
     return primal if tangent is None else make_layer(Dual, primal, tangent, level)

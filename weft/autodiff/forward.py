@@ -20,7 +20,7 @@ from ..core.operands import tensor_from
 from ..core.tensor import Tensor, constant
 from ..core.tree import flatten
 from .dual import Dual, make_dual
-from .layered import Level
+from .layered import TransformLevel
 from .matching import array_of, require_type
 from .pushforward import Pushforward
 
@@ -76,7 +76,7 @@ class DualInterpreter:
 
     def __init__(self, below: Any) -> None:
         self.below = below
-        self.level = Level()
+        self.level = TransformLevel()
 
     def running(self) -> _Running:
         """Return the context in which this interpreter is current."""

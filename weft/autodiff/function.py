@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from ..core.errors import ArgumentTypeError
 from ..core.modes import current_interpreter
 from ..core.tensor import Tensor
-from .calls import Call
+from .calls import FunctionCall
 from .function_op import FunctionOp
 
 
@@ -66,7 +66,7 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward and record it for differentiation."""
-        call = Call(cls, args, kwargs)
+        call = FunctionCall(cls, args, kwargs)
         tensors = tuple(x for x in args if isinstance(x, Tensor))
         interpreter = current_interpreter()
         if interpreter is None:

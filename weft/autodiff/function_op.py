@@ -14,7 +14,7 @@ from ..core.modes import current_interpreter, is_grad_enabled, no_grad
 from ..core.op import F
 from ..core.tape import FanNode, Node, next_order, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
-from .calls import Call
+from .calls import FunctionCall
 from .layered import is_differentiated
 
 
@@ -57,13 +57,13 @@ class FunctionOp:
         results = late_function("autodiff", "trace_call")(tracer, call, inputs)
         return tuple(results) if call.many else results[0]
 
-    def backward(self, node: Any, call: Call, g: Any) -> list[Any]:
+    def backward(self, node: Any, call: FunctionCall, g: Any) -> list[Any]:
         """Return the gradients of the inputs as arrays."""
         with no_grad():
             grads = self._checked(node, call, g)
         return [None if x is None else x._value for x in grads]
 
-    def linked(self, node: Any, call: Call, g: Any) -> list[Any]:
+    def linked(self, node: Any, call: FunctionCall, g: Any) -> list[Any]:
         """Return the gradients of the inputs as tensors that can be differentiated again."""
         again = None
         if call.kept is not None:
@@ -72,14 +72,16 @@ class FunctionOp:
             again = partial(call.again, inputs)
         return self._checked(node, call, g, again)
 
-    def pull_back(self, inputs: Sequence[Any], call: Call, outputs: Any, g: Any) -> list[Any]:
+    def pull_back(
+        self, inputs: Sequence[Any], call: FunctionCall, outputs: Any, g: Any
+    ) -> list[Any]:
         """Run backward for forward mode, which differentiates it with respect to g."""
         outs = outputs if call.many else (outputs,)
         again = self._renewed(call, inputs)
         call.ctx.needs_input_grad = tuple(i in call.tensors for i in range(len(call.args)))
         return call.gradients(inputs, outs.__getitem__, g if call.many else [g], again)
 
-    def _renewed(self, call: Call, inputs: Sequence[Any]) -> Any:
+    def _renewed(self, call: FunctionCall, inputs: Sequence[Any]) -> Any:
         """Let a call know what forward leaves; return how to get what it computed again."""
         if call.ctx._stale:
             traced = call.trace(inputs)
@@ -93,7 +95,7 @@ class FunctionOp:
         return hasattr(self.cls, "jvp")
 
     def push_forward(
-        self, inputs: Sequence[Any], call: Call, outputs: Any, tangents: Sequence[Any]
+        self, inputs: Sequence[Any], call: FunctionCall, outputs: Any, tangents: Sequence[Any]
     ) -> list[Any]:
         """Run jvp on the tangents of the inputs."""
         outs = outputs if call.many else (outputs,)
@@ -119,7 +121,7 @@ class FunctionOp:
 
         return tuple(results) if call.many else results[0], pull_back
 
-    def _record_rule(self, call: Call, inputs: tuple[Tensor, ...]) -> tuple[Any, Any]:
+    def _record_rule(self, call: FunctionCall, inputs: tuple[Tensor, ...]) -> tuple[Any, Any]:
         """Run the call by the levels below, as a call; return results and how to pull back."""
         out = run(self, inputs, (call,))
         types = [(x.shape, x.dtype) for x in inputs]
@@ -130,12 +132,12 @@ class FunctionOp:
         return out, pull_back
 
     def _all_fitting(
-        self, call: Call, types: Sequence[tuple[Any, Any]], found: Sequence[Any]
+        self, call: FunctionCall, types: Sequence[tuple[Any, Any]], found: Sequence[Any]
     ) -> list[Any]:
         places = zip(found, types, call.tensors, strict=True)
         return [None if x is None else self._fitting(x, *t, i) for x, t, i in places]
 
-    def _checked(self, node: Any, call: Call, g: Any, again: Any = None) -> list[Any]:
+    def _checked(self, node: Any, call: FunctionCall, g: Any, again: Any = None) -> list[Any]:
         gs = [x if isinstance(x, Tensor) else wrap(x) for x in (g if call.many else [g])]
         grads = call.gradients(node.parents, _output_finder(node), gs, again)
         places = zip(grads, node.parents, node.attrs, call.tensors, strict=True)
@@ -173,7 +175,7 @@ def _on_tape(inputs: Sequence[Any]) -> bool:
 
 
 def _record(
-    op: FunctionOp, call: Call, inputs: Sequence[Tensor], outputs: list[Tensor]
+    op: FunctionOp, call: FunctionCall, inputs: Sequence[Tensor], outputs: list[Tensor]
 ) -> list[Tensor]:
     """Return the outputs behind a new node of the tape."""
     types = [(x.shape, x.dtype) for x in inputs]

@@ -68,12 +68,12 @@ def implicit(
     check_callable(solver, "implicit: solver")
 
     def solution(init: Any, *args: Any) -> Any:
-        return _Call(fn, solver, root, linear, limits).run(init, args)
+        return _ImplicitCall(fn, solver, root, linear, limits).run(init, args)
 
     return update_wrapper(solution, fn, updated=())
 
 
-class _Call:
+class _ImplicitCall:
     """One call of an implicit function, with its trees."""
 
     def __init__(

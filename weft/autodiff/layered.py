@@ -21,7 +21,7 @@ from ..core.tensor import Tensor
 _next_level = count(1).__next__
 
 
-class Level:
+class TransformLevel:
     """One running transform; its number grows inwards."""
 
     __slots__ = ("name", "number", "running")
@@ -54,7 +54,7 @@ class Layered(Tensor):
 
     primal: Tensor = vars(Tensor)["_value"]
     extra: Any = vars(Tensor)["_site"]  # what the level knows about the value; None: a constant
-    level: Level = vars(Tensor)["_node"]
+    level: TransformLevel = vars(Tensor)["_node"]
 
     _node = None  # the tape sees what is inside, never the layer
     _site = None
@@ -151,9 +151,9 @@ class Layered(Tensor):
         _fill(target, self.primal, self.extra, self.level)
 
 
-def is_inside(x: Any, level: Level) -> bool:
+def is_inside(x: Any, level: TransformLevel) -> bool:
     """Tell whether a value belongs to a transform that runs inside of a level."""
-    own: Level | None = getattr(x, "level", None)
+    own: TransformLevel | None = getattr(x, "level", None)
     return own is not None and own.number > level.number
 
 
@@ -162,7 +162,7 @@ def is_free(x: Tensor) -> bool:
     return (type(x) is Tensor and not isinstance(x._node, Leaf)) or hasattr(x, "level")
 
 
-def make_layer(cls: type[Layered], primal: Tensor, extra: Any, level: Level) -> Layered:
+def make_layer(cls: type[Layered], primal: Tensor, extra: Any, level: TransformLevel) -> Layered:
     """Return a layer around a tensor."""
     layer: Any = object.__new__(cls)
     layer.primal, layer.extra, layer.level = primal, extra, level
@@ -170,5 +170,5 @@ def make_layer(cls: type[Layered], primal: Tensor, extra: Any, level: Level) -> 
     return made
 
 
-def _fill(layer: Any, primal: Tensor, extra: Any, level: Level) -> None:
+def _fill(layer: Any, primal: Tensor, extra: Any, level: TransformLevel) -> None:
     layer.primal, layer.extra, layer.level = primal, extra, level

@@ -33,11 +33,11 @@ from ..graph.special import CONSTANT, PLACEHOLDER
 from ..graph.symbol import Symbol
 from .arguments import as_value, check_callable, flat_outputs, matching_cotangents, name_of
 from .forward import DualInterpreter, check_direction
-from .graph_forward import forward_gradients
-from .graph_reverse import moved_here
 from .pullback import differentiable, pull_back_of, zeros_for
-from .record import Entry, Recording, recorded_pull_back
+from .record import RecordedOp, Recording, recorded_pull_back
 from .rules import parameters
+from .static.forward import forward_gradients
+from .static.reverse import moved_here
 
 
 def linearize(fn: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
@@ -291,7 +291,7 @@ def _checked_pull(flat: FlatFunction, zeros: list[Tensor], what: str) -> tuple[l
     return ys, recorded_pull_back(recording, outputs, len(zeros))
 
 
-def _check_linear(entry: Entry, what: str) -> None:
+def _check_linear(entry: RecordedOp, what: str) -> None:
     """Raise if an operation's derivative depends on what is transposed."""
     op = entry.op
     last = len(op.inputs) - 1

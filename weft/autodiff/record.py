@@ -17,9 +17,9 @@ from ..core.dtype import is_float
 from ..core.modes import enable_grad, interpret_with, is_grad_enabled, no_grad, run_below
 from ..core.op import F
 from ..core.tensor import Tensor
-from .layered import Layered, Level, make_layer
+from .layered import Layered, TransformLevel, make_layer
 from .rules import Operation, Pullback, has_rule
-from .untaken import Untaken
+from .where_mask import WhereMasks
 
 Numbers = tuple[int | None, ...]
 
@@ -33,7 +33,7 @@ class Recorded(Layered):
         return f"recorded({self.primal!r})"
 
 
-class Entry(NamedTuple):
+class RecordedOp(NamedTuple):
     """An operation that was recorded.
 
     pull_back   from the gradients of its outputs to those of its inputs
@@ -54,8 +54,8 @@ class Recording:
 
     def __init__(self, below: Any) -> None:
         self.below = below
-        self.level = Level("grad or vjp")
-        self.entries: list[Entry] = []
+        self.level = TransformLevel("grad or vjp")
+        self.entries: list[RecordedOp] = []
         self.count = 0
         self._outside = is_grad_enabled()
         self._run: Callable[..., Any] = run if below is None else below.apply
@@ -121,10 +121,12 @@ class Recording:
         if not isinstance(out, tuple):
             if not is_float(out.dtype):
                 return out
-            self.entries.append(Entry(op, pull_back, wanted, (self.count,), None))
+            self.entries.append(RecordedOp(op, pull_back, wanted, (self.count,), None))
             return self.watch(out)
         several = tuple(self.watch(y) if is_float(y.dtype) else y for y in out)
-        self.entries.append(Entry(op, pull_back, wanted, tuple(map(self.number, several)), out))
+        self.entries.append(
+            RecordedOp(op, pull_back, wanted, tuple(map(self.number, several)), out)
+        )
         return several
 
     # -- the way back ------------------------------------------------------------------------------
@@ -132,20 +134,20 @@ class Recording:
     def pull_back(self, seeds: dict[int, Any]) -> dict[int, Any]:
         """Return the gradients of values by number, given those to start with."""
         gradients = dict(seeds)
-        untaken = Untaken(F, F.sum_to)
+        where_masks = WhereMasks(F, F.sum_to)
         for entry in reversed(self.entries):
             g = _gradients_of(entry, gradients)
             if g is None:
                 continue
-            grads, masks = untaken.pull_back_by(entry.outputs[0], entry.op, entry.pull_back, g)
+            grads, masks = where_masks.pull_back_by(entry.outputs[0], entry.op, entry.pull_back, g)
             for n, part, mask in zip(entry.inputs, grads, masks, strict=True):
                 if n is not None and part is not None:
-                    untaken.arrive(n, mask, gradients)
+                    where_masks.arrive(n, mask, gradients)
                     gradients[n] = gradients[n] + part if n in gradients else part
         return gradients
 
 
-def _gradients_of(entry: Entry, gradients: dict[int, Any]) -> Any:
+def _gradients_of(entry: RecordedOp, gradients: dict[int, Any]) -> Any:
     """Take the gradients of an entry's outputs, in the form that rules take; None if all are zero.
 
     Of several outputs, those that nothing depends on get zeros.

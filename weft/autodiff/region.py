@@ -17,14 +17,14 @@ from ..core.modes import current_interpreter, interpret_with, is_grad_enabled, n
 from ..core.op import Op, random
 from ..core.shape import TensorType
 from ..core.tensor import Tensor, wrap, wrap_with_node
-from .layered import Layered, Level, make_layer
+from .layered import Layered, TransformLevel, make_layer
 from .policies import Policy, nothing
 
 CHECKPOINT = "checkpoint"  # the kind of operation that a region is to regions around it
 Ref = int  # a value of a region: results of steps count from 0 up, inputs from -1 down
 
 
-class Step(NamedTuple):
+class RegionStep(NamedTuple):
     """One operation of a region.
 
     inputs     the operands, None for one left out
@@ -61,15 +61,15 @@ class Inside(Layered):
             self.primal._move_into(target)
 
 
-class Region:
+class CheckpointRegion:
     """Runs operations unrecorded, and writes them down as steps."""
 
     def __init__(self, around: Any, policy: Policy) -> None:
         self.around = around  # the region of a checkpoint that this one is inside of, or None
         self.below = around
         self.policy = policy
-        self.level = Level("checkpoint")
-        self.steps: list[Step] = []
+        self.level = TransformLevel("checkpoint")
+        self.steps: list[RegionStep] = []
         self.inputs: list[Tensor] = []
         self.kept: dict[Ref, Any] = {}
         self.count = 0
@@ -111,7 +111,7 @@ class Region:
         refs = tuple([None if x is None else self.ref(x) for x in inputs])
         types = tuple([TensorType(y.shape, y.dtype) for y in outputs])
         first = self.count
-        self.steps.append(Step(op, attrs, refs, first, types, many, recorded))
+        self.steps.append(RegionStep(op, attrs, refs, first, types, many, recorded))
         if self.policy is not nothing and _saves(self.policy, op, inputs, attrs):
             self.kept.update((first + i, y._value) for i, y in enumerate(outputs))
         self.count += len(outputs)
@@ -145,7 +145,7 @@ def _saves(policy: Policy, op: Any, inputs: Iterable[Any], attrs: tuple[Any, ...
     return bool(policy(op, *types, **dict(zip(op.attrs, attrs, strict=True))))
 
 
-class Plan:
+class RegionPlan:
     """The steps of a region that make given outputs, and what is known of them beforehand.
 
     last      for each value the last step that needs it
@@ -153,7 +153,7 @@ class Plan:
     replays   how to run again, by the inputs that are differentiated (replay.py)
     """
 
-    def __init__(self, steps: Sequence[Step], outputs: Sequence[Ref]) -> None:
+    def __init__(self, steps: Sequence[RegionStep], outputs: Sequence[Ref]) -> None:
         self.outputs = tuple(outputs)
         self.steps = _needed(steps, self.outputs)
         self.types = {
@@ -184,23 +184,27 @@ class Plan:
             values.pop(n, None)
 
 
-def plan_of(steps: Sequence[Step], outputs: Sequence[Ref]) -> Plan:
+def plan_of(steps: Sequence[RegionStep], outputs: Sequence[Ref]) -> RegionPlan:
     """Return a plan: the same one for regions that do the same, as the blocks of a network do."""
     if not all(isinstance(step.op, Op) for step in steps):
-        return Plan(steps, outputs)  # other operations may hold arrays, which must not live on
+        return RegionPlan(
+            steps, outputs
+        )  # other operations may hold arrays, which must not live on
     texts = tuple([repr(step.attrs) for step in steps if step.attrs])  # 1, 1.0 and True are equal
     try:
         return _shared_plan(tuple(steps), tuple(outputs), texts)
     except TypeError:  # attributes that cannot be hashed
-        return Plan(steps, outputs)
+        return RegionPlan(steps, outputs)
 
 
 @lru_cache(maxsize=64)
-def _shared_plan(steps: tuple[Step, ...], outputs: tuple[Ref, ...], texts: tuple[str, ...]) -> Plan:
-    return Plan(steps, outputs)
+def _shared_plan(
+    steps: tuple[RegionStep, ...], outputs: tuple[Ref, ...], texts: tuple[str, ...]
+) -> RegionPlan:
+    return RegionPlan(steps, outputs)
 
 
-def take(step: Step, values: dict[Ref, Any]) -> None:
+def take(step: RegionStep, values: dict[Ref, Any]) -> None:
     """Run a step."""
     operands = tuple([None if n is None else values[n] for n in step.inputs])
     if step.recorded:
@@ -214,13 +218,13 @@ def take(step: Step, values: dict[Ref, Any]) -> None:
         values[step.outputs] = out
 
 
-def _run(step: Step, operands: tuple[Any, ...]) -> Any:
+def _run(step: RegionStep, operands: tuple[Any, ...]) -> Any:
     if step.op.kind == CHECKPOINT and current_interpreter() is not None:
         return tuple(step.op.plan.forward(operands))  # which only the tape can put off
     return run(step.op, operands, step.attrs)
 
 
-def _needed(steps: Sequence[Step], outputs: Sequence[Ref]) -> list[Step]:
+def _needed(steps: Sequence[RegionStep], outputs: Sequence[Ref]) -> list[RegionStep]:
     needed = set(outputs)
     kept = []
     for step in reversed(steps):

@@ -15,19 +15,19 @@ from ..core.errors import user_site
 from ..core.modes import current_interpreter
 from ..core.tape import FanNode, Node, next_order, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
-from .region import Plan, Ref, Step, take
+from .region import Ref, RegionPlan, RegionStep, take
 from .rules import Operation, has_rule
 
 
-def replay_of(plan: Plan, wanted: tuple[Ref, ...]) -> Replay:
+def replay_of(plan: RegionPlan, wanted: tuple[Ref, ...]) -> RegionReplay:
     """Return how to run a plan again for the gradients of some of its inputs."""
-    found: Replay | None = plan.replays.get(wanted)
+    found: RegionReplay | None = plan.replays.get(wanted)
     if found is None:
-        found = plan.replays[wanted] = Replay(plan, wanted)
+        found = plan.replays[wanted] = RegionReplay(plan, wanted)
     return found
 
 
-class Replay:
+class RegionReplay:
     """How a plan is run again when some of its inputs are differentiated.
 
     active      values that depend on those inputs
@@ -35,14 +35,14 @@ class Replay:
     all_asked   these together
     """
 
-    def __init__(self, plan: Plan, wanted: Iterable[Ref]) -> None:
+    def __init__(self, plan: RegionPlan, wanted: Iterable[Ref]) -> None:
         self.plan = plan
         self.active = set(wanted)
         self.asked = [self._asked(step) for step in plan.steps]
         self.all_asked = frozenset(n for values in self.asked for n in values)
         self._must_run: dict[frozenset[Ref], set[int]] = {}
 
-    def _asked(self, step: Step) -> list[Ref]:
+    def _asked(self, step: RegionStep) -> list[Ref]:
         op = step.op
         if not step.recorded or not any(
             n in self.active and has_rule(op, i) for i, n in enumerate(step.inputs)
@@ -92,7 +92,7 @@ class Replay:
             self.plan.drop(i, values)
         return [values.get(n) for n in self.plan.outputs]
 
-    def _mark(self, step: Step, values: dict[Ref, Any], kept: Mapping[Ref, Any]) -> None:
+    def _mark(self, step: RegionStep, values: dict[Ref, Any], kept: Mapping[Ref, Any]) -> None:
         """Leave the node of a step on the tape, without running it."""
         tensors = [None if n is None else values.get(n) for n in step.inputs]
         operands = tuple(map(self._known, step.inputs, tensors))

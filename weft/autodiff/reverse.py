@@ -26,7 +26,7 @@ from ..core.tape import FREED, OUTPUT, FanNode, Leaf, Node, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
 from .anomaly import checked
 from .matching import array_of
-from .untaken import WHERE, Untaken
+from .where_mask import WHERE, WhereMasks
 
 AnyNode = Node | Leaf
 GradientsOf = Callable[[Any, Any], Iterable[Any]]
@@ -111,7 +111,7 @@ class Walk:
         self.wanted: set[AnyNode] = set()
         self.useful: set[AnyNode] | None = None  # where the walk may go; None = everywhere
         self.found: dict[AnyNode, Any] = {}
-        self.untaken = Untaken(F, F.sum_to) if create else Untaken(np, sum_to)
+        self.where_masks = WhereMasks(F, F.sum_to) if create else WhereMasks(np, sum_to)
 
     def run(
         self, roots: Sequence[AnyNode], seeds: Sequence[Tensor], wanted: set[AnyNode] | None = None
@@ -139,7 +139,7 @@ class Walk:
         heap, pending, useful, retain = self.heap, self.pending, self.useful, self.retain
         plus: Any = operator.add if self.create else np.add
         owned: set[AnyNode] = set()  # sums made by this walk, which it may add to in place
-        masks = self.untaken.masks
+        masks = self.where_masks.masks
         while heap:
             node = heappop(heap)[1]
             g = pending.pop(node)
@@ -190,12 +190,12 @@ class Walk:
         """Apply the rules of one node, on arrays or tensors, with an eye on sides not taken."""
         op, create = node.op, self.create
         rule, saved = (op.linked, linked_saved(node)) if create else (op.backward, node.saved)
-        grads, masks = self.untaken.pull_back(node, op, rule, node, saved, g)
-        if self.untaken.masks or any(mask is not None for mask in masks):
+        grads, masks = self.where_masks.pull_back(node, op, rule, node, saved, g)
+        if self.where_masks.masks or any(mask is not None for mask in masks):
             met = set[AnyNode]()
             for parent, grad, mask in zip(node.parents, grads, masks, strict=True):
                 if grad is not None and isinstance(parent, Node):
-                    self.untaken.arrive(parent, mask, met if parent in met else self.pending)
+                    self.where_masks.arrive(parent, mask, met if parent in met else self.pending)
                     met.add(parent)
         return grads
 
@@ -233,7 +233,7 @@ class Walk:
         if watch is not None:
             for hook in tuple(watch.hooks.values()):
                 g = self._run_hook(hook, g)
-                self.untaken.masks.pop(node, None)  # it may put something where nothing was
+                self.where_masks.masks.pop(node, None)  # it may put something where nothing was
             if watch.retain and isinstance(node, Node):
                 watch.grad = as_tensor(g) if watch.grad is None else watch.grad + as_tensor(g)
         if node in self.wanted:

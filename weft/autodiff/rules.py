@@ -44,7 +44,7 @@ class Operation:
             readers = _find_readers(op)
         parents = tuple([t if t is None else True for t in wanted])
         shapes = self._shapes() if op.kind == elementwise else None
-        call = Call(parents, self.attrs, shapes)
+        call = RuleCall(parents, self.attrs, shapes)
         saved = tuple([read(self) for read in readers])
         return partial(op.linked, call, saved)
 
@@ -116,7 +116,7 @@ def parameters(rule: Callable[..., Any]) -> tuple[str, ...]:
     return code.co_varnames[: code.co_argcount]
 
 
-class Call:
+class RuleCall:
     """What generated backward functions read of a node."""
 
     __slots__ = ("attrs", "parents", "shapes")

@@ -59,7 +59,7 @@ def products(x: Array, y: Array, out: Array | None = None) -> Array:
     return _divided(x, y, out)
 
 
-# Text that stands alone has NumPy only (autodiff/kernel_text.py), where these mean the same.
+# Text that stands alone has NumPy only (autodiff/text/kernels.py), where these mean the same.
 product.in_numpy = np.dot  # type: ignore[attr-defined]
 products.in_numpy = np.matmul  # type: ignore[attr-defined]
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from ..core.dtype import int64
 from ..graph.control.ops import COND, SCAN, WHILE
-from ..graph.control.shapes import Loop, ScanLoop, loop_of
+from ..graph.control.shapes import LoopView, ScanLoop, loop_of
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.special import CONSTANT, PARAMETER, PLACEHOLDER
@@ -112,7 +112,7 @@ class _LoopLowering:
     finals    where the carries are after the last step; windows if that depends on their number
     """
 
-    def __init__(self, lowered: Lowered, loop: Loop) -> None:
+    def __init__(self, lowered: Lowered, loop: LoopView) -> None:
         self.lowered = lowered
         self.loop = loop
         self.node = loop.node

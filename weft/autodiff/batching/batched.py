@@ -17,7 +17,7 @@ from ...core.modes import interpret_with
 from ...core.op import F
 from ...core.shape import size_of
 from ...core.tensor import Tensor
-from ..layered import Level, is_free, is_inside
+from ..layered import TransformLevel, is_free, is_inside
 
 SHARED = (
     "a parameter, a buffer or another tensor from outside of vmap is shared by all examples and "
@@ -27,7 +27,7 @@ SHARED = (
 _VALUE, _NODE = vars(Tensor)["_value"], vars(Tensor)["_node"]
 
 
-class BatchLevel(Level):
+class BatchLevel(TransformLevel):
     """One running vmap: how many examples it has, and the interpreter below it."""
 
     __slots__ = ("adopted", "below", "size")

@@ -14,7 +14,7 @@ from ...core.errors import ArgumentTypeError
 from ...core.modes import current_interpreter, interpret_with
 from ...core.op import F
 from ...core.tensor import Tensor
-from ..calls import Call, Context
+from ..calls import Context, FunctionCall
 from ..function import Function
 from .axes import to_front
 from .batched import Batched, BatchLevel, make_batched, whole
@@ -30,7 +30,7 @@ class VmapInfo(NamedTuple):
 
 def run_function(
     interpreter: BatchInterpreter,
-    call: Call,
+    call: FunctionCall,
     inputs: tuple[Any, ...],
     flags: tuple[bool, ...],
 ) -> Any:
@@ -49,17 +49,17 @@ def run_function(
     return results if call.many else results[0]
 
 
-def _batched_names(call: Call, level: BatchLevel) -> list[str]:
+def _batched_names(call: FunctionCall, level: BatchLevel) -> list[str]:
     """Return the keyword arguments that are batches of a level."""
     return [n for n, x in call.kwargs.items() if isinstance(x, Batched) and x.level is level]
 
 
-def _values(call: Call, names: Sequence[str]) -> list[Tensor]:
+def _values(call: FunctionCall, names: Sequence[str]) -> list[Tensor]:
     return [call.kwargs[name].value for name in names]
 
 
 def _by_user(
-    interpreter: BatchInterpreter, call: Call, operands: list[Any], flags: tuple[bool, ...]
+    interpreter: BatchInterpreter, call: FunctionCall, operands: list[Any], flags: tuple[bool, ...]
 ) -> list[Any]:
     """Let the user's rule compute the batch."""
     info = VmapInfo(interpreter.level.size, interpreter.randomness)
@@ -92,7 +92,7 @@ class FunctionBatch:
     def __init__(
         self,
         outer: BatchInterpreter,
-        call: Call,
+        call: FunctionCall,
         flags: tuple[bool, ...],
         names: Sequence[str],
     ) -> None:

@@ -64,7 +64,7 @@ def vmap(
         )
 
     def batched(*args: Any, **kwargs: Any) -> Any:
-        call = Call(fn, in_axes, out_axes, axis_size, randomness, args, kwargs)
+        call = VmapCall(fn, in_axes, out_axes, axis_size, randomness, args, kwargs)
         if current_tracer() is not None:
             return late_function("autodiff", "vmap_of_symbols")(call)
         return call.run()
@@ -74,7 +74,7 @@ def vmap(
     return batched
 
 
-class Call:
+class VmapCall:
     """One call of a function made by vmap: its arguments as leaves, each with its batch axis."""
 
     def __init__(

@@ -22,7 +22,7 @@ from ..paths import inputs_leading, reach
 from ..special import CONSTANT, SOURCES
 from ..symbol import make_symbol
 from ..tracer import Tracer
-from .shapes import Loop, born_sizes, extended_loop, leading_inputs, loop_of, moved_inputs
+from .shapes import LoopView, born_sizes, extended_loop, leading_inputs, loop_of, moved_inputs
 
 PullBack = Callable[..., dict[Value, Any]]
 
@@ -90,7 +90,7 @@ class _LoopAdjoint:
     def __init__(
         self,
         tracer: Tracer,
-        loop: Loop,
+        loop: LoopView,
         gs: Sequence[Any],
         useful: Sequence[int],
         pull_back: PullBack,

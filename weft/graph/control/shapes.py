@@ -18,7 +18,7 @@ from ..special import CONSTANT, PLACEHOLDER, Literal
 from ..tracer import Tracer
 
 
-class Loop:
+class LoopView:
     """A loop node, read the same way whether it is a while_loop or a scan.
 
     carries   how many values pass from step to step
@@ -78,7 +78,7 @@ class Loop:
         return g
 
 
-class WhileLoop(Loop):
+class WhileLoop(LoopView):
     """A while_loop node."""
 
     def __init__(self, node: Node) -> None:
@@ -91,7 +91,7 @@ class WhileLoop(Loop):
         return test, body, carries, threads
 
 
-class ScanLoop(Loop):
+class ScanLoop(LoopView):
     """A scan node."""
 
     def __init__(self, node: Node) -> None:
@@ -122,12 +122,14 @@ class ScanLoop(Loop):
         return F.concat([zeros, g] if self.reverse else [g, zeros], axis=0)
 
 
-def loop_of(node: Node) -> Loop:
+def loop_of(node: Node) -> LoopView:
     """Return a loop node in the common form."""
     return ScanLoop(node) if node.op.name == "scan" else WhileLoop(node)
 
 
-def extended_loop(tracer: Tracer, loop: Loop, wanted: Sequence[Value]) -> tuple[list[Value], Any]:
+def extended_loop(
+    tracer: Tracer, loop: LoopView, wanted: Sequence[Value]
+) -> tuple[list[Value], Any]:
     """Return values of the body stacked over all steps, and the number of steps.
 
     Those that the loop stacks already are taken from it; for others the loop is run with a body
@@ -145,7 +147,7 @@ def extended_loop(tracer: Tracer, loop: Loop, wanted: Sequence[Value]) -> tuple[
 
 
 def _extend(
-    tracer: Tracer, loop: Loop, missing: list[Value], steps: Any, known: dict[Value, Value]
+    tracer: Tracer, loop: LoopView, missing: list[Value], steps: Any, known: dict[Value, Value]
 ) -> Any:
     body = loop.body
     nodes, extra = list(body.nodes), list(missing)
@@ -184,7 +186,7 @@ def sizes_outside(graph: Graph, value: Value) -> tuple[Any, ...]:
     return tuple(size if born.isdisjoint(names) else None for size, names in pairs)
 
 
-def moved_inputs(loop: Loop, positions: Iterable[int]) -> set[int]:
+def moved_inputs(loop: LoopView, positions: Iterable[int]) -> set[int]:
     """Return the inputs that depend on given ones: a carry does as soon as it does in some step."""
     moved = set(positions)
     while True:
@@ -195,7 +197,7 @@ def moved_inputs(loop: Loop, positions: Iterable[int]) -> set[int]:
         moved = grown
 
 
-def leading_inputs(loop: Loop, outputs: Iterable[int]) -> set[int]:
+def leading_inputs(loop: LoopView, outputs: Iterable[int]) -> set[int]:
     """Return the inputs on which given results of a loop depend, after any number of steps."""
     wanted = set(outputs)
     places = loop.body.inputs

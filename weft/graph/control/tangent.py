@@ -14,7 +14,7 @@ from ..paths import outputs_reached, reach
 from ..special import PLACEHOLDER
 from ..symbol import make_symbol
 from ..tracer import Tracer
-from .shapes import Loop, ScanLoop, loop_of, moved_inputs
+from .shapes import LoopView, ScanLoop, loop_of, moved_inputs
 
 PushForward = Callable[..., dict[Value, Any]]
 
@@ -50,7 +50,7 @@ class _LoopTangent:
     """Builds the loop that computes the tangents of one loop."""
 
     def __init__(
-        self, tracer: Tracer, loop: Loop, tangents: Sequence[Any], push_forward: PushForward
+        self, tracer: Tracer, loop: LoopView, tangents: Sequence[Any], push_forward: PushForward
     ) -> None:
         self.tracer = tracer
         self.loop = loop

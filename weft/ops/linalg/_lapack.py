@@ -42,7 +42,7 @@ def _like(numpy_function: Kernel, *, sides: int = 1) -> Callable[[Kernel], Kerne
                     return numpy_function(*args)
             return _each(kernel, matrices, args[sides:])
 
-        run.in_numpy = numpy_function  # type: ignore[attr-defined]  # see autodiff/kernel_text.py
+        run.in_numpy = numpy_function  # type: ignore[attr-defined]  # see autodiff/text/kernels.py
         return run
 
     return decorate

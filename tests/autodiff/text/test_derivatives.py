@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import weft as wf
-from weft.autodiff.kernel_text import KernelText
+from weft.autodiff.text.kernels import KernelText
 from weft.core.errors import ArgumentError, ArgumentTypeError
 from weft.core.op import load_all, registry
 from weft.graph.text.expressions import Names

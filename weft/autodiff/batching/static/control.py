@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.errors import ArgumentError
-from ...core.modes import interpret_with
-from ...core.op import F, random
-from ...core.shape import TensorType
-from ...graph.control.ops import COND, SCAN, WHILE, ControlOp
-from ...graph.graph import Graph
-from ...graph.node import Node, Value, subgraphs
-from ...graph.symbol import make_symbol
-from ...graph.tracer import Tracer
-from .batched import Batched
+from ....core.errors import ArgumentError
+from ....core.modes import interpret_with
+from ....core.op import F, random
+from ....core.shape import TensorType
+from ....graph.control.ops import COND, SCAN, WHILE, ControlOp
+from ....graph.graph import Graph
+from ....graph.node import Node, Value, subgraphs
+from ....graph.symbol import make_symbol
+from ....graph.tracer import Tracer
+from ..batched import Batched
 
 Pairs = Sequence[tuple[Any, bool]]  # a tensor, and whether it has a batch axis in front
 
@@ -129,9 +129,9 @@ class Rebuilder:
 
 def replayed(replay: Any, graph: Graph, inputs: Sequence[Any], flags: Sequence[bool]) -> Pairs:
     """Run a graph of one example on batches, in the tracer that is current."""
-    from .symbols import Replay  # noqa: PLC0415  (which knows these rules)
+    from .vmap import BatchReplay  # noqa: PLC0415  (which knows these rules)
 
-    inner = Replay.here(replay)
+    inner = BatchReplay.here(replay)
     inner.add_inputs(graph.inputs, inputs, flags)
     inner.run(graph, graph.outputs)
     return [inner.split(y) for y in graph.outputs]

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..core.dtype import is_float
-from ..core.errors import ArgumentTypeError
-from ..core.op import F
-from ..core.tensor import Tensor
-from ..core.tree import Structure, flatten
-from ..graph.frontend import open_tracer
-from ..graph.node import Node, Value
-from ..graph.scope import outermost_scope
-from ..graph.symbol import make_symbol
-from ..graph.tracer import Tracer
-from .graph_reverse import places_of
-from .matching import require_tensor, require_type
-from .pushforward import Pushforward
-from .reverse import as_tensors
+from ...core.dtype import is_float
+from ...core.errors import ArgumentTypeError
+from ...core.op import F
+from ...core.tensor import Tensor
+from ...core.tree import Structure, flatten
+from ...graph.frontend import open_tracer
+from ...graph.node import Node, Value
+from ...graph.scope import outermost_scope
+from ...graph.symbol import make_symbol
+from ...graph.tracer import Tracer
+from ..matching import require_tensor, require_type
+from ..pushforward import Pushforward
+from ..reverse import as_tensors
+from .reverse import places_of
 
 SCOPE = "tangents"
 

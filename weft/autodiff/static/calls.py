@@ -9,24 +9,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.dtype import is_float
-from ..core.errors import GradientError
-from ..core.op import F
-from ..core.tensor import Tensor
-from ..graph.custom import CustomGradient
-from ..graph.node import Node, Value
-from ..graph.symbol import Symbol, make_symbol
-from ..graph.tracer import Tracer
-from .calls import Call
-from .graph_reverse import symbol_gradients
+from ...core.dtype import is_float
+from ...core.errors import GradientError
+from ...core.op import F
+from ...core.tensor import Tensor
+from ...graph.custom import CustomGradient
+from ...graph.node import Node, Value
+from ...graph.symbol import Symbol, make_symbol
+from ...graph.tracer import Tracer
+from ..calls import FunctionCall
+from .reverse import symbol_gradients
 
 
-def trace_call(tracer: Tracer, call: Call, inputs: tuple[Tensor, ...]) -> list[Symbol]:
+def trace_call(tracer: Tracer, call: FunctionCall, inputs: tuple[Tensor, ...]) -> list[Symbol]:
     """Trace a call of a Function and return its results."""
     symbols = [tracer.symbol_of(x) for x in inputs]
     found = call.trace(symbols)
     raw = [tracer.symbol_of(y) for y in found]
-    op = FunctionCall(call, [x.value for x in symbols], [y.value for y in raw])
+    op = TracedFunction(call, [x.value for x in symbols], [y.value for y in raw])
     operands = [*(x.value for x in (*symbols, *raw)), *op.saved]
     attrs = (call.cls.__name__, len(symbols), len(raw))
     node = tracer.add(op, operands, attrs, [y.value.type for y in raw])
@@ -35,14 +35,14 @@ def trace_call(tracer: Tracer, call: Call, inputs: tuple[Tensor, ...]) -> list[S
     return [F.stop_gradient(y) if fixed else y for y, fixed in zip(results, constant, strict=True)]
 
 
-class FunctionCall(CustomGradient):
+class TracedFunction(CustomGradient):
     """Passes the results of a call on; knows the call, and so its derivative.
 
     The tensors saved for backward are operands of the node: a copy of the node in another graph
     (the adjoint of a loop) has copies of them there.
     """
 
-    def __init__(self, call: Call, arguments: list[Value], raw: list[Value]) -> None:
+    def __init__(self, call: FunctionCall, arguments: list[Value], raw: list[Value]) -> None:
         super().__init__()
         self.call = call
         self.saved: list[Value] = []

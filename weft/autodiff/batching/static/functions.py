@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.modes import current_tracer
-from ...core.op import F
-from ...core.shape import TensorType
-from ...graph.control.body import Body
-from ...graph.custom import CustomGradient
-from ...graph.node import Node
-from ...graph.symbol import make_symbol
-from ...graph.tracer import Tracer
-from .batched import Batched
+from ....core.modes import current_tracer
+from ....core.op import F
+from ....core.shape import TensorType
+from ....graph.control.body import Body
+from ....graph.custom import CustomGradient
+from ....graph.node import Node
+from ....graph.symbol import make_symbol
+from ....graph.tracer import Tracer
+from ..batched import Batched
 
 
 def replay_custom(replay: Any, node: Node, inputs: tuple[Any, ...]) -> list[Any]:
@@ -90,7 +90,7 @@ class BatchedGradient(CustomGradient):
         derivative: Callable[[Tracer, Node, list[Any]], Sequence[Any]],
     ) -> list[Any]:
         """Trace a derivative of the example's node, and run it on the batch."""
-        from .symbols import Replay  # noqa: PLC0415  (which knows these rules)
+        from .vmap import BatchReplay  # noqa: PLC0415  (which knows these rules)
 
         present = [i for i, x in enumerate(given) if x is not None]
         operands = [make_symbol(tracer.graph, x) for x in node.inputs if x is not None]
@@ -100,7 +100,7 @@ class BatchedGradient(CustomGradient):
         trace = _Trace(self.example, present, len(given), derivative, places)
         types = [_example_type(x, flag) for x, flag in zip(inputs, flags, strict=True)]
         body = Body(tracer, self.name, trace.run, types)
-        replay = Replay(tracer, self.size, self.randomness)
+        replay = BatchReplay(tracer, self.size, self.randomness)
         replay.add_inputs(body.parameters, inputs, flags)
         captured = [make_symbol(tracer.graph, value) for value in body.captured]
         replay.add_inputs(body.tracer.captured.values(), captured, None)

@@ -10,30 +10,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.errors import ArgumentError
-from ...core.modes import current_tracer
-from ...core.op import find_op
-from ...core.shape import TensorType
-from ...core.tensor import Tensor
-from ...graph.control.body import Body
-from ...graph.control.ops import COND, SCAN, WHILE
-from ...graph.custom import CustomGradient
-from ...graph.graph import Graph
-from ...graph.node import Node, Value
-from ...graph.scope import outermost_scope
-from ...graph.special import CONSTANT, PLACEHOLDER
-from ...graph.symbol import make_symbol
-from ...graph.tracer import Tracer
-from .batched import Batched, make_batched
-from .interpreter import BatchInterpreter
-from .symbol_control import draws_inside, replay_cond, replay_scan, replay_while
-from .symbol_functions import replay_custom
-from .vmap import Call
+from ....core.errors import ArgumentError
+from ....core.modes import current_tracer
+from ....core.op import find_op
+from ....core.shape import TensorType
+from ....core.tensor import Tensor
+from ....graph.control.body import Body
+from ....graph.control.ops import COND, SCAN, WHILE
+from ....graph.custom import CustomGradient
+from ....graph.graph import Graph
+from ....graph.node import Node, Value
+from ....graph.scope import outermost_scope
+from ....graph.special import CONSTANT, PLACEHOLDER
+from ....graph.symbol import make_symbol
+from ....graph.tracer import Tracer
+from ..batched import Batched, make_batched
+from ..interpreter import BatchInterpreter
+from ..vmap import VmapCall
+from .control import draws_inside, replay_cond, replay_scan, replay_while
+from .functions import replay_custom
 
 CONTROL = {COND: replay_cond, WHILE: replay_while, SCAN: replay_scan}
 
 
-def vmap_of_symbols(call: Call) -> Any:
+def vmap_of_symbols(call: VmapCall) -> Any:
     """Run a call of vmap in the open graph."""
     tracer = current_tracer()
     batches = call.batches()
@@ -47,7 +47,7 @@ def vmap_of_symbols(call: Call) -> Any:
         return call.call(leaves)
 
     body = Body(tracer, "vmap", example, types, what="the result")
-    replay = Replay(tracer, call.size, call.randomness)
+    replay = BatchReplay(tracer, call.size, call.randomness)
     replay.add_inputs(body.parameters, [batches[i] for i in moved], [True] * len(moved))
     replay.add_inputs(body.tracer.captured.values(), _symbols(tracer, body.captured), None)
     finals = [body.tracer.written[state.key][1] for state in body.states]
@@ -61,7 +61,7 @@ def _symbols(tracer: Tracer, values: Sequence[Value]) -> list[Tensor]:
     return [make_symbol(tracer.graph, value) for value in values]
 
 
-class Replay:
+class BatchReplay:
     """Runs the nodes of one example's graph on all examples, as nodes of the open graph."""
 
     def __init__(self, tracer: Tracer, size: Any, randomness: str) -> None:
@@ -75,7 +75,7 @@ class Replay:
         return self.interpreter.level.size
 
     @classmethod
-    def here(cls, replay: Replay) -> Replay:
+    def here(cls, replay: BatchReplay) -> BatchReplay:
         """Return a replay of the same batch into the body that is being traced."""
         return cls(current_tracer(), replay.size, replay.interpreter.randomness)
 

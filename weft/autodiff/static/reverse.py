@@ -11,22 +11,22 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from ..core.dtype import is_float
-from ..core.errors import DTypeError
-from ..core.modes import enable_grad, is_grad_enabled
-from ..core.op import F
-from ..core.tensor import Tensor
-from ..graph.frontend import open_tracer
-from ..graph.inline import copy_nodes
-from ..graph.node import Node, Value
-from ..graph.paths import outputs_reached, reach
-from ..graph.scope import GRADIENTS, outermost_scope
-from ..graph.symbol import Symbol, make_symbol
-from ..graph.tracer import Tracer
-from .matching import require_tensor, require_type
-from .pullback import differentiable
-from .rules import Operation
-from .untaken import Untaken
+from ...core.dtype import is_float
+from ...core.errors import DTypeError
+from ...core.modes import enable_grad, is_grad_enabled
+from ...core.op import F
+from ...core.tensor import Tensor
+from ...graph.frontend import open_tracer
+from ...graph.inline import copy_nodes
+from ...graph.node import Node, Value
+from ...graph.paths import outputs_reached, reach
+from ...graph.scope import GRADIENTS, outermost_scope
+from ...graph.symbol import Symbol, make_symbol
+from ...graph.tracer import Tracer
+from ..matching import require_tensor, require_type
+from ..pullback import differentiable
+from ..rules import Operation
+from ..where_mask import WhereMasks
 
 
 def symbol_gradients(
@@ -136,7 +136,7 @@ class GraphWalk:
         self.gradients: dict[Value, Any] = {}
         self.nodes = list(tracer.graph.nodes)  # those before the gradients
         self.useful = reach(self.nodes, wanted)  # by paths a gradient can take
-        self.untaken = Untaken(F, F.sum_to)
+        self.where_masks = WhereMasks(F, F.sum_to)
 
     def arrive(self, value: Value, g: Any) -> None:
         """Add to the gradient of a value."""
@@ -162,7 +162,7 @@ class GraphWalk:
         grads, masks = self._pull_back(node, gs, needs)
         for x, g, mask in zip(node.inputs, grads, masks, strict=True):
             if x is not None and g is not None:
-                self.untaken.arrive(x, mask, self.gradients)
+                self.where_masks.arrive(x, mask, self.gradients)
                 self.arrive(x, g)
 
     def _pull_back(
@@ -185,7 +185,7 @@ class GraphWalk:
         )
         flags = tuple(True if need else None for need in needs)
         g = complete[0] if single else complete
-        return self.untaken.pull_back_by(node.outputs[0], op, rules.pullback(flags), g)
+        return self.where_masks.pull_back_by(node.outputs[0], op, rules.pullback(flags), g)
 
     def _symbol(self, value: Value) -> Symbol:
         return make_symbol(self.tracer.graph, value)

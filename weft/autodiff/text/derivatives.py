@@ -14,19 +14,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.dtype import float64, is_float
-from ..core.errors import ArgumentError, ArgumentTypeError
-from ..core.tree import flatten, flatten_with_paths
-from ..graph.frontend import placeholder
-from ..graph.graph import Graph
-from ..graph.node import Node, Value
-from ..graph.special import CONSTANT, PLACEHOLDER, STATE
-from ..graph.symbol import Symbol
-from ..graph.text.expressions import Names
-from .arguments import Argnums, as_value, check_callable, flat_outputs, name_of
-from .gradient import grad
-from .kernel_text import KernelText, literal
-from .pullback import pull_back_of, zeros_for
+from ...core.dtype import float64, is_float
+from ...core.errors import ArgumentError, ArgumentTypeError
+from ...core.tree import flatten, flatten_with_paths
+from ...graph.frontend import placeholder
+from ...graph.graph import Graph
+from ...graph.node import Node, Value
+from ...graph.special import CONSTANT, PLACEHOLDER, STATE
+from ...graph.symbol import Symbol
+from ...graph.text.expressions import Names
+from ..arguments import Argnums, as_value, check_callable, flat_outputs, name_of
+from ..gradient import grad
+from ..pullback import pull_back_of, zeros_for
+from .kernels import KernelText, literal
 
 READABLE = ("simplify", "fold", "cse", "simplify", "fold", "dce")
 
@@ -151,7 +151,7 @@ def _symbol(graph: Graph, value: Value) -> Symbol:
 # -- text ------------------------------------------------------------------------------------------
 
 
-class Text(NamedTuple):
+class Expression(NamedTuple):
     """An expression, and how tightly it binds: operands that bind less are put in parentheses."""
 
     text: str
@@ -173,19 +173,19 @@ INFIX = {
     "not_equal": ("!=", COMPARISON),
 }
 SAME = frozenset({"positive", "stop_gradient", "checkpoint_name", "ensure_shape"})
-Form = Callable[[list[Text], Any], Text]
+Form = Callable[[list[Expression], Any], Expression]
 
 
 def _infix(symbol: str, binding: int) -> Form:
-    def form(args: list[Text], attr: Any) -> Text:
+    def form(args: list[Expression], attr: Any) -> Expression:
         # The right operand must bind more tightly: a - (b - c). NumPy adds from left to right.
         left, right = within(args[0], binding), within(args[1], binding + 1)
-        return Text(f"{left} {symbol} {right}", binding)
+        return Expression(f"{left} {symbol} {right}", binding)
 
     return form
 
 
-def within(part: Text, binding: int) -> str:
+def within(part: Expression, binding: int) -> str:
     """Return an expression as an operand of one that binds so tightly."""
     return part.text if part.binding >= binding else f"({part.text})"
 
@@ -193,18 +193,20 @@ def within(part: Text, binding: int) -> str:
 def _call(pattern: str) -> Form:
     """Return the form of a call, with {0} for operands and {name} for attributes."""
 
-    def form(args: list[Text], attr: Any) -> Text:
+    def form(args: list[Expression], attr: Any) -> Expression:
         operands = [within(part, ATOM if pattern.startswith("{0}.") else 0) for part in args]
-        return Text(pattern.format(*operands, **attr), ATOM)
+        return Expression(pattern.format(*operands, **attr), ATOM)
 
     return form
 
 
 FORMS: dict[str, Form] = {
     **{name: _infix(*how) for name, how in INFIX.items()},
-    "neg": lambda args, attr: Text(f"-{within(args[0], SIGN)}", SIGN),
-    "pow": lambda args, attr: Text(f"{within(args[0], ATOM)} ** {within(args[1], SIGN)}", POWER),
-    "square": lambda args, attr: Text(f"{within(args[0], ATOM)} ** 2", POWER),
+    "neg": lambda args, attr: Expression(f"-{within(args[0], SIGN)}", SIGN),
+    "pow": lambda args, attr: Expression(
+        f"{within(args[0], ATOM)} ** {within(args[1], SIGN)}", POWER
+    ),
+    "square": lambda args, attr: Expression(f"{within(args[0], ATOM)} ** 2", POWER),
     "where": _call("np.where({0}, {1}, {2})"),
     "sum": _call("np.sum({0}, axis={axis}, keepdims={keepdims})"),
     "broadcast_to": _call("np.broadcast_to({0}, {shape})"),
@@ -222,7 +224,7 @@ class _Writer:
         self.graph, self.name, self.form, self.inline = graph, name, form, inline
         self.names = Names({"np", name})
         self.kernels = KernelText(self.names)
-        self.known: dict[Value, Text] = {}
+        self.known: dict[Value, Expression] = {}
         self.lines: list[str] = []
         self.users = graph.users()
 
@@ -244,7 +246,7 @@ class _Writer:
         found = []
         for node in sources:
             name = self.names.give(node.name)
-            self.known[node.outputs[0]] = Text(name, ATOM)
+            self.known[node.outputs[0]] = Expression(name, ATOM)
             found.append(name)
         return found
 
@@ -262,18 +264,20 @@ class _Writer:
         else:
             self._assign(node, self._expression(node))
 
-    def _assign(self, node: Node, made: Text) -> None:
+    def _assign(self, node: Node, made: Expression) -> None:
         if len(node.outputs) == 1 and self.inline and len(self.users[node.outputs[0]]) <= 1:
             self.known[node.outputs[0]] = made
             return
         names = [self.names.give(value.name.rpartition("/")[2]) for value in node.outputs]
         self.lines.append(f"{', '.join(names)} = {made.text}")
-        self.known.update((v, Text(n, ATOM)) for v, n in zip(node.outputs, names, strict=True))
+        self.known.update(
+            (v, Expression(n, ATOM)) for v, n in zip(node.outputs, names, strict=True)
+        )
 
-    def _operand(self, value: Value | None) -> Text:
-        return Text("None", ATOM) if value is None else self.known[value]
+    def _operand(self, value: Value | None) -> Expression:
+        return Expression("None", ATOM) if value is None else self.known[value]
 
-    def _expression(self, node: Node) -> Text:
+    def _expression(self, node: Node) -> Expression:
         op = node.op
         if op.kernel is None or op.kind == "control":
             raise ArgumentError(
@@ -290,12 +294,14 @@ class _Writer:
             return _constant(np.array(node.attr("value"), node.outputs[0].dtype))
         return self._kernel_call(op, operands, attrs)
 
-    def _kernel_call(self, op: Any, operands: list[Text], attrs: dict[str, str]) -> Text:
+    def _kernel_call(
+        self, op: Any, operands: list[Expression], attrs: dict[str, str]
+    ) -> Expression:
         args = [part.text for part in operands]
         if op.variadic:
             fixed = len(op.inputs) - 1
             args = [*args[:fixed], f"[{', '.join(args[fixed:])}]"]
-        return Text(f"{self.kernels.call(op)}({', '.join((*args, *attrs.values()))})", ATOM)
+        return Expression(f"{self.kernels.call(op)}({', '.join((*args, *attrs.values()))})", ATOM)
 
     def _attr(self, node: Node, value: Any) -> str:
         text = literal(value)
@@ -306,12 +312,12 @@ class _Writer:
         return text
 
 
-def _constant(array: np.ndarray[Any, Any]) -> Text:
+def _constant(array: np.ndarray[Any, Any]) -> Expression:
     """Return a constant; a number of the common types is written as Python's."""
     if array.ndim == 0 and array.dtype.kind in "bif":
         text = literal(_shortest(array)) or ""
-        return Text(text, SIGN if text.startswith("-") else ATOM)
-    return Text(f"np.array({array.tolist()!r}, np.dtype({array.dtype.name!r}))", ATOM)
+        return Expression(text, SIGN if text.startswith("-") else ATOM)
+    return Expression(f"np.array({array.tolist()!r}, np.dtype({array.dtype.name!r}))", ATOM)
 
 
 def _shortest(array: np.ndarray[Any, Any]) -> Any:

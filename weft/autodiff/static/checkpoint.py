@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.op import F
-from ..core.tree import flatten
-from ..graph.custom import CustomGradient
-from ..graph.frontend import open_tracer
-from ..graph.graph import Graph
-from ..graph.inline import copy_nodes
-from ..graph.node import Node, Value
-from ..graph.special import CONSTANT, SOURCES
-from ..graph.symbol import Symbol, make_symbol
-from ..graph.tracer import Tracer
+from ...core.op import F
+from ...core.tree import flatten
+from ...graph.custom import CustomGradient
+from ...graph.frontend import open_tracer
+from ...graph.graph import Graph
+from ...graph.inline import copy_nodes
+from ...graph.node import Node, Value
+from ...graph.special import CONSTANT, SOURCES
+from ...graph.symbol import Symbol, make_symbol
+from ...graph.tracer import Tracer
 
 PullBack = Callable[..., dict[Value, Any]]
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dim import Dim
-from ..core.errors import ArgumentError, WeftError
-from ..graph.text.expressions import Names
+from ...core.dim import Dim
+from ...core.errors import ArgumentError, WeftError
+from ...graph.text.expressions import Names
 
 _PACKAGE = __name__.partition(".")[0] + "."
 _LIBRARY = frozenset({"math", "operator", "itertools", "functools"})

@@ -17,12 +17,12 @@ from typing import Any
 
 from ..core.op import Op, elementwise, movement
 from ..ops.elementwise.selection import where
-from .rules import Call
+from .rules import RuleCall
 
 WHERE = where
 
 
-class Untaken:
+class WhereMasks:
     """The masks of gradients on their way, by the keys of the values they belong to.
 
     of        the functions of arrays (NumPy) or of tensors (F), by their common names
@@ -110,7 +110,7 @@ class Untaken:
     ) -> list[Any]:
         """Apply a rule, with nothing outside of a mask; only then undo broadcasts."""
         shapes = getattr(call, "shapes", None)
-        whole = Call(call.parents, getattr(call, "attrs", ()), None)
+        whole = RuleCall(call.parents, getattr(call, "attrs", ()), None)
         found = [
             None if x is None else self.of.where(mask, x, 0) if x.shape == mask.shape else x
             for x in rule(whole, saved, g)

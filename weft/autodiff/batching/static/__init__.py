@@ -1,0 +1,1 @@
+"""vmap inside a graph: nodes of one example, rebuilt for a batch."""

@@ -1,0 +1,1 @@
+"""Derivatives of static graphs: forward and reverse mode as nodes that extend the graph."""

@@ -1,0 +1,1 @@
+"""Derivatives as text: NumPy programs that stand alone."""
