@@ -77,6 +77,45 @@ def test_optimised_graph(tmp_path):
     assert canonical_hash(load_graph(tmp_path / "graph.weft")) == canonical_hash(graph)
 
 
+def former_file(**changes: Any) -> Any:
+    """Return a graph as former versions wrote it: a node that stands for several."""
+    body, outer = Graph("fused"), Graph("outer")
+    with body:
+        x = wf.placeholder(("n",), wf.float32, name="x0")
+        y = wf.tanh(x * x)
+    body.outputs = [y.value]
+    with outer:
+        wf.sum(wf.exp(wf.placeholder(("n",), wf.float32, name="x")), 0).name = "total"
+        wf.placeholder((), wf.float32, name="mul")  # the name that a node inside has
+    data, arrays = encode_graph(outer)
+    inner = {"$": "graph", **encode_graph(body)[0]["graph"]}
+    data["graph"]["nodes"][1] |= {"op": "fused", "attrs": [inner], **changes}
+    return data, arrays
+
+
+def test_groups_of_former_files_are_taken_apart():
+    data, arrays = former_file()
+    graph = decode_graph(data, copied(arrays))
+    assert [node.op.name for node in graph] == ["placeholder", "mul", "tanh", "sum", "placeholder"]
+    x = np.linspace(-1, 1, 5, dtype=np.float32)
+    (found,) = wf.Session(graph).run(["total"], {"x": x})
+    np.testing.assert_allclose(found, np.tanh(x * x).sum(), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"inputs": []}, "takes 1 values. Received: 0"),
+        ({"inputs": [7]}, "not made before it is used"),
+        ({"attrs": []}, "has one attribute, a graph"),
+        ({"attrs": [3]}, "has one attribute, a graph"),
+    ],
+)
+def test_bad_groups_are_refused(changes, message):
+    with pytest.raises(GraphError, match=message):
+        decode_graph(*former_file(**changes))
+
+
 def test_loaded_graph_gives_the_same_results():
     graph = control_flow()
     feeds = {"x": np.ones((2, 3), np.float32), "n": 3}

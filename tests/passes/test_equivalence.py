@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
@@ -19,14 +18,11 @@ from weft.graph.verify import verify
 from weft.passes import (
     canonicalize,
     fold_constants,
-    fuse,
-    fused,
     optimize,
     remove_dead,
     share_common,
     simplify,
     simplify_finally,
-    unfuse,
 )
 
 EXACT = {
@@ -35,19 +31,8 @@ EXACT = {
     "dce": remove_dead,
     "simplify": simplify,
     "simplify_finally": simplify_finally,
-    "fuse": fuse,
-    "unfuse": lambda graph, outputs: unfuse(fuse(graph, outputs)),
     "canonicalize": lambda graph, outputs: canonicalize(remove_dead(graph, outputs)),
 }
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _small_blocks():
-    """Let fused nodes cut arrays of a few elements into blocks."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fused, "SMALL", 2)
-        patch.setattr(fused, "CACHE", 64)
-        yield
 
 
 def examples(ci: int, long: int) -> settings:

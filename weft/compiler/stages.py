@@ -23,7 +23,6 @@ from ..graph.node import Value
 from ..graph.run import Program
 from ..lower.reductions import split_reductions
 from ..passes.dce import remove_dead
-from ..passes.fuse import unfuse
 from ..passes.pipeline import canonicalize, same_nodes
 from ..passes.scan_split import has_scans, split_scans
 from ..passes.simplify import simplify_finally
@@ -73,7 +72,7 @@ def analyse(
 
 def optimize_static(graph: Graph) -> Graph:
     """Return a graph whose sizes are known in the form that lowering starts from."""
-    made = canonicalize(unfuse(remove_dead(graph, graph.outputs)), simplify_finally)
+    made = canonicalize(remove_dead(graph, graph.outputs), simplify_finally)
     ready = split_reductions(stabilize(made, None))
     made = made if same_nodes(made, ready) else canonicalize(ready, simplify_finally)
     return canonicalize(split_scans(made), simplify_finally) if has_scans(made) else made

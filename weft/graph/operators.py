@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.errors import GraphError
-from ..core.late import late_method
 from ..core.op import find
 from .control.ops import CONTROL
 from .special import SPECIAL
@@ -14,11 +13,8 @@ _own: dict[str, Any] = {**SPECIAL, **CONTROL}
 
 
 def operator_named(name: str) -> Any:
-    """Return an operator by its name; raise if there is none.
-
-    Operators that only passes make are provided by weft/__init__.py, under their names in capitals.
-    """
-    found = _own.get(name) or late_method("graph operator", name.upper()) or find(name)
+    """Return an operator by its name; raise if there is none."""
+    found = _own.get(name) or find(name)
     if found is None:
         raise GraphError(f"there is no operator named {name!r:.60}")
     if getattr(found, "name", None) != name:  # a composite, or an alias

@@ -9,7 +9,6 @@ from __future__ import annotations
 from .cse import share_common
 from .dce import remove_dead
 from .fold import fold_constants
-from .fuse import fuse, unfuse
 from .pipeline import PASSES, canonicalize, optimize
 from .scan_split import split_scans
 from .simplify import simplify, simplify_finally
@@ -19,7 +18,6 @@ __all__ = [
     "PASSES",
     "canonicalize",
     "fold_constants",
-    "fuse",
     "optimize",
     "remove_dead",
     "share_common",
@@ -27,5 +25,4 @@ __all__ = [
     "simplify_finally",
     "split_scans",
     "stabilize",
-    "unfuse",
 ]

@@ -13,7 +13,7 @@ from .layout import may_be_view
 Shapes = Callable[[Value], tuple[int, ...]]
 
 CALL = 1500.0  # what any operation costs, whatever its size
-PER_ELEMENT = {elementwise: 1.0, "fused": 4.0, movement: 0.5, reduction: 1.0, random: 8.0}
+PER_ELEMENT = {elementwise: 1.0, movement: 0.5, reduction: 1.0, random: 8.0}
 OTHERWISE = 8.0
 FLOPS_PER_NANOSECOND = 16.0
 PER_BODY_NODE = 100 * CALL  # a loop, of whose trip count and sizes nothing is known

@@ -23,7 +23,7 @@ from .sizes import Known, known_attrs, known_shape
 
 # What may start from its operand's storage besides elementwise operators: the operand's position.
 OVERWRITES = {"setitem": 0, "setitem_arrays": 0, "scatter_along": 0, "random_dropout": 1}
-POINTWISE = (elementwise, "fused")  # kinds whose results need one element of each operand at a time
+POINTWISE = (elementwise,)  # kinds whose results need one element of each operand at a time
 ORIGINS = {PLACEHOLDER: "feed", CONSTANT: "constant", STATE: "state"}
 
 

@@ -3,7 +3,6 @@
 canonicalise   fold, share and simplify until nothing changes; every bit of every result stays
 stabilise      functions in their stable forms, then canonicalise what that made
 rematerialise  if there is a budget of memory
-specialise     fuse elementwise operators
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from ..graph.update import Update
 from .cse import share_common
 from .dce import remove_dead
 from .fold import fold_constants
-from .fuse import fuse, unfuse
 from .rewrite import Pass
 from .simplify import simplify, simplify_finally
 from .stabilize import stabilize
@@ -33,8 +31,6 @@ PASSES: dict[str, Pass] = {
     "simplify": simplify,
     "stabilize": stabilize,
     "dce": remove_dead,
-    "fuse": fuse,
-    "unfuse": unfuse,
 }
 
 
@@ -72,7 +68,7 @@ def optimize(
     made = canonicalize(stabilize(made, None), simplify_finally)
     if memory_budget is not None:
         made = _within(made, memory_budget, sizes)
-    return fuse(made, None)
+    return made
 
 
 def canonicalize(graph: Graph, rules: Pass = simplify) -> Graph:

@@ -15,7 +15,6 @@ from ..core.op import Op
 from ..graph.graph import Graph
 from ..graph.node import Node, Value, is_graph, map_attr
 from ..graph.special import PLACEHOLDER, GraphOp
-from .fused import FusedOp
 
 Pass = Callable[[Graph, Sequence[Value] | None], Graph]
 
@@ -106,11 +105,8 @@ class Rebuild:
 
 
 def with_bodies(node: Node, transform: Callable[[Graph], Graph]) -> Node:
-    """Return a node with its subgraphs transformed; the node itself if none changes.
-
-    The subgraph of a fused node is left alone: it has been optimised before it was fused.
-    """
-    if isinstance(node.op, (Op, GraphOp, FusedOp)):  # no other bodies; and most nodes are of these
+    """Return a node with its subgraphs transformed; the node itself if none changes."""
+    if isinstance(node.op, (Op, GraphOp)):  # no other bodies; and most nodes are of these
         return node
     attrs = map_attr(lambda item: _body(item, transform) if is_graph(item) else item, node.attrs)
     return node if attrs is node.attrs else node.rebuilt(node.inputs, attrs=attrs)

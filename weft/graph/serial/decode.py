@@ -23,6 +23,7 @@ from ...core.tensor import make_leaf
 from ..builder import as_state
 from ..graph import Graph
 from ..identity.content import same_content
+from ..inline import inline
 from ..node import Node, Value, attr_items, is_graph, type_text
 from ..operators import operator_named
 from ..special import ASSIGN, CONSTANT, PLACEHOLDER, STATE, Literal
@@ -34,6 +35,7 @@ Array = np.ndarray[Any, Any]
 MAX_TUPLES = 16  # of tuples in tuples
 MAX_NDIM = 64
 MAX_SIZE = 1 << 63
+GROUP = "fused"  # in files of former versions: elementwise nodes that ran as one
 
 
 def decode_graph(
@@ -119,13 +121,13 @@ class _Decoder:
             raise GraphError(f"control flow is nested more than {MAX_DEPTH} deep")
         graph = Graph(_field(data, "name", str))
         values: list[Value] = []
-        for i, item in enumerate(_field(data, "nodes", list)):
+        nodes = _field(data, "nodes", list)
+        _reserve_names(graph, nodes)
+        for i, item in enumerate(nodes):
             try:
-                node = self._node(item, values, depth)
+                values += self._results(graph, item, values, depth)
             except WeftError as error:
                 raise GraphError(f"node {i} of {graph.name!r:.60}: {error}") from error
-            graph.append(node)
-            values += node.outputs
         graph.inputs = [_value(values, i) for i in _field(data, "inputs", list)]
         graph.outputs = [_value(values, i) for i in _field(data, "outputs", list)]
         for name, i in _field(data, "names", dict).items():
@@ -134,6 +136,29 @@ class _Decoder:
             except WeftError as error:
                 raise GraphError(str(error)) from error
         return graph
+
+    def _results(
+        self, graph: Graph, data: Any, values: Sequence[Value], depth: int
+    ) -> Sequence[Value]:
+        """Append a node and return its results."""
+        if _field(data, "op", str) == GROUP:
+            return self._members(graph, data, values, depth)
+        return graph.append(self._node(data, values, depth)).outputs
+
+    def _members(
+        self, graph: Graph, data: Any, values: Sequence[Value], depth: int
+    ) -> Sequence[Value]:
+        """Append what a node of former files stands for."""
+        attrs = [self._attr(a, depth, 0) for a in _field(data, "attrs", list)]
+        if len(attrs) != 1 or not is_graph(attrs[0]):
+            raise GraphError(f"{GROUP} has one attribute, a graph. Received: {attrs!r:.80}")
+        (body,) = attrs
+        verify(body)
+        inputs = [_value(values, i) for i in _field(data, "inputs", list)]
+        if len(inputs) != len(body.inputs):
+            raise GraphError(f"{GROUP} takes {len(body.inputs)} values. Received: {len(inputs)}")
+        found = inline(graph, body, inputs)
+        return [found[value] for value in body.outputs]
 
     def _node(self, data: Any, values: Sequence[Value], depth: int) -> Node:
         op = operator_named(_field(data, "op", str))
@@ -180,6 +205,14 @@ class _Decoder:
         if not 0 <= index < len(self.states):
             raise GraphError(f"there is no state number {index}")
         return self.states[index]
+
+
+def _reserve_names(graph: Graph, nodes: list[Any]) -> None:
+    """Keep the names of nodes free for them where members of groups come before."""
+    if any(isinstance(item, dict) and item.get("op") == GROUP for item in nodes):
+        for item in nodes:
+            if _field(item, "op", str) != GROUP:
+                graph.unique_name(_field(item, "name", str))
 
 
 def _read_float(_: Any, data: Any) -> float:
@@ -240,7 +273,7 @@ def _check_kinds(op: Any, attrs: tuple[Any, ...]) -> None:
         if not isinstance(attrs[0], wanted):
             raise GraphError(f"{op.name} refers to a {type(attrs[0]).__name__}")
         return
-    has_bodies = getattr(op, "canonicalize", None) is None and op.kind in ("control", "fused")
+    has_bodies = getattr(op, "canonicalize", None) is None and op.kind == "control"
     for item in attr_items(attrs):
         if isinstance(item, (TensorType, Literal, State)) or (is_graph(item) and not has_bodies):
             raise GraphError(f"{op.name} cannot have a {type(item).__name__} as attribute")
