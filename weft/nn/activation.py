@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.errors import ArgumentError
 from ..core.tensor import Tensor
@@ -15,20 +15,30 @@ from .arguments import as_choice, as_flag, as_number, as_size
 from .calls import F
 from .module import Module
 from .parameter import Parameter, new_parameter
+from .printing import format_options
 
 
-class _MaybeInPlace(Module):
+class _Activation(Module):
+    """Base of layers that apply one function to each element."""
+
+    _function: ClassVar[str]
+
+    def forward(self, x: Tensor) -> Any:
+        """Return the function of x."""
+        return getattr(F, self._function)(x)
+
+
+class _MaybeInPlace(_Activation):
+    _prints_inplace: ClassVar[bool] = True
+
     def __init__(self, inplace: bool = False) -> None:
         super().__init__()
         self.inplace = as_flag(self, "inplace", inplace)
 
-    def _options(self) -> list[str]:
-        """Return the other options, as the repr shows them."""
-        return []
-
     def extra_repr(self) -> str:
         """Return the options; `inplace` only where it is set."""
-        return ", ".join([*self._options(), *(["inplace=True"] if self.inplace else [])])
+        names = (*self._printed, "inplace") if self.inplace else self._printed
+        return format_options(self, names if self._prints_inplace else ())
 
 
 # -- rectifiers ----------------------------------------------------------------------------------
@@ -42,21 +52,19 @@ class ReLU(_MaybeInPlace):
     tensor([0., 2.])
     """
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return max(x, 0)."""
-        return F.relu(x)
+    _function = "relu"
 
 
 class ReLU6(_MaybeInPlace):
     """Return min(max(x, 0), 6)."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return min(max(x, 0), 6)."""
-        return F.relu6(x)
+    _function = "relu6"
 
 
 class LeakyReLU(_MaybeInPlace):
     """Return x above 0 and negative_slope * x below."""
+
+    _printed = ("negative_slope",)
 
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
         super().__init__(inplace)
@@ -66,9 +74,6 @@ class LeakyReLU(_MaybeInPlace):
         """Return x above 0 and negative_slope * x below."""
         return F.leaky_relu(x, self.negative_slope)
 
-    def _options(self) -> list[str]:
-        return [f"negative_slope={self.negative_slope}"]
-
 
 class PReLU(Module):
     """Return x above 0 and weight * x below, with a trained weight, one or one per channel.
@@ -76,6 +81,7 @@ class PReLU(Module):
     He et al. 2015. Channels are axis 1 of x.
     """
 
+    _printed = ("num_parameters",)
     weight: Parameter
 
     def __init__(
@@ -95,16 +101,14 @@ class PReLU(Module):
         """Return x above 0 and weight * x below."""
         return F.prelu(x, self.weight)
 
-    def extra_repr(self) -> str:
-        """Return the number of weights."""
-        return f"num_parameters={self.num_parameters}"
-
 
 class RReLU(_MaybeInPlace):
     """Return x above 0 and a * x below, a drawn from U(lower, upper) for each element.
 
     In evaluation a is the mean of the two (Xu et al. 2015).
     """
+
+    _printed = ("lower", "upper")
 
     def __init__(
         self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False
@@ -124,12 +128,11 @@ class RReLU(_MaybeInPlace):
         slope = uniform(self.lower, self.upper, tuple(x.shape), dtype=x.dtype)
         return F.where(x >= 0, x, x * slope)
 
-    def _options(self) -> list[str]:
-        return [f"lower={self.lower}", f"upper={self.upper}"]
-
 
 class Threshold(_MaybeInPlace):
     """Return x where it exceeds the threshold, and `value` elsewhere."""
+
+    _printed = ("threshold", "value")
 
     def __init__(self, threshold: float, value: float, inplace: bool = False) -> None:
         super().__init__(inplace)
@@ -140,15 +143,14 @@ class Threshold(_MaybeInPlace):
         """Return x or `value`."""
         return F.threshold(x, self.threshold, self.value)
 
-    def _options(self) -> list[str]:
-        return [f"threshold={self.threshold}", f"value={self.value}"]
-
 
 # -- exponential and smooth ----------------------------------------------------------------------
 
 
 class ELU(_MaybeInPlace):
     """Return x above 0 and alpha * (e**x - 1) below (Clevert et al. 2016)."""
+
+    _printed = ("alpha",)
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
         super().__init__(inplace)
@@ -157,9 +159,6 @@ class ELU(_MaybeInPlace):
     def forward(self, x: Tensor) -> Tensor:
         """Return x above 0 and alpha * (e**x - 1) below."""
         return F.elu(x, self.alpha)
-
-    def _options(self) -> list[str]:
-        return [f"alpha={self.alpha}"]
 
 
 class CELU(ELU):
@@ -173,9 +172,7 @@ class CELU(ELU):
 class SELU(_MaybeInPlace):
     """Return the scaled ELU that keeps mean 0 and variance 1 (Klambauer et al. 2017)."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the scaled ELU."""
-        return F.selu(x)
+    _function = "selu"
 
 
 class GELU(Module):
@@ -183,6 +180,8 @@ class GELU(Module):
 
     approximate="tanh" takes the approximation by tanh.
     """
+
+    _printed = ("approximate",)
 
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
@@ -192,29 +191,23 @@ class GELU(Module):
         """Return x times the normal distribution function of x."""
         return F.gelu(x, approximate=self.approximate)
 
-    def extra_repr(self) -> str:
-        """Return the option."""
-        return f"approximate={self.approximate!r}"
-
 
 class SiLU(_MaybeInPlace):
     """Return x * sigmoid(x), also called swish."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return x * sigmoid(x)."""
-        return F.silu(x)
+    _function = "silu"
 
 
 class Mish(_MaybeInPlace):
     """Return x * tanh(softplus(x)) (Misra 2019)."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return x * tanh(softplus(x))."""
-        return F.mish(x)
+    _function = "mish"
 
 
 class Softplus(Module):
     """Return log(1 + e**(beta * x)) / beta, and x itself where beta * x exceeds the threshold."""
+
+    _printed = ("beta", "threshold")
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
@@ -225,49 +218,35 @@ class Softplus(Module):
         """Return the softplus."""
         return F.softplus(x, self.beta, self.threshold)
 
-    def extra_repr(self) -> str:
-        """Return the options."""
-        return f"beta={self.beta}, threshold={self.threshold}"
 
-
-class Softsign(Module):
+class Softsign(_Activation):
     """Return x / (1 + |x|)."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return x / (1 + |x|)."""
-        return F.softsign(x)
+    _function = "softsign"
 
 
-class Sigmoid(Module):
+class Sigmoid(_Activation):
     """Return 1 / (1 + e**-x)."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return 1 / (1 + e**-x)."""
-        return F.sigmoid(x)
+    _function = "sigmoid"
 
 
-class LogSigmoid(Module):
+class LogSigmoid(_Activation):
     """Return log(1 / (1 + e**-x))."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return log(1 / (1 + e**-x))."""
-        return F.log_sigmoid(x)
+    _function = "log_sigmoid"
 
 
-class Tanh(Module):
+class Tanh(_Activation):
     """Return tanh(x)."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return tanh(x)."""
-        return F.tanh(x)
+    _function = "tanh"
 
 
-class Tanhshrink(Module):
+class Tanhshrink(_Activation):
     """Return x - tanh(x)."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return x - tanh(x)."""
-        return F.tanhshrink(x)
+    _function = "tanhshrink"
 
 
 # -- piecewise linear ----------------------------------------------------------------------------
@@ -275,6 +254,8 @@ class Tanhshrink(Module):
 
 class Hardtanh(_MaybeInPlace):
     """Return x limited to [min_val, max_val]."""
+
+    _printed = ("min_val", "max_val")
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
         super().__init__(inplace)
@@ -290,36 +271,25 @@ class Hardtanh(_MaybeInPlace):
         """Return x limited to [min_val, max_val]."""
         return F.hardtanh(x, self.min_val, self.max_val)
 
-    def _options(self) -> list[str]:
-        return [f"min_val={self.min_val}", f"max_val={self.max_val}"]
-
 
 class Hardsigmoid(_MaybeInPlace):
     """Return x / 6 + 1 / 2 limited to [0, 1]."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return x / 6 + 1 / 2 limited to [0, 1]."""
-        return F.hardsigmoid(x)
-
-    def extra_repr(self) -> str:
-        """Return nothing."""
-        return ""
+    _function = "hardsigmoid"
+    _prints_inplace = False
 
 
 class Hardswish(_MaybeInPlace):
     """Return x * hardsigmoid(x) (Howard et al. 2019)."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return x * hardsigmoid(x)."""
-        return F.hardswish(x)
-
-    def extra_repr(self) -> str:
-        """Return nothing."""
-        return ""
+    _function = "hardswish"
+    _prints_inplace = False
 
 
 class Hardshrink(Module):
     """Return x where |x| exceeds lambd, and 0 elsewhere."""
+
+    _printed = ("*lambd",)
 
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
@@ -329,13 +299,11 @@ class Hardshrink(Module):
         """Return x or 0."""
         return F.hardshrink(x, self.lambd)
 
-    def extra_repr(self) -> str:
-        """Return the option."""
-        return str(self.lambd)
-
 
 class Softshrink(Module):
     """Return x moved towards 0 by lambd, and 0 where |x| is less."""
+
+    _printed = ("*lambd",)
 
     def __init__(self, lambd: float = 0.5) -> None:
         super().__init__()
@@ -344,7 +312,3 @@ class Softshrink(Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return x moved towards 0."""
         return F.softshrink(x, self.lambd)
-
-    def extra_repr(self) -> str:
-        """Return the option."""
-        return str(self.lambd)

@@ -38,6 +38,7 @@ class MultiheadAttention(Module):
     ((3, 5, 8), (3, 5, 5))
     """
 
+    _printed = ("embed_dim", "num_heads")
     in_proj_weight: Parameter | None  # None if q_, k_ and v_proj_weight are used
     q_proj_weight: Parameter | None
     k_proj_weight: Parameter | None
@@ -265,10 +266,6 @@ class MultiheadAttention(Module):
                 "MultiheadAttention: key and value must have one length, and all inputs one "
                 f"batch size. Received: {query.shape}, {key.shape} and {value.shape}"
             )
-
-    def extra_repr(self) -> str:
-        """Return the sizes."""
-        return f"embed_dim={self.embed_dim}, num_heads={self.num_heads}"
 
 
 class Masks(NamedTuple):

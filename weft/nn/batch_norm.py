@@ -24,6 +24,7 @@ ONE = wrap(np.array(1, int64))
 class RunningNorm(OpenInput):
     """What batch and instance normalisation share: scale, shift and running statistics."""
 
+    _printed = ("*num_features", "eps", "momentum", "affine", "bias", "track_running_stats")
     _size_name = "num_features"
     _dims: ClassVar[tuple[int, ...]]  # allowed numbers of input dimensions
     _layout: ClassVar[str]
@@ -104,14 +105,6 @@ class RunningNorm(OpenInput):
                 f"{type(self).__name__}: the input must have the shape {self._layout}. "
                 f"Received: {tuple(x.shape)}"
             )
-
-    def extra_repr(self) -> str:
-        """Return the options."""
-        return (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
-            f"affine={self.affine}, bias={self.bias is not None}, "
-            f"track_running_stats={self.track_running_stats}"
-        )
 
 
 class _BatchNorm(RunningNorm):

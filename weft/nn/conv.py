@@ -24,6 +24,7 @@ class ConvBase(OpenInput):
 
     _size_name = "in_channels"
     _spatial: ClassVar[int]
+    _function: ClassVar[str]
     _transposed: ClassVar[bool] = False
     in_channels: int
     padding: str | tuple[int, ...]
@@ -142,9 +143,13 @@ class _Conv(ConvBase):
         }
         self._configure((in_channels, out_channels), options | placement(self, factory))
 
-    def _padded(self, x: Tensor) -> Tensor:
-        """Return x padded by another mode than zeros."""
-        return F.pad_torch(x, self._pad_widths(), self.padding_mode)
+    def forward(self, x: Tensor) -> Any:
+        """Return the convolution."""
+        padding: Any = self.padding
+        if self.padding_mode != "zeros":
+            x, padding = F.pad_torch(x, self._pad_widths(), self.padding_mode), 0
+        options = (self.stride, padding, self.dilation, self.groups)
+        return getattr(F, self._function)(x, self.weight, self.bias, *options)
 
     def _pad_widths(self) -> tuple[int, ...]:
         """Return the widths for `pad`: pairs from the last axis backwards."""
@@ -167,14 +172,7 @@ class Conv1d(_Conv):
     "circular". in_channels=None leaves the channels open until the first call.
     """
 
-    _spatial = 1
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the convolution."""
-        padding: Any = self.padding
-        if self.padding_mode != "zeros":
-            x, padding = self._padded(x), 0
-        return F.conv1d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+    _spatial, _function = 1, "conv1d"
 
 
 class Conv2d(_Conv):
@@ -185,14 +183,7 @@ class Conv2d(_Conv):
     (1, 8, 10, 10)
     """
 
-    _spatial = 2
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the convolution."""
-        padding: Any = self.padding
-        if self.padding_mode != "zeros":
-            x, padding = self._padded(x), 0
-        return F.conv2d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+    _spatial, _function = 2, "conv2d"
 
 
 class Conv3d(_Conv):
@@ -201,14 +192,7 @@ class Conv3d(_Conv):
     See Conv1d.
     """
 
-    _spatial = 3
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the convolution."""
-        padding: Any = self.padding
-        if self.padding_mode != "zeros":
-            x, padding = self._padded(x), 0
-        return F.conv3d(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+    _spatial, _function = 3, "conv3d"
 
 
 class LazyConv1d(Conv1d):

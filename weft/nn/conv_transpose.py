@@ -51,11 +51,15 @@ class _ConvTranspose(ConvBase):
         }
         self._configure((in_channels, out_channels), options | placement(self, factory))
 
-    def _extra(self, x: Any, output_size: Wanted) -> tuple[int, ...]:
-        """Return the output padding that gives the wanted size, or the layer's own."""
-        if output_size is None:
-            return self.output_padding
-        sizes = self._spatial_sizes(x, tuple(output_size))
+    def forward(self, x: Tensor, output_size: Wanted = None) -> Any:
+        """Return the transposed convolution."""
+        extra = self.output_padding if output_size is None else self._extra(x, tuple(output_size))
+        options = (self.stride, self.padding, extra, self.groups, self.dilation)
+        return getattr(F, self._function)(x, self.weight, self.bias, *options)
+
+    def _extra(self, x: Any, output_size: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the output padding that gives the wanted size."""
+        sizes = self._spatial_sizes(x, output_size)
         least = self._least_sizes(x.shape[-self._spatial :])
         extra = tuple(wanted - n for wanted, n in zip(sizes, least, strict=True))
         if any(not 0 <= e < s for e, s in zip(extra, self.stride, strict=True)):
@@ -88,37 +92,19 @@ class ConvTranspose1d(_ConvTranspose):
     forward the `output_size`.
     """
 
-    _spatial = 1
-
-    def forward(self, x: Tensor, output_size: Wanted = None) -> Tensor:
-        """Return the transposed convolution."""
-        extra = self.output_padding if output_size is None else self._extra(x, output_size)
-        options = (self.stride, self.padding, extra, self.groups, self.dilation)
-        return F.conv_transpose1d(x, self.weight, self.bias, *options)
+    _spatial, _function = 1, "conv_transpose1d"
 
 
 class ConvTranspose2d(_ConvTranspose):
     """Apply the adjoint of Conv2d; weight is (C, out / groups, kh, kw). See ConvTranspose1d."""
 
-    _spatial = 2
-
-    def forward(self, x: Tensor, output_size: Wanted = None) -> Tensor:
-        """Return the transposed convolution."""
-        extra = self.output_padding if output_size is None else self._extra(x, output_size)
-        options = (self.stride, self.padding, extra, self.groups, self.dilation)
-        return F.conv_transpose2d(x, self.weight, self.bias, *options)
+    _spatial, _function = 2, "conv_transpose2d"
 
 
 class ConvTranspose3d(_ConvTranspose):
     """Apply the adjoint of Conv3d; weight is (C, out / groups, kd, kh, kw). See ConvTranspose1d."""
 
-    _spatial = 3
-
-    def forward(self, x: Tensor, output_size: Wanted = None) -> Tensor:
-        """Return the transposed convolution."""
-        extra = self.output_padding if output_size is None else self._extra(x, output_size)
-        options = (self.stride, self.padding, extra, self.groups, self.dilation)
-        return F.conv_transpose3d(x, self.weight, self.bias, *options)
+    _spatial, _function = 3, "conv_transpose3d"
 
 
 class LazyConvTranspose1d(ConvTranspose1d):

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 from ..core.tensor import Tensor
 from .arguments import as_flag, as_probability
 from .calls import F
@@ -12,14 +14,17 @@ from .module import Module
 
 
 class _Dropout(Module):
+    _function: ClassVar[str]
+    _printed = ("p", "inplace")
+
     def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
         super().__init__()
         self.p = as_probability(self, "p", p)
         self.inplace = as_flag(self, "inplace", inplace)
 
-    def extra_repr(self) -> str:
-        """Return the options."""
-        return f"p={self.p}, inplace={self.inplace}"
+    def forward(self, x: Tensor) -> Any:
+        """Return x with elements or channels dropped."""
+        return getattr(F, self._function)(x, self.p, self.training)
 
 
 class Dropout(_Dropout):
@@ -30,46 +35,34 @@ class Dropout(_Dropout):
     tensor([1., 1., 1.])
     """
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return x with elements dropped."""
-        return F.dropout(x, self.p, self.training)
+    _function = "dropout"
 
 
 class Dropout1d(_Dropout):
     """Drop whole channels of (N, C, L) or (C, L)."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return x with channels dropped."""
-        return F.dropout1d(x, self.p, self.training)
+    _function = "dropout1d"
 
 
 class Dropout2d(_Dropout):
     """Drop whole channels of (N, C, H, W) or (C, H, W)."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return x with channels dropped."""
-        return F.dropout2d(x, self.p, self.training)
+    _function = "dropout2d"
 
 
 class Dropout3d(_Dropout):
     """Drop whole channels of (N, C, D, H, W) or (C, D, H, W)."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return x with channels dropped."""
-        return F.dropout3d(x, self.p, self.training)
+    _function = "dropout3d"
 
 
 class AlphaDropout(_Dropout):
     """Drop elements to SELU's lower limit, keeping mean and variance (Klambauer et al. 2017)."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return x with elements dropped."""
-        return F.alpha_dropout(x, self.p, self.training)
+    _function = "alpha_dropout"
 
 
 class FeatureAlphaDropout(_Dropout):
     """Drop whole channels of (N, C, ...) as AlphaDropout does elements."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return x with channels dropped."""
-        return F.feature_alpha_dropout(x, self.p, self.training)
+    _function = "feature_alpha_dropout"

@@ -38,6 +38,7 @@ class Linear(OpenInput):
     (2, 5)
     """
 
+    _printed = ("in_features", "out_features", "bias")
     _size_name = "in_features"
     weight: Parameter
     bias: Parameter | None
@@ -76,13 +77,6 @@ class Linear(OpenInput):
         """Return the products; x is (..., in_features)."""
         return F.linear(x, self.weight, self.bias)
 
-    def extra_repr(self) -> str:
-        """Return the sizes."""
-        return (
-            f"in_features={self.in_features}, out_features={self.out_features}, "
-            f"bias={self.bias is not None}"
-        )
-
     def _shapes(self, size: int) -> dict[str, Shape]:
         return {"weight": (self.out_features, size)}
 
@@ -110,6 +104,7 @@ class LazyLinear(Linear):
 class Bilinear(Module):
     """Return x1 @ weight[k] @ x2 + bias[k] for each output k; weight is (out, in1, in2)."""
 
+    _printed = ("in1_features", "in2_features", "out_features", "bias")
     weight: Parameter
     bias: Parameter | None
 
@@ -156,10 +151,3 @@ class Bilinear(Module):
                 f"Bilinear: the inputs must have the shapes (..., {sizes[0]}) and "
                 f"(..., {sizes[1]}). Received: {tuple(x1.shape)} and {tuple(x2.shape)}"
             )
-
-    def extra_repr(self) -> str:
-        """Return the sizes."""
-        return (
-            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
-            f"out_features={self.out_features}, bias={self.bias is not None}"
-        )

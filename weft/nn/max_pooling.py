@@ -12,7 +12,9 @@ from .pooling import AdaptivePool, OutputSize, Sizes, checked
 
 
 class _MaxPool(Module):
+    _printed = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
     _spatial: ClassVar[int]
+    _function: ClassVar[str]
 
     def __init__(
         self,
@@ -36,12 +38,9 @@ class _MaxPool(Module):
         windows = (self.kernel_size, self.stride, self.padding, self.dilation)
         return (*windows, self.ceil_mode, self.return_indices)
 
-    def extra_repr(self) -> str:
-        """Return the options."""
-        return (
-            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
-            f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
-        )
+    def forward(self, x: Tensor) -> Any:
+        """Return the maxima, or the pair (maxima, indices)."""
+        return getattr(F, self._function)(x, *self._options())
 
 
 class MaxPool1d(_MaxPool):
@@ -50,11 +49,7 @@ class MaxPool1d(_MaxPool):
     With return_indices the places of the maxima are returned too, for MaxUnpool1d.
     """
 
-    _spatial = 1
-
-    def forward(self, x: Tensor) -> Any:
-        """Return the maxima, or the pair (maxima, indices)."""
-        return F.max_pool1d(x, *self._options())
+    _spatial, _function = 1, "max_pool1d"
 
 
 class MaxPool2d(_MaxPool):
@@ -66,21 +61,13 @@ class MaxPool2d(_MaxPool):
              [13., 15.]]])
     """
 
-    _spatial = 2
-
-    def forward(self, x: Tensor) -> Any:
-        """Return the maxima, or the pair (maxima, indices)."""
-        return F.max_pool2d(x, *self._options())
+    _spatial, _function = 2, "max_pool2d"
 
 
 class MaxPool3d(_MaxPool):
     """Take the maxima of windows of (N, C, D, H, W); see MaxPool1d."""
 
-    _spatial = 3
-
-    def forward(self, x: Tensor) -> Any:
-        """Return the maxima, or the pair (maxima, indices)."""
-        return F.max_pool3d(x, *self._options())
+    _spatial, _function = 3, "max_pool3d"
 
 
 class _AdaptiveMaxPool(AdaptivePool):
@@ -88,39 +75,33 @@ class _AdaptiveMaxPool(AdaptivePool):
         super().__init__(output_size)
         self.return_indices = as_flag(self, "return_indices", return_indices)
 
+    def forward(self, x: Tensor) -> Any:
+        """Return the maxima, or the pair (maxima, indices)."""
+        return getattr(F, self._function)(x, self.output_size, self.return_indices)
+
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPool):
     """Take maxima of (N, C, L) over windows that make the result (N, C, output_size)."""
 
-    _spatial = 1
-
-    def forward(self, x: Tensor) -> Any:
-        """Return the maxima, or the pair (maxima, indices)."""
-        return F.adaptive_max_pool1d(x, self.output_size, self.return_indices)
+    _spatial, _function = 1, "adaptive_max_pool1d"
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPool):
     """Take maxima of (N, C, H, W) over windows that make the result (N, C, *output_size)."""
 
-    _spatial = 2
-
-    def forward(self, x: Tensor) -> Any:
-        """Return the maxima, or the pair (maxima, indices)."""
-        return F.adaptive_max_pool2d(x, self.output_size, self.return_indices)
+    _spatial, _function = 2, "adaptive_max_pool2d"
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPool):
     """Take maxima of (N, C, D, H, W) over windows that make the result (N, C, *output_size)."""
 
-    _spatial = 3
-
-    def forward(self, x: Tensor) -> Any:
-        """Return the maxima, or the pair (maxima, indices)."""
-        return F.adaptive_max_pool3d(x, self.output_size, self.return_indices)
+    _spatial, _function = 3, "adaptive_max_pool3d"
 
 
 class _MaxUnpool(Module):
+    _printed = ("kernel_size", "stride", "padding")
     _spatial: ClassVar[int]
+    _function: ClassVar[str]
 
     def __init__(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0) -> None:
         super().__init__()
@@ -129,39 +110,25 @@ class _MaxUnpool(Module):
         self.stride = as_sizes(self, "stride", kernel_size if stride is None else stride, n)
         self.padding = as_sizes(self, "padding", padding, n, 0)
 
-    def _options(self, output_size: Any) -> tuple[Any, ...]:
-        return (self.kernel_size, self.stride, self.padding, output_size)
-
-    def extra_repr(self) -> str:
-        """Return the sizes."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+    def forward(self, x: Tensor, indices: Tensor, output_size: Any = None) -> Any:
+        """Return the spread maxima; output_size chooses among sizes that pool to the same."""
+        options = (self.kernel_size, self.stride, self.padding, output_size)
+        return getattr(F, self._function)(x, indices, *options)
 
 
 class MaxUnpool1d(_MaxUnpool):
     """Put maxima back to the places that MaxPool1d took them from; zeros elsewhere."""
 
-    _spatial = 1
-
-    def forward(self, x: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        """Return the spread maxima; output_size chooses among sizes that pool to the same."""
-        return F.max_unpool1d(x, indices, *self._options(output_size))
+    _spatial, _function = 1, "max_unpool1d"
 
 
 class MaxUnpool2d(_MaxUnpool):
     """Put maxima back to the places that MaxPool2d took them from; zeros elsewhere."""
 
-    _spatial = 2
-
-    def forward(self, x: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        """Return the spread maxima; output_size chooses among sizes that pool to the same."""
-        return F.max_unpool2d(x, indices, *self._options(output_size))
+    _spatial, _function = 2, "max_unpool2d"
 
 
 class MaxUnpool3d(_MaxUnpool):
     """Put maxima back to the places that MaxPool3d took them from; zeros elsewhere."""
 
-    _spatial = 3
-
-    def forward(self, x: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        """Return the spread maxima; output_size chooses among sizes that pool to the same."""
-        return F.max_unpool3d(x, indices, *self._options(output_size))
+    _spatial, _function = 3, "max_unpool3d"

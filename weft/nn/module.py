@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from types import MethodType
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from ..core import dtype as dt
 from ..core.device import check_device, is_device
@@ -23,7 +23,7 @@ from ..core.tensor import Tensor, wrap
 from . import hooks, state
 from .hooks import HookRemover
 from .parameter import Parameter
-from .printing import format_module
+from .printing import format_module, format_options
 from .scopes import module_scope
 from .starting_value import starting_value
 from .state import LoadReport
@@ -51,6 +51,7 @@ class Module:
     _kinds: dict[str, str]
     _transient: set[str]
     _hooks: dict[str, dict[int, hooks.Hook]]
+    _printed: ClassVar[tuple[str, ...]] = ()  # attributes in the repr; of "*name" the value alone
     _pending = False  # True while an input size is unknown (see lazy.py)
 
     def __init__(self) -> None:
@@ -413,8 +414,8 @@ class Module:
         return summarize(self, inputs, dtype, depth)
 
     def extra_repr(self) -> str:
-        """Return the arguments to show in the repr; layers override it."""
-        return ""
+        """Return the arguments to show in the repr; a layer lists or overrides them."""
+        return format_options(self, self._printed)
 
     def __repr__(self) -> str:
         return format_module(self, [(n, repr(m)) for n, m in self.named_children()])

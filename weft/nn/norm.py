@@ -24,6 +24,7 @@ class LayerNorm(Module):
     tensor([[-1.,  1.]])
     """
 
+    _printed = ("*normalized_shape", "eps", "elementwise_affine", "bias")
     weight: Parameter | None
     bias: Parameter | None
 
@@ -57,13 +58,6 @@ class LayerNorm(Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return x normalised; its shape ends in normalized_shape."""
         return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
-
-    def extra_repr(self) -> str:
-        """Return the options."""
-        return (
-            f"{self.normalized_shape}, eps={self.eps}, "
-            f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
-        )
 
 
 class RMSNorm(Module):
@@ -110,6 +104,7 @@ class RMSNorm(Module):
 class GroupNorm(Module):
     """Normalise each sample of (N, C, ...) over groups of channels (Wu and He 2018)."""
 
+    _printed = ("*num_groups", "*num_channels", "eps", "affine", "bias")
     weight: Parameter | None
     bias: Parameter | None
 
@@ -151,16 +146,11 @@ class GroupNorm(Module):
         """Return x normalised; it has the shape (N, num_channels, ...)."""
         return F.group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
 
-    def extra_repr(self) -> str:
-        """Return the options."""
-        return (
-            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
-            f"bias={self.bias is not None}"
-        )
-
 
 class LocalResponseNorm(Module):
     """Divide by a power of the mean square over neighbouring channels (Krizhevsky et al. 2012)."""
+
+    _printed = ("*size", "alpha", "beta", "k")
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
         super().__init__()
@@ -172,7 +162,3 @@ class LocalResponseNorm(Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return x normalised; it has the shape (N, C, ...)."""
         return F.local_response_norm(x, self.size, self.alpha, self.beta, self.k)
-
-    def extra_repr(self) -> str:
-        """Return the options."""
-        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"

@@ -19,6 +19,7 @@ Widths = int | tuple[int, ...]
 
 
 class _Pad(Module):
+    _printed: ClassVar[tuple[str, ...]] = ("*padding",)
     _spatial: ClassVar[int]
     _mode: ClassVar[str] = "constant"
 
@@ -44,12 +45,10 @@ class _Pad(Module):
                 f"{self._spatial + 1} without the batch. Received: {tuple(x.shape)}"
             )
 
-    def extra_repr(self) -> str:
-        """Return the widths."""
-        return str(self.padding)
-
 
 class _ConstantPad(_Pad):
+    _printed: ClassVar[tuple[str, ...]] = ("padding", "value")
+
     def __init__(self, padding: Widths, value: float) -> None:
         super().__init__(padding)
         self.value = as_number(self, "value", value)
@@ -57,10 +56,6 @@ class _ConstantPad(_Pad):
     def forward(self, x: Tensor) -> Tensor:
         """Return x padded with the value."""
         return F.pad_torch(x, self.padding, "constant", self.value)
-
-    def extra_repr(self) -> str:
-        """Return the widths and the value."""
-        return f"padding={self.padding}, value={self.value}"
 
 
 class ConstantPad1d(_ConstantPad):
@@ -88,12 +83,10 @@ class ConstantPad3d(_ConstantPad):
 
 
 class _ZeroPad(_ConstantPad):
+    _printed = ("*padding",)
+
     def __init__(self, padding: Widths) -> None:
         super().__init__(padding, 0.0)
-
-    def extra_repr(self) -> str:
-        """Return the widths."""
-        return str(self.padding)
 
 
 class ZeroPad1d(_ZeroPad):

@@ -31,6 +31,8 @@ def checked(layer: Module, name: str, value: Any, spatial: int, least: int = 1) 
 class AvgPool1d(Module):
     """Average windows of (N, C, L); the stride is the kernel size unless given."""
 
+    _printed = ("kernel_size", "stride", "padding")
+
     def __init__(
         self,
         kernel_size: Sizes,
@@ -51,13 +53,11 @@ class AvgPool1d(Module):
         options = (self.stride, self.padding, self.ceil_mode, self.count_include_pad)
         return F.avg_pool1d(x, self.kernel_size, *options)
 
-    def extra_repr(self) -> str:
-        """Return the sizes."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-
 
 class _AvgPool(Module):
+    _printed = ("kernel_size", "stride", "padding")
     _spatial: ClassVar[int]
+    _function: ClassVar[str]
 
     def __init__(
         self,
@@ -85,13 +85,11 @@ class _AvgPool(Module):
             raise ArgumentError(f"{type(self).__name__}: divisor_override must not be 0")
         return divisor
 
-    def _options(self) -> tuple[Any, ...]:
+    def forward(self, x: Tensor) -> Any:
+        """Return the averages."""
+        windows = (self.kernel_size, self.stride, self.padding)
         flags = (self.ceil_mode, self.count_include_pad, self.divisor_override)
-        return (self.kernel_size, self.stride, self.padding, *flags)
-
-    def extra_repr(self) -> str:
-        """Return the sizes."""
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+        return getattr(F, self._function)(x, *windows, *flags)
 
 
 class AvgPool2d(_AvgPool):
@@ -106,28 +104,22 @@ class AvgPool2d(_AvgPool):
              [10.5000, 12.5000]]])
     """
 
-    _spatial = 2
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the averages."""
-        return F.avg_pool2d(x, *self._options())
+    _spatial, _function = 2, "avg_pool2d"
 
 
 class AvgPool3d(_AvgPool):
     """Average windows of (N, C, D, H, W); see AvgPool2d."""
 
-    _spatial = 3
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the averages."""
-        return F.avg_pool3d(x, *self._options())
+    _spatial, _function = 3, "avg_pool3d"
 
 
 # -- power means ---------------------------------------------------------------------------------
 
 
 class _LPPool(Module):
+    _printed = ("norm_type", "kernel_size", "stride", "ceil_mode")
     _spatial: ClassVar[int]
+    _function: ClassVar[str]
 
     def __init__(
         self,
@@ -149,32 +141,22 @@ class _LPPool(Module):
         self.stride = stride
         self.ceil_mode = as_flag(self, "ceil_mode", ceil_mode)
 
-    def extra_repr(self) -> str:
-        """Return the options."""
-        return (
-            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, "
-            f"stride={self.stride}, ceil_mode={self.ceil_mode}"
-        )
+    def forward(self, x: Tensor) -> Any:
+        """Return the power sums."""
+        windows = (self.kernel_size, self.stride, self.ceil_mode)
+        return getattr(F, self._function)(x, self.norm_type, *windows)
 
 
 class LPPool1d(_LPPool):
     """Return (sum of x**p)**(1/p) over windows of (N, C, L), with p = norm_type."""
 
-    _spatial = 1
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the power sums."""
-        return F.lp_pool1d(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+    _spatial, _function = 1, "lp_pool1d"
 
 
 class LPPool2d(_LPPool):
     """Return (sum of x**p)**(1/p) over windows of (N, C, H, W), with p = norm_type."""
 
-    _spatial = 2
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the power sums."""
-        return F.lp_pool2d(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+    _spatial, _function = 2, "lp_pool2d"
 
 
 class LPPool3d(_LPPool):
@@ -199,7 +181,9 @@ class LPPool3d(_LPPool):
 class AdaptivePool(Module):
     """Base of pooling layers that are given the output size; None keeps that of the input."""
 
+    _printed = ("output_size",)
     _spatial: ClassVar[int]
+    _function: ClassVar[str]
 
     def __init__(self, output_size: OutputSize) -> None:
         super().__init__()
@@ -214,39 +198,27 @@ class AdaptivePool(Module):
                 as_size(self, "output_size", size, 0)
         self.output_size = output_size
 
-    def extra_repr(self) -> str:
-        """Return the output size."""
-        return f"output_size={self.output_size}"
+    def forward(self, x: Tensor) -> Any:
+        """Return what the windows make of x."""
+        return getattr(F, self._function)(x, self.output_size)
 
 
 class AdaptiveAvgPool1d(AdaptivePool):
     """Average (N, C, L) over windows that make the result (N, C, output_size)."""
 
-    _spatial = 1
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the averages."""
-        return F.adaptive_avg_pool1d(x, self.output_size)
+    _spatial, _function = 1, "adaptive_avg_pool1d"
 
 
 class AdaptiveAvgPool2d(AdaptivePool):
     """Average (N, C, H, W) over windows that make the result (N, C, *output_size)."""
 
-    _spatial = 2
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the averages."""
-        return F.adaptive_avg_pool2d(x, self.output_size)
+    _spatial, _function = 2, "adaptive_avg_pool2d"
 
 
 class AdaptiveAvgPool3d(AdaptivePool):
     """Average (N, C, D, H, W) over windows that make the result (N, C, *output_size)."""
 
-    _spatial = 3
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the averages."""
-        return F.adaptive_avg_pool3d(x, self.output_size)
+    _spatial, _function = 3, "adaptive_avg_pool3d"
 
 
 class GlobalAvgPool(Module):

@@ -44,6 +44,7 @@ class PositionalEncoding(Module):
     (2, 1, 4)
     """
 
+    _printed = ("*d_model", "dropout", "max_len")
     pe: Tensor
 
     def __init__(
@@ -79,7 +80,3 @@ class PositionalEncoding(Module):
         if x.ndim == 3 and not self.batch_first:
             positions = F.unsqueeze(positions, 1)
         return F.dropout(x + positions, self.dropout, self.training)
-
-    def extra_repr(self) -> str:
-        """Return the options."""
-        return f"{self.d_model}, dropout={self.dropout}, max_len={self.max_len}"

@@ -23,6 +23,8 @@ class Flatten(Module):
     (8, 12)
     """
 
+    _printed = ("start_dim", "end_dim")
+
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
         self.start_dim = as_int(start_dim, "Flatten: start_dim")
@@ -32,13 +34,11 @@ class Flatten(Module):
         """Return x with dimensions joined."""
         return F.flatten(x, self.start_dim, self.end_dim)
 
-    def extra_repr(self) -> str:
-        """Return the dimensions."""
-        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
-
 
 class Unflatten(Module):
     """Split dimension `dim` into the sizes `unflattened_size`, one of which may be -1."""
+
+    _printed = ("dim", "unflattened_size")
 
     def __init__(self, dim: int, unflattened_size: tuple[int, ...] | list[int]) -> None:
         super().__init__()
@@ -56,13 +56,11 @@ class Unflatten(Module):
         """Return x with the dimension split."""
         return F.unflatten(x, self.dim, self.unflattened_size)
 
-    def extra_repr(self) -> str:
-        """Return the dimension and its sizes."""
-        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
-
 
 class PixelShuffle(Module):
     """Turn (N, C * r * r, H, W) into (N, C, H * r, W * r) (Shi et al. 2016)."""
+
+    _printed = ("upscale_factor",)
 
     def __init__(self, upscale_factor: int) -> None:
         super().__init__()
@@ -72,13 +70,11 @@ class PixelShuffle(Module):
         """Return the larger image."""
         return F.pixel_shuffle(x, self.upscale_factor)
 
-    def extra_repr(self) -> str:
-        """Return the factor."""
-        return f"upscale_factor={self.upscale_factor}"
-
 
 class PixelUnshuffle(Module):
     """Turn (N, C, H * r, W * r) into (N, C * r * r, H, W)."""
+
+    _printed = ("downscale_factor",)
 
     def __init__(self, downscale_factor: int) -> None:
         super().__init__()
@@ -88,13 +84,11 @@ class PixelUnshuffle(Module):
         """Return the smaller image with more channels."""
         return F.pixel_unshuffle(x, self.downscale_factor)
 
-    def extra_repr(self) -> str:
-        """Return the factor."""
-        return f"downscale_factor={self.downscale_factor}"
-
 
 class ChannelShuffle(Module):
     """Interleave the channels of `groups` groups (Zhang et al. 2018)."""
+
+    _printed = ("groups",)
 
     def __init__(self, groups: int) -> None:
         super().__init__()
@@ -103,10 +97,6 @@ class ChannelShuffle(Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return x with channels in another order."""
         return F.channel_shuffle(x, self.groups)
-
-    def extra_repr(self) -> str:
-        """Return the number of groups."""
-        return f"groups={self.groups}"
 
 
 class Upsample(Module):
@@ -182,6 +172,8 @@ class UpsamplingBilinear2d(Upsample):
 class Unfold(Module):
     """Cut (N, C, H, W) into windows, as columns: (N, C * kh * kw, number of windows)."""
 
+    _printed = ("kernel_size", "dilation", "padding", "stride")
+
     def __init__(
         self, kernel_size: Sizes, dilation: Sizes = 1, padding: Sizes = 0, stride: Sizes = 1
     ) -> None:
@@ -194,16 +186,11 @@ class Unfold(Module):
         options = (self.dilation, self.padding, self.stride)
         return F.unfold_patches(x, self.kernel_size, *options)
 
-    def extra_repr(self) -> str:
-        """Return the options."""
-        return (
-            f"kernel_size={self.kernel_size}, dilation={self.dilation}, "
-            f"padding={self.padding}, stride={self.stride}"
-        )
-
 
 class Fold(Module):
     """Add windows, as Unfold makes them, at their places in an image of output_size."""
+
+    _printed = ("output_size", "kernel_size", "dilation", "padding", "stride")
 
     def __init__(
         self,
@@ -221,10 +208,3 @@ class Fold(Module):
         """Return the sums of the windows."""
         options = (self.dilation, self.padding, self.stride)
         return F.fold(x, self.output_size, self.kernel_size, *options)
-
-    def extra_repr(self) -> str:
-        """Return the options."""
-        return (
-            f"output_size={self.output_size}, kernel_size={self.kernel_size}, "
-            f"dilation={self.dilation}, padding={self.padding}, stride={self.stride}"
-        )

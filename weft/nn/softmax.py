@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.errors import ShapeError
 from ..core.shape import as_int
@@ -14,6 +14,8 @@ from .module import Module
 class GLU(Module):
     """Return a * sigmoid(b), with a and b the halves of x along `dim` (Dauphin et al. 2017)."""
 
+    _printed = ("dim",)
+
     def __init__(self, dim: int = -1) -> None:
         super().__init__()
         self.dim = as_int(dim, "GLU: dim")
@@ -22,12 +24,11 @@ class GLU(Module):
         """Return the gated half."""
         return F.glu(x, self.dim)
 
-    def extra_repr(self) -> str:
-        """Return the axis."""
-        return f"dim={self.dim}"
-
 
 class _AlongAxis(Module):
+    _function: ClassVar[str]
+    _printed = ("dim",)
+
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()
         self.dim = None if dim is None else as_int(dim, f"{type(self).__name__}: dim")
@@ -38,9 +39,9 @@ class _AlongAxis(Module):
             return self.dim
         return 0 if x.ndim in (0, 1, 3) else 1
 
-    def extra_repr(self) -> str:
-        """Return the axis."""
-        return f"dim={self.dim}"
+    def forward(self, x: Tensor) -> Any:
+        """Return the function of x along the axis."""
+        return getattr(F, self._function)(x, self._axis(x))
 
 
 class Softmax(_AlongAxis):
@@ -53,25 +54,19 @@ class Softmax(_AlongAxis):
     tensor([0.5, 0.5])
     """
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the softmax."""
-        return F.softmax(x, self._axis(x))
+    _function = "softmax"
 
 
 class LogSoftmax(_AlongAxis):
     """Return the logarithm of the softmax along `dim`; see Softmax."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the logarithm of the softmax."""
-        return F.log_softmax(x, self._axis(x))
+    _function = "log_softmax"
 
 
 class Softmin(_AlongAxis):
     """Return the softmax of -x along `dim`; see Softmax."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the softmax of -x."""
-        return F.softmin(x, self._axis(x))
+    _function = "softmin"
 
 
 class Softmax2d(Module):

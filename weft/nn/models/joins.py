@@ -68,6 +68,8 @@ class Concat(Module):
     (2, 8)
     """
 
+    _printed = ("axis",)
+
     def __init__(self, axis: int = 1) -> None:
         super().__init__()
         self.axis = as_int(axis, "Concat: axis")
@@ -75,10 +77,6 @@ class Concat(Module):
     def forward(self, *inputs: Tensor) -> Tensor:
         """Return the inputs side by side."""
         return F.concat(inputs, self.axis)
-
-    def extra_repr(self) -> str:
-        """Return the axis."""
-        return f"axis={self.axis}"
 
 
 class Reshape(Module):
@@ -121,6 +119,8 @@ class Permute(Module):
 class Select(Module):
     """Take one position along an axis, by default the last of axis 1: the end of a sequence."""
 
+    _printed = ("index", "axis")
+
     def __init__(self, index: int = -1, axis: int = 1) -> None:
         super().__init__()
         self.index = as_int(index, "Select: index")
@@ -132,10 +132,6 @@ class Select(Module):
         if not 0 <= axis < x.ndim:
             raise ShapeError(f"Select: there is no axis {self.axis}. Received: shape {x.shape}")
         return x[(*[slice(None)] * axis, self.index)]
-
-    def extra_repr(self) -> str:
-        """Return the position."""
-        return f"index={self.index}, axis={self.axis}"
 
 
 def _ints(what: str, values: Any) -> tuple[int, ...]:
