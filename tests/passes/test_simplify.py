@@ -19,7 +19,7 @@ from weft.passes import (
     simplify_finally,
 )
 from weft.passes.match import MAX_STEPS, RuleTable, rewrite
-from weft.passes.simplify import LAST_RULES, RULES, holds, rules_of_laws
+from weft.passes.simplify import LAST_RULES, RULES, holds, rules_of_facts
 
 from .helpers import SPECIAL, ops, run, trace
 
@@ -164,7 +164,7 @@ def test_every_rule_is_tried():
     """Count the rules that some case fires, by leaving each out."""
     graphs = [fold_constants(share_common(trace(fn, array))) for fn, array, _ in CASES.values()]
     idle = []
-    for rule in (*RULES, *(rule for op in registry.values() for rule in rules_of_laws(op))):
+    for rule in (*RULES, *(rule for op in registry.values() for rule in rules_of_facts(op))):
         table = RuleTable([rule])
         changed = (
             any(a is not b for a, b in zip(rewrite(g, None, table, simplify), g, strict=False))

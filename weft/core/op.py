@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .dtype import bool_
-from .facts import Facts
+from .facts import Facts, Rule, RuleT
 from .keywords import synonyms
 from .large_calls import fused as fused_composite
 from .locks import fork_safe_lock
@@ -41,9 +41,6 @@ from .specialize import Specialized, specialize
 
 if TYPE_CHECKING:
     from .samples import Sampler
-
-Rule = Callable[..., Any]
-RuleT = TypeVar("RuleT", bound=Rule)
 
 elementwise = "elementwise"
 reduction = "reduction"

@@ -47,7 +47,8 @@ from .tape import FanNode, Node, next_order
 from .tensor import Tensor, new_tensor
 
 if TYPE_CHECKING:
-    from .op import Op, Rule
+    from .facts import Rule
+    from .op import Op
 
 META = ("_shape", "_dtype")
 # The rules of interpreters run plain operations: an interpreter somewhere is not one here.

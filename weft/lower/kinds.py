@@ -16,6 +16,7 @@ import numpy as np
 
 from ..core.shape import broadcast_axes, normalize_axes, size_of
 from ..graph.node import Node, Value
+from ..ops.movement.broadcast import broadcast_to
 from .dynamic import is_dynamic
 from .indexing import indexed_kind
 from .places import stored_operands
@@ -34,7 +35,6 @@ DTYPES = frozenset(
         ),
     )
 )
-SHAPING = frozenset(("broadcast_to", "checkpoint_name", "ensure_shape", "reshape"))
 
 
 def kind_of(node: Node) -> str | None:
@@ -42,7 +42,7 @@ def kind_of(node: Node) -> str | None:
     op = node.op
     if is_dynamic(node):
         return None
-    if op.name in SHAPING:
+    if op.identity or op.reshapes or op is broadcast_to:
         return "view"
     values = [*node.outputs, *(x for x in node.inputs if x is not None)]
     if any(value.dtype not in DTYPES for value in values):

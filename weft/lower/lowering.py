@@ -30,7 +30,7 @@ from .kernels import (
 from .kinds import DTYPES, kind_of, only_reduction, reduced_axes, reduced_count
 from .layouts import laid_out, wanted_layouts
 from .nests import NestBuilder
-from .parts import JOINS, copy_kernel, find_homes, part_views
+from .parts import copy_kernel, find_homes, part_views
 from .places import Check
 from .products import is_product, product_kernel
 from .recompute import recompute_cheap
@@ -40,7 +40,7 @@ from .scatter import scatter_kernels
 from .split import split_inner
 from .storage import Buffer, View, contiguous
 from .totals import fuse_totals
-from .views import RESHAPES, VIEWS
+from .views import views_of
 
 
 class Lowered:
@@ -155,7 +155,7 @@ class Lowered:
 
     def _as_join(self, node: Node) -> bool:
         """Lower a join: copy the parts that were not written to their places."""
-        if node.op.name not in JOINS:
+        if node.op.join_rule is None:
             return False
         values = [x for x in node.inputs if x is not None]
         for x, part in zip(values, part_views(self._whole(node), node), strict=True):
@@ -220,17 +220,15 @@ class Lowered:
     # -- nodes that are no loops -------------------------------------------------------------------
 
     def _as_view(self, node: Node) -> bool:
-        rule = VIEWS.get(node.op.name)
         source = node.inputs[0] if node.inputs else None
-        if rule is None or source is None:
+        if source is None or not node.op.is_view:
             return False
-        made = rule(self.views[source], node)
-        if made is None and node.op.name in RESHAPES:
-            made = rule(self.copied(self.views[source]), node)
+        made = views_of(self.views[source], node)
+        if made is None and node.op.reshapes:
+            made = views_of(self.copied(self.views[source]), node)
         if made is None:
             return False
-        views = made if isinstance(made, list) else [made]
-        self.views.update(zip(node.outputs, views, strict=True))
+        self.views.update(zip(node.outputs, made, strict=True))
         return True
 
     def _as_product(self, node: Node) -> bool:

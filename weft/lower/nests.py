@@ -21,7 +21,7 @@ from .scalar import Expr, ScalarBuilder, computed_dtype, postorder, substituted
 from .scalar_kinds import PLACED
 from .storage import Buffer, View, contiguous
 from .turned import straightened
-from .views import VIEWS
+from .views import views_of
 
 if TYPE_CHECKING:
     from .lowering import Lowered
@@ -85,9 +85,9 @@ class NestBuilder:
         """Give a value that another is in a new shape its place: that of the other."""
         (source, *_) = node.inputs
         assert source is not None
-        view = VIEWS[node.op.name](self.lowered.views[source], node)
-        assert isinstance(view, View), node
-        self.lowered.views[node.outputs[0]] = view
+        made = views_of(self.lowered.views[source], node)
+        assert made is not None, node
+        self.lowered.views.update(zip(node.outputs, made, strict=True))
 
     # -- expressions -------------------------------------------------------------------------------
 

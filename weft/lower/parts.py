@@ -6,46 +6,18 @@ costs nothing; one that lies elsewhere is copied by a kernel of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from .kernels import Operand, Output, RowKernel
 from .loops import collapse
 from .scalar import ScalarBuilder
-from .storage import View, contiguous_strides
-
-JOINS = ("concat", "stack")
+from .storage import View
 
 
 def part_views(whole: View, node: Node) -> list[View]:
     """Return where each operand of a join lies in the result."""
-    axis = node.attr("axis")
-    values = [x for x in node.inputs if x is not None]
-    if axis is None:
-        return _flat_parts(whole, values)
-    parts, start = [], 0
-    step = whole.strides[axis]
-    for x in values:
-        offset = whole.offset + start * step
-        if node.op.name == "stack":
-            strides = (*whole.strides[:axis], *whole.strides[axis + 1 :])
-            start += 1
-        else:
-            strides = whole.strides
-            start += x.shape[axis]
-        parts.append(View(whole.buffer, x.shape, strides, offset))
-    return parts
-
-
-def _flat_parts(whole: View, values: Iterable[Value]) -> list[View]:
-    parts, start = [], 0
-    for x in values:
-        size = 1
-        for n in x.shape:
-            size *= n
-        parts.append(View(whole.buffer, x.shape, contiguous_strides(x.shape), whole.offset + start))
-        start += size
+    shapes = [x.shape for x in node.inputs if x is not None]
+    parts: list[View] = node.op.join_rule(whole, shapes, *node.attrs)
     return parts
 
 
@@ -57,7 +29,7 @@ def find_homes(graph: Graph) -> dict[Value, Node]:
     homes: dict[Value, Node] = {}
     outputs = set(graph.outputs)
     for node in graph.nodes:
-        if node.op.name not in JOINS:
+        if node.op.join_rule is None:
             continue
         values = [x for x in node.inputs if x is not None]
         for x in values:

@@ -107,6 +107,10 @@ class View:
         strides = reshaped_strides(self.shape, self.strides, shape)
         return None if strides is None else View(self.buffer, shape, strides, self.offset)
 
+    def restrided(self, shape: Shape, strides: tuple[int, ...], start: int = 0) -> View:
+        """Return other elements of the same memory, the first of them so many further on."""
+        return View(self.buffer, shape, strides, self.offset + start)
+
     def sliced(self, starts: Any, steps: Any, shape: Shape) -> View:
         """Return every steps-th element from starts on, along each axis."""
         offset = self.offset + sum(s * d for s, d in zip(starts, self.strides, strict=True))

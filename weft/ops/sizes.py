@@ -104,7 +104,7 @@ def _(s):
     yield ErrorSample("a", error=TypeError, match="length must be an integer")
 
 
-@op(movement, linear=("x",), method=False)
+@op(movement, linear=("x",), method=False, identity=True)
 def ensure_shape(x: Tensor, shape: Shape) -> Tensor:
     """Return x if it has a shape, else raise: how a graph checks what it knows only when it runs.
 

@@ -7,8 +7,7 @@ from math import prod
 
 from ..core.op import elementwise, movement, random, reduction
 from ..graph.node import Node, Value, subgraphs
-from ..graph.special import SPECIAL
-from .layout import may_be_view
+from ..graph.special import GraphOp
 
 Shapes = Callable[[Value], tuple[int, ...]]
 
@@ -21,7 +20,7 @@ PER_BODY_NODE = 100 * CALL  # a loop, of whose trip count and sizes nothing is k
 
 def node_cost(node: Node, shape_of: Shapes) -> float:
     """Return an estimate of the nanoseconds that a node takes."""
-    if node.op.name in SPECIAL or may_be_view(node):
+    if isinstance(node.op, GraphOp) or node.op.is_view:
         return CALL
     bodies = subgraphs(node)
     if bodies and node.op.kind not in PER_ELEMENT:

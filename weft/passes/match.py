@@ -261,7 +261,7 @@ class Rewriter:
             number = _only_number(node.attrs[0].array)
         elif node.op is _FILL_LIKE:
             number = np.array(node.attrs[0], node.attrs[1]).item()
-        elif node.op in _SPREADING:
+        elif node.op.reshapes or node.op in (_BROADCAST_TO, _PERMUTE, _STOP_GRADIENT):
             number = self.numbers.get(node.inputs[0])  # type: ignore[arg-type]  # never None
         if number is not None:
             self.numbers[node.outputs[0]] = number
@@ -290,9 +290,8 @@ class RuleTable(dict[Any, list[Rule]]):
 
 
 _FILL_LIKE = find_op("fill_like")
-_SPREADING = frozenset(
-    map(find_op, ("broadcast_to", "reshape", "permute", "squeeze", "unsqueeze", "stop_gradient"))
-)
+_BROADCAST_TO, _PERMUTE = find_op("broadcast_to"), find_op("permute")
+_STOP_GRADIENT = find_op("stop_gradient")
 
 
 def rewrite(

@@ -57,11 +57,13 @@ def _unmoved(m: Match) -> Value | None:
 
 
 def _relabel(m: Match) -> Value | None:
-    """Give the elements, whose order never changes, their last shape at once."""
-    made = m.root.outputs[0]
-    if made.shape == m["x"].shape:
-        return m["x"]
-    return m.make("reshape", m["x"], attrs=(made.shape,))
+    """Give elements whose order two operations keep their last shape at once."""
+    inner, made = m["x"].node, m.root.outputs[0]
+    if not inner.op.reshapes:
+        return None
+    (source,) = inner.inputs
+    assert source is not None
+    return source if made.shape == source.shape else m.make("reshape", source, attrs=(made.shape,))
 
 
 def _broadcast_at_once(m: Match) -> Value | None:
@@ -149,8 +151,8 @@ def _regroup(name: str) -> Rule:
 # -- the rules -------------------------------------------------------------------------------------
 
 
-def rules_of_laws(op: Any) -> Iterator[Rule]:
-    """Yield the rules that follow from the laws an operator obeys."""
+def rules_of_facts(op: Any) -> Iterator[Rule]:
+    """Yield the rules that follow from what an operator states of itself."""
     name, laws, operands = op.name, op.laws, len(op.inputs)
     twice = Call(op, (Call(op, (x,), "inner"),))
     if "involution" in laws:
@@ -162,9 +164,9 @@ def rules_of_laws(op: Any) -> Iterator[Rule]:
         if "associative" in laws:
             again = Call(op, (x, Call(op, (x, y), "inner")))
             yield Rule(f"{name}(x, {name}(x, y))", again, _inner)
+    if op.reshapes:
+        yield Rule(f"{name} of another shape", Call(op, (x,)), _relabel)
 
-
-ROW_MAJOR = ("reshape", "squeeze", "unsqueeze")
 
 RULES: tuple[Rule, ...] = (
     # arithmetic
@@ -198,12 +200,8 @@ RULES: tuple[Rule, ...] = (
     # movement
     Rule("axes in their order", P.permute(x), _unmoved),
     Rule("permute of permute", P.permute(P.permute(x) @ "inner"), _compose_axes),
-    *(
-        Rule(f"{a} of {b}", getattr(P, a)(getattr(P, b)(x)), _relabel)
-        for a in ROW_MAJOR
-        for b in ROW_MAJOR
-    ),
-    *(Rule(f"{n} to the same shape", getattr(P, n)(x), x) for n in ("reshape", "broadcast_to")),
+    Rule("reshape to the same shape", P.reshape(x), x),
+    Rule("broadcast to the same shape", P.broadcast_to(x), x),
     Rule("broadcast of broadcast", P.broadcast_to(P.broadcast_to(x)), _broadcast_at_once),
     Rule("flip back", P.flip(P.flip(x) @ "inner"), _flipped_back),
     Rule("x[:]", P.getitem(x), _whole),
@@ -222,8 +220,8 @@ RULES: tuple[Rule, ...] = (
 # Once derivatives are taken, what only steers them is the identity.
 LAST_RULES: tuple[Rule, ...] = (Rule("stop_gradient", P.stop_gradient(x), x),)
 
-_TABLE = RuleTable(RULES, rules_of_laws)
-_LAST_TABLE = RuleTable((*LAST_RULES, *RULES), rules_of_laws)
+_TABLE = RuleTable(RULES, rules_of_facts)
+_LAST_TABLE = RuleTable((*LAST_RULES, *RULES), rules_of_facts)
 
 
 def simplify(graph: Graph, outputs: Sequence[Value] | None = None) -> Graph:

@@ -172,7 +172,6 @@ INFIX = {
     "equal": ("==", COMPARISON),
     "not_equal": ("!=", COMPARISON),
 }
-SAME = frozenset({"positive", "stop_gradient", "checkpoint_name", "ensure_shape"})
 Form = Callable[[list[Expression], Any], Expression]
 
 
@@ -255,7 +254,7 @@ class _Writer:
             return
         if node.op is CONSTANT:
             self.known[node.outputs[0]] = _constant(node.attrs[0].array)
-        elif node.op.name in SAME:
+        elif node.op.identity:
             self.known[node.outputs[0]] = self._operand(node.inputs[0])
         elif node.op.name == "custom_gradient":
             _, first, count = node.attrs

@@ -34,6 +34,8 @@ _RULES = (
     "place_rule",
     "scatter_rule",
     "scan_rule",
+    "view_rule",
+    "join_rule",
 )
 _OWN = frozenset(("weft", "numpy"))
 

@@ -15,7 +15,7 @@ import numpy as np
 from ...core.batching import repeat
 from ...core.op import F, composite, general, movement, op
 from ...core.samples import ErrorSample, Sample
-from ...core.shape import Shape, TensorType
+from ...core.shape import Shape, TensorType, size_of
 from ...core.tensor import Tensor
 from ._batching import ALL, BatchIndex, batch_taken, put_back
 from ._placing import part_places, within_part
@@ -24,6 +24,7 @@ from ._spec import (
     ARRAY,
     Spec,
     explain_bad_index,
+    explicit,
     indexed_shape,
     leading_array,
     native_basic,
@@ -71,6 +72,26 @@ def _(x, spec):
 @getitem.infer
 def _(x, spec):
     return TensorType(indexed_shape(x.shape, spec), x.dtype)
+
+
+@getitem.view
+def _(x, spec):
+    shape, strides, start, axis = [], [], 0, 0
+    for item in explicit(spec, len(x.shape)):
+        if item is None:
+            shape.append(1)
+            strides.append(0)
+            continue
+        size, stride = x.shape[axis], x.strides[axis]
+        if isinstance(item, int):
+            start += (item + size if item < 0 else item) * stride
+        else:
+            taken = range(*slice(*item).indices(size))
+            start += taken.start * stride if taken else 0
+            shape.append(len(taken))
+            strides.append(stride * taken.step)
+        axis += 1
+    return x.restrided(tuple(shape), tuple(strides), start)
 
 
 @getitem.vjp("x")
@@ -139,6 +160,12 @@ def _(g, shape, spec):
 @getitem_adjoint.vjp("g")
 def _(g, spec):
     return F.getitem(g, spec)
+
+
+@getitem_adjoint.view
+def _(g, shape, spec):
+    forwards = all(item[2] in (None, 1) for item in spec if isinstance(item, tuple))
+    return g.reshaped(shape) if forwards and size_of(shape) == size_of(g.shape) else None
 
 
 @getitem_adjoint.place

@@ -45,6 +45,11 @@ def _(x, axes):
     return x.transpose(axes)
 
 
+@permute.view
+def _(x, axes):
+    return x.permuted(axes)
+
+
 @permute.vjp("x")
 def _(g, axes):
     return F.permute(g, inverse_permutation(axes))

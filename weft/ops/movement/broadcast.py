@@ -56,6 +56,11 @@ def _(x, shape):
     return filled
 
 
+@broadcast_to.view
+def _(x, shape):
+    return x.broadcast(shape)
+
+
 @broadcast_to.vjp("x")
 def _(g, x_shape):
     return F.sum_to(g, x_shape)

@@ -128,6 +128,17 @@ def _(x, offset, axis1, axis2):
     return x.diagonal(offset, axis1, axis2)
 
 
+@diagonal.view
+def _(x, offset, axis1, axis2):
+    length = _length(x.shape, offset, axis1, axis2)
+    kept = [axis for axis in range(len(x.shape)) if axis not in (axis1, axis2)]
+    first, second = x.strides[axis1], x.strides[axis2]
+    start = max(0, -offset) * first + max(0, offset) * second
+    shape = (*(x.shape[axis] for axis in kept), length)
+    strides = (*(x.strides[axis] for axis in kept), first + second)
+    return x.restrided(shape, strides, start if length else 0)
+
+
 @diagonal.vjp("x")
 def _(g, x_shape, offset, axis1, axis2):
     return F.embed_diagonal(g, x_shape, offset, axis1, axis2)

@@ -41,6 +41,13 @@ def _(x, axis):
     return x[tuple(backwards if i in axis else same for i in range(x.ndim))]
 
 
+@flip.view
+def _(x, axis):
+    strides = tuple(-s if a in axis else s for a, s in enumerate(x.strides))
+    start = sum(max(0, x.shape[a] - 1) * x.strides[a] for a in axis)
+    return x.restrided(x.shape, strides, start)
+
+
 @flip.vjp("x")
 def _(g, axis):
     return F.flip(g, axis)

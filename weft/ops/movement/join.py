@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,16 @@ def _(tensors, axis):
 @concat.eval
 def _(tensors, axis):
     return np.concatenate(tensors, axis)
+
+
+@concat.join
+def _(whole, shapes, axis):
+    if axis is None:
+        pairs = zip(accumulate(map(size_of, shapes), initial=0), shapes, strict=False)
+        return [whole.sliced((i,), (1,), (size_of(s),)).reshaped(s) for i, s in pairs]
+    starts, step = accumulate((s[axis] for s in shapes), initial=0), whole.strides[axis]
+    pairs = zip(starts, shapes, strict=False)
+    return [whole.restrided(shape, whole.strides, i * step) for i, shape in pairs]
 
 
 @concat.vjp("tensors")
@@ -132,6 +143,12 @@ def _(tensors, axis):
 @stack.eval
 def _(tensors, axis):
     return np.stack(tensors, axis)
+
+
+@stack.join
+def _(whole, shapes, axis):
+    strides, step = _without(whole.strides, axis), whole.strides[axis]
+    return [whole.restrided(shape, strides, i * step) for i, shape in enumerate(shapes)]
 
 
 @stack.vjp("tensors")

@@ -23,7 +23,7 @@ from ...core.shape import (
 from ...core.tensor import Tensor
 
 
-@op(movement, linear=("x",))
+@op(movement, linear=("x",), reshapes=True)
 def reshape(x: Tensor, shape: Shape) -> Tensor:
     """Return the elements, in row-major order, in another shape; one size may be -1.
 
@@ -186,7 +186,7 @@ def unflatten(x: Any, dim: int, sizes: Any) -> Any:
     return F.reshape(x, (*x.shape[:dim], *sizes, *x.shape[dim + 1 :]))
 
 
-@op(movement, linear=("x",))
+@op(movement, linear=("x",), reshapes=True)
 def squeeze(x: Tensor, axis: Axes = None) -> Tensor:
     """Return x without the given axes of size 1 (without all of these by default).
 
@@ -255,7 +255,7 @@ def _without(shape: Shape, axis: tuple[int, ...]) -> Shape:
     return tuple(dim for i, dim in enumerate(shape) if i not in axis)
 
 
-@op(movement, linear=("x",), aliases=("expand_dims",))
+@op(movement, linear=("x",), aliases=("expand_dims",), reshapes=True)
 def unsqueeze(x: Tensor, axis: Axes) -> Tensor:
     """Return x with new axes of size 1 that stand at the given places of the result.
 

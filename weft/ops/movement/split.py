@@ -61,6 +61,15 @@ def _(x, sizes, axis):
     return [x[(*lead, slice(start, stop))] for start, stop in pairwise(bounds)]
 
 
+@split.view
+def _(x, sizes, axis):
+    lead, tail, step = x.shape[:axis], x.shape[axis + 1 :], x.strides[axis]
+    return [
+        x.restrided((*lead, size, *tail), x.strides, start * step)
+        for start, size in zip(accumulate(sizes, initial=0), sizes, strict=False)
+    ]
+
+
 @split.vjp("x")
 def _(g, axis):
     return F.concat(g, axis)
@@ -126,6 +135,12 @@ def _(x, axis):
 def _(x, axis):
     lead = (slice(None),) * axis
     return [x[(*lead, i)] for i in range(x.shape[axis])]
+
+
+@unbind.view
+def _(x, axis):
+    shape, strides = (t[:axis] + t[axis + 1 :] for t in (x.shape, x.strides))
+    return [x.restrided(shape, strides, i * x.strides[axis]) for i in range(x.shape[axis])]
 
 
 @unbind.vjp("x")

@@ -57,6 +57,14 @@ def _(x, dimension, size, step):
     return as_strided(x, shape, strides, writeable=False)
 
 
+@sliding_windows.view
+def _(x, dimension, size, step):
+    shape, strides = list(x.shape), list(x.strides)
+    shape[dimension] = (shape[dimension] - size) // step + 1
+    strides[dimension] *= step
+    return x.restrided((*shape, size), (*strides, x.strides[dimension]))
+
+
 @sliding_windows.vjp("x")
 def _(g, x_shape, dimension, size, step):
     return F.fold_windows(g, dimension, size, step, x_shape[dimension])

@@ -11,7 +11,7 @@ from ...core.tensor import Tensor
 from ..elementwise._shared import same_type
 
 
-@op(elementwise, method=False)
+@op(elementwise, method=False, identity=True)
 def stop_gradient(x: Tensor) -> Tensor:
     """Return x as a constant: every derivative with respect to it is zero.
 
@@ -35,7 +35,7 @@ def _(s):
     yield Sample(s.integers(2, 3), grad=0, label="integers")
 
 
-@op(elementwise, method=False)
+@op(elementwise, method=False, identity=True)
 def checkpoint_name(x: Tensor, name: Any) -> Tensor:
     """Return x under a name by which a policy of `wf.checkpoint` can save it.
 
