@@ -1,0 +1,188 @@
+"""What the kinds of kernels compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...lower.kernels import (
+    BranchKernel,
+    ColumnKernel,
+    GemmKernel,
+    Kernel,
+    LibraryKernel,
+    LoopKernel,
+    Operand,
+    Output,
+    Prologue,
+    RowKernel,
+    ScanKernel,
+    ScatterKernel,
+)
+from ...lower.scalar import postorder
+from ...lower.storage import View
+from .calls import call_operator
+from .elements import COMBINE, Elements, reduced
+from .memory import Array, Memory
+
+
+def run_kernels(kernels: Sequence[Kernel], memory: Memory) -> None:
+    """Run kernels in order."""
+    for kernel in kernels:
+        RUN[type(kernel)](kernel, memory)
+
+
+# -- loops over elements ---------------------------------------------------------------------------
+
+
+def run_rows(kernel: RowKernel, memory: Memory) -> None:
+    """Compute every output, then store them: an output may lie where an operand does."""
+    elements = Elements(memory, kernel.loops, kernel.operands, kernel.iotas)
+    values = elements.values([output.value for output in kernel.outputs])
+    for output, value in zip(kernel.outputs, values, strict=True):
+        operand = kernel.operands[output.operand]
+        if output.way is None:
+            memory.operand(operand, kernel.loops)[...] = value
+        else:
+            rows = value.reshape(-1, kernel.columns)
+            shape = (kernel.units, kernel.columns)
+            _store_blocks(memory, operand.view, shape, output, rows, kernel.block)
+
+
+def _store_blocks(
+    memory: Memory, view: View, shape: tuple[int, int], output: Output, rows: Array, block: int
+) -> None:
+    """Combine the rows of each block, element by element; there is a row of results for each."""
+    assert output.way is not None
+    target = memory.strided(view, shape, (shape[1], 1))
+    for i in range(shape[0]):
+        target[i] = reduced(output.way, rows[i * block : (i + 1) * block], (0,))
+
+
+def run_columns(kernel: ColumnKernel, memory: Memory) -> None:
+    """Combine elements over the reduced loops, and finish each result."""
+    value = Elements(memory, kernel.loops, kernel.operands).value(kernel.output.value)
+    gone = tuple(axis for axis, reduces in enumerate(kernel.reduced) if reduces)
+    total = reduced(kernel.way, value, gone)
+    if kernel.finish is not None:
+        known = {id(e): total for e in postorder([kernel.finish]) if e.kind == "reduce"}
+        total = Elements(memory, total.shape, (), known=known).value(kernel.finish)
+    target = kernel.operands[kernel.output.operand]
+    strides = [s for axis, s in enumerate(target.strides) if axis not in gone]
+    memory.strided(target.view, total.shape, strides)[...] = total
+
+
+def run_scatter(kernel: ScatterKernel, memory: Memory) -> None:
+    """Bring each value to its place, in the order of the loops."""
+    elements = Elements(memory, kernel.loops, kernel.operands, kernel.iotas)
+    value, offset = elements.values([kernel.value, kernel.offset])
+    result = kernel.operands[-1]
+    offsets = elements.counted(result.strides) + offset
+    flat, places = memory.places(result.view, offsets.reshape(-1))
+    if kernel.way == "set":
+        flat[places] = value.reshape(-1)  # of values for one place the last one stays
+    else:
+        COMBINE[kernel.way].at(flat, places, value.reshape(-1))
+
+
+def run_scan(kernel: ScanKernel, memory: Memory) -> None:
+    """Take the steps of the first loop one after another, for all turns of the others."""
+    steps, *loops = kernel.loops
+    carried = [first.dtype.type(first.data) for first, _ in kernel.carried]
+    exprs = [kernel.value, *(after for _, after in kernel.carried)]
+    leaves = [e for e in postorder(exprs) if e.kind in ("carry", "step")]
+    for step in range(steps):
+        operands = [_at_step(operand, step) for operand in kernel.operands]
+        known = {id(e): np.int64(step) if e.kind == "step" else carried[e.data] for e in leaves}
+        value, *carried = Elements(memory, loops, operands, known=known).values(exprs)
+        memory.operand(operands[-1], loops)[...] = value
+
+
+def _at_step(operand: Operand, step: int) -> Operand:
+    view, (stride, *strides) = operand.view, operand.strides
+    moved = View(view.buffer, view.shape, view.strides, view.offset + step * stride)
+    return Operand(moved, tuple(strides))
+
+
+# -- products --------------------------------------------------------------------------------------
+
+
+def run_gemm(kernel: GemmKernel, memory: Memory) -> None:
+    """Multiply matrices, add the bias, and compute the epilogue of each element."""
+    x = _matrix(memory, kernel.x, kernel.x_from)
+    y = _windows(kernel, memory) if kernel.windows else _matrix(memory, kernel.y, kernel.y_from)
+    out = memory.view(kernel.out)
+    out[...] = x @ y
+    if kernel.bias is not None:
+        out += memory.view(kernel.bias)
+    views = [kernel.out, *kernel.extras]
+    operands = [Operand(view, view.strides) for view in views]
+    values = Elements(memory, out.shape, operands).values([o.value for o in kernel.outputs])
+    for output, value in zip(kernel.outputs, values, strict=True):
+        view = views[output.operand]
+        if output.way is None:
+            memory.view(view)[...] = value
+        else:
+            shape = (-(-kernel.m // kernel.block), kernel.n)
+            _store_blocks(memory, view, shape, output, value, kernel.block)
+
+
+def _matrix(memory: Memory, view: View, prologue: Prologue | None) -> Array:
+    """Return an operand of a product: as it lies, or as its prologue computes it."""
+    if prologue is None:
+        return memory.view(view)
+    operands = [Operand(v, v.strides) for v in (view, *prologue.extras)]
+    return Elements(memory, view.shape, operands).value(prologue.value)
+
+
+def _windows(kernel: GemmKernel, memory: Memory) -> Array:
+    """Return the second operand where it lies in windows: by offsets of rows and of columns."""
+    assert kernel.windows is not None
+    sizes, strides = zip(*kernel.windows.columns, strict=True)
+    columns = Elements(memory, sizes, ()).counted(strides).reshape(-1)
+    *batch, _, _ = kernel.y.strides
+    lead = Elements(memory, kernel.y.shape, ()).counted((*batch, 0, 0))
+    rows = memory.view(kernel.windows.offsets)
+    flat, places = memory.places(kernel.y, lead + rows + columns)
+    found: Array = flat[places]
+    return found
+
+
+# -- control flow ----------------------------------------------------------------------------------
+
+
+def run_loop(kernel: LoopKernel, memory: Memory) -> None:
+    """Repeat the body: so many times, or while the test holds, or until the body stops it."""
+    index, half = memory.word(kernel.index), memory.word(kernel.half)
+    index[...] = kernel.length - 1 if kernel.reverse and kernel.length is not None else 0
+    half[...] = 0
+    taken = 0
+    while kernel.length is None or taken < kernel.length:
+        run_kernels(kernel.test, memory)
+        if kernel.holds is not None and not memory.view(kernel.holds):
+            return
+        run_kernels(kernel.body, memory)
+        taken += 1
+        index += -1 if kernel.reverse else 1
+        half[...] = 1 - half
+        if kernel.stops is not None and memory.view(kernel.stops):
+            return
+
+
+def run_branch(kernel: BranchKernel, memory: Memory) -> None:
+    """Run one list of kernels or the other."""
+    run_kernels(kernel.yes if memory.view(kernel.chosen) else kernel.no, memory)
+
+
+RUN: dict[type, Callable[[Any, Memory], None]] = {
+    RowKernel: run_rows,
+    ColumnKernel: run_columns,
+    ScatterKernel: run_scatter,
+    ScanKernel: run_scan,
+    GemmKernel: run_gemm,
+    LibraryKernel: call_operator,
+    LoopKernel: run_loop,
+    BranchKernel: run_branch,
+}
