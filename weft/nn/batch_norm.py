@@ -11,11 +11,10 @@ from ..core.errors import ShapeError
 from ..core.shape import Shape
 from ..core.tensor import Tensor, wrap
 from ..ops.creation import empty, zeros
-from . import init
 from .arguments import as_flag, as_number, as_size
 from .calls import F
-from .lazy import OpenInput
-from .module import Module
+from .lazy import LazySize, OpenInput
+from .norm import reset_affine
 from .parameter import Parameter
 
 ONE = wrap(np.array(1, int64))
@@ -58,10 +57,7 @@ class RunningNorm(OpenInput):
             made = self._new_parameter(name, size, dtype, device) if wanted else None
             self.register_parameter(name, made)
         self._make_statistics(size or 0, dtype)
-        if size is None:
-            self._leave_open()
-        else:
-            self.reset_parameters()
+        self._begin(size)
 
     def _make_statistics(self, size: int, dtype: Any) -> None:
         tracked = self.track_running_stats
@@ -82,10 +78,7 @@ class RunningNorm(OpenInput):
     def reset_parameters(self) -> None:
         """Forget all statistics, and set the scale to 1 and the shift to 0."""
         self.reset_running_stats()
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        reset_affine(self)
 
     def _shapes(self, size: int) -> dict[str, Shape]:
         names = ("weight", "bias", "running_mean", "running_var")
@@ -160,28 +153,13 @@ class BatchNorm3d(_BatchNorm):
     _layout = "(N, C, D, H, W)"
 
 
-class LazyBatchNorm1d(BatchNorm1d):
+class LazyBatchNorm1d(LazySize, BatchNorm1d):
     """A BatchNorm1d whose num_features the first input tells."""
 
-    _settled_class: ClassVar[type[Module] | None] = BatchNorm1d
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(None, *args, **kwargs)
-
-
-class LazyBatchNorm2d(BatchNorm2d):
+class LazyBatchNorm2d(LazySize, BatchNorm2d):
     """A BatchNorm2d whose num_features the first input tells."""
 
-    _settled_class: ClassVar[type[Module] | None] = BatchNorm2d
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(None, *args, **kwargs)
-
-
-class LazyBatchNorm3d(BatchNorm3d):
+class LazyBatchNorm3d(LazySize, BatchNorm3d):
     """A BatchNorm3d whose num_features the first input tells."""
-
-    _settled_class: ClassVar[type[Module] | None] = BatchNorm3d
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(None, *args, **kwargs)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.errors import ArgumentError
 from ..core.shape import as_int
 from ..core.tensor import Tensor
 from ..ops.creation import asarray
 from .arguments import as_flag, as_number, as_probability
-from .calls import F
-from .loss import Loss
+from .loss import Loss, PairLoss
 
 
-class WeightedLoss(Loss):
+class WeightedLoss(PairLoss):
     """Base of the losses with a fixed factor for each class or element, kept as a buffer."""
 
+    _options: ClassVar[tuple[str, ...]] = ("weight",)
     weight: Tensor | None
 
     def __init__(self, weight: Any = None, *, reduction: str = "mean") -> None:
@@ -35,6 +35,9 @@ class CrossEntropyLoss(WeightedLoss):
     tensor(0.6931)
     """
 
+    _function = "cross_entropy"
+    _options = ("weight", "ignore_index", "label_smoothing")
+
     def __init__(
         self,
         weight: Any = None,
@@ -47,17 +50,6 @@ class CrossEntropyLoss(WeightedLoss):
         self.ignore_index = as_int(ignore_index, "CrossEntropyLoss: ignore_index")
         self.label_smoothing = as_probability(self, "label_smoothing", label_smoothing)
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
-        return F.cross_entropy(
-            input,
-            target,
-            self.weight,
-            ignore_index=self.ignore_index,
-            reduction=self.reduction,
-            label_smoothing=self.label_smoothing,
-        )
-
 
 class NLLLoss(WeightedLoss):
     """Return minus the log probability of the target class; input is (N, C, ...).
@@ -65,24 +57,20 @@ class NLLLoss(WeightedLoss):
     Use it after LogSoftmax; see CrossEntropyLoss for the options.
     """
 
+    _function = "nll_loss"
+    _options = ("weight", "ignore_index")
+
     def __init__(
         self, weight: Any = None, *, ignore_index: int = -100, reduction: str = "mean"
     ) -> None:
         super().__init__(weight, reduction=reduction)
         self.ignore_index = as_int(ignore_index, "NLLLoss: ignore_index")
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
-        options: dict[str, Any] = {"ignore_index": self.ignore_index, "reduction": self.reduction}
-        return F.nll_loss(input, target, self.weight, **options)
-
 
 class BCELoss(WeightedLoss):
     """Return the cross entropy between probabilities and targets in [0, 1], elementwise."""
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
-        return F.binary_cross_entropy(input, target, self.weight, reduction=self.reduction)
+    _function = "binary_cross_entropy"
 
 
 class BCEWithLogitsLoss(WeightedLoss):
@@ -91,6 +79,8 @@ class BCEWithLogitsLoss(WeightedLoss):
     pos_weight is a factor for the positive part, e.g. one for each class.
     """
 
+    _function = "binary_cross_entropy_with_logits"
+    _options = ("weight", "pos_weight")
     pos_weight: Tensor | None
 
     def __init__(
@@ -99,56 +89,45 @@ class BCEWithLogitsLoss(WeightedLoss):
         super().__init__(weight, reduction=reduction)
         self.register_buffer("pos_weight", None if pos_weight is None else asarray(pos_weight))
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
-        options: dict[str, Any] = {"pos_weight": self.pos_weight, "reduction": self.reduction}
-        return F.binary_cross_entropy_with_logits(input, target, self.weight, **options)
 
-
-class SigmoidFocalLoss(Loss):
+class SigmoidFocalLoss(PairLoss):
     """Return the cross entropy of logits with easy elements weighed down (Lin et al. 2017)."""
+
+    _function = "sigmoid_focal_loss"
+    _options = ("alpha", "gamma")
 
     def __init__(self, alpha: float = 0.25, gamma: float = 2.0, *, reduction: str = "mean") -> None:
         super().__init__(reduction=reduction)
         self.alpha = as_number(self, "alpha", alpha)
         self.gamma = as_number(self, "gamma", gamma, 0)
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
-        options: dict[str, Any] = {"alpha": self.alpha, "gamma": self.gamma}
-        return F.sigmoid_focal_loss(input, target, reduction=self.reduction, **options)
 
-
-class SoftMarginLoss(Loss):
+class SoftMarginLoss(PairLoss):
     """Return log(1 + exp(-target * input)) for targets 1 and -1."""
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
-        return F.soft_margin_loss(input, target, reduction=self.reduction)
+    _function = "soft_margin_loss"
 
 
 class MultiLabelSoftMarginLoss(WeightedLoss):
     """Return the cross entropy of logits averaged over the classes, the last axis."""
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
-        options: dict[str, Any] = {"reduction": self.reduction}
-        return F.multilabel_soft_margin_loss(input, target, self.weight, **options)
+    _function = "multilabel_soft_margin_loss"
 
 
-class MultiLabelMarginLoss(Loss):
+class MultiLabelMarginLoss(PairLoss):
     """Return the hinge loss between all listed classes and all others.
 
     target lists class indices for each row, ended by -1.
     """
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
-        return F.multilabel_margin_loss(input, target, reduction=self.reduction)
+    _function = "multilabel_margin_loss"
 
 
 class MultiMarginLoss(WeightedLoss):
     """Return the mean over other classes of max(0, margin - input[target] + input[i])**p."""
+
+    _function = "multi_margin_loss"
+    _options = ("p", "margin", "weight")
 
     def __init__(
         self, p: int = 1, margin: float = 1.0, weight: Any = None, *, reduction: str = "mean"
@@ -159,11 +138,6 @@ class MultiMarginLoss(WeightedLoss):
         self.p = p
         self.margin = as_number(self, "margin", margin)
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
-        options: dict[str, Any] = {"p": self.p, "margin": self.margin, "weight": self.weight}
-        return F.multi_margin_loss(input, target, reduction=self.reduction, **options)
-
 
 class CTCLoss(Loss):
     """Return the negative log likelihood of label sequences under any alignment (Graves 2006).
@@ -171,6 +145,9 @@ class CTCLoss(Loss):
     log_probs is (T, N, C) or (T, C); blank is the index of the empty label; zero_infinity sets the
     loss of sequences that do not fit their input to zero.
     """
+
+    _function = "ctc_loss"
+    _options = ("blank", "zero_infinity")
 
     def __init__(
         self, blank: int = 0, *, reduction: str = "mean", zero_infinity: bool = False
@@ -181,14 +158,6 @@ class CTCLoss(Loss):
 
     def forward(
         self, log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any
-    ) -> Tensor:
+    ) -> Any:
         """Return the loss."""
-        return F.ctc_loss(
-            log_probs,
-            targets,
-            input_lengths,
-            target_lengths,
-            blank=self.blank,
-            reduction=self.reduction,
-            zero_infinity=self.zero_infinity,
-        )
+        return self._of(log_probs, targets, input_lengths, target_lengths)

@@ -11,8 +11,7 @@ from ..core.tensor import Tensor
 from . import init
 from .arguments import as_choice, as_flag, as_size, as_sizes, placement
 from .calls import F
-from .lazy import OpenInput, channels_of
-from .module import Module
+from .lazy import LazySize, OpenInput, channels_of
 from .parameter import Parameter, new_parameter
 
 Sizes = int | tuple[int, ...]
@@ -65,10 +64,7 @@ class ConvBase(OpenInput):
         has_bias = as_flag(self, "bias", options["bias"])
         made = new_parameter((self.out_channels,), dtype, device) if has_bias else None
         self.register_parameter("bias", made)
-        if size is None:
-            self._leave_open()
-        else:
-            self.reset_parameters()
+        self._begin(size)
 
     def _grouped(self, name: str, value: Any) -> int:
         channels = as_size(self, name, value)
@@ -195,28 +191,20 @@ class Conv3d(_Conv):
     _spatial, _function = 3, "conv3d"
 
 
-class LazyConv1d(Conv1d):
+class LazyConv(LazySize):
+    """Base of convolutions whose in_channels the first input tells."""
+
+    def __init__(self, out_channels: int, kernel_size: Sizes, *args: Any, **kwargs: Any) -> None:
+        super().__init__(out_channels, kernel_size, *args, **kwargs)
+
+
+class LazyConv1d(LazyConv, Conv1d):
     """A Conv1d whose in_channels the first input tells."""
 
-    _settled_class: ClassVar[type[Module] | None] = Conv1d
 
-    def __init__(self, out_channels: int, kernel_size: Sizes, *args: Any, **kwargs: Any) -> None:
-        super().__init__(None, out_channels, kernel_size, *args, **kwargs)
-
-
-class LazyConv2d(Conv2d):
+class LazyConv2d(LazyConv, Conv2d):
     """A Conv2d whose in_channels the first input tells."""
 
-    _settled_class: ClassVar[type[Module] | None] = Conv2d
 
-    def __init__(self, out_channels: int, kernel_size: Sizes, *args: Any, **kwargs: Any) -> None:
-        super().__init__(None, out_channels, kernel_size, *args, **kwargs)
-
-
-class LazyConv3d(Conv3d):
+class LazyConv3d(LazyConv, Conv3d):
     """A Conv3d whose in_channels the first input tells."""
-
-    _settled_class: ClassVar[type[Module] | None] = Conv3d
-
-    def __init__(self, out_channels: int, kernel_size: Sizes, *args: Any, **kwargs: Any) -> None:
-        super().__init__(None, out_channels, kernel_size, *args, **kwargs)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from ..core.errors import ArgumentError, ShapeError
 from ..core.tensor import Tensor
 from .arguments import placement
 from .calls import F
-from .conv import ConvBase, Sizes
-from .module import Module
+from .conv import ConvBase, LazyConv, Sizes
 
 Wanted = tuple[int, ...] | list[int] | None
 
@@ -107,28 +106,13 @@ class ConvTranspose3d(_ConvTranspose):
     _spatial, _function = 3, "conv_transpose3d"
 
 
-class LazyConvTranspose1d(ConvTranspose1d):
+class LazyConvTranspose1d(LazyConv, ConvTranspose1d):
     """A ConvTranspose1d whose in_channels the first input tells."""
 
-    _settled_class: ClassVar[type[Module] | None] = ConvTranspose1d
 
-    def __init__(self, out_channels: int, kernel_size: Sizes, *args: Any, **kwargs: Any) -> None:
-        super().__init__(None, out_channels, kernel_size, *args, **kwargs)
-
-
-class LazyConvTranspose2d(ConvTranspose2d):
+class LazyConvTranspose2d(LazyConv, ConvTranspose2d):
     """A ConvTranspose2d whose in_channels the first input tells."""
 
-    _settled_class: ClassVar[type[Module] | None] = ConvTranspose2d
 
-    def __init__(self, out_channels: int, kernel_size: Sizes, *args: Any, **kwargs: Any) -> None:
-        super().__init__(None, out_channels, kernel_size, *args, **kwargs)
-
-
-class LazyConvTranspose3d(ConvTranspose3d):
+class LazyConvTranspose3d(LazyConv, ConvTranspose3d):
     """A ConvTranspose3d whose in_channels the first input tells."""
-
-    _settled_class: ClassVar[type[Module] | None] = ConvTranspose3d
-
-    def __init__(self, out_channels: int, kernel_size: Sizes, *args: Any, **kwargs: Any) -> None:
-        super().__init__(None, out_channels, kernel_size, *args, **kwargs)

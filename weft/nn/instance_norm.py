@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from ..core.tensor import Tensor
 from .batch_norm import RunningNorm
 from .calls import F
-from .module import Module
+from .lazy import LazySize
 
 
 class _InstanceNorm(RunningNorm):
@@ -67,28 +67,13 @@ class InstanceNorm3d(_InstanceNorm):
     _layout = "(N, C, D, H, W) or (C, D, H, W)"
 
 
-class LazyInstanceNorm1d(InstanceNorm1d):
+class LazyInstanceNorm1d(LazySize, InstanceNorm1d):
     """An InstanceNorm1d whose num_features the first input tells."""
 
-    _settled_class: ClassVar[type[Module] | None] = InstanceNorm1d
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(None, *args, **kwargs)
-
-
-class LazyInstanceNorm2d(InstanceNorm2d):
+class LazyInstanceNorm2d(LazySize, InstanceNorm2d):
     """An InstanceNorm2d whose num_features the first input tells."""
 
-    _settled_class: ClassVar[type[Module] | None] = InstanceNorm2d
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(None, *args, **kwargs)
-
-
-class LazyInstanceNorm3d(InstanceNorm3d):
+class LazyInstanceNorm3d(LazySize, InstanceNorm3d):
     """An InstanceNorm3d whose num_features the first input tells."""
-
-    _settled_class: ClassVar[type[Module] | None] = InstanceNorm3d
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(None, *args, **kwargs)

@@ -24,7 +24,6 @@ class OpenInput(Module):
     """
 
     _size_name: ClassVar[str]
-    _settled_class: ClassVar[type[Module] | None] = None  # what a Lazy... layer becomes
 
     def reset_parameters(self) -> None:
         """Draw the parameters anew."""
@@ -40,6 +39,13 @@ class OpenInput(Module):
     def _input_size(self, x: Any) -> int:
         """Return the size of an input."""
         raise NotImplementedError
+
+    def _begin(self, size: int | None) -> None:
+        """Draw the parameters, or wait for the input that tells the size."""
+        if size is None:
+            self._leave_open()
+        else:
+            self.reset_parameters()
 
     def _leave_open(self) -> None:
         self.__dict__["_pending"] = True
@@ -63,8 +69,9 @@ class OpenInput(Module):
         setattr(self, self._size_name, size)
         del self.__dict__["_pending"]
         drop_hook(self, BEFORE, settle_by_input)
-        if self._settled_class is not None:
-            object.__setattr__(self, "__class__", self._settled_class)
+        if isinstance(self, LazySize):
+            plain = next(c for c in type(self).__mro__ if not issubclass(c, LazySize))
+            object.__setattr__(self, "__class__", plain)
         if draw:
             self.reset_parameters()
 
@@ -90,6 +97,14 @@ class OpenInput(Module):
                 if len(shape) == len(usual):
                     return self._size_of(name, shape)
         return None
+
+
+class LazySize(OpenInput):
+    """Stands before a layer among the bases: leaves its size open, and becomes that layer."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        of_the_layer: Any = super().__init__
+        of_the_layer(None, *args, **kwargs)
 
 
 def settle_by_input(module: Any, args: tuple[Any, ...]) -> None:

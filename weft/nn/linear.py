@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 from ..core.errors import ShapeError
 from ..core.shape import Shape
@@ -11,7 +11,7 @@ from ..core.tensor import Tensor
 from . import init
 from .arguments import as_flag, as_size
 from .calls import F
-from .lazy import OpenInput
+from .lazy import LazySize, OpenInput
 from .module import Module
 from .parameter import Parameter, new_parameter
 
@@ -60,10 +60,7 @@ class Linear(OpenInput):
         has_bias = as_flag(self, "bias", bias)
         made = new_parameter((self.out_features,), dtype, device) if has_bias else None
         self.register_parameter("bias", made)
-        if size is None:
-            self._leave_open()
-        else:
-            self.reset_parameters()
+        self._begin(size)
 
     def reset_parameters(self) -> None:
         """Draw weight and bias anew."""
@@ -90,15 +87,13 @@ class Linear(OpenInput):
         return int(x.shape[-1])
 
 
-class LazyLinear(Linear):
+class LazyLinear(LazySize, Linear):
     """A Linear whose in_features the first input tells."""
-
-    _settled_class: ClassVar[type[Module] | None] = Linear
 
     def __init__(
         self, out_features: int, bias: bool = True, *, device: Any = None, dtype: Any = None
     ) -> None:
-        super().__init__(None, out_features, bias, device=device, dtype=dtype)
+        super().__init__(out_features, bias, device=device, dtype=dtype)
 
 
 class Bilinear(Module):

@@ -19,27 +19,39 @@ REDUCTIONS = ("mean", "sum", "none")
 
 
 class Loss(Module):
-    """Base of the losses."""
+    """Base of the losses: the name of a function, and the options that it takes."""
 
+    _function: ClassVar[str]
+    _options: ClassVar[tuple[str, ...]] = ()
     _reductions: ClassVar[tuple[str, ...]] = REDUCTIONS
 
     def __init__(self, *, reduction: str = "mean") -> None:
         super().__init__()
         self.reduction = as_choice(self, "reduction", reduction, self._reductions)
 
+    def _of(self, *inputs: Any) -> Any:
+        options = {name: getattr(self, name) for name in self._options}
+        return getattr(F, self._function)(*inputs, reduction=self.reduction, **options)
+
+
+class PairLoss(Loss):
+    """Base of the losses of an input and a target."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Any:
+        """Return the loss."""
+        return self._of(input, target)
+
 
 # -- regression ----------------------------------------------------------------------------------
 
 
-class L1Loss(Loss):
+class L1Loss(PairLoss):
     """Return the mean of |input - target|."""
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
-        return F.l1_loss(input, target, reduction=self.reduction)
+    _function = "l1_loss"
 
 
-class MSELoss(Loss):
+class MSELoss(PairLoss):
     """Return the mean of (input - target)**2.
 
     >>> import weft as wf
@@ -47,41 +59,40 @@ class MSELoss(Loss):
     tensor(2.)
     """
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
-        return F.mse_loss(input, target, reduction=self.reduction)
+    _function = "mse_loss"
 
 
-class SmoothL1Loss(Loss):
+class SmoothL1Loss(PairLoss):
     """Return a squared error below `beta` and an absolute one above (Girshick 2015)."""
+
+    _function = "smooth_l1_loss"
+    _options = ("beta",)
 
     def __init__(self, *, reduction: str = "mean", beta: float = 1.0) -> None:
         super().__init__(reduction=reduction)
         self.beta = as_number(self, "beta", beta, 0)
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
-        return F.smooth_l1_loss(input, target, reduction=self.reduction, beta=self.beta)
 
-
-class HuberLoss(Loss):
+class HuberLoss(PairLoss):
     """Return a squared error below `delta` and an absolute one above, times delta (Huber 1964)."""
+
+    _function = "huber_loss"
+    _options = ("delta",)
 
     def __init__(self, *, reduction: str = "mean", delta: float = 1.0) -> None:
         super().__init__(reduction=reduction)
         self.delta = as_number(self, "delta", delta)
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
-        return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
 
-
-class PoissonNLLLoss(Loss):
+class PoissonNLLLoss(PairLoss):
     """Return the negative log likelihood of counts under a Poisson distribution.
 
     input is the rate, or its logarithm with log_input; `full` adds Stirling's approximation of the
     term without input.
     """
+
+    _function = "poisson_nll_loss"
+    _options = ("log_input", "full", "eps")
 
     def __init__(
         self,
@@ -96,11 +107,6 @@ class PoissonNLLLoss(Loss):
         self.full = as_flag(self, "full", full)
         self.eps = as_number(self, "eps", eps)
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
-        options = {"log_input": self.log_input, "full": self.full, "eps": self.eps}
-        return F.poisson_nll_loss(input, target, reduction=self.reduction, **options)
-
 
 class GaussianNLLLoss(Loss):
     """Return the negative log likelihood of targets under normal distributions.
@@ -108,81 +114,76 @@ class GaussianNLLLoss(Loss):
     input is the mean and var the variance, at least eps; `full` adds log(2 pi) / 2.
     """
 
+    _function = "gaussian_nll_loss"
+    _options = ("full", "eps")
+
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
         super().__init__(reduction=reduction)
         self.full = as_flag(self, "full", full)
         self.eps = as_number(self, "eps", eps)
 
-    def forward(self, input: Tensor, target: Tensor, var: Tensor) -> Tensor:
+    def forward(self, input: Tensor, target: Tensor, var: Tensor) -> Any:
         """Return the loss."""
-        options: dict[str, Any] = {"full": self.full, "eps": self.eps}
-        return F.gaussian_nll_loss(input, target, var, reduction=self.reduction, **options)
+        return self._of(input, target, var)
 
 
-class KLDivLoss(Loss):
+class KLDivLoss(PairLoss):
     """Return target * (log(target) - input), with input a logarithm of probabilities.
 
     Reduction "batchmean" divides the sum by the batch size: the divergence itself.
     """
 
+    _function = "kl_div"
+    _options = ("log_target",)
     _reductions: ClassVar[tuple[str, ...]] = ("mean", "batchmean", "sum", "none")
 
     def __init__(self, *, reduction: str = "mean", log_target: bool = False) -> None:
         super().__init__(reduction=reduction)
         self.log_target = as_flag(self, "log_target", log_target)
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
-        return F.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
-
 
 # -- margins -------------------------------------------------------------------------------------
 
 
 class _MarginLoss(Loss):
+    _options: ClassVar[tuple[str, ...]] = ("margin",)
+
     def __init__(self, margin: float = 1.0, *, reduction: str = "mean") -> None:
         super().__init__(reduction=reduction)
         self.margin = as_number(self, "margin", margin)
 
 
-class HingeLoss(_MarginLoss):
+class HingeLoss(_MarginLoss, PairLoss):
     """Return max(0, margin - target * input) for targets 1 and -1."""
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
-        return F.hinge_loss(input, target, margin=self.margin, reduction=self.reduction)
+    _function = "hinge_loss"
 
 
-class HingeEmbeddingLoss(_MarginLoss):
+class HingeEmbeddingLoss(_MarginLoss, PairLoss):
     """Return input where target is 1 and max(0, margin - input) where it is -1."""
 
-    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+    _function = "hinge_embedding_loss"
+
+
+class _TwoInputsLoss(_MarginLoss):
+    def __init__(self, margin: float = 0.0, *, reduction: str = "mean") -> None:
+        super().__init__(margin, reduction=reduction)
+
+    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Any:
         """Return the loss."""
-        return F.hinge_embedding_loss(input, target, margin=self.margin, reduction=self.reduction)
+        return self._of(input1, input2, target)
 
 
-class MarginRankingLoss(_MarginLoss):
+class MarginRankingLoss(_TwoInputsLoss):
     """Return max(0, margin - target * (input1 - input2)) for targets 1 and -1."""
 
-    def __init__(self, margin: float = 0.0, *, reduction: str = "mean") -> None:
-        super().__init__(margin, reduction=reduction)
-
-    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
-        options: dict[str, Any] = {"margin": self.margin, "reduction": self.reduction}
-        return F.margin_ranking_loss(input1, input2, target, **options)
+    _function = "margin_ranking_loss"
 
 
-class CosineEmbeddingLoss(_MarginLoss):
+class CosineEmbeddingLoss(_TwoInputsLoss):
     """Return 1 - cos(input1, input2) where target is 1 and max(0, cos - margin) where it is -1."""
 
-    def __init__(self, margin: float = 0.0, *, reduction: str = "mean") -> None:
-        super().__init__(margin, reduction=reduction)
-
-    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
-        """Return the loss."""
-        options: dict[str, Any] = {"margin": self.margin, "reduction": self.reduction}
-        return F.cosine_embedding_loss(input1, input2, target, **options)
+    _function = "cosine_embedding_loss"
 
 
 class TripletMarginLoss(_MarginLoss):
@@ -190,6 +191,9 @@ class TripletMarginLoss(_MarginLoss):
 
     With `swap` the nearer of anchor and positive is compared with the negative.
     """
+
+    _function = "triplet_margin_loss"
+    _options = ("margin", "p", "eps", "swap")
 
     def __init__(
         self,
@@ -205,12 +209,9 @@ class TripletMarginLoss(_MarginLoss):
         self.eps = as_number(self, "eps", eps)
         self.swap = as_flag(self, "swap", swap)
 
-    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Any:
         """Return the loss."""
-        options = {"margin": self.margin, "p": self.p, "eps": self.eps, "swap": self.swap}
-        return F.triplet_margin_loss(
-            anchor, positive, negative, reduction=self.reduction, **options
-        )
+        return self._of(anchor, positive, negative)
 
 
 class TripletMarginWithDistanceLoss(_MarginLoss):

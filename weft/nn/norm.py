@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.errors import ArgumentError
-from ..core.shape import as_shape
+from ..core.shape import Shape, as_shape
 from ..core.tensor import Tensor
 from . import init
 from .arguments import as_flag, as_number, as_size
@@ -14,7 +14,31 @@ from .module import Module
 from .parameter import Parameter, new_parameter
 
 
-class LayerNorm(Module):
+def reset_affine(norm: Module) -> None:
+    """Set the scale of a normalisation to 1 and its shift to 0, where it has them."""
+    for name, fill in (("weight", init.ones_), ("bias", init.zeros_)):
+        parameter = getattr(norm, name, None)
+        if parameter is not None:
+            fill(parameter)
+
+
+class AffineNorm(Module):
+    """Base of normalisations: a scale that starts at 1 and a shift that starts at 0, or none."""
+
+    weight: Parameter | None
+    bias: Parameter | None
+
+    def _make_parameters(self, shape: Shape, wanted: dict[str, bool], **place: Any) -> None:
+        for name, is_wanted in wanted.items():
+            self.register_parameter(name, new_parameter(shape, **place) if is_wanted else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set the scale to 1 and the shift to 0."""
+        reset_affine(self)
+
+
+class LayerNorm(AffineNorm):
     """Normalise over the trailing dimensions `normalized_shape` (Ba et al. 2016).
 
     weight and bias, of that shape, start at 1 and 0; elementwise_affine=False leaves both out.
@@ -25,8 +49,6 @@ class LayerNorm(Module):
     """
 
     _printed = ("*normalized_shape", "eps", "elementwise_affine", "bias")
-    weight: Parameter | None
-    bias: Parameter | None
 
     def __init__(
         self,
@@ -43,30 +65,21 @@ class LayerNorm(Module):
         self.eps = as_number(self, "eps", eps, 0)
         self.elementwise_affine = as_flag(self, "elementwise_affine", elementwise_affine)
         shift = self.elementwise_affine and as_flag(self, "bias", bias)
-        for name, wanted in (("weight", self.elementwise_affine), ("bias", shift)):
-            made = new_parameter(self.normalized_shape, dtype, device) if wanted else None
-            self.register_parameter(name, made)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Set the scale to 1 and the shift to 0."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        wanted = {"weight": self.elementwise_affine, "bias": shift}
+        self._make_parameters(self.normalized_shape, wanted, dtype=dtype, device=device)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return x normalised; its shape ends in normalized_shape."""
         return F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
-class RMSNorm(Module):
+class RMSNorm(AffineNorm):
     """Divide by the root mean square over the trailing dimensions (Zhang and Sennrich 2019).
 
     eps=None takes the machine epsilon of the input's dtype.
     """
 
-    weight: Parameter | None
+    _printed = ("*normalized_shape", "eps", "elementwise_affine")
 
     def __init__(
         self,
@@ -81,27 +94,15 @@ class RMSNorm(Module):
         self.normalized_shape = as_shape(normalized_shape, "RMSNorm: normalized_shape")
         self.eps = None if eps is None else as_number(self, "eps", eps, 0)
         self.elementwise_affine = as_flag(self, "elementwise_affine", elementwise_affine)
-        shape = self.normalized_shape
-        made = new_parameter(shape, dtype, device) if self.elementwise_affine else None
-        self.register_parameter("weight", made)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Set the scale to 1."""
-        if self.weight is not None:
-            init.ones_(self.weight)
+        wanted = {"weight": self.elementwise_affine}
+        self._make_parameters(self.normalized_shape, wanted, dtype=dtype, device=device)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return x normalised; its shape ends in normalized_shape."""
         return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
-    def extra_repr(self) -> str:
-        """Return the options."""
-        affine = self.elementwise_affine
-        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={affine}"
 
-
-class GroupNorm(Module):
+class GroupNorm(AffineNorm):
     """Normalise each sample of (N, C, ...) over groups of channels (Wu and He 2018)."""
 
     _printed = ("*num_groups", "*num_channels", "eps", "affine", "bias")
@@ -130,17 +131,8 @@ class GroupNorm(Module):
         self.eps = as_number(self, "eps", eps, 0)
         self.affine = as_flag(self, "affine", affine)
         shift = self.affine and as_flag(self, "bias", bias)
-        for name, wanted in (("weight", self.affine), ("bias", shift)):
-            made = new_parameter((self.num_channels,), dtype, device) if wanted else None
-            self.register_parameter(name, made)
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Set the scale to 1 and the shift to 0."""
-        if self.weight is not None:
-            init.ones_(self.weight)
-        if self.bias is not None:
-            init.zeros_(self.bias)
+        wanted = {"weight": self.affine, "bias": shift}
+        self._make_parameters((self.num_channels,), wanted, dtype=dtype, device=device)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return x normalised; it has the shape (N, num_channels, ...)."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from ..core.errors import ArgumentTypeError, ShapeError
 from ..core.tensor import Tensor
@@ -182,13 +182,8 @@ class RNNCell(_Cell):
         return shown if self.nonlinearity == "tanh" else f"{shown}, nonlinearity='relu'"
 
 
-class GRUCell(_Cell):
-    """One step of a gated recurrent unit.
-
-    >>> import weft as wf
-    >>> GRUCell(10, 20)(wf.zeros(3, 10)).shape
-    (3, 20)
-    """
+class _GatedCell(_Cell):
+    _gates: ClassVar[str]
 
     def __init__(
         self,
@@ -199,14 +194,25 @@ class GRUCell(_Cell):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__("GRU", input_size, hidden_size, bias, device, dtype)
+        super().__init__(self._gates, input_size, hidden_size, bias, device, dtype)
+
+
+class GRUCell(_GatedCell):
+    """One step of a gated recurrent unit.
+
+    >>> import weft as wf
+    >>> GRUCell(10, 20)(wf.zeros(3, 10)).shape
+    (3, 20)
+    """
+
+    _gates = "GRU"
 
     def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
         """Return the next state; `hx` is zero if not given."""
         return self._next(input, (hx,))[0]
 
 
-class LSTMCell(_Cell):
+class LSTMCell(_GatedCell):
     """One step of a long short-term memory.
 
     >>> import weft as wf
@@ -215,16 +221,7 @@ class LSTMCell(_Cell):
     ((3, 20), (3, 20))
     """
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        bias: bool = True,
-        *,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        super().__init__("LSTM", input_size, hidden_size, bias, device, dtype)
+    _gates = "LSTM"
 
     def forward(
         self, input: Tensor, hx: tuple[Tensor, Tensor] | None = None
