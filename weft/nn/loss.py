@@ -30,8 +30,10 @@ class Loss(Module):
         self.reduction = as_choice(self, "reduction", reduction, self._reductions)
 
     def _of(self, *inputs: Any) -> Any:
-        options = {name: getattr(self, name) for name in self._options}
-        return getattr(F, self._function)(*inputs, reduction=self.reduction, **options)
+        options = {"reduction": self.reduction}
+        for name in self._options:
+            options[name] = self.__dict__[name]
+        return getattr(F, self._function)(*inputs, **options)
 
 
 class PairLoss(Loss):
@@ -39,7 +41,9 @@ class PairLoss(Loss):
 
     def forward(self, input: Tensor, target: Tensor) -> Any:
         """Return the loss."""
-        return self._of(input, target)
+        if self._options:
+            return self._of(input, target)
+        return getattr(F, self._function)(input, target, reduction=self.reduction)
 
 
 # -- regression ----------------------------------------------------------------------------------
