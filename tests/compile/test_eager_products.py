@@ -11,7 +11,8 @@ from weft.backends.cpu.runtime.buffers import POOLED_FROM
 from weft.backends.cpu.runtime.executable import Executable
 from weft.core.errors import ShapeError
 from weft.core.large import door
-from weft.core.large_products import LARGE_PRODUCT, PRODUCTS, make_product_chooser
+from weft.core.large_products import LARGE_PRODUCT, make_product_chooser
+from weft.core.op import find_op
 from weft.eager import SMALL_ARENA
 
 M, N, K = 520, 514, 509
@@ -149,10 +150,13 @@ def test_wrong_shapes_are_reported_as_always():
         F.linear(x, x, wf.tensor(normal(2, 3)))
 
 
+PRODUCTS = ("matmul", "linear", "conv", "conv_input_grad", "conv_weight_grad")
+
+
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_small_products_and_numbers_go_straight_to_the_kernel(name):
     calls = []
-    choose = make_product_chooser(name, lambda *args: calls.append(args))
+    choose = make_product_chooser(find_op(name), lambda *args: calls.append(args))
     settings = ((1,), ((0, 0),), (1,), 1)
     rest = {
         "matmul": (),
@@ -170,6 +174,6 @@ def test_small_products_and_numbers_go_straight_to_the_kernel(name):
 @pytest.mark.parametrize(("m", "k", "n"), [(64, 4096, 64), (2047, 16, 4095)])
 def test_neither_few_multiplications_nor_small_operands_are_large_products(m, k, n):
     calls = []
-    choose = make_product_chooser("matmul", lambda *args: calls.append(args))
+    choose = make_product_chooser(find_op("matmul"), lambda *args: calls.append(args))
     choose(np.ones((m, k), np.float32), np.ones((k, n), np.float32))
     assert len(calls) == 1

@@ -14,12 +14,19 @@ fact is an option of the declaration, a fact that depends on the call is a rule:
     reshapes     its result has the elements of its operand in the same (C) order
     view         a rule: where the elements of the result lie in the operand's memory
     join         a rule: where the operands lie in the memory of the result
+    work         what it does one floating-point operation for: each element of the "result" (as
+                 elementwise operators do, unless they say otherwise), of the "operands" (as
+                 reductions do), of all "windows" (its attribute kernel_size), or "nothing"
+    multiplications
+                 a rule of products: how many a call takes, each with an addition
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
+
+from .shape import Shape, size_of
 
 Rule = Callable[..., Any]
 RuleT = TypeVar("RuleT", bound=Rule)
@@ -36,6 +43,8 @@ class Facts:
     reshapes = False
     view_rule: Rule | None = None
     join_rule: Rule | None = None
+    work: str | None = None
+    multiplications_rule: Rule | None = None
 
     @property
     def is_view(self) -> bool:
@@ -60,6 +69,14 @@ class Facts:
         self.join_rule = rule
         return rule
 
+    def multiplications(self, rule: RuleT) -> RuleT:
+        """Attach the rule that counts the multiplications of a product.
+
+        It receives the shapes of the operands (None for one that is left out) and the attributes.
+        """
+        self.multiplications_rule = rule
+        return rule
+
     def state(self, **facts: object) -> None:
         """Take the facts of a declaration."""
         for name, fact in facts.items():
@@ -67,3 +84,24 @@ class Facts:
                 raise TypeError(f"operators state no fact {name!r}")
             setattr(self, name, fact)
         assert LAWS.issuperset(self.laws), self.laws
+
+
+def operations(op: Any, shapes: Sequence[Shape | None], attrs: Sequence[Any], result: Shape) -> int:
+    """Return how many floating-point operations an operator takes for operands of some shapes."""
+    if op.multiplications_rule is not None:
+        added = size_of(result) if op.optional and shapes[-1] is not None else 0
+        return 2 * int(op.multiplications_rule(*shapes, *attrs)) + added
+    work = op.work or _WORK.get(op.kind, "nothing")
+    if work == "operands":
+        return sum(size_of(shape) for shape in shapes if shape is not None)
+    if work == "windows":
+        return size_of(result) * _window(op, attrs, len(result) - 2)
+    return size_of(result) if work == "result" else 0
+
+
+def _window(op: Any, attrs: Sequence[Any], ndim: int) -> int:
+    size = dict(zip(op.attrs, attrs, strict=True))["kernel_size"]
+    return size_of(size if isinstance(size, tuple) else (size,) * ndim)
+
+
+_WORK = {"elementwise": "result", "reduction": "operands"}

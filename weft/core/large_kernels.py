@@ -13,7 +13,7 @@ import numpy as np
 
 from .config import config
 from .large import LARGE, VERY_LARGE, Code, Use, Uses, door, tick
-from .large_products import PRODUCTS, make_product_chooser
+from .large_products import make_product_chooser
 from .late import late_function
 from .shape import size_of
 
@@ -31,8 +31,8 @@ def accepts(op: Op) -> bool:
 
 def install_chooser(op: Op, scope: dict[str, Any]) -> None:
     """Put choosers in the places of the kernels that an operator's functions call."""
-    if op.name in PRODUCTS:
-        scope["kernel"] = make_product_chooser(op.name, op.kernel)
+    if op.multiplications_rule is not None:
+        scope["kernel"] = make_product_chooser(op, op.kernel)
     if accepts(op):
         # 1, 1.0 and True are equal, as are 0.0 and -0.0. The attributes of reductions are axes and
         # flags in canonical form.

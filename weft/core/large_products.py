@@ -9,69 +9,31 @@ with the same threads as everything else do not disturb it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, cast
 
 from .config import config
 from .large import LARGE, Code, Uses, door
 from .late import late_function
-from .shape import size_of
+
+if TYPE_CHECKING:
+    from .op import Op
 
 LARGE_PRODUCT = 1 << 27  # multiplications, which take BLAS some milliseconds
 
 
-def _of_matmul(x: Any, y: Any) -> int:
-    columns = y.shape[-1] if y.ndim > 1 else 1
-    rows = x.shape[-2] if x.ndim > 1 else 1
-    count: int = max(x.size * columns, y.size * rows)
-    return count
-
-
-def _of_linear(x: Any, weight: Any, bias: Any) -> int:
-    count: int = x.size * weight.shape[0]
-    return count
-
-
-def _of_conv(x: Any, weight: Any, stride: Sequence[int], *_: Any) -> int:
-    windows = size_of(n // step for n, step in zip(x.shape[2:], stride, strict=True))
-    count: int = x.shape[0] * windows * weight.size
-    return count
-
-
-def _of_conv_input_grad(y: Any, weight: Any, *_: Any) -> int:
-    count: int = y.shape[0] * size_of(y.shape[2:]) * weight.size
-    return count
-
-
-def _of_conv_weight_grad(x: Any, y: Any, kernel_size: Sequence[int], *settings: Any) -> int:
-    count: int = y.size * (x.shape[1] // settings[-1]) * size_of(kernel_size)
-    return count
-
-
-class Kind(NamedTuple):
-    """A kind of product: how many arrays it takes, and about how many multiplications."""
-
-    arrays: int
-    multiplications: Callable[..., int]
-
-
-PRODUCTS = {
-    "matmul": Kind(2, _of_matmul),
-    "linear": Kind(3, _of_linear),
-    "conv": Kind(2, _of_conv),
-    "conv_input_grad": Kind(2, _of_conv_input_grad),
-    "conv_weight_grad": Kind(2, _of_conv_weight_grad),
-}
-
-
-def make_product_chooser(name: str, kernel: Any) -> Callable[..., Any]:
+def make_product_chooser(op: Op, kernel: Any) -> Callable[..., Any]:
     """Return a function that takes the operands of a product to the better kernel."""
     uses: Uses = {}
-    count, multiplications = PRODUCTS[name]
+    name, count = op.name, len(op.inputs)
 
     def choose(x: Any, y: Any, *rest: Any) -> Any:
         try:  # of small operands the result may open the door, which must not show
-            large = max(x.size, y.size) >= LARGE and multiplications(x, y, *rest) >= LARGE_PRODUCT
-        except (AttributeError, IndexError):  # no arrays, or no matrices: the kernel says so
+            large = max(x.size, y.size) >= LARGE and _is_large(op, (x, y, *rest))
+        except (
+            AttributeError,
+            IndexError,
+            ValueError,
+        ):  # no arrays, or they do not fit: it says so
             large = False
         if not large or not config.eager_kernels:
             return kernel(x, y, *rest)
@@ -79,6 +41,12 @@ def make_product_chooser(name: str, kernel: Any) -> Callable[..., Any]:
         return kernel(x, y, *rest) if result is None else result
 
     return choose
+
+
+def _is_large(op: Op, args: tuple[Any, ...]) -> bool:
+    count, rule = len(op.inputs), cast("Callable[..., int]", op.multiplications_rule)
+    shapes = [None if x is None else x.shape for x in args[:count]]
+    return rule(*shapes, *args[count:]) >= LARGE_PRODUCT
 
 
 def _run_large(name: str, uses: Uses, operands: Sequence[Any], attrs: tuple[Any, ...]) -> Any:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..core.op import elementwise, reduction
+from ..core import facts
 from ..core.shape import size_of
-from ..graph.node import Node, Value
-from ..passes.cost import CONTRACTIONS
+from ..graph.node import Node
 from .dynamic import is_dynamic
 from .kernels import ColumnKernel, GemmKernel, Kernel, LibraryKernel, Operand, RowKernel
 from .scalar import Expr, postorder
@@ -43,7 +42,7 @@ def operations(kernel: Kernel) -> int:
     nodes = [kernel.node] if isinstance(kernel, LibraryKernel) else kernel.nodes
     if isinstance(kernel, GemmKernel) and kernel.windows is not None:
         # Of one convolution there may be several products.
-        others = [node for node in nodes if node.op.name not in CONTRACTIONS]
+        others = [node for node in nodes if node.op.multiplications_rule is None]
         sizes = (*kernel.batch, kernel.m, kernel.n, kernel.k)
         return 2 * size_of(sizes) + sum(map(_node_operations, others))
     return sum(_node_operations(node) for node in nodes if not is_dynamic(node))
@@ -68,20 +67,5 @@ def _expression_operations(
 
 
 def _node_operations(node: Node) -> int:
-    contraction = CONTRACTIONS.get(node.op.name)
-    if contraction is not None:
-        return 2 * contraction(node, _shape) + _bias_operations(node)
-    if node.op.kind == elementwise:
-        return size_of(node.outputs[0].shape)
-    if node.op.kind == reduction and node.inputs[0] is not None:
-        return size_of(node.inputs[0].shape)
-    return 0
-
-
-def _bias_operations(node: Node) -> int:
-    has_bias = node.op.name == "linear" and node.inputs[-1] is not None and len(node.inputs) > 2
-    return size_of(node.outputs[0].shape) if has_bias else 0
-
-
-def _shape(value: Value) -> tuple[int, ...]:
-    return value.shape
+    shapes = [None if x is None else x.shape for x in node.inputs]
+    return facts.operations(node.op, shapes, node.attrs, node.outputs[0].shape)

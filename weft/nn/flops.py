@@ -7,14 +7,10 @@ data, choosing elements and drawing random numbers count nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+from ..core.facts import operations
 from ..core.modes import current_interpreter, interpret_with
-from ..core.shape import size_of
-from ..core.tensor import Tensor
-
-Rule = Callable[[tuple[Any, ...], tuple[Any, ...], Any], int]
 
 
 class CountFlops:
@@ -56,60 +52,9 @@ class CountFlops:
 
 def flops_of(op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...], result: Any) -> int:
     """Return the floating-point operations of one operation."""
-    rule = RULES.get(op.name) or KINDS.get(op.kind)
-    return 0 if rule is None else rule(inputs, attrs, _first(result))
+    first = result[0] if isinstance(result, tuple) else result
+    return operations(op, list(map(_shape, inputs)), attrs, first.shape)
 
 
-def _first(result: Any) -> Any:
-    return result[0] if isinstance(result, tuple) else result
-
-
-def _each_output(inputs: Any, attrs: Any, out: Any) -> int:
-    return int(out.size)
-
-
-def _each_input(inputs: Any, attrs: Any, out: Any) -> int:
-    return sum(x.size for x in inputs if isinstance(x, Tensor))
-
-
-def _nothing(inputs: Any, attrs: Any, out: Any) -> int:
-    return 0
-
-
-def _matmul(inputs: Any, attrs: Any, out: Any) -> int:
-    return 2 * int(out.size) * int(inputs[0].shape[-1])
-
-
-def _linear(inputs: Any, attrs: Any, out: Any) -> int:
-    return _matmul(inputs, attrs, out) + (0 if inputs[2] is None else int(out.size))
-
-
-def _conv(inputs: Any, attrs: Any, out: Any) -> int:
-    return 2 * int(out.size) * size_of(inputs[1].shape[1:])
-
-
-def _conv_input_grad(inputs: Any, attrs: Any, out: Any) -> int:
-    return 2 * int(inputs[0].size) * size_of(inputs[1].shape[1:])
-
-
-def _window(inputs: Any, attrs: Any, out: Any) -> int:
-    kernel = attrs[0] if isinstance(attrs[0], tuple) else (attrs[0],) * (inputs[0].ndim - 2)
-    return int(out.size) * size_of(kernel)
-
-
-KINDS: dict[str, Rule] = {"elementwise": _each_output, "reduction": _each_input}
-RULES: dict[str, Rule] = {
-    "matmul": _matmul,
-    "linear": _linear,
-    "conv": _conv,
-    "conv_input_grad": _conv_input_grad,
-    "conv_weight_grad": lambda inputs, attrs, out: _conv((inputs[0], out), attrs, inputs[1]),
-    "max_pool": _window,
-    "sum_pool": _window,
-    "adaptive_max_pool": _each_input,
-    "resize_axis": _each_output,
-    "cumsum": _each_output,
-    "cumprod": _each_output,
-    # Elementwise in form only: they copy, convert or choose.
-    **dict.fromkeys(("cast", "positive", "stop_gradient", "where", "fill_like"), _nothing),
-}
+def _shape(x: Any) -> Any:
+    return None if x is None else x.shape

@@ -13,7 +13,7 @@ from ...core.dim import may_equal
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
-from ...core.shape import Shape, TensorType, as_int
+from ...core.shape import Shape, TensorType, as_int, size_of
 from ...core.tensor import Tensor
 from .channels import apart, batch_by_weight, beside, from_channels, into_channels
 from .geometry import Pairs, padding_pairs, per_axis, require_rank, window_counts
@@ -48,6 +48,12 @@ def _(x, weight, stride, padding, dilation, groups):
     check_channels(x, weight, settings[3])
     window_counts(x.shape[2:], weight.shape[2:], *settings[:3])
     return settings
+
+
+@conv.multiplications
+def _(x, weight, stride, padding, dilation, groups):
+    counts = window_counts(x[2:], weight[2:], stride, padding, dilation)
+    return x[0] * size_of(counts) * size_of(weight)
 
 
 @conv.infer
@@ -91,6 +97,11 @@ def _(y, weight, input_size, stride, padding, dilation, groups):
     size = per_axis(input_size, require_rank(weight, "weight"), "input_size", minimum=0)
     check_output(y, weight.shape, size, settings)
     return (size, *settings)
+
+
+@conv_input_grad.multiplications
+def _(y, weight, *settings):
+    return y[0] * size_of(y[2:]) * size_of(weight)
 
 
 @conv_input_grad.infer
@@ -140,6 +151,11 @@ def _(x, y, kernel_size, stride, padding, dilation, groups):
     settings = canonical_settings(weight, stride, padding, dilation, groups)
     check_output(y, weight.shape, x.shape[2:], settings)
     return (kernel, *settings)
+
+
+@conv_weight_grad.multiplications
+def _(x, y, kernel_size, stride, padding, dilation, groups):
+    return size_of(y) * (x[1] // groups) * size_of(kernel_size)
 
 
 @conv_weight_grad.infer

@@ -226,7 +226,7 @@ def _(s):
     yield ErrorSample("text", error=TypeError, match="x must be a tensor.*text")
 
 
-@op(elementwise, linear=("x",), identity=True)
+@op(elementwise, linear=("x",), identity=True, work="nothing")
 def positive(x: Tensor) -> Tensor:
     """Return a copy of x; gradients flow through to x."""
 

@@ -17,7 +17,7 @@ from ...core.tensor import Tensor, make_leaf
 from ._shared import named
 
 
-@op(elementwise, method=False, result="any")
+@op(elementwise, method=False, result="any", work="nothing")
 def fill_like(x: Tensor, value: Any, dtype: Any = None) -> Tensor:
     """Return a constant in the shape (and, if no dtype is given, the dtype) of x."""
 

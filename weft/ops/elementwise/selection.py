@@ -20,6 +20,7 @@ from ._shared import binary_errors
     linear=("x", "y"),
     keywords={"input": "x", "other": "y"},
     exact=True,
+    work="nothing",
 )
 def where(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """Return x where the condition holds and y elsewhere, all three broadcast together.

@@ -12,7 +12,7 @@ from ...core.errors import ShapeError
 from ...core.op import F, general, op
 from ...core.products import SMALL, SMALL_VECTORS, product, products
 from ...core.samples import ErrorSample, Sample
-from ...core.shape import TensorType, size_of
+from ...core.shape import TensorType, broadcast, size_of
 from ...core.tensor import Tensor
 from ._matrices import batch_shape, column, is_half, row
 
@@ -30,6 +30,12 @@ def matmul(x: Tensor, y: Tensor) -> Tensor:
     >>> wf.matmul(wf.tensor([[1.0, 2.0], [3.0, 4.0]]), wf.tensor([1.0, 10.0]))
     tensor([21., 43.])
     """
+
+
+@matmul.multiplications
+def _(x, y):
+    rows, columns = (x[-2] if len(x) > 1 else 1), (y[-1] if len(y) > 1 else 1)
+    return size_of(broadcast(x[:-2], y[:-2])) * rows * x[-1] * columns
 
 
 @matmul.eval
@@ -165,6 +171,11 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     >>> wf.linear(wf.tensor([2.0, 3.0]), weight, wf.tensor([0.0, 0.0, 1.0]))
     tensor([2., 3., 6.])
     """
+
+
+@linear.multiplications
+def _(x, weight, bias):
+    return size_of(x) * weight[0]
 
 
 @linear.eval

@@ -11,7 +11,7 @@ from ...core.tensor import Tensor
 from ..elementwise._shared import same_type
 
 
-@op(elementwise, method=False, identity=True)
+@op(elementwise, method=False, identity=True, work="nothing")
 def stop_gradient(x: Tensor) -> Tensor:
     """Return x as a constant: every derivative with respect to it is zero.
 

@@ -24,7 +24,7 @@ from .fitting import fit_windows
 Array = np.ndarray[Any, Any]
 
 
-@op(general, promote="float", linear=("x",), method=False)
+@op(general, promote="float", linear=("x",), method=False, work="windows")
 def sum_pool(
     x: Tensor,
     kernel_size: Ints,

@@ -29,7 +29,7 @@ from .fitting import fit_windows
 Array = np.ndarray[Any, Any]
 
 
-@op(general, outputs=2, method=False)
+@op(general, outputs=2, method=False, work="windows")
 def max_pool(
     x: Tensor,
     kernel_size: Ints,
@@ -111,7 +111,7 @@ def _(g, out, x_shape):
     return F.pool_scatter(g[0], out[1], x_shape[2:])
 
 
-@op(general, outputs=2, method=False)
+@op(general, outputs=2, method=False, work="operands")
 def adaptive_max_pool(x: Tensor, output_size: Ints) -> Tensor:
     """Return maxima over windows chosen so that the result is (N, C, *output_size), and places.
 

@@ -18,7 +18,7 @@ from ._common import as_flag
 from .sums import total_dtype
 
 
-@op(reduction, linear=("x",), aliases=("cumulative_sum",))
+@op(reduction, linear=("x",), aliases=("cumulative_sum",), work="result")
 def cumsum(
     x: Tensor, axis: int | None = None, *, exclusive: bool = False, reverse: bool = False
 ) -> Tensor:
@@ -62,7 +62,7 @@ def _(g, axis, exclusive, reverse):
     return F.cumsum(g, axis, exclusive=exclusive, reverse=not reverse)
 
 
-@op(reduction, aliases=("cumulative_prod",))
+@op(reduction, aliases=("cumulative_prod",), work="result")
 def cumprod(
     x: Tensor, axis: int | None = None, *, exclusive: bool = False, reverse: bool = False
 ) -> Tensor:

@@ -25,7 +25,7 @@ Array = np.ndarray[Any, Any]
 MODES = ("nearest", "nearest-exact", "linear", "cubic", "area")
 
 
-@op(general, linear=("x",), method=False)
+@op(general, linear=("x",), method=False, work="result")
 def resize_axis(
     x: Tensor,
     size: int,

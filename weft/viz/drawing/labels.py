@@ -9,24 +9,21 @@ from typing import Any
 import numpy as np
 
 from ...graph.node import Node, Value, attr_items, is_graph, subgraphs, type_text
-from ...graph.special import ASSIGN, CONSTANT, SPECIAL, STATE
+from ...graph.special import ASSIGN, CONSTANT, STATE, GraphOp
 from .style import shortened
 
 TITLE_LIMIT, LINE_LIMIT = 40, 46
 MAX_TYPES = 3
-CONTRACTIONS = frozenset(
-    {"matmul", "linear", "conv", "conv_input_grad", "conv_weight_grad", "embedding"}
-)
 _OPERAND, _NO_OPERAND = "·", "none"
 
 
 def kind_of(node: Node) -> str:
     """Return the kind of a node, a key of style.LOOKS."""
-    if node.op.name in SPECIAL:
+    if isinstance(node.op, GraphOp):
         return str(node.op.name)
     if subgraphs(node):
         return "control"
-    if node.op.name in CONTRACTIONS:
+    if node.op.multiplications_rule is not None:
         return "contraction"
     return str(getattr(node.op, "kind", "general"))
 
@@ -106,7 +103,7 @@ def _attrs(node: Node) -> str:
 
 def attr_texts(node: Node) -> Iterator[tuple[str, str]]:
     """Yield the names and values of the attributes that differ from their defaults."""
-    if node.op.name in SPECIAL:
+    if isinstance(node.op, GraphOp):
         return
     for (name, default), attr in zip(node.op.attrs.items(), node.attrs, strict=True):
         nested = any(is_graph(item) for item in attr_items(attr))
