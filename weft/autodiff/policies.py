@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.errors import ArgumentTypeError
-from ..core.op import elementwise
+from ..core.op import elementwise, find_op
 
 Policy = Callable[..., bool]
 
@@ -43,8 +43,10 @@ def names(*chosen: str) -> Policy:
         if not isinstance(name, str):
             raise ArgumentTypeError(f"names takes strings. Received: {name!r:.60}")
 
+    marker = find_op("checkpoint_name")
+
     def named(op: Any, *types: Any, **attrs: Any) -> bool:
-        return op.name == "checkpoint_name" and attrs["name"] in chosen
+        return op is marker and attrs["name"] in chosen
 
     return named
 

@@ -19,6 +19,12 @@ fact is an option of the declaration, a fact that depends on the call is a rule:
                  reductions do), of all "windows" (its attribute kernel_size), or "nothing"
     multiplications
                  a rule of products: how many a call takes, each with an addition
+    product      a rule: the call as one product of matrices, for the compiler
+    convolution  of what a convolution computes: the "result", or the gradient of the "input" or
+                 the "weight"
+    picks, puts  rules: whether an index picks one element of each row, or puts one into it
+    blocks       a rule of random operators: how much of the generator's sequence a call consumes
+    advances     it moves the state of a generator on
 """
 
 from __future__ import annotations
@@ -45,6 +51,12 @@ class Facts:
     join_rule: Rule | None = None
     work: str | None = None
     multiplications_rule: Rule | None = None
+    product_rule: Rule | None = None
+    convolution: str | None = None
+    picks_rule: Rule | None = None
+    puts_rule: Rule | None = None
+    blocks_rule: Rule | None = None
+    advances = False
 
     @property
     def is_view(self) -> bool:
@@ -75,6 +87,36 @@ class Facts:
         It receives the shapes of the operands (None for one that is left out) and the attributes.
         """
         self.multiplications_rule = rule
+        return rule
+
+    def product(self, rule: RuleT) -> RuleT:
+        """Attach the rule that gives the factors of a product of matrices, and what is added.
+
+        It receives the operands as `view` rules do and the attributes, and returns x (..., m, k),
+        y (..., k, n) and None or a row (n,); a vector stands for one row of x or column of y.
+        """
+        self.product_rule = rule
+        return rule
+
+    def picks(self, rule: RuleT) -> RuleT:
+        """Attach the rule that tells whether the second operand picks one element of each row.
+
+        Rows lie along the last axis. It receives the operands' shapes and the attributes.
+        """
+        self.picks_rule = rule
+        return rule
+
+    def puts(self, rule: RuleT) -> RuleT:
+        """Attach the rule that tells whether the second operand puts one element into each row."""
+        self.puts_rule = rule
+        return rule
+
+    def blocks(self, rule: RuleT) -> RuleT:
+        """Attach the rule that counts the blocks of random bits that a call consumes.
+
+        It receives the operands after the state (anything with shape and dtype) and the attributes.
+        """
+        self.blocks_rule = rule
         return rule
 
     def state(self, **facts: object) -> None:

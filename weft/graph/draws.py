@@ -16,8 +16,6 @@ from .node import Node, Value
 from .special import STATE
 from .state import State
 
-ADVANCE = "advance_state"
-
 
 class Draws:
     """The threads of generator states through a graph, and what a run makes of them.
@@ -73,16 +71,16 @@ class Draws:
 
     def _is_made(self, mover: Node, here: Value, needed: set[Node]) -> bool:
         """Tell whether a run makes the draw behind which a node moves the generator."""
-        if mover.op.name != ADVANCE:
+        if not mover.op.advances:
             return mover in needed
-        return any(user in needed for user in self._users[here] if user.op.name != ADVANCE)
+        return any(user in needed for user in self._users[here] if not user.op.advances)
 
 
 def _movers(users: Sequence[Node], here: Value) -> list[tuple[Node, Value]]:
     """Return the nodes that move a generator on from a state, and the states behind them."""
     found = []
     for user in users:
-        if user.op.name == ADVANCE:
+        if user.op.advances:
             found.append((user, user.outputs[0]))
         for position, output in getattr(user.op, "threads", _no_threads)(user):
             if user.inputs[position] is here:

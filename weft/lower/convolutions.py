@@ -36,7 +36,7 @@ Columns = tuple[tuple[int, int], ...]  # sizes and strides of axes
 
 def lower_convolution(lowered: Lowered, node: Node) -> bool:
     """Lower a convolution or one of its adjoints; False if it stays with the reference kernel."""
-    rule = _RULES.get(node.op.name)
+    rule = _RULES.get(node.op.convolution)
     (value,) = node.outputs[:1]
     if rule is None or value.dtype.name not in DTYPES:
         return False
@@ -353,7 +353,7 @@ def _along_memory(columns: Columns) -> Columns:
 
 
 _RULES: dict[str, Callable[..., None]] = {
-    "conv": _conv,
-    "conv_input_grad": _conv_input_grad,
-    "conv_weight_grad": _conv_weight_grad,
+    "result": _conv,
+    "input": _conv_input_grad,
+    "weight": _conv_weight_grad,
 }

@@ -6,6 +6,8 @@ picks the class. Others, which need not see the whole row, have a place rule.
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..graph.node import Node
 
 WIDEST = 64  # elements of a row that are compared for the sake of one
@@ -13,8 +15,12 @@ WIDEST = 64  # elements of a row that are compared for the sake of one
 
 def indexed_kind(node: Node) -> str | None:
     """Return "reduce" for picking from the last axis, "spread" for the adjoint, else None."""
-    rule = _RULES.get(node.op.name)
-    return None if rule is None else rule(node)
+    op = node.op
+    shapes = [x.shape for x in node.inputs if x is not None]
+    if op.picks_rule is not None and op.picks_rule(*shapes, *node.attrs):
+        return "reduce" if _is_class(op) or shapes[0][-1] <= WIDEST else None
+    puts = op.puts_rule is not None and op.puts_rule(*shapes, *node.attrs)
+    return "spread" if puts else None
 
 
 def index_bounds(node: Node) -> tuple[int, bool, int | None]:
@@ -23,44 +29,11 @@ def index_bounds(node: Node) -> tuple[int, bool, int | None]:
     index = node.inputs[1]
     assert wide is not None
     assert index is not None
-    classes = "ignore_index" in node.op.attrs
+    classes = _is_class(node.op)
     ignored = node.attr("ignore_index") if classes else None
     return wide.shape[-1], not classes and index.dtype.kind == "i", ignored
 
 
-def _pick(node: Node) -> str | None:
-    (x, *_) = node.inputs
-    assert x is not None
-    return "reduce" if node.attr("axis") == len(x.shape) - 1 and x.shape[-1] else None
-
-
-def _place(node: Node) -> str | None:
-    shape = node.outputs[0].shape
-    return "spread" if node.attr("axis") == len(shape) - 1 and shape[-1] else None
-
-
-def _gather(node: Node) -> str | None:
-    x, index, *_ = node.inputs
-    assert x is not None
-    assert index is not None
-    fits = _one_of_each_row(x.shape, index.shape, node.attr("dim"))
-    return "reduce" if fits and x.shape[-1] <= WIDEST else None
-
-
-def _gather_adjoint(node: Node) -> str | None:
-    index = node.inputs[1]
-    assert index is not None
-    shape = node.outputs[0].shape
-    return "spread" if _one_of_each_row(shape, index.shape, node.attr("dim")) else None
-
-
-def _one_of_each_row(shape: tuple[int, ...], index: tuple[int, ...], dim: int) -> bool:
-    return dim == len(shape) - 1 and index == (*shape[:-1], 1) and shape[-1] > 0
-
-
-_RULES = {
-    "gather": _gather,
-    "gather_adjoint": _gather_adjoint,
-    "pick_class": _pick,
-    "place_class": _place,
-}
+def _is_class(op: Any) -> bool:
+    """Tell whether indices are classes: of rows that are computed and read as a whole."""
+    return "ignore_index" in op.attrs

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
+from ..ops.movement.axes import permute
 from .products import is_product
 from .storage import Buffer, View, contiguous
 
@@ -19,7 +20,7 @@ def wanted_layouts(graph: Graph) -> dict[Value, Axes]:
     """Return the products that only permutations follow, and the order of axes these have."""
     orders: dict[Value, set[Axes | None]] = {value: {None} for value in graph.outputs}
     for node in graph.nodes:
-        order = node.attr("axes") if node.op.name == "permute" else None
+        order = node.attr("axes") if node.op is permute else None
         for value in node.inputs:
             if value is not None and is_product(value.node):
                 orders.setdefault(value, set()).add(order)

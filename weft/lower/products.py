@@ -20,11 +20,7 @@ DTYPES = ("float32", "float64")
 
 def product_kernel(node: Node, operands: Sequence[View | None], out: View) -> GemmKernel:
     """Return the kernel of a product; `out` is where its result lies."""
-    x, y, *rest = operands
-    assert x is not None
-    assert y is not None
-    if node.op.name == "linear":
-        y = y.permuted((1, 0))
+    x, y, bias = node.op.product_rule(*operands, *node.attrs)
     x = x if len(x.shape) > 1 else _with_axis(x, 0)
     y = y if len(y.shape) > 1 else _with_axis(y, 1)
     (m, k), n = x.shape[-2:], y.shape[-1]
@@ -40,14 +36,14 @@ def product_kernel(node: Node, operands: Sequence[View | None], out: View) -> Ge
         x.broadcast((*batch, m, k)),
         y.broadcast((*batch, k, n)),
         lying,
-        rest[0] if rest else None,
+        bias,
         [node],
     )
 
 
 def is_product(node: Node) -> bool:
     """Tell whether a node is a product that has a kernel."""
-    return node.op.name in ("linear", "matmul") and node.outputs[0].dtype.name in DTYPES
+    return node.op.product_rule is not None and node.outputs[0].dtype.name in DTYPES
 
 
 def _batch_of(node: Node) -> tuple[int, ...]:

@@ -308,5 +308,5 @@ def _to_the_end(nodes: Sequence[Node], kept: Iterable[Value]) -> list[Value]:
 def _is_repeatable(node: Node) -> bool:
     """Tell whether a node may run twice: not if it moves a random generator on."""
     threads = getattr(node.op, "threads", None)
-    moves = node.op.name == "advance_state" or (threads is not None and bool(threads(node)))
+    moves = node.op.advances or (threads is not None and bool(threads(node)))
     return not moves and node.op is not ASSIGN

@@ -18,11 +18,16 @@ from ..core.shape import size_of
 from ..graph.control.ops import SCAN
 from ..graph.graph import Graph
 from ..graph.node import Node, Value, subgraphs
+from ..ops.elementwise.arithmetic import add
+from ..ops.elementwise.filling import fill_like
+from ..ops.linalg.matmul import matmul
+from ..ops.movement.axes import permute
+from ..ops.movement.broadcast import broadcast_to
 from .rewrite import Rebuild, with_bodies
 from .scan_edit import Carry, ScanEdit, is_pure, reshaped
 
 Compute = Callable[[], Value]
-FILLS = frozenset(("broadcast_to", "fill_like"))  # making them again costs less than reading them
+FILLS = (broadcast_to, fill_like)  # making them again costs less than reading them
 
 
 def split_scans(graph: Graph, outputs: Sequence[Value] | None = None) -> Graph:
@@ -72,7 +77,7 @@ def _hoist_invariants(edit: ScanEdit) -> None:
         if x is not None and x in edit.invariant
     }
     for node in edit.nodes:
-        moves = is_pure(node) and node.op.name not in FILLS
+        moves = is_pure(node) and node.op not in FILLS
         for value in node.outputs:
             if moves and value in wanted and value in edit.invariant:
                 edit.capture(value)
@@ -92,7 +97,7 @@ def _hoist_products(edit: ScanEdit) -> None:
 
 def _is_product(edit: ScanEdit, node: Node) -> bool:
     """Tell whether a node multiplies rows of a value that varies with an invariant matrix."""
-    if node.op.name not in ("linear", "matmul"):
+    if node.op.product_rule is None:
         return False
     x, w, *bias = node.inputs
     if x is None or w is None or x in edit.invariant or not x.shape or len(w.shape) != 2:
@@ -172,9 +177,7 @@ def _summands(edit: ScanEdit, carry: Carry) -> list[Value]:
     while pending:
         value = pending.pop()
         inputs = value.node.inputs
-        plain = value.node.op.name == "add" and all(
-            x is not None and x.type == value.type for x in inputs
-        )
+        plain = value.node.op is add and all(x is not None and x.type == value.type for x in inputs)
         if plain and edit.users(value) == 1:
             pending += [x for x in inputs if x is not None]
         else:
@@ -185,7 +188,7 @@ def _summands(edit: ScanEdit, carry: Carry) -> list[Value]:
 def _is_outer(edit: ScanEdit, value: Value) -> bool:
     """Tell whether a value is a product of two matrices that both change from step to step."""
     node = value.node
-    if node.op.name != "matmul" or edit.users(value) != 1:
+    if node.op is not matmul or edit.users(value) != 1:
         return False
     return all(x is not None and len(x.shape) == 2 and x not in edit.invariant for x in node.inputs)
 
@@ -207,7 +210,7 @@ def _later_outer(edit: ScanEdit, node: Node) -> Compute:
     x, y = node.inputs
     assert x is not None
     assert y is not None
-    turned = x.node.op.name == "permute" and x.node.attrs == ((1, 0),)
+    turned = x.node.op is permute and x.node.attrs == ((1, 0),)
     source = x.node.inputs[0] if turned else x
     assert source is not None
     left, right = edit.stack_of(source), edit.stack_of(y)

@@ -25,7 +25,7 @@ from .simplify import ONE
 x, s, t = Var("x"), Var("s"), Var("t")
 MINUS_ONE = Number(lambda n, dtype: n == -1)
 
-_SUB, _MAX, _STOP = map(find_op, ("sub", "max", "stop_gradient"))
+_SUB, _MAX, _STOP = find_op("sub"), find_op("max"), find_op("stop_gradient")
 
 
 def _log_softmax(m: Match) -> Value | None:

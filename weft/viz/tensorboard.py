@@ -13,12 +13,12 @@ from ..core.errors import ArgumentTypeError, MissingDependencyError
 from ..core.shape import TensorType
 from ..graph.graph import Graph
 from ..graph.node import Node, Value, subgraphs
-from ..graph.special import CONSTANT
+from ..graph.special import ASSIGN, CONSTANT, PLACEHOLDER, STATE
 from .drawing.labels import attr_texts, own_name
 from .drawing.picture import common_scope, subgraph_names
 
 # What TensorBoard calls our operations where it shows a kind of its own.
-_OPS = {"placeholder": "Placeholder", "constant": "Const", "state": "Variable", "assign": "Assign"}
+_OPS = {PLACEHOLDER: "Placeholder", CONSTANT: "Const", STATE: "Variable", ASSIGN: "Assign"}
 _TYPES = {
     "bool": "DT_BOOL",
     "int8": "DT_INT8",
@@ -97,7 +97,7 @@ class _Namer:
     def _definition(self, node: Node, name: str) -> Any:
         made = _proto("node_def").NodeDef()
         made.name, made.device = name, f"/device:{node.device.upper()}"
-        made.op = _OPS.get(node.op.name, node.op.name)
+        made.op = _OPS.get(node.op, node.op.name)
         made.input.extend(self._input(value) for value in node.inputs if value is not None)
         made.attr["_output_shapes"].list.shape.extend(_shape(x.type) for x in node.outputs)
         types = _proto("types")

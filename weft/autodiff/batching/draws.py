@@ -19,8 +19,9 @@ RANDOMNESS = ("error", "different", "same")
 
 def drawn_apart(call: BatchedCall) -> Any:
     """Draw different numbers for all examples."""
-    rule = APART.get(call.op.name, _of_whole_shape)
-    return rule(call)
+    if call.op.batch_rule is not None:
+        return call.apply(call.op.batch_rule)
+    return _of_whole_shape(call) if "shape" in call.op.attrs else _in_turn(call)
 
 
 def _of_whole_shape(call: BatchedCall) -> Any:
@@ -33,28 +34,15 @@ def _of_whole_shape(call: BatchedCall) -> Any:
     return run(call.op, (state, *(with_rank(p, len(shape)) if b else p for p, b in pairs)), attrs)
 
 
-def _of_whole_operand(call: BatchedCall) -> Any:
-    """Draw for an operand that has any number of leading axes."""
-    return run(call.op, (call.inputs[0], *call.everywhere()[1:]), call.attrs)
-
-
 def _in_turn(call: BatchedCall) -> Any:
     """Draw one example after another, each from a state of its own."""
-    from ...ops.random.state import BLOCKS  # noqa: PLC0415  (random operators are loaded late)
-
     state, *rest = call.inputs
-    blocks = BLOCKS[call.op.name](*example(call, 0)[1:], *call.attrs) if call.size else 0
+    assert call.op.blocks_rule is not None, call.op
+    blocks = call.op.blocks_rule(*example(call, 0)[1:], *call.attrs) if call.size else 0
     states = [F.advance_state(state, i * blocks) for i in range(call.size)]
     stacked = F.stack(states) if states else F.unsqueeze(state, 0)[:0]
     apart = BatchedCall(call.op, (stacked, *rest), (True, *call.batched[1:]), call.attrs, call.size)
     return one_by_one(apart, quiet=True)
-
-
-APART = {
-    "random_categorical": _of_whole_operand,
-    "random_dropout": _of_whole_operand,
-    "random_permutation": _in_turn,
-}
 
 
 def drawn_alike(call: BatchedCall) -> Any:

@@ -124,7 +124,7 @@ class ScanLoop(LoopView):
 
 def loop_of(node: Node) -> LoopView:
     """Return a loop node in the common form."""
-    return ScanLoop(node) if node.op.name == "scan" else WhileLoop(node)
+    return ScanLoop(node) if "xs" in node.op.attrs else WhileLoop(node)
 
 
 def extended_loop(

@@ -220,7 +220,7 @@ class _Block:
         return [self.variables[value] for value in node.outputs]
 
     def _call(self, node: Node) -> str:
-        special = _SPECIAL.get(node.op.name)
+        special = _SPECIAL.get(node.op)
         arguments = special(self, node) if special is not None else self._arguments(node)
         if node.op is not PLACEHOLDER:
             arguments += self._details(node)
@@ -293,10 +293,10 @@ class _Block:
 
 
 _SPECIAL = {
-    PLACEHOLDER.name: _Block._placeholder,
-    CONSTANT.name: _Block._constant,
-    STATE.name: _Block._state,
-    ASSIGN.name: _Block._assign,
+    PLACEHOLDER: _Block._placeholder,
+    CONSTANT: _Block._constant,
+    STATE: _Block._state,
+    ASSIGN: _Block._assign,
 }
 
 

@@ -24,7 +24,7 @@ Padding = Ints | Pairs | str
 Settings = tuple[Shape, Pairs, Shape, int]
 
 
-@op(general, promote="float", multilinear=("x", "weight"), method=False)
+@op(general, promote="float", multilinear=("x", "weight"), method=False, convolution="result")
 def conv(
     x: Tensor,
     weight: Tensor,
@@ -75,7 +75,7 @@ def _(g, x, weight_shape, stride, padding, dilation, groups):
     return F.conv_weight_grad(x, g, weight_shape[2:], stride, padding, dilation, groups)
 
 
-@op(general, promote="float", multilinear=("y", "weight"), method=False)
+@op(general, promote="float", multilinear=("y", "weight"), method=False, convolution="input")
 def conv_input_grad(
     y: Tensor,
     weight: Tensor,
@@ -122,7 +122,7 @@ def _(g, y, weight_shape, stride, padding, dilation, groups):
     return F.conv_weight_grad(g, y, weight_shape[2:], stride, padding, dilation, groups)
 
 
-@op(general, promote="float", multilinear=("x", "y"), method=False)
+@op(general, promote="float", multilinear=("x", "y"), method=False, convolution="weight")
 def conv_weight_grad(
     x: Tensor,
     y: Tensor,

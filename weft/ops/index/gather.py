@@ -65,6 +65,11 @@ def _(x, index, dim):
     return (_check_along(x, index, dim),)
 
 
+@gather.picks
+def _(x, index, dim):
+    return _one_of_each_row(x, index, dim)
+
+
 @gather.eval
 def _(x, index, dim):
     try:
@@ -129,6 +134,15 @@ def _(s):
 @op(general, linear=("g",), method=False)
 def gather_adjoint(g: Tensor, index: Tensor, shape: Shape, dim: int) -> Tensor:
     """Return zeros of `shape` with each element of g added where `index` points along `dim`."""
+
+
+@gather_adjoint.puts
+def _(g, index, shape, dim):
+    return _one_of_each_row(shape, index, dim)
+
+
+def _one_of_each_row(shape: Shape, index: Shape, dim: int) -> bool:
+    return dim == len(shape) - 1 and index == (*shape[:-1], 1) and shape[-1] > 0
 
 
 @gather_adjoint.eval

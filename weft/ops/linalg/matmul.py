@@ -32,6 +32,11 @@ def matmul(x: Tensor, y: Tensor) -> Tensor:
     """
 
 
+@matmul.product
+def _(x, y):
+    return x, y, None
+
+
 @matmul.multiplications
 def _(x, y):
     rows, columns = (x[-2] if len(x) > 1 else 1), (y[-1] if len(y) > 1 else 1)
@@ -171,6 +176,11 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     >>> wf.linear(wf.tensor([2.0, 3.0]), weight, wf.tensor([0.0, 0.0, 1.0]))
     tensor([2., 3., 6.])
     """
+
+
+@linear.product
+def _(x, weight, bias):
+    return x, weight.permuted((1, 0)), bias
 
 
 @linear.multiplications

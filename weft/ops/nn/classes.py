@@ -37,6 +37,11 @@ def _(x, target, axis, ignore_index):
     return TensorType(expected, x.dtype)
 
 
+@pick_class.picks
+def _(x, target, axis, ignore_index):
+    return axis == len(x) - 1 and x[-1] > 0
+
+
 @pick_class.eval
 def _(x, target, axis, ignore_index):
     _check_target(target, x.shape[:axis] + x.shape[axis + 1 :])
@@ -105,6 +110,11 @@ def _(x, target, num_classes, axis, ignore_index):
 def _(x, target, num_classes, axis, ignore_index):
     _check_target(target, x.shape)
     return TensorType((*x.shape[:axis], num_classes, *x.shape[axis:]), x.dtype)
+
+
+@place_class.puts
+def _(x, target, num_classes, axis, ignore_index):
+    return axis == len(x) and num_classes > 0
 
 
 @place_class.eval

@@ -27,7 +27,7 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int, as_shape, broadcast
 from ...core.tensor import Tensor
 from . import _placed as placed
-from .state import blocks_rule, check_state, read_state
+from .state import check_state, drawn_at_once, read_state
 
 
 @op(random, method=False)
@@ -169,7 +169,7 @@ def _(state, alpha, shape):
     return kernels.gamma(*read_state(state), shape, alpha=alpha, dtype=alpha.dtype)
 
 
-@blocks_rule(random_gamma)
+@random_gamma.blocks
 def _(alpha, shape):
     return kernels.gamma_blocks(shape)
 
@@ -217,7 +217,10 @@ def _(b, state, x, p, spatial, scale):
     return b.select(kept, b.constant(scale, b.result), 0)
 
 
-@blocks_rule(random_dropout)
+random_dropout.batch(drawn_at_once)
+
+
+@random_dropout.blocks
 def _(x, p, spatial, scale):
     return kernels.blocks_for(_mask_shape(x.shape, spatial), dt.float32)
 
@@ -237,7 +240,7 @@ def _declare_shaped(record):
         check_state(state)
         return TensorType(shape, options[-1])
 
-    @blocks_rule(record)
+    @record.blocks
     def _(shape, *options):
         return kernels.blocks_for(shape, options[-1])
 

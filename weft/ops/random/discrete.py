@@ -16,7 +16,7 @@ from ...core.shape import TensorType, as_int, as_shape
 from ...core.tensor import Tensor
 from . import _placed as placed
 from .continuous import SHAPES, STATE, WIDE_STATE, parameter_shape
-from .state import blocks_rule, check_state, read_state
+from .state import check_state, drawn_at_once, read_state
 
 
 @op(random, method=False)
@@ -64,7 +64,7 @@ def _(b, state, shape, low, high, dtype):
     return drawn + low % 2**64
 
 
-@blocks_rule(random_integers)
+@random_integers.blocks
 def _(shape, low, high, dtype):
     return kernels.blocks_for(shape, dtype)
 
@@ -125,7 +125,7 @@ def _(b, state, p, shape, dtype):
     return (u < probability) & valid
 
 
-@blocks_rule(random_bernoulli)
+@random_bernoulli.blocks
 def _(p, shape, dtype):
     return kernels.blocks_for(shape, p.dtype)
 
@@ -189,7 +189,10 @@ def _(state, weights, num_samples, replacement, logits):
     )
 
 
-@blocks_rule(random_categorical)
+random_categorical.batch(drawn_at_once)
+
+
+@random_categorical.blocks
 def _(weights, num_samples, replacement, logits):
     return kernels.categorical_blocks(weights.shape, num_samples, replacement=replacement)
 
@@ -242,7 +245,7 @@ def _(state, n):
     return kernels.permutation(*read_state(state), n)
 
 
-@blocks_rule(random_permutation)
+@random_permutation.blocks
 def _(n):
     return kernels.blocks_for((n,), dt.int64)
 

@@ -3,19 +3,19 @@
 A random operator takes the state as its first input, a uint64 tensor of three words: the low and
 the high word of the key, and the counter. So it is a pure function, and the only side effect is the
 reservation of counters, made here and nowhere else. How many blocks a draw reserves follows from
-the operator's rule in BLOCKS, from shapes, dtypes and attributes alone, never from values: the same
+the operator's rule `blocks`, from shapes, dtypes and attributes alone, never from values: the same
 program draws the same numbers in every mode.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
+from ...core.batching import BatchedCall
 from ...core.dim import may_equal
-from ...core.dispatch import canonical
+from ...core.dispatch import canonical, run
 from ...core.dtype import uint64
 from ...core.errors import ArgumentTypeError, DTypeError, ShapeError
 from ...core.modes import current_tracer, drawn_examples, modes
@@ -25,28 +25,18 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int
 from ...core.tensor import Tensor, wrap
 
-BLOCKS: dict[str, Callable[..., int]] = {}
-RuleT = TypeVar("RuleT", bound=Callable[..., int])
-
-
-def blocks_rule(op: Op) -> Callable[[RuleT], RuleT]:
-    """Attach the rule that counts the blocks an operator consumes.
-
-    It receives the inputs after the state (anything with a shape and a dtype) and the attributes.
-    """
-
-    def attach(rule: RuleT) -> RuleT:
-        BLOCKS[op.name] = rule
-        return rule
-
-    return attach
-
 
 def draw(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...], generator: Any) -> Any:
     """Reserve a state and apply a random operator to it; a bad argument reserves nothing."""
+    assert op.blocks_rule is not None, op
     attrs = canonical(op, (None, *inputs), attrs)
-    state = reserve_state(generator, BLOCKS[op.name](*inputs, *attrs))
+    state = reserve_state(generator, op.blocks_rule(*inputs, *attrs))
     return op(state, *inputs, *attrs)
+
+
+def drawn_at_once(call: BatchedCall) -> Any:
+    """Draw for a batch of an operand that has any number of leading axes: a batching rule."""
+    return run(call.op, (call.inputs[0], *call.everywhere()[1:]), call.attrs)
 
 
 def reserve_state(generator: Generator | None, blocks: int) -> Tensor:
@@ -67,7 +57,7 @@ def reserve_state(generator: Generator | None, blocks: int) -> Tensor:
     return wrap(make_state(*generator.reserve(blocks)))
 
 
-@op(general, method=False)
+@op(general, method=False, advances=True)
 def advance_state(state: Tensor, blocks: Any) -> Tensor:
     """Return the state behind a draw of so many blocks: how a graph counts its draws."""
 
