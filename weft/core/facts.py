@@ -25,6 +25,9 @@ fact is an option of the declaration, a fact that depends on the call is a rule:
     picks, puts  rules: whether an index picks one element of each row, or puts one into it
     blocks       a rule of random operators: how much of the generator's sequence a call consumes
     advances     it moves the state of a generator on
+    operator     the method of Python's operator that stands for it: "__add__"
+    numpy        the same as an expression of NumPy, by the names of its inputs and attributes;
+                 attributes that it does not name are None
 """
 
 from __future__ import annotations
@@ -57,6 +60,8 @@ class Facts:
     puts_rule: Rule | None = None
     blocks_rule: Rule | None = None
     advances = False
+    operator: str | None = None
+    numpy: str | None = None
 
     @property
     def is_view(self) -> bool:

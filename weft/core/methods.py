@@ -19,61 +19,33 @@ from .errors import ArgumentError, ShapeError
 from .facade import as_method
 from .keywords import MISSING, pass_calls
 from .lost_writes import refusing_lost_writes
-from .op import F, composite_methods, elementwise, load_all, registry
+from .op import F, Op, composite_methods, elementwise, load_all, registry
 from .tensor import Tensor
 
 Function = Callable[..., Any]
 
-OPERATORS = {
-    "__add__": "add",
-    "__sub__": "sub",
-    "__mul__": "mul",
-    "__truediv__": "div",
-    "__floordiv__": "floor_divide",
-    "__mod__": "mod",
-    "__pow__": "pow",
-    "__matmul__": "matmul",
-    "__and__": "bitwise_and",
-    "__or__": "bitwise_or",
-    "__xor__": "bitwise_xor",
-    "__lshift__": "bitwise_left_shift",
-    "__rshift__": "bitwise_right_shift",
-    "__neg__": "neg",
-    "__pos__": "positive",
-    "__abs__": "abs",
-    "__invert__": "bitwise_not",
-    "__lt__": "less",
-    "__le__": "less_equal",
-    "__gt__": "greater",
-    "__ge__": "greater_equal",
-}
-UNREFLECTED = {
-    "__neg__",
-    "__pos__",
-    "__abs__",
-    "__invert__",
-    "__lt__",
-    "__le__",
-    "__gt__",
-    "__ge__",
-}
-REFLECTED = {f"__r{name[2:]}": name for name in OPERATORS if name not in UNREFLECTED}
-IN_PLACE = {f"__i{name[3:]}": OPERATORS[f"__{name[3:]}"] for name in REFLECTED}
 COMPARABLE = (Tensor, Dim, bool, int, float, complex, np.ndarray, np.generic, list, tuple)
-COMPARISONS = {"__eq__": "equal", "__ne__": "not_equal"}
+EQUALITIES = ("__eq__", "__ne__")
+UNREFLECTED = ("__lt__", "__le__", "__gt__", "__ge__")  # Python exchanges the operands itself
 
 
 def attach_operators() -> None:
     """Give Tensor Python's operators and every method that is known so far."""
-    for name, op_name in OPERATORS.items():
-        _attach(name, op_name, operator=True)
-    for name, direct in REFLECTED.items():
-        setattr(Tensor, name, _reflected(name, OPERATORS[direct]))
-    for name, op_name in IN_PLACE.items():
-        setattr(Tensor, name, _in_place(name, op_name))
-    for name, op_name in COMPARISONS.items():
-        setattr(Tensor, name, _comparison(name, op_name))
+    for record in registry.values():
+        if record.operator is not None:
+            _attach_operator(record.operator, record)
     attach_methods()
+
+
+def _attach_operator(name: str, record: Op) -> None:
+    if name in EQUALITIES:
+        setattr(Tensor, name, _comparison(name, record.name))
+        return
+    _attach(name, record.name, operator=True)
+    if len(record.inputs) == 2 and name not in UNREFLECTED:
+        for kind, make in (("r", _reflected), ("i", _in_place)):
+            other = f"__{kind}{name[2:]}"
+            setattr(Tensor, other, make(other, record.name))
 
 
 def attach_methods() -> None:

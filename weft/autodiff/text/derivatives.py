@@ -7,9 +7,11 @@ written out beside it.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,12 +19,14 @@ import numpy as np
 from ...core.dtype import float64, is_float
 from ...core.errors import ArgumentError, ArgumentTypeError
 from ...core.tree import flatten, flatten_with_paths
+from ...graph.custom import CustomGradient
 from ...graph.frontend import placeholder
 from ...graph.graph import Graph
 from ...graph.node import Node, Value
 from ...graph.special import CONSTANT, PLACEHOLDER, STATE
 from ...graph.symbol import Symbol
 from ...graph.text.expressions import Names
+from ...ops.elementwise.filling import fill_like
 from ..arguments import Argnums, as_value, check_callable, flat_outputs, name_of
 from ..gradient import grad
 from ..pullback import pull_back_of, zeros_for
@@ -159,29 +163,21 @@ class Expression(NamedTuple):
 
 
 ATOM, POWER, SIGN, PRODUCT, SUM, COMPARISON = 6, 5, 4, 3, 2, 1
-INFIX = {
-    "add": ("+", SUM),
-    "sub": ("-", SUM),
-    "mul": ("*", PRODUCT),
-    "div": ("/", PRODUCT),
-    "matmul": ("@", PRODUCT),
-    "greater": (">", COMPARISON),
-    "greater_equal": (">=", COMPARISON),
-    "less": ("<", COMPARISON),
-    "less_equal": ("<=", COMPARISON),
-    "equal": ("==", COMPARISON),
-    "not_equal": ("!=", COMPARISON),
+OPERATORS = {
+    "__add__": "{} + {}",
+    "__sub__": "{} - {}",
+    "__mul__": "{} * {}",
+    "__truediv__": "{} / {}",
+    "__matmul__": "{} @ {}",
+    "__pow__": "{} ** {}",
+    "__neg__": "-{}",
+    "__gt__": "{} > {}",
+    "__ge__": "{} >= {}",
+    "__lt__": "{} < {}",
+    "__le__": "{} <= {}",
+    "__eq__": "{} == {}",
+    "__ne__": "{} != {}",
 }
-Form = Callable[[list[Expression], Any], Expression]
-
-
-def _infix(symbol: str, binding: int) -> Form:
-    def form(args: list[Expression], attr: Any) -> Expression:
-        # The right operand must bind more tightly: a - (b - c). NumPy adds from left to right.
-        left, right = within(args[0], binding), within(args[1], binding + 1)
-        return Expression(f"{left} {symbol} {right}", binding)
-
-    return form
 
 
 def within(part: Expression, binding: int) -> str:
@@ -189,31 +185,68 @@ def within(part: Expression, binding: int) -> str:
     return part.text if part.binding >= binding else f"({part.text})"
 
 
-def _call(pattern: str) -> Form:
-    """Return the form of a call, with {0} for operands and {name} for attributes."""
+class Form(NamedTuple):
+    """An expression with places for others, how tightly it binds, and they must at the least."""
 
-    def form(args: list[Expression], attr: Any) -> Expression:
-        operands = [within(part, ATOM if pattern.startswith("{0}.") else 0) for part in args]
-        return Expression(pattern.format(*operands, **attr), ATOM)
+    text: str
+    binding: int
+    places: dict[str, int]
 
-    return form
+    def fits(self, attrs: Mapping[str, str]) -> bool:
+        """Tell whether it says all that the attributes do."""
+        return all(text == "None" for name, text in attrs.items() if name not in self.places)
+
+    def filled(self, parts: Mapping[str, Expression]) -> Expression:
+        """Return the expression of some others."""
+        texts = {name: within(parts[name], binding) for name, binding in self.places.items()}
+        return Expression(self.text.format(**texts), self.binding)
 
 
-FORMS: dict[str, Form] = {
-    **{name: _infix(*how) for name, how in INFIX.items()},
-    "neg": lambda args, attr: Expression(f"-{within(args[0], SIGN)}", SIGN),
-    "pow": lambda args, attr: Expression(
-        f"{within(args[0], ATOM)} ** {within(args[1], SIGN)}", POWER
-    ),
-    "square": lambda args, attr: Expression(f"{within(args[0], ATOM)} ** 2", POWER),
-    "where": _call("np.where({0}, {1}, {2})"),
-    "sum": _call("np.sum({0}, axis={axis}, keepdims={keepdims})"),
-    "broadcast_to": _call("np.broadcast_to({0}, {shape})"),
-    "reshape": _call("{0}.reshape({shape})"),
-    "permute": _call("{0}.transpose({axes})"),
-    "relu": _call("np.maximum({0}, 0)"),
-    "cast": _call("np.asarray({0}, {dtype})"),
-}
+def form_of(op: Any) -> Form | None:
+    """Return how an operator is written in NumPy's terms, None if only as a call of its kernel."""
+    text = op.numpy
+    if text is None and op.operator in OPERATORS:
+        text = OPERATORS[op.operator].format(*(f"{{{name}}}" for name in op.inputs))
+    return None if text is None else _form(text)
+
+
+@cache
+def _form(text: str) -> Form:
+    tree = ast.parse(re.sub(r"[{}]", "", text), mode="eval").body
+    names = set(re.findall(r"{(\w+)}", text))
+    places = {
+        child.id: binding
+        for node in ast.walk(tree)
+        for child, binding in _operands(node)
+        if isinstance(child, ast.Name) and child.id in names
+    }
+    return Form(text, _binding(tree), places)
+
+
+def _operands(node: ast.AST) -> list[tuple[ast.AST, int]]:
+    """Return the operands of an expression, each with how tightly it must bind at the least."""
+    binding = _binding(node)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+        return [(node.left, ATOM), (node.right, SIGN)]
+    if isinstance(node, ast.BinOp):  # the right one more tightly: a - (b - c)
+        return [(node.left, binding), (node.right, binding + 1)]
+    if isinstance(node, ast.Compare):
+        return [(node.left, binding), (node.comparators[0], binding + 1)]
+    if isinstance(node, ast.UnaryOp):
+        return [(node.operand, binding)]
+    least = ATOM if isinstance(node, ast.Attribute) else 0
+    return [(child, least) for child in ast.iter_child_nodes(node)]
+
+
+def _binding(node: ast.AST) -> int:
+    if isinstance(node, ast.BinOp):
+        return _BINDING.get(type(node.op), PRODUCT)
+    if isinstance(node, ast.UnaryOp):
+        return SIGN
+    return COMPARISON if isinstance(node, ast.Compare) else ATOM
+
+
+_BINDING: dict[type[ast.operator], int] = {ast.Add: SUM, ast.Sub: SUM, ast.Pow: POWER}
 
 
 class _Writer:
@@ -256,7 +289,7 @@ class _Writer:
             self.known[node.outputs[0]] = _constant(node.attrs[0].array)
         elif node.op.identity:
             self.known[node.outputs[0]] = self._operand(node.inputs[0])
-        elif node.op.name == "custom_gradient":
+        elif isinstance(node.op, CustomGradient):
             _, first, count = node.attrs
             for value, given in zip(node.outputs, node.inputs[first : first + count], strict=True):
                 self.known[value] = self._operand(given)
@@ -287,9 +320,11 @@ class _Writer:
         attrs = {
             name: self._attr(node, value) for name, value in zip(op.attrs, node.attrs, strict=True)
         }
-        if op.name in FORMS and not (op.name == "sum" and attrs["dtype"] != "None"):
-            return FORMS[op.name](operands, attrs)
-        if op.name == "fill_like" and node.outputs[0].shape == ():
+        form = form_of(op)
+        if form is not None and form.fits(attrs):
+            named = {name: Expression(text, ATOM) for name, text in attrs.items()}
+            return form.filled({**named, **dict(zip(op.inputs, operands, strict=True))})
+        if op is fill_like and node.outputs[0].shape == ():
             return _constant(np.array(node.attr("value"), node.outputs[0].dtype))
         return self._kernel_call(op, operands, attrs)
 

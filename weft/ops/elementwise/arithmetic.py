@@ -12,7 +12,14 @@ from ...core.tensor import Tensor
 from ._shared import refuse_bool, without_derivative
 
 
-@op(elementwise, promote="common", linear=("x", "y"), laws=("commutative",), exact=True)
+@op(
+    elementwise,
+    promote="common",
+    linear=("x", "y"),
+    laws=("commutative",),
+    exact=True,
+    operator="__add__",
+)
 def add(x: Tensor, y: Tensor) -> Tensor:
     """Return x + y; alpha= (PyTorch's) multiplies y first.
 
@@ -55,7 +62,14 @@ def _(s):
     yield ErrorSample(s.real(3), "text", error=TypeError, match="y must be a tensor")
 
 
-@op(elementwise, promote="common", linear=("x", "y"), aliases=("subtract",), exact=True)
+@op(
+    elementwise,
+    promote="common",
+    linear=("x", "y"),
+    aliases=("subtract",),
+    exact=True,
+    operator="__sub__",
+)
 def sub(x: Tensor, y: Tensor) -> Tensor:
     """Return x - y. Unsigned integers wrap around; truth values are refused.
 
@@ -103,6 +117,7 @@ def _(s):
     aliases=("multiply",),
     laws=("commutative",),
     exact=True,
+    operator="__mul__",
 )
 def mul(x: Tensor, y: Tensor) -> Tensor:
     """Return x * y.
@@ -135,7 +150,13 @@ def _(s):
     yield ErrorSample(s.real(3), {}, error=TypeError, match="y must be a tensor.*dict")
 
 
-@op(elementwise, promote="float", aliases=("divide", "true_divide"), exact=True)
+@op(
+    elementwise,
+    promote="float",
+    aliases=("divide", "true_divide"),
+    exact=True,
+    operator="__truediv__",
+)
 def div(x: Tensor, y: Tensor) -> Tensor:
     """Return x / y in floating point; integers become the default float first.
 
@@ -194,7 +215,14 @@ def _(s):
     yield ErrorSample(None, s.real(3), error=TypeError, match="x must be a tensor.*None")
 
 
-@op(elementwise, linear=("x",), aliases=("negative",), laws=("involution",), exact=True)
+@op(
+    elementwise,
+    linear=("x",),
+    aliases=("negative",),
+    laws=("involution",),
+    exact=True,
+    operator="__neg__",
+)
 def neg(x: Tensor) -> Tensor:
     """Return -x. Unsigned integers wrap around; truth values are refused.
 
@@ -226,7 +254,7 @@ def _(s):
     yield ErrorSample("text", error=TypeError, match="x must be a tensor.*text")
 
 
-@op(elementwise, linear=("x",), identity=True, work="nothing")
+@op(elementwise, linear=("x",), identity=True, work="nothing", operator="__pos__")
 def positive(x: Tensor) -> Tensor:
     """Return a copy of x; gradients flow through to x."""
 
@@ -255,7 +283,7 @@ def _(s):
     yield ErrorSample(["a"], error=TypeError, match="must hold numbers")
 
 
-@op(elementwise, aliases=("absolute",), laws=("idempotent",), exact=True)
+@op(elementwise, aliases=("absolute",), laws=("idempotent",), exact=True, operator="__abs__")
 def abs(x: Tensor) -> Tensor:
     """Return the absolute value of each element. The derivative at 0 is taken as 0.
 

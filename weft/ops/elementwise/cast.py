@@ -11,7 +11,14 @@ from ...core.shape import TensorType
 from ...core.tensor import Tensor
 
 
-@op(elementwise, linear=("x",), result="any", method=False, work="nothing")
+@op(
+    elementwise,
+    linear=("x",),
+    result="any",
+    method=False,
+    work="nothing",
+    numpy="np.asarray({x}, {dtype})",
+)
 def cast(x: Tensor, dtype: Any) -> Tensor:
     """Return the elements converted to a dtype; as a method, x.to(dtype) or x.astype(dtype).
 

@@ -10,7 +10,13 @@ from ...core.tensor import Tensor
 
 
 @op(
-    elementwise, promote="common", result="bool", aliases=("eq",), laws=("commutative",), exact=True
+    elementwise,
+    promote="common",
+    result="bool",
+    aliases=("eq",),
+    laws=("commutative",),
+    exact=True,
+    operator="__eq__",
 )
 def equal(x: Tensor, y: Tensor) -> Tensor:
     """Return x == y, element by element; NaN equals nothing.
@@ -22,28 +28,34 @@ def equal(x: Tensor, y: Tensor) -> Tensor:
 
 
 @op(
-    elementwise, promote="common", result="bool", aliases=("ne",), laws=("commutative",), exact=True
+    elementwise,
+    promote="common",
+    result="bool",
+    aliases=("ne",),
+    laws=("commutative",),
+    exact=True,
+    operator="__ne__",
 )
 def not_equal(x: Tensor, y: Tensor) -> Tensor:
     """Return x != y, element by element; NaN differs from everything, itself included."""
 
 
-@op(elementwise, promote="common", result="bool", aliases=("lt",), exact=True)
+@op(elementwise, promote="common", result="bool", aliases=("lt",), exact=True, operator="__lt__")
 def less(x: Tensor, y: Tensor) -> Tensor:
     """Return x < y, element by element; False where either is NaN."""
 
 
-@op(elementwise, promote="common", result="bool", aliases=("le",), exact=True)
+@op(elementwise, promote="common", result="bool", aliases=("le",), exact=True, operator="__le__")
 def less_equal(x: Tensor, y: Tensor) -> Tensor:
     """Return x <= y, element by element; False where either is NaN."""
 
 
-@op(elementwise, promote="common", result="bool", aliases=("gt",), exact=True)
+@op(elementwise, promote="common", result="bool", aliases=("gt",), exact=True, operator="__gt__")
 def greater(x: Tensor, y: Tensor) -> Tensor:
     """Return x > y, element by element; False where either is NaN."""
 
 
-@op(elementwise, promote="common", result="bool", aliases=("ge",), exact=True)
+@op(elementwise, promote="common", result="bool", aliases=("ge",), exact=True, operator="__ge__")
 def greater_equal(x: Tensor, y: Tensor) -> Tensor:
     """Return x >= y, element by element; False where either is NaN."""
 

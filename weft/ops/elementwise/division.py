@@ -12,7 +12,7 @@ from ...core.tensor import Tensor
 from ._shared import binary_errors, without_derivative
 
 
-@op(elementwise, promote="common")
+@op(elementwise, promote="common", operator="__floordiv__")
 def floor_divide(x: Tensor, y: Tensor) -> Tensor:
     """Return the largest whole number not above x / y; the derivative is 0.
 
@@ -36,7 +36,7 @@ floor_divide.lower(lambda b, x, y: b.floor_divide(x, y))
 without_derivative(floor_divide)
 
 
-@op(elementwise, promote="common", aliases=("remainder",))
+@op(elementwise, promote="common", aliases=("remainder",), operator="__mod__")
 def mod(x: Tensor, y: Tensor) -> Tensor:
     """Return the remainder of floor division, which has the sign of y (Python's %).
 

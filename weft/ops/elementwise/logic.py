@@ -69,7 +69,13 @@ def _(s):
 # -- bits -----------------------------------------------------------------------------------------
 
 
-@op(elementwise, promote="common", laws=("commutative", "associative", "idempotent"), exact=True)
+@op(
+    elementwise,
+    promote="common",
+    laws=("commutative", "associative", "idempotent"),
+    exact=True,
+    operator="__and__",
+)
 def bitwise_and(x: Tensor, y: Tensor) -> Tensor:
     """Return x & y on the bits of integers, or on truth values.
 
@@ -79,27 +85,39 @@ def bitwise_and(x: Tensor, y: Tensor) -> Tensor:
     """
 
 
-@op(elementwise, promote="common", laws=("commutative", "associative", "idempotent"), exact=True)
+@op(
+    elementwise,
+    promote="common",
+    laws=("commutative", "associative", "idempotent"),
+    exact=True,
+    operator="__or__",
+)
 def bitwise_or(x: Tensor, y: Tensor) -> Tensor:
     """Return x | y on the bits of integers, or on truth values."""
 
 
-@op(elementwise, promote="common", laws=("commutative",), exact=True)
+@op(elementwise, promote="common", laws=("commutative",), exact=True, operator="__xor__")
 def bitwise_xor(x: Tensor, y: Tensor) -> Tensor:
     """Return x ^ y on the bits of integers, or on truth values."""
 
 
-@op(elementwise, aliases=("bitwise_invert", "invert"), laws=("involution",), exact=True)
+@op(
+    elementwise,
+    aliases=("bitwise_invert", "invert"),
+    laws=("involution",),
+    exact=True,
+    operator="__invert__",
+)
 def bitwise_not(x: Tensor) -> Tensor:
     """Return ~x: every bit of an integer flipped, or the opposite truth value."""
 
 
-@op(elementwise, promote="common", aliases=("left_shift",))
+@op(elementwise, promote="common", aliases=("left_shift",), operator="__lshift__")
 def bitwise_left_shift(x: Tensor, y: Tensor) -> Tensor:
     """Return x << y. Shifting by a negative number, or by all bits or more, gives 0."""
 
 
-@op(elementwise, promote="common", aliases=("right_shift",))
+@op(elementwise, promote="common", aliases=("right_shift",), operator="__rshift__")
 def bitwise_right_shift(x: Tensor, y: Tensor) -> Tensor:
     """Return x >> y, which keeps the sign: by all bits or more (or fewer than 0) gives 0 or -1."""
 

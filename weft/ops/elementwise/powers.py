@@ -16,7 +16,7 @@ from ...core.tensor import Tensor
 from ._shared import binary_errors, constant, unary_errors
 
 
-@op(elementwise, promote="common", aliases=("power",))
+@op(elementwise, promote="common", aliases=("power",), operator="__pow__")
 def pow(x: Tensor, y: Tensor) -> Tensor:
     """Return x ** y.
 
@@ -116,7 +116,7 @@ def _(s):
     yield ErrorSample(s.booleans(2), s.booleans(2), error=TypeError, match="dtype bool")
 
 
-@op(elementwise)
+@op(elementwise, numpy="{x} ** 2")
 def square(x: Tensor) -> Tensor:
     """Return x * x."""
 

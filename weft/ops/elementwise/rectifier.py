@@ -18,7 +18,7 @@ from .._halves import through_float32
 from ._shared import as_number, as_real, constant, counted, same_type, unary_errors
 
 
-@op(elementwise, laws=("idempotent",))
+@op(elementwise, laws=("idempotent",), numpy="np.maximum({x}, 0)")
 def relu(x: Tensor) -> Tensor:
     """Return max(x, 0); the derivative at 0 is 0.
 

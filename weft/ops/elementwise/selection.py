@@ -21,6 +21,7 @@ from ._shared import binary_errors
     keywords={"input": "x", "other": "y"},
     exact=True,
     work="nothing",
+    numpy="np.where({condition}, {x}, {y})",
 )
 def where(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """Return x where the condition holds and y elsewhere, all three broadcast together.

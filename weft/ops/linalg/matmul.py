@@ -17,7 +17,7 @@ from ...core.tensor import Tensor
 from ._matrices import batch_shape, column, is_half, row
 
 
-@op(general, promote="common", multilinear=("x", "y"), aliases=("mm",))
+@op(general, promote="common", multilinear=("x", "y"), aliases=("mm",), operator="__matmul__")
 def matmul(x: Tensor, y: Tensor) -> Tensor:
     """Return the matrix product of x and y; batch dimensions broadcast.
 

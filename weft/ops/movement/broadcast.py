@@ -18,7 +18,7 @@ from .reshape import as_sizes, is_plain, sizes_from
 SMALL = 16384  # up to here filling a new array is faster than NumPy's making of a view
 
 
-@op(movement, linear=("x",), keywords={"size": "shape"})
+@op(movement, linear=("x",), keywords={"size": "shape"}, numpy="np.broadcast_to({x}, {shape})")
 def broadcast_to(x: Tensor, shape: Shape) -> Tensor:
     """Return x repeated along its axes of size 1, and along new leading axes, to fill a shape.
 

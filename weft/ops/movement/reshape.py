@@ -23,7 +23,7 @@ from ...core.shape import (
 from ...core.tensor import Tensor
 
 
-@op(movement, linear=("x",), reshapes=True)
+@op(movement, linear=("x",), reshapes=True, numpy="{x}.reshape({shape})")
 def reshape(x: Tensor, shape: Shape) -> Tensor:
     """Return the elements, in row-major order, in another shape; one size may be -1.
 

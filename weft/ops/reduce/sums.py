@@ -25,7 +25,7 @@ from ._common import (
 )
 
 
-@op(reduction, linear=("x",), result="any")
+@op(reduction, linear=("x",), result="any", numpy="np.sum({x}, axis={axis}, keepdims={keepdims})")
 def sum(
     x: Tensor, axis: Axes = None, keepdims: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
