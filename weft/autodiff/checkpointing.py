@@ -9,7 +9,7 @@ from ..core.dtype import is_float
 from ..core.errors import user_site
 from ..core.late import late_function
 from ..core.modes import current_interpreter, is_grad_enabled, no_grad
-from ..core.tape import FanNode, Node, next_order, output_node
+from ..core.tape import Node, make_node, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
 from ..core.tree import flatten
 from .arguments import check_callable
@@ -122,13 +122,9 @@ class Checkpointed:
         """Return the outputs behind a new node of the tape, if any input requires gradients."""
         if not is_grad_enabled() or all(x._node is None for x in inputs):
             return tuple(wrap(y._value) for y in outputs)
-        node = FanNode()
-        node.order = next_order()
-        node.op, node.watch, node.attrs, node.shapes = self, None, (), None
-        node.parents = tuple(x._node for x in inputs)
-        node.saved = [x._value for x in inputs], kept
-        node.outputs = tuple((y.shape, y.dtype) for y in outputs)
-        node.code, node.offset = user_site() or (None, 0)
+        parents = tuple(x._node for x in inputs)
+        saved = [x._value for x in inputs], kept
+        node = make_node(self, parents, saved, outputs=outputs, site=user_site())
         return tuple(_output(node, i, y) for i, y in enumerate(outputs))
 
     def backward(self, node: Node, saved: Any, gs: list[Any]) -> list[Any]:
@@ -163,5 +159,5 @@ class Checkpointed:
         return grads
 
 
-def _output(node: FanNode, position: int, y: Tensor) -> Tensor:
+def _output(node: Any, position: int, y: Tensor) -> Tensor:
     return wrap_with_node(y._value, output_node(node, position) if is_float(y.dtype) else None)

@@ -12,7 +12,7 @@ from ..core.errors import GradientError, user_site
 from ..core.late import late_function
 from ..core.modes import current_interpreter, is_grad_enabled, no_grad
 from ..core.op import F
-from ..core.tape import FanNode, Node, next_order, output_node
+from ..core.tape import FanNode, Node, make_node, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
 from .calls import FunctionCall
 from .layered import is_differentiated
@@ -178,16 +178,10 @@ def _record(
     op: FunctionOp, call: FunctionCall, inputs: Sequence[Tensor], outputs: list[Tensor]
 ) -> list[Tensor]:
     """Return the outputs behind a new node of the tape."""
-    types = [(x.shape, x.dtype) for x in inputs]
-    node = FanNode() if call.many else Node()
-    node.order = next_order()
-    node.op, node.saved, node.watch = op, call, None
-    node.parents = tuple(x._node for x in inputs)
-    node.shapes = None
-    node.attrs = tuple(types)
-    node.code, node.offset = user_site() or (None, 0)
-    if isinstance(node, FanNode):
-        node.outputs = tuple((y.shape, y.dtype) for y in outputs)
+    types = tuple((x.shape, x.dtype) for x in inputs)
+    parents = tuple(x._node for x in inputs)
+    several = outputs if call.many else None
+    node = make_node(op, parents, call, types, outputs=several, site=user_site())
     return [_output(node, i, y, id(y) in call.ctx._unmarked) for i, y in enumerate(outputs)]
 
 

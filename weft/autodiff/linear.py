@@ -24,17 +24,20 @@ from ..core.modes import (
 )
 from ..core.op import F
 from ..core.shape import TensorType
+from ..core.tape import OUTPUT, Node
 from ..core.tensor import Tensor, constant, wrap
 from ..core.tree import flatten
 from ..graph.graph import Graph
-from ..graph.node import Node, Value
+from ..graph.node import Node as GraphNode
+from ..graph.node import Value
 from ..graph.run import Program
 from ..graph.special import CONSTANT, PLACEHOLDER
 from ..graph.symbol import Symbol
 from .arguments import as_value, check_callable, flat_outputs, matching_cotangents, name_of
+from .engine import nodes_behind
 from .forward import DualInterpreter, check_direction
 from .pullback import differentiable, pull_back_of, zeros_for
-from .record import RecordedOp, Recording, recorded_pull_back
+from .record import Recording
 from .rules import parameters
 from .static.forward import forward_gradients
 from .static.reverse import moved_here
@@ -211,7 +214,7 @@ class LinearProgram:
         return [values[value] for value in self.graph.outputs]
 
 
-def _results(node: Node, values: dict[Value, Any]) -> Sequence[Any]:
+def _results(node: GraphNode, values: dict[Value, Any]) -> Sequence[Any]:
     if node.op is CONSTANT:
         return (constant(node.attrs[0].array),)
     found = run(node.op, tuple(None if x is None else values[x] for x in node.inputs), node.attrs)
@@ -282,20 +285,21 @@ def _zeros(example: Any) -> Tensor:
 def _checked_pull(flat: FlatFunction, zeros: list[Tensor], what: str) -> tuple[list[Any], Push]:
     recording = Recording(current_interpreter())
     outputs = recording.run(flat, [recording.watch(x) for x in zeros])
-    for entry in recording.entries:
-        _check_linear(entry, what)
+    for node in nodes_behind(map(recording.node, outputs)):
+        if isinstance(node, Node) and node.op is not OUTPUT:
+            _check_linear(node, what)
     ys = [recording.inside(y) for y in outputs]
     for y in ys:
         if type(y) is Tensor and np.any(y.numpy()):
             raise GradientError(f"{what}: the function is not linear: it does not take 0 to 0")
-    return ys, recorded_pull_back(recording, outputs, len(zeros))
+    return ys, recording.pull_back_of(outputs)
 
 
-def _check_linear(entry: RecordedOp, what: str) -> None:
+def _check_linear(node: Node, what: str) -> None:
     """Raise if an operation's derivative depends on what is transposed."""
-    op = entry.op
+    op = node.op
     last = len(op.inputs) - 1
-    moved = [op.inputs[min(i, last)] for i, n in enumerate(entry.inputs) if n is not None]
+    moved = [op.inputs[min(i, last)] for i, n in enumerate(node.parents) if n is not None]
     if set(moved) <= set(op.linear) or (len(moved) == 1 and moved[0] in op.multilinear):
         return
     asked = {name for x in moved for name in _asked(op, x)}

@@ -16,11 +16,11 @@ from ..core.dtype import is_float
 from ..core.late import late_function
 from ..core.modes import current_interpreter, enable_grad, is_grad_enabled
 from ..core.op import F, find_op
-from ..core.tape import Leaf, Node, next_order
+from ..core.tape import Leaf, make_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
 from .layered import is_differentiated
-from .record import Recording, recorded_pull_back
-from .reverse import Walk, as_tensor
+from .record import Recording
+from .reverse import TapeWalk, as_tensor
 
 FlatFunction = Callable[[list[Any]], Sequence[Any]]
 Pull = Callable[[Sequence[Any]], list[Any]]
@@ -100,38 +100,27 @@ class _Tape:
 
     def pull(self, gs: Sequence[Any]) -> list[Any]:
         """Walk the tape from gradients of the outputs to those of the places."""
-        pairs = [
-            (node, g)
-            for node, g in zip(self.roots, gs, strict=True)
-            if node is not None and g is not None
-        ]
         # Rules on raw arrays are the fast ones, where nobody differentiates or batches the result.
-        record = is_grad_enabled() and (self.linked or any(g.requires_grad for _, g in pairs))
-        record = record or is_differentiated()
-        create = record or current_interpreter() is not None
-        walk = Walk(retain=not self.once, create=create, record=record)
-        wanted = {node for node in self.nodes if node is not None}
-        roots, seeds = [node for node, _ in pairs], [g for _, g in pairs]
+        tracked = any(g is not None and g.requires_grad for g in gs)
+        record = (is_grad_enabled() and (self.linked or tracked)) or is_differentiated()
+        raw = not record and current_interpreter() is None
+        walk = TapeWalk(raw=raw, retain=not self.once)
         if self.closed:
-            found = walk.run(roots, seeds)
+            found = walk.run(self.roots, gs, record=record)
             keys = [None if node is None else node.parents[0] for node in self.nodes]
         else:
-            found, keys = walk.run(roots, seeds, wanted), self.nodes
+            wanted = {node for node in self.nodes if node is not None}
+            found = walk.run(self.roots, gs, wanted, record=record)
+            keys = self.nodes
         return [as_tensor(found[key]) if key in found else None for key in keys]
 
 
 def _place(x: Tensor, linked: bool) -> Tensor:
     """Return a tensor of the same value at a place of its own on the tape."""
     origin = x._node if linked and x._node is not None else Leaf()
-    node = Node()
-    node.order = next_order()
-    node.op = find_op("positive")
-    node.op.specialized  # noqa: B018  (generates the rules' function on first use)
-    node.parents = (origin,)
-    node.saved = ()
-    node.attrs = ()
-    node.shapes = node.watch = node.code = None
-    node.offset = 0
+    op = find_op("positive")
+    op.specialized  # noqa: B018  (generates the rules' function on first use)
+    node = make_node(op, (origin,), ())
     return wrap_with_node(x._value, node)
 
 
@@ -167,13 +156,13 @@ def _recorded(fn: FlatFunction, primals: Sequence[Any]) -> Pulled:
     for i in moved:
         places[i] = recording.watch(primals[i])
     outputs = list(recording.run(fn, places))
-    pull_moved = recorded_pull_back(recording, outputs, len(moved))
+    pull_moved = recording.pull_back_of(outputs)
 
     def pull(gs: Sequence[Any]) -> list[Any]:
         found = dict(zip(moved, pull_moved(gs), strict=True))
         return [found.get(i) for i in range(len(places))]
 
-    connected = [recording.number(y) is not None for y in outputs]
+    connected = [recording.node(y) is not None for y in outputs]
     return Pulled([recording.inside(y) for y in outputs], pull, connected)
 
 

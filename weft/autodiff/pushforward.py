@@ -100,11 +100,10 @@ class Pushforward(Operation):
     def _by_transposition(self, tangents: tuple[Any, ...]) -> list[Part]:
         # The values of the gradients do not matter to a linear rule.
         seeds = [F.zeros_like(y) for y in self.outputs]
-        many = isinstance(self.out, tuple)
         places: list[int] = []
 
         def transposed(gs: list[Any]) -> list[Any]:
-            pulled = self.pull_back(gs if many else gs[0], tangents)
+            pulled = self.pull_back(gs if self.many else gs[0], tangents)
             pairs = enumerate(zip(pulled, tangents, strict=True))
             places.extend(i for i, (x, t) in pairs if x is not None and t is not None)
             return [pulled[i] for i in places]

@@ -13,7 +13,7 @@ from typing import Any
 from ..core.dtype import is_float
 from ..core.errors import user_site
 from ..core.modes import current_interpreter
-from ..core.tape import FanNode, Node, next_order, output_node
+from ..core.tape import FanNode, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
 from .region import Ref, RegionPlan, RegionStep, take
 from .rules import Operation, has_rule
@@ -97,9 +97,9 @@ class RegionReplay:
         tensors = [None if n is None else values.get(n) for n in step.inputs]
         operands = tuple(map(self._known, step.inputs, tensors))
         found = tuple(kept.get(n, kind) for n, kind in zip(step.results(), step.types, strict=True))
-        node = FanNode() if step.many else Node()
-        node.parents = tuple(None if x is None else x._node for x in tensors)
-        _fill(node, Operation(step.op, operands, step.attrs, found if step.many else found[0]))
+        operation = Operation(step.op, operands, step.attrs, found if step.many else found[0])
+        parents = tuple(None if x is None else x._node for x in tensors)
+        node = operation.node(parents, user_site())
         for i, n in enumerate(step.results()):
             place = output_node(node, i) if isinstance(node, FanNode) else node
             values[n] = wrap_with_node(kept.get(n), place if n in self.active else None)  # type: ignore[arg-type]  # no value
@@ -109,19 +109,6 @@ class RegionReplay:
         if n is None:
             return None
         return self.plan.types[n] if x is None or x._value is None else x._value
-
-
-def _fill(node: Node, operation: Operation) -> None:
-    op = operation.op
-    op.specialized  # noqa: B018  (generates the rules' function on first use)
-    node.order = next_order()
-    node.op, node.attrs, node.watch = op, operation.attrs, None
-    node.shapes = operation._shapes()
-    node.code, node.offset = user_site() or (None, 0)
-    if isinstance(node, FanNode):
-        node.outputs = tuple((y.shape, y.dtype) for y in operation.outputs)
-    make = getattr(op, "saved_for", None)
-    node.saved = make(operation) if make is not None else tuple(map(operation.lookup, op.saves))
 
 
 def _runs_always(op: Any) -> bool:

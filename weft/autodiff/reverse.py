@@ -1,36 +1,26 @@
-"""Reverse mode on the tape: walk from the outputs to the leaves, latest operation first.
+"""Reverse mode on the tape.
 
-One walk serves two purposes. On raw arrays it is fast and frees what it has used; with
-`create_graph` the same rules run on tensors, so that the gradients can be differentiated again.
-The walk is iterative and keeps a heap ordered by creation number: a node is visited once, after all
-its consumers, and a chain of any length needs no recursion.
+On raw arrays it is fast and frees what it has used; with `create_graph` the same rules run on
+tensors, so that the gradients can be differentiated again.
 """
 
 from __future__ import annotations
 
-import operator
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from heapq import heappop, heappush
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..core.anomaly import detecting_anomaly
-from ..core.dispatch import sum_to
-from ..core.errors import ArgumentTypeError, GradientError, ShapeError, format_site
+from ..core.errors import ArgumentTypeError, GradientError, ShapeError
 from ..core.late import late_function
 from ..core.modes import GradMode
-from ..core.op import F
-from ..core.tape import FREED, OUTPUT, FanNode, Leaf, Node, output_node
+from ..core.tape import FanNode, Node, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
 from .anomaly import checked
+from .engine import AnyNode, GradientsOf, ReverseWalk
 from .matching import array_of
-from .where_mask import WHERE, WhereMasks
-
-AnyNode = Node | Leaf
-GradientsOf = Callable[[Any, Any], Iterable[Any]]
-IN_PLACE_BYTES = 1 << 15  # below, NumPy adds into a fresh array faster than into an old one
 
 
 def backward(
@@ -58,7 +48,8 @@ def backward(
             "one with requires_grad=True, and compute outside of no_grad()"
         )
     seed = initial_gradient(tensor, gradient, "backward")
-    walk = Walk(retain=create_graph if retain_graph is None else retain_graph, create=create_graph)
+    retain = create_graph if retain_graph is None else retain_graph
+    walk = TapeWalk(raw=not create_graph, retain=retain)
     for leaf, grad in walk.run([tensor._node], [seed]).items():
         accumulate(leaf, grad)
 
@@ -92,140 +83,45 @@ def gradients(
         made = late_function("autodiff", "gradients_of_batches")(outputs, inputs, given, options)
         return made[0] if isinstance(xs, Tensor) else made
     wanted = [_target_node(x, i) for i, x in enumerate(inputs)]
-    roots, seeds = _roots(outputs, given)
-    walk = Walk(retain=create_graph if retain_graph is None else retain_graph, create=create_graph)
-    found = walk.run(roots, seeds, set(wanted))
+    seeds = [_seed(y, g) for y, g in zip(outputs, given, strict=True)]
+    retain = create_graph if retain_graph is None else retain_graph
+    walk = TapeWalk(raw=not create_graph, retain=retain)
+    found = walk.run([y._node for y in outputs], seeds, set(wanted))
     results = [as_tensor(found[node]) if node in found else None for node in wanted]
     return results[0] if isinstance(xs, Tensor) else results
 
 
-class Walk:
-    """One traversal of the tape from outputs towards leaves."""
+class TapeWalk(ReverseWalk):
+    """A walk over the tape; it runs hooks, keeps gradients that are retained, and finds NaNs."""
 
-    def __init__(self, *, retain: bool, create: bool, record: bool = True) -> None:
-        self.retain = retain
-        self.create = create
-        self.record = create and record  # tensors, though nobody differentiates: inside vmap
-        self.pending: dict[AnyNode, Any] = {}  # gradients of nodes not yet visited
-        self.heap: list[tuple[int, Node]] = []
-        self.wanted: set[AnyNode] = set()
-        self.useful: set[AnyNode] | None = None  # where the walk may go; None = everywhere
-        self.found: dict[AnyNode, Any] = {}
-        self.where_masks = WhereMasks(F, F.sum_to) if create else WhereMasks(np, sum_to)
+    record = False  # whether gradients can be differentiated again
 
     def run(
-        self, roots: Sequence[AnyNode], seeds: Sequence[Tensor], wanted: set[AnyNode] | None = None
+        self,
+        roots: Sequence[AnyNode | None],
+        seeds: Sequence[Tensor | None],
+        wanted: set[AnyNode] | None = None,
+        *,
+        record: bool = True,
     ) -> dict[AnyNode, Any]:
-        """Return the gradients of all leaves, or of the wanted nodes if there are any named."""
-        if wanted is not None:
-            self.wanted, self.useful = wanted, leading_to(wanted, roots)
-        self._start(roots, seeds)
+        """Return the gradients of all leaves, or of the wanted nodes if there are any named.
+
+        Those that are tensors can be differentiated again, unless nobody is going to.
+        """
         with np.errstate(all="ignore"):
-            if not self.create:  # rules on arrays record nothing; hooks see to it themselves
-                self._walk(self._special())
-                return self._finish()
-            with GradMode(self.record):
-                self._walk(self._special())
-                return self._finish()
-
-    def _start(self, roots: Sequence[AnyNode], seeds: Sequence[Tensor]) -> None:
-        for node, seed in zip(roots, seeds, strict=True):
-            if self.useful is None or node in self.useful:
-                self._arrive(node, seed if self.create else seed._value)
-
-    def _walk(self, special: GradientsOf | None) -> None:  # noqa: C901, PLR0912, PLR0915  (see below)
-        """Visit nodes from the latest to the earliest: here backward spends its time."""
-        # One flat loop on purpose: a function call per node would cost a tenth of the whole.
-        heap, pending, useful, retain = self.heap, self.pending, self.useful, self.retain
-        plus: Any = operator.add if self.create else np.add
-        owned: set[AnyNode] = set()  # sums made by this walk, which it may add to in place
-        masks = self.where_masks.masks
-        while heap:
-            node = heappop(heap)[1]
-            g = pending.pop(node)
-            if node.watch is not None or useful is not None:
-                g = self._settle(node, g)
-                if useful is not None and useful.isdisjoint(node.parents):
-                    continue  # nothing asked for lies further on
-            op, saved = node.op, node.saved
-            if op is OUTPUT:
-                self._deposit(node, g)
-                continue
-            if node.__class__ is FanNode:
-                g = self._complete(node, g)
-            if saved is FREED:
-                raise GradientError(freed_message(node))
-            if special is not None:
-                grads = special(node, g)
-            elif masks or op is WHERE:
-                grads = self._gradients(node, g)
-            else:
-                grads = op.backward(node, saved, g)
-            if not retain:
-                node.saved = FREED
-            for parent, grad in zip(node.parents, grads):  # noqa: B905  (`strict` costs a tenth)
-                if parent is None or grad is None:
-                    continue
-                if parent not in pending:
-                    if useful is None or parent in useful:
-                        pending[parent] = grad
-                        if parent.__class__ is not Leaf:
-                            heappush(heap, (-parent.order, parent))
-                elif parent in owned:
-                    total = pending[parent]
-                    total += grad
-                    pending[parent] = total
-                else:
-                    pending[parent] = total = plus(pending[parent], grad)
-                    if total.nbytes > IN_PLACE_BYTES and special is None:
-                        owned.add(parent)
+            if self.raw:  # rules on arrays record nothing; hooks see to it themselves
+                return super().run(roots, seeds, wanted)
+            self.record = record
+            with GradMode(record):
+                return super().run(roots, seeds, wanted)
 
     def _special(self) -> GradientsOf | None:
-        """Return how to differentiate a node where the rules on raw arrays are not enough."""
-        if detecting_anomaly():
-            return checked(self._gradients)
-        return self._gradients if self.create else None
+        return checked(self._gradients) if detecting_anomaly() else super()._special()
 
-    def _gradients(self, node: Any, g: Any) -> Sequence[Any]:
-        """Apply the rules of one node, on arrays or tensors, with an eye on sides not taken."""
-        op, create = node.op, self.create
-        rule, saved = (op.linked, linked_saved(node)) if create else (op.backward, node.saved)
-        grads, masks = self.where_masks.pull_back(node, op, rule, node, saved, g)
-        if self.where_masks.masks or any(mask is not None for mask in masks):
-            met = set[AnyNode]()
-            for parent, grad, mask in zip(node.parents, grads, masks, strict=True):
-                if grad is not None and isinstance(parent, Node):
-                    self.where_masks.arrive(parent, mask, met if parent in met else self.pending)
-                    met.add(parent)
-        return grads
-
-    def _arrive(self, node: AnyNode, g: Any) -> None:
-        if node in self.pending:
-            self.pending[node] = self.pending[node] + g
-            return
-        self.pending[node] = g
-        if isinstance(node, Node):
-            heappush(self.heap, (-node.order, node))
-
-    def _deposit(self, output: Node, g: Any) -> None:
-        """Hand the gradient of one of several outputs to the operation that made them."""
-        (node,) = output.parents
-        if self.useful is not None and node not in self.useful:
-            return
-        if node not in self.pending:
-            self.pending[node] = [None] * len(node.outputs)
-            heappush(self.heap, (-node.order, node))
-        parts, i = self.pending[node], output.saved
-        parts[i] = g if parts[i] is None else parts[i] + g
-
-    def _complete(self, node: FanNode, parts: list[Any]) -> list[Any]:
-        """Return the gradients of all outputs, zero for those that nothing depends on."""
-        for i, part in enumerate(parts):
-            if part is None:
-                shape, dtype = node.outputs[i]
-                zeros = np.broadcast_to(np.zeros((), dtype), shape)
-                parts[i] = wrap(zeros) if self.create else zeros
-        return parts
+    def _rule(self, node: Any) -> tuple[Callable[..., Sequence[Any]], Any]:
+        if self.raw:
+            return node.op.backward, node.saved
+        return node.op.linked, linked_saved(node)
 
     def _settle(self, node: AnyNode, g: Any) -> Any:
         """Run the hooks on a complete gradient, and keep it where that was asked for."""
@@ -233,12 +129,10 @@ class Walk:
         if watch is not None:
             for hook in tuple(watch.hooks.values()):
                 g = self._run_hook(hook, g)
-                self.where_masks.masks.pop(node, None)  # it may put something where nothing was
+                self.masks.pop(node, None)  # it may put something where nothing was
             if watch.retain and isinstance(node, Node):
                 watch.grad = as_tensor(g) if watch.grad is None else watch.grad + as_tensor(g)
-        if node in self.wanted:
-            self.found[node] = g
-        return g
+        return super()._settle(node, g)
 
     def _run_hook(self, hook: Callable[[Tensor], Any], g: Any) -> Any:
         with GradMode(self.record):
@@ -252,14 +146,7 @@ class Walk:
                 f"Received: {received}"
             )
         result = result.to(g.dtype)
-        return result if self.create else result._value
-
-    def _finish(self) -> dict[AnyNode, Any]:
-        """Return what was asked for; all that is pending now are leaves."""
-        for leaf, g in self.pending.items():
-            if leaf.watch is not None or self.useful is not None:
-                self.pending[leaf] = self._settle(leaf, g)
-        return self.pending if self.useful is None else self.found
+        return result._value if self.raw else result
 
 
 # -- one node ---------------------------------------------------------------------------------
@@ -291,34 +178,7 @@ def _link(node: Any, name: str, value: Any) -> Any:
     return wrap_with_node(value, node.parents[position])
 
 
-def freed_message(node: Any) -> str:
-    """Return the message for a second walk through a graph that the first one freed."""
-    where = format_site(node.site)
-    return (
-        f"the graph behind {node.op.name}{f' (from {where})' if where else ''} was freed by an "
-        "earlier backward; pass retain_graph=True there, or compute the result again"
-    )
-
-
 # -- ends of the walk -------------------------------------------------------------------------
-
-
-def leading_to(wanted: set[AnyNode], roots: Sequence[AnyNode]) -> set[AnyNode]:
-    """Return the nodes on a path from the roots to a wanted node, both ends included."""
-    oldest = min((node.order for node in wanted), default=0)
-    reached: set[AnyNode] = set()
-    stack = [root for root in roots if root.order >= oldest]
-    while stack:
-        node = stack.pop()
-        if node not in reached:
-            reached.add(node)
-            parents = node.parents if isinstance(node, Node) else ()
-            stack.extend(p for p in parents if p is not None and p.order >= oldest)
-    useful: set[AnyNode] = set()
-    for node in sorted(reached, key=lambda n: n.order):
-        if node in wanted or (isinstance(node, Node) and not useful.isdisjoint(node.parents)):
-            useful.add(node)
-    return useful
 
 
 def accumulate(leaf: Any, g: Any) -> None:
@@ -371,13 +231,10 @@ def _given_seeds(ys: list[Tensor], grad_ys: Any) -> list[Any]:
     return given
 
 
-def _roots(ys: list[Tensor], given: list[Any]) -> tuple[list[AnyNode], list[Tensor]]:
-    pairs = [
-        (y._node, initial_gradient(y, g, "gradients") if g is not None else _ones(y))
-        for y, g in zip(ys, given, strict=True)
-        if y._node is not None
-    ]
-    return [node for node, _ in pairs], [seed for _, seed in pairs]
+def _seed(y: Tensor, g: Any) -> Tensor | None:
+    if y._node is None:
+        return None
+    return _ones(y) if g is None else initial_gradient(y, g, "gradients")
 
 
 def _ones(y: Tensor) -> Tensor:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from ..core.dispatch import group
 from ..core.op import elementwise
-
-Pullback = Callable[[Any], Sequence[Any]]  # gradients of an operation's outputs -> of its inputs
+from ..core.tape import Node, make_node
 
 
 class Operation:
@@ -20,7 +18,9 @@ class Operation:
         self.inputs = inputs
         self.attrs = attrs
         self.out = out
-        self.outputs: tuple[Any, ...] = out if isinstance(out, tuple) else (out,)
+        # A type is a tuple too, and may stand for a result that was not computed.
+        self.many = type(out) is tuple
+        self.outputs: tuple[Any, ...] = out if self.many else (out,)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -31,24 +31,35 @@ class Operation:
 
     def pull_back(self, g: Any, wanted: tuple[Any, ...]) -> Sequence[Any]:
         """Apply the operation's vjp rules to tensors, for the wanted inputs."""
-        return self.pullback(wanted)(g)
-
-    def pullback(self, wanted: tuple[Any, ...]) -> Pullback:
-        """Return the vjp rules for the wanted inputs, with only what they need of the operation."""
         op = self.op
         if hasattr(op, "pull_back"):  # a Function of the user's
-            inputs, attrs, out = self.inputs, self.attrs, self.out
-            return lambda g: op.pull_back(inputs, attrs[0], out, g)
+            found: Sequence[Any] = op.pull_back(self.inputs, self.attrs[0], self.out, g)
+            return found
+        node = self.node(wanted)
+        pulled: Sequence[Any] = op.linked(node, node.saved, g)
+        return pulled
+
+    def node(self, parents: tuple[Any, ...], site: Any = None) -> Node:
+        """Return the operation as a node of the tape, with only what its vjp rules need of it."""
+        op = self.op
+        outputs = self.outputs if self.many else None
+        shapes = self.shapes() if op.kind == elementwise else None
+        return make_node(
+            op, parents, self.saved(), self.attrs, shapes=shapes, outputs=outputs, site=site
+        )
+
+    def saved(self) -> Any:
+        """Return what the vjp rules need of the operation."""
+        op = self.op
+        if hasattr(op, "saved_for"):  # no operator, but a checkpoint
+            return op.saved_for(self)
         readers = _saved_readers.get(op)
         if readers is None:
             readers = _find_readers(op)
-        parents = tuple([t if t is None else True for t in wanted])
-        shapes = self._shapes() if op.kind == elementwise else None
-        call = RuleCall(parents, self.attrs, shapes)
-        saved = tuple([read(self) for read in readers])
-        return partial(op.linked, call, saved)
+        return tuple([read(self) for read in readers])
 
-    def _shapes(self) -> Any:
+    def shapes(self) -> Any:
+        """Return the shapes of the operands of an elementwise operation that broadcasts them."""
         if len(self.inputs) <= 1:
             return None
         shapes = tuple([None if x is None else x.shape for x in self.inputs])
@@ -114,14 +125,3 @@ def parameters(rule: Callable[..., Any]) -> tuple[str, ...]:
     """Return the parameter names of a rule."""
     code = rule.__code__
     return code.co_varnames[: code.co_argcount]
-
-
-class RuleCall:
-    """What generated backward functions read of a node."""
-
-    __slots__ = ("attrs", "parents", "shapes")
-
-    def __init__(self, parents: tuple[Any, ...], attrs: tuple[Any, ...], shapes: Any) -> None:
-        self.parents = parents
-        self.attrs = attrs
-        self.shapes = shapes

@@ -11,19 +11,22 @@ mask is added.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..core.op import Op, elementwise, movement
+import numpy as np
+
+from ..core.dispatch import sum_to
+from ..core.op import F, elementwise, movement
+from ..core.tape import make_node
 from ..ops.elementwise.selection import where
-from .rules import RuleCall
 
 WHERE = where
+Rule = Callable[..., Sequence[Any]]
 
 
-class WhereMasks:
-    """The masks of gradients on their way, by the keys of the values they belong to.
+class WhereMask:
+    """How masks pass through operations, on arrays or on tensors.
 
     of        the functions of arrays (NumPy) or of tensors (F), by their common names
     sum_to    undoes a broadcast
@@ -32,53 +35,34 @@ class WhereMasks:
     def __init__(self, of: Any, sum_to: Callable[[Any, Any], Any]) -> None:
         self.of = of
         self.sum_to = sum_to
-        self.masks: dict[Any, Any] = {}
 
     def pull_back(
-        self,
-        key: Any,
-        op: Any,
-        rule: Callable[..., Sequence[Any]],
-        call: Any,
-        saved: Any,
-        g: Any,
-    ) -> tuple[Sequence[Any], Sequence[Any]]:
-        """Return the gradients of an operation's operands, and the mask of each or None.
+        self, node: Any, mask: Any, rule: Rule, saved: Any, g: Any
+    ) -> tuple[Sequence[Any], Sequence[Any] | None]:
+        """Return the gradients of a node's operands, and the mask of each; None if none has one.
 
-        rule   takes the call, what it saved, and the gradient of its result
+        mask   of the gradient of its result, or None
+        rule   takes the node, what it saved, and that gradient
         """
-        mask = self.masks.pop(key, None)
+        op = node.op
         concerned = (mask is not None or op is WHERE) and not isinstance(g, list)
         kind = getattr(op, "kind", None) if concerned else None
         if kind not in (elementwise, movement):  # or it has several results
-            grads = rule(call, saved, g)
-            return grads, [None] * len(grads)
-        if kind == elementwise and not op.linear:  # of a linear one zeros stay zeros
-            grads = self._within(rule, call, saved, g, mask)
-            masks = [mask] * len(grads)
-        else:
-            grads = rule(call, saved, g)
-            masks = [mask] * len(grads)
+            return rule(node, saved, g), None
+        # The derivative of what is linear is a finite number: zeros stay zeros.
+        apart = kind == elementwise and not op.linear
+        grads = self._within(node, rule, saved, g, mask) if apart else rule(node, saved, g)
+        masks: Sequence[Any] = [mask] * len(grads)
         if op is WHERE:
             masks = self._sides(saved[0], g, mask, grads)
-        elif kind == movement:
-            masks = self._moved(rule, call, saved, self.of.where(mask, self.of.ones_like(g), 0))
+        elif kind == movement:  # what only moves elements moves the mask likewise
+            moved = rule(node, saved, self.of.where(mask, self.of.ones_like(g), 0))
+            masks = [None if x is None else self.of.not_equal(x, 0) for x in moved]
         fitting = [
             None if x is None or m is None or x.shape != m.shape else m
             for x, m in zip(grads, masks, strict=True)
         ]
         return grads, fitting
-
-    def pull_back_by(
-        self, key: Any, op: Any, pullback: Any, g: Any
-    ) -> tuple[Sequence[Any], Sequence[Any]]:
-        """Do the same by what `Operation.pullback` returned."""
-        if not isinstance(pullback, partial) or not isinstance(op, Op):
-            self.masks.pop(key, None)
-            grads = pullback(g)
-            return grads, [None] * len(grads)
-        call, saved = pullback.args
-        return self.pull_back(key, op, pullback.func, call, saved, g)
 
     def _sides(self, condition: Any, g: Any, mask: Any, grads: Sequence[Any]) -> list[Any]:
         """Return the masks of the operands of a `where`, whose gradients are given."""
@@ -98,34 +82,25 @@ class WhereMasks:
         )
         return self.of.not_equal(counts, 0)
 
-    def _moved(
-        self, rule: Callable[..., Sequence[Any]], call: Any, saved: Any, taken: Any
-    ) -> list[Any]:
-        """Return the masks of the operands of what only moves elements: they move likewise."""
-        places = rule(call, saved, taken)
-        return [None if x is None else self.of.not_equal(x, 0) for x in places]
-
-    def _within(
-        self, rule: Callable[..., Sequence[Any]], call: Any, saved: Any, g: Any, mask: Any
-    ) -> list[Any]:
+    def _within(self, node: Any, rule: Rule, saved: Any, g: Any, mask: Any) -> list[Any]:
         """Apply a rule, with nothing outside of a mask; only then undo broadcasts."""
-        shapes = getattr(call, "shapes", None)
-        whole = RuleCall(call.parents, getattr(call, "attrs", ()), None)
+        whole = make_node(node.op, node.parents, saved, getattr(node, "attrs", ()))
         found = [
             None if x is None else self.of.where(mask, x, 0) if x.shape == mask.shape else x
             for x in rule(whole, saved, g)
         ]
+        shapes = getattr(node, "shapes", None)  # which a node of one operand need not have
         if shapes is None:
             return found
         pairs = zip(found, shapes, strict=True)
         return [None if x is None else self.sum_to(x, shape) for x, shape in pairs]
 
-    def arrive(self, key: Any, mask: Any, pending: Collection[Any]) -> None:
-        """Note the mask, or None, of a gradient that is about to be added to those pending."""
-        if key not in pending:
-            if mask is not None:
-                self.masks[key] = mask
-            return
-        known = self.masks.pop(key, None)
-        if known is not None and mask is not None:
-            self.masks[key] = mask if known is mask else self.of.logical_or(known, mask)
+    def joined(self, a: Any, b: Any) -> Any:
+        """Return the mask of a sum; None where one of the two has none."""
+        if a is None or b is None:
+            return None
+        return a if a is b else self.of.logical_or(a, b)
+
+
+ON_ARRAYS = WhereMask(np, sum_to)
+ON_TENSORS = WhereMask(F, F.sum_to)

@@ -9,7 +9,7 @@ a value before its producer.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import count
 from types import CodeType
 from typing import Any
@@ -94,6 +94,27 @@ class OutputOp:
 
 
 OUTPUT = OutputOp()
+
+
+def make_node(
+    op: Any,
+    parents: tuple[Any, ...],
+    saved: Any,
+    attrs: tuple[Any, ...] = (),
+    *,
+    shapes: Any = None,
+    outputs: Iterable[Any] | None = None,
+    site: Site = None,
+) -> Node:
+    """Return a node, complete; with outputs (anything of a shape and a dtype) one of several."""
+    node = Node() if outputs is None else FanNode()
+    node.order = next_order()
+    node.op, node.parents, node.saved = op, parents, saved
+    node.attrs, node.shapes, node.watch = attrs, shapes, None
+    node.code, node.offset = site or (None, 0)
+    if outputs is not None:
+        node.outputs = tuple([(y.shape, y.dtype) for y in outputs])  # type: ignore[attr-defined]  # a FanNode
+    return node
 
 
 def output_node(node: FanNode, index: int) -> Node:

@@ -13,12 +13,11 @@ from ...core.tree import Structure, flatten
 from ...graph.frontend import open_tracer
 from ...graph.node import Node, Value
 from ...graph.scope import outermost_scope
-from ...graph.symbol import make_symbol
 from ...graph.tracer import Tracer
 from ..matching import require_tensor, require_type
 from ..pushforward import Pushforward
 from ..reverse import as_tensors
-from .reverse import places_of
+from .reverse import operation_of, places_of
 
 SCOPE = "tangents"
 
@@ -101,22 +100,7 @@ def _visit(tracer: Tracer, node: Node, tangents: dict[Value, Any]) -> None:
     if hasattr(node.op, "push_forward_node"):
         found = node.op.push_forward_node(tracer, node, given, push_forward_graph)
     else:
-        found = _by_rules(tracer, node, given)
+        found = operation_of(Pushforward, tracer, node).tangents(given)
     for value, tangent in zip(node.outputs, found, strict=True):
         if tangent is not None and is_float(value.dtype):
             tangents.setdefault(value, tangent)
-
-
-def _by_rules(tracer: Tracer, node: Node, given: tuple[Any, ...]) -> Sequence[Any]:
-    def symbol(value: Value | None) -> Any:
-        return None if value is None else make_symbol(tracer.graph, value)
-
-    outputs = tuple(map(symbol, node.outputs))
-    single = node.op.outputs == 1
-    rules = Pushforward(
-        node.op,
-        tuple(map(symbol, node.inputs)),
-        node.attrs,
-        outputs[0] if single else outputs,
-    )
-    return rules.tangents(given)

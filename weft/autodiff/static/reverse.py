@@ -7,26 +7,30 @@ optimised and differentiated again.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import Any, TypeVar
 
 from ...core.dtype import is_float
 from ...core.errors import DTypeError
 from ...core.modes import enable_grad, is_grad_enabled
-from ...core.op import F
+from ...core.op import F, elementwise
+from ...core.tape import FanNode, Leaf, make_node, output_node
 from ...core.tensor import Tensor
 from ...graph.frontend import open_tracer
 from ...graph.inline import copy_nodes
 from ...graph.node import Node, Value
-from ...graph.paths import outputs_reached, reach
+from ...graph.paths import outputs_reached
 from ...graph.scope import GRADIENTS, outermost_scope
 from ...graph.symbol import Symbol, make_symbol
 from ...graph.tracer import Tracer
+from ..engine import AnyNode, ReverseWalk
 from ..matching import require_tensor, require_type
 from ..pullback import differentiable
 from ..rules import Operation
-from ..where_mask import WhereMasks
+
+OperationT = TypeVar("OperationT", bound=Operation)
 
 
 def symbol_gradients(
@@ -121,74 +125,89 @@ def pull_back_graph(
     tracer: Tracer, roots: Sequence[Value], seeds: Sequence[Any], wanted: Iterable[Value]
 ) -> dict[Value, Symbol]:
     """Return the gradients of wanted values, given those of the roots, as new nodes."""
-    walk = GraphWalk(tracer, list(wanted))
-    for root, seed in zip(roots, seeds, strict=True):
-        walk.arrive(root, seed)
-    walk.run()
-    return walk.gradients
+    targets = list(wanted)
+    walk = GraphWalk(tracer, targets)
+    places = walk.places
+    ends = {places[x] for x in targets if x in places}
+    found = walk.run([places.get(root) for root in roots], seeds, ends)
+    return {x: found[places[x]] for x in targets if x in places and places[x] in found}
 
 
-class GraphWalk:
-    """One traversal of a graph from outputs towards inputs, latest node first."""
+class GraphWalk(ReverseWalk):
+    """A walk over a graph: the nodes on paths from wanted values, brought to the tape's form.
 
-    def __init__(self, tracer: Tracer, wanted: list[Value]) -> None:
+    places   the node of the tape's form that stands for a value
+    """
+
+    def __init__(self, tracer: Tracer, wanted: Iterable[Value]) -> None:
+        super().__init__()
         self.tracer = tracer
-        self.gradients: dict[Value, Any] = {}
-        self.nodes = list(tracer.graph.nodes)  # those before the gradients
-        self.useful = reach(self.nodes, wanted)  # by paths a gradient can take
-        self.where_masks = WhereMasks(F, F.sum_to)
+        self.places: dict[Value | None, AnyNode] = {x: Leaf() for x in wanted if is_float(x.dtype)}
+        self._visiting = ExitStack()
+        for node in tracer.graph.nodes:
+            self._add(node)
 
-    def arrive(self, value: Value, g: Any) -> None:
-        """Add to the gradient of a value."""
-        if value in self.useful:
-            known = self.gradients.get(value)
-            self.gradients[value] = g if known is None else known + g
+    def _add(self, node: Node) -> None:
+        """Give the results of a node places, as far as derivatives pass from inputs to them."""
+        parents = tuple([self.places.get(x) for x in node.inputs])
+        positions = {i for i, parent in enumerate(parents) if parent is not None}
+        reached = outputs_reached(node, positions) if positions else set()
+        if reached:
+            outputs = None if node.op.outputs == 1 else node.outputs
+            made = make_node(node.op, parents, node, node.attrs, outputs=outputs)
+            for j in reached:
+                place = output_node(made, j) if isinstance(made, FanNode) else made
+                self.places[node.outputs[j]] = place
 
-    def run(self) -> None:
-        """Visit the nodes whose results have gradients."""
-        for node in reversed(self.nodes):
-            if any(value in self.gradients for value in node.outputs) and self._leads_on(node):
-                with self.tracer.at(node.site), outermost_scope((GRADIENTS, *_own_scope(node))):
-                    self._visit(node)
+    def run(
+        self, roots: Sequence[Any], seeds: Sequence[Any], wanted: set[AnyNode] | None = None
+    ) -> dict[AnyNode, Any]:
+        """Return the gradients of the wanted nodes."""
+        with self._visiting:
+            return super().run(roots, seeds, wanted)
 
-    def _leads_on(self, node: Node) -> bool:
-        """Tell whether a path to what is wanted passes a node, and does not end in its result."""
-        positions = {i for i, x in enumerate(node.inputs) if x in self.useful}
-        return bool(positions and outputs_reached(node, positions))
+    def _gradients(self, node: Any, g: Any) -> Sequence[Any]:
+        """Let what is added for a node, sums too, stand at its line and in its scope."""
+        visited: Node = node.saved
+        self._visiting.close()
+        self._visiting.enter_context(self.tracer.at(visited.site))
+        self._visiting.enter_context(outermost_scope((GRADIENTS, *_own_scope(visited))))
+        if isinstance(g, list) and not hasattr(node.op, "pull_back_node"):
+            g = [
+                F.zeros_like(make_symbol(self.tracer.graph, y)) if part is None else part
+                for part, y in zip(g, visited.outputs, strict=True)
+            ]
+        return super()._gradients(node, g)
 
-    def _visit(self, node: Node) -> None:
-        gs = [self.gradients.get(value) for value in node.outputs]
-        needs = [x is not None and x in self.useful for x in node.inputs]
-        grads, masks = self._pull_back(node, gs, needs)
-        for x, g, mask in zip(node.inputs, grads, masks, strict=True):
-            if x is not None and g is not None:
-                self.where_masks.arrive(x, mask, self.gradients)
-                self.arrive(x, g)
+    def _complete(self, node: FanNode, parts: list[Any]) -> list[Any]:
+        return parts  # zeros stand in the scope of the node too
 
-    def _pull_back(
-        self, node: Node, gs: list[Any], needs: list[bool]
-    ) -> tuple[Sequence[Any], Sequence[Any]]:
-        """Return the gradients of a node's operands, and their masks."""
-        op = node.op
-        if hasattr(op, "pull_back_node"):
-            pulled: Sequence[Any] = op.pull_back_node(self.tracer, node, gs, needs, pull_back_graph)
-            return pulled, [None] * len(pulled)
-        symbol = self._symbol
-        outputs = tuple(symbol(value) for value in node.outputs)
-        complete = [F.zeros_like(y) if g is None else g for g, y in zip(gs, outputs, strict=True)]
-        single = op.outputs == 1
-        rules = Operation(
-            op,
-            tuple(None if x is None else symbol(x) for x in node.inputs),
-            node.attrs,
-            outputs[0] if single else outputs,
+    def _rule(self, node: Any) -> tuple[Callable[..., Sequence[Any]], Any]:
+        if hasattr(node.op, "pull_back_node"):
+            return self._by_node, node.saved
+        operation = operation_of(Operation, self.tracer, node.saved)
+        if node.op.kind == elementwise:
+            node.shapes = operation.shapes()
+        return node.op.linked, operation.saved()
+
+    def _by_node(self, node: Any, visited: Node, gs: Sequence[Any]) -> Sequence[Any]:
+        """Let a node with subgraphs, or with a derivative of its own, differentiate itself."""
+        needs = [parent is not None for parent in node.parents]
+        found: Sequence[Any] = node.op.pull_back_node(
+            self.tracer, visited, gs, needs, pull_back_graph
         )
-        flags = tuple(True if need else None for need in needs)
-        g = complete[0] if single else complete
-        return self.where_masks.pull_back_by(node.outputs[0], op, rules.pullback(flags), g)
+        return found
 
-    def _symbol(self, value: Value) -> Symbol:
-        return make_symbol(self.tracer.graph, value)
+
+def operation_of(kind: type[OperationT], tracer: Tracer, node: Node) -> OperationT:
+    """Return the operation of a node on symbols of its values."""
+
+    def symbol(value: Value | None) -> Any:
+        return None if value is None else make_symbol(tracer.graph, value)
+
+    outputs = tuple(map(symbol, node.outputs))
+    out = outputs[0] if node.op.outputs == 1 else outputs
+    return kind(node.op, tuple(map(symbol, node.inputs)), node.attrs, out)
 
 
 def _own_scope(node: Node) -> tuple[str, ...]:

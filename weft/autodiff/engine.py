@@ -1,0 +1,220 @@
+"""Reverse mode: one walk from outputs to what they depend on, latest operation first.
+
+Whatever is differentiated stands as nodes of the tape's form (core/tape.py): plain eager code
+leaves them, a recording inside other transforms makes them of what it runs, a graph of its nodes.
+A node is visited once, after all its consumers, and a chain of any length needs no recursion.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import GradientError, format_site
+from ..core.tape import FREED, OUTPUT, FanNode, Leaf, Node
+from ..core.tensor import wrap
+from .where_mask import ON_ARRAYS, ON_TENSORS, WHERE, WhereMask
+
+AnyNode = Node | Leaf
+GradientsOf = Callable[[Any, Any], Iterable[Any]]
+IN_PLACE_BYTES = 1 << 15  # below, NumPy adds into a fresh array faster than into an old one
+
+
+class ReverseWalk:
+    """One traversal of nodes from outputs towards leaves.
+
+    raw      whether gradients are arrays, on which rules are fast; else tensors or symbols
+    retain   whether nodes keep what they saved
+    """
+
+    def __init__(self, *, raw: bool = False, retain: bool = True) -> None:
+        self.raw = raw
+        self.retain = retain
+        self.pending: dict[AnyNode, Any] = {}  # gradients of nodes not yet visited
+        self.heap: list[tuple[int, Node]] = []
+        self.masks: dict[AnyNode, Any] = {}  # what was taken of them by a `where`
+        self.useful: set[AnyNode] | None = None  # where the walk may go; None = everywhere
+
+    def run(
+        self,
+        roots: Sequence[AnyNode | None],
+        seeds: Sequence[Any],
+        wanted: set[AnyNode] | None = None,
+    ) -> dict[AnyNode, Any]:
+        """Return the gradients of all leaves, or of the wanted nodes if there are any named.
+
+        A root without a node or without a seed, a tensor to start with, is passed over.
+        """
+        if wanted is not None:
+            self.wanted, self.found = wanted, dict[AnyNode, Any]()
+            self.useful = leading_to(wanted, roots)
+        self._start(roots, seeds)
+        self._walk(self._special())
+        return self._finish()
+
+    def _start(self, roots: Sequence[AnyNode | None], seeds: Sequence[Any]) -> None:
+        pending, useful = self.pending, self.useful
+        for node, seed in zip(roots, seeds, strict=True):
+            if node is None or seed is None or (useful is not None and node not in useful):
+                continue
+            g = seed._value if self.raw else seed
+            if node in pending:
+                pending[node] = pending[node] + g
+            else:
+                pending[node] = g
+                if node.__class__ is not Leaf:
+                    heappush(self.heap, (-node.order, node))  # type: ignore[misc]  # no Leaf
+
+    def _walk(self, special: GradientsOf | None) -> None:  # noqa: C901, PLR0912, PLR0915  (see below)
+        """Visit nodes from the latest to the earliest: here backward spends its time."""
+        # One flat loop on purpose: a function call per node would cost a tenth of the whole.
+        heap, pending, useful, retain = self.heap, self.pending, self.useful, self.retain
+        plus: Any = np.add if self.raw else operator.add
+        owned: set[AnyNode] = set()  # sums made by this walk, which it may add to in place
+        masks = self.masks
+        while heap:
+            node = heappop(heap)[1]
+            g = pending.pop(node)
+            if node.watch is not None or useful is not None:
+                g = self._settle(node, g)
+                if useful is not None and useful.isdisjoint(node.parents):
+                    continue  # nothing asked for lies further on
+            op, saved = node.op, node.saved
+            if op is OUTPUT:
+                self._deposit(node, g)
+                continue
+            if node.__class__ is FanNode:
+                g = self._complete(node, g)
+            if saved is FREED:
+                raise GradientError(freed_message(node))
+            if special is not None:
+                grads = special(node, g)
+            elif masks or op is WHERE:
+                grads = self._gradients(node, g)
+            else:
+                grads = op.backward(node, saved, g)
+            if not retain:
+                node.saved = FREED
+            for parent, grad in zip(node.parents, grads):  # noqa: B905  (`strict` costs a tenth)
+                if parent is None or grad is None:
+                    continue
+                if parent not in pending:
+                    if useful is None or parent in useful:
+                        pending[parent] = grad
+                        if parent.__class__ is not Leaf:
+                            heappush(heap, (-parent.order, parent))
+                elif parent in owned:
+                    total = pending[parent]
+                    total += grad
+                    pending[parent] = total
+                else:
+                    pending[parent] = total = plus(pending[parent], grad)
+                    if special is None and total.nbytes > IN_PLACE_BYTES:
+                        owned.add(parent)
+
+    def _special(self) -> GradientsOf | None:
+        """Return how to differentiate a node where the rules on raw arrays are not enough."""
+        return None if self.raw else self._gradients
+
+    def _gradients(self, node: Any, g: Any) -> Sequence[Any]:
+        """Apply the rule of one node, with an eye on the sides of a `where` that were not taken."""
+        how = ON_ARRAYS if self.raw else ON_TENSORS
+        rule, saved = self._rule(node)
+        grads, masks = how.pull_back(node, self.masks.pop(node, None), rule, saved, g)
+        if masks is not None or self.masks:
+            self._note_masks(how, node, grads, masks or [None] * len(grads))
+        return grads
+
+    def _note_masks(
+        self, how: WhereMask, node: Any, grads: Sequence[Any], masks: Sequence[Any]
+    ) -> None:
+        """Remember the masks of gradients that are about to be added to those pending."""
+        met = set[AnyNode]()
+        for parent, grad, mask in zip(node.parents, grads, masks, strict=True):
+            if grad is None or not isinstance(parent, Node):
+                continue
+            known = parent in met or parent in self.pending
+            total = how.joined(self.masks.pop(parent, None), mask) if known else mask
+            if total is not None:
+                self.masks[parent] = total
+            met.add(parent)
+
+    def _rule(self, node: Any) -> tuple[Callable[..., Sequence[Any]], Any]:
+        """Return the rule of a node, a function of the node, what it saved, and g; and the saved.
+
+        What a node saved may be the rule itself, a function of g.
+        """
+        return (_by_itself if callable(node.saved) else node.op.linked), node.saved
+
+    def _deposit(self, output: Node, g: Any) -> None:
+        """Hand the gradient of one of several outputs to the operation that made them."""
+        (node,) = output.parents
+        if self.useful is not None and node not in self.useful:
+            return
+        if node not in self.pending:
+            self.pending[node] = [None] * len(node.outputs)
+            heappush(self.heap, (-node.order, node))
+        parts, i = self.pending[node], output.saved
+        parts[i] = g if parts[i] is None else parts[i] + g
+
+    def _complete(self, node: FanNode, parts: list[Any]) -> list[Any]:
+        """Return the gradients of all outputs, zero for those that nothing depends on."""
+        for i, part in enumerate(parts):
+            if part is None:
+                shape, dtype = node.outputs[i]
+                zeros = np.broadcast_to(np.zeros((), dtype), shape)
+                parts[i] = zeros if self.raw else wrap(zeros)
+        return parts
+
+    def _settle(self, node: AnyNode, g: Any) -> Any:
+        """Keep a complete gradient where it was asked for."""
+        if self.useful is not None and node in self.wanted:
+            self.found[node] = g
+        return g
+
+    def _finish(self) -> dict[AnyNode, Any]:
+        """Return what was asked for; all that is pending now are leaves."""
+        for leaf, g in self.pending.items():
+            if leaf.watch is not None or self.useful is not None:
+                self.pending[leaf] = self._settle(leaf, g)
+        return self.pending if self.useful is None else self.found
+
+
+def _by_itself(node: Any, rule: Callable[[Any], Sequence[Any]], g: Any) -> Sequence[Any]:
+    return rule(g)
+
+
+def freed_message(node: Any) -> str:
+    """Return the message for a second walk through a graph that the first one freed."""
+    where = format_site(node.site)
+    return (
+        f"the graph behind {node.op.name}{f' (from {where})' if where else ''} was freed by an "
+        "earlier backward; pass retain_graph=True there, or compute the result again"
+    )
+
+
+def leading_to(wanted: set[AnyNode], roots: Iterable[AnyNode | None]) -> set[AnyNode]:
+    """Return the nodes on a path from the roots to a wanted node, both ends included."""
+    oldest = min((node.order for node in wanted), default=0)
+    useful: set[AnyNode] = set()
+    for node in sorted(nodes_behind(roots, oldest), key=lambda n: n.order):
+        if node in wanted or (isinstance(node, Node) and not useful.isdisjoint(node.parents)):
+            useful.add(node)
+    return useful
+
+
+def nodes_behind(roots: Iterable[AnyNode | None], oldest: int = 0) -> set[AnyNode]:
+    """Return the nodes that roots depend on, themselves included, as far back as the oldest."""
+    reached: set[AnyNode] = set()
+    stack = [root for root in roots if root is not None and root.order >= oldest]
+    while stack:
+        node = stack.pop()
+        if node not in reached:
+            reached.add(node)
+            parents = node.parents if isinstance(node, Node) else ()
+            stack.extend(p for p in parents if p is not None and p.order >= oldest)
+    return reached
