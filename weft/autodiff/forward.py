@@ -14,13 +14,13 @@ from ..core.dispatch import run
 from ..core.dtype import is_float
 from ..core.errors import ArgumentTypeError, DTypeError
 from ..core.late import late_function
-from ..core.modes import current_interpreter, current_tracer, interpret_with, run_below
+from ..core.modes import current_interpreter, current_tracer, run_below
 from ..core.op import F
 from ..core.operands import tensor_from
 from ..core.tensor import Tensor, constant
 from ..core.tree import flatten
 from .dual import Dual, make_dual
-from .layered import TransformLevel
+from .layered import Running, TransformLevel
 from .matching import array_of, require_type
 from .pushforward import Pushforward
 
@@ -49,7 +49,7 @@ def jvp(fn: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any])
     interpreter = DualInterpreter(current_interpreter())
     pairs = zip(values, directions, strict=True)
     duals = [interpreter.lift(x, t, i) for i, (x, t) in enumerate(pairs)]
-    with interpreter.running():
+    with Running(interpreter):
         outputs, result = flatten(fn(*structure.unflatten(duals)))
         split = [interpreter.split(y) for y in outputs]
         ties = [_zeros_or(y, t) for y, t in split]
@@ -77,10 +77,6 @@ class DualInterpreter:
     def __init__(self, below: Any) -> None:
         self.below = below
         self.level = TransformLevel()
-
-    def running(self) -> _Running:
-        """Return the context in which this interpreter is current."""
-        return _Running(self)
 
     def lift(self, x: Any, tangent: Any, position: int) -> Any:
         """Return an argument with its tangent as a dual number."""
@@ -133,18 +129,3 @@ def check_direction(x: Any, tangent: Any, position: int) -> tuple[Any, Any]:
         )
     require_type(direction, primal, f"jvp: tangent {position}", "its primal")
     return primal, direction
-
-
-class _Running:
-    """Makes an interpreter current, and marks its level as ended afterwards."""
-
-    def __init__(self, interpreter: DualInterpreter) -> None:
-        self.level = interpreter.level
-        self.context = interpret_with(interpreter)
-
-    def __enter__(self) -> None:
-        self.context.__enter__()
-
-    def __exit__(self, *exc: object) -> None:
-        self.context.__exit__(*exc)
-        self.level.running = False

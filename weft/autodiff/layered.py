@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core.dtype import DType
 from ..core.errors import GradientError, ShapeError
-from ..core.modes import current_interpreter
+from ..core.modes import current_interpreter, interpret_with
 from ..core.tape import Leaf
 from ..core.tensor import Tensor
 
@@ -22,14 +22,33 @@ _next_level = count(1).__next__
 
 
 class TransformLevel:
-    """One running transform; its number grows inwards."""
+    """One transform; its number grows inwards. Its values can be used while it is running."""
 
     __slots__ = ("name", "number", "running")
 
     def __init__(self, name: str = "jvp") -> None:
         self.name = name
         self.number = _next_level()
-        self.running = True
+        self.running = False
+
+
+class Running:
+    """Makes an interpreter current and its level a running one, for as long as that lasts.
+
+    It may be entered again: the backward pass of a user's function runs long after its forward.
+    """
+
+    def __init__(self, interpreter: Any) -> None:
+        self.level: TransformLevel = interpreter.level
+        self.context = interpret_with(interpreter)
+
+    def __enter__(self) -> None:
+        self.before, self.level.running = self.level.running, True
+        self.context.__enter__()
+
+    def __exit__(self, *exc: object) -> None:
+        self.context.__exit__(*exc)
+        self.level.running = self.before
 
 
 def is_differentiated() -> bool:
@@ -133,13 +152,17 @@ class Layered(Tensor):
                 f"writing in place cannot change {self.dtype}{list(self.shape)} "
                 f"to {result.dtype}{list(result.shape)}"
             )
-        if isinstance(result, Layered) and result.level is self.level:
-            _fill(self, result.primal, result.extra, self.level)
-        elif is_inside(result, self.level):
+        if is_inside(result, self.level):
             result._move_into(self)
         else:
-            _fill(self, result, None, self.level)
+            self._take(result)
         return self
+
+    def _take(self, result: Any) -> None:
+        """Hold another value, of this level or from outside of it."""
+        own = getattr(result, "level", None) is self.level
+        primal, extra = (result.primal, result.extra) if own else (result, None)
+        _fill(self, primal, extra, self.level)
 
     def _move_into(self, target: Tensor) -> None:
         if not is_free(target):

@@ -36,6 +36,7 @@ from ..graph.symbol import Symbol
 from .arguments import as_value, check_callable, flat_outputs, matching_cotangents, name_of
 from .engine import nodes_behind
 from .forward import DualInterpreter, check_direction
+from .layered import Running
 from .pullback import differentiable, pull_back_of, zeros_for
 from .record import Recording
 from .rules import parameters
@@ -110,7 +111,7 @@ def _from_unknowns(flat: FlatFunction, values: list[Any]) -> tuple[list[Any], Pu
     unknowns = [linear.unknown(x) if differentiable(x) else None for x in values]
     pairs = enumerate(zip(values, unknowns, strict=True))
     duals = [forward.lift(x, t, i) for i, (x, t) in pairs]
-    with forward.running():
+    with Running(forward):
         split = [forward.split(y) for y in flat(duals)]
     program = LinearProgram(linear, unknowns, [t for _, t in split])
     return [y for y, _ in split], program.push, linear.graph

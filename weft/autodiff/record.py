@@ -14,11 +14,11 @@ from typing import Any
 
 from ..core.dispatch import run
 from ..core.dtype import is_float
-from ..core.modes import enable_grad, interpret_with, is_grad_enabled, no_grad, run_below
+from ..core.modes import enable_grad, is_grad_enabled, no_grad, run_below
 from ..core.tape import FanNode, Leaf, Node, make_node, output_node
 from ..core.tensor import Tensor
 from .engine import AnyNode, ReverseWalk
-from .layered import Layered, TransformLevel, make_layer
+from .layered import Layered, Running, TransformLevel, make_layer
 from .rules import Operation, has_rule
 
 Parents = tuple[AnyNode | None, ...]
@@ -63,11 +63,8 @@ class Recording:
 
     def run(self, fn: Callable[..., Any], *args: Any) -> Any:
         """Call a function on watched values; what it does is recorded."""
-        try:
-            with interpret_with(self), enable_grad():
-                return fn(*args)
-        finally:
-            self.level.running = False
+        with Running(self), enable_grad():
+            return fn(*args)
 
     # -- operations --------------------------------------------------------------------------------
 

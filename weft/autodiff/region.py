@@ -17,7 +17,7 @@ from ..core.modes import current_interpreter, interpret_with, is_grad_enabled, n
 from ..core.op import Op, random
 from ..core.shape import TensorType
 from ..core.tensor import Tensor, wrap, wrap_with_node
-from .layered import Layered, TransformLevel, make_layer
+from .layered import Layered, Running, TransformLevel, make_layer
 from .policies import Policy, nothing
 
 CHECKPOINT = "checkpoint"  # the kind of operation that a region is to regions around it
@@ -77,11 +77,8 @@ class CheckpointRegion:
 
     def run(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """Call a function and write down what it does."""
-        try:
-            with interpret_with(self):
-                return fn(*args, **kwargs)
-        finally:
-            self.level.running = False
+        with Running(self):
+            return fn(*args, **kwargs)
 
     def is_inside(self, x: Any) -> bool:
         """Tell whether a value is a result of a step."""

@@ -11,13 +11,12 @@ from weakref import ref
 
 import numpy as np
 
-from ...core.dtype import DType
-from ...core.errors import ArgumentError, GradientError, ShapeError
+from ...core.errors import ArgumentError, GradientError
 from ...core.modes import interpret_with
 from ...core.op import F
 from ...core.shape import size_of
 from ...core.tensor import Tensor
-from ..layered import TransformLevel, is_free, is_inside
+from ..layered import Layered, TransformLevel, is_free
 
 SHARED = (
     "a parameter, a buffer or another tensor from outside of vmap is shared by all examples and "
@@ -36,7 +35,6 @@ class BatchLevel(TransformLevel):
         super().__init__("vmap")
         self.size = size
         self.below = below
-        self.running = False  # until its interpreter is current
         # Tensors that a batch was written into, with what they held before.
         self.adopted: list[tuple[ref[Tensor], type[Tensor], Any, Any]] = []
 
@@ -62,32 +60,18 @@ class BatchLevel(TransformLevel):
         return found
 
 
-class Batched(Tensor):
+class Batched(Layered):
     """One example of a batch, standing for all of them: `value` has the batch axis in front.
 
-    It has no `_value`, so generated code hands every operation on it to the interpreter. Its shape
-    is that of one example. Its parts lie in the slots of a Tensor under other names: of the same
-    layout, a plain tensor can become a batch when one is written into it.
+    Its shape is that of one example, and its values cannot be read: examples may differ.
     """
 
     __slots__ = ()
 
-    value: Tensor = vars(Tensor)["_value"]
-    level: BatchLevel = vars(Tensor)["_node"]
+    value: Tensor = Layered.primal
+    level: BatchLevel
     batched = True
-
-    _node = None  # the tape sees the whole batch, never the example
-    _site = None
-    _paused = None  # type: ignore[assignment]  # it is no leaf itself
-
-    @property
-    def _value(self) -> Any:  # type: ignore[override]  # a slot in the base class
-        if self.level.running:
-            raise AttributeError("_value")  # sends generated code to the interpreter
-        raise GradientError(
-            "this value belongs to a vmap that has ended; return it from the function instead of "
-            "keeping it in a variable outside"
-        )
+    symbolic = False  # a graph deals with batches of symbols itself
 
     # -- what it is --------------------------------------------------------------------------------
 
@@ -95,11 +79,6 @@ class Batched(Tensor):
     def shape(self) -> tuple[Any, ...]:
         """Return the sizes of all dimensions of one example."""
         return self.value.shape[1:]
-
-    @property
-    def dtype(self) -> DType:
-        """Return the element type."""
-        return self.value.dtype
 
     @property
     def ndim(self) -> int:
@@ -237,17 +216,8 @@ class Batched(Tensor):
 
     # -- writing: this tensor gets a new value -----------------------------------------------------
 
-    def _rebind(self, result: Tensor) -> Tensor:
-        if result.shape != self.shape or result.dtype != self.dtype:
-            raise ShapeError(
-                f"writing in place cannot change {self.dtype}{list(self.shape)} "
-                f"to {result.dtype}{list(result.shape)}"
-            )
-        if is_inside(result, self.level):
-            result._move_into(self)
-        else:
-            _fill(self, whole(result, self.level), self.level)
-        return self
+    def _take(self, result: Tensor) -> None:
+        _fill(self, whole(result, self.level), self.level)
 
     def _move_into(self, target: Tensor) -> None:
         if not is_free(target):

@@ -16,6 +16,7 @@ from ...core.op import F
 from ...core.tensor import Tensor
 from ..calls import Context, FunctionCall
 from ..function import Function
+from ..layered import Running
 from .axes import to_front
 from .batched import Batched, BatchLevel, make_batched, whole
 from .interpreter import BatchInterpreter
@@ -110,7 +111,7 @@ class FunctionBatch:
     def _here(self) -> Any:
         """Return the context in which examples are computed by the interpreter that is current."""
         self.interpreter.below = self.level.below = current_interpreter()
-        return self.interpreter.running()
+        return Running(self.interpreter)
 
     def forward(self, operands: Sequence[Any]) -> list[Any]:
         """Run forward on examples; return the outputs of all of them."""

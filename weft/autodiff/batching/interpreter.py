@@ -32,10 +32,6 @@ class BatchInterpreter:
         """Return how many numbers stand for one that the program draws."""
         return self.level.size if self.randomness == "different" else 1
 
-    def running(self) -> Running:
-        """Return the context in which this interpreter is current."""
-        return Running(self)
-
     def apply(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         """Run one operation on all examples."""
         level = self.level
@@ -106,22 +102,3 @@ class BatchInterpreter:
         if isinstance(found, (tuple, list)):
             return tuple(make_batched(y, self.level) for y in found)
         return make_batched(found, self.level)
-
-
-class Running:
-    """Makes an interpreter current, and marks its level as ended afterwards.
-
-    It may be entered again: the backward pass of a user's function runs long after its forward.
-    """
-
-    def __init__(self, interpreter: BatchInterpreter) -> None:
-        self.level = interpreter.level
-        self.context = interpret_with(interpreter)
-
-    def __enter__(self) -> None:
-        self.before, self.level.running = self.level.running, True
-        self.context.__enter__()
-
-    def __exit__(self, *exc: object) -> None:
-        self.context.__exit__(*exc)
-        self.level.running = self.before

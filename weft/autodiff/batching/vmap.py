@@ -15,6 +15,7 @@ from ...core.op import F
 from ...core.operands import tensor_from
 from ...core.tensor import Tensor
 from ...core.tree import Structure, flatten
+from ..layered import Running
 from .axes import Namer, batch_size, from_front, namer, spread_axes, to_front
 from .batched import SHARED, Batched, make_batched
 from .draws import RANDOMNESS
@@ -124,7 +125,7 @@ class VmapCall:
         pairs = zip(self.batches(), self.axes, strict=True)
         examples = [x if axis is None else make_batched(x, level) for x, axis in pairs]
         try:
-            with interpreter.running():
+            with Running(interpreter):
                 outputs, result = flatten(self.call(examples))
         except BaseException:
             level.release()

@@ -19,6 +19,7 @@ from ....graph.graph import Graph
 from ....graph.node import Node, Value, subgraphs
 from ....graph.symbol import make_symbol
 from ....graph.tracer import Tracer
+from ...layered import Running
 from ..batched import Batched
 
 Pairs = Sequence[tuple[Any, bool]]  # a tensor, and whether it has a batch axis in front
@@ -160,11 +161,11 @@ def _both_branches(build: Rebuilder, inputs: tuple[Any, ...]) -> list[Any]:
     yes, no, threads = build.node.attrs
     interpreter = build.replay.interpreter
     pred, operands = inputs[0], list(inputs[1:])
-    with interpreter.running():
+    with Running(interpreter):
         lefts = _inlined(build, yes, _borrowed(operands, pred))
     for place, result in threads:  # what one branch draws, the other does not draw again
         operands[place - 1] = lefts[result]
-    with interpreter.running():
+    with Running(interpreter):
         rights = _inlined(build, no, _borrowed(operands, ~pred))
         states = {result for _, result in threads}
         sides = enumerate(zip(lefts, rights, strict=True))
