@@ -16,7 +16,7 @@ import os
 import statistics
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import harness
@@ -159,10 +159,12 @@ def _native_product(case: Case, arrays: tuple[Any, Any, Any]) -> Callable[[], No
     """Return a function that multiplies by compiled code, with all addresses bound."""
     import ctypes
 
+    import numpy as np
+
     from weft.backends.cpu.codegen.gemm.kernel import (
         gemm_chunks,
         gemm_units,
-        give_scratch,
+        scratch_shape,
         write_gemm_kernel,
     )
     from weft.backends.cpu.codegen.target import host
@@ -170,13 +172,16 @@ def _native_product(case: Case, arrays: tuple[Any, Any, Any]) -> Callable[[], No
     from weft.backends.cpu.runtime.arena import aligned_empty
     from weft.backends.cpu.runtime.linking import compile_module, link
     from weft.backends.cpu.runtime.threads import pool_symbols
+    from weft.lower.storage import Buffer, contiguous
 
     kernel = _kernel(case, arrays)
     threads = int(os.environ["OMP_NUM_THREADS"])
-    scratch = [
-        aligned_empty(view.buffer.nbytes) for view in give_scratch([kernel], host(), threads)
-    ]
-    operands = [*arrays, *scratch]
+    operands = [*arrays]
+    areas = scratch_shape(kernel, host(), threads)
+    if areas is not None:
+        memory = Buffer("arena", areas, np.dtype(np.uint8), "scratch")
+        kernel = replace(kernel, scratch=contiguous(memory, areas))
+        operands.append(aligned_empty(memory.nbytes))
     units, chunks = gemm_units(kernel, host()), gemm_chunks(kernel, host(), threads)
     module = ModuleText(host())
     write_gemm_kernel(module, "product", kernel)

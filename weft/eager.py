@@ -256,7 +256,7 @@ def _compiled(
 
 def is_exact(executable: Executable) -> bool:
     """Tell whether results equal NumPy's bit for bit: rounded once at most."""
-    for kernel in executable.lowered.kernels:
+    for kernel in executable.program.kernels:
         if not isinstance(kernel, RowKernel):
             return False
         exprs = postorder([output.value for output in kernel.outputs])

@@ -104,7 +104,7 @@ def test_gradients_of_biases_are_sums_on_products(rows, activation):
             for a, b in zip(session.run(fetches, feeds), expected, strict=True):
                 assert_agree(a, b, PROGRAM)
     assert_same_bits_on_threads(graph, fetches, feeds)
-    kernels = session.executable(fetches, feeds).lowered.kernels
+    kernels = session.executable(fetches, feeds).program.kernels
     assert sum(isinstance(k, GemmKernel) and bool(k.totals) for k in kernels) == 2
 
 

@@ -9,7 +9,7 @@ import weft as wf
 from tests.lower.test_epilogues import array, compiled
 from weft.core.op import F
 from weft.lower.counts import operations
-from weft.lower.kernels import GemmKernel, LibraryKernel
+from weft.lower.kernels import CallKernel, GemmKernel
 
 CASES = {
     "plain": ((2, 3, 8, 9), (4, 3, 3, 3), {}),
@@ -44,7 +44,7 @@ CASES = {
 
 def products(kernels):
     """Return the products, of which all is made."""
-    assert not any(isinstance(k, LibraryKernel) for k in kernels)
+    assert not any(isinstance(k, CallKernel) for k in kernels)
     return [k for k in kernels if isinstance(k, GemmKernel)]
 
 
@@ -122,7 +122,7 @@ def test_windows_beside_values_that_are_not_numbers():
 @pytest.mark.parametrize("shape", [(0, 3, 8, 8), (2, 0, 8, 8)])
 def test_empty_operands_stay_with_the_reference(shape):
     kernels = compiled(F.conv, array(*shape), array(4, shape[1], 3, 3))
-    assert any(isinstance(k, LibraryKernel) for k in kernels)
+    assert any(isinstance(k, CallKernel) for k in kernels)
 
 
 def test_operations_of_a_convolution_are_counted_once():

@@ -7,7 +7,7 @@ import weft as wf
 from weft.compiler.stages import optimize_static
 from weft.graph.run import Program
 from weft.lower.counts import bytes_moved, operations
-from weft.lower.lowering import Lowered
+from weft.lower.lowering import lower
 from weft.lower.storage import Buffer, View, contiguous
 from weft.passes.specialize import specialize
 
@@ -18,7 +18,8 @@ def only_kernel(build, *shapes, dtype=wf.float32):
         result = build(*feeds)
     program = Program(graph, [result.value], [x.value for x in feeds])
     shapes_of = {x.value: x.shape for x in feeds}
-    (kernel,) = Lowered(optimize_static(specialize(program, shapes_of))).kernels
+    made, _ = lower(optimize_static(specialize(program, shapes_of)))
+    (kernel,) = made.kernels
     return kernel
 
 

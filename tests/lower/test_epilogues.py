@@ -16,7 +16,12 @@ def array(*shape, dtype=np.float32):
 
 
 def compiled(build, *arrays):
-    """Return kernels and results of a compiled function of arrays, equal to interpreted ones."""
+    """Return the kernels of a function of arrays, whose results are equal to interpreted ones."""
+    return list(executable_of(build, *arrays).program.kernels)
+
+
+def executable_of(build, *arrays):
+    """Return a compiled function of arrays, whose results are equal to interpreted ones."""
     with wf.Graph() as graph:
         feeds = [wf.placeholder(a.shape, a.dtype) for a in arrays]
         fetches = build(*feeds)
@@ -29,7 +34,7 @@ def compiled(build, *arrays):
         scale = float(np.abs(b).max(initial=1))
         tolerance = 1e-4 if arrays[0].dtype == np.float32 else 1e-10
         np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * scale)
-    return session.executable(fetches, values).lowered.kernels
+    return session.executable(fetches, values)
 
 
 def only_products(kernels, count=1):

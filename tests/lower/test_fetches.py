@@ -16,7 +16,7 @@ def executable_of(function, *arrays):
 
 
 def copies(executable):
-    return [k.name for k in executable.lowered.kernels if k.name.startswith("copy of")]
+    return [k.name for k in executable.program.kernels if k.name.startswith("copy of")]
 
 
 def test_parts_and_turned_results_have_memory_of_their_own():

@@ -23,7 +23,7 @@ SEEDS = range(40)
 def test_values_are_made_before_they_are_read(seed):
     program = SmoothProgram(seed, np.float32)
     made = wf.Session(program.graph).executable(program.fetches, program.feeds)
-    assert_made_in_time(made.lowered.kernels)
+    assert_made_in_time(made.program.kernels)
 
 
 def test_training_steps_are_in_order():
@@ -34,7 +34,7 @@ def test_training_steps_are_in_order():
         loss = wf.nn.functional.cross_entropy(model(x), y)
         step = wf.optim.Adam(model.parameters()).minimize(loss)
     feeds = {x: np.ones((16, 20), np.float32), y: np.zeros(16, np.int64)}
-    assert_made_in_time(wf.Session(graph).executable([loss, step], feeds).lowered.kernels)
+    assert_made_in_time(wf.Session(graph).executable([loss, step], feeds).program.kernels)
 
 
 def test_what_is_written_to_a_window_is_written_to_the_buffer_behind_it():

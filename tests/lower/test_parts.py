@@ -18,8 +18,8 @@ def test_what_is_only_joined_is_written_to_its_part():
     check_native(function, X, Y, tolerance=1e-6)
     graph, fetches, feeds = build(function, X, Y)
     executable = wf.Session(graph).executable(fetches, feeds)
-    assert not any("copy" in kernel.name for kernel in executable.lowered.kernels)
-    assert len(executable.lowered.kernels) <= 3
+    assert not any("copy" in kernel.name for kernel in executable.program.kernels)
+    assert len(executable.program.kernels) <= 3
 
 
 def test_what_is_used_elsewhere_too():

@@ -12,11 +12,11 @@ from tests.lower.test_epilogues import array, compiled
 from tests.threads import assert_same_bits_on_threads
 from weft.backends.cpu.codegen import avx2
 from weft.backends.cpu.codegen.gemm.plan import plan_for
-from weft.lower.kernels import ColumnKernel, GemmKernel, LibraryKernel, RowKernel
+from weft.lower.kernels import CallKernel, ColumnKernel, GemmKernel, RowKernel
 
 
 def the_product(kernels):
-    assert not any(isinstance(k, LibraryKernel) for k in kernels)
+    assert not any(isinstance(k, CallKernel) for k in kernels)
     (product,) = (k for k in kernels if isinstance(k, GemmKernel))
     return product
 
@@ -99,7 +99,7 @@ def test_batch_axes_of_size_one_vanish():
 def test_half_precision_runs_by_the_library():
     x = np.ones((3, 3), np.float16)
     kernels = compiled(lambda x: x @ x, x)
-    assert [type(k) for k in kernels] == [LibraryKernel]
+    assert [type(k) for k in kernels] == [CallKernel]
 
 
 # -- layouts of results ----------------------------------------------------------------------------
@@ -126,7 +126,7 @@ def test_gradients_of_attention_need_no_library():
         return tuple(wf.gradients((out * out).sum(), list(inputs)))
 
     kernels = compiled(build, *(array(2, 6, 12) for _ in range(3)))
-    assert not any(isinstance(k, LibraryKernel) for k in kernels)
+    assert not any(isinstance(k, CallKernel) for k in kernels)
 
 
 @pytest.mark.parametrize("axes", [(1, 0, 2), (0, 2, 1), (2, 0, 1), (1, 2, 0)])

@@ -10,7 +10,7 @@ from tests.lower.test_epilogues import array, compiled
 from weft.compiler.stages import optimize_static
 from weft.graph.run import Program
 from weft.lower.kernels import GemmKernel, RowKernel
-from weft.lower.lowering import Lowered
+from weft.lower.lowering import lower
 from weft.lower.prologues import fuse_prologues
 from weft.passes.specialize import specialize
 
@@ -22,14 +22,13 @@ def lowered(build, *arrays):
         results = build(*feeds)
     results = results if isinstance(results, tuple) else (results,)
     program = Program(graph, [r.value for r in results], [x.value for x in feeds])
-    return Lowered(optimize_static(specialize(program, {x.value: x.shape for x in feeds})))
+    return lower(optimize_static(specialize(program, {x.value: x.shape for x in feeds})))
 
 
 def fused(build, *arrays, pays=lambda before, after, side: True):
     """Return the kernels of a function, with prologues wherever they are possible."""
-    found = lowered(build, *arrays)
-    found.rewrite(lambda kernels, kept: fuse_prologues(kernels, kept, pays))
-    return found.kernels
+    program, _ = lowered(build, *arrays)
+    return fuse_prologues(program.kernels, {view.buffer for view in program.outputs}, pays)
 
 
 def sides(kernels):
@@ -78,14 +77,14 @@ def test_the_first_operand_is_the_one_that_is_read_most():
 
 
 def test_nodes_and_memory_of_what_was_fused():
-    found = lowered(lambda x, w: wf.relu(x * 2.0) @ w, X, W)
-    before = {view.buffer for view in found.views.values() if view.buffer.kind == "arena"}
-    found.rewrite(lambda kernels, kept: fuse_prologues(kernels, kept, lambda *_: True))
-    (product,) = found.kernels
-    assert [node.op.name for node in product.nodes] == ["mul", "relu", "matmul"]
-    after = {view.buffer for view in found.views.values() if view.buffer.kind == "arena"}
+    found, sources = lowered(lambda x, w: wf.relu(x * 2.0) @ w, X, W)
+    kept = {view.buffer for view in found.outputs}
+    made = found.with_kernels(fuse_prologues(found.kernels, kept, lambda *_: True))
+    (product,) = made.kernels
+    assert [node.op.name for node in sources.origins(product)] == ["mul", "relu", "matmul"]
+    before, after = ([b for b in p.used_buffers if b.kind == "arena"] for p in (found, made))
     assert len(before) == 2
-    assert after == {product.out.buffer}
+    assert after == [product.out.buffer]
 
 
 def several_results(x, w):
@@ -125,11 +124,11 @@ def test_who_judges_sees_the_product_before_and_after():
 
 
 def test_operands_must_not_be_written_in_the_meantime():
-    found = lowered(lambda x, w: wf.relu(x) @ w, X, W)
+    found, _ = lowered(lambda x, w: wf.relu(x) @ w, X, W)
     maker, product = found.kernels
     source = next(o.view for o in maker.operands if o.view.buffer.kind == "feed")
-    writer = RowKernel("writer", maker.loops, [maker.operands[0]], [maker.outputs[0]])
-    writer.operands = [type(o)(source, o.strides) for o in maker.operands]
+    operands = tuple(type(o)(source, o.strides) for o in maker.operands)
+    writer = RowKernel("writer", maker.loops, operands, (maker.outputs[0],))
     kernels = fuse_prologues([maker, writer, product], (), lambda *_: True)
     assert kernels == [maker, writer, product]
 
@@ -152,9 +151,9 @@ def test_a_state_is_read_before_it_changes(compile_it):
 def test_longer_lives_must_not_cost_more_memory():
     """Of two temporaries that a later product reads, more is kept than was stored."""
     arrays = array(16, 16), array(16, 16), array(16, 16)
-    found = lowered(lambda x, y, w: (wf.cumsum(x, 0) + wf.cumsum(y, 0)) @ w, *arrays)
+    found, _ = lowered(lambda x, y, w: (wf.cumsum(x, 0) + wf.cumsum(y, 0)) @ w, *arrays)
     *before, product = found.kernels
-    (between,) = lowered(lambda x: x + 1.0, X).kernels
+    (between,) = lowered(lambda x: x + 1.0, X)[0].kernels
     kept = {product.out.buffer}
     assert len(fuse_prologues([*before, product], kept, lambda *_: True)) == len(before)
     apart = [*before, between, product]

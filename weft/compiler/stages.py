@@ -67,7 +67,7 @@ def analyse(
     written = static.outputs[len(program.fetches) :]
     if any(value.type != state.type for value, state in zip(written, states, strict=True)):
         return None
-    return Analysis(optimize_static(static), len(program.fetches), states, target)
+    return Analysis(optimize_static(static), states, target)
 
 
 def optimize_static(graph: Graph) -> Graph:

@@ -7,7 +7,7 @@ with the values laid out in numbered slots that are cleared as soon as nobody ne
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ..core.errors import (
     UnknownSizeError,
     WeftError,
 )
+from ..core.shape import TensorType
 from .draws import Draws
 from .graph import Graph
 from .node import Node, Value, attr_items, is_graph, resolve_attrs, type_text
@@ -176,7 +177,7 @@ class Program:
             len(op.inputs) - 1 if op.variadic else None,
             node.attrs,
             any(item.__class__ is Dim for item in attr_items(node.attrs)),
-            op.kind != "control" and has_unknown_sizes(node),
+            op.kind != "control" and has_unknown_sizes(op, node.inputs),
             any(is_graph(item) for item in attr_items(node.attrs)),
             outputs,
             tuple((i, *told) for i, value in enumerate(node.outputs) for told in self._tell(value)),
@@ -303,9 +304,21 @@ def function_program(graph: Graph) -> Program:
     return program
 
 
-def bind_sizes(value: Value, shape: tuple[int, ...], sizes: Sizes) -> None:
+class Typed(Protocol):
+    """What has a name and a type: a value of a graph, or memory for one."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def type(self) -> TensorType:
+        """Its shape and dtype."""
+
+
+def bind_sizes(value: Typed, shape: tuple[int, ...], sizes: Sizes) -> None:
     """Note the unknown sizes that a shape tells; raise if another value told otherwise."""
-    for size, given in zip(value.shape, shape, strict=True):
+    for size, given in zip(value.type.shape, shape, strict=True):
         variable = size.variable() if isinstance(size, Dim) else None
         if variable is None:
             continue
@@ -331,11 +344,11 @@ def check_told_sizes(value: Value, shape: tuple[int, ...], sizes: Sizes) -> None
                 )
 
 
-def has_unknown_sizes(node: Node) -> bool:
+def has_unknown_sizes(op: Any, inputs: Iterable[Any]) -> bool:
     """Tell whether an operand's size, which a check of the operator may need, is not known."""
-    if getattr(node.op, "canonicalize", None) is None:
+    if getattr(op, "canonicalize", None) is None:
         return False
-    return any(isinstance(size, Dim) for x in node.inputs if x is not None for size in x.shape)
+    return any(isinstance(size, Dim) for x in inputs if x is not None for size in x.shape)
 
 
 def _nan_message(node: Node, operands: Sequence[Any]) -> str:

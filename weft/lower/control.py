@@ -23,15 +23,15 @@ from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.special import CONSTANT, PARAMETER, PLACEHOLDER
 from ..passes.rewrite import Rebuild
-from .kernels import BranchKernel, LoopKernel
+from .kernels import BranchKernel, Kernel, LoopKernel
 from .kinds import DTYPES
 from .storage import View, window
 
 if TYPE_CHECKING:
-    from .lowering import Lowered
+    from .lowering import Lowering
 
 
-def lower_control(lowered: Lowered, node: Node) -> bool:
+def lower_control(lowered: Lowering, node: Node) -> bool:
     """Lower a node with bodies; False if it must stay with the interpreter."""
     if node.op not in (COND, SCAN, WHILE) or not all(map(_has_kernels, _values(node))):
         return False
@@ -54,11 +54,11 @@ def _has_kernels(value: Value) -> bool:
 
 
 def lower_body(
-    lowered: Lowered,
+    lowered: Lowering,
     body: Graph,
     inputs: Sequence[View],
     results: Sequence[tuple[Value, View]],
-) -> Lowered:
+) -> Lowering:
     """Lower a function on what lies in the graph around it, with its results put in places."""
     graph, now = _with_parameters(body)
     bound = {now.value(p): view for p, view in zip(body.inputs, inputs, strict=True)}
@@ -88,7 +88,7 @@ def _with_parameters(body: Graph) -> tuple[Graph, Rebuild]:
 # -- branches --------------------------------------------------------------------------------------
 
 
-def _lower_cond(lowered: Lowered, node: Node) -> None:
+def _lower_cond(lowered: Lowering, node: Node) -> None:
     chosen, *operands = node.inputs
     assert chosen is not None
     inputs = [lowered.views[x] for x in operands if x is not None]
@@ -96,9 +96,11 @@ def _lower_cond(lowered: Lowered, node: Node) -> None:
     branches = []
     for graph in node.attrs[:2]:
         results = list(zip(graph.outputs, places, strict=True))
-        branches.append(lower_body(lowered, graph, inputs, results).kernels)
+        branches.append(tuple(lower_body(lowered, graph, inputs, results).kernels))
     yes, no = branches
-    lowered.kernels.append(BranchKernel(node.name, node, lowered.views[chosen], yes, no, places))
+    origins = lowered.origins(node)
+    kernel = BranchKernel(node.name, lowered.views[chosen], yes, no, tuple(places), origins)
+    lowered.kernels.append(kernel)
 
 
 # -- loops -----------------------------------------------------------------------------------------
@@ -112,7 +114,7 @@ class _LoopLowering:
     finals    where the carries are after the last step; windows if that depends on their number
     """
 
-    def __init__(self, lowered: Lowered, loop: LoopView) -> None:
+    def __init__(self, lowered: Lowering, loop: LoopView) -> None:
         self.lowered = lowered
         self.loop = loop
         self.node = loop.node
@@ -138,24 +140,23 @@ class _LoopLowering:
         if stops is not None:
             self.results.append((loop.body.outputs[0], stops))
         body = lower_body(self.lowered, loop.body, self.inputs, self.results)
+        holds, test = self._test() if self.node.op is WHILE else (None, ())
         kernel = LoopKernel(
-            self.node.name, self.node, self.index, self.half, self.length, loop.reverse,
-            body.kernels, stops=stops, room=self.room,
+            self.node.name, self.index, self.half, self.length, loop.reverse, tuple(body.kernels),
+            test, holds, stops, tuple(self.room), self.lowered.origins(self.node),
         )  # fmt: skip
-        if self.node.op is WHILE:
-            self._add_test(kernel)
         self.lowered.kernels.append(kernel)
         self._finish()
 
     def _flag(self, name: str) -> View:
         return self.lowered.scratch((), self.loop.body.outputs[0].dtype, name)
 
-    def _add_test(self, kernel: LoopKernel) -> None:
+    def _test(self) -> tuple[View, tuple[Kernel, ...]]:
+        """Return where the truth value lies that lets the loop go on, and what computes it."""
         (test, *_) = self.node.attrs
-        kernel.holds = self.lowered.scratch((), test.outputs[0].dtype, "holds")
-        found = [(test.outputs[0], kernel.holds)]
-        inner = lower_body(self.lowered, test, self.inputs, found)
-        kernel.test = inner.kernels
+        holds = self.lowered.scratch((), test.outputs[0].dtype, "holds")
+        found = [(test.outputs[0], holds)]
+        return holds, tuple(lower_body(self.lowered, test, self.inputs, found).kernels)
 
     # -- rows ------------------------------------------------------------------------------------
 
@@ -226,7 +227,7 @@ class _LoopLowering:
     def _finish(self) -> None:
         """Say where the carries are; copy those that may be in either half."""
         for y, view in zip(self.node.outputs, self.finals, strict=False):
-            moving = view.buffer.kind == "window" and view.buffer.source.word is self.half
+            moving = view.buffer.window is not None and view.buffer.window.word is self.half
             if moving:
                 self.lowered.copy(view, self.lowered.new(y))
             else:

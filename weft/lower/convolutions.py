@@ -28,13 +28,13 @@ from .split import split_inner, sum_of_parts
 from .storage import View
 
 if TYPE_CHECKING:
-    from .lowering import Lowered
+    from .lowering import Lowering
 
 Places = Sequence[np.ndarray[Any, Any]]  # for each axis, offsets of its places
 Columns = tuple[tuple[int, int], ...]  # sizes and strides of axes
 
 
-def lower_convolution(lowered: Lowered, node: Node) -> bool:
+def lower_convolution(lowered: Lowering, node: Node) -> bool:
     """Lower a convolution or one of its adjoints; False if it stays with the reference kernel."""
     rule = _RULES.get(node.op.convolution)
     (value,) = node.outputs[:1]
@@ -54,14 +54,14 @@ def lower_convolution(lowered: Lowered, node: Node) -> bool:
     return True
 
 
-def _reshaped(lowered: Lowered, view: View, shape: Shape) -> View:
+def _reshaped(lowered: Lowering, view: View, shape: Shape) -> View:
     """Return a view in another shape, or a copy if it has none."""
     made = view.reshaped(shape) or lowered.copied(view).reshaped(shape)
     assert made is not None
     return made
 
 
-def _padded(lowered: Lowered, images: View, axes: Sequence[Axis]) -> Padded:
+def _padded(lowered: Lowering, images: View, axes: Sequence[Axis]) -> Padded:
     """Return images with padding, copied by kernels that are added."""
     padded = Padded(images.shape[:2], axes, images.dtype)
     lowered.copies.append(padded.whole)
@@ -83,7 +83,7 @@ def _steps(count: int, stride: int) -> np.ndarray[Any, Any]:
 # -- forward ---------------------------------------------------------------------------------------
 
 
-def _conv(lowered: Lowered, node: Node, x: View, weight: View, out: View) -> None:
+def _conv(lowered: Lowering, node: Node, x: View, weight: View, out: View) -> None:
     stride, padding, dilation, groups = node.attrs
     kernel, counts = weight.shape[2:], out.shape[2:]
     outputs, depth = weight.shape[0] // groups, size_of(weight.shape[1:])
@@ -126,7 +126,7 @@ def _taps(
 
 
 def _correlate(
-    lowered: Lowered, node: Node, filters: View, padded: Padded, taps: Places, out: View
+    lowered: Lowering, node: Node, filters: View, padded: Padded, taps: Places, out: View
 ) -> None:
     """Multiply filters (groups, outputs, window) with windows of padded images."""
     batch = (padded.lead[0], filters.shape[0])
@@ -138,7 +138,7 @@ def _correlate(
 
 
 def _operand(
-    lowered: Lowered,
+    lowered: Lowering,
     padded: Padded,
     batch: Shape,
     channels: int,
@@ -159,7 +159,7 @@ def _operand(
 
 
 def _multiply(
-    lowered: Lowered, node: Node, filters: View, y: View, windows: Windows | None, out: View
+    lowered: Lowering, node: Node, filters: View, y: View, windows: Windows | None, out: View
 ) -> None:
     """Multiply filters with windows, for each image and group."""
     (*batch, depth, places), outputs = y.shape, filters.shape[1]
@@ -167,7 +167,9 @@ def _multiply(
     x, lying = filters.broadcast((*shape, depth)), out.reshaped((*shape, places))
     assert lying is not None
     sizes = (outputs, places, depth)
-    kernel = GemmKernel(node.name, tuple(batch), *sizes, x, y, lying, None, [node], windows=windows)
+    kernel = GemmKernel(
+        node.name, tuple(batch), *sizes, x, y, lying, None, lowered.origins(node), windows=windows
+    )
     lowered.kernels.append(kernel)
 
 
@@ -213,7 +215,7 @@ def _reach(size: int, shares: Sequence[Share]) -> Axis:
     return Axis(size, -low, high - low)
 
 
-def _conv_input_grad(lowered: Lowered, node: Node, y: View, weight: View, out: View) -> None:
+def _conv_input_grad(lowered: Lowering, node: Node, y: View, weight: View, out: View) -> None:
     _, stride, padding, dilation, groups = node.attrs
     outputs, channels, *kernel = weight.shape
     grouped = _reshaped(lowered, weight, (groups, outputs // groups, channels, *kernel))
@@ -232,7 +234,7 @@ def _conv_input_grad(lowered: Lowered, node: Node, y: View, weight: View, out: V
 
 
 def _add_share(
-    lowered: Lowered,
+    lowered: Lowering,
     node: Node,
     weight: View,
     padded: Padded,
@@ -257,7 +259,7 @@ def _add_share(
         lowered.copy(lying, part)
 
 
-def _filters(lowered: Lowered, weight: View, shares: Sequence[Share]) -> View:
+def _filters(lowered: Lowering, weight: View, shares: Sequence[Share]) -> View:
     """Return the weights of some taps (groups, channels, outputs, *kernel) as filters."""
     taps = [share.taps for share in shares]
     lead = weight.shape[:3]
@@ -283,7 +285,7 @@ class Taken:
     columns: Columns
 
     def operand(
-        self, lowered: Lowered, batch: Shape, images: np.ndarray[Any, Any]
+        self, lowered: Lowering, batch: Shape, images: np.ndarray[Any, Any]
     ) -> tuple[View, Windows]:
         """Return it as an operand of products, with rows of all images that begin somewhere."""
         offsets = _sums(images, self.places)
@@ -291,7 +293,7 @@ class Taken:
         return _operand(lowered, self.padded, batch, channels, offsets, self.columns)
 
 
-def _conv_weight_grad(lowered: Lowered, node: Node, x: View, y: View, out: View) -> None:
+def _conv_weight_grad(lowered: Lowering, node: Node, x: View, y: View, out: View) -> None:
     kernel, stride, padding, dilation, groups = node.attrs
     counts = y.shape[2:]
     settings = (x.shape[2:], kernel, counts, stride, padding, dilation)
@@ -306,7 +308,7 @@ def _conv_weight_grad(lowered: Lowered, node: Node, x: View, y: View, out: View)
     multiply(lowered, node, rows, Taken(padded, spread, columns), out)
 
 
-def _sum_over_images(lowered: Lowered, node: Node, y: View, taken: Taken, out: View) -> None:
+def _sum_over_images(lowered: Lowering, node: Node, y: View, taken: Taken, out: View) -> None:
     """Multiply image by image and add up: the products are smaller than y, which need not move."""
     *batch, outputs, depth = y.shape
     seen, windows = taken.operand(lowered, tuple(batch), _steps(1, 0))
@@ -314,12 +316,20 @@ def _sum_over_images(lowered: Lowered, node: Node, y: View, taken: Taken, out: V
     parts = lowered.scratch((*batch, outputs, width), out.dtype, f"{node.name} parts")
     sizes = (outputs, width, depth)
     product = GemmKernel(
-        node.name, tuple(batch), *sizes, y, seen, parts, None, [node], windows=windows
+        node.name,
+        tuple(batch),
+        *sizes,
+        y,
+        seen,
+        parts,
+        None,
+        lowered.origins(node),
+        windows=windows,
     )
     lowered.kernels += [product, sum_of_parts(product, parts, out)]
 
 
-def _multiply_all_images(lowered: Lowered, node: Node, y: View, taken: Taken, out: View) -> None:
+def _multiply_all_images(lowered: Lowering, node: Node, y: View, taken: Taken, out: View) -> None:
     """Multiply once, the places of all images being one inner dimension."""
     images, groups, outputs, count = y.shape
     rows = _reshaped(lowered, y.permuted((1, 2, 0, 3)), (groups, outputs, images * count))
@@ -329,7 +339,17 @@ def _multiply_all_images(lowered: Lowered, node: Node, y: View, taken: Taken, ou
     assert lying is not None
     sizes = (outputs, seen.shape[-1], images * count)
     made = split_inner(
-        GemmKernel(node.name, (groups,), *sizes, rows, seen, lying, None, [node], windows=windows)
+        GemmKernel(
+            node.name,
+            (groups,),
+            *sizes,
+            rows,
+            seen,
+            lying,
+            None,
+            lowered.origins(node),
+            windows=windows,
+        )
     )
     lowered.kernels += made
     lowered.copies += [kernel.out for kernel in made[:-1] if isinstance(kernel, GemmKernel)]

@@ -6,17 +6,24 @@ a reduction, every element it takes. Loads, constants, conversions and movement 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ..core import facts
 from ..core.shape import size_of
-from ..graph.node import Node
-from .dynamic import is_dynamic
-from .kernels import ColumnKernel, GemmKernel, Kernel, LibraryKernel, Operand, RowKernel
+from .kernels import (
+    CallKernel,
+    ColumnKernel,
+    GemmKernel,
+    Kernel,
+    Operand,
+    RowKernel,
+    ScanKernel,
+    ScatterKernel,
+)
 from .scalar import Expr, postorder
 from .storage import View
 
-FREE = frozenset(("cast", "const", "index", "load"))
+FREE = frozenset(("carry", "cast", "const", "index", "load", "step"))
 
 
 def bytes_moved(views: Iterable[View]) -> int:
@@ -32,24 +39,40 @@ def _reached(view: View) -> int:
 
 
 def operations(kernel: Kernel) -> int:
-    """Return how many operations a kernel does."""
+    """Return how many operations a kernel does, without those of kernels inside it."""
     if isinstance(kernel, RowKernel):
         roots = [output.value for output in kernel.outputs]
         return _expression_operations(roots, kernel.operands, kernel.rows, kernel.columns)
     if isinstance(kernel, ColumnKernel):
         size = size_of(kernel.loops)
         return size + _expression_operations([kernel.output.value], kernel.operands, 1, size)
-    nodes = [kernel.node] if isinstance(kernel, LibraryKernel) else kernel.nodes
-    if isinstance(kernel, GemmKernel) and kernel.windows is not None:
-        # Of one convolution there may be several products.
-        others = [node for node in nodes if node.op.multiplications_rule is None]
-        sizes = (*kernel.batch, kernel.m, kernel.n, kernel.k)
-        return 2 * size_of(sizes) + sum(map(_node_operations, others))
-    return sum(_node_operations(node) for node in nodes if not is_dynamic(node))
+    if isinstance(kernel, ScatterKernel):
+        return size_of(kernel.loops) * (1 + _each([kernel.value]))
+    if isinstance(kernel, ScanKernel):
+        return size_of(kernel.loops) * _each(
+            [kernel.value, *(after for _, after in kernel.carried)]
+        )
+    if isinstance(kernel, GemmKernel):
+        return _product_operations(kernel)
+    return _call_operations(kernel) if isinstance(kernel, CallKernel) else 0
+
+
+def _product_operations(kernel: GemmKernel) -> int:
+    """Count those of a product, of its epilogue, and of its operands, each once an element."""
+    batch, m, n, k = size_of(kernel.batch), kernel.m, kernel.n, kernel.k
+    combined = sum(output.way is not None for output in kernel.outputs)
+    stored = _each([output.value for output in kernel.outputs]) + combined
+    x, y = (0 if p is None else _each([p.value]) for p in (kernel.x_from, kernel.y_from))
+    each = 2 * k + (kernel.bias is not None) + stored
+    return batch * (m * n * each + m * k * x + k * n * y)
+
+
+def _each(roots: list[Expr]) -> int:
+    return sum(expr.kind not in FREE for expr in postorder(roots))
 
 
 def _expression_operations(
-    roots: list[Expr], operands: list[Operand], rows: int, columns: int
+    roots: list[Expr], operands: Sequence[Operand], rows: int, columns: int
 ) -> int:
     """Count operations per element, or per row where nothing they take varies along it."""
     total = 0
@@ -66,6 +89,8 @@ def _expression_operations(
     return total
 
 
-def _node_operations(node: Node) -> int:
-    shapes = [None if x is None else x.shape for x in node.inputs]
-    return facts.operations(node.op, shapes, node.attrs, node.outputs[0].shape)
+def _call_operations(kernel: CallKernel) -> int:
+    if kernel.is_dynamic:
+        return 0
+    shapes = [None if view is None else view.shape for view in kernel.inputs]
+    return facts.operations(kernel.op, shapes, kernel.attrs, kernel.outputs[0].shape)

@@ -23,4 +23,4 @@ def is_dynamic(node: Node) -> bool:
 
 def array_of_its_own(value: Value) -> View:
     """Return the view of a value whose shape is not known yet."""
-    return View(Buffer(OBJECT, value.shape, value.dtype, value.name, value), value.shape, ())
+    return View(Buffer(OBJECT, value.shape, value.dtype, value.name), value.shape, ())

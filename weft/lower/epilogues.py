@@ -127,9 +127,9 @@ class _Fusion:
             self.product,
             name=self.loops.name,
             out=out,
-            nodes=[*self.product.nodes, *self.loops.nodes],
-            extras=extras,
-            outputs=outputs,
+            origins=(*self.product.origins, *self.loops.origins),
+            extras=tuple(extras),
+            outputs=tuple(outputs),
         )
 
     def _as_product_lies(self, view: View) -> View | None:

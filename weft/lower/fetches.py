@@ -6,29 +6,39 @@ buffer, or goes through it in another order, is copied by a kernel: by all threa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 
+from .kernels import Kernel
 from .kinds import DTYPES
-from .lowering import Lowered
+from .parts import copy_kernel
+from .program import KernelProgram, NewBuffers
 from .storage import Buffer, View
 
 
-def with_own_memory(
-    lowered: Lowered, fetched: Sequence[View], written: Sequence[View]
-) -> list[View]:
-    """Return where the fetches will lie; kernels that copy them are added where need be.
+def with_own_memory(program: KernelProgram) -> KernelProgram:
+    """Return a program whose fetches have their own memory, copied by kernels where need be.
 
     What states hold is left alone, old and new, and so is what only a run can tell the size of.
     """
-    taken = {view.buffer for view in written}
-    return [_handed_out(lowered, view, taken) for view in fetched]
+    taken = {view.buffer for _, view in program.commits}
+    copies: list[Kernel] = []
+    new, fetches = NewBuffers(program), []
+    for view in program.fetches:
+        if _needs_copy(view, taken):
+            made = new.arena(view.shape, view.dtype, f"copy of {view.buffer.name}")
+            copies.append(copy_kernel(made.buffer.name, view, made))
+            fetches.append(made)
+        else:
+            fetches.append(view)
+    made_program = program.with_kernels([*program.kernels, *copies], new)
+    return replace(made_program, fetches=tuple(fetches))
 
 
-def _handed_out(lowered: Lowered, view: View, taken: set[Buffer]) -> View:
+def _needs_copy(view: View, taken: set[Buffer]) -> bool:
     computed = view.buffer.kind == "arena"
     if computed and view.whole and view.buffer not in taken:
         taken.add(view.buffer)
-        return view
+        return False
     # What was fed, or is constant, and lies in order needs no code of its own to be copied.
     given = view.buffer.kind in ("feed", "constant") and not view.contiguous
-    return lowered.copied(view) if (computed or given) and view.dtype in DTYPES else view
+    return (computed or given) and view.dtype in DTYPES

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
+from ..core.dim import Dim, is_known
 from ..core.shape import Shape, size_of
-from ..graph.node import Node
+from ..graph.node import attr_items
 from .scalar import Expr
 from .storage import Buffer, View, buffers_behind, contiguous
 
+Origins = tuple[int, ...]  # numbers of the graph's nodes that a kernel computes, in a side table
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, slots=True)
 class Operand:
     """A tensor that a kernel reads or writes, by strides for each of the kernel's loops."""
 
@@ -20,7 +23,7 @@ class Operand:
     strides: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Output:
     """An expression and the operand that takes it.
 
@@ -32,7 +35,7 @@ class Output:
     way: str | None = None
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class RowKernel:
     """Expressions over rows of elements, with reductions along the rows.
 
@@ -46,11 +49,11 @@ class RowKernel:
 
     name: str
     loops: tuple[int, ...]
-    operands: list[Operand]
-    outputs: list[Output]
-    nodes: list[Node] = field(default_factory=list)
+    operands: tuple[Operand, ...]
+    outputs: tuple[Output, ...]
+    origins: Origins = ()
     block: int = 1
-    iotas: list[tuple[int, ...]] = field(default_factory=list)
+    iotas: tuple[tuple[int, ...], ...] = ()
     flag: View | None = None
 
     @property
@@ -69,7 +72,7 @@ class RowKernel:
         return self.loops[-1]
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class ColumnKernel:
     """Sums (or other reductions) over leading loops, element by element of the last one.
 
@@ -81,14 +84,14 @@ class ColumnKernel:
     name: str
     loops: tuple[int, ...]
     reduced: tuple[bool, ...]
-    operands: list[Operand]
+    operands: tuple[Operand, ...]
     output: Output
     way: str
-    nodes: list[Node] = field(default_factory=list)
+    origins: Origins = ()
     finish: Expr | None = None
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class ScatterKernel:
     """Values that go to computed places of a result which is there already.
 
@@ -103,12 +106,12 @@ class ScatterKernel:
     name: str
     loops: tuple[int, ...]
     apart: int
-    operands: list[Operand]
+    operands: tuple[Operand, ...]
     offset: Expr
     value: Expr
     way: str
-    nodes: list[Node] = field(default_factory=list)
-    iotas: list[tuple[int, ...]] = field(default_factory=list)
+    origins: Origins = ()
+    iotas: tuple[tuple[int, ...], ...] = ()
     flag: View | None = None
 
     @property
@@ -123,7 +126,7 @@ class ScatterKernel:
         return [Output(last, self.value), Output(last, self.offset)]
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class ScanKernel:
     """A recurrence along the first loop, for each turn of the others.
 
@@ -135,13 +138,13 @@ class ScanKernel:
 
     name: str
     loops: tuple[int, ...]
-    operands: list[Operand]
+    operands: tuple[Operand, ...]
     value: Expr
-    carried: list[tuple[Expr, Expr]]
-    nodes: list[Node] = field(default_factory=list)
+    carried: tuple[tuple[Expr, Expr], ...]
+    origins: Origins = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Prologue:
     """An operand of a product that is computed where it is packed, and never stored.
 
@@ -154,7 +157,7 @@ class Prologue:
     extras: tuple[View, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Windows:
     """How an operand of a product lies whose rows and columns have no stride: windows of images.
 
@@ -171,7 +174,7 @@ class Windows:
     columns: tuple[tuple[int, int], ...]
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class GemmKernel:
     """Matrix products: out[..., i, j] = sum over k of x[..., i, k] * y[..., k, j] (+ bias[j]).
 
@@ -197,9 +200,9 @@ class GemmKernel:
     y: View
     out: View
     bias: View | None
-    nodes: list[Node] = field(default_factory=list)
-    extras: list[View] = field(default_factory=list)
-    outputs: list[Output] = field(default_factory=list)
+    origins: Origins = ()
+    extras: tuple[View, ...] = ()
+    outputs: tuple[Output, ...] = ()
     scratch: View | None = None
     x_from: Prologue | None = None
     y_from: Prologue | None = None
@@ -239,18 +242,33 @@ class GemmKernel:
         return frozenset({2} | stored | scratch)
 
 
-@dataclass
-class LibraryKernel:
-    """A call of an operator's reference kernel, from Python."""
+@dataclass(frozen=True, slots=True)
+class CallKernel:
+    """A call of an operator's own kernel on arrays, by the host.
+
+    attrs   the operator's attributes; those of control flow hold functions
+    """
 
     name: str
-    node: Node
-    inputs: Sequence[View | None]
-    outputs: Sequence[View]
+    op: Any
+    inputs: tuple[View | None, ...]
+    outputs: tuple[View, ...]
     attrs: tuple[Any, ...] = ()
+    origins: Origins = ()
+
+    @property
+    def views(self) -> list[View]:
+        """Return what is read and written."""
+        return [view for view in (*self.inputs, *self.outputs) if view is not None]
+
+    @property
+    def is_dynamic(self) -> bool:
+        """Tell whether it needs, takes or gives a size that only a run can tell."""
+        known = all(is_known(view.shape) for view in self.views)
+        return not known or any(item.__class__ is Dim for item in attr_items(self.attrs))
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class LoopKernel:
     """Kernels that are repeated, by their numbers in memory.
 
@@ -265,54 +283,45 @@ class LoopKernel:
     """
 
     name: str
-    node: Node
     index: Buffer
     half: Buffer
     length: int | None
     reverse: bool
-    body: list[Kernel]
-    test: list[Kernel] = field(default_factory=list)
+    body: tuple[Kernel, ...]
+    test: tuple[Kernel, ...] = ()
     holds: View | None = None
     stops: View | None = None
-    room: list[View] = field(default_factory=list)
-
-    @property
-    def nodes(self) -> list[Node]:
-        """Return the node it computes."""
-        return [self.node]
+    room: tuple[View, ...] = ()
+    origins: Origins = ()
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class BranchKernel:
     """Kernels of which one list or the other runs, as a truth value says, and their results."""
 
     name: str
-    node: Node
     chosen: View
-    yes: list[Kernel]
-    no: list[Kernel]
-    results: list[View]
-
-    @property
-    def nodes(self) -> list[Node]:
-        """Return the node it computes."""
-        return [self.node]
+    yes: tuple[Kernel, ...]
+    no: tuple[Kernel, ...]
+    results: tuple[View, ...]
+    origins: Origins = ()
 
 
+Loops = RowKernel | ColumnKernel | ScatterKernel | ScanKernel
 Kernel = (
     RowKernel
     | ColumnKernel
     | ScatterKernel
     | ScanKernel
     | GemmKernel
-    | LibraryKernel
+    | CallKernel
     | LoopKernel
     | BranchKernel
 )
 Control = LoopKernel | BranchKernel
 
 
-def parts_of(kernel: Kernel) -> list[list[Kernel]]:
+def parts_of(kernel: Kernel) -> list[tuple[Kernel, ...]]:
     """Return the lists of kernels inside a kernel of control flow."""
     if isinstance(kernel, LoopKernel):
         return [kernel.test, kernel.body]
@@ -327,9 +336,71 @@ def walk(kernels: Iterable[Kernel]) -> Iterator[Kernel]:
             yield from walk(part)
 
 
+def within(kernel: Kernel, buffers: Mapping[Buffer, Buffer]) -> Kernel:
+    """Return the same kernel over the buffers that take the places of its own."""
+
+    def view(given: View) -> View:
+        return given.within(buffers)
+
+    def views(given: Iterable[View]) -> tuple[View, ...]:
+        return tuple(map(view, given))
+
+    def maybe(given: View | None) -> View | None:
+        return None if given is None else given.within(buffers)
+
+    def inner(given: Iterable[Kernel]) -> tuple[Kernel, ...]:
+        return tuple(within(kernel, buffers) for kernel in given)
+
+    if isinstance(kernel, Loops):
+        operands = tuple(Operand(view(o.view), o.strides) for o in kernel.operands)
+        if isinstance(kernel, RowKernel | ScatterKernel) and kernel.flag is not None:
+            return replace(kernel, operands=operands, flag=view(kernel.flag))
+        return replace(kernel, operands=operands)
+    if isinstance(kernel, GemmKernel):
+        x_from, y_from = (
+            None if p is None else Prologue(p.value, views(p.extras))
+            for p in (kernel.x_from, kernel.y_from)
+        )
+        windows = kernel.windows
+        return replace(
+            kernel,
+            x=view(kernel.x),
+            y=view(kernel.y),
+            out=view(kernel.out),
+            bias=maybe(kernel.bias),
+            extras=views(kernel.extras),
+            scratch=maybe(kernel.scratch),
+            x_from=x_from,
+            y_from=y_from,
+            windows=windows and Windows(view(windows.offsets), windows.columns),
+        )
+    if isinstance(kernel, CallKernel):
+        return replace(
+            kernel, inputs=tuple(map(maybe, kernel.inputs)), outputs=views(kernel.outputs)
+        )
+    if isinstance(kernel, BranchKernel):
+        return replace(
+            kernel,
+            chosen=view(kernel.chosen),
+            yes=inner(kernel.yes),
+            no=inner(kernel.no),
+            results=views(kernel.results),
+        )
+    return replace(
+        kernel,
+        index=buffers[kernel.index],
+        half=buffers[kernel.half],
+        body=inner(kernel.body),
+        test=inner(kernel.test),
+        holds=maybe(kernel.holds),
+        stops=maybe(kernel.stops),
+        room=views(kernel.room),
+    )
+
+
 def calls_library(kernel: Kernel) -> bool:
     """Tell whether a kernel, or one inside it, is a call from Python."""
-    return any(isinstance(k, LibraryKernel) for k in walk([kernel]))
+    return any(isinstance(k, CallKernel) for k in walk([kernel]))
 
 
 def may_fail(kernel: Kernel) -> bool:
@@ -338,7 +409,7 @@ def may_fail(kernel: Kernel) -> bool:
     A loop can: by Ctrl-C.
     """
     return any(
-        isinstance(k, LibraryKernel | LoopKernel) or getattr(k, "flag", None) is not None
+        isinstance(k, CallKernel | LoopKernel) or getattr(k, "flag", None) is not None
         for k in walk([kernel])
     )
 
@@ -353,8 +424,8 @@ def own_views(kernel: Kernel) -> list[View]:
         return [*flags, *words, *kernel.room]
     if isinstance(kernel, BranchKernel):
         return [kernel.chosen, *kernel.results]
-    if isinstance(kernel, LibraryKernel):
-        return [v for v in (*kernel.inputs, *kernel.outputs) if v is not None]
+    if isinstance(kernel, CallKernel):
+        return kernel.views
     return [operand.view for operand in kernel.operands]
 
 

@@ -16,7 +16,7 @@ from .scalar_kinds import PLACED
 from .storage import View, contiguous_strides
 
 if TYPE_CHECKING:
-    from .lowering import Lowered
+    from .lowering import Lowering
 
 BLOCK = 1 << 14  # elements
 TIED = PLACED | {"index", "reduce"}
@@ -25,7 +25,7 @@ TIED = PLACED | {"index", "reduce"}
 class LongRows:
     """Cuts a kernel of long rows into kernels of blocks and one that combines them."""
 
-    def __init__(self, lowered: Lowered, kernel: RowKernel) -> None:
+    def __init__(self, lowered: Lowering, kernel: RowKernel) -> None:
         self.lowered = lowered
         self.kernel = kernel
         self.rows: Shape = kernel.loops[:-1]
@@ -69,7 +69,9 @@ class LongRows:
             strides = (*view.strides[:-1], *((1, 0) if len(loops) > 1 else (0,)))
             outputs.append(Output(len(operands), reduction))
             operands.append(Operand(place, strides))
-        return RowKernel(name, (*self.rows, *loops), operands, outputs, self.kernel.nodes)
+        return RowKernel(
+            name, (*self.rows, *loops), tuple(operands), tuple(outputs), self.kernel.origins
+        )
 
     def _from(self, operand: Operand, first: int, several: bool) -> Operand:
         *strides, last = operand.strides
@@ -94,4 +96,6 @@ class LongRows:
             outputs.append(Output(len(operands), substituted(builder, output.value, known)))
             operands.append(self.kernel.operands[output.operand])
         loops = (*self.rows, self.blocks)
-        return RowKernel(self.kernel.name, loops, operands, outputs, self.kernel.nodes)
+        return RowKernel(
+            self.kernel.name, loops, tuple(operands), tuple(outputs), self.kernel.origins
+        )

@@ -19,20 +19,23 @@ from .dynamic import array_of_its_own, is_dynamic
 from .epilogues import fuse_epilogues
 from .groups import Group, Grouping
 from .kernels import (
+    CallKernel,
     ColumnKernel,
     GemmKernel,
     Kernel,
-    LibraryKernel,
     Operand,
+    Origins,
     Output,
     buffers_of,
 )
 from .kinds import DTYPES, kind_of, only_reduction, reduced_axes, reduced_count
 from .layouts import laid_out, wanted_layouts
 from .nests import NestBuilder
+from .numbering import Numbering
 from .parts import copy_kernel, find_homes, part_views
 from .places import Check
 from .products import is_product, product_kernel
+from .program import KernelProgram, Sources
 from .recompute import recompute_cheap
 from .scalar import ScalarBuilder, computed_dtype
 from .scans import scan_kernel
@@ -43,15 +46,23 @@ from .totals import fuse_totals
 from .views import views_of
 
 
-class Lowered:
-    """What a graph becomes: kernels in order, and where each of its values lies."""
+def lower(graph: Graph, commits: Sequence[State] = ()) -> tuple[KernelProgram, Sources]:
+    """Return the program of a graph, and what its numbers stand for.
+
+    The last outputs of the graph are the new values of the states to commit, the others fetches.
+    """
+    return Lowering(graph).program(commits)
+
+
+class Lowering:
+    """A graph on its way: kernels in order, and where each of its values lies."""
 
     def __init__(
         self,
         graph: Graph,
         bound: Mapping[Value, View] | None = None,
         wanted: Mapping[Value, View] | None = None,
-        around: Lowered | None = None,
+        around: Lowering | None = None,
     ) -> None:
         """Lower a graph.
 
@@ -59,13 +70,14 @@ class Lowered:
         a part of.
         """
         self.graph = graph
-        self.around = around
+        self.root: Lowering = self if around is None else around.root
         self.kernels: list[Kernel] = []
         self.views: dict[Value, View] = dict(bound or {})
         self.wanted = dict(wanted or {})
-        self.assigned: list[tuple[State, Value]] = []
         self.copies: list[View] = []
         self.tables: dict[Any, View] = {}
+        self._given: dict[Buffer, Any] = {}  # what lies behind those from outside
+        self._nodes: dict[Node, int] = {}
         self._checked: set[Check] = set()
         self.flag: View | None = None  # where code reports an index out of range
         self._homes = find_homes(graph)
@@ -82,6 +94,22 @@ class Lowered:
     def outputs(self) -> list[View]:
         """Return where the results lie."""
         return [self.views[value] for value in self.graph.outputs]
+
+    def program(self, commits: Sequence[State]) -> tuple[KernelProgram, Sources]:
+        """Return all of it as a program, and what its numbers stand for."""
+        numbering = Numbering(self.graph, self.buffers(), self._given)
+        return numbering.program(self.kernels, self.outputs, commits, self.flag, [*self._nodes])
+
+    def origins(self, *nodes: Node) -> Origins:
+        """Return the numbers of the nodes that a kernel computes."""
+        known = self.root._nodes
+        return tuple(known.setdefault(node, len(known)) for node in nodes)
+
+    def given(self, kind: str, shape: Shape, dtype: Any, name: str, source: Any) -> View:
+        """Return memory for what comes from outside."""
+        buffer = Buffer(kind, shape, dtype, name)
+        self.root._given[buffer] = source
+        return contiguous(buffer, shape)
 
     def rewrite(
         self, change: Callable[[Sequence[Kernel], Collection[Buffer]], list[Kernel]]
@@ -119,9 +147,9 @@ class Lowered:
 
     def with_body(
         self, graph: Graph, bound: Mapping[Value, View], wanted: Mapping[Value, View]
-    ) -> Lowered:
+    ) -> Lowering:
         """Return a body of control flow lowered: its inputs are bound, its results go to places."""
-        return Lowered(graph, bound, wanted, self)
+        return Lowering(graph, bound, wanted, self)
 
     def new(self, value: Value) -> View:
         """Give a value memory of its own in the arena, or the place that waits for it."""
@@ -184,14 +212,12 @@ class Lowered:
 
     def error_flag(self) -> View:
         """Return the memory in which code reports an index out of range."""
-        if self.around is not None:
-            return self.around.error_flag()
-        if self.flag is None:
+        root = self.root
+        if root.flag is None:
             word = np.zeros(1, np.int64)
-            buffer = Buffer("constant", (1,), word.dtype, "index out of range", word)
-            self.flag = contiguous(buffer, (1,))
-            self.copies.append(self.flag)
-        return self.flag
+            root.flag = self.given("constant", (1,), word.dtype, "index out of range", word)
+            root.copies.append(root.flag)
+        return root.flag
 
     # -- sources and sinks -------------------------------------------------------------------------
 
@@ -199,8 +225,7 @@ class Lowered:
         (value,) = node.outputs
         if value in self.views:  # an input of a body
             return
-        buffer = Buffer(kind, value.shape, value.dtype, value.name, source)
-        self.views[value] = contiguous(buffer, value.shape)
+        self.views[value] = self.given(kind, value.shape, value.dtype, value.name, source)
 
     def _feed(self, node: Node) -> None:
         self._place_source(node, "feed", node.outputs[0])
@@ -215,7 +240,6 @@ class Lowered:
         (value,) = node.inputs
         assert value is not None
         self.views[node.outputs[0]] = self.views[value]
-        self.assigned.append((node.attrs[0], value))
 
     # -- nodes that are no loops -------------------------------------------------------------------
 
@@ -239,7 +263,7 @@ class Lowered:
         order = self._layouts.get(value)
         out = self.new(value) if order is None else laid_out(value, order)
         self.views[value] = out
-        kernels = split_inner(product_kernel(node, operands, out))
+        kernels = split_inner(product_kernel(node, operands, out, self.origins(node)))
         self.kernels += kernels
         self.copies += [kernel.out for kernel in kernels[:-1] if isinstance(kernel, GemmKernel)]
         return True
@@ -273,10 +297,10 @@ class Lowered:
                 node.name,
                 tuple(view.shape[a] for a in order),
                 tuple(a in axes for a in order),
-                [Operand(view, strides), Operand(flat, out_strides)],
+                (Operand(view, strides), Operand(flat, out_strides)),
                 Output(1, reduction.args[0]),
                 reduction.data,
-                [node],
+                self.origins(node),
                 rule,
             )
         )
@@ -292,6 +316,7 @@ class Lowered:
             lambda: self.new(node.outputs[0]),
             lambda check, happens: self.error_flag() if self.needs(check, happens) else None,
             self.table,
+            self.origins(node),
         )
         self.kernels += kernels or ()
         return kernels is not None
@@ -301,26 +326,26 @@ class Lowered:
         if any(v.dtype not in DTYPES for v in (*node.inputs, *node.outputs) if v is not None):
             return False
         result = node.outputs[0]
-        kernel = scan_kernel(node, self.views.__getitem__, lambda: self.new(result))
+        kernel = scan_kernel(
+            node, self.views.__getitem__, lambda: self.new(result), self.origins(node)
+        )
         if kernel is not None:
             self.kernels.append(kernel)
         return kernel is not None
 
     def table(self, array: np.ndarray[Any, Any]) -> View:
         """Return where a constant array lies."""
-        if self.around is not None:
-            return self.around.table(array)
-        key = (array.dtype, array.shape, array.tobytes())
-        if key not in self.tables:
-            buffer = Buffer("constant", array.shape, array.dtype, "table", array)
-            self.tables[key] = contiguous(buffer, array.shape)
-            self.copies.append(self.tables[key])
-        return self.tables[key]
+        key, root = (array.dtype, array.shape, array.tobytes()), self.root
+        if key not in root.tables:
+            root.tables[key] = self.given("constant", array.shape, array.dtype, "table", array)
+            root.copies.append(root.tables[key])
+        return root.tables[key]
 
     def _as_library(self, node: Node) -> bool:
-        inputs = [None if x is None else self.views[x] for x in node.inputs]
-        outputs = [self.new(value) for value in node.outputs]
-        self.kernels.append(LibraryKernel(node.name, node, inputs, outputs, node.attrs))
+        inputs = tuple(None if x is None else self.views[x] for x in node.inputs)
+        outputs = tuple(self.new(value) for value in node.outputs)
+        origins = self.origins(node)
+        self.kernels.append(CallKernel(node.name, node.op, inputs, outputs, node.attrs, origins))
         return True
 
 
@@ -355,20 +380,20 @@ def _leading_axes(node: Node) -> tuple[int, ...] | None:
     return reduced_axes(node)
 
 
-_SPECIAL: dict[Any, Callable[[Lowered, Node], None]] = {
-    PLACEHOLDER: Lowered._feed,
-    PARAMETER: Lowered._feed,
-    CONSTANT: Lowered._constant,
-    STATE: Lowered._state,
-    ASSIGN: Lowered._assign,
+_SPECIAL: dict[Any, Callable[[Lowering, Node], None]] = {
+    PLACEHOLDER: Lowering._feed,
+    PARAMETER: Lowering._feed,
+    CONSTANT: Lowering._constant,
+    STATE: Lowering._state,
+    ASSIGN: Lowering._assign,
 }
-_WAYS: tuple[Callable[[Lowered, Node], bool], ...] = (
-    Lowered._as_view,
-    Lowered._as_join,
-    Lowered._as_product,
+_WAYS: tuple[Callable[[Lowering, Node], bool], ...] = (
+    Lowering._as_view,
+    Lowering._as_join,
+    Lowering._as_product,
     lower_convolution,
-    Lowered._as_scatter,
-    Lowered._as_scan,
-    Lowered._as_column_sum,
+    Lowering._as_scatter,
+    Lowering._as_scan,
+    Lowering._as_column_sum,
     lower_control,
 )

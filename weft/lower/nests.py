@@ -24,7 +24,7 @@ from .turned import straightened
 from .views import views_of
 
 if TYPE_CHECKING:
-    from .lowering import Lowered
+    from .lowering import Lowering
 
 MOST_BLOCKS = 64
 WORTH_A_BLOCK = 1 << 15  # elements
@@ -43,7 +43,7 @@ class Result(NamedTuple):
 class NestBuilder:
     """Makes the kernel of one group of operations."""
 
-    def __init__(self, lowered: Lowered, group: Group) -> None:
+    def __init__(self, lowered: Lowering, group: Group) -> None:
         assert group.frame is not None
         self.lowered = lowered
         self.group = group
@@ -185,11 +185,11 @@ class NestBuilder:
         kernel = RowKernel(
             self.group.nodes[-1].name,
             loops,
-            operands,
-            outputs,
-            list(self.group.nodes),
+            tuple(operands),
+            tuple(outputs),
+            self.lowered.origins(*self.group.nodes),
             block,
-            self.places.collapsed,
+            tuple(self.places.collapsed),
             self.places.flag_view,
         )
         if self.frame.is_long and not columns and LongRows.suits(kernel):
@@ -264,10 +264,10 @@ class NestBuilder:
                     node.name,
                     loops,
                     reduced,
-                    operands,
+                    tuple(operands),
                     Output(len(operands) - 1, reduction.args[0]),
                     reduction.data,
-                    list(self.group.nodes),
+                    self.lowered.origins(*self.group.nodes),
                     expr,
                 )
             )
@@ -283,7 +283,7 @@ class _Partial(NamedTuple):
     made: View | None
     out: View
 
-    def add_finish(self, lowered: Lowered) -> None:
+    def add_finish(self, lowered: Lowering) -> None:
         """Add the kernel that combines the blocks, unless there is only one."""
         if self.made is None:
             return
@@ -297,10 +297,10 @@ class _Partial(NamedTuple):
                 f"{self.node.name} (blocks)",
                 (blocks, columns),
                 (True, False),
-                [Operand(self.made, (columns, 1)), Operand(self.out, (0, 1))],
+                (Operand(self.made, (columns, 1)), Operand(self.out, (0, 1))),
                 Output(1, load),
                 self.reduction.data,
-                [self.node],
+                lowered.origins(self.node),
                 finish,
             )
         )

@@ -118,7 +118,7 @@ class Padded:
         outputs = [Output(1, builder.load(0, source.dtype))]
         outputs += [Output(2 + i, zero) for i in range(len(gaps))]
         operands = [Operand(v, s) for v, s in zip(views, strides, strict=True)]
-        return RowKernel("padded", loops, operands, outputs)
+        return RowKernel("padded", loops, tuple(operands), tuple(outputs))
 
     def _padding(self) -> list[Kernel]:
         """Return kernels that write zeros between images, channels and rows.
@@ -159,4 +159,4 @@ def fill_kernel(name: str, target: View) -> RowKernel:
     """Return the kernel that writes zeros."""
     loops, (strides,) = collapse(target.shape, [target.strides], None)
     zero = ScalarBuilder().constant(0, target.dtype)
-    return RowKernel(name, loops, [Operand(target, strides)], [Output(0, zero)])
+    return RowKernel(name, loops, (Operand(target, strides),), (Output(0, zero),))

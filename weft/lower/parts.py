@@ -42,5 +42,5 @@ def copy_kernel(name: str, source: View, target: View) -> RowKernel:
     """Return the kernel that copies one view to another of its shape."""
     loops, strides = collapse(source.shape, [source.strides, target.strides], None)
     value = ScalarBuilder().load(0, source.dtype)
-    operands = [Operand(v, s) for v, s in zip((source, target), strides, strict=True)]
-    return RowKernel(name, loops, operands, [Output(1, value)])
+    operands = tuple(Operand(v, s) for v, s in zip((source, target), strides, strict=True))
+    return RowKernel(name, loops, operands, (Output(1, value),))

@@ -12,13 +12,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..graph.node import Node
-from .kernels import GemmKernel
+from .kernels import GemmKernel, Origins
 from .storage import View
 
 DTYPES = ("float32", "float64")
 
 
-def product_kernel(node: Node, operands: Sequence[View | None], out: View) -> GemmKernel:
+def product_kernel(
+    node: Node, operands: Sequence[View | None], out: View, origins: Origins
+) -> GemmKernel:
     """Return the kernel of a product; `out` is where its result lies."""
     x, y, bias = node.op.product_rule(*operands, *node.attrs)
     x = x if len(x.shape) > 1 else _with_axis(x, 0)
@@ -37,7 +39,7 @@ def product_kernel(node: Node, operands: Sequence[View | None], out: View) -> Ge
         y.broadcast((*batch, k, n)),
         lying,
         bias,
-        [node],
+        origins,
     )
 
 

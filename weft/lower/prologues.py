@@ -88,10 +88,10 @@ def _fused(loops: Kernel, product: GemmKernel, side: str) -> GemmKernel | None:
     (value,) = renumbered([output.value], {i: number for number, i in enumerate(order)})
     first, *extras = (there[i] for i in order)
     prologue = Prologue(value, tuple(extras))
-    nodes = [*loops.nodes, *product.nodes]
+    origins = (*loops.origins, *product.origins)
     if side == "x":
-        return replace(product, x=first, x_from=prologue, nodes=nodes)
-    return replace(product, y=first, y_from=prologue, nodes=nodes)
+        return replace(product, x=first, x_from=prologue, origins=origins)
+    return replace(product, y=first, y_from=prologue, origins=origins)
 
 
 def _is_at_one_place(loops: RowKernel) -> bool:

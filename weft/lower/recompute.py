@@ -109,7 +109,7 @@ def _reading(reader: Kernel, maker: RowKernel, source: Output, output: Output) -
         operands[i] = Operand(other, operands[i].strides)
     changed = _Substitution(set(places), source.value, output.value)
     outputs = [replace(o, value=value) for o, value in changed.of(reader.outputs)]
-    return replace(reader, operands=operands, outputs=outputs)
+    return replace(reader, operands=tuple(operands), outputs=tuple(outputs))
 
 
 class _Substitution:
@@ -152,4 +152,4 @@ def _without(kernel: RowKernel, output: Output) -> RowKernel:
         for o in kernel.outputs
         if o is not output
     ]
-    return replace(kernel, operands=operands, outputs=outputs)
+    return replace(kernel, operands=tuple(operands), outputs=tuple(outputs))

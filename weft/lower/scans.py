@@ -19,7 +19,7 @@ from collections.abc import Callable
 from ..core.dtype import DType, int64
 from ..core.shape import size_of
 from ..graph.node import Node, Value
-from .kernels import Operand, ScanKernel
+from .kernels import Operand, Origins, ScanKernel
 from .scalar import Expr, ScalarBuilder, computed_dtype, postorder
 from .scalar_kinds import is_defined
 from .storage import View
@@ -54,7 +54,10 @@ class ScanBuilder(ScalarBuilder):
 
 
 def scan_kernel(
-    node: Node, view_of: Callable[[Value], View], new_result: Callable[[], View]
+    node: Node,
+    view_of: Callable[[Value], View],
+    new_result: Callable[[], View],
+    origins: Origins,
 ) -> ScanKernel | None:
     """Return the kernel of a node with a scan rule; None if there is no code for it."""
     rule = getattr(node.op, "scan_rule", None)
@@ -76,8 +79,8 @@ def scan_kernel(
     inner = len(shape) > 1 and all(view.strides[-1] in (0, 1) for view in views)
     loops = shape if inner else (*shape, 1)
     strides = [view.strides if inner else (*view.strides, 0) for view in views]
-    operands = [Operand(view, s) for view, s in zip(views, strides, strict=True)]
-    return ScanKernel(node.name, loops, operands, value, builder.carried, [node])
+    operands = tuple(Operand(view, s) for view, s in zip(views, strides, strict=True))
+    return ScanKernel(node.name, loops, operands, value, tuple(builder.carried), origins)
 
 
 def _along(view: View, axis: int, reverse: bool) -> View:

@@ -20,7 +20,7 @@ from typing import Any
 from ..core.dtype import int64
 from ..core.shape import Shape, size_of
 from ..graph.node import Node, Value
-from .kernels import Kernel, Operand, Output, RowKernel, ScatterKernel
+from .kernels import Kernel, Operand, Origins, Output, RowKernel, ScatterKernel
 from .parts import copy_kernel
 from .places import Affine, Check, Place, Places, Source
 from .scalar import Expr, ScalarBuilder, computed_dtype, postorder
@@ -121,6 +121,7 @@ def scatter_kernels(
     new_result: Callable[[], View],
     error_flag: Callable[[Check | None, bool], View | None],
     table: Callable[[Any], View],
+    origins: Origins,
 ) -> list[Kernel] | None:
     """Return the kernels of a node with a scatter rule; None if the rule gives none."""
     rule = getattr(node.op, "scatter_rule", None)
@@ -140,10 +141,10 @@ def scatter_kernels(
     if put is None or not _has_code(put, result):
         return None
     whole = new_result()
-    start = _start(node, whole, put)
+    start = _start(node, whole, put, origins)
     if not size_of(places.shape) or not size_of(result.shape):
         return [start]
-    return [start, _kernel(node, loops, places, put, whole)]
+    return [start, _kernel(node, loops, places, put, whole, origins)]
 
 
 def _has_code(put: Put, result: Value) -> bool:
@@ -154,18 +155,23 @@ def _has_code(put: Put, result: Value) -> bool:
     return all(map(is_defined, postorder([put.value])))
 
 
-def _start(node: Node, whole: View, put: Put) -> RowKernel:
+def _start(node: Node, whole: View, put: Put, origins: Origins) -> RowKernel:
     """Return the kernel that makes the result before anything is scattered into it."""
     base = None if put.base is None else put.base.view_of(put.base.value)
     if base is not None:
         return copy_kernel(node.name, base, whole)
     zero = ScalarBuilder().constant(0, whole.dtype)
     loops, strides = (size_of(whole.shape),), (1,)
-    return RowKernel(node.name, loops, [Operand(whole, strides)], [Output(0, zero)], [node])
+    return RowKernel(node.name, loops, (Operand(whole, strides),), (Output(0, zero),), origins)
 
 
 def _kernel(
-    node: Node, loops: ScatterLoops, places: ScatterPlaces, put: Put, whole: View
+    node: Node,
+    loops: ScatterLoops,
+    places: ScatterPlaces,
+    put: Put,
+    whole: View,
+    origins: Origins,
 ) -> ScatterKernel:
     strides, offset = _destination(put, loops.builder, len(places.shape))
     order, apart = _loop_order(put.places, strides, places.shape)
@@ -181,12 +187,12 @@ def _kernel(
         node.name,
         sizes,
         apart,
-        [*operands, target],
+        (*operands, target),
         offset,
         value,
         put.way,
-        [node],
-        [in_order(s) for s in loops.iotas],
+        origins,
+        tuple(in_order(s) for s in loops.iotas),
         loops.flag_view,
     )
 

@@ -87,7 +87,7 @@ def _rest(kernel: GemmKernel, rest: int, parts: View) -> GemmKernel:
         windows = replace(windows, offsets=_rows_from(windows.offsets, first))
     out = View(parts.buffer, kernel.out.shape, parts.strides[1:], PARTS * parts.strides[0])
     y = _rows_from(y, first)
-    return replace(kernel, k=rest, x=x, y=y, out=out, nodes=[], windows=windows)
+    return replace(kernel, k=rest, x=x, y=y, out=out, origins=(), windows=windows)
 
 
 def _rows_from(y: View, first: int) -> View:
@@ -107,8 +107,8 @@ def sum_of_parts(kernel: GemmKernel, parts: View, out: View) -> ColumnKernel:
         kernel.name,
         (count, elements),
         (True, False),
-        [Operand(lines, (elements, 1)), Operand(total, (0, 1))],
+        (Operand(lines, (elements, 1)), Operand(total, (0, 1))),
         Output(1, ScalarBuilder().load(0, kernel.out.dtype)),
         "sum",
-        list(kernel.nodes),
+        kernel.origins,
     )

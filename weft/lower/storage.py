@@ -5,37 +5,42 @@ A movement operation on a stored value is another view of its buffer: no kernel,
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from ..core.dtype import DType
-from ..core.shape import Shape, size_of
+from ..core.shape import Shape, TensorType, size_of
 
 
+@dataclass(frozen=True, eq=False, repr=False, slots=True)
 class Buffer:
-    """A piece of memory: of the arena, or an array from outside.
+    """A piece of memory: of the arena, or an array from outside. Each is itself and no other.
 
-    kind     "arena", or where the array comes from: "feed", "constant", "state", "fetch"; or
-             "window", a part of another buffer that moves
-    source   the value, literal, state or window behind it
+    kind     "arena", or where the array comes from: "feed", "constant", "state"; "window", a part
+             of another buffer that moves; "object", an array whose size only a run can tell
+    slot     which of the program's feeds, constants or states it is
+    number   its place among the buffers of its program
     """
 
-    __slots__ = ("dtype", "kind", "name", "shape", "source")
-
-    def __init__(
-        self, kind: str, shape: Shape, dtype: DType, name: str, source: Any = None
-    ) -> None:
-        self.kind = kind
-        self.shape = shape
-        self.dtype = dtype
-        self.name = name
-        self.source = source
+    kind: str
+    shape: Shape
+    dtype: DType
+    name: str
+    slot: int = -1
+    number: int = -1
+    window: Window | None = None
 
     @property
     def size(self) -> int:
         """Return the number of its elements."""
         return size_of(self.shape)
+
+    @property
+    def type(self) -> TensorType:
+        """Return its shape and dtype."""
+        return TensorType(self.shape, self.dtype)
 
     @property
     def nbytes(self) -> int:
@@ -46,7 +51,7 @@ class Buffer:
         return f"<{self.kind} {self.name}: {self.dtype}[{self.size}]>"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Window:
     """A part of a buffer that moves as a loop runs: it starts at offset + word * step.
 
@@ -59,7 +64,7 @@ class Window:
     step: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class View:
     """A tensor in a buffer: the element at index i lies at offset + sum(i * strides)."""
 
@@ -84,6 +89,10 @@ class View:
     def whole(self) -> bool:
         """Tell whether it shows all elements of its buffer, in C order."""
         return self.offset == 0 and size_of(self.shape) == self.buffer.size and self.contiguous
+
+    def within(self, buffers: Mapping[Buffer, Buffer]) -> View:
+        """Return the same view of the buffer that takes the place of its own."""
+        return View(buffers[self.buffer], self.shape, self.strides, self.offset)
 
     def permuted(self, axes: tuple[int, ...]) -> View:
         """Return the view with its axes in another order."""
@@ -121,16 +130,16 @@ class View:
 def window(view: View, word: Buffer, step: int) -> View:
     """Return a view that moves by so many elements for each unit of a word in memory."""
     source = Window(view.buffer, view.offset, word, step)
-    moving = Buffer("window", view.shape, view.dtype, view.buffer.name, source)
+    moving = Buffer("window", view.shape, view.dtype, view.buffer.name, window=source)
     return View(moving, view.shape, view.strides)
 
 
 def buffers_behind(buffer: Buffer) -> list[Buffer]:
     """Return the buffers that hold a buffer's elements and tell where they are."""
     found = []
-    while buffer.kind == "window":
-        found.append(buffer.source.word)
-        buffer = buffer.source.buffer
+    while buffer.window is not None:
+        found.append(buffer.window.word)
+        buffer = buffer.window.buffer
     return [buffer, *found]
 
 

@@ -125,7 +125,7 @@ class _Joining:
         (number,) = (k for k in self.users[place.buffer] if k != j)
         finish = self.given[number]
         assert isinstance(finish, ColumnKernel)
-        operands = [Operand(made, made.strides), *finish.operands[1:]]
+        operands = (Operand(made, made.strides), *finish.operands[1:])
         return _Total(made, (number, replace(finish, loops=made.shape, operands=operands)))
 
 
@@ -138,10 +138,10 @@ def _combination(loops: RowKernel, output: Output, made: View) -> ColumnKernel:
         f"{loops.name} (blocks)",
         made.shape,
         (True, False),
-        [Operand(view, view.strides) for view in (made, total)],
+        tuple(Operand(view, view.strides) for view in (made, total)),
         Output(1, ScalarBuilder().load(0, made.dtype)),
         output.way,
-        loops.nodes,
+        loops.origins,
     )
 
 
@@ -180,9 +180,9 @@ class _Fusion:
             self.views.append(rows)
         return replace(
             product,
-            nodes=[*product.nodes, *loops.nodes],
-            extras=self.views[1:],
-            outputs=self.outputs,
+            origins=(*product.origins, *loops.origins),
+            extras=tuple(self.views[1:]),
+            outputs=tuple(self.outputs),
             block=_rows_of_a_block(product.m),
         )
 
@@ -220,4 +220,4 @@ def _without_batch(product: GemmKernel) -> GemmKernel | None:
         return None
     x, out, *extras = views
     y = View(y.buffer, y.shape[-2:], y.strides[-2:], y.offset)
-    return replace(product, batch=(), m=m, x=x, y=y, out=out, extras=extras)
+    return replace(product, batch=(), m=m, x=x, y=y, out=out, extras=tuple(extras))

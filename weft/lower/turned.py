@@ -13,13 +13,13 @@ from ..core.shape import size_of
 from .storage import View
 
 if TYPE_CHECKING:
-    from .lowering import Lowered
+    from .lowering import Lowering
 
 LONG_ROW = 1 << 10  # elements, of all turned operands
 LEAST_ROWS = 8
 
 
-def straightened(lowered: Lowered, views: Sequence[View], split: int) -> list[View]:
+def straightened(lowered: Lowering, views: Sequence[View], split: int) -> list[View]:
     """Return operands as they are, those that lie turned as copies in C order if rows are long."""
     turned = [view for view in views if _is_turned(view, split)]
     if not turned or len(turned) * size_of(turned[0].shape[split:]) <= LONG_ROW:
@@ -27,7 +27,7 @@ def straightened(lowered: Lowered, views: Sequence[View], split: int) -> list[Vi
     return [_copied(lowered, view) if view in turned else view for view in views]
 
 
-def _copied(lowered: Lowered, view: View) -> View:
+def _copied(lowered: Lowering, view: View) -> View:
     """Return a copy in C order; what is repeated is copied once."""
     axes = zip(view.shape, view.strides, strict=True)
     once = tuple(size if stride else 1 for size, stride in axes)

@@ -13,6 +13,6 @@ def views_of(view: View, node: Node) -> list[View] | None:
         return [view]
     if op.reshapes:
         made = view.reshaped(node.outputs[0].shape)
-    else:
-        made = None if op.view_rule is None else op.view_rule(view, *node.attrs)
-    return made if made is None or isinstance(made, list) else [made]
+        return None if made is None else [made]
+    found = None if op.view_rule is None else op.view_rule(view, *node.attrs)
+    return [found] if isinstance(found, View) else found

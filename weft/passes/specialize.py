@@ -107,7 +107,7 @@ class _Specialization:
         op = node.op
         if op in _OPERANDS:
             op, attrs = self._control(node, inputs, attrs)
-        elif op.kind != "control" and has_unknown_sizes(node) and _are_known(inputs):
+        elif op.kind != "control" and has_unknown_sizes(op, node.inputs) and _are_known(inputs):
             attrs = canonical(op, tuple(map(_stand_in, inputs)), attrs)
         types = self._types(node, inputs, attrs)
         copy = self.graph.append(node.rebuilt(inputs, op=op, attrs=attrs, types=types))

@@ -14,14 +14,14 @@ def run_reference(session, fetches, feeds):
     arrays = call.arrays(feeds.values())
     analysis = call.executable(arrays)._analyse()
     memory = Memory()
-    fed = dict(zip(analysis.lowered.graph.inputs, arrays, strict=True))
-    for buffer in analysis.lowered.buffers():
+    program, sources = analysis.program, analysis.sources
+    for buffer in program.buffers:
         if buffer.kind == "feed":
-            memory.put(buffer, fed[buffer.source])
+            memory.put(buffer, arrays[buffer.slot])
         elif buffer.kind == "constant":
-            memory.put(buffer, np.array(buffer.source))
+            memory.put(buffer, np.array(sources.constants[buffer.slot]))
         elif buffer.kind == "state":
-            memory.put(buffer, np.asarray(buffer.source.read()))
+            memory.put(buffer, np.asarray(sources.states[buffer.slot].read()))
     with np.errstate(all="ignore"):
-        run_kernels(analysis.lowered.kernels, memory)
-    return [memory.view(view).copy() for view in analysis.outputs]
+        run_kernels(program.kernels, memory)
+    return [memory.view(view).copy() for view in program.outputs]

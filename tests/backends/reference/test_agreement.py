@@ -7,11 +7,11 @@ import pytest
 import weft as wf
 from tests.backends.reference.running import run_reference
 from tests.compile.agreement import PROGRAM, assert_agree
-from tests.compile.loop_bodies import LoopProgram
-from tests.compile.mixed_graphs import MixedProgram
 from tests.compile.test_fuzz import assert_right, calls_of
-from tests.graph.loop_programs import PROGRAMS
 from tests.graph.test_control_gradients import W, X
+from tests.programs.control_flow import PROGRAMS
+from tests.programs.loops import LoopProgram
+from tests.programs.mixed import MixedProgram
 
 LOOPS = {"float32": 2e-4, "float64": 1e-9}
 

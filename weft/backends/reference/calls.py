@@ -9,14 +9,14 @@ import numpy as np
 from ...core.dispatch import canonical
 from ...graph.node import resolve_attrs
 from ...graph.run import bind_sizes, has_unknown_sizes
-from ...lower.dynamic import OBJECT, is_dynamic
-from ...lower.kernels import LibraryKernel
+from ...lower.dynamic import OBJECT
+from ...lower.kernels import CallKernel
 from .memory import Memory
 
 
-def call_operator(kernel: LibraryKernel, memory: Memory) -> None:
+def call_operator(kernel: CallKernel, memory: Memory) -> None:
     """Call an operator on arrays, and store what it returns."""
-    op = kernel.node.op
+    op = kernel.op
     given = [None if view is None else memory.view(view) for view in kernel.inputs]
     operands: list[Any] = given
     if op.variadic:
@@ -28,16 +28,16 @@ def call_operator(kernel: LibraryKernel, memory: Memory) -> None:
     for view, result in zip(kernel.outputs, results, strict=True):
         if view.buffer.kind == OBJECT:
             memory.objects[view.buffer] = np.asarray(result)
-            bind_sizes(view.buffer.source, np.shape(result), memory.sizes)
+            bind_sizes(view.buffer, np.shape(result), memory.sizes)
         else:
             memory.view(view)[...] = result
 
 
-def _attrs(kernel: LibraryKernel, given: list[Any], memory: Memory) -> tuple[Any, ...]:
+def _attrs(kernel: CallKernel, given: list[Any], memory: Memory) -> tuple[Any, ...]:
     """Return the attributes of a call; what only this run can tell is put in and checked."""
-    if not is_dynamic(kernel.node):
+    if not kernel.is_dynamic:
         return kernel.attrs
     attrs = resolve_attrs(kernel.attrs, memory.sizes)
-    if kernel.node.op.kind == "control" or not has_unknown_sizes(kernel.node):
+    if kernel.op.kind == "control" or not has_unknown_sizes(kernel.op, kernel.inputs):
         return attrs
-    return canonical(kernel.node.op, tuple(given), attrs)
+    return canonical(kernel.op, tuple(given), attrs)

@@ -9,10 +9,10 @@ import numpy as np
 
 from ...lower.kernels import (
     BranchKernel,
+    CallKernel,
     ColumnKernel,
     GemmKernel,
     Kernel,
-    LibraryKernel,
     LoopKernel,
     Operand,
     Output,
@@ -182,7 +182,7 @@ RUN: dict[type, Callable[[Any, Memory], None]] = {
     ScatterKernel: run_scatter,
     ScanKernel: run_scan,
     GemmKernel: run_gemm,
-    LibraryKernel: call_operator,
+    CallKernel: call_operator,
     LoopKernel: run_loop,
     BranchKernel: run_branch,
 }

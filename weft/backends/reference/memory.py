@@ -45,7 +45,8 @@ class Memory:
         """Return the elements of the buffer behind a view, and where its first one is now."""
         buffer, offset = view.buffer, view.offset
         while buffer.kind == "window":
-            window = buffer.source
+            window = buffer.window
+            assert window is not None
             offset += window.offset + int(self.word(window.word)) * window.step
             buffer = window.buffer
         return self.flat(buffer), offset

@@ -13,8 +13,8 @@ from weft.backends.cpu.codegen.regions import Place
 from weft.backends.cpu.runtime.linking import CodegenError, assembly, compile_module
 from weft.compiler.stages import optimize_static
 from weft.graph.run import Program
-from weft.lower.kernels import LibraryKernel
-from weft.lower.lowering import Lowered
+from weft.lower.kernels import CallKernel
+from weft.lower.lowering import lower
 from weft.passes.specialize import specialize
 
 MAGIC = {"linux": b"\x7fELF", "darwin": b"\xcf\xfa\xed\xfe"}
@@ -37,7 +37,7 @@ def training_step(dtype):
         few = w[:3].sum(axis=0)
     fetches = [y.value for y in (loss, slope, counts, order, thin, few)]
     feeds = {v.value: v.shape for v in (x, labels, w)}
-    return Lowered(optimize_static(specialize(Program(graph, fetches, list(feeds)), feeds)))
+    return lower(optimize_static(specialize(Program(graph, fetches, list(feeds)), feeds)))[0]
 
 
 def convolution_step(dtype):
@@ -49,14 +49,12 @@ def convolution_step(dtype):
         slopes = wf.gradients((y * y).sum(), [x, w])
     feeds = {v.value: v.shape for v in (x, w)}
     fetches = [y.value for y in slopes]
-    return Lowered(optimize_static(specialize(Program(graph, fetches, list(feeds)), feeds)))
+    return lower(optimize_static(specialize(Program(graph, fetches, list(feeds)), feeds)))[0]
 
 
 def anywhere(lowered):
     """Return a place for each buffer."""
-    views = [*lowered.views.values(), *lowered.copies]
-    buffers = dict.fromkeys(view.buffer for view in views)
-    return {buffer: Place(False, i) for i, buffer in enumerate(buffers)}
+    return {buffer: Place(False, i) for i, buffer in enumerate(lowered.used_buffers)}
 
 
 def modules_for(target, dtype):
@@ -74,7 +72,7 @@ def test_programs_compile_for_other_machines(name, dtype):
     target = TARGETS[name]
     lowered, modules = modules_for(target, dtype)
     kinds = {type(kernel).__name__ for kernel in lowered.kernels}
-    assert kinds >= {"RowKernel", "ColumnKernel", "GemmKernel", "LibraryKernel"}
+    assert kinds >= {"RowKernel", "ColumnKernel", "GemmKernel", "CallKernel"}
     for text in modules:
         try:
             code = compile_module(text, target)
@@ -91,7 +89,7 @@ def test_programs_compile_for_other_machines(name, dtype):
 def test_convolutions_compile_for_other_machines(name, dtype):
     target = TARGETS[name]
     lowered = convolution_step(dtype)
-    assert not any(isinstance(kernel, LibraryKernel) for kernel in lowered.kernels)
+    assert not any(isinstance(kernel, CallKernel) for kernel in lowered.kernels)
     program = write_program(lowered.kernels, anywhere(lowered), target)
     for text in program.modules.values():
         try:
@@ -119,5 +117,5 @@ def test_kernels_use_the_vectors_of_the_machine_and_no_library(name):
 
 def test_a_library_kernel_stands_between_native_ones():
     kernels = training_step("float32").kernels
-    places = [i for i, kernel in enumerate(kernels) if isinstance(kernel, LibraryKernel)]
+    places = [i for i, kernel in enumerate(kernels) if isinstance(kernel, CallKernel)]
     assert 0 < places[0] < len(kernels) - 1

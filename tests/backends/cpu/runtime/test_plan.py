@@ -22,8 +22,9 @@ from weft.core.dtype import bfloat16
 from weft.core.shape import TensorType
 from weft.graph.identity.fingerprint import Fingerprint, fingerprint
 from weft.graph.run import Program
-from weft.lower.kernels import BranchKernel, LibraryKernel, LoopKernel
-from weft.lower.storage import View, Window
+from weft.lower.kernels import BranchKernel, CallKernel, LoopKernel
+from weft.lower.program import Sources
+from weft.lower.storage import Buffer, View, Window
 
 NOTHING = Fingerprint(b"", [], [])
 
@@ -66,8 +67,10 @@ def test_every_field_is_kept(made):
     tables = (
         (View, plan_module._VIEW_FIELDS),
         (Place, plan_module._PLACE_FIELDS),
+        (Buffer, [*plan_module._BUFFER_FIELDS, "window"]),
         (Window, plan_module._WINDOW_FIELDS),
-        (LibraryKernel, plan_module._CALL_FIELDS),
+        (Sources, [*plan_module._SOURCES_FIELDS, "nodes"]),
+        (CallKernel, plan_module._CALL_FIELDS),
         (LoopCalls, plan_module._LOOP_CALLS),
         (BranchCalls, plan_module._BRANCH_CALLS),
         (Plan, plan_module._PLAN_FIELDS),
@@ -76,9 +79,9 @@ def test_every_field_is_kept(made):
         assert [field.name for field in fields(made_class)] == list(table)
     # Those of control flow that are kernels and results: its steps stand for them.
     left = {f.name for f in fields(LoopKernel)} - set(plan_module._LOOP_FIELDS)
-    assert left == {"body", "test", "room"}
+    assert left == {"body", "test", "room", "origins"}
     left = {f.name for f in fields(BranchKernel)} - set(plan_module._BRANCH_FIELDS)
-    assert left == {"yes", "no", "results"}
+    assert left == {"yes", "no", "results", "origins"}
 
 
 def through_json(attrs):

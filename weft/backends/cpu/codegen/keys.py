@@ -1,7 +1,8 @@
 """Tell equal kernels apart from others before their code is written.
 
 Two kernels with one key have the same code: all that a writer can see of a kernel goes into it,
-except where its buffers lie, its name and its nodes. Writing text costs far more than making a key.
+except where its buffers lie, its name and its origins. Writing text costs far more than
+making a key.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from ....lower.kernels import Kernel
 from ....lower.scalar import Expr
 from ....lower.storage import Buffer, View
 
-UNSEEN = frozenset(("name", "nodes", "node"))  # fields of kernels that do not enter their code
+UNSEEN = frozenset(("name", "origins"))  # fields of kernels that do not enter their code
 _PLAIN = (bool, int, str, bytes, type(None))
 
 

@@ -17,11 +17,11 @@ from typing import Any
 
 from ....core.threads import get_num_threads
 from ....lower.kernels import (
+    CallKernel,
     ColumnKernel,
     Control,
     GemmKernel,
     Kernel,
-    LibraryKernel,
     RowKernel,
     ScanKernel,
     ScatterKernel,
@@ -126,7 +126,7 @@ class ProgramWriter:
 
     def _driven(self, kernel: Kernel) -> Any:
         """Return a step that Python takes: a call, or control flow with calls inside."""
-        return kernel if isinstance(kernel, LibraryKernel) else with_calls(kernel, self._steps)
+        return kernel if isinstance(kernel, CallKernel) else with_calls(kernel, self._steps)
 
     def _calls(self, kernels: Sequence[Kernel]) -> list[Any]:
         """Return kernels ready to be called from native code: regions, and control flow."""

@@ -49,10 +49,11 @@ def place_window(buffer: Buffer, places: dict[Buffer, Place]) -> Place:
     """Add where a window lies to the places of what is behind it."""
     known = places.get(buffer)
     if known is None:
-        source, size = buffer.source, buffer.dtype.itemsize
-        base = place_window(source.buffer, places)
-        moves = (*base.moves, (places[source.word], source.step * size))
-        known = Place(base.brought, base.entry, base.offset + source.offset * size, moves)
+        window, size = buffer.window, buffer.dtype.itemsize
+        assert window is not None, f"{buffer} has no place"
+        base = place_window(window.buffer, places)
+        moves = (*base.moves, (places[window.word], window.step * size))
+        known = Place(base.brought, base.entry, base.offset + window.offset * size, moves)
         places[buffer] = known
     return known
 
@@ -61,8 +62,8 @@ def behind_window(
     buffer: Buffer, offset: int, word: Callable[[Buffer], Array]
 ) -> tuple[Buffer, int]:
     """Return the buffer behind windows, and where an element of the window is in it now."""
-    while buffer.kind == "window":
-        source = buffer.source
-        offset += source.offset + int(word(source.word)[()]) * source.step
-        buffer = source.buffer
+    while buffer.window is not None:
+        window = buffer.window
+        offset += window.offset + int(word(window.word)[()]) * window.step
+        buffer = window.buffer
     return buffer, offset

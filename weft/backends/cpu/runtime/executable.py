@@ -23,9 +23,9 @@ from ....core.errors import ArgumentTypeError, GraphError, IndexOutOfRange, is_f
 from ....core.locks import fork_safe_lock
 from ....graph.node import resolve_attrs
 from ....graph.run import Sizes, bind_sizes, has_unknown_sizes
-from ....graph.state import KeptTogether, State, kept_together
-from ....lower.dynamic import OBJECT, is_dynamic
-from ....lower.kernels import LibraryKernel
+from ....graph.state import KeptTogether, kept_together
+from ....lower.dynamic import OBJECT
+from ....lower.kernels import CallKernel
 from ....lower.storage import Buffer, View
 from ..codegen.program import ARENA
 from .analysis import Analysis
@@ -88,7 +88,8 @@ class Executable(Inspection):
         self._views: dict[View, Array] = {}
         self._objects: dict[Buffer, Array] = {}  # whose shapes only a run can tell
         self._sizes: Sizes = {}
-        constants = [np.ascontiguousarray(buffer.source) for buffer in layout.constants]
+        sources = self.plan.sources
+        constants = [np.ascontiguousarray(array) for array in sources.constants]
         self._counter: Array = np.zeros(1, np.int64)
         self._runs = 0
         self._complete = False
@@ -99,18 +100,15 @@ class Executable(Inspection):
         self.memory: Array = np.array([array.ctypes.data for array in memory], np.uint64)
         self._arrays.update(zip(layout.constants, constants, strict=True))
         self._arrays.update(zip(layout.numbers, words_of(numbers, layout.numbers), strict=True))
-        self._numbers = numbers_in(numbers, [b.source for b in layout.numbers])
+        self._numbers = numbers_in(numbers, [sources.states[b.slot] for b in layout.numbers])
         for buffer, place in layout.places.items():
             arena = not place.brought and place.entry == ARENA
             if self.own_arena and arena and not place.moves:
                 part = self.arena[place.offset : place.offset + buffer.nbytes]
                 self._arrays[buffer] = part.view(buffer.dtype)
-        copied = [(s, v, layout.places[v.buffer].brought) for s, v in layout.copied]
-        self._own_results = [(s, self._view(v)) for s, v, brought in copied if not brought]
-        self._other_results = [(s, v) for s, v, brought in copied if brought]
-        self._new_numbers = self._numbers_left(layout.new_numbers)
-        self._changed = kept_together(layout.changed)
-        self._only_read = kept_together(layout.only_read)
+        flag = self.plan.flag
+        self._flag = None if flag is None else self._arrays[flag.buffer]
+        self._find_states()
         self._makers = [array_maker(b.shape, b.dtype) for b in layout.fresh]
         self._entries: dict[str, Entry] = {}
         if names:
@@ -128,13 +126,25 @@ class Executable(Inspection):
         self._short = self._short_run()
         self._short_as_fed = self._short.unchecked() if self._short else None
 
-    def _numbers_left(self, numbers: list[tuple[State, View]]) -> list[tuple[KeptTogether, Array]]:
+    def _find_states(self) -> None:
+        """Find the states that a run reads, and where it leaves their new values."""
+        layout, states = self.layout, self.plan.sources.states
+        kept = [states[number] for number in layout.state_slots]
+        self._states_changed = kept[: len(layout.in_place)]
+        copied = [(states[s], v, layout.places[v.buffer].brought) for s, v in layout.copied]
+        self._own_results = [(s, self._view(v)) for s, v, brought in copied if not brought]
+        self._other_results = [(s, v) for s, v, brought in copied if brought]
+        self._new_numbers = self._numbers_left(layout.new_numbers)
+        self._changed = kept_together(self._states_changed)
+        self._only_read = kept_together(kept[len(layout.in_place) :])
+
+    def _numbers_left(self, numbers: list[tuple[int, View]]) -> list[tuple[KeptTogether, Array]]:
         """Return the states that are numbers, and where a run leaves their new values."""
         if not numbers or not self.own_arena:
             return []
         first = self.layout.places[numbers[0][1].buffer].offset
         words = self.arena[first : first + WORD * len(numbers)].view(np.int64)
-        return numbers_in(words, [state for state, _ in numbers])
+        return numbers_in(words, [self.plan.sources.states[number] for number, _ in numbers])
 
     # -- running -----------------------------------------------------------------------------------
 
@@ -245,7 +255,7 @@ class Executable(Inspection):
             if isinstance(step, str):
                 self._call_native(self._entries[step], brought)
                 self._check_indices()
-            elif not isinstance(step, LibraryKernel):
+            elif not isinstance(step, CallKernel):
                 drive(step, partial(self._take, brought=brought), self._view, self._word)
             elif self.timing is None:
                 self._call_library(step)
@@ -305,7 +315,7 @@ class Executable(Inspection):
         copies += [(s, self._read(view, brought).copy()) for s, view in self._other_results]
         changed = brought[layout.first_state : layout.first_state + len(held)]
         if not all(map(is_, changed, held)):
-            for state, new in zip(layout.changed, changed, strict=True):
+            for state, new in zip(self._states_changed, changed, strict=True):
                 state.write(new)
         for state, array in copies:
             state.write(array)
@@ -329,10 +339,9 @@ class Executable(Inspection):
 
     def met_bad_index(self) -> bool:
         """Tell whether the last run met an index out of range; then forget it."""
-        flag = self.plan.flag
-        if flag is None or not flag.buffer.source[0]:
+        if self._flag is None or not self._flag[0]:
             return False
-        flag.buffer.source[0] = 0
+        self._flag[0] = 0
         return True
 
     def _view(self, view: View) -> Array:
@@ -352,9 +361,9 @@ class Executable(Inspection):
         array = self._arrays[self.layout.shares.get(buffer, buffer)]
         return _seen(array, replace(view, offset=offset))
 
-    def _call_library(self, kernel: LibraryKernel) -> None:
+    def _call_library(self, kernel: CallKernel) -> None:
         operands: list[Any] = [None if v is None else self._view(v) for v in kernel.inputs]
-        op = kernel.node.op
+        op = kernel.op
         if op.variadic:
             fixed = len(op.inputs) - 1
             operands = [*operands[:fixed], operands[fixed:]]
@@ -368,19 +377,19 @@ class Executable(Inspection):
         for view, result in zip(kernel.outputs, results, strict=True):
             if view.buffer.kind == OBJECT:
                 self._objects[view.buffer] = np.asarray(result)
-                bind_sizes(view.buffer.source, np.shape(result), self._sizes)
+                bind_sizes(view.buffer, np.shape(result), self._sizes)
             else:
                 self._view(view)[...] = result
 
-    def _attrs(self, kernel: LibraryKernel) -> tuple[Any, ...]:
+    def _attrs(self, kernel: CallKernel) -> tuple[Any, ...]:
         """Return the attributes of a call; what only this run can tell is put in and checked."""
-        if not is_dynamic(kernel.node):
+        if not kernel.is_dynamic:
             return kernel.attrs
         attrs = resolve_attrs(kernel.attrs, self._sizes)
-        if kernel.node.op.kind == "control" or not has_unknown_sizes(kernel.node):
+        if kernel.op.kind == "control" or not has_unknown_sizes(kernel.op, kernel.inputs):
             return attrs
         given = tuple(None if v is None else self._view(v) for v in kernel.inputs)
-        return canonical(kernel.node.op, given, attrs)
+        return canonical(kernel.op, given, attrs)
 
 
 _alive: WeakSet[Executable] = WeakSet()

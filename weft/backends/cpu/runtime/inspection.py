@@ -15,7 +15,7 @@ from ....core.errors import ArgumentError
 from ....core.shape import as_int
 from ....graph.feeds import as_feed
 from ....graph.graph import Graph
-from ....lower.lowering import Lowered
+from ....lower.program import KernelProgram
 from ..codegen.program import ProgramText
 from ..codegen.target import Target
 from .analysis import Analysis
@@ -65,9 +65,9 @@ class Inspection(ABC):
         return self.analysis.graph
 
     @property
-    def lowered(self) -> Lowered:
+    def program(self) -> KernelProgram:
         """The kernels that it became."""
-        return self.analysis.lowered
+        return self.analysis.program
 
     @property
     def text(self) -> ProgramText:
@@ -83,7 +83,7 @@ class Inspection(ABC):
     def kernels(self) -> KernelList:
         """The kernels in the order in which they run; printed as a table."""
         if self._kernels is None:
-            self._kernels = list_kernels(self.text)
+            self._kernels = list_kernels(self.text, self.analysis.sources)
         return self._kernels
 
     def llvm_ir(self, kernel: Wanted = None) -> str:
@@ -158,7 +158,8 @@ class Inspection(ABC):
 
     def _timed_run(self, feeds: Sequence[Array]) -> RunTimes:
         assert self.timing is not None
-        states = [buffer.source.read().copy() for buffer in self.plan.layout.states]
+        kept = self.plan.sources.states
+        states = [kept[number].read().copy() for number in self.plan.layout.state_slots]
         begin = seconds()
         self._execute(feeds, states)
         return RunTimes(begin, seconds(), self.timing.take())

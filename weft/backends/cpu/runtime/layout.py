@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from ....graph.state import State, by_keeper
 from ....lower.in_place import writes_in_place
 from ....lower.kernels import calls_library, may_fail
 from ....lower.lifetimes import Lifetimes, lifetimes, uses_of
-from ....lower.lowering import Lowered
+from ....lower.program import KernelProgram
 from ....lower.storage import Buffer, View
 from ....passes.arena import Block, align, place_blocks
 from ..codegen.program import ARENA, CONSTANTS, NUMBERS
@@ -23,14 +22,12 @@ WORD = 8  # bytes of a number
 class Layout:
     """Which buffer lies where: in the arena, or behind an entry of the table."""
 
-    def __init__(
-        self, lowered: Lowered, fetched: Sequence[View], written: Sequence[tuple[State, View]]
-    ) -> None:
+    def __init__(self, program: KernelProgram) -> None:
         self.places: dict[Buffer, Place] = {}
-        buffers = lowered.buffers()
-        uses = uses_of(lowered.kernels)
+        buffers = program.used_buffers
+        fetched, written = program.fetches, program.commits
         self.fresh_set = _fetch_buffers(fetched, written)
-        self.in_place_of = self._in_place(lowered, fetched, written, uses)
+        self.in_place_of = self._in_place(program)
         self.in_place = set(self.in_place_of.values())
         self.shares = {v.buffer: self.in_place_of[s] for s, v in written if s in self.in_place_of}
         arena = [
@@ -39,20 +36,17 @@ class Layout:
             if b.kind == "arena" and b not in self.fresh_set and b not in self.shares
         ]
         self.constants = [b for b in buffers if b.kind == "constant"]
-        feeds = {b.source: b for b in buffers if b.kind == "feed"}
-        self.feeds = len(lowered.graph.inputs)
-        self.used_feeds = [i for i, v in enumerate(lowered.graph.inputs) if v in feeds]
-        kept = [b for b in buffers if b.kind == "state"]
-        keepers = by_keeper(b.source for b in kept)
-        kept.sort(key=lambda b: keepers[b.source])  # those of one keeper are read at once
-        numbers = [b for b in kept if b.source.number]
+        feeds = {b.slot: b for b in buffers if b.kind == "feed"}
+        self.feeds = program.feeds
+        self.used_feeds = [i for i in range(program.feeds) if i in feeds]
+        kept = [(b, program.states[b.slot]) for b in buffers if b.kind == "state"]
+        kept.sort(key=lambda pair: pair[1].keeper)  # those of one keeper are read at once
+        numbers = [b for b, slot in kept if slot.number]
         self.numbers = sorted(numbers, key=lambda b: b.dtype.char)
-        states = [b for b in kept if not b.source.number]
+        states = [b for b, slot in kept if not slot.number]
         self.states = sorted(states, key=lambda b: b not in self.in_place)
-        self.changed: list[State] = [b.source for b in self.states if b in self.in_place]
-        self.only_read: list[State] = [b.source for b in self.states if b not in self.in_place]
         self.fresh = [b for b in buffers if b in self.fresh_set]
-        given = [feeds[value] for value in lowered.graph.inputs if value in feeds]
+        given = [feeds[i] for i in self.used_feeds]
         self.first_state = len(given)
         self.brought = [*given, *self.states, *self.fresh]
         for i, buffer in enumerate(self.brought):
@@ -62,15 +56,15 @@ class Layout:
         for i, buffer in enumerate(self.numbers):
             self.places[buffer] = Place(False, NUMBERS, i * WORD)
         copied = [(s, v) for s, v in written if s not in self.in_place_of]
-        self.new_numbers = _new_numbers(copied, fetched, arena)
+        self.new_numbers = _new_numbers(program, copied, arena)
         self.copied = [pair for pair in copied if pair not in self.new_numbers]
         ends = {view.buffer for view in (*fetched, *(v for _, v in written))}
-        self.arena_bytes = self._place_arena(lowered, arena, ends)
+        self.arena_bytes = self._place_arena(program, arena, ends)
         for buffer, state in self.shares.items():
             self.places[buffer] = self.places[state]
         for buffer in (b for b in buffers if b.kind == "window"):
             place_window(buffer, self.places)
-        self.has_library = any(map(calls_library, lowered.kernels))
+        self.has_library = any(map(calls_library, program.kernels))
         self.fetched = [
             (v, self.places[v.buffer].entry if v.buffer in self.fresh_set else None)
             for v in fetched
@@ -88,25 +82,24 @@ class Layout:
             for buffer in self.brought
         ]
 
-    def _in_place(
-        self,
-        lowered: Lowered,
-        fetched: Sequence[View],
-        written: Sequence[tuple[State, View]],
-        uses: dict[Buffer, list[int]],
-    ) -> dict[State, Buffer]:
+    @property
+    def state_slots(self) -> list[int]:
+        """Return which states a run reads as arrays, those first that it changes in place."""
+        return [buffer.slot for buffer in self.states]
+
+    def _in_place(self, program: KernelProgram) -> dict[int, Buffer]:
         """Return the states whose own memory can take their new values, and its buffers."""
-        old = {
-            v.buffer.source: v.buffer for v in lowered.views.values() if v.buffer.kind == "state"
-        }
-        last_failure = max((i for i, k in enumerate(lowered.kernels) if may_fail(k)), default=-1)
-        wanted = {view.buffer for view in (*fetched, *(v for _, v in written))}
-        found: dict[State, Buffer] = {}
+        kernels, written = program.kernels, program.commits
+        uses = uses_of(kernels)
+        old = {b.slot: b for b in program.buffers if b.kind == "state"}
+        last_failure = max((i for i, k in enumerate(kernels) if may_fail(k)), default=-1)
+        wanted = {view.buffer for view in program.outputs}
+        found: dict[int, Buffer] = {}
         for state, view in written:
             buffer = old.get(state)
             if buffer is None or view.buffer.kind != "arena" or view.buffer in self.fresh_set:
                 continue
-            if not state.held:
+            if not program.states[state].held:
                 continue
             maker = min(uses[view.buffer])
             fits = view.whole and view.dtype == buffer.dtype
@@ -114,16 +107,16 @@ class Layout:
             alone = sum(v.buffer is view.buffer for _, v in written) == 1
             if buffer in wanted:  # the old value is read when the run has ended
                 continue
-            if fits and free and alone and writes_in_place(lowered.kernels[maker], view, buffer):
+            if fits and free and alone and writes_in_place(kernels[maker], view, buffer):
                 found[state] = buffer
         return found
 
-    def _place_arena(self, lowered: Lowered, buffers: list[Buffer], ends: set[Buffer]) -> int:
+    def _place_arena(self, program: KernelProgram, buffers: list[Buffer], ends: set[Buffer]) -> int:
         """Find places for what lies in the arena; `ends` are read when a run has ended."""
         together = [view.buffer for _, view in self.new_numbers]
         apart = [[b] for b in buffers if b not in set(together)]
         groups = [together, *apart] if together else apart
-        alive = lifetimes(lowered.kernels)
+        alive = lifetimes(program.kernels)
         placed = place_blocks([_block(group, alive, ends) for group in groups])
         for group, offset in zip(groups, placed.offsets, strict=True):
             for i, buffer in enumerate(group):
@@ -140,21 +133,24 @@ def _block(buffers: list[Buffer], alive: Lifetimes, ends: set[Buffer]) -> Block:
 
 
 def _new_numbers(
-    copied: list[tuple[State, View]], fetched: Sequence[View], arena: list[Buffer]
-) -> list[tuple[State, View]]:
+    program: KernelProgram, copied: list[tuple[int, View]], arena: list[Buffer]
+) -> list[tuple[int, View]]:
     """Return the numbers that a run leaves in memory of their own, in the order of their keepers.
 
     They lie side by side: hundreds of step counters are read at once.
     """
-    read = Counter(view.buffer for view in (*fetched, *(view for _, view in copied)))
+    read = Counter(view.buffer for view in (*program.fetches, *(view for _, view in copied)))
     own = {buffer for buffer in arena if read[buffer] == 1 and buffer.nbytes <= WORD}
-    found = [(s, v) for s, v in copied if s.number and v.buffer in own and v.whole]
-    keepers = by_keeper(state for state, _ in found)
-    found.sort(key=lambda pair: keepers[pair[0]])
+    states = program.states
+    found = [(s, v) for s, v in copied if states[s].number and v.buffer in own and v.whole]
+    keepers: dict[int, int] = {}  # in the order of first use
+    for s, _ in found:
+        keepers.setdefault(states[s].keeper, len(keepers))
+    found.sort(key=lambda pair: keepers[states[pair[0]].keeper])
     return sorted(found, key=lambda pair: pair[1].dtype.char)
 
 
-def _fetch_buffers(fetched: Sequence[View], written: Sequence[tuple[State, View]]) -> set[Buffer]:
+def _fetch_buffers(fetched: Sequence[View], written: Sequence[tuple[int, View]]) -> set[Buffer]:
     """Return the buffers that are handed out as they are: each run makes them anew."""
     states = {view.buffer for _, view in written}
     counts: dict[Buffer, int] = {}

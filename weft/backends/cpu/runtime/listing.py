@@ -12,14 +12,15 @@ from ....core.errors import ArgumentError, ArgumentTypeError
 from ....graph.node import Node
 from ....lower.counts import bytes_moved, operations
 from ....lower.kernels import (
+    CallKernel,
     ColumnKernel,
     GemmKernel,
     Kernel,
-    LibraryKernel,
     RowKernel,
     ScanKernel,
     ScatterKernel,
 )
+from ....lower.program import Sources
 from ..codegen.control import BranchCalls, LoopCalls, flattened
 from ..codegen.program import ProgramText
 from ..codegen.regions import Piece
@@ -31,7 +32,7 @@ KINDS: dict[type, str] = {
     ScatterKernel: "scatter",
     ScanKernel: "scan",
     GemmKernel: "gemm",
-    LibraryKernel: "library",
+    CallKernel: "library",
 }
 SHOWN_NAMES = 48
 
@@ -90,17 +91,18 @@ class KernelList(tuple[KernelInfo, ...]):
         )
 
 
-def list_kernels(text: ProgramText) -> KernelList:
+def list_kernels(text: ProgramText, sources: Sources) -> KernelList:
     """Describe the kernels of a program in the order in which they run."""
     found: list[KernelInfo] = []
     stretches = iter(text.stretches)
     for step, times in flattened(text.steps):
-        if isinstance(step, LibraryKernel):
-            found.append(_library_info(len(found), step, times))
+        if isinstance(step, CallKernel):
+            found.append(_call_info(len(found), step, times, sources.origins(step)))
         else:
             for region, repeated in flattened(next(stretches), times):
                 for piece in region.pieces:
-                    found.append(_piece_info(len(found), piece, repeated))
+                    nodes = sources.origins(piece.kernel)
+                    found.append(_piece_info(len(found), piece, repeated, nodes))
     return KernelList(found)
 
 
@@ -119,14 +121,14 @@ def _control_in(calls: Sequence[Any]) -> Counter[str]:
     return found
 
 
-def _piece_info(number: int, piece: Piece, times: int) -> KernelInfo:
+def _piece_info(number: int, piece: Piece, times: int, nodes: Sequence[Node]) -> KernelInfo:
     kernel = piece.kernel
     return KernelInfo(
         number,
         piece.name,
         KINDS.get(type(kernel), type(kernel).__name__.removesuffix("Kernel").lower()),
         _shape(kernel, piece),
-        *_origin(kernel.nodes),
+        *_origin(nodes),
         piece.chunks,
         bytes_moved(piece.views) * times,
         operations(kernel) * times,
@@ -134,14 +136,14 @@ def _piece_info(number: int, piece: Piece, times: int) -> KernelInfo:
     )
 
 
-def _library_info(number: int, kernel: LibraryKernel, times: int) -> KernelInfo:
-    views = [v for v in (*kernel.inputs, *kernel.outputs) if v is not None and is_known(v.shape)]
+def _call_info(number: int, kernel: CallKernel, times: int, nodes: Sequence[Node]) -> KernelInfo:
+    views = [view for view in kernel.views if is_known(view.shape)]
     return KernelInfo(
         number,
         kernel.name,
-        KINDS[LibraryKernel],
+        KINDS[CallKernel],
         kernel.outputs[0].shape if kernel.outputs else (),
-        *_origin([kernel.node]),
+        *_origin(nodes),
         1,
         bytes_moved(views) * times,
         operations(kernel) * times,

@@ -9,6 +9,7 @@ comes only from the store, which takes nothing that this user's processes have n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import EllipsisType
 from typing import Any
@@ -19,11 +20,10 @@ from ....core.dtype import as_dtype
 from ....core.errors import GraphError
 from ....core.shape import TensorType
 from ....graph.identity.fingerprint import Fingerprint
-from ....graph.node import Node, Value
 from ....graph.operators import operator_named
 from ....graph.state import State
-from ....lower.dynamic import is_dynamic
-from ....lower.kernels import BranchKernel, LibraryKernel, LoopKernel
+from ....lower.kernels import BranchKernel, CallKernel, LoopKernel
+from ....lower.program import Sources
 from ....lower.storage import Buffer, View, Window
 from ..codegen.control import BranchCalls, LoopCalls
 from ..codegen.regions import Place
@@ -31,6 +31,7 @@ from .layout import Layout
 from .plan_data import (
     DTYPE,
     SIZES,
+    ForeignError,
     Kind,
     NotPlainError,
     Reader,
@@ -71,6 +72,7 @@ _FOREIGN = (
 class Plan:
     """What a run needs to know.
 
+    sources   the constants and states that numbers stand for
     outputs   where the results lie: the fetches, then the new values of states
     flag      where code reports an index out of range, if it checks any
     steps     names of native functions, reference kernels to call, control flow around those
@@ -79,6 +81,7 @@ class Plan:
     """
 
     layout: Layout
+    sources: Sources
     outputs: list[View]
     flag: View | None
     steps: list[Any]
@@ -97,7 +100,8 @@ def pack(plan: Plan, known: Fingerprint) -> bytes | None:
     try:
         top = PLAN.write(w, [plan])
         buffers = [*w.buffers]
-        tables = [_BUFFER.write(w, buffers), _SOURCE.write(w, [b.source for b in buffers]), top]
+        windows = _WINDOWS.write(w, [b.window for b in buffers])
+        tables = [_BUFFER.write(w, buffers), windows, top]
     except (GraphError, NotPlainError, RecursionError):
         return None
     types = _TYPE.write(w, [TensorType(array.shape, array.dtype) for array in w.held])
@@ -111,11 +115,10 @@ def unpack(content: bytes, known: Fingerprint) -> Plan | None:
     """Return the plan that bytes hold, for the states and constants of a program like it."""
     r = Reader(known)
     try:
-        (types, buffers, sources, top), blobs = from_bytes(content)
+        (types, buffers, windows, top), blobs = from_bytes(content)
         r.arrays += arrays_in(blobs, ((t.dtype, t.shape) for t in _TYPE.read(r, types)))
-        r.buffers = _BUFFER.read(r, buffers)
-        for buffer, source in zip(r.buffers, _SOURCE.read(r, sources), strict=True):
-            buffer.source = source
+        for parts, window in zip(_BUFFER.read(r, buffers), _WINDOWS.read(r, windows), strict=True):
+            r.buffers.append(_buffer(window and _window(r, *window), *parts))
         plan: Plan
         (plan,) = PLAN.read(r, top)
     except _FOREIGN:
@@ -132,15 +135,15 @@ KEY = named(bytes.hex, bytes.fromhex)
 MAYBE_NUMBER = optional(NUMBER)
 
 
-def _operator(node: Node) -> str:
-    """Return the name of a node's operator: all that a call needs, beside its attributes."""
-    if is_dynamic(node) or operator_named(node.op.name) is not node.op:
-        raise NotPlainError(f"{node} is needed as it is")
-    name: str = node.op.name
+def _operator(op: Any) -> str:
+    """Return the name by which an operator is found: all that a call needs of it."""
+    if operator_named(op.name) is not op:
+        raise NotPlainError(f"{op} is needed as it is")
+    name: str = op.name
     return name
 
 
-NODE = named(_operator, lambda name: Node(operator_named(name), (), (), (), name=name))
+OPERATOR = named(_operator, operator_named)
 
 # Where values lie.
 
@@ -155,17 +158,34 @@ VIEW = fields(View, _VIEW_FIELDS)
 PLACE: Kind = fields(Place, _PLACE_FIELDS)
 VIEWS, MAYBE_VIEW, BUFFERS = listed(VIEW), optional(VIEW), listed(BUFFER)
 
-_BUFFER = fields(Buffer, {"kind": WORD, "shape": SIZES, "dtype": DTYPE, "name": WORD})
-_WINDOW_FIELDS = {"buffer": BUFFER, "offset": NUMBER, "word": BUFFER, "step": NUMBER}
-_SOURCE = tagged(
-    {
-        type(None): ("none", nothing(None)),
-        Value: ("none", nothing(None)),  # what a feed is in the graph no run asks
-        State: ("state", STATE),
-        np.ndarray: ("array", numbered(Writer.array, lambda r: r.arrays)),
-        Window: ("window", fields(Window, _WINDOW_FIELDS)),
-    }
-)
+_BUFFER_FIELDS = {
+    "kind": WORD,
+    "shape": SIZES,
+    "dtype": DTYPE,
+    "name": WORD,
+    "slot": NUMBER,
+    "number": NUMBER,
+}
+_BEFORE = Kind(BUFFER.write, NUMBER.read)  # a buffer that was read before
+_WINDOW_FIELDS = {"buffer": _BEFORE, "offset": NUMBER, "word": _BEFORE, "step": NUMBER}
+_BUFFER = fields(lambda *parts: parts, _BUFFER_FIELDS)
+_WINDOWS = optional(fields(lambda *parts: parts, _WINDOW_FIELDS))
+_SOURCES_FIELDS = {
+    "feeds": listed(nothing(None), tuple),  # what a feed is in the graph no run asks
+    "constants": listed(numbered(Writer.array, lambda r: r.arrays), tuple),
+    "states": listed(STATE, tuple),
+}
+
+
+def _buffer(window: Window | None, *parts: Any) -> Buffer:
+    return Buffer(**dict(zip(_BUFFER_FIELDS, parts, strict=True)), window=window)
+
+
+def _window(r: Reader, buffer: int, offset: int, word: int, step: int) -> Window:
+    if not 0 <= min(buffer, word) <= max(buffer, word) < len(r.buffers):
+        raise ForeignError("a window is part of a buffer before it")
+    return Window(r.buffers[buffer], offset, r.buffers[word], step)
+
 
 # Attributes of operators, as fingerprints know them.
 
@@ -195,24 +215,33 @@ _ATTR: Kind = tagged(
 
 
 def _loop(*parts: Any) -> LoopKernel:
-    return LoopKernel(body=[], **dict(zip(_LOOP_FIELDS, parts, strict=True)))
+    return LoopKernel(body=(), **dict(zip(_LOOP_FIELDS, parts, strict=True)))
 
 
-def _branch(name: str, node: Node, chosen: View) -> BranchKernel:
-    return BranchKernel(name, node, chosen, yes=[], no=[], results=[])
+def _branch(name: str, chosen: View) -> BranchKernel:
+    return BranchKernel(name, chosen, yes=(), no=(), results=())
 
 
 STEPS = listed(late(lambda: _STEP))
 _CALL_FIELDS = {
     "name": WORD,
-    "node": NODE,
-    "inputs": listed(MAYBE_VIEW),
-    "outputs": VIEWS,
+    "op": OPERATOR,
+    "inputs": listed(MAYBE_VIEW, tuple),
+    "outputs": listed(VIEW, tuple),
     "attrs": ATTRS,
+    "origins": SIZES,
 }
+_CALL = fields(CallKernel, _CALL_FIELDS)
+
+
+def _write_calls(w: Writer, calls: Sequence[CallKernel]) -> Any:
+    if any(call.is_dynamic for call in calls):
+        raise NotPlainError("sizes that only a run can tell have names of this process")
+    return _CALL.write(w, calls)
+
+
 _LOOP_FIELDS = {
     "name": WORD,
-    "node": NODE,
     "index": BUFFER,
     "half": BUFFER,
     "length": MAYBE_NUMBER,
@@ -220,13 +249,13 @@ _LOOP_FIELDS = {
     "holds": MAYBE_VIEW,
     "stops": MAYBE_VIEW,
 }
-_BRANCH_FIELDS = {"name": WORD, "node": NODE, "chosen": VIEW}
+_BRANCH_FIELDS = {"name": WORD, "chosen": VIEW}
 _LOOP_CALLS = {"kernel": fields(_loop, _LOOP_FIELDS), "test": STEPS, "body": STEPS}
 _BRANCH_CALLS = {"kernel": fields(_branch, _BRANCH_FIELDS), "yes": STEPS, "no": STEPS}
 _STEP: Kind = tagged(
     {
         str: ("native", WORD),
-        LibraryKernel: ("call", fields(LibraryKernel, _CALL_FIELDS)),
+        CallKernel: ("call", Kind(_write_calls, _CALL.read)),
         LoopCalls: ("loop", fields(LoopCalls, _LOOP_CALLS)),
         BranchCalls: ("branch", fields(BranchCalls, _BRANCH_CALLS)),
     }
@@ -245,7 +274,7 @@ def _layout(*parts: Any) -> Layout:
 LAYOUT_FIELDS = {
     "places": mapped(BUFFER, PLACE),
     "fresh_set": listed(BUFFER, set),
-    "in_place_of": mapped(STATE, BUFFER),
+    "in_place_of": mapped(NUMBER, BUFFER),
     "in_place": listed(BUFFER, set),
     "shares": mapped(BUFFER, BUFFER),
     "constants": BUFFERS,
@@ -253,19 +282,18 @@ LAYOUT_FIELDS = {
     "used_feeds": listed(NUMBER),
     "numbers": BUFFERS,
     "states": BUFFERS,
-    "changed": listed(STATE),
-    "only_read": listed(STATE),
     "fresh": BUFFERS,
     "first_state": NUMBER,
     "brought": BUFFERS,
-    "new_numbers": listed(paired(STATE, VIEW)),
-    "copied": listed(paired(STATE, VIEW)),
+    "new_numbers": listed(paired(NUMBER, VIEW)),
+    "copied": listed(paired(NUMBER, VIEW)),
     "arena_bytes": NUMBER,
     "has_library": TRUTH,
     "fetched": listed(paired(VIEW, MAYBE_NUMBER)),
 }
 _PLAN_FIELDS = {
     "layout": fields(_layout, LAYOUT_FIELDS),
+    "sources": fields(Sources, _SOURCES_FIELDS),
     "outputs": VIEWS,
     "flag": MAYBE_VIEW,
     "steps": STEPS,

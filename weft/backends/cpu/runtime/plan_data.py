@@ -19,7 +19,7 @@ import numpy as np
 from ....core.dtype import as_dtype
 from ....graph.identity.fingerprint import Fingerprint
 from ....graph.state import State
-from ....lower.storage import Buffer, Window
+from ....lower.storage import Buffer
 
 MAGIC = b"WEFTPLN1"
 _HEAD = struct.Struct("<8sQ")
@@ -46,13 +46,13 @@ class Writer:
         self._states = {state: i for i, state in enumerate(known.states)}
 
     def buffer(self, buffer: Buffer) -> int:
-        """Return the number of a buffer; those behind a window are numbered with it."""
+        """Return the number of a buffer; those behind a window are numbered before it."""
         number = self.buffers.get(buffer)
         if number is None:
+            if buffer.window is not None:
+                self.buffer(buffer.window.buffer)
+                self.buffer(buffer.window.word)
             number = self.buffers[buffer] = len(self.buffers)
-            if isinstance(buffer.source, Window):
-                self.buffer(buffer.source.buffer)
-                self.buffer(buffer.source.word)
         return number
 
     def array(self, array: Array) -> int:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....lower.kernels import LibraryKernel
+from ....lower.kernels import CallKernel
 from ..codegen.control import flattened
 from ..codegen.profile import SLOT_WORDS, write_profiled
 from ..codegen.program import ProgramText
@@ -63,7 +63,7 @@ class Timing:
         self._calls: dict[int, tuple[int, int]] = {}
 
     @contextmanager
-    def library_call(self, kernel: LibraryKernel) -> Iterator[None]:
+    def library_call(self, kernel: CallKernel) -> Iterator[None]:
         """Take the time of a reference kernel; in a loop, the times of all calls add up."""
         begin = now()
         yield

@@ -17,8 +17,8 @@ from weft.backends.cpu.codegen.gemm.kernel import (
     STACK_BYTES,
     gemm_chunks,
     gemm_units,
-    give_scratch,
     scratch_bytes,
+    with_scratch,
     write_gemm_kernel,
 )
 from weft.backends.cpu.codegen.gemm.pack import pieces, transposed
@@ -27,6 +27,7 @@ from weft.backends.cpu.codegen.gemm.product import product_of
 from weft.backends.cpu.runtime.arena import aligned_empty
 from weft.backends.cpu.runtime.linking import assembly, compile_module, link
 from weft.lower.kernels import GemmKernel, Output
+from weft.lower.program import KernelProgram
 from weft.lower.scalar import ScalarBuilder
 from weft.lower.storage import Buffer, View
 
@@ -237,10 +238,19 @@ def at_the_end_of_memory(array, held):
     return copy
 
 
+def scratched(kernel, target, threads):
+    """Return a product with the memory that a program gives it."""
+    program = KernelProgram((kernel,), (), 0, (), (), ())
+    made = with_scratch(program, target, threads)
+    assert program.kernels[0].scratch is None
+    assert [buffer.number for buffer in made.buffers] == [0]
+    return made.kernels[0]
+
+
 @pytest.mark.parametrize("target", [avx2(), avx512(), neon(), sse2()], ids=lambda t: t.cpu)
 def test_large_blocks_do_not_lie_on_the_stack(target):
     kernel = kernel_of(*(np.zeros((2048, 2048), "float32") for _ in range(3)))
-    give_scratch([kernel], target, 2)
+    kernel = scratched(kernel, target, 2)
     areas, size = kernel.scratch.shape
     assert areas == gemm_chunks(kernel, target, 7) > 1
     assert size >= scratch_bytes(kernel, target, areas) > STACK_BYTES
@@ -256,8 +266,8 @@ def test_parts_have_areas_of_their_own(size, threads):
     x, y = matrix((m, k), "float32", "rows"), matrix((k, n), "float32", "columns")
     out = np.zeros((m, n), "float32")
     kernel = kernel_of(x, y, out)
-    (scratch,) = give_scratch([kernel], host(), threads)
-    chunks, bytes_each = scratch.shape
+    kernel = scratched(kernel, host(), threads)
+    chunks, bytes_each = kernel.scratch.shape
     areas = aligned_empty(chunks * bytes_each).reshape(chunks, bytes_each)
     function = native_function(kernel, [x, y, out, areas])
     units = gemm_units(kernel, host())

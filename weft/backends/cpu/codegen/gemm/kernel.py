@@ -25,14 +25,14 @@ and gemm_sweep.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from .....lower.kernels import GemmKernel, Kernel
-from .....lower.storage import Buffer, View, contiguous
+from .....lower.kernels import GemmKernel
+from .....lower.program import KernelProgram, NewBuffers
+from .....lower.storage import View
 from .....passes.arena import align
 from ..target import Target
 from ..text import FunctionText, ModuleText
@@ -63,22 +63,26 @@ def gemm_chunks(kernel: GemmKernel, target: Target, threads: int) -> int:
     return plan_for(kernel, target).chunks(threads)
 
 
-def give_scratch(kernels: Sequence[Kernel], target: Target, threads: int) -> list[View]:
-    """Give products that need more memory than a stack has some of the arena; return what.
+def with_scratch(program: KernelProgram, target: Target, threads: int) -> KernelProgram:
+    """Return a program with memory of the arena for products that need more than a stack has.
 
     Others, and those that are given none, pack into memory on the stack.
     """
-    given = []
-    for kernel in kernels:
-        if not isinstance(kernel, GemmKernel):
-            continue
-        parts = plan_for(kernel, target).chunks(threads)
-        if scratch_bytes(kernel, target) > STACK_BYTES:
-            shape = (parts, align(scratch_bytes(kernel, target, parts)))
-            buffer = Buffer("arena", shape, np.dtype(np.uint8), f"{kernel.name} scratch")
-            kernel.scratch = contiguous(buffer, shape)
-            given.append(kernel.scratch)
-    return given
+    new, kernels = NewBuffers(program), list(program.kernels)
+    for i, kernel in enumerate(kernels):
+        shape = scratch_shape(kernel, target, threads) if isinstance(kernel, GemmKernel) else None
+        if isinstance(kernel, GemmKernel) and shape is not None:
+            made = new.arena(shape, np.dtype(np.uint8), f"{kernel.name} scratch")
+            kernels[i] = replace(kernel, scratch=made)
+    return program.with_kernels(kernels, new)
+
+
+def scratch_shape(kernel: GemmKernel, target: Target, threads: int) -> tuple[int, int] | None:
+    """Return the areas of scratch memory of a product and their bytes; None if the stack does."""
+    if scratch_bytes(kernel, target) <= STACK_BYTES:
+        return None
+    parts = plan_for(kernel, target).chunks(threads)
+    return parts, align(scratch_bytes(kernel, target, parts))
 
 
 def scratch_bytes(kernel: GemmKernel, target: Target, parts: int = 1) -> int:

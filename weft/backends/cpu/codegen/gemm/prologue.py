@@ -7,15 +7,15 @@ bit of the result: sums are added up in the same order with and without it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Hashable
 from functools import partial
 
 from .....core.shape import size_of
-from .....lower.kernels import GemmKernel, Kernel
+from .....lower.kernels import GemmKernel
+from .....lower.program import KernelProgram
 from .....lower.prologues import fuse_prologues
 from .....lower.scalar import Expr, postorder
 from .....lower.scalar_kinds import CHEAP
-from .....lower.storage import Buffer
 from ..cost import PER_BYTE, expression_cost
 from ..target import Target
 from ..values import bytes_of
@@ -26,11 +26,11 @@ IN_FIRST_CACHE, IN_SECOND_CACHE = 0.25, 0.5  # what a byte costs there, of what 
 INTERRUPTED = 1.25  # what functions cost in short loops, of what they do in long ones
 
 
-def with_prologues(
-    target: Target, threads: int, kernels: Sequence[Kernel], kept: Collection[Buffer]
-) -> list[Kernel]:
-    """Return the kernels with operands of products computed by the products, where that pays."""
-    return fuse_prologues(kernels, kept, partial(prologue_pays, target, threads))
+def with_prologues(program: KernelProgram, target: Target, threads: int) -> KernelProgram:
+    """Return a program with operands of products computed by the products, where that pays."""
+    kept = {view.buffer for view in program.outputs}
+    pays = partial(prologue_pays, target, threads)
+    return program.with_kernels(fuse_prologues(program.kernels, kept, pays))
 
 
 def prologue_pays(
