@@ -91,14 +91,18 @@ def build_data(source: Source, config: dict[str, Any], wanted: tuple[str, ...] =
     labels = {name: _known_labels(dataset) for name, dataset in raw.items()}
     _standardized(source, settings, raw)
     augment = _transform(source, settings, "transforms", TRANSFORMS)
-    plain = augment
-    if "eval_transforms" in settings:
-        plain = _transform(source, settings, "eval_transforms", TRANSFORMS)
+    plain = eval_transform(source, settings)
     made = {
         name: _mapped(dataset, augment if name == "train" else plain)
         for name, dataset in raw.items()
     }
     return Data(made, settings, facts, labels)
+
+
+def eval_transform(source: Source, settings: Mapping[str, Any]) -> Any:
+    """Return the transforms of evaluation as one function, or None."""
+    key = "eval_transforms" if "eval_transforms" in settings else "transforms"
+    return _transform(source, settings, key, TRANSFORMS)
 
 
 def batch_transform(source: Source, config: Mapping[str, Any], facts: Mapping[str, Any]) -> Any:

@@ -11,10 +11,10 @@ import numpy as np
 
 from ..core.tensor import Tensor
 from ..train import evaluate
+from ..train.extensions.files import write_text
 from .assemble import Run, build_run
 from .errors import UsageError
 from .extensions import direction
-from .run_directory import write_text
 from .saved_runs import load_weights, open_source
 
 

@@ -13,9 +13,7 @@ from .schema import (
     Place,
     any_text,
     checked_fields,
-    checked_options,
     either,
-    entry_of,
     flag,
     identifier,
     integer,
@@ -25,6 +23,7 @@ from .schema import (
     mapping,
     table,
     text,
+    typed,
 )
 
 # Options that the data or the layer before tells, see model.py.
@@ -63,12 +62,7 @@ def _check_layer(place: Place, value: Any) -> Any:
         return checked_fields(place, value, LAYER)
     if "share" in value:
         place.at("share").problem("a layer that shares another's parameters has no type of its own")
-    entry = entry_of(place, value, LAYERS)
-    if entry is None:
-        return value
-    known_keys(place, value, ["type", *LAYER, *entry.options])
-    options = checked_options(place, value, entry, LAYER, KNOWN_BY_INPUT.__contains__)
-    return {"type": entry.name, **options, **checked_fields(place, value, LAYER)}
+    return typed(LAYERS, LAYER, KNOWN_BY_INPUT.__contains__)(place, value)
 
 
 LAYERED = {
@@ -94,16 +88,7 @@ def check_model(place: Place, value: Any) -> Any:
         place.problem("model needs 'type', the name of an architecture, or [[model.layers]]")
         known_keys(place, value, [*LAYERED, *COMMON, "type"])
         return value
-    return _check_architecture(place, value)
-
-
-def _check_architecture(place: Place, value: Mapping[str, Any]) -> Any:
-    entry = entry_of(place, value, ARCHITECTURES)
-    if entry is None:
-        return value
-    known_keys(place, value, ["type", *COMMON, *entry.options])
-    options = checked_options(place, value, entry, COMMON, KNOWN_BY_DATA.__contains__)
-    return {"type": entry.name, **options, **checked_fields(place, value, COMMON)}
+    return typed(ARCHITECTURES, COMMON, KNOWN_BY_DATA.__contains__)(place, value)
 
 
 # -- names and references ------------------------------------------------------------------------

@@ -10,9 +10,8 @@ from typing import Any
 from ..core.errors import WeftError
 from ..data.transforms import Compose
 from ..nn import Module
-from ..train.names import TRANSFORMS
 from .config import Source
-from .data import Prepare, Standardize
+from .data import Prepare, Standardize, eval_transform
 from .errors import UsageError
 from .evaluate_command import best_metric
 from .model import build_model, run_example
@@ -27,7 +26,7 @@ def predict(options: Namespace) -> int:
     source, directory = open_source(options.run, options.set)
     config = resolve(source)
     facts = facts_of(directory)
-    transform = _transform(config["data"])
+    transform = _transform(source, config["data"])
     samples = (
         Sample(s.label, (transform(s.inputs[0]), *s.inputs[1:]))
         for s in read_samples(options.inputs, config["data"], facts)
@@ -51,15 +50,10 @@ def predict(options: Namespace) -> int:
     return 0
 
 
-def _transform(settings: Any) -> Callable[[Any], Any]:
+def _transform(source: Source, settings: Any) -> Callable[[Any], Any]:
     """Return what evaluation does to an input: standardizing, then its transforms."""
-    made: list[Callable[[Any], Any]] = []
-    if "statistics" in settings:
-        made.append(Standardize(**settings["statistics"]))
-    for table in settings.get("eval_transforms", settings["transforms"]):
-        options = {name: value for name, value in table.items() if name != "type"}
-        made.append(TRANSFORMS[table["type"]](**options))
-    return Compose(made)
+    scale = Standardize(**settings["statistics"]) if "statistics" in settings else None
+    return Compose([step for step in (scale, eval_transform(source, settings)) if step is not None])
 
 
 def _loaded(source: Source, config: Any, inputs: Any, facts: Any) -> Module:

@@ -19,6 +19,7 @@ from ..data import (
     read_npz,
     read_parquet,
 )
+from ..data.sampler import batched
 from ..data.transforms import ToTensor
 from .errors import UsageError
 
@@ -57,15 +58,8 @@ def read_samples(
 
 
 def batches(samples: Iterator[Sample], size: int) -> Iterator[tuple[list[str], tuple[Any, ...]]]:
-    """Yield samples in batches: their labels, and their inputs as tensors."""
-    gathered: list[Sample] = []
-    for sample in samples:
-        gathered.append(sample)
-        if len(gathered) == size:
-            yield _batch(gathered)
-            gathered = []
-    if gathered:
-        yield _batch(gathered)
+    """Return samples in batches: their labels, and their inputs as tensors."""
+    return map(_batch, batched(samples, size))
 
 
 def _batch(samples: list[Sample]) -> tuple[list[str], tuple[Any, ...]]:

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..core.tensor import Tensor
+from ..train.extensions.files import write_text
 from ..train.losses import LOSSES
 from .errors import UsageError
-from .run_directory import write_text
 
 _MAX_COLUMNS = 10_000
 Row = dict[str, Any]

@@ -13,13 +13,13 @@ results.json        the final figures
 from __future__ import annotations
 
 import json
-import os
 import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..train.extensions.files import write_text
 from .config import Source, dotted
 from .errors import UsageError
 from .toml_write import to_toml
@@ -99,16 +99,6 @@ def write_files(directory: Path, config: Mapping[str, Any], facts: Mapping[str, 
             f"cannot write to the run directory {directory}: {error.strerror or error}; choose "
             "another one with --out"
         ) from error
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file, whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def read_facts(directory: Path) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..io import save
 from ..train import Trainer, evaluate
+from ..train.extensions.files import write_text
 from ..train.summary import scalars_of
 from .assemble import Run, build_run, build_updater
 from .config import read_source
@@ -20,7 +21,6 @@ from .run_directory import (
     changed_keys,
     choose_directory,
     write_files,
-    write_text,
 )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sized
 from itertools import chain, islice
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from .streams import (
     permutation,
     permutation_parts,
 )
+
+T = TypeVar("T")
 
 
 class Sampler:
@@ -75,7 +77,28 @@ class SequentialSampler(Sampler):
         return range(self._length)
 
 
-class RandomSampler(Sampler):
+class _Drawing(Sampler):
+    """Base of samplers that draw, from a generator of their own if they have a seed."""
+
+    _count: int
+
+    def __init__(self, seed: int | None) -> None:
+        self._own = None if seed is None else Generator(seed)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def order(self, generator: Generator, epoch: int) -> Iterable[int]:
+        """Return the indices drawn."""
+        if self._count == 0:
+            return np.zeros(0, np.int64)
+        return self._drawn(generator if self._own is None else self._own.fork(epoch))
+
+    def _drawn(self, generator: Generator) -> Iterable[int]:
+        raise NotImplementedError
+
+
+class RandomSampler(_Drawing):
     """All indices in a random order; with `replacement`, independent draws.
 
     `num_samples` (the length by default) may exceed the length: without replacement the order is
@@ -91,21 +114,15 @@ class RandomSampler(Sampler):
         num_samples: int | None = None,
         seed: int | None = None,
     ) -> None:
+        super().__init__(seed)
         self._length = _length(self, source)
         count = self._length if num_samples is None else num_samples
         self._count = as_count(self, "num_samples", count, 0)
         if self._count and not self._length:
             raise ArgumentError(f"RandomSampler: cannot draw {self._count} samples from no items")
-        self._replacement, self._own = replacement, _own_generator(seed)
+        self._replacement = replacement
 
-    def __len__(self) -> int:
-        return self._count
-
-    def order(self, generator: Generator, epoch: int) -> Iterable[int]:
-        """Return a permutation, or draws with replacement."""
-        generator = _chosen(self._own, generator, epoch)
-        if self._count == 0:
-            return np.zeros(0, np.int64)
+    def _drawn(self, generator: Generator) -> Iterable[int]:
         if self._replacement:
             parts = integer_parts(0, self._length, self._count, generator=generator)
         else:
@@ -114,27 +131,23 @@ class RandomSampler(Sampler):
         return _in_a_row(parts, self._count)
 
 
-class SubsetRandomSampler(Sampler):
+class SubsetRandomSampler(_Drawing):
     """The given indices in a random order."""
 
     def __init__(self, indices: Iterable[int], *, seed: int | None = None) -> None:
+        super().__init__(seed)
         self._indices = np.array(list(indices))
         if self._indices.size and self._indices.dtype.kind not in "iu":
             raise ArgumentTypeError(
                 f"SubsetRandomSampler: indices must be integers. Received: {self._indices!r:.80}"
             )
-        self._own = _own_generator(seed)
+        self._count = len(self._indices)
 
-    def __len__(self) -> int:
-        return len(self._indices)
-
-    def order(self, generator: Generator, epoch: int) -> Array:
-        """Return the indices permuted."""
-        generator = _chosen(self._own, generator, epoch)
-        return self._indices[permutation(len(self._indices), generator=generator)]
+    def _drawn(self, generator: Generator) -> Array:
+        return self._indices[permutation(self._count, generator=generator)]
 
 
-class WeightedRandomSampler(Sampler):
+class WeightedRandomSampler(_Drawing):
     """Indices drawn with probabilities proportional to `weights`, which need not sum to 1.
 
     Without replacement, each draw is in proportion to the weights that remain.
@@ -148,10 +161,11 @@ class WeightedRandomSampler(Sampler):
         replacement: bool = True,
         seed: int | None = None,
     ) -> None:
+        super().__init__(seed)
         self._weights = _checked_weights(weights)
         count = len(self._weights) if num_samples is None else num_samples
         self._count = as_count(self, "num_samples", count, 0)
-        self._replacement, self._own = replacement, _own_generator(seed)
+        self._replacement = replacement
         possible = int(np.count_nonzero(self._weights))
         if not replacement and self._count > possible:
             raise ArgumentError(
@@ -159,14 +173,7 @@ class WeightedRandomSampler(Sampler):
                 f"{possible} have a weight above 0; use replacement=True"
             )
 
-    def __len__(self) -> int:
-        return self._count
-
-    def order(self, generator: Generator, epoch: int) -> Iterable[int]:
-        """Return the indices drawn."""
-        generator = _chosen(self._own, generator, epoch)
-        if self._count == 0:
-            return np.zeros(0, np.int64)
+    def _drawn(self, generator: Generator) -> Iterable[int]:
         if not self._replacement:
             return categories(self._weights, self._count, False, generator=generator)
         parts = category_parts(self._weights, self._count, generator=generator)
@@ -243,10 +250,10 @@ class BatchSampler(Sampler):
         return batched(indices, self.batch_size, self.drop_last)
 
 
-def batched(indices: Iterable[int], size: int, drop_last: bool) -> Iterator[list[int]]:
-    """Yield lists of `size` successive indices."""
-    batch: list[int] = []
-    for index in indices.tolist() if isinstance(indices, np.ndarray) else indices:
+def batched(items: Iterable[T], size: int, drop_last: bool = False) -> Iterator[list[T]]:
+    """Yield lists of `size` successive items."""
+    batch: list[T] = []
+    for index in items.tolist() if isinstance(items, np.ndarray) else items:
         batch.append(index)
         if len(batch) == size:
             yield batch
@@ -274,14 +281,6 @@ def _length(sampler: Sampler, source: Sized | int) -> int:
             f"{type(sampler).__name__} needs a dataset with a length, or a number. "
             f"Received: {type(source).__name__}"
         ) from None
-
-
-def _own_generator(seed: int | None) -> Generator | None:
-    return None if seed is None else Generator(seed)
-
-
-def _chosen(own: Generator | None, given: Generator, epoch: int) -> Generator:
-    return given if own is None else own.fork(epoch)
 
 
 def _checked_weights(weights: Any) -> Array:

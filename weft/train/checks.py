@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 from ..core.errors import ArgumentError
@@ -17,6 +18,14 @@ def checked_int(name: str, value: Any, least: int) -> int:
 def optional_int(name: str, value: Any, least: int) -> int | None:
     """Return such an integer, or None."""
     return None if value is None else checked_int(name, value, least)
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """Return a name, with a number behind it if it is taken."""
+    number, free = 1, name
+    while free in taken:
+        free, number = f"{name}_{number}", number + 1
+    return free
 
 
 def optional_positive(name: str, value: Any) -> float | None:

@@ -17,6 +17,7 @@ import numpy as np
 from ..core import dtype as dt
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.rng import default_generator
+from ..data.optional import load_optional
 from ..nn import Linear, Module, Sequential
 from ..nn.models.mlp import ACTIVATIONS
 from .arrays import Arrays, Source, source_of_arrays
@@ -25,7 +26,6 @@ from .fitting import BATCH_SIZE, CompiledObjective, FitUpdater
 from .keras import predict
 from .losses import get_loss
 from .optimizers import get_optimizer
-from .optional import require
 from .trainer import Trainer
 
 Array = np.ndarray[Any, Any]
@@ -167,11 +167,11 @@ class NetworkEstimator:
     # -- input and output ------------------------------------------------------------------------
 
     def _validated(self, *data: Any, **options: Any) -> Any:
-        validation = require("sklearn.utils.validation", "sklearn", type(self).__name__)
+        validation = _sklearn("utils.validation", type(self).__name__)
         return validation.validate_data(self, *data, dtype=np.dtype(self.dtype), **options)
 
     def _outputs(self, X: Any) -> Array:
-        require("sklearn.utils.validation", "sklearn", type(self).__name__).check_is_fitted(self)
+        _sklearn("utils.validation", type(self).__name__).check_is_fitted(self)
         checked = self._validated(X, reset=False)
         # One matrix product for all rows, so that a row's result depends little on its neighbours.
         found: Array = predict(self.module_, checked, batch_size=max(len(checked), 1), verbose=0)
@@ -232,7 +232,7 @@ class ClassifierFace(NetworkEstimator):
 
     def fit(self, X: Any, y: Any) -> Any:
         """Train on samples X (n, features) with labels y (n,)."""
-        classes = require("sklearn.utils.multiclass", "sklearn", "WeftClassifier")
+        classes = _sklearn("utils.multiclass", "WeftClassifier")
         X, y = self._validated(X, y)
         classes.check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
@@ -243,7 +243,7 @@ class ClassifierFace(NetworkEstimator):
     def _sample_weights(self, y: Array) -> Array | None:
         if self.class_weight is None:
             return None
-        helper = require("sklearn.utils.class_weight", "sklearn", "WeftClassifier")
+        helper = _sklearn("utils.class_weight", "WeftClassifier")
         weights: Array = helper.compute_sample_weight(self.class_weight, y)
         return weights.astype(self.dtype)
 
@@ -283,7 +283,7 @@ class RegressorFace(NetworkEstimator):
         """Train on samples X (n, features) with targets y (n,) or (n, outputs)."""
         X, y = self._validated(X, y, multi_output=True, y_numeric=True)
         if y.ndim == 2 and y.shape[1] == 1:
-            helper = require("sklearn.utils.validation", "sklearn", "WeftRegressor")
+            helper = _sklearn("utils.validation", "WeftRegressor")
             y = helper.column_or_1d(y, warn=True)
         self._is_single = y.ndim == 1
         columns = y.reshape(len(y), -1).astype(self.dtype)
@@ -307,20 +307,25 @@ def _seeded(seed: int) -> Iterator[None]:
         default_generator.set_state(kept)
 
 
+def _sklearn(part: str, user: str) -> Any:
+    """Return a module of scikit-learn."""
+    return load_optional(f"sklearn.{part}", package="scikit-learn", extra="sklearn", purpose=user)
+
+
 def _random_state(given: Any) -> Any:
-    return require("sklearn.utils", "sklearn", "WeftClassifier").check_random_state(given)
+    return _sklearn("utils", "WeftClassifier").check_random_state(given)
 
 
 # -- the classes, made when scikit-learn is there --------------------------------------------------
 
 
 def _classifier() -> type:
-    base = require("sklearn.base", "sklearn", "WeftClassifier")
+    base = _sklearn("base", "WeftClassifier")
     return _made("WeftClassifier", (base.ClassifierMixin, ClassifierFace, base.BaseEstimator))
 
 
 def _regressor() -> type:
-    base = require("sklearn.base", "sklearn", "WeftRegressor")
+    base = _sklearn("base", "WeftRegressor")
     bases = (base.MultiOutputMixin, base.RegressorMixin, RegressorFace, base.BaseEstimator)
     return _made("WeftRegressor", bases)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import MissingDependencyError
+from ..data.optional import load_optional
 
 
 def image_grid(images: Any, gap: int = 1) -> Any:
@@ -31,10 +31,5 @@ def image_grid(images: Any, gap: int = 1) -> Any:
 
 def write_image(path: Any, pixels: Any) -> None:
     """Write bytes (H, W, 3) as a PNG file."""
-    try:
-        from PIL import Image  # noqa: PLC0415  (optional: only runs that draw need it)
-    except ImportError as error:
-        raise MissingDependencyError(
-            'writing images needs the package pillow: pip install "weft[image]"'
-        ) from error
-    Image.fromarray(pixels).save(path)
+    image = load_optional("PIL.Image", package="pillow", extra="image", purpose="writing images")
+    image.fromarray(pixels).save(path)

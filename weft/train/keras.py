@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,6 @@ from .losses import Loss, get_loss
 from .metrics import Metric, named_metrics
 from .objective import evaluating
 from .optimizers import check_optimizer, get_optimizer
-from .optional import is_available
 from .trainer import Trainer
 
 
@@ -295,7 +295,7 @@ def _add_display(trainer: Trainer, bridge: Bridge, verbose: int | str) -> None:
     lines = _EpochLines(trainer)
     lines.set_params(bridge.history.params)
     bridge.callbacks.append(lines)
-    if verbose != 2 and sys.stdout.isatty() and is_available("rich"):
+    if verbose != 2 and sys.stdout.isatty() and find_spec("rich") is not None:
         trainer.extend(ProgressBar(transient=True))
 
 

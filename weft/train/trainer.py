@@ -19,6 +19,7 @@ from typing import Any
 
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.rng import default_generator
+from .checks import free_name
 from .extension import Entry, Extension, as_extension
 from .interrupts import INTERRUPTED, deferred_interrupts
 from .triggers import as_stop
@@ -128,7 +129,7 @@ class Trainer:
                 function, name=name, trigger=trigger, priority=priority
             )
         made = as_extension(extension)
-        chosen = self._checked_name(name) if name else self._free_name(made.default_name)
+        chosen = self._checked_name(name) if name else free_name(made.default_name, self._entries)
         entry = Entry(made, chosen, trigger, priority)
         self._entries[chosen] = entry
         if chosen in self._pending:
@@ -155,12 +156,6 @@ class Trainer:
         if name in self._entries:
             raise ArgumentError(f"there is an extension named {name!r} already")
         return name
-
-    def _free_name(self, name: str) -> str:
-        number, free = 1, name
-        while free in self._entries:
-            free, number = f"{name}_{number}", number + 1
-        return free
 
     # -- running ----------------------------------------------------------------------------------
 

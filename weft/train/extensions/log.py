@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..extension import PRIORITY_READER, Extension
 from ..summary import Summary
-from .files import write_whole
+from .files import write_text
 
 if TYPE_CHECKING:
     from ..trainer import Trainer
@@ -57,7 +57,7 @@ class Log(Extension):
         self.entries = [entry for entry in found if entry["iteration"] <= trainer.iteration]
         if path.is_file():
             text = "".join(_json_line(entry) for entry in self.entries)
-            write_whole(path, lambda target: _write_text(target, text))
+            write_text(path, text)
 
     def observe(self, trainer: Trainer) -> None:
         """Take the observation of an iteration into the means."""
@@ -162,7 +162,3 @@ def _cell(value: Any) -> str:
     if value is None:
         return ""
     return str(value) if isinstance(value, int) else f"{value:.5g}"
-
-
-def _write_text(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")

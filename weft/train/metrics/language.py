@@ -9,10 +9,10 @@ import numpy as np
 
 from ...core.errors import ArgumentError, ShapeError
 from .inputs import Array, as_array, as_labels
-from .metric import Metric
+from .metric import Averaged
 
 
-class Perplexity(Metric):
+class Perplexity(Averaged):
     """The exponential of the mean negative log likelihood per token.
 
     axis           of the classes in the output: (N, C, ...) has 1, (N, T, C) has -1
@@ -25,17 +25,12 @@ class Perplexity(Metric):
 
     name = "perplexity"
     larger_is_better = False
-    _saved = ("total", "count")
 
     def __init__(
         self, axis: int = 1, ignore_index: int | None = -100, from_logits: bool = True
     ) -> None:
         self.axis, self.ignore_index, self.from_logits = axis, ignore_index, from_logits
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget all batches."""
-        self.total, self.count = 0.0, 0
+        super().__init__()
 
     def update(self, output: Any, target: Any) -> None:
         """Add the negative log likelihoods of a batch."""
@@ -74,9 +69,7 @@ class Perplexity(Metric):
 
     def compute(self) -> float:
         """Return the perplexity; infinity where it is too large for a float."""
-        if not self.count:
-            return float("nan")
         try:
-            return math.exp(self.total / self.count)
+            return math.exp(super().compute())
         except OverflowError:
             return math.inf

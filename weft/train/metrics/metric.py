@@ -59,7 +59,24 @@ class Metric(ABC):
         return f"{type(self).__name__}()"
 
 
-class Mean(Metric):
+class Averaged(Metric):
+    """Base of metrics that are a total over a count, of samples or elements."""
+
+    _saved = ("total", "count")
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all batches."""
+        self.total, self.count = 0.0, 0
+
+    def compute(self) -> float:
+        """Return the mean."""
+        return self.total / self.count if self.count else float("nan")
+
+
+class Mean(Averaged):
     """The mean of the numbers it is given as outputs; targets are ignored.
 
     >>> mean = Mean()
@@ -70,14 +87,6 @@ class Mean(Metric):
     """
 
     name = "mean"
-    _saved = ("total", "count")
-
-    def __init__(self) -> None:
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget all numbers."""
-        self.total, self.count = 0.0, 0
 
     def update(self, output: Any, target: Any = None) -> None:
         """Take in a number or an array of them."""
@@ -90,10 +99,6 @@ class Mean(Metric):
         if weight:  # an empty batch has the mean NaN and counts for nothing
             self.total += value * weight
             self.count += weight
-
-    def compute(self) -> float:
-        """Return the mean."""
-        return self.total / self.count if self.count else float("nan")
 
 
 class FunctionMetric(Mean):

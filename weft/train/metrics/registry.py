@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...core.errors import ArgumentTypeError
+from ..checks import free_name
 from ..registry import Registry
 from .classification import F1, Accuracy, ConfusionMatrix, Precision, Recall, TopKAccuracy
 from .language import Perplexity
@@ -74,12 +75,5 @@ def named_metrics(metrics: Any) -> dict[str, Metric]:
     for given in [metrics] if single else metrics:
         metric = get_metric(given)
         name = given if given == "acc" and isinstance(given, str) else metric.name
-        named[_free_name(name, named)] = metric
+        named[free_name(name, named)] = metric
     return named
-
-
-def _free_name(name: str, taken: Iterable[str]) -> str:
-    number, free = 1, name
-    while free in taken:
-        free, number = f"{name}_{number}", number + 1
-    return free

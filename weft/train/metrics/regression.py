@@ -8,21 +8,13 @@ from typing import Any
 import numpy as np
 
 from .inputs import Array
-from .metric import Metric, same_shape
+from .metric import Averaged, Metric, same_shape
 
 
-class _ErrorMean(Metric):
+class _ErrorMean(Averaged):
     """Base of means of an error over all elements."""
 
     larger_is_better = False
-    _saved = ("total", "count")
-
-    def __init__(self) -> None:
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget all batches."""
-        self.total, self.count = 0.0, 0
 
     def error(self, difference: Array) -> Array:
         """Return the error of each element."""
@@ -34,10 +26,6 @@ class _ErrorMean(Metric):
         with np.errstate(all="ignore"):
             self.total += float(self.error(x.astype(np.float64) - y).sum())
         self.count += x.size
-
-    def compute(self) -> float:
-        """Return the mean error."""
-        return self.total / self.count if self.count else float("nan")
 
 
 class MSE(_ErrorMean):
