@@ -22,6 +22,9 @@ from .core.large_calls import CallShape
 from .core.locks import fork_safe_lock
 from .core.modes import enable_grad
 from .core.op import F, find_op
+from .core.scalar.functions import EXACT as EXACT_ULPS
+from .core.scalar.functions import ROUNDED as ROUNDED_ULPS
+from .core.scalar.functions import named
 from .core.tensor import Tensor, wrap_with_node
 from .graph.frontend import placeholder
 from .graph.graph import Graph
@@ -34,14 +37,11 @@ from .lower.scalar import postorder
 Array = np.ndarray[Any, Any]
 Types = Sequence[tuple[tuple[int, ...], np.dtype[Any]]]
 
-# Expressions whose value follows from their operands without rounding.
-UNROUNDED = frozenset(
-    (
-        *("load", "const", "neg", "abs", "select", "not", "and", "or", "xor"),
-        *("eq", "ne", "lt", "le", "gt", "ge"),
-    )
-)
-ROUNDED_ONCE = frozenset(("add", "sub", "mul", "div", "sqrt"))  # as IEEE 754 demands
+# Expressions whose value follows from their operands without rounding, and with one. Either of two
+# zeros may be the larger.
+UNROUNDED = named(lambda record: record.ulps == EXACT_ULPS) - {"maximum", "minimum"}
+UNROUNDED |= {"load", "const"}
+ROUNDED_ONCE = named(lambda record: record.ulps == ROUNDED_ULPS) - {"cast"}
 
 MOST_BETWEEN = 4  # times the bytes of its operands: what a program may keep in between
 SMALL_ARENA = 1 << 16  # bytes that a program may keep for itself

@@ -61,6 +61,8 @@ _loading = fork_safe_lock("operators")
 class Op(Facts):
     """One operator: its signature, rules and samples. Call it like the function it declares."""
 
+    _kernel: Rule | None = None  # once it is known
+
     def __init__(
         self,
         declaration: Callable[..., Any],
@@ -99,7 +101,7 @@ class Op(Facts):
         self.rule_parameters: tuple[str, ...] = ()
         self.rule_keywords: frozenset[str] = frozenset()
         self.pairs = False
-        self.kernel: Rule | None = None
+        self.eval_rule: Rule | None = None
         self.canonicalize: Rule | None = None
         self.infer_rule: Rule | None = None
         self.partials: dict[str, Rule | str | int] = {}
@@ -122,8 +124,11 @@ class Op(Facts):
     # -- attaching rules --------------------------------------------------------------------
 
     def eval(self, kernel: RuleT) -> RuleT:
-        """Attach the reference kernel: NumPy arrays and attributes in, an array out."""
-        self.kernel = kernel
+        """Attach the eager kernel: NumPy arrays and attributes in, an array out.
+
+        Only where `lower` does not say it, or says it in a way that NumPy is slow at.
+        """
+        self.eval_rule = self._kernel = kernel
         return kernel
 
     def canon(self, rule: RuleT) -> RuleT:
@@ -236,6 +241,15 @@ class Op(Facts):
     def differentiable(self) -> bool:
         """Tell whether any input has a derivative rule."""
         return bool(self.partials or self.vjps)
+
+    @property
+    def kernel(self) -> Rule | None:
+        """Return the eager kernel: the one attached, or what `lower` says, made on first use."""
+        if self._kernel is None and self.lower_rule is not None:
+            from .scalar.kernels import derived_kernel  # noqa: PLC0415  (`import weft` needs none)
+
+            self._kernel = derived_kernel(self)
+        return self._kernel
 
     @property
     def specialized(self) -> Specialized:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .kernels import GemmKernel, Kernel, RowKernel
-from .scalar import Expr, postorder
-from .scalar_kinds import PLACED
+from .scalar import PLACED, Expr, postorder
 from .storage import Buffer, View
 
 

@@ -21,8 +21,7 @@ from .dynamic import is_dynamic
 from .indexing import indexed_kind
 from .places import stored_operands
 from .remember import remembered
-from .scalar import Expr, ScalarBuilder, computed_dtype, postorder
-from .scalar_kinds import is_defined
+from .scalar import Expr, ScalarBuilder, computed_dtype, is_defined, postorder
 
 DTYPES = frozenset(
     map(

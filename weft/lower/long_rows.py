@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..core.shape import Shape
 from .kernels import Operand, Output, RowKernel
-from .scalar import Expr, ScalarBuilder, postorder, substituted
-from .scalar_kinds import PLACED
+from .scalar import PLACED, Expr, ScalarBuilder, postorder, substituted
 from .storage import View, contiguous_strides
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from .long_rows import LongRows
 from .loops import collapse
 from .nest_places import NestPlaces
 from .places import place_expressions
-from .scalar import Expr, ScalarBuilder, computed_dtype, postorder, substituted
-from .scalar_kinds import PLACED
+from .scalar import PLACED, Expr, ScalarBuilder, computed_dtype, postorder, substituted
 from .storage import Buffer, View, contiguous
 from .turned import straightened
 from .views import views_of

@@ -27,8 +27,7 @@ from ..core.dtype import DType, int64
 from ..core.shape import Shape, TensorType
 from ..graph.node import Node, Value
 from .remember import remembered
-from .scalar import Expr, ScalarBuilder, postorder
-from .scalar_kinds import is_defined
+from .scalar import Expr, ScalarBuilder, is_defined, postorder
 from .storage import Buffer, View, contiguous, contiguous_strides
 
 Array = np.ndarray[Any, Any]

@@ -10,8 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from .kernels import Kernel, Operand, Output, RowKernel, buffers_of
-from .scalar import Expr, ScalarBuilder, postorder
-from .scalar_kinds import CHEAP
+from .scalar import CHEAP, Expr, ScalarBuilder, postorder
 from .storage import Buffer
 
 MOST_OPERATIONS = 4

@@ -20,8 +20,7 @@ from ..core.dtype import DType, int64
 from ..core.shape import size_of
 from ..graph.node import Node, Value
 from .kernels import Operand, Origins, ScanKernel
-from .scalar import Expr, ScalarBuilder, computed_dtype, postorder
-from .scalar_kinds import is_defined
+from .scalar import Expr, ScalarBuilder, computed_dtype, is_defined, postorder
 from .storage import View
 
 

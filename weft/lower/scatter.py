@@ -23,8 +23,7 @@ from ..graph.node import Node, Value
 from .kernels import Kernel, Operand, Origins, Output, RowKernel, ScatterKernel
 from .parts import copy_kernel
 from .places import Affine, Check, Place, Places, Source
-from .scalar import Expr, ScalarBuilder, computed_dtype, postorder
-from .scalar_kinds import is_defined
+from .scalar import Expr, ScalarBuilder, computed_dtype, is_defined, postorder
 from .storage import View, contiguous_strides
 
 

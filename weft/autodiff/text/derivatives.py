@@ -326,16 +326,19 @@ class _Writer:
             return form.filled({**named, **dict(zip(op.inputs, operands, strict=True))})
         if op is fill_like and node.outputs[0].shape == ():
             return _constant(np.array(node.attr("value"), node.outputs[0].dtype))
-        return self._kernel_call(op, operands, attrs)
+        return self._kernel_call(node, operands, attrs)
 
     def _kernel_call(
-        self, op: Any, operands: list[Expression], attrs: dict[str, str]
+        self, node: Node, operands: list[Expression], attrs: dict[str, str]
     ) -> Expression:
+        op = node.op
+        dtypes = [None if x is None else x.dtype for x in node.inputs]
+        kernel = self.kernels.call(op, dtypes, node.attrs)
         args = [part.text for part in operands]
         if op.variadic:
             fixed = len(op.inputs) - 1
             args = [*args[:fixed], f"[{', '.join(args[fixed:])}]"]
-        return Expression(f"{self.kernels.call(op)}({', '.join((*args, *attrs.values()))})", ATOM)
+        return Expression(f"{kernel}({', '.join((*args, *attrs.values()))})", ATOM)
 
     def _attr(self, node: Node, value: Any) -> str:
         text = literal(value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -33,16 +33,19 @@ class KernelText:
         self.parts: list[str] = []
         self.imports = {"import numpy as np"}
         self._known: dict[int, str] = {}
+        self._variants: dict[str, str] = {}  # by what they compute
         self._kept: list[Any] = []  # so that ids stay those of these objects
 
-    def call(self, op: Any) -> str:
-        """Return the name under which the kernel of an operator can be called."""
-        kernel = op.kernel
+    def call(self, op: Any, dtypes: Sequence[Any], attrs: Sequence[Any]) -> str:
+        """Return the name under which an operator's kernel for given operands can be called."""
+        kernel, wanted = op.kernel, f"{op.name}_kernel"
         known = _numpy_name(kernel)
         if known is not None:
             return known
         try:
-            return self._function(kernel, f"{op.name}_kernel")
+            if hasattr(kernel, "variant"):  # it follows from the operator's `lower` rule
+                return self._variant(kernel.variant(tuple(dtypes), attrs, whole=True), wanted)
+            return self._function(kernel, wanted)
         except _CannotWriteError as error:
             raise ArgumentError(
                 f"the operator {op.name} cannot be written as NumPy: its kernel uses {error}"
@@ -61,6 +64,17 @@ class KernelText:
         self.parts.append(ast.unparse(ast.fix_missing_locations(renamed)))
         return name
 
+    def _variant(self, variant: Any, wanted: str) -> str:
+        if variant.text in self._variants:
+            return self._variants[variant.text]
+        name = self._variants[variant.text] = self.names.give(wanted)
+        tree = ast.parse(variant.text).body[0]
+        assert isinstance(tree, ast.FunctionDef)
+        written = _Renamed(variant.scope, self._value).visit(tree)
+        written.name = name
+        self.parts.append(ast.unparse(ast.fix_missing_locations(written)))
+        return name
+
     def _value(self, value: Any, name: str) -> str:
         """Return how a global value of a kernel is written where the text stands alone."""
         value = getattr(value, "in_numpy", value)
@@ -73,6 +87,8 @@ class KernelText:
             return self._function(inspect.unwrap(value), name)
         if type(value) in (dict, set, frozenset, tuple, list):
             return self._container(value, name)
+        if isinstance(value, np.ndarray) and value.ndim == 0:
+            return f"np.{value.dtype.name}({literal(value.item())})"
         if isinstance(value, np.ndarray):
             return f"np.array({value.tolist()!r}, np.dtype({value.dtype.name!r}))"
         text = literal(value)

@@ -18,7 +18,7 @@ their results are within 0.54 ulp of their own dtype, again relative to the refl
 
 from ._error import erf, erfc, erfinv
 from ._gamma import digamma, lgamma
-from ._normal import TAIL, TAIL_SLOPE, gelu, normal_cdf
+from ._normal import TAIL, TAIL_SLOPE, normal_cdf
 from ._polygamma import polygamma, zeta
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "erf",
     "erfc",
     "erfinv",
-    "gelu",
     "lgamma",
     "normal_cdf",
     "polygamma",

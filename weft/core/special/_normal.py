@@ -1,4 +1,4 @@
-"""The distribution function of the normal distribution, and gelu, which is x times it.
+"""The distribution function of the normal distribution.
 
 Phi(-a) = exp(-a**2 / 2) t P(1 - t) with t = 1 / (1 + TAIL_SLOPE a) for a >= 0: what the exponential
 leaves, Mills' ratio, falls as 1 / a and is smooth in t. P was fitted on 0 <= a <= 14, by least
@@ -29,15 +29,6 @@ def normal_cdf(x: npt.ArrayLike) -> Array:
     0.5
     """
     return evaluate("normal_cdf", x, _cdf, narrow=_cdf_narrow)
-
-
-def gelu(x: npt.ArrayLike) -> Array:
-    """Return x times the normal distribution function.
-
-    >>> float(gelu(0.0))
-    0.0
-    """
-    return evaluate("gelu", x, lambda x: x * _cdf(x), narrow=lambda x: x * _cdf_narrow(x))
 
 
 def _cdf(x: Block) -> Block:

@@ -27,7 +27,7 @@ from .content import Encoder
 
 # The rules of an operator that decide about its code.
 _RULES = (
-    "kernel",
+    "eval_rule",
     "canonicalize",
     "infer_rule",
     "lower_rule",

@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ...core import special
 from ...core.errors import ArgumentError
 from ...core.op import F, elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
-from .._halves import through_float32
 from ._shared import as_real, constant, same_type, unary_errors
-from .special import normal_density, write_normal_cdf
+from .special import normal_density
 
 
 def _real_samples(s):
@@ -33,12 +31,6 @@ def sigmoid(x: Tensor) -> Tensor:
     """
 
 
-@sigmoid.eval
-@through_float32
-def _(x):
-    return 1 / (1 + np.exp(-x))  # exp may overflow: 1 / inf is the 0 that is due
-
-
 sigmoid.lower(lambda b, x: b.sigmoid(x))
 
 
@@ -52,20 +44,7 @@ def log_sigmoid(x: Tensor) -> Tensor:
     """Return log(sigmoid(x)), also where the sigmoid itself underflows."""
 
 
-@log_sigmoid.eval
-def _(x):
-    return np.minimum(x, 0) - _log1p_exp(x)
-
-
 log_sigmoid.lower(lambda b, x: b.minimum(x, 0.0) - b.log1p(b.exp(-b.abs(x))))
-
-
-def _log1p_exp(x):
-    """Return log(1 + exp(-|x|)), in which nothing overflows or cancels.
-
-    With it log(1 + exp(x)) is max(x, 0) + _log1p_exp(x), for every x.
-    """
-    return np.log1p(np.exp(-np.absolute(x)))
 
 
 @log_sigmoid.partial("x")
@@ -83,12 +62,6 @@ def silu(x: Tensor) -> Tensor:
     """
 
 
-@silu.eval
-@through_float32
-def _(x):
-    return x / (1 + np.exp(-x))
-
-
 silu.lower(lambda b, x: x / (1.0 + b.exp(-x)))
 
 
@@ -101,12 +74,6 @@ def _(x):
 @op(elementwise, promote="float")
 def mish(x: Tensor) -> Tensor:
     """Return x * tanh(softplus(x)) (Misra 2019)."""
-
-
-@mish.eval
-@through_float32
-def _(x):
-    return x * np.tanh(np.maximum(x, 0) + _log1p_exp(x))
 
 
 mish.lower(lambda b, x: x * b.tanh(b.maximum(x, 0.0) + b.log1p(b.exp(-b.abs(x)))))
@@ -123,12 +90,6 @@ def softsign(x: Tensor) -> Tensor:
     """Return x / (1 + |x|)."""
 
 
-@softsign.eval
-@through_float32
-def _(x):
-    return x / (1 + np.absolute(x))
-
-
 @softsign.partial("x")
 def _(x):
     return F.reciprocal(F.square(1 + abs(x)))
@@ -140,13 +101,6 @@ _LAMBERT = (15.0, 13.0, 11.0, 9.0, 7.0, 5.0, 3.0)  # enough for float64
 @op(elementwise, promote="float")
 def tanhshrink(x: Tensor) -> Tensor:
     """Return x - tanh(x)."""
-
-
-@tanhshrink.eval
-@through_float32
-def _(x):
-    near = np.clip(x, -1, 1)
-    return np.where(np.absolute(x) < 1, _shrink_near_zero(near), x - np.tanh(x))
 
 
 @tanhshrink.lower
@@ -216,22 +170,12 @@ def _(x, approximate):
 gelu.infer(same_type)
 
 
-@gelu.eval
-def _(x, approximate):
-    return _tanh_gelu(x) if approximate == "tanh" else special.gelu(x)
-
-
-@through_float32
-def _tanh_gelu(x):
-    return x / (1 + np.exp(_gelu_argument(x) * -2))  # exp may overflow: x / inf is 0
-
-
 @gelu.lower
 def _(b, x, approximate):
     # In the terms of the derivative, so that a kernel of both has them once.
     if approximate == "tanh":
         return b.sigmoid(_gelu_argument(x) * 2.0) * x
-    return write_normal_cdf(b, x) * x
+    return b.normal_cdf(x) * x
 
 
 @gelu.partial("x")
@@ -289,18 +233,10 @@ def _(x, beta, threshold):
 softplus.infer(same_type)
 
 
-@softplus.eval
-def _(x, beta, threshold):
-    scale = constant(beta, x)
-    z = x * scale
-    # max(z, 0) / beta is taken from x, because beta * x may overflow and need not divide back.
-    linear = np.maximum(x, 0) if beta > 0 else np.minimum(x, 0)
-    return np.where(z > constant(threshold, x), x, linear + _log1p_exp(z) / scale)
-
-
 @softplus.lower
 def _(b, x, beta, threshold):
     z = x * beta
+    # max(z, 0) / beta is taken from x, because beta * x may overflow and need not divide back.
     linear = b.maximum(x, 0.0) if beta > 0 else b.minimum(x, 0.0)
     return b.select(z > threshold, x, linear + b.log1p(b.exp(-b.abs(z))) / beta)
 

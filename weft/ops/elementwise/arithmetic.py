@@ -40,7 +40,6 @@ def _times_alpha(name, y, alpha):
     return y * alpha
 
 
-add.eval(np.add)
 add.partial_is("x", 1)
 add.partial_is("y", 1)
 
@@ -86,7 +85,6 @@ def _(x, y, alpha):
     return F.sub(x, _times_alpha("sub", y, alpha))
 
 
-sub.eval(np.subtract)
 sub.infer(refuse_bool("cast them, e.g. x.to(wf.int64), or use logical_xor"))
 
 
@@ -129,7 +127,6 @@ def mul(x: Tensor, y: Tensor) -> Tensor:
     """
 
 
-mul.eval(np.multiply)
 mul.partial_is("x", "y")
 mul.partial_is("y", "x")
 
@@ -186,9 +183,6 @@ def _(x, y, rounding_mode):
     return F.where(inexact & F.less(down, 0), down + 1, down)
 
 
-div.eval(np.divide)
-
-
 @div.vjp("x")
 def _(g, y):
     return g / y
@@ -232,7 +226,6 @@ def neg(x: Tensor) -> Tensor:
     """
 
 
-neg.eval(np.negative)
 neg.infer(refuse_bool("use logical_not, ~x"))
 
 
@@ -295,9 +288,6 @@ def abs(x: Tensor) -> Tensor:
     """
 
 
-abs.eval(np.absolute)
-
-
 @abs.partial("x")
 def _(x):
     return F.sign(x)
@@ -329,17 +319,11 @@ def sign(x: Tensor) -> Tensor:
     """
 
 
-sign.eval(np.sign)
 sign.infer(refuse_bool("cast them, e.g. x.to(wf.int64)"))
 without_derivative(sign)
 
 
-@sign.lower
-def _(b, x):
-    if x.dtype.kind == "f":
-        return b.sign(x)
-    negative = -1 if x.dtype.kind == "i" else 0
-    return b.select(x > 0, 1, b.select(x < 0, b.constant(negative, x.dtype), 0))
+sign.lower(lambda b, x: b.sign(x))
 
 
 @sign.samples

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.op import Op, elementwise, op
+from ...core.op import elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
 
@@ -60,13 +60,6 @@ def greater_equal(x: Tensor, y: Tensor) -> Tensor:
     """Return x >= y, element by element; False where either is NaN."""
 
 
-def _complete(record: Op, kernel: np.ufunc) -> None:
-    """Attach the kernel and the samples that all comparisons share."""
-    record.eval(kernel)
-    record.samples(_samples)
-    record.error_samples(_error_samples)
-
-
 def _samples(s):
     yield from s.binary()
     yield Sample(s.integers(2, 3), s.integers(3), label="integers")
@@ -81,12 +74,9 @@ def _error_samples(s):
     yield ErrorSample(s.real(2), "text", error=TypeError, match="y must be a tensor.*text")
 
 
-_complete(equal, np.equal)
-_complete(not_equal, np.not_equal)
-_complete(less, np.less)
-_complete(less_equal, np.less_equal)
-_complete(greater, np.greater)
-_complete(greater_equal, np.greater_equal)
+for _record in (equal, not_equal, less, less_equal, greater, greater_equal):
+    _record.samples(_samples)
+    _record.error_samples(_error_samples)
 
 equal.lower(lambda b, x, y: b.eq(x, y))
 not_equal.lower(lambda b, x, y: b.ne(x, y))

@@ -24,12 +24,6 @@ def floor_divide(x: Tensor, y: Tensor) -> Tensor:
     """
 
 
-@floor_divide.eval
-def _(x, y):
-    _refuse_bool(x, y)
-    return np.floor_divide(x, y)
-
-
 floor_divide.lower(lambda b, x, y: b.floor_divide(x, y))
 
 
@@ -46,12 +40,6 @@ def mod(x: Tensor, y: Tensor) -> Tensor:
     >>> wf.mod(wf.tensor([7, -7]), 3)
     tensor([1, 2])
     """
-
-
-@mod.eval
-def _(x, y):
-    _refuse_bool(x, y)
-    return np.remainder(x, y)
 
 
 mod.lower(lambda b, x, y: b.mod(x, y))
@@ -77,12 +65,6 @@ def fmod(x: Tensor, y: Tensor) -> Tensor:
     """
 
 
-@fmod.eval
-def _(x, y):
-    _refuse_bool(x, y)
-    return np.fmod(x, y)
-
-
 fmod.lower(lambda b, x, y: b.fmod(x, y))
 
 
@@ -100,6 +82,7 @@ def _refuse_bool(x, y):
     """Raise for truth values, which NumPy would divide as int8."""
     if getattr(x, "dtype", None) == bool_ and getattr(y, "dtype", None) == bool_:
         raise DTypeError("truth values cannot be divided; cast them first. Received: dtype bool")
+    return ()
 
 
 def _samples(s):
@@ -117,5 +100,6 @@ def _error_samples(s):
 
 
 for _record in (floor_divide, mod, fmod):
+    _record.canon(_refuse_bool)
     _record.samples(_samples)
     _record.error_samples(_error_samples)

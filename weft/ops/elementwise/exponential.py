@@ -25,7 +25,6 @@ def exp(x: Tensor) -> Tensor:
     """
 
 
-exp.eval(np.exp)
 exp.lower(lambda b, x: b.exp(x))
 exp.partial_is("x", "out")
 
@@ -35,7 +34,6 @@ def exp2(x: Tensor) -> Tensor:
     """Return 2**x for each element."""
 
 
-exp2.eval(np.exp2)
 exp2.lower(lambda b, x: b.exp2(x))
 
 
@@ -49,7 +47,6 @@ def expm1(x: Tensor) -> Tensor:
     """Return e**x - 1, accurate also for small x."""
 
 
-expm1.eval(np.expm1)
 expm1.lower(lambda b, x: b.expm1(x))
 
 
@@ -68,7 +65,6 @@ def log(x: Tensor) -> Tensor:
     """
 
 
-log.eval(np.log)
 log.lower(lambda b, x: b.log(x))
 
 
@@ -82,7 +78,6 @@ def log2(x: Tensor) -> Tensor:
     """Return the logarithm to base 2 of each element."""
 
 
-log2.eval(np.log2)
 log2.lower(lambda b, x: b.log2(x))
 
 
@@ -96,7 +91,6 @@ def log10(x: Tensor) -> Tensor:
     """Return the logarithm to base 10 of each element."""
 
 
-log10.eval(np.log10)
 log10.lower(lambda b, x: b.log10(x))
 
 
@@ -110,7 +104,6 @@ def log1p(x: Tensor) -> Tensor:
     """Return log(1 + x), accurate also for small x."""
 
 
-log1p.eval(np.log1p)
 log1p.lower(lambda b, x: b.log1p(x))
 
 
@@ -193,11 +186,6 @@ def xlogy(x: Tensor, y: Tensor) -> Tensor:
     >>> wf.xlogy(wf.tensor([0.0, 2.0]), wf.tensor([0.0, 1.0]))
     tensor([0., 0.])
     """
-
-
-@xlogy.eval
-def _(x, y):
-    return np.where((x == 0) & ~np.isnan(y), constant(0.0, x), x * np.log(y))
 
 
 @xlogy.lower

@@ -10,7 +10,6 @@ from ...core.errors import ArgumentError
 from ...core.op import F, elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
-from .._halves import through_float32
 from ._shared import as_real, constant, same_type, unary_errors
 
 
@@ -28,11 +27,6 @@ def _(x, alpha):
 
 
 elu.infer(same_type)
-
-
-@elu.eval
-def _(x, alpha):
-    return np.where(x > 0, x, np.expm1(np.minimum(x, 0)) * constant(alpha, x))
 
 
 elu.lower(lambda b, x, alpha: b.select(x > 0.0, x, b.expm1(b.minimum(x, 0.0)) * alpha))
@@ -57,12 +51,6 @@ def _(x, alpha):
 
 
 celu.infer(same_type)
-
-
-@celu.eval
-def _(x, alpha):
-    scale = constant(alpha, x)
-    return np.where(x > 0, x, np.expm1(np.minimum(x, 0) / scale) * scale)
 
 
 @celu.lower
@@ -100,13 +88,6 @@ _SELU_SCALE = 1.0507009873554804934193349852946
 @op(elementwise, promote="float")
 def selu(x: Tensor) -> Tensor:
     """Return the scaled exponential linear unit of self-normalising networks."""
-
-
-@selu.eval
-@through_float32
-def _(x):
-    below = np.expm1(np.minimum(x, 0)) * constant(_SELU_ALPHA * _SELU_SCALE, x)
-    return np.where(x > 0, x * constant(_SELU_SCALE, x), below)
 
 
 @selu.vjp("x")

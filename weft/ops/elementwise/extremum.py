@@ -25,7 +25,6 @@ def maximum(x: Tensor, y: Tensor) -> Tensor:
     """
 
 
-maximum.eval(np.maximum)
 maximum.lower(lambda b, x, y: b.maximum(x, y))
 
 
@@ -44,7 +43,6 @@ def minimum(x: Tensor, y: Tensor) -> Tensor:
     """Return the smaller of x and y, NaN if either is; at a tie each gets half the gradient."""
 
 
-minimum.eval(np.minimum)
 minimum.lower(lambda b, x, y: b.minimum(x, y))
 
 
@@ -201,15 +199,6 @@ def _bound(x, bound, what):
 
 
 clip_to.infer(same_type)
-
-
-@clip_to.eval
-def _(x, low, high):
-    convert = x.dtype.type
-    if low is None:
-        return np.minimum(x, convert(high))
-    raised = np.maximum(x, convert(low))
-    return raised if high is None else np.minimum(raised, convert(high))
 
 
 @clip_to.partial("x")

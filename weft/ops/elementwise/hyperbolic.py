@@ -15,7 +15,6 @@ def sinh(x: Tensor) -> Tensor:
     """Return the hyperbolic sine of each element."""
 
 
-sinh.eval(np.sinh)
 sinh.lower(lambda b, x: b.sinh(x))
 
 
@@ -29,7 +28,6 @@ def cosh(x: Tensor) -> Tensor:
     """Return the hyperbolic cosine of each element."""
 
 
-cosh.eval(np.cosh)
 cosh.lower(lambda b, x: b.cosh(x))
 
 
@@ -48,7 +46,6 @@ def tanh(x: Tensor) -> Tensor:
     """
 
 
-tanh.eval(np.tanh)
 tanh.lower(lambda b, x: b.tanh(x))
 
 
@@ -62,7 +59,6 @@ def asinh(x: Tensor) -> Tensor:
     """Return the inverse hyperbolic sine of each element."""
 
 
-asinh.eval(np.arcsinh)
 asinh.lower(lambda b, x: b.asinh(x))
 
 
@@ -76,9 +72,6 @@ def acosh(x: Tensor) -> Tensor:
     """Return the inverse hyperbolic cosine of each element; NaN below 1."""
 
 
-acosh.eval(np.arccosh)
-
-
 @acosh.vjp("x")
 def _(g, x):
     return g / (F.sqrt(x - 1) * F.sqrt(x + 1))  # x**2 would overflow, and cancel near 1
@@ -87,9 +80,6 @@ def _(g, x):
 @op(elementwise, promote="float", aliases=("arctanh",))
 def atanh(x: Tensor) -> Tensor:
     """Return the inverse hyperbolic tangent of each element; NaN outside [-1, 1]."""
-
-
-atanh.eval(np.arctanh)
 
 
 @atanh.vjp("x")

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...core.dtype import bool_, is_integer
 from ...core.errors import DTypeError
-from ...core.op import Op, elementwise, op
+from ...core.op import elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, broadcast
 from ...core.tensor import Tensor
@@ -141,16 +141,11 @@ def _checked_type(types: tuple[TensorType, ...], *, takes_bool: bool) -> TensorT
     return TensorType(broadcast(*(t.shape for t in types)), dtype)
 
 
-def _left_shift(x, y):
-    if np.result_type(x, y) == bool_:
+def _refuse_bool(x, y):
+    """Raise for truth values, which NumPy would shift as int8."""
+    if getattr(x, "dtype", None) == bool_ and getattr(y, "dtype", None) == bool_:
         raise TypeError  # explained by the shape rule
-    return np.left_shift(x, y)
-
-
-def _right_shift(x, y):
-    if np.result_type(x, y) == bool_:
-        raise TypeError  # explained by the shape rule
-    return np.right_shift(x, y)
+    return ()
 
 
 def _integer_samples(s):
@@ -175,20 +170,16 @@ def _shift_errors(s):
     yield ErrorSample(s.booleans(3), s.booleans(3), error=TypeError, match="Received: dtype bool")
 
 
-def _complete(record: Op, kernel, infer, samples, errors):
-    record.eval(kernel)
-    record.infer(infer)
-    record.samples(samples)
-    record.error_samples(errors)
+for _record in (bitwise_and, bitwise_or, bitwise_xor):
+    _record.infer(_bits_type)
+    _record.samples(_bit_samples)
+    _record.error_samples(_float_errors)
+for _record in (bitwise_left_shift, bitwise_right_shift):
+    _record.canon(_refuse_bool)
+    _record.infer(_shift_type)
+    _record.samples(_integer_samples)
+    _record.error_samples(_shift_errors)
 
-
-_complete(bitwise_and, np.bitwise_and, _bits_type, _bit_samples, _float_errors)
-_complete(bitwise_or, np.bitwise_or, _bits_type, _bit_samples, _float_errors)
-_complete(bitwise_xor, np.bitwise_xor, _bits_type, _bit_samples, _float_errors)
-_complete(bitwise_left_shift, _left_shift, _shift_type, _integer_samples, _shift_errors)
-_complete(bitwise_right_shift, _right_shift, _shift_type, _integer_samples, _shift_errors)
-
-bitwise_not.eval(np.invert)
 bitwise_not.infer(_bits_type)
 
 

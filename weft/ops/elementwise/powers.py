@@ -121,9 +121,6 @@ def square(x: Tensor) -> Tensor:
     """Return x * x."""
 
 
-square.eval(np.square)
-
-
 @square.partial("x")
 def _(x):
     return 2 * x
@@ -157,7 +154,6 @@ def sqrt(x: Tensor) -> Tensor:
     """
 
 
-sqrt.eval(np.sqrt)
 sqrt.lower(lambda b, x: b.sqrt(x))
 
 
@@ -169,11 +165,6 @@ def _(g, out):
 @op(elementwise, promote="float")
 def rsqrt(x: Tensor) -> Tensor:
     """Return 1 / sqrt(x) for each element."""
-
-
-@rsqrt.eval
-def _(x):
-    return np.reciprocal(np.sqrt(x))
 
 
 rsqrt.lower(lambda b, x: b.rsqrt(x))
@@ -189,7 +180,6 @@ def reciprocal(x: Tensor) -> Tensor:
     """Return 1 / x for each element; integers become the default float first."""
 
 
-reciprocal.eval(np.reciprocal)
 reciprocal.lower(lambda b, x: b.reciprocal(x))
 
 
@@ -216,9 +206,6 @@ def hypot(x: Tensor, y: Tensor) -> Tensor:
     >>> wf.hypot(wf.tensor(3.0), wf.tensor(4.0))
     tensor(5.)
     """
-
-
-hypot.eval(np.hypot)
 
 
 @hypot.partial("x")

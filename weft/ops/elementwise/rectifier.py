@@ -14,7 +14,6 @@ from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite, elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
-from .._halves import through_float32
 from ._shared import as_number, as_real, constant, counted, same_type, unary_errors
 
 
@@ -29,11 +28,6 @@ def relu(x: Tensor) -> Tensor:
 
 
 relu.infer(counted)
-
-
-@relu.eval
-def _(x):
-    return np.maximum(x, 0)
 
 
 @relu.partial("x")
@@ -62,11 +56,6 @@ def relu6(x: Tensor) -> Tensor:
 relu6.infer(counted)
 
 
-@relu6.eval
-def _(x):
-    return np.minimum(np.maximum(x, 0), 6)
-
-
 relu6.lower(lambda b, x: b.minimum(b.maximum(x, 0), 6))
 
 
@@ -91,7 +80,7 @@ leaky_relu.infer(same_type)
 @leaky_relu.eval
 def _(x, negative_slope):
     below = x * constant(negative_slope, x)
-    if 0 < negative_slope <= 1:
+    if 0 < negative_slope <= 1:  # a third of the time that choosing takes
         return np.maximum(x, below)
     return np.where(x > 0, x, below)
 
@@ -160,11 +149,6 @@ def _(x, min_val, max_val):
 hardtanh.infer(same_type)
 
 
-@hardtanh.eval
-def _(x, min_val, max_val):
-    return np.minimum(np.maximum(x, constant(min_val, x)), constant(max_val, x))
-
-
 @hardtanh.partial("x")
 def _(x, min_val, max_val):
     return (x > min_val) & (x < max_val)
@@ -191,11 +175,6 @@ def hardsigmoid(x: Tensor) -> Tensor:
     """Return min(max(x + 3, 0), 6) / 6; the derivative at -3 and 3 is 0."""
 
 
-@hardsigmoid.eval
-def _(x):
-    return np.minimum(np.maximum(x + 3, 0), 6) / 6
-
-
 hardsigmoid.lower(lambda b, x: b.minimum(b.maximum(x + 3.0, 0.0), 6.0) / 6.0)
 
 
@@ -207,12 +186,6 @@ def _(g, x):
 @op(elementwise, promote="float")
 def hardswish(x: Tensor) -> Tensor:
     """Return x * hardsigmoid(x) (Howard et al. 2019); the derivative is 0 at -3 and 1 at 3."""
-
-
-@hardswish.eval
-@through_float32
-def _(x):
-    return x * (np.minimum(np.maximum(x + 3, 0), 6) / 6)
 
 
 hardswish.lower(lambda b, x: x * (b.minimum(b.maximum(x + 3.0, 0.0), 6.0) / 6.0))
@@ -242,12 +215,6 @@ def softshrink(x: Tensor, lambd: Any = 0.5) -> Tensor:
     """Return x moved towards 0 by lambd, and 0 within [-lambd, lambd], bounds included."""
 
 
-@softshrink.eval
-def _(x, lambd):
-    bound = constant(lambd, x)
-    return x - np.minimum(np.maximum(x, -bound), bound)
-
-
 softshrink.lower(lambda b, x, bound: x - b.minimum(b.maximum(x, -bound), bound))
 
 
@@ -259,12 +226,6 @@ def _(x, lambd):
 @op(elementwise, promote="float")
 def hardshrink(x: Tensor, lambd: Any = 0.5) -> Tensor:
     """Return x, and 0 within [-lambd, lambd], bounds included."""
-
-
-@hardshrink.eval
-def _(x, lambd):
-    bound = constant(lambd, x)
-    return np.where((x >= -bound) & (x <= bound), constant(0.0, x), x)
 
 
 hardshrink.lower(lambda b, x, bound: b.select((x >= -bound) & (x <= bound), 0.0, x))
@@ -312,11 +273,6 @@ def _(x, threshold, value):
 
 
 threshold.infer(same_type)
-
-
-@threshold.eval
-def _(x, threshold, value):
-    return np.where(x <= constant(threshold, x), constant(value, x), x)
 
 
 @threshold.partial("x")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.dtype import is_float
+from ...core.dtype import float64
 from ...core.op import elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import as_int
@@ -17,8 +17,7 @@ def floor(x: Tensor) -> Tensor:
     """Return the largest whole number not above each element; integers stay as they are."""
 
 
-floor.eval(np.floor)
-floor.lower(lambda b, x: b.floor(x) if x.dtype.kind == "f" else x)
+floor.lower(lambda b, x: b.floor(x))
 
 
 @op(elementwise, laws=("idempotent",))
@@ -26,8 +25,7 @@ def ceil(x: Tensor) -> Tensor:
     """Return the smallest whole number not below each element; integers stay as they are."""
 
 
-ceil.eval(np.ceil)
-ceil.lower(lambda b, x: b.ceil(x) if x.dtype.kind == "f" else x)
+ceil.lower(lambda b, x: b.ceil(x))
 
 
 @op(elementwise, laws=("idempotent",))
@@ -35,8 +33,7 @@ def trunc(x: Tensor) -> Tensor:
     """Return each element without its fraction; integers stay as they are."""
 
 
-trunc.eval(np.trunc)
-trunc.lower(lambda b, x: b.trunc(x) if x.dtype.kind == "f" else x)
+trunc.lower(lambda b, x: b.trunc(x))
 
 
 def _samples(s):
@@ -72,23 +69,15 @@ def _(x, decimals):
 round.infer(same_type)
 
 
-@round.eval
-def _(x, decimals):
-    if decimals == 0:
-        return np.rint(x) if is_float(x.dtype) else x
-    return np.round(x, decimals)
-
-
 @round.lower
 def _(b, x, decimals):
-    if x.dtype.kind != "f":
-        if decimals < 0:
-            raise ValueError("the reference kernel rounds integers to tens")
-        return x
-    if decimals == 0:
+    if decimals == 0 or (decimals > 0 and x.dtype.kind != "f"):
         return b.round(x)
     power = 10.0 ** abs(decimals)
-    return b.round(x * power) / power if decimals > 0 else b.round(x / power) * power
+    if decimals > 0:
+        return b.round(x * power) / power
+    wide = x if x.dtype.kind == "f" else b.cast(x, float64)
+    return b.cast(b.round(wide / power) * power, x.dtype)
 
 
 without_derivative(round)
@@ -114,12 +103,7 @@ def frac(x: Tensor) -> Tensor:
     """Return the fraction of each element, with its sign: x - trunc(x)."""
 
 
-@frac.eval
-def _(x):
-    return x - np.trunc(x)
-
-
-frac.lower(lambda b, x: x - (b.trunc(x) if x.dtype.kind == "f" else x))
+frac.lower(lambda b, x: x - b.trunc(x))
 
 
 @frac.vjp("x")

@@ -10,7 +10,7 @@ from ...core.op import F, composite, elementwise, op
 from ...core.operands import is_number
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
-from .._halves import rounded_once, through_float32
+from .._halves import rounded_once
 from ._shared import binary_errors
 
 
@@ -37,9 +37,6 @@ def where(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
     >>> wf.grad(lambda x: wf.where(x > 0, wf.log(x), 0.0).sum())(wf.tensor([0.0, 2.0]))
     tensor([0. , 0.5])
     """
-
-
-where.eval(np.where)
 
 
 @where.vjp("x")
@@ -90,13 +87,6 @@ def lerp(x: Tensor, y: Tensor, weight: Tensor) -> Tensor:
     """
 
 
-@lerp.eval
-@through_float32
-def _(x, y, weight):
-    span = y - x
-    return np.where(weight < 0.5, x + weight * span, y - span * (1 - weight))
-
-
 @lerp.partial("x")
 def _(weight):
     return 1 - weight
@@ -141,9 +131,6 @@ def copysign(x: Tensor, y: Tensor) -> Tensor:
 
     The derivative with respect to y is 0, and that with respect to x is 0 at x = 0.
     """
-
-
-copysign.eval(np.copysign)
 
 
 @copysign.partial("x")

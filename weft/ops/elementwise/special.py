@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from ...core import special
-from ...core.dtype import float64
 from ...core.errors import ArgumentError
 from ...core.op import F, elementwise, op
 from ...core.samples import ErrorSample, Sample
@@ -29,7 +28,6 @@ def erf(x: Tensor) -> Tensor:
     """
 
 
-erf.eval(special.erf)
 erf.lower(lambda b, x: b.erf(x))
 
 
@@ -43,7 +41,6 @@ def erfc(x: Tensor) -> Tensor:
     """Return 1 - erf(x), accurate also where erf(x) is close to 1."""
 
 
-erfc.eval(special.erfc)
 erfc.lower(lambda b, x: b.erfc(x))
 
 
@@ -57,20 +54,7 @@ def normal_cdf(x: Tensor) -> Tensor:
     """Return the probability that a standard normal variable is at most x."""
 
 
-normal_cdf.eval(special.normal_cdf)
-
-
-@normal_cdf.lower
-def write_normal_cdf(b: Any, x: Any) -> Any:
-    """Write the normal distribution function, as core/special/_normal.py computes it."""
-    if x.dtype == float64:
-        return b.erfc(x * -math.sqrt(0.5)) / 2.0
-    t = 1.0 / (b.abs(x) * special.TAIL_SLOPE + 1.0)
-    rest = b.constant(special.TAIL[-1], x.dtype)
-    for coefficient in reversed(special.TAIL[:-1]):
-        rest = rest * (1.0 - t) + coefficient
-    tail = b.exp(x * x * -0.5) * (t * rest)
-    return b.select(x < 0.0, tail, 1.0 - tail)
+normal_cdf.lower(lambda b, x: b.normal_cdf(x))
 
 
 @normal_cdf.partial("x")

@@ -9,7 +9,6 @@ import numpy as np
 from ...core.op import F, elementwise, op
 from ...core.samples import Sample
 from ...core.tensor import Tensor
-from .._halves import through_float32
 from ._shared import binary_errors, constant, unary_errors
 
 
@@ -18,7 +17,6 @@ def sin(x: Tensor) -> Tensor:
     """Return the sine of each element, in radians."""
 
 
-sin.eval(np.sin)
 sin.lower(lambda b, x: b.sin(x))
 
 
@@ -32,7 +30,6 @@ def cos(x: Tensor) -> Tensor:
     """Return the cosine of each element, in radians."""
 
 
-cos.eval(np.cos)
 cos.lower(lambda b, x: b.cos(x))
 
 
@@ -46,7 +43,6 @@ def tan(x: Tensor) -> Tensor:
     """Return the tangent of each element, in radians."""
 
 
-tan.eval(np.tan)
 tan.lower(lambda b, x: b.tan(x))
 
 
@@ -60,7 +56,6 @@ def asin(x: Tensor) -> Tensor:
     """Return the angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1]."""
 
 
-asin.eval(np.arcsin)
 asin.lower(lambda b, x: b.asin(x))
 
 
@@ -74,7 +69,6 @@ def acos(x: Tensor) -> Tensor:
     """Return the angle in [0, pi] whose cosine is x; NaN outside [-1, 1]."""
 
 
-acos.eval(np.arccos)
 acos.lower(lambda b, x: b.acos(x))
 
 
@@ -88,7 +82,6 @@ def atan(x: Tensor) -> Tensor:
     """Return the angle in [-pi/2, pi/2] whose tangent is x."""
 
 
-atan.eval(np.arctan)
 atan.lower(lambda b, x: b.atan(x))
 
 
@@ -126,9 +119,6 @@ def atan2(y: Tensor, x: Tensor) -> Tensor:
     >>> wf.atan2(wf.tensor([1.0, 0.0]), wf.tensor([0.0, -1.0]))
     tensor([1.571, 3.142])
     """
-
-
-atan2.eval(np.arctan2)
 
 
 @atan2.partial("y")
@@ -172,20 +162,10 @@ def sinc(x: Tensor) -> Tensor:
     """
 
 
-@sinc.eval
-@through_float32
-def _(x):
-    # The same sine between -1/2 and 1/2, found without rounding: sin(pi x) is 0 at whole numbers,
-    # and pi x, which may overflow, is never made.
-    r = x - np.round(x * 0.5) * 2
-    r = np.where(np.absolute(r) > 0.5, np.copysign(1, r) - r, r)
-    is_zero = x == 0
-    wave = np.sin(r * constant(math.pi, x)) * constant(1 / math.pi, x)
-    return np.where(is_zero, constant(1.0, x), wave / np.where(is_zero, 1, x))
-
-
 @sinc.lower
 def _(b, x):
+    # The same sine between -1/2 and 1/2, found without rounding: sin(pi x) is 0 at whole numbers,
+    # and pi x, which may overflow, is never made.
     r = x - b.round(x * 0.5) * 2.0
     r = b.select(b.abs(r) > 0.5, b.copysign(b.constant(1.0, x.dtype), r) - r, r)
     is_zero = b.eq(x, 0.0)
@@ -232,7 +212,6 @@ def deg2rad(x: Tensor) -> Tensor:
     """Return angles in degrees as radians."""
 
 
-deg2rad.eval(np.deg2rad)
 deg2rad.lower(lambda b, x: x * (math.pi / 180.0))
 
 
@@ -246,7 +225,6 @@ def rad2deg(x: Tensor) -> Tensor:
     """Return angles in radians as degrees."""
 
 
-rad2deg.eval(np.rad2deg)
 rad2deg.lower(lambda b, x: x * (180.0 / math.pi))
 
 

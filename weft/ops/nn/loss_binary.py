@@ -11,7 +11,7 @@ from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite, elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
-from .._halves import rounded_once, through_float32
+from .._halves import rounded_once
 from ..elementwise._shared import constant
 from ._arguments import (
     broadcast_shapes,
@@ -37,14 +37,6 @@ def bernoulli_nll(p: Tensor, target: Tensor) -> Tensor:
     At p = 0 and p = 1 the loss stays finite, and so does its derivative: the p * (1 - p) it is
     divided by is at least 1e-12.
     """
-
-
-@bernoulli_nll.eval
-@through_float32
-def _(p, target):
-    floor = p.dtype.type(LOG_FLOOR)
-    yes, no = np.maximum(np.log(p), floor), np.maximum(np.log1p(-p), floor)
-    return -(target * yes + (1 - target) * no)
 
 
 @bernoulli_nll.lower

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tests.backends.cpu.codegen.functions import UNARY, last_places, limit, reference
+from tests.backends.cpu.codegen.functions import FUNCTIONS, UNARY, last_places, limit, reference
 from tests.backends.cpu.codegen.jit import Native, map_text
 from weft.backends.cpu.codegen import host
-from weft.backends.cpu.codegen.mathematics import FUNCTIONS
 
 NUMBERS = 2**32
 BLOCK = 2**15

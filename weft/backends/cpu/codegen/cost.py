@@ -6,10 +6,10 @@ is computed, so that they need only be right within a factor of two.
 
 from __future__ import annotations
 
+from ....core.scalar.functions import FUNCTIONS, POLYNOMIAL, SIMPLE
 from ....core.shape import size_of
 from ....lower.kernels import ColumnKernel, GemmKernel, RowKernel, ScanKernel, ScatterKernel
 from ....lower.scalar import Expr, postorder
-from ....lower.scalar_kinds import CHEAP
 from .strided import by_vectors
 from .target import Target
 
@@ -21,10 +21,7 @@ PER_PRODUCT = 0.03  # of two numbers of a matrix product, in whole vectors
 PER_PLACE = 4.0  # a value that goes to a place of its own
 PER_SCATTERED = 0.4  # one of a row that goes to one place
 PER_STEP = 1.5  # of a recurrence that waits for itself
-DEAR = {"div": 4.0, "reciprocal": 4.0, "rsqrt": 8.0, "sqrt": 4.0}
-SIMPLE = frozenset(("bits", "ceil", "copysign", "floor", "round", "trunc"))  # an instruction or two
 UNUSUAL = {"checked": 4.0, "load_at": 8.0, "random": 40.0}
-POLYNOMIAL = 14.0  # operations of a mathematical function
 
 
 def row_cost(kernel: RowKernel, target: Target) -> float:
@@ -72,13 +69,14 @@ def weight_of(expr: Expr) -> float:
     if expr.kind in UNUSUAL:
         return UNUSUAL[expr.kind]
     wide = expr.dtype.itemsize / 4 if expr.dtype.kind != "b" else 1.0
-    if expr.kind in DEAR and expr.dtype.kind == "f":
-        return DEAR[expr.kind] * max(1.0, wide)
-    return (POLYNOMIAL if is_function(expr) else 1.0) * max(1.0, wide)
+    return _cost_on(expr) * max(1.0, wide)
 
 
 def is_function(expr: Expr) -> bool:
     """Tell whether an expression is a mathematical function, computed by a polynomial."""
-    kind = expr.kind
-    simple = kind in CHEAP or kind in SIMPLE or kind in DEAR or kind in UNUSUAL
-    return expr.dtype.kind == "f" and not simple and kind not in ("index", "iota", "reduce")
+    return _cost_on(expr) >= POLYNOMIAL
+
+
+def _cost_on(expr: Expr) -> float:
+    record = FUNCTIONS.get(expr.kind)
+    return SIMPLE if record is None or expr.dtype.kind != "f" else record.cost

@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from ....lower.kernels import Output, RowKernel
-from ....lower.scalar import Expr
-from ....lower.scalar_kinds import PLACED
+from ....lower.scalar import PLACED, Expr
 from .fetching import LINE_BYTES, fetched_operands, fetching_pass
 from .phases import Phases
 from .placed import Turn, write_placed

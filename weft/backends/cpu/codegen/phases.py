@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....lower.kernels import Output, RowKernel, ScatterKernel
-from ....lower.scalar import Expr, postorder
-from ....lower.scalar_kinds import CHEAP
+from ....lower.scalar import CHEAP, Expr, postorder
 
 SCRATCH_BYTES = 1 << 14  # of a row: several of them stay in the first-level cache
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,18 +52,18 @@ def write_operation(f: FunctionText, expr: Expr, args: list[Value]) -> Value:
 
 
 def _write_arithmetic(f: FunctionText, expr: Expr, args: list[Value]) -> Value:
-    kind = expr.kind
-    if kind in _COMPARISONS:
-        return _compare(f, kind, expr.args[0].dtype.kind, args)
+    kind, dtype = expr.kind, expr.args[0].dtype.kind
     if kind == "div" and _has_exact_inverse(expr.args[1]):
         return f.fmul(args[0], 1.0 / expr.args[1].data)
-    if is_float(args[0].type):
-        writer = _FLOAT.get(kind) or mathematics(kind)
-        return writer(f, *args)
-    if expr.args[0].dtype.kind == "b" and kind in _TRUTH:
-        return _TRUTH[kind](f, *args)
-    signed = expr.args[0].dtype.kind == "i"
-    return _INTEGER[kind](f, *args) if signed else (_UNSIGNED.get(kind) or _INTEGER[kind])(f, *args)
+    return writer_of(kind, dtype)(f, *args)
+
+
+def writer_of(kind: str, dtype: str = "f") -> Writer:
+    """Return the writer of a function on dtypes of a kind: floats, integers or truth values."""
+    writer = WRITERS.get(kind)
+    if isinstance(writer, ByDType):
+        writer = writer.on(dtype)
+    return writer or mathematics(kind)
 
 
 def write_values(
@@ -143,33 +143,32 @@ def _as_single(f: FunctionText, x: Value, source: Any) -> Value:
     return write_cast(f, x, source, float32)
 
 
-_COMPARISONS = {
-    "eq": ("oeq", "eq", "eq"),
-    "ne": ("une", "ne", "ne"),
-    "lt": ("olt", "slt", "ult"),
-    "le": ("ole", "sle", "ule"),
-    "gt": ("ogt", "sgt", "ugt"),
-    "ge": ("oge", "sge", "uge"),
-}
+class ByDType(NamedTuple):
+    """The writers of one function for floats, signed and unsigned integers, and truth values.
+
+    Unsigned integers are written as signed ones, and truth values as integers of one bit, where
+    nothing else is said; floats as mathematics.
+    """
+
+    floats: Writer | None
+    signed: Writer
+    unsigned: Writer | None = None
+    truth: Writer | None = None
+
+    def on(self, kind: str) -> Writer | None:
+        """Return the writer for dtypes of a kind."""
+        if kind == "f":
+            return self.floats
+        given = {"u": self.unsigned, "b": self.truth or self.unsigned}.get(kind)
+        return given or self.signed
 
 
-def _compare(f: FunctionText, kind: str, of: str, args: list[Value]) -> Value:
-    of_floats, signed, unsigned = _COMPARISONS[kind]
-    if is_float(args[0].type):
-        return f.fcmp(of_floats, *args)
-    return f.icmp(signed if of == "i" else unsigned, *args)
-
-
-def _square(f: FunctionText, x: Value) -> Value:
-    return f.fmul(x, x)
-
-
-def _reciprocal(f: FunctionText, x: Value) -> Value:
-    return f.fdiv(1.0, x)
-
-
-def _rsqrt(f: FunctionText, x: Value) -> Value:
-    return f.fdiv(1.0, f.sqrt(x))
+def _comparison(of_floats: str, signed: str, unsigned: str) -> ByDType:
+    return ByDType(
+        lambda f, x, y: f.fcmp(of_floats, x, y),
+        lambda f, x, y: f.icmp(signed, x, y),
+        lambda f, x, y: f.icmp(unsigned, x, y),
+    )
 
 
 def _integer_abs(f: FunctionText, x: Value) -> Value:
@@ -238,63 +237,63 @@ def _upper_product(f: FunctionText, x: Value, y: Value) -> Value:
     return f.trunc(f.lshr(wide, 64), "i64")
 
 
-def _invert(f: FunctionText, x: Value) -> Value:
-    return f.not_(x)
+def _itself(f: FunctionText, x: Value) -> Value:
+    return x
 
 
-_FLOAT: dict[str, Writer] = {
-    "add": lambda f, x, y: f.fadd(x, y),
-    "sub": lambda f, x, y: f.fsub(x, y),
-    "mul": lambda f, x, y: f.fmul(x, y),
+# The one writer of each function; those of mathematics stand in a package of their own.
+WRITERS: dict[str, Writer | ByDType] = {
+    "add": ByDType(
+        lambda f, x, y: f.fadd(x, y),
+        lambda f, x, y: f.add(x, y),
+        truth=lambda f, x, y: f.or_(x, y),
+    ),
+    "sub": ByDType(lambda f, x, y: f.fsub(x, y), lambda f, x, y: f.sub(x, y)),
+    "mul": ByDType(
+        lambda f, x, y: f.fmul(x, y),
+        lambda f, x, y: f.mul(x, y),
+        truth=lambda f, x, y: f.and_(x, y),
+    ),
     "div": lambda f, x, y: f.fdiv(x, y),
-    "neg": lambda f, x: f.fneg(x),
-    "abs": lambda f, x: f.fabs(x),
+    "neg": ByDType(lambda f, x: f.fneg(x), lambda f, x: f.sub(f.constant(x.type, 0), x)),
+    "abs": ByDType(lambda f, x: f.fabs(x), _integer_abs, _itself),
+    "square": ByDType(lambda f, x: f.fmul(x, x), lambda f, x: f.mul(x, x), truth=_itself),
+    "reciprocal": lambda f, x: f.fdiv(1.0, x),
     "sqrt": lambda f, x: f.sqrt(x),
-    "rsqrt": _rsqrt,
-    "reciprocal": _reciprocal,
-    "square": _square,
-    "maximum": lambda f, x, y: f.maximum(x, y),
-    "minimum": lambda f, x, y: f.minimum(x, y),
+    "rsqrt": lambda f, x: f.fdiv(1.0, f.sqrt(x)),
+    "maximum": ByDType(
+        lambda f, x, y: f.maximum(x, y),
+        lambda f, x, y: f.maximum(x, y),
+        lambda f, x, y: f.unsigned_maximum(x, y),
+        lambda f, x, y: f.or_(x, y),
+    ),
+    "minimum": ByDType(
+        lambda f, x, y: f.minimum(x, y),
+        lambda f, x, y: f.minimum(x, y),
+        lambda f, x, y: f.unsigned_minimum(x, y),
+        lambda f, x, y: f.and_(x, y),
+    ),
     "copysign": lambda f, x, y: f.copysign(x, y),
-}
-_INTEGER: dict[str, Writer] = {
-    "add": lambda f, x, y: f.add(x, y),
-    "sub": lambda f, x, y: f.sub(x, y),
-    "mul": lambda f, x, y: f.mul(x, y),
-    "neg": lambda f, x: f.sub(f.constant(x.type, 0), x),
-    "abs": _integer_abs,
-    "square": lambda f, x: f.mul(x, x),
+    "floor_divide": ByDType(None, _floor_divide, _unsigned_quotient),
+    "mod": ByDType(None, _mod, _unsigned_rest),
+    "fmod": ByDType(
+        None, lambda f, x, y: _zero_by_zero(f, y, _divided(f, x, y, True)[2]), _unsigned_rest
+    ),
+    "quotient": lambda f, x, y: f.udiv(x, y),
+    "remainder": lambda f, x, y: f.urem(x, y),
+    "upper_product": _upper_product,
     "and": lambda f, x, y: f.and_(x, y),
     "or": lambda f, x, y: f.or_(x, y),
     "xor": lambda f, x, y: f.xor(x, y),
-    "not": _invert,
-    "floor_divide": _floor_divide,
-    "mod": _mod,
-    "fmod": lambda f, x, y: _zero_by_zero(f, y, _divided(f, x, y, True)[2]),
-    "quotient": lambda f, x, y: f.udiv(x, y),
-    "remainder": lambda f, x, y: f.urem(x, y),
+    "not": lambda f, x: f.not_(x),
     "shift_left": _shift_left,
-    "shift_right": _shift_right,
-    "maximum": lambda f, x, y: f.maximum(x, y),
-    "minimum": lambda f, x, y: f.minimum(x, y),
-}
-_TRUTH: dict[str, Writer] = {
-    "abs": lambda f, x: x,
-    "add": lambda f, x, y: f.or_(x, y),
-    "maximum": lambda f, x, y: f.or_(x, y),
-    "minimum": lambda f, x, y: f.and_(x, y),
-    "mul": lambda f, x, y: f.and_(x, y),
-    "square": lambda f, x: x,
-}
-_UNSIGNED: dict[str, Writer] = {
-    "abs": lambda f, x: x,
-    "floor_divide": _unsigned_quotient,
-    "mod": _unsigned_rest,
-    "fmod": _unsigned_rest,
-    "shift_right": _unsigned_shift_right,
-    "upper_product": _upper_product,
-    "maximum": lambda f, x, y: f.unsigned_maximum(x, y),
-    "minimum": lambda f, x, y: f.unsigned_minimum(x, y),
+    "shift_right": ByDType(None, _shift_right, _unsigned_shift_right),
+    "eq": _comparison("oeq", "eq", "eq"),
+    "ne": _comparison("une", "ne", "ne"),
+    "lt": _comparison("olt", "slt", "ult"),
+    "le": _comparison("ole", "sle", "ule"),
+    "gt": _comparison("ogt", "sgt", "ugt"),
+    "ge": _comparison("oge", "sge", "uge"),
 }
 
 

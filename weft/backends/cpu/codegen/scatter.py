@@ -11,8 +11,7 @@ from __future__ import annotations
 
 from ....core.shape import size_of
 from ....lower.kernels import ScatterKernel
-from ....lower.scalar import Expr
-from ....lower.scalar_kinds import PLACED
+from ....lower.scalar import PLACED, Expr
 from .phases import Phases
 from .placed import Turn, write_placed
 from .scalars import broadcast_to_lanes, combine, type_of, write_constant, write_operation

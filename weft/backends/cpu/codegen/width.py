@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ....lower.kernels import RowKernel
-from ....lower.scalar import Expr, postorder
-from ....lower.scalar_kinds import PLACED
+from ....lower.scalar import PLACED, Expr, postorder
 from .cost import is_function, weight_of
 from .phases import Phases
 from .target import Target

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from .....lower.kernels import Output
-from .....lower.scalar import Expr, postorder
-from .....lower.scalar_kinds import CHEAP
+from .....lower.scalar import CHEAP, Expr, postorder
 from ..scalars import broadcast_to_lanes, combine, identity_of, type_of, write_number, write_values
 from ..text import FunctionText, ModuleText
 from ..values import Value

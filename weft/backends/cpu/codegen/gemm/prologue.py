@@ -14,8 +14,7 @@ from .....core.shape import size_of
 from .....lower.kernels import GemmKernel
 from .....lower.program import KernelProgram
 from .....lower.prologues import fuse_prologues
-from .....lower.scalar import Expr, postorder
-from .....lower.scalar_kinds import CHEAP
+from .....lower.scalar import CHEAP, Expr, postorder
 from ..cost import PER_BYTE, expression_cost
 from ..target import Target
 from ..values import bytes_of

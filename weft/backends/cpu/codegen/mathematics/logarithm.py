@@ -14,12 +14,10 @@ from math import inf, nan
 from ..text import FunctionText
 from ..values import Value
 from . import coefficients as table
-from .exponential import exp
 from .formats import (
     format_of,
     is_outside,
     keep_zero,
-    number_where,
     polynomial,
     power_of_two,
     split_any_number,
@@ -135,28 +133,6 @@ def _with_limits(f: FunctionText, x: Value, y: Value) -> Value:
     y = f.select(f.fcmp("olt", x, inf), y, x)
     y = f.select(f.fcmp("oeq", x, 0.0), f.constant(x.type, -inf), y)
     return f.select(f.fcmp("olt", x, 0.0), f.constant(x.type, nan), y)
-
-
-def softplus(f: FunctionText, x: Value) -> Value:
-    """Return log(1 + e^x) without overflow."""
-    rest = _log1p_of_unit(f, exp(f, f.fneg(f.fabs(x))))
-    return f.fadd(f.select(f.fcmp("ogt", x, 0.0), x, 0.0), rest)
-
-
-def logaddexp(f: FunctionText, a: Value, b: Value) -> Value:
-    """Return log(e^a + e^b) without overflow."""
-    rest = _log1p_of_unit(f, exp(f, f.fneg(f.fabs(f.fsub(a, b)))))
-    total = f.fadd(f.select(f.fcmp("ogt", a, b), a, b), rest)
-    return f.select(f.fcmp("oeq", a, b), f.fadd(a, LN_2), total)  # equal infinities included
-
-
-def _log1p_of_unit(f: FunctionText, x: Value) -> Value:
-    """Return log(1 + x) for 0 <= x <= 1, where 1 + x = 2 (1 + (x - 1) / 2) is all it takes."""
-    high, low = table.LN2[format_of(x).element]
-    far = f.fcmp("ogt", x, _ROOT_2 - 1)
-    t = f.select(far, f.multiply_add(x, 0.5, -0.5), x)
-    tail = f.fadd(log1p_tail(f, t), number_where(f, x.type, [(far, low)], 0.0))
-    return f.fadd(f.fadd(t, tail), number_where(f, x.type, [(far, high)], 0.0))
 
 
 def asinh(f: FunctionText, x: Value) -> Value:

@@ -1,4 +1,4 @@
-"""Powers and roots: pow, cbrt, rsqrt, hypot.
+"""Powers and roots: pow, hypot.
 
 pow(x, y) = exp(y log(x)). In float32 both are computed in float64. In float64 the logarithm is a
 sum of two doubles (about 64 bits), since its error is multiplied by up to 745.
@@ -139,11 +139,6 @@ def _exp_of_two(f: FunctionText, high: Value, low: Value) -> Value:
     return scale(f, f.fadd(total, f.fadd(lost, tail)), f.as_integer(sum))
 
 
-def rsqrt(f: FunctionText, x: Value) -> Value:
-    """Return 1 / sqrt(x)."""
-    return f.fdiv(1.0, f.sqrt(x))
-
-
 def hypot(f: FunctionText, x: Value, y: Value) -> Value:
     """Return sqrt(x^2 + y^2) without overflow on the way; infinite if either operand is."""
     if scalar_of(x.type) == "float":
@@ -164,42 +159,3 @@ def _scaled_root(f: FunctionText, a: Value, b: Value) -> Value:
     back = number_where(f, a.type, [(up, 2.0**-600), (down, 2.0**600)], 1.0)
     a, b = f.fmul(a, factor), f.fmul(b, factor)
     return f.fmul(f.sqrt(f.multiply_add(a, a, f.fmul(b, b))), back)
-
-
-def cbrt(f: FunctionText, x: Value) -> Value:
-    """Return the cube root: a guess from the exponent's third, then Halley's and Newton's steps."""
-    format = format_of(x)
-    size = f.fabs(x)
-    tiny = f.fcmp("olt", size, format.least_normal)
-    huge = f.fcmp("ogt", size, 2.0 ** (format.bias - 3))  # three times it would overflow
-    a = f.fmul(size, number_where(f, x.type, [(tiny, 2.0**54), (huge, 2.0**-54)], 1.0))
-    t = _third_of_bits(f, a)
-    for _ in range({"float": 1, "double": 2}[format.element]):
-        cube = f.fmul(f.fmul(t, t), t)
-        ratio = f.fdiv(f.multiply_add(a, 2.0, cube), f.multiply_add(cube, 2.0, a))
-        t = f.fmul(t, ratio)
-    back = number_where(f, x.type, [(tiny, 2.0**-18), (huge, 2.0**18)], 1.0)
-    t = f.fmul(_newton_cube_root(f, a, t), back)
-    plain = f.and_(f.fcmp("ogt", size, 0.0), f.fcmp("olt", size, inf))
-    return f.select(plain, f.copysign(t, x), x)
-
-
-def _third_of_bits(f: FunctionText, a: Value) -> Value:
-    """Return a guess of the cube root, within 4%: a third of the bits, read as a logarithm."""
-    format = format_of(a)
-    shift = format.mantissa - 15  # 15 bits of mantissa are plenty for a guess
-    anchor = 2.0**format.mantissa
-    top = f.or_(f.lshr(f.as_integer(a), shift), format.bits(anchor))
-    number = f.fsub(f.as_float(top), anchor)
-    # The bias' two thirds, less a constant that balances the error (Kahan's guess for cbrt).
-    third = f.multiply_add(number, 1 / 3, (format.bias * 2 / 3 - 0.03306235651) * 2.0**15)
-    back = f.sub(f.as_integer(f.fadd(third, anchor)), format.bits(anchor))
-    return f.as_float(f.shl(back, shift))
-
-
-def _newton_cube_root(f: FunctionText, a: Value, t: Value) -> Value:
-    """Return a root improved by a residual that is computed nearly exactly."""
-    square, square_low = two_product(f, t, t)
-    rest = fma(f, f.fneg(square), t, a)
-    rest = f.multiply_add(f.fneg(square_low), t, rest)
-    return f.fadd(t, f.fdiv(rest, f.fmul(square, 3.0)))

@@ -48,11 +48,6 @@ def round(f: FunctionText, x: Value) -> Value:
     return f.copysign(f.select(f.fcmp("olt", size, anchor), near, x), x)
 
 
-def absolute(f: FunctionText, x: Value) -> Value:
-    """Return |x|."""
-    return f.fabs(x)
-
-
 def sign(f: FunctionText, x: Value) -> Value:
     """Return -1, 0 or 1, or NaN, as np.sign does."""
     one = f.copysign(1.0, x)

@@ -1,0 +1,1 @@
+"""Scalar functions: what operators compute for one element, in NumPy and in machine code."""

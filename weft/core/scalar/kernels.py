@@ -1,0 +1,209 @@
+"""The eager kernel of an operator that says what it computes by its `lower` rule alone.
+
+The rule runs once for each combination of dtypes that is met, and what it gives is written as NumPy
+source (text.py). A rule that is one function of the operands has that function for its kernel:
+`np.exp` itself. 16-bit floats are computed in float32 and rounded once.
+
+The kernel finds its variant by the dtypes of its operands and the types of its attributes, and by
+the values of those that the rule looks at (attributes.py).
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Sequence
+from math import copysign
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..dtype import DType, bool_, float32, float64, is_half
+from ..errors import GENERATED_PREFIX
+from ..shape import TensorType, size_of
+from .attributes import Attribute
+from .builder import Expr
+from .functions import FUNCTIONS
+from .text import NumpyBuilder, Source
+
+if TYPE_CHECKING:
+    from ..op import Op
+
+Kernel = Callable[..., Any]
+
+MOST_VARIANTS = 512  # of one operator: for dtypes, and for attributes that its rule looks at
+
+
+def derived_kernel(op: Op) -> Kernel:
+    """Return the kernel that follows from an operator's `lower` rule."""
+    return _single_function(op) or _Derived(op).kernel
+
+
+def _single_function(op: Op) -> Kernel | None:
+    """Return the function that a rule is, if it takes the operands as they are."""
+    if op.attrs or op.kind != "elementwise":
+        return None
+    dtypes = [float64 if op.promote is None or n in op.promoted else bool_ for n in op.inputs]
+    builder = NumpyBuilder()
+    operands = tuple(builder.load(i, dtype) for i, dtype in enumerate(dtypes))
+    assert op.lower_rule is not None
+    expr: Expr = op.lower_rule(builder, *operands)
+    record = FUNCTIONS.get(expr.kind)
+    plain = record is not None and record.result != "given" and expr.args == operands
+    return record.numpy if record is not None and plain else None
+
+
+class Variant(NamedTuple):
+    """The source of a kernel for given dtypes, what it uses, and what its rule looked at."""
+
+    text: str
+    scope: dict[str, Any]
+    seen: tuple[str, ...]
+
+
+class _Derived:
+    """Makes the variants of one operator's kernel."""
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+        self.seen: dict[str, bool] = {}  # attributes looked at, and whether zeros have signs
+        self.variants: dict[Any, Kernel] = {}
+        self.scope = {"variants": self.variants, "missing": self._missing, "distinct": _distinct}
+        self.kernel = _compiled(op.name, self._dispatch(), self.scope)
+        self.kernel.variant = self.variant  # type: ignore[attr-defined]  # see autodiff/kernel_text.py
+
+    def _dispatch(self) -> str:
+        """Return the text of the kernel: it finds the variant for its operands and attributes."""
+        parameters = ", ".join((*self.op.inputs, *self.op.attrs))
+        return (
+            f"def kernel({parameters}):\n"
+            "    try:\n"
+            f"        run = variants[{', '.join(self._key_parts())}]\n"
+            "    except (AttributeError, KeyError):\n"
+            f"        run = missing({parameters})\n"
+            f"    return run({parameters})\n"
+        )
+
+    def _key_parts(self) -> list[str]:
+        parts = [f"{x}.dtype" for x in self.op.inputs]
+        for name in self.op.attrs:
+            parts.append(f"{name}.__class__")
+            if name in self.seen:
+                parts.append(f"distinct({name})" if self.seen[name] else name)
+        return parts
+
+    def _missing(self, *arguments: Any) -> Kernel:
+        count = len(self.op.inputs)
+        operands, attrs = arguments[:count], arguments[count:]
+        common = self._common(operands)
+        if common is not None:  # a rule mixes dtypes, or gives numbers
+            return lambda *given: self.kernel(*self._brought(given, common))
+        variant = self.variant(tuple(x.dtype for x in operands), attrs)
+        self._look_at(variant.seen, attrs)
+        if len(self.variants) >= MOST_VARIANTS:
+            self.variants.clear()
+        made = _compiled(self.op.name, variant.text, variant.scope)
+        return self.variants.setdefault(self._key(operands, attrs), made)
+
+    def _look_at(self, names: Sequence[str], attrs: Sequence[Any]) -> None:
+        """Let the kernel look at attributes that a rule looks at, if it does not yet."""
+        found = dict(self.seen)
+        for name, value in zip(self.op.attrs, attrs, strict=True):
+            if name in names:
+                found[name] = found.get(name, False) or isinstance(value, float)
+        if found != self.seen:
+            self.seen = found
+            self.variants.clear()
+            self.kernel.__code__ = _compiled(self.op.name, self._dispatch(), {}).__code__
+
+    def _key(self, operands: Sequence[Any], attrs: Sequence[Any]) -> Any:
+        key: list[Any] = [x.dtype for x in operands]
+        for name, value in zip(self.op.attrs, attrs, strict=True):
+            key.append(value.__class__)
+            if name in self.seen:
+                key.append(_distinct(value) if self.seen[name] else value)
+        return tuple(key) if len(key) > 1 else key[0]
+
+    def _common(self, operands: Sequence[Any]) -> DType | None:
+        """Return the dtype in which operands meet that differ in theirs; None if they do not."""
+        promoted = [x for x, n in zip(operands, self.op.inputs, strict=True) if self._meets(n)]
+        if all(hasattr(x, "dtype") for x in operands) and len({x.dtype for x in promoted}) <= 1:
+            return None
+        return np.result_type(*promoted)
+
+    def _meets(self, name: str) -> bool:
+        return self.op.promote is None or name in self.op.promoted
+
+    def _brought(self, given: Sequence[Any], dtype: DType) -> list[Any]:
+        count = len(self.op.inputs)
+        names = (*self.op.inputs, *[""] * (len(given) - count))
+        return [
+            np.asarray(x, dtype if self._meets(name) else None) if name else x
+            for x, name in zip(given, names, strict=True)
+        ]
+
+    def variant(
+        self, dtypes: tuple[Any, ...], attrs: Sequence[Any], *, whole: bool = False
+    ) -> Variant:
+        """Return the kernel for operands of given dtypes, as text.
+
+        whole   for these attributes alone, with nothing to look up
+        """
+        op, builder, seen = self.op, NumpyBuilder(), set[str]()
+        lines, operands = [], []
+        for number, (name, dtype) in enumerate(zip(op.inputs, dtypes, strict=True)):
+            if is_half(dtype):
+                lines.append(f"{name} = {name}.astype(float32)")
+            operands.append(builder.load(number, float32 if is_half(dtype) else dtype))
+        result = self._result(dtypes, attrs)
+        builder.result = float32 if is_half(result) else result
+        given = list(attrs) if whole else _given(op.attrs, attrs, seen)
+        if op.kind == "reduction":
+            lines.append("count = size_of(x.shape[a] for a in axis)")
+            builder.count = Attribute("count", 1, seen)  # type: ignore[assignment]  # a parameter
+        assert op.lower_rule is not None
+        expr = builder.cast(op.lower_rule(builder, *operands, *given), builder.result)
+        source = Source(op.inputs, builder.cast(expr, result))
+        source.scope |= {"float32": float32, "size_of": size_of}
+        lines += [*source.lines, f"return {source.result}"]
+        parameters = ", ".join((*op.inputs, *op.attrs))
+        text = "".join([f"def kernel({parameters}):\n", *(f"    {line}\n" for line in lines)])
+        return Variant(text, source.scope, tuple(name for name in op.attrs if name in seen))
+
+    def _result(self, dtypes: tuple[Any, ...], attrs: Sequence[Any]) -> DType:
+        types = tuple(TensorType((), dtype) for dtype in dtypes)
+        dtype: DType = self.op.type_rule(types, tuple(attrs)).dtype
+        return dtype
+
+
+def _given(names: Any, attrs: Sequence[Any], seen: set[str]) -> list[Any]:
+    """Return attributes as a rule gets them; of what cannot be wrapped it is taken to look."""
+    given: list[Any] = []
+    for name, value in zip(names, attrs, strict=True):
+        if isinstance(value, (bool, int, float, str, tuple)):
+            given.append(Attribute(name, value, seen))
+        else:
+            given.append(value)
+            if value is not None:  # which its type says already
+                seen.add(name)
+    return given
+
+
+def _distinct(value: Any) -> Any:
+    """Return a key that differs for 0.0 and -0.0."""
+    return (value, copysign(1.0, value)) if value.__class__ is float else value
+
+
+def _compiled(name: str, text: str, scope: dict[str, Any]) -> Kernel:
+    filename = f"{GENERATED_PREFIX}{name} kernel {_numbered(text)}>"
+    scope = {"__name__": f"weft.ops.{name}", **scope}
+    exec(compile(text, filename, "exec"), scope)
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    kernel: Kernel = scope["kernel"]
+    return kernel
+
+
+_texts: dict[str, int] = {}
+
+
+def _numbered(text: str) -> int:
+    return _texts.setdefault(text, len(_texts))

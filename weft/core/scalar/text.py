@@ -1,0 +1,284 @@
+"""Write scalar expressions as straight-line NumPy source.
+
+Each expression becomes one line: an operator where Python has one, else a call. A temporary that
+nothing else needs takes the result (`t0 *= c0`) where shapes and dtypes allow it. Constants are
+arrays of no axes, which NumPy takes in half the time that Python's numbers need.
+
+Values are full (of the operands' shape) or per row (what a reduction leaves). Rows keep their
+reduced axes (`kept`) where they meet full values; the result does as the operator's keepdims says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import copysign
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..sums import sum_array
+from .attributes import Attribute
+from .builder import Expr, ScalarBuilder, postorder
+from .functions import FUNCTIONS, Scalar
+
+OPERATORS = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "div": "/",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "eq": "==",
+    "ne": "!=",
+    "shift_left": "<<",
+    "shift_right": ">>",
+}
+SIGNS = {"neg": "-", "not": "~"}
+IN_PLACE = frozenset(("add", "sub", "mul", "div", "and", "or", "xor"))
+COMMUTATIVE = IN_PLACE - {"sub", "div"}
+REDUCTIONS = {"prod": np.multiply, "max": np.maximum, "min": np.minimum}
+IDENTITIES = {"max": -np.inf, "min": np.inf}
+
+
+class NumpyBuilder(ScalarBuilder):
+    """Makes expressions for NumPy: attributes may stay parameters, some functions become steps."""
+
+    def constant(self, value: Any, dtype: Any) -> Expr:
+        """Return a constant, or an attribute in its place."""
+        if isinstance(value, Attribute):
+            return self.make("attribute", (), dtype, value.text)
+        return super().constant(value, dtype)
+
+    def sign(self, x: Expr) -> Expr:
+        """Return -1, 0 or 1 by the sign of a value."""
+        return self.unary("sign", x)
+
+    def apply(self, record: Scalar, *operands: Any) -> Expr:
+        """Return a scalar function of values."""
+        if record.steps is not None:
+            made: Expr = record.steps(self, *operands)
+            return made
+        return super().apply(record._replace(composed=None), *operands)
+
+
+class Numbers(dict[Any, Any]):
+    """Numbers of a dtype as arrays of no axes, by value."""
+
+    MOST = 1024
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = dtype
+        self.zeros = {1.0: np.array(0.0).astype(dtype), -1.0: np.array(-0.0).astype(dtype)}
+
+    def __missing__(self, number: Any) -> Any:
+        if number == 0:  # 0.0 and -0.0 are equal keys
+            return self.zeros[copysign(1.0, number)]
+        made = np.array(number, self.dtype)
+        if len(self) < self.MOST:
+            self[number] = made
+        return made
+
+
+NUMBERS: dict[Any, Numbers] = {}
+
+
+def numbers_of(dtype: Any) -> Numbers:
+    """Return the numbers of a dtype."""
+    if dtype not in NUMBERS:
+        NUMBERS[dtype] = Numbers(dtype)
+    return NUMBERS[dtype]
+
+
+class Level(NamedTuple):
+    """The operands whose shape a value has, in full and per row."""
+
+    full: frozenset[int] = frozenset()
+    rows: frozenset[int] = frozenset()
+
+    def joined(self, other: Level) -> Level:
+        """Return the level of a value that follows from two."""
+        return Level(self.full | other.full, self.rows | other.rows)
+
+    def holds(self, other: Level) -> bool:
+        """Tell whether values of another level broadcast to the shape of this one."""
+        return other.full <= self.full and other.rows <= self.full | self.rows
+
+    @property
+    def is_row(self) -> bool:
+        """Tell whether a value is per row."""
+        return bool(self.rows) and not self.full
+
+
+class Source:
+    """The lines that compute an expression, and the names they use."""
+
+    def __init__(self, parameters: Sequence[str], root: Expr) -> None:
+        self.parameters = parameters
+        self.lines: list[str] = []
+        self.scope: dict[str, Any] = {}
+        self.count = self.constants = 0
+        self.owned: set[str] = set()  # temporaries that share memory with nothing
+        self.names: dict[tuple[int, bool], str] = {}  # by expression and whether axes are kept
+        self.order = postorder([root])
+        self.levels: dict[int, Level] = {}
+        for expr in self.order:
+            self.levels[id(expr)] = self._level(expr)
+        self.needed = self._needed(root)
+        self.uses = self._uses()
+        for expr in self.order:
+            for kept in sorted(self.needed.get(id(expr), ()), reverse=True):
+                self._write(expr, kept)
+        self.result = self._result(root)
+
+    # -- what is needed ----------------------------------------------------------------------------
+
+    def _level(self, expr: Expr) -> Level:
+        if expr.kind == "load":
+            return Level(frozenset((expr.data,)))
+        found = Level()
+        for arg in expr.args:
+            found = found.joined(self.levels[id(arg)])
+        if expr.kind == "reduce":
+            return Level(rows=found.full | found.rows)
+        return found
+
+    def _needed(self, root: Expr) -> dict[int, set[bool]]:
+        """Return in which forms expressions are needed: with reduced axes kept, or as the result.
+
+        A full value has one form, which counts as kept.
+        """
+        needed: dict[int, set[bool]] = {id(root): {not self.levels[id(root)].is_row}}
+        for expr in reversed(self.order):
+            for kept in needed.get(id(expr), ()):
+                for arg in expr.args:
+                    plain = self.levels[id(arg)].is_row and not kept and expr.kind != "reduce"
+                    needed.setdefault(id(arg), set()).add(not plain)
+        return needed
+
+    def _uses(self) -> dict[tuple[int, bool], int]:
+        uses: dict[tuple[int, bool], int] = {}
+        for expr in self.order:
+            for kept in self._written(expr):
+                for arg in expr.args:
+                    key = self._key(arg, kept and expr.kind != "reduce")
+                    uses[key] = uses.get(key, 0) + 1
+        return uses
+
+    def _written(self, expr: Expr) -> set[bool]:
+        """Return the forms in which an expression is computed; a second one is another shape."""
+        forms = self.needed.get(id(expr), set())
+        return {True} if len(forms) == 2 else forms
+
+    def _key(self, expr: Expr, kept: bool) -> tuple[int, bool]:
+        return id(expr), kept or not self.levels[id(expr)].is_row
+
+    # -- lines -------------------------------------------------------------------------------------
+
+    def _write(self, expr: Expr, kept: bool) -> None:
+        if kept or True not in self.needed[id(expr)]:
+            self.names[self._key(expr, kept)] = self._value(expr, kept)
+            return
+        whole = self.names[id(expr), True]
+        self.owned.discard(whole)  # the other form shares its memory
+        self.names[id(expr), False] = self._new(f"{whole} if keepdims else {whole}.squeeze(axis)")
+
+    def _value(self, expr: Expr, kept: bool) -> str:
+        if expr.kind == "load":
+            return str(self.parameters[expr.data])
+        if expr.kind == "const":
+            return self._constant(expr)
+        if expr.kind == "attribute":
+            return self._attribute(expr)
+        if expr.kind == "reduce":
+            return self._reduced(expr, kept)
+        args = [self._taken(arg, kept) for arg in expr.args]
+        return self._overwritten(expr, args, kept) or self._computed(expr, args)
+
+    def _taken(self, arg: Expr, kept: bool) -> str:
+        key = self._key(arg, kept)
+        self.uses[key] -= 1
+        return self.names[key]
+
+    def _overwritten(self, expr: Expr, args: list[str], kept: bool) -> str | None:
+        """Write the result over an operand that nobody needs again; None if there is none."""
+        if expr.kind not in IN_PLACE:
+            return None
+        sides = ((0, 1), (1, 0)) if expr.kind in COMMUTATIVE else ((0, 1),)
+        for mine, other in sides:
+            taken, beside = expr.args[mine], expr.args[other]
+            free = not self.uses[self._key(taken, kept)] and args[mine] in self.owned
+            fits = self.levels[id(taken)].holds(self.levels[id(beside)])
+            if free and fits and taken.dtype == expr.dtype:
+                self.lines.append(f"{args[mine]} {OPERATORS[expr.kind]}= {args[other]}")
+                return args[mine]
+        return None
+
+    def _computed(self, expr: Expr, args: list[str]) -> str:
+        kind = expr.kind
+        if kind in OPERATORS:
+            return self._own(f"{args[0]} {OPERATORS[kind]} {args[1]}")
+        if kind in SIGNS:
+            return self._own(f"{SIGNS[kind]}{args[0]}")
+        if kind == "cast":
+            return self._own(f"{args[0]}.astype({self._dtype(expr.dtype)})")
+        if kind == "bits":  # shares its operand's memory
+            return self._new(f"{args[0]}.view({self._dtype(expr.dtype)})")
+        function = self._bound(FUNCTIONS[kind].numpy)
+        return self._own(f"{function}({', '.join(args)})")
+
+    def _reduced(self, expr: Expr, kept: bool) -> str:
+        (arg,) = expr.args
+        taken, way = self._taken(arg, True), expr.data
+        keepdims = "True" if kept else "keepdims"
+        if way == "sum":
+            return self._own(f"{self._bound(sum_array)}({taken}, axis, {keepdims})")
+        options = f"axis=axis, keepdims={keepdims}"
+        if expr is not self.order[-1] and way in IDENTITIES:  # as a result, that of none is refused
+            self.scope["inf"] = np.inf
+            options += f", initial={IDENTITIES[way]}"
+        return self._own(f"{self._bound(REDUCTIONS[way])}.reduce({taken}, {options})")
+
+    def _result(self, root: Expr) -> str:
+        name = self.names[self._key(root, False)]
+        return name if name in self.owned else f"{name}.copy()"
+
+    # -- names -------------------------------------------------------------------------------------
+
+    def _new(self, text: str) -> str:
+        name = f"t{self.count}"
+        self.count += 1
+        self.lines.append(f"{name} = {text}")
+        return name
+
+    def _own(self, text: str) -> str:
+        name = self._new(text)
+        self.owned.add(name)
+        return name
+
+    def _constant(self, expr: Expr) -> str:
+        value = np.array(expr.data, expr.dtype)
+        value.flags.writeable = False
+        name = f"c{self.constants}"
+        self.constants += 1
+        self.scope[name] = value
+        return name
+
+    def _attribute(self, expr: Expr) -> str:
+        numbers = f"numbers_{expr.dtype.name}"
+        self.scope[numbers] = numbers_of(expr.dtype)
+        return self._new(f"{numbers}[{expr.data}]")
+
+    def _dtype(self, dtype: Any) -> str:
+        return self._named(dtype.name, dtype)
+
+    def _bound(self, function: Any) -> str:
+        return self._named(function.__name__, function)
+
+    def _named(self, name: str, value: Any) -> str:
+        self.scope[name] = value
+        return name
