@@ -12,11 +12,11 @@ import numpy as np
 
 from ...core.dtype import float16, float32
 from ...core.rng import philox_blocks
+from ...core.scalar.functions import FUNCTIONS
 from ...core.shape import size_of
 from ...lower.kernels import Operand
 from ...lower.scalar import Expr
 from .memory import Array, Memory
-from .scalars import FUNCTIONS
 
 BLOCK_BYTES = 32  # of the random generator
 COMBINE: dict[str, Any] = {
@@ -130,7 +130,7 @@ class Elements:
 
 def apply(expr: Expr, args: Sequence[Any]) -> Any:
     """Return a scalar function of values; that of halves is computed in float32."""
-    function = FUNCTIONS[expr.kind]
+    function = FUNCTIONS[expr.kind].numpy
     if all(arg.dtype != float16 for arg in expr.args):
         return function(*args)
     wide = [np.asarray(x, float32) if x.dtype == float16 else x for x in args]

@@ -75,6 +75,10 @@ def _declare_steps(name: str, steps: Callable[..., Any], **facts: Any) -> None:
     _declare(name, 1, lambda *arrays: steps(_Arrays(), *arrays), steps=steps, **facts)
 
 
+def _upper_product(x: Any, factor: Any) -> Any:
+    return multiply_high(x, int(np.ravel(factor)[0]))
+
+
 # -- arithmetic ------------------------------------------------------------------------------------
 
 _NUMBERS, _BITS, _ALL = "fiu", "iub", "fiub"
@@ -99,7 +103,7 @@ _declare("fmod", 2, np.fmod, on=_NUMBERS, ulps=EXACT)
 # Of integers that are not negative, by a positive constant.
 _declare("quotient", 2, np.floor_divide, on="iu", ulps=EXACT)
 _declare("remainder", 2, np.remainder, on="iu", ulps=EXACT)
-_declare("upper_product", 2, multiply_high, on="iu", ulps=EXACT)
+_declare("upper_product", 2, _upper_product, on="iu", ulps=EXACT)
 _declare("floor", 1, np.floor, cost=SIMPLE, ulps=EXACT, whole=True)
 _declare("ceil", 1, np.ceil, cost=SIMPLE, ulps=EXACT, whole=True)
 _declare("trunc", 1, np.trunc, cost=SIMPLE, ulps=EXACT, whole=True)
