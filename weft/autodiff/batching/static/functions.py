@@ -11,13 +11,12 @@ from typing import Any
 
 from ....core.modes import current_tracer
 from ....core.op import F
-from ....core.shape import TensorType
-from ....graph.control.body import Body
 from ....graph.custom import CustomGradient
 from ....graph.node import Node
 from ....graph.symbol import make_symbol
 from ....graph.tracer import Tracer
 from ..batched import Batched
+from ..vmap import vmap
 
 
 def replay_custom(replay: Any, node: Node, inputs: tuple[Any, ...]) -> list[Any]:
@@ -51,35 +50,25 @@ class BatchedGradient(CustomGradient):
         self, tracer: Tracer, node: Node, gs: Sequence[Any], needs: Sequence[bool], rest: Any
     ) -> list[Any]:
         """Return the gradients of the operands; those that examples share are summed."""
-        example = self.example
 
         def pull_back(inner: Tracer, copy: Node, given: list[Any]) -> Sequence[Any]:
-            found: Sequence[Any] = example.op.pull_back_node(inner, copy, given, needs, rest)
+            found: Sequence[Any] = copy.op.pull_back_node(inner, copy, given, needs, rest)
             return found
 
         found = self._mapped(tracer, node, gs, [True] * len(gs), pull_back)
-        return [self._gradient(*pair) for pair in zip(found, self.flags, strict=True)]
-
-    def _gradient(self, pair: Any, flag: bool) -> Any:
-        if pair is None:
-            return None
-        g, batched = pair
-        if flag:
-            return g if batched else F.broadcast_to(g, (self.size, *g.shape))
-        return F.sum(g, 0) if batched else g * self.size
+        pairs = zip(found, self.flags, strict=True)
+        return [g if g is None or flag else F.sum(g, 0) for g, flag in pairs]
 
     def push_forward_node(
         self, tracer: Tracer, node: Node, tangents: Sequence[Any], rest: Any
     ) -> list[Any]:
         """Return the tangents of the results."""
-        example = self.example
 
         def push_forward(inner: Tracer, copy: Node, given: list[Any]) -> Sequence[Any]:
-            found: Sequence[Any] = example.op.push_forward_node(inner, copy, given, rest)
+            found: Sequence[Any] = copy.op.push_forward_node(inner, copy, given, rest)
             return found
 
-        found = self._mapped(tracer, node, tangents, self.flags, push_forward)
-        return [None if pair is None else self._gradient(pair, True) for pair in found]
+        return self._mapped(tracer, node, tangents, self.flags, push_forward)
 
     def _mapped(
         self,
@@ -89,55 +78,24 @@ class BatchedGradient(CustomGradient):
         given_flags: Sequence[bool],
         derivative: Callable[[Tracer, Node, list[Any]], Sequence[Any]],
     ) -> list[Any]:
-        """Trace a derivative of the example's node, and run it on the batch."""
-        from .vmap import BatchReplay  # noqa: PLC0415  (which knows these rules)
-
+        """Return the derivatives of the example's node, for all examples."""
+        example, count = self.example, len(node.inputs)
         present = [i for i, x in enumerate(given) if x is not None]
         operands = [make_symbol(tracer.graph, x) for x in node.inputs if x is not None]
-        inputs = [*operands, *(given[i] for i in present)]
         flags = [*self.flags, *(given_flags[i] for i in present)]
-        places: list[int] = []
-        trace = _Trace(self.example, present, len(given), derivative, places)
-        types = [_example_type(x, flag) for x, flag in zip(inputs, flags, strict=True)]
-        body = Body(tracer, self.name, trace.run, types)
-        replay = BatchReplay(tracer, self.size, self.randomness)
-        replay.add_inputs(body.parameters, inputs, flags)
-        captured = [make_symbol(tracer.graph, value) for value in body.captured]
-        replay.add_inputs(body.tracer.captured.values(), captured, None)
-        replay.run(body.graph, body.outputs)
-        found = dict(zip(places, map(replay.split, body.outputs), strict=True))
-        return [found.get(i) for i in range(trace.count)]
+        missing: list[bool] = []
 
+        def derived(*symbols: Any) -> list[Any]:
+            inner = current_tracer()
+            values = [inner.value_of(x) for x in symbols[:count]]
+            types = [y.type for y in example.outputs]
+            copy = inner.add(example.op, values, example.attrs, types)
+            known = dict(zip(present, symbols[count:], strict=True))
+            found = derivative(inner, copy, [known.get(i) for i in range(len(given))])
+            missing[:] = [x is None for x in found]
+            return [x for x in found if x is not None]
 
-class _Trace:
-    """Applies a derivative to a copy of an example's node."""
-
-    def __init__(
-        self,
-        example: Node,
-        present: Sequence[int],
-        given: int,
-        derivative: Callable[[Tracer, Node, list[Any]], Sequence[Any]],
-        places: list[int],
-    ) -> None:
-        self.example, self.present, self.given = example, present, given
-        self.derivative, self.places = derivative, places
-        self.count = 0
-
-    def run(self, *symbols: Any) -> list[Any]:
-        """Return the derivatives that there are; remember their places."""
-        inner = current_tracer()
-        example, count = self.example, len(self.example.inputs)
-        types = [y.type for y in example.outputs]
-        copy = inner.add(example.op, [x.value for x in symbols[:count]], example.attrs, types)
-        given: list[Any] = [None] * self.given
-        for i, x in zip(self.present, symbols[count:], strict=True):
-            given[i] = x
-        found = self.derivative(inner, copy, given)
-        self.count = len(found)
-        self.places.extend(i for i, x in enumerate(found) if x is not None)
-        return [x for x in found if x is not None]
-
-
-def _example_type(x: Any, flag: bool) -> TensorType:
-    return TensorType(x.shape[1:] if flag else x.shape, x.dtype)
+        axes = tuple(0 if flag else None for flag in flags)
+        batch = vmap(derived, axes, axis_size=self.size, randomness=self.randomness)
+        made = iter(batch(*operands, *(given[i] for i in present)))
+        return [None if gone else next(made) for gone in missing]
