@@ -107,6 +107,25 @@ def flat_outputs(result: Any, what: str) -> tuple[list[Tensor], Structure]:
     return [as_value(y, what) for y in leaves], structure
 
 
+class FlatFunction:
+    """A function of trees as one of lists of tensors; `result` is the tree that it returned last.
+
+    structure   the tree of its arguments
+    what        what messages call its result
+    """
+
+    result: Structure
+
+    def __init__(self, fn: Callable[..., Any], structure: Structure, what: str) -> None:
+        self.fn, self.structure, self.what = fn, structure, what
+
+    def __call__(self, xs: Sequence[Any]) -> list[Any]:
+        """Call the function on leaves; return the leaves of its result."""
+        made = self.fn(*self.structure.unflatten(xs))
+        ys, self.result = flat_outputs(made, self.what)
+        return ys
+
+
 def split_aux(result: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
     """Return a result and what comes with it, if anything does."""
     if not has_aux:

@@ -15,13 +15,13 @@ from ..core.dtype import is_float
 from ..core.errors import ArgumentTypeError, DTypeError
 from ..core.late import late_function
 from ..core.modes import current_interpreter, current_tracer, run_below
-from ..core.op import F
 from ..core.operands import tensor_from
 from ..core.tensor import Tensor, constant
 from ..core.tree import flatten
 from .dual import Dual, make_dual
 from .layered import Running, TransformLevel
 from .matching import array_of, require_type
+from .pullback import or_zeros
 from .pushforward import Pushforward
 
 
@@ -52,7 +52,7 @@ def jvp(fn: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any])
     with Running(interpreter):
         outputs, result = flatten(fn(*structure.unflatten(duals)))
         split = [interpreter.split(y) for y in outputs]
-        ties = [_zeros_or(y, t) for y, t in split]
+        ties = [or_zeros(t, y) for y, t in split]
     return result.unflatten(y for y, _ in split), result.unflatten(ties)
 
 
@@ -63,12 +63,6 @@ def _as_sequence(value: Any, what: str) -> Sequence[Any]:
             f"Received: {type(value).__name__}"
         )
     return value
-
-
-def _zeros_or(y: Any, tangent: Any) -> Any:
-    if tangent is not None or not isinstance(y, Tensor) or not is_float(y.dtype):
-        return tangent
-    return F.zeros_like(y)
 
 
 class DualInterpreter:

@@ -117,7 +117,7 @@ class FunctionOp:
 
         def pull_back(g: Any) -> list[Any]:
             found = call.gradients(inputs, outputs.__getitem__, g if call.many else [g])
-            return self._all_fitting(call, types, found)
+            return self.all_fitting(call, types, found)
 
         return tuple(results) if call.many else results[0], pull_back
 
@@ -127,13 +127,14 @@ class FunctionOp:
         types = [(x.shape, x.dtype) for x in inputs]
 
         def pull_back(g: Any) -> list[Any]:
-            return self._all_fitting(call, types, self.pull_back(inputs, call, out, g))
+            return self.all_fitting(call, types, self.pull_back(inputs, call, out, g))
 
         return out, pull_back
 
-    def _all_fitting(
+    def all_fitting(
         self, call: FunctionCall, types: Sequence[tuple[Any, Any]], found: Sequence[Any]
     ) -> list[Any]:
+        """Return gradients of the types of the inputs; raise where a shape is another."""
         places = zip(found, types, call.tensors, strict=True)
         return [None if x is None else self._fitting(x, *t, i) for x, t, i in places]
 

@@ -26,7 +26,7 @@ from .arguments import (
     name_of,
     split_aux,
 )
-from .pullback import pull_back_of, zeros_for
+from .pullback import or_zeros, pull_back_of
 
 
 def grad(fn: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -83,7 +83,7 @@ def _value_and_grad(
     (y, *others), pull, _ = pull_back_of(beside.one_number, call.primals, once=True)
     grads = pull([F.ones_like(y), *[None] * len(others)])
     return (y, beside.restored(others)), call.structure.unflatten(
-        zeros_for(x) if g is None else g for g, x in zip(grads, call.primals, strict=True)
+        map(or_zeros, grads, call.primals)
     )
 
 
@@ -162,19 +162,11 @@ def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[A
     def pull_back(cotangents: Any) -> tuple[Any, ...]:
         gs = matching_cotangents(cotangents, ys, result["structure"], f"vjp of {what}")
         grads = pull([*gs, *[None] * len(others)])
-        found: tuple[Any, ...] = structure.unflatten(
-            _gradient(g, x) for g, x in zip(grads, values, strict=True)
-        )
+        found: tuple[Any, ...] = structure.unflatten(map(or_zeros, grads, values))
         return found
 
     y = result["structure"].unflatten(ys)
     return (y, pull_back, beside.restored(others)) if has_aux else (y, pull_back)
-
-
-def _gradient(g: Any, x: Tensor) -> Tensor | None:
-    if not is_float(x.dtype):
-        return None
-    return zeros_for(x) if g is None else g
 
 
 def named_after(wrapper: Callable[..., Any], fn: Callable[..., Any]) -> Callable[..., Any]:

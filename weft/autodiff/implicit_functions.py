@@ -24,7 +24,7 @@ from .forward import jvp
 from .function import Function
 from .krylov import Limits, LinearSolver, as_linear_solver
 from .matching import require_type
-from .pullback import differentiable, pull_back_of, zeros_for
+from .pullback import differentiable, or_zeros, pull_back_of
 
 Leaves = Sequence[Any]
 Residual = Callable[[Leaves, Leaves], list[Any]]
@@ -150,7 +150,7 @@ class Equation:
             if not transposed:
                 return list(jvp(lambda *x: self.residual(x, ps), points, list(vs))[1])
             _, pull, _ = pull_back_of(lambda x: self.residual(x, ps), points)
-            return [zeros_for(x) if g is None else g for g, x in zip(pull(vs), points, strict=True)]
+            return list(map(or_zeros, pull(vs), points))
 
         def residual(vs: Leaves, given: Leaves) -> list[Any]:
             return [y - z for y, z in zip(product(vs, given), given[n + m :], strict=True)]

@@ -20,7 +20,7 @@ from .arguments import Argnums, Chosen, check_callable, flat_outputs, name_of
 from .coloring import Coloring, as_pattern, color
 from .forward import jvp
 from .gradient import Beside, grad, named_after
-from .pullback import pull_back_of, zeros_for
+from .pullback import or_zeros, pull_back_of
 from .rows import map_rows
 
 Rows = Sequence[Any]
@@ -216,10 +216,7 @@ class _Jacobian:
         others = [None] * len(self.others)
 
         def linear(row: list[Any]) -> list[Any]:
-            found = pull([*row, *others])
-            return [
-                zeros_for(x) if g is None else g for g, x in zip(found, self.primals, strict=True)
-            ]
+            return list(map(or_zeros, pull([*row, *others]), self.primals))
 
         return map_rows(linear, cotangents)
 

@@ -33,11 +33,11 @@ from ..graph.node import Value
 from ..graph.run import Program
 from ..graph.special import CONSTANT, PLACEHOLDER
 from ..graph.symbol import Symbol
-from .arguments import as_value, check_callable, flat_outputs, matching_cotangents, name_of
+from .arguments import FlatFunction, as_value, check_callable, matching_cotangents, name_of
 from .engine import nodes_behind
 from .forward import DualInterpreter, check_direction
 from .layered import Running
-from .pullback import differentiable, pull_back_of, zeros_for
+from .pullback import differentiable, or_zeros, pull_back_of, zeros_for
 from .record import Recording
 from .rules import parameters
 from .static.forward import forward_gradients
@@ -58,14 +58,7 @@ def linearize(fn: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[...,
     check_callable(fn, "linearize")
     leaves, structure = flatten(primals)
     values = [as_value(x, f"linearize of {name_of(fn)}: a primal") for x in leaves]
-    result: dict[str, Any] = {}
-
-    def flat(xs: list[Any]) -> list[Any]:
-        ys, result["structure"] = flat_outputs(
-            fn(*structure.unflatten(xs)), f"linearize: the result of {name_of(fn)}"
-        )
-        return ys
-
+    flat = FlatFunction(fn, structure, f"linearize: the result of {name_of(fn)}")
     make = _from_unknowns if current_tracer() is None else _in_open_graph
     ys, push, graph = make(flat, values)
 
@@ -73,21 +66,13 @@ def linearize(fn: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[...,
         given = structure.flatten_like(tangents, "the tangents")
         pairs = enumerate(zip(values, given, strict=True))
         directions = [check_direction(x, t, i)[1] for i, (x, t) in pairs]
-        found = zip(ys, push(directions), strict=True)
-        return result["structure"].unflatten(_tangent(y, t) for y, t in found)
+        return flat.result.unflatten(map(or_zeros, push(directions), ys))
 
     tangent.graph = graph  # type: ignore[attr-defined]  # for those who want to look at it
-    return result["structure"].unflatten(ys), tangent
-
-
-def _tangent(y: Any, t: Any) -> Any:
-    if not is_float(y.dtype):
-        return None
-    return zeros_for(y) if t is None else t
+    return flat.result.unflatten(ys), tangent
 
 
 Push = Callable[[Sequence[Any]], list[Any]]
-FlatFunction = Callable[[list[Any]], list[Any]]
 
 
 def _in_open_graph(flat: FlatFunction, values: list[Any]) -> tuple[list[Any], Push, Any]:
@@ -249,23 +234,15 @@ def linear_transpose(fn: Callable[..., Any], *examples: Any) -> Callable[..., tu
     leaves, structure = flatten(examples)
     zeros = [_zeros(x) for x in leaves]
     what = f"linear_transpose of {name_of(fn)}"
-    result: dict[str, Any] = {}
-
-    def flat(xs: list[Any]) -> list[Any]:
-        ys, result["structure"] = flat_outputs(fn(*structure.unflatten(xs)), what)
-        return ys
-
+    flat = FlatFunction(fn, structure, what)
     if current_tracer() is None:
         ys, pull = _checked_pull(flat, zeros, what)
     else:
         ys, pull, _ = pull_back_of(flat, zeros)
 
     def transposed(cotangents: Any) -> tuple[Any, ...]:
-        gs = matching_cotangents(cotangents, ys, result["structure"], what)
-        pairs = zip(pull(gs), zeros, strict=True)
-        found: tuple[Any, ...] = structure.unflatten(
-            zeros_for(x) if g is None else g for g, x in pairs
-        )
+        gs = matching_cotangents(cotangents, ys, flat.result, what)
+        found: tuple[Any, ...] = structure.unflatten(map(or_zeros, pull(gs), zeros))
         return found
 
     return transposed

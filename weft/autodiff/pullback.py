@@ -172,3 +172,8 @@ def zeros_for(x: Any) -> Tensor:
         return wrap(np.zeros(x.shape, x.dtype))
     zeros: Tensor = F.zeros_like(x)
     return zeros
+
+
+def or_zeros(derivative: Any, x: Any) -> Any:
+    """Return a derivative of or by a value: zeros where there is none but could be one."""
+    return zeros_for(x) if derivative is None and differentiable(x) else derivative

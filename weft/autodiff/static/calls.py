@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.dtype import is_float
-from ...core.errors import GradientError
 from ...core.op import F
 from ...core.tensor import Tensor
 from ...graph.custom import CustomGradient
@@ -85,18 +84,9 @@ class TracedFunction(CustomGradient):
         outputs = [make_symbol(tracer.graph, y) for y in node.outputs]
         complete = [F.zeros_like(y) if g is None else g for g, y in zip(gs, outputs, strict=True)]
         found = self.call.gradients(inputs, outputs.__getitem__, complete)
-        return [self._fitting(g, x) for g, x in zip(found, inputs, strict=True)]
-
-    def _fitting(self, g: Any, x: Symbol) -> Any:
-        if g is None or not is_float(x.dtype):
-            return None
-        if not isinstance(g, Tensor) or g.shape != x.shape:
-            received = f"shape {g.shape}" if isinstance(g, Tensor) else type(g).__name__
-            raise GradientError(
-                f"{self.call.cls.__name__}.backward must return a gradient of shape {x.shape}. "
-                f"Received: {received}"
-            )
-        return g.to(x.dtype)
+        types = [(x.shape, x.dtype) for x in inputs]
+        floats = [g if is_float(x.dtype) else None for g, x in zip(found, inputs, strict=True)]
+        return self.call.cls._op.all_fitting(self.call, types, floats)  # type: ignore[no-any-return]  # a class of the user's
 
     def push_forward_node(
         self, tracer: Tracer, node: Node, tangents: Sequence[Any], _: Any

@@ -15,6 +15,7 @@ from ...graph.node import Node, Value
 from ...graph.scope import outermost_scope
 from ...graph.tracer import Tracer
 from ..matching import require_tensor, require_type
+from ..pullback import or_zeros
 from ..pushforward import Pushforward
 from ..reverse import as_tensors
 from .reverse import operation_of, places_of
@@ -72,14 +73,8 @@ def jvp_of_symbols(
     ys = [y for y in outputs if isinstance(y, Tensor)]
     found = forward_gradients(ys, [x for x, _ in moved], [t for _, t in moved])
     by_output = dict(zip(map(id, ys), found, strict=True))
-    tangents = [_zeros_or(y, by_output.get(id(y))) for y in outputs]
+    tangents = [or_zeros(by_output.get(id(y)), y) for y in outputs]
     return result.unflatten(outputs), result.unflatten(tangents)
-
-
-def _zeros_or(y: Any, tangent: Any) -> Any:
-    if tangent is not None or not isinstance(y, Tensor) or not is_float(y.dtype):
-        return tangent
-    return F.zeros_like(y)
 
 
 def push_forward_graph(

@@ -27,9 +27,9 @@ from ...graph.special import CONSTANT, PLACEHOLDER, STATE
 from ...graph.symbol import Symbol
 from ...graph.text.expressions import Names
 from ...ops.elementwise.filling import fill_like
-from ..arguments import Argnums, as_value, check_callable, flat_outputs, name_of
+from ..arguments import Argnums, FlatFunction, as_value, check_callable, name_of
 from ..gradient import grad
-from ..pullback import pull_back_of, zeros_for
+from ..pullback import or_zeros, pull_back_of
 from .kernels import KernelText, literal
 
 READABLE = ("simplify", "fold", "cse", "simplify", "fold", "dce")
@@ -54,16 +54,10 @@ def source(fn: Callable[..., Any], *examples: Any) -> str:
     name = _function_name(fn)
     with Graph(name) as graph:
         xs, structure = _placeholders(fn, examples)
-        result: list[Any] = []
-
-        def flat(places: list[Any]) -> list[Any]:
-            result[:] = flat_outputs(fn(*structure.unflatten(places)), f"source of {name}")[0]
-            return result
-
-        ys, pull, _ = pull_back_of(flat, xs)
+        ys, pull, _ = pull_back_of(FlatFunction(fn, structure, f"source of {name}"), xs)
         seeds = [_seed(y, i) for i, y in enumerate(ys)]
         pairs = [(g, x) for g, x in zip(pull(seeds), xs, strict=True) if is_float(x.dtype)]
-        grads = [zeros_for(x) if g is None else g for g, x in pairs]
+        grads = [or_zeros(g, x) for g, x in pairs]
         outputs = [graph.tracer.value_of(y) for y in (*ys, *grads)]
     form = f"{'{}, ' * len(ys)}({'{}, ' * len(grads)}".rstrip() + ")"
     return _Writer(_readable(graph, outputs), name, form, inline=False).text()
