@@ -1,8 +1,9 @@
 """Forward mode: run a function on dual numbers, each operation on a value and its derivative.
 
-Interpreters nest. Each tags its duals with its level; the duals of other levels are constants to
-it and are handled by the interpreter below, so perturbations never mix. Nothing is kept of an
-operation once it is done: memory does not grow with the length of the computation.
+A dual number is a value p with a tangent t, standing for p + eps t with eps**2 = 0. Interpreters
+nest. Each tags its duals with its level; the duals of other levels are constants to it and are
+handled by the interpreter below, so perturbations never mix. Nothing is kept of an operation once
+it is done: memory does not grow with the length of the computation.
 """
 
 from __future__ import annotations
@@ -18,8 +19,7 @@ from ..core.modes import current_interpreter, current_tracer, run_below
 from ..core.operands import tensor_from
 from ..core.tensor import Tensor, constant
 from ..core.tree import flatten
-from .dual import Dual, make_dual
-from .layered import Running, TransformLevel
+from .layered import Layered, Running, TransformLevel, make_layer
 from .matching import array_of, require_type
 from .pullback import or_zeros
 from .pushforward import Pushforward
@@ -63,6 +63,26 @@ def _as_sequence(value: Any, what: str) -> Sequence[Any]:
             f"Received: {type(value).__name__}"
         )
     return value
+
+
+class Dual(Layered):
+    """A value with its derivative along a direction, at one level of forward mode."""
+
+    __slots__ = ()
+
+    @property
+    def tangent(self) -> Tensor | None:
+        """Return the derivative; None is zero."""
+        tangent: Tensor | None = self.extra
+        return tangent
+
+    def __repr__(self) -> str:
+        return f"dual({self.primal!r}, tangent={self.tangent!r})"
+
+
+def make_dual(primal: Tensor, tangent: Tensor | None, level: TransformLevel) -> Tensor:
+    """Return a dual number, or the value itself if its tangent is zero."""
+    return primal if tangent is None else make_layer(Dual, primal, tangent, level)
 
 
 class DualInterpreter:

@@ -8,14 +8,14 @@ around the call still see them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import Any
 
 from ..core.dtype import is_float
 from ..core.errors import ArgumentTypeError, DTypeError, GradientError
 from ..core.op import F
 from ..core.tensor import Tensor
-from ..core.tree import flatten
+from ..core.tree import Structure, flatten
 from .arguments import (
     Argnums,
     Chosen,
@@ -95,12 +95,21 @@ class Beside:
         self.has_aux = has_aux
         self.name = name_of(getattr(call, "fn", call))
         self.aux: Any = None
+        self.structure: Structure
+        self.count = 0  # the leaves of the result
 
     def split(self, primals: Sequence[Any]) -> tuple[Any, list[Tensor]]:
         """Return the result, and the tensors of what stands beside it."""
         y, aux = split_aux(self.call(primals), self.has_aux, self.name)
         self.leaves, self.aux = flatten(aux)
         return y, [x for x in self.leaves if isinstance(x, Tensor)]
+
+    def flat(self, primals: Sequence[Any], what: str) -> list[Any]:
+        """Return the leaves of the result, then the tensors of what stands beside it."""
+        y, others = self.split(primals)
+        ys, self.structure = flat_outputs(y, what)
+        self.count = len(ys)
+        return [*ys, *others]
 
     def one_number(self, primals: list[Any]) -> list[Any]:
         """Return the result, which must be one number, before the tensors beside it."""
@@ -148,24 +157,17 @@ def vjp(fn: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[A
     what = name_of(fn)
     values = [as_value(x, f"vjp of {what}: a primal") for x in leaves]
     beside = Beside(lambda xs: fn(*structure.unflatten(xs)), has_aux)
-    result: dict[str, Any] = {}
-
-    def flat(xs: list[Any]) -> list[Any]:
-        y, others = beside.split(xs)
-        ys, result["structure"] = flat_outputs(y, f"vjp: the result of {what}")
-        result["count"] = len(ys)
-        return [*ys, *others]
-
+    flat = partial(beside.flat, what=f"vjp: the result of {what}")
     outputs, pull, _ = pull_back_of(flat, values)
-    ys, others = outputs[: result["count"]], outputs[result["count"] :]
+    ys, others = outputs[: beside.count], outputs[beside.count :]
 
     def pull_back(cotangents: Any) -> tuple[Any, ...]:
-        gs = matching_cotangents(cotangents, ys, result["structure"], f"vjp of {what}")
+        gs = matching_cotangents(cotangents, ys, beside.structure, f"vjp of {what}")
         grads = pull([*gs, *[None] * len(others)])
         found: tuple[Any, ...] = structure.unflatten(map(or_zeros, grads, values))
         return found
 
-    y = result["structure"].unflatten(ys)
+    y = beside.structure.unflatten(ys)
     return (y, pull_back, beside.restored(others)) if has_aux else (y, pull_back)
 
 

@@ -15,15 +15,15 @@ from ..core.op import F
 from ..core.rng import default_generator
 from ..core.shape import size_of
 from ..core.tensor import Tensor, constant
-from ..core.tree import Structure
-from .arguments import Argnums, Chosen, check_callable, flat_outputs, name_of
+from .arguments import Argnums, Chosen, check_callable, name_of
+from .batching import vmap
 from .coloring import Coloring, as_pattern, color
 from .forward import jvp
 from .gradient import Beside, grad, named_after
 from .pullback import or_zeros, pull_back_of
-from .rows import map_rows
 
 Rows = Sequence[Any]
+LinearMap = Callable[[list[Any]], list[Any]]
 
 
 def jacfwd(
@@ -143,16 +143,16 @@ class _Jacobian:
         self.primals = call.primals
         self.what = f"{what} of {name_of(call.fn)}"
         self.beside = Beside(call, has_aux)
-        self.structure: Structure
-        self.count = 0
         self.others: list[Any] = []
 
     def flat(self, primals: list[Any]) -> list[Any]:
         """Return the leaves of the result, then the tensors of what stands beside it."""
-        y, others = self.beside.split(primals)
-        ys, self.structure = flat_outputs(y, f"{self.what}: the result")
-        self.count = len(ys)
-        return [*ys, *others]
+        return self.beside.flat(primals, f"{self.what}: the result")
+
+    @property
+    def count(self) -> int:
+        """Return how many leaves the result has."""
+        return self.beside.count
 
     def forward(self) -> Any:
         """Push the basis of the arguments forward."""
@@ -272,7 +272,7 @@ class _Jacobian:
         return [_behind(part.reshape((*x.shape, *column.shape[1:])), x.ndim) for part, x in pairs]
 
     def _tree(self, rows: list[list[Any]]) -> Any:
-        return self.structure.unflatten(self.call.structure.unflatten(row) for row in rows)
+        return self.beside.structure.unflatten(self.call.structure.unflatten(row) for row in rows)
 
 
 def basis(leaves: Sequence[Any], what: str) -> list[Tensor]:
@@ -313,3 +313,11 @@ def _seeds(coloring: Coloring, x: Any) -> Tensor:
     """Return for each color the sum of the unit vectors that have it."""
     rows = np.arange(coloring.needed)[:, None] == coloring.colors
     return constant(rows.astype(x.dtype).reshape((coloring.needed, *x.shape)))
+
+
+def map_rows(linear: LinearMap, batches: Rows) -> list[Any]:
+    """Return the results of a map of lists of tensors, for each row of the batches, stacked."""
+    if batches and all(x.shape[0] == 1 for x in batches):  # the gradient of one number, say
+        return [F.unsqueeze(y, 0) for y in linear([F.squeeze(x, 0) for x in batches])]
+    found: list[Any] = vmap(linear)(list(batches))
+    return found

@@ -61,58 +61,33 @@ def pull_back_of(fn: FlatFunction, primals: Sequence[Any], *, once: bool = False
 def _on_tape(fn: FlatFunction, primals: Sequence[Any], once: bool) -> Pulled:
     linked = is_grad_enabled()
     places = [_place(x, linked) if differentiable(x) else x for x in primals]
-    nodes: list[Any] = [
-        x._node if differentiable(x) else None for x in places
-    ]  # fn may write to places
+    nodes: list[Any] = [x._node if differentiable(x) else None for x in places]
     with enable_grad():
         outputs = list(fn(places))
     roots = [getattr(y, "_node", None) for y in outputs]
-    own = [node.parents[0] for node in nodes if node is not None]
+    origins = [None if node is None else node.parents[0] for node in nodes]
+    # Whether the outputs depend on nothing that requires gradients besides the places.
     alone = not linked or all(getattr(x, "_node", None) is None for x in primals)
-    closed = alone and is_closed([r for r in roots if r is not None], own)
-    tape = _Tape(nodes, roots, closed=closed)
-    tape.linked = linked and not tape.closed
-    tape.once = once and not tape.linked
-    if not tape.linked:
-        outputs = [_unlinked(y) for y in outputs]
-    return Pulled(outputs, tape.pull, [root is not None for root in roots])
+    closed = alone and is_closed(filter(None, roots), list(filter(None, origins)))
+    linked = linked and not closed  # gradients stay on the tape, for derivatives of those around
+
+    def pull(gs: Sequence[Any]) -> list[Any]:
+        # Rules on raw arrays are the fast ones, where nobody differentiates or batches the result.
+        tracked = any(g is not None and g.requires_grad for g in gs)
+        record = (is_grad_enabled() and (linked or tracked)) or is_differentiated()
+        raw = not record and current_interpreter() is None
+        walk = TapeWalk(raw=raw, retain=linked or not once)
+        keys, wanted = (origins, None) if closed else (nodes, set(filter(None, nodes)))
+        found = walk.run(roots, gs, wanted, record=record)
+        return [as_tensor(found[key]) if key in found else None for key in keys]
+
+    shown = outputs if linked else [_unlinked(y) for y in outputs]
+    return Pulled(shown, pull, [root is not None for root in roots])
 
 
 def _unlinked(y: Any) -> Any:
     """Return an output without its place; one that was not computed again has no value."""
     return y if getattr(y, "_node", None) is None else wrap_with_node(y._value, None)
-
-
-class _Tape:
-    """The part of the tape between places and outputs.
-
-    closed   whether it depends on nothing that requires gradients besides the places
-    linked   whether gradients must stay on the tape, for derivatives of those around
-    """
-
-    linked = False
-    once = False
-
-    def __init__(self, nodes: list[Any], roots: list[Any], *, closed: bool) -> None:
-        self.nodes = nodes
-        self.roots = roots
-        self.closed = closed
-
-    def pull(self, gs: Sequence[Any]) -> list[Any]:
-        """Walk the tape from gradients of the outputs to those of the places."""
-        # Rules on raw arrays are the fast ones, where nobody differentiates or batches the result.
-        tracked = any(g is not None and g.requires_grad for g in gs)
-        record = (is_grad_enabled() and (self.linked or tracked)) or is_differentiated()
-        raw = not record and current_interpreter() is None
-        walk = TapeWalk(raw=raw, retain=not self.once)
-        if self.closed:
-            found = walk.run(self.roots, gs, record=record)
-            keys = [None if node is None else node.parents[0] for node in self.nodes]
-        else:
-            wanted = {node for node in self.nodes if node is not None}
-            found = walk.run(self.roots, gs, wanted, record=record)
-            keys = self.nodes
-        return [as_tensor(found[key]) if key in found else None for key in keys]
 
 
 def _place(x: Tensor, linked: bool) -> Tensor:

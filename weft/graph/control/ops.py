@@ -70,7 +70,16 @@ class Cond(ControlOp):
     push_forward_node = staticmethod(tangent.push_forward_cond)
 
 
-class While(ControlOp):
+class LoopOp(ControlOp):
+    """Repeats a subgraph."""
+
+    outputs_reached = staticmethod(shapes.loop_outputs_reached)
+    inputs_leading = staticmethod(shapes.loop_inputs_leading)
+    pull_back_node = staticmethod(adjoint.pull_back_loop)
+    push_forward_node = staticmethod(tangent.push_forward_loop)
+
+
+class While(LoopOp):
     """Repeats a subgraph while another one gives true."""
 
     def type_rule(self, types: tuple[Any, ...], attrs: tuple[Any, ...]) -> list[TensorType]:
@@ -99,13 +108,8 @@ class While(ControlOp):
             rows.append(found[carries:])
         return [*state, *stack_rows(rows, body.outputs[carries:], sizes)]
 
-    outputs_reached = staticmethod(shapes.loop_outputs_reached)
-    inputs_leading = staticmethod(shapes.loop_inputs_leading)
-    pull_back_node = staticmethod(adjoint.pull_back_loop)
-    push_forward_node = staticmethod(tangent.push_forward_loop)
 
-
-class Scan(ControlOp):
+class Scan(LoopOp):
     """Runs a subgraph once for each row of its xs."""
 
     def type_rule(self, types: tuple[Any, ...], attrs: tuple[Any, ...]) -> list[TensorType]:
@@ -145,11 +149,6 @@ class Scan(ControlOp):
         if reverse:
             rows.reverse()
         return [*state, *stack_rows(rows, body.outputs[until + carries :], sizes)]
-
-    outputs_reached = staticmethod(shapes.loop_outputs_reached)
-    inputs_leading = staticmethod(shapes.loop_inputs_leading)
-    pull_back_node = staticmethod(adjoint.pull_back_loop)
-    push_forward_node = staticmethod(tangent.push_forward_loop)
 
 
 def stack_rows(rows: list[list[Array]], values: Sequence[Any], sizes: Sizes) -> list[Array]:

@@ -25,7 +25,14 @@ class LoopView:
     xs        how many values are taken apart along their first axis
     flags     1 if the first output of the body says whether to stop
     results   the outputs of the body without that flag
+    test      of a while_loop: whether to take another step
+    reverse   whether the loop starts at the end of its xs
+    length    the number of steps if it is fixed, else None
     """
+
+    test: Graph | None = None
+    reverse = False
+    length: Any = None
 
     def __init__(self, node: Node, body: Graph, carries: int, xs: int, flags: int) -> None:
         self.node = node
@@ -35,18 +42,10 @@ class LoopView:
         self.flags = flags
         self.results = body.outputs[flags:]
 
-    @property
-    def reverse(self) -> bool:
-        """Tell whether the loop starts at the end of its xs."""
-        return False
-
-    @property
-    def length(self) -> Any:
-        """Return the number of steps if it is fixed, else None."""
-        return None
-
-    def with_body(self, body: Graph) -> tuple[Any, ...]:
-        """Return the node's attributes with another body."""
+    def with_body(
+        self, body: Graph, test: Graph | None = None, *, carries: int = 0, xs: int = 0
+    ) -> tuple[Any, ...]:
+        """Return the node's attributes with another body (and test), and more carries and xs."""
         raise NotImplementedError
 
     def steps(self) -> Any:
@@ -82,36 +81,29 @@ class WhileLoop(LoopView):
     """A while_loop node."""
 
     def __init__(self, node: Node) -> None:
-        _, body, carries, _ = node.attrs
+        self.test, body, carries, _ = node.attrs
         super().__init__(node, body, carries, 0, 0)
 
-    def with_body(self, body: Graph) -> tuple[Any, ...]:
-        """Return the node's attributes with another body."""
-        test, _, carries, threads = self.node.attrs
-        return test, body, carries, threads
+    def with_body(
+        self, body: Graph, test: Graph | None = None, *, carries: int = 0, xs: int = 0
+    ) -> tuple[Any, ...]:
+        """Return the node's attributes with another body (and test), and more carries."""
+        return test or self.test, body, self.carries + carries, self.node.attrs[-1]
 
 
 class ScanLoop(LoopView):
     """A scan node."""
 
     def __init__(self, node: Node) -> None:
-        body, carries, xs, _, _, until, _ = node.attrs
+        body, carries, xs, length, self.reverse, until, _ = node.attrs
         super().__init__(node, body, carries, xs, int(until))
+        self.length = None if until else length
 
-    @property
-    def reverse(self) -> bool:
-        """Tell whether the loop starts at the end of its xs."""
-        reverse: bool = self.node.attrs[4]
-        return reverse
-
-    @property
-    def length(self) -> Any:
-        """Return the number of steps if it is fixed, else None."""
-        return None if self.flags else self.node.attrs[3]
-
-    def with_body(self, body: Graph) -> tuple[Any, ...]:
-        """Return the node's attributes with another body."""
-        return (body, *self.node.attrs[1:])
+    def with_body(
+        self, body: Graph, test: Graph | None = None, *, carries: int = 0, xs: int = 0
+    ) -> tuple[Any, ...]:
+        """Return the node's attributes with another body, and more carries and xs."""
+        return (body, self.carries + carries, self.xs + xs, *self.node.attrs[3:])
 
     def filled_up(self, g: Any, x: Any) -> Any:
         """Return the gradient of an x, with zeros for the rows that no step has seen."""

@@ -14,7 +14,7 @@ from ..paths import outputs_reached, reach
 from ..special import PLACEHOLDER
 from ..symbol import make_symbol
 from ..tracer import Tracer
-from .shapes import LoopView, ScanLoop, loop_of, moved_inputs
+from .shapes import LoopView, loop_of, moved_inputs
 
 PushForward = Callable[..., dict[Value, Any]]
 
@@ -69,23 +69,14 @@ class _LoopTangent:
     def tangents(self) -> list[Any]:
         """Return the tangents of all results, None where there is none."""
         loop, node, tracer = self.loop, self.loop.node, self.tracer
-        n, m = loop.carries, loop.carries + loop.xs
-        inputs = [
-            *node.inputs[:n],
-            *self._tangent_values(self.carries),
-            *node.inputs[n:m],
-            *self._tangent_values(self.xs),
-            *node.inputs[m:],
-            *self._tangent_values(self.captured),
-        ]
+        n = loop.carries
+        given = {i: tracer.value_of(self._tangent(i)) for i in self.moved}
+        inputs = self._ordered(node.inputs, given)
         carried = [x.type for x in inputs[: n + len(self.carries)] if x is not None]
         rows = [node.outputs[i].type for i in self.rows]
         made = tracer.add(node.op, inputs, self._attrs(), [*carried, *rows])
         found = made.outputs[n:]
         return _spread(tracer, found, [*self.carries, *self.rows], len(node.outputs))
-
-    def _tangent_values(self, positions: list[int]) -> list[Value]:
-        return [self.tracer.value_of(self._tangent(i)) for i in positions]
 
     def _tangent(self, i: int) -> Any:
         given = self.given[i]
@@ -99,14 +90,10 @@ class _LoopTangent:
         wanted = [*self.carries, *self.rows]
         results = [loop.flags + i for i in wanted]
         step = _Derivative(self.tracer, loop.body, self.moved, results, self.push_forward)
-        body = self._body(step)
-        carries, threads = loop.carries + len(self.carries), loop.node.attrs[-1]
-        if isinstance(loop, ScanLoop):
-            xs = loop.xs + len(self.xs)
-            return (body, carries, xs, *loop.node.attrs[3:6], threads)
-        return (self._test(), body, carries, threads)
+        test = None if loop.test is None else self._test(loop.test)
+        return loop.with_body(self._body(step), test, carries=len(self.carries), xs=len(self.xs))
 
-    def _ordered(self, inputs: Sequence[Value], tangents: dict[int, Value]) -> list[Value]:
+    def _ordered(self, inputs: Sequence[Any], tangents: dict[int, Value]) -> list[Any]:
         """Return inputs and their tangents in the order of the new node's operands."""
         n, m = self.loop.carries, self.loop.carries + self.loop.xs
         return [
@@ -125,9 +112,8 @@ class _LoopTangent:
         graph.outputs = [*values, *graph.outputs]  # whose carries come first
         return graph
 
-    def _test(self) -> Graph:
+    def _test(self, test: Graph) -> Graph:
         """Return the condition as a function of tangents too, which it does not look at."""
-        test = self.loop.node.attrs[0]
         extra = {}
         nodes = list(test.nodes)
         for i in (*self.carries, *self.captured):

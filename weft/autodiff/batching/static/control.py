@@ -14,7 +14,8 @@ from ....core.errors import ArgumentError
 from ....core.modes import interpret_with
 from ....core.op import F, random
 from ....core.shape import TensorType
-from ....graph.control.ops import COND, SCAN, WHILE, ControlOp
+from ....graph.control.ops import COND, WHILE, ControlOp
+from ....graph.control.shapes import LoopView, loop_of
 from ....graph.graph import Graph
 from ....graph.node import Node, Value, subgraphs
 from ....graph.symbol import make_symbol
@@ -51,12 +52,12 @@ def _state_outputs(node: Node) -> set[int]:
 
 
 def _settled(
-    body: Graph, carries: list[bool], others: Sequence[bool], skip: int, apart: bool
+    loop: LoopView, carries: list[bool], others: Sequence[bool], apart: bool
 ) -> list[bool]:
-    """Return which carries differ in some trip; the first `skip` outputs are none of them."""
+    """Return which carries of a loop differ in some trip."""
     while True:
-        after = differing(body, [*carries, *others], apart)[skip : skip + len(carries)]
-        joined = [a or b for a, b in zip(carries, after, strict=True)]
+        after = differing(loop.body, [*carries, *others], apart)[loop.flags :]
+        joined = [a or b for a, b in zip(carries, after, strict=False)]
         if joined == carries:
             return carries
         carries = joined
@@ -187,30 +188,40 @@ def _inlined(build: Rebuilder, graph: Graph, inputs: Sequence[Any]) -> list[Any]
 # -- loops -----------------------------------------------------------------------------------------
 
 
-def replay_while(replay: Any, node: Node, inputs: tuple[Any, ...]) -> list[Any]:
-    """Return the results of a while loop for all examples."""
-    build = Rebuilder(replay, node, inputs)
-    test, body, count, threads = node.attrs
+def replay_loop(replay: Any, node: Node, inputs: tuple[Any, ...]) -> list[Any]:
+    """Return the results of a while loop or a scan for all examples."""
+    build, loop = Rebuilder(replay, node, inputs), loop_of(node)
+    count, first = loop.carries, loop.flags + loop.carries
     given = [flag for _, flag in build.pairs]
-    carries = _settled(body, given[:count], given[count:], 0, build.apart)
+    carries = _settled(loop, given[:count], given[count:], build.apart)
     flags = [*carries, *given[count:]]
-    if differing(test, flags, build.apart)[0]:
+    if loop.test is not None and differing(loop.test, flags, build.apart)[0]:
         return _masked_loop(build, given[count:])
-    rows = differing(body, flags, build.apart)[count:]
-    graphs = (build.rebuilt(test, flags, [False]), build.rebuilt(body, flags, [*carries, *rows]))
-    values = build.values(build.pairs, flags)
-    types = [*(x.type for x in values[:count]), *_row_types(build, body.outputs[count:], rows)]
-    found = build.add(WHILE, values, (*graphs, count, threads), types)
+    wanted = differing(loop.body, flags, build.apart)
+    if loop.flags and wanted[0]:
+        raise ArgumentError(
+            "vmap: a scan with `until` cannot stop after different numbers of steps in different "
+            "examples; use wf.while_loop, or leave `until` out and use wf.where"
+        )
+    wanted[loop.flags : first] = carries
+    rows = wanted[first:]
+    columns = range(count, count + loop.xs)
+    pairs = [
+        (F.moveaxis(x, 0, 1) if flag and i in columns else x, flag)
+        for i, (x, flag) in enumerate(build.pairs)
+    ]
+    values = build.values(pairs, flags)
+    test = None if loop.test is None else build.rebuilt(loop.test, flags, [False])
+    attrs = loop.with_body(build.rebuilt(loop.body, flags, wanted), test)
+    types = [*(x.type for x in values[:count]), *_row_types(build, count, rows)]
+    found = build.add(node.op, values, attrs, types)
     return build.wrapped(_rows_behind(found, count, rows), [*carries, *rows])
 
 
-def _row_types(
-    build: Rebuilder, values: Sequence[Value], flags: Sequence[bool]
-) -> list[TensorType]:
+def _row_types(build: Rebuilder, count: int, flags: Sequence[bool]) -> list[TensorType]:
     """Return the types of stacked rows: the trips, then the batch, then an example."""
-    stacked = build.node.outputs[len(build.node.outputs) - len(values) :]
     kinds = []
-    for y, flag in zip(stacked, flags, strict=True):
+    for y, flag in zip(build.node.outputs[count:], flags, strict=True):
         lead = (y.shape[0], build.size) if flag else y.shape[:1]
         kinds.append(TensorType((*lead, *y.shape[1:]), y.dtype))
     return kinds
@@ -268,31 +279,3 @@ def _lent(build: Rebuilder, xs: Sequence[Any], active: Any, flags: Sequence[bool
 def _chosen(build: Rebuilder, active: Any, new: Any, old: Any) -> Any:
     mask = F.reshape(active, (build.size, *(1,) * (new.ndim - 1)))
     return F.where(mask, new, old)
-
-
-def replay_scan(replay: Any, node: Node, inputs: tuple[Any, ...]) -> list[Any]:
-    """Return the results of a scan for all examples."""
-    build = Rebuilder(replay, node, inputs)
-    body, count, columns, length, reverse, until, threads = node.attrs
-    given = [flag for _, flag in build.pairs]
-    carries = _settled(body, given[:count], given[count:], int(until), build.apart)
-    flags = [*carries, *given[count:]]
-    wanted = differing(body, flags, build.apart)
-    if until and wanted[0]:
-        raise ArgumentError(
-            "vmap: a scan with `until` cannot stop after different numbers of steps in different "
-            "examples; use wf.while_loop, or leave `until` out and use wf.where"
-        )
-    wanted[until : until + count] = carries
-    rows = wanted[until + count :]
-    pairs = [
-        (F.moveaxis(x, 0, 1), flag) if flag and count <= i < count + columns else (x, flag)
-        for i, (x, flag) in enumerate(build.pairs)
-    ]
-    values = build.values(pairs, flags)
-    ys = body.outputs[until + count :]
-    types = [*(x.type for x in values[:count]), *_row_types(build, ys, rows)]
-    graph = build.rebuilt(body, flags, wanted)
-    attrs = (graph, count, columns, length, reverse, until, threads)
-    found = build.add(SCAN, values, attrs, types)
-    return build.wrapped(_rows_behind(found, count, rows), [*carries, *rows])

@@ -27,10 +27,10 @@ from ....graph.tracer import Tracer
 from ..batched import Batched, make_batched
 from ..interpreter import BatchInterpreter
 from ..vmap import VmapCall
-from .control import draws_inside, replay_cond, replay_scan, replay_while
+from .control import draws_inside, replay_cond, replay_loop
 from .functions import replay_custom
 
-CONTROL = {COND: replay_cond, WHILE: replay_while, SCAN: replay_scan}
+CONTROL = {COND: replay_cond, WHILE: replay_loop, SCAN: replay_loop}
 
 
 def vmap_of_symbols(call: VmapCall) -> Any:
