@@ -23,10 +23,9 @@ import numpy as np
 
 import weft as wf
 from weft import nn
+from weft.compiler.budget import rematerialize
+from weft.compiler.memory import MemoryReport, bytes_text, memory_plan
 from weft.graph import Graph, Session, Update, placeholder
-from weft.passes.liveness import Liveness, wanted_values
-from weft.passes.memory import MemoryPlan, bytes_text, memory_plan
-from weft.passes.remat import rematerialize
 
 PLAN_BARS = {"training": 0.5, "inference": 0.15}
 MEMORY_BAR, TIME_BAR = 0.2, 1.4
@@ -56,7 +55,7 @@ def _parse() -> argparse.Namespace:
 # -- the memory plan -------------------------------------------------------------------------------
 
 
-def convolutional_plans() -> dict[str, MemoryPlan]:
+def convolutional_plans() -> dict[str, MemoryReport]:
     """Return the plans of training and of inference."""
     model = _convolutional(49, 16)
     with Graph() as training:
@@ -86,7 +85,7 @@ def _descent(loss: Any, parameters: list[Any]) -> Update:
     return Update([p.assign(p - 0.01 * g) for p, g in pairs])
 
 
-def _print_plan(name: str, plan: MemoryPlan) -> None:
+def _print_plan(name: str, plan: MemoryReport) -> None:
     plan.check()
     print(
         f"  {name:<10} without sharing {bytes_text(plan.unshared_bytes):>10}   with "
@@ -132,11 +131,11 @@ def deep_chain(layers: int, width: int, batch: int) -> Chain:
 
 def compare(chain: Chain, part: float, rounds: int) -> None:
     """Print memory and time of a chain under a budget, beside those without."""
-    plain = planned_peak(chain.graph, chain.outputs)
+    plain = memory_plan(chain.graph, chain.outputs).run_bytes
     start = time.perf_counter()
     made = rematerialize(chain.graph, part * plain, chain.outputs)
     seconds = time.perf_counter() - start
-    planned = planned_peak(made, chain.outputs) / plain
+    planned = memory_plan(made, chain.outputs).run_bytes / plain
     print(
         f"  budget {part:.2f}x of {bytes_text(plain)}: planned {planned:.3f}x; "
         f"the pass: {seconds:.2f} s for {len(chain.graph)} nodes"
@@ -162,12 +161,6 @@ def _compare_runs(chain: Chain, made: Graph, compiled: bool, part: float, rounds
     if part <= MEMORY_BAR < 2 * part:
         kept = memory[1] <= MEMORY_BAR * memory[0] and wall.median <= TIME_BAR
         print(f"      at most {MEMORY_BAR}x the memory and {TIME_BAR}x the time: {kept}")
-
-
-def planned_peak(graph: Graph, outputs: Any) -> int:
-    """Return the most bytes alive at once when every result has memory of its own."""
-    wanted = wanted_values(graph, outputs, "benchmark")
-    return max(Liveness(graph.ancestors(wanted), wanted, {}, in_place=False).profile())
 
 
 def measured_peak(run: Callable[[], None]) -> int:

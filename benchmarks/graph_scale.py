@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import weft as wf
+from weft.compiler.budget import rematerialize
+from weft.compiler.memory import memory_plan
 from weft.graph import Graph, Update, placeholder
 from weft.graph.run import Program
 from weft.graph.verify import verify
-from weft.passes.memory import memory_plan
 from weft.passes.pipeline import PASSES, optimize
-from weft.passes.remat import rematerialize
 
 PARAMETERS = 8  # shared by all layers, so that a graph of any size has the same states
 
@@ -98,7 +98,7 @@ def stages(size: int) -> list[Step]:
         timed(name, lambda run=run: run(graph, outputs), lambda: count)
     timed("optimize", lambda: optimize(graph, outputs), lambda: count)
     plan = timed("memory plan", lambda: memory_plan(graph, outputs), lambda: count)
-    budget = plan.peak_bytes // 3
+    budget = plan.run_bytes // 3
     timed("rematerialize", lambda: rematerialize(graph, budget, outputs), lambda: count)
     timed("prepare to run", lambda: Program(graph, outputs, graph.inputs), lambda: count)
     return steps

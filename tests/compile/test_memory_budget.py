@@ -35,12 +35,10 @@ def executable(graph, chain):
 @pytest.mark.parametrize("part", [0.7, 0.5, 0.4])
 def test_code_keeps_a_memory_budget(chain, part):
     graph, fetches, feeds = chain
-    plain = executable(graph, chain).layout.arena_bytes
-    budget = int(part * plain)
+    budget = int(part * graph.memory_plan(fetches).run_bytes)
     made = graph.optimize(fetches, memory_budget=budget)
     arena = executable(made, chain).layout.arena_bytes
-    assert arena <= 1.2 * budget  # beside values there is room in which products pack
-    assert arena < plain
+    assert arena <= budget
     for a, b in zip(
         wf.Session(made).run(fetches, feeds), wf.Session(graph).run(fetches, feeds), strict=True
     ):

@@ -1,19 +1,14 @@
-"""Random programs for the tests of memory plans and rematerialisation, and a run in an arena."""
+"""Random programs of values that live long, for the tests of memory and rematerialisation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
 from hypothesis import strategies as st
-from numpy.lib.stride_tricks import as_strided
 
 import weft as wf
 from weft import nn
-from weft.graph import Graph, Node, Value
-from weft.graph.special import ASSIGN, CONSTANT, SOURCES, STATE
-from weft.passes.memory import MemoryPlan
 
 Unary = Callable[[Any], Any]
 
@@ -72,65 +67,3 @@ def apply_steps(x: Any, steps: Sequence[tuple[int, int, int]]) -> list[Any]:
 def _recent(pool: list[Any], pick: int) -> Any:
     """Return one of the last values, most often the last: deep programs, with some branches."""
     return pool[-1] if pick % 3 else pool[max(0, len(pool) - 1 - pick % 7)]
-
-
-def run_in_arena(
-    graph: Graph, plan: MemoryPlan, wanted: Sequence[Value], feeds: dict[Value, Any]
-) -> list[Any]:
-    """Run a graph with every value at its place in one block of memory, as the plan says."""
-    arena = np.full(plan.arena_bytes, 0xA5, np.uint8)
-    outside: dict[Value, Any] = dict(feeds)
-
-    def at(value: Value) -> Any:
-        offset = plan.offset(value)
-        if offset is None:
-            return outside[value]
-        if 0 in value.shape:
-            return np.empty(value.shape, value.dtype)
-        flat = arena[offset : offset + value.dtype.itemsize].view(value.dtype)
-        strides = [step * value.dtype.itemsize for step in plan.layout(value).strides]
-        return as_strided(flat, value.shape, strides)
-
-    for node in graph.ancestors(wanted):
-        if _read_source(node, outside):
-            continue
-        for value, array in zip(node.outputs, _results(node, at), strict=True):
-            if plan.offset(value) is None:
-                outside[value] = array
-            elif plan.is_view(value):
-                np.testing.assert_array_equal(at(value), array)
-            else:
-                at(value)[...] = array
-    return [np.array(at(value)) for value in wanted]
-
-
-def run_apart(graph: Graph, wanted: Sequence[Value], feeds: dict[Value, Any]) -> list[Any]:
-    """Run a graph with memory of its own for every value.
-
-    Kernels get the operands in the same layout as above: a sum may depend on it.
-    """
-    values = dict(feeds)
-    for node in graph.ancestors(wanted):
-        if not _read_source(node, values):
-            values.update(zip(node.outputs, _results(node, values.__getitem__), strict=True))
-    return [values[value] for value in wanted]
-
-
-def _read_source(node: Node, outside: dict[Value, Any]) -> bool:
-    if node.op is CONSTANT:
-        outside[node.outputs[0]] = node.attrs[0].array
-    elif node.op is STATE:
-        outside[node.outputs[0]] = node.attrs[0].read()
-    return node.op in SOURCES
-
-
-def _results(node: Node, at: Callable[[Value], Any]) -> list[Any]:
-    operands: list[Any] = [None if x is None else np.array(at(x), order="C") for x in node.inputs]
-    if node.op is ASSIGN:
-        return operands
-    if node.op.variadic:
-        fixed = len(node.op.inputs) - 1
-        operands = [*operands[:fixed], operands[fixed:]]
-    with np.errstate(all="ignore"):
-        made = node.op.kernel(*operands, *node.attrs)
-    return [np.array(array) for array in ([made] if node.op.outputs == 1 else made)]

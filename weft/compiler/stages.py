@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from ..backends.cpu.codegen.target import Target
-from ..backends.cpu.runtime.analysis import Analysis
+from ..backends.cpu.runtime.analysis import Analysis, Arranged
 from ..backends.cpu.runtime.executable import Executable
 from ..backends.cpu.runtime.plans import Code, known_program
 from ..core.shape import Shape
@@ -59,15 +59,28 @@ def analyse(
 
     The code is for another machine than this one if a target is given.
     """
-    try:
-        static = specialize(program, shapes)
-    except NotStaticError:
+    static = specialized(program, shapes)
+    if static is None:
         return None
     states = [state for state, _ in program.commits]
     written = static.outputs[len(program.fetches) :]
     if any(value.type != state.type for value, state in zip(written, states, strict=True)):
         return None
     return Analysis(optimize_static(static), states, target)
+
+
+def arrange(program: Program, static: Graph) -> Arranged:
+    """Return the kernels of a program and where everything lies, without their text."""
+    states = [state for state, _ in program.commits]
+    return Arranged(optimize_static(static), states)
+
+
+def specialized(program: Program, shapes: Mapping[Value, Shape]) -> Graph | None:
+    """Return what a program runs with all sizes known; None if some depend on values."""
+    try:
+        return specialize(program, shapes)
+    except NotStaticError:
+        return None
 
 
 def optimize_static(graph: Graph) -> Graph:

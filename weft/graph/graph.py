@@ -274,7 +274,7 @@ class Graph:
         return made
 
     def memory_plan(self, outputs: Any = None, **options: Any) -> Any:
-        """Return where each value would lie in one arena: the bytes with and without sharing."""
+        """Return what a run would take: the bytes with and without sharing of memory."""
         return late_function("Graph", "memory_plan")(self, outputs, **options)
 
     def draw(self, path: Any = None, **options: Any) -> str:

@@ -12,12 +12,11 @@ second only where the first misses the lower bound, which is the most bytes aliv
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from .liveness import live_profile
 
 ALIGNMENT = 64
 LARGEST_FIRST_LIMIT = 6000  # storages; beyond it the quadratic search takes seconds
@@ -45,13 +44,21 @@ def align(nbytes: int) -> int:
 
 def place_blocks(blocks: Sequence[Block]) -> Placed:
     """Return offsets for blocks, in the smallest arena that the heuristics find."""
-    end = max((block.death for block in blocks), default=0)
-    least = max(live_profile(blocks, end), default=0)
+    least = most_alive(blocks)
     best = _in_order_of_time(blocks)
     if best.bytes > least and len(blocks) <= LARGEST_FIRST_LIMIT:
         other = _largest_first(blocks)
         best = other if other.bytes < best.bytes else best
     return best
+
+
+def most_alive(blocks: Iterable[Block]) -> int:
+    """Return the largest sum of bytes alive at one time."""
+    changes: dict[int, int] = {}
+    for nbytes, birth, death in blocks:
+        changes[birth] = changes.get(birth, 0) + nbytes
+        changes[death + 1] = changes.get(death + 1, 0) - nbytes
+    return max(accumulate(changes[time] for time in sorted(changes)), default=0)
 
 
 # -- in the order of time --------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 canonicalise   fold, share and simplify until nothing changes; every bit of every result stays
 stabilise      functions in their stable forms, then canonicalise what that made
-rematerialise  if there is a budget of memory
 """
 
 from __future__ import annotations
@@ -34,21 +33,12 @@ PASSES: dict[str, Pass] = {
 }
 
 
-def optimize(
-    graph: Graph,
-    outputs: Any = None,
-    *,
-    memory_budget: int | None = None,
-    sizes: Any = None,
-    passes: Sequence[str] | None = None,
-) -> Graph:
+def optimize(graph: Graph, outputs: Any = None, *, passes: Sequence[str] | None = None) -> Graph:
     """Return a graph that computes the same faster; symbols of the old one can be fetched from it.
 
-    outputs         what must survive: symbols, updates, names, or nests of them; by default every
-                    result that nothing takes, what has a name, and what gradients were taken of
-    memory_budget   bytes that a run may hold at once: values are computed again to keep to it
-    sizes           numbers for unknown sizes, by name, to count those bytes with
-    passes          names from weft.passes.PASSES to run instead, in that order
+    outputs   what must survive: symbols, updates, names, or nests of them; by default every result
+              that nothing takes, what has a name, and what gradients were taken of
+    passes    names from weft.passes.PASSES to run instead, in that order
 
     The result is finished: take gradients before.
 
@@ -65,10 +55,7 @@ def optimize(
     if passes is not None:
         return _run_named(graph, kept, passes)
     made = canonicalize(remove_dead(graph, kept), simplify_finally)
-    made = canonicalize(stabilize(made, None), simplify_finally)
-    if memory_budget is not None:
-        made = _within(made, memory_budget, sizes)
-    return made
+    return canonicalize(stabilize(made, None), simplify_finally)
 
 
 def canonicalize(graph: Graph, rules: Pass = simplify) -> Graph:
@@ -96,12 +83,6 @@ def _run_named(graph: Graph, outputs: list[Value], names: Sequence[str]) -> Grap
     for name in names[1:]:
         made = PASSES[name](made, None)
     return made
-
-
-def _within(graph: Graph, budget: int, sizes: Any) -> Graph:
-    from .remat import rematerialize  # noqa: PLC0415  (needed only with a budget)
-
-    return rematerialize(graph, budget, sizes=sizes)
 
 
 def _values(graph: Graph, outputs: Any) -> list[Value]:

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
+from math import prod
 from typing import NamedTuple
 
-from ..graph.node import Node, Value
-from ..graph.special import ASSIGN
+from ..graph.node import Node, Value, subgraphs
+from ..graph.special import ASSIGN, SOURCES
 from .cost import is_cheap, node_cost
-from .liveness import Liveness, Storage
+from .sizes import Known, known_shape
 
 NOWHERE = -1  # the storage of what comes from outside: it costs nothing and is always there
 
@@ -41,27 +42,84 @@ class Trial(NamedTuple):
     clones: dict[int, list[int]]
 
 
+class Flow:
+    """A graph as numbers: what each node takes and makes, as if it ran node by node.
+
+    homes     the storage of each value: views lie in that of their operand
+    bytes     of each storage
+    birth     the node that makes it
+    scratch   what the bodies of each node need while it runs
+    ends      storages that are needed when all nodes have run
+    """
+
+    def __init__(self, nodes: Sequence[Node], kept: Iterable[Value], known: Known) -> None:
+        self.nodes = list(nodes)
+        self.homes: dict[Value, int] = {}
+        self.bytes: list[int] = []
+        self.birth: list[int] = []
+        self._known = known
+        for i, node in enumerate(self.nodes):
+            for value in node.outputs:
+                self.homes[value] = self._home(value, i)
+        self.makes: list[list[int]] = [[] for _ in self.nodes]
+        for s, maker in enumerate(self.birth):
+            self.makes[maker].append(s)
+        self.operands = self._operands()
+        self.scratch = [self._scratch(node) for node in self.nodes]
+        assigned = (node.outputs[0] for node in self.nodes if node.op is ASSIGN)
+        self.ends = {self.homes[value] for value in (*kept, *assigned)} - {NOWHERE}
+        self.costs = [node_cost(node, self.shape_of) for node in self.nodes]
+
+    def shape_of(self, value: Value) -> tuple[int, ...]:
+        """Return the shape of a value, all sizes known."""
+        return known_shape(value, self._known)
+
+    def _home(self, value: Value, maker: int) -> int:
+        node = value.node
+        source = node.inputs[0] if node.inputs and (node.op is ASSIGN or node.op.is_view) else None
+        if node.op in SOURCES or source is not None:
+            return NOWHERE if source is None else self.homes[source]
+        self.bytes.append(prod(self.shape_of(value)) * int(value.dtype.itemsize))
+        self.birth.append(maker)
+        return len(self.bytes) - 1
+
+    def _operands(self) -> list[list[Operand]]:
+        position = {node: i for i, node in enumerate(self.nodes)}
+        return [
+            [
+                Operand(position[x.node], self.homes[x])
+                for x in dict.fromkeys(node.inputs)
+                if x is not None and self.homes[x] != NOWHERE
+            ]
+            for node in self.nodes
+        ]
+
+    def _scratch(self, node: Node) -> int:
+        """Return what the largest body of a node needs: one runs at a time."""
+        bodies = (Flow(body.nodes, body.outputs, self._known) for body in subgraphs(node))
+        return max((max(body.profile(), default=0) for body in bodies), default=0)
+
+    def profile(self) -> list[int]:
+        """Return the number of bytes alive as each node runs."""
+        lives = Lives(len(self.bytes))
+        for i in range(len(self.nodes)):
+            lives.run([s for _, s in self.operands[i]], self.makes[i], self.scratch[i])
+        return lives.profile(self.bytes, self.ends)
+
+
 class Chain:
-    """A graph as numbers: what each node takes and makes, cut at the turning point.
+    """A graph cut at the turning point.
 
     turn     the number of the last node of the forward part
     stash    storages that the forward part makes and the backward part takes, in order
     pinned   those that cannot be dropped: fetched, or not to be computed twice
     """
 
-    def __init__(self, live: Liveness, kept: Iterable[Value], scratch: dict[Node, int], turn: int):
-        self.live, self.nodes, self.turn = live, live.nodes, turn
-        inside = [s for s in live.storages if s.origin is None]
-        number = {storage: i for i, storage in enumerate(inside)}
-        number |= {s: NOWHERE for s in live.storages if s.origin is not None}
-        self.bytes = [s.bytes for s in inside]
-        self.birth = [s.birth for s in inside]
-        self.scratch = [scratch.get(node, 0) for node in self.nodes]
-        self.operands = self._operands(number)
-        self.makes: list[list[int]] = [[] for _ in self.nodes]
-        for i, storage in enumerate(inside):
-            self.makes[storage.birth].append(i)
-        self.ends = {number[live.homes[v]] for v in _to_the_end(self.nodes, kept)} - {NOWHERE}
+    def __init__(self, flow: Flow, turn: int) -> None:
+        self.flow, self.turn = flow, turn
+        self.nodes, self.bytes, self.birth = flow.nodes, flow.bytes, flow.birth
+        self.operands, self.makes, self.scratch = flow.operands, flow.makes, flow.scratch
+        self.ends, self.costs = flow.ends, flow.costs
         self.stash = self._stash()
         self.stash_bytes = sum(self.bytes[s] for s in self.stash)
         self._stashed_at: list[list[int]] = [[] for _ in range(turn + 1)]
@@ -69,34 +127,22 @@ class Chain:
         for s in self.stash:
             self._stashed_at[self.birth[s]].append(s)
             self._is_stashed[s] = 1
-        self.pinned = self._pinned(number)
-        self.costs = [node_cost(node, live.shape_of) for node in self.nodes]
+        self.pinned = self._pinned()
         self.last_forward = self._last_forward()
         self.forward = self._forward()
 
     # -- reading the graph -------------------------------------------------------------------------
-
-    def _operands(self, number: dict[Storage, int]) -> list[list[Operand]]:
-        position = {node: i for i, node in enumerate(self.nodes)}
-        return [
-            [
-                Operand(position[x.node], number[self.live.homes[x]])
-                for x in dict.fromkeys(node.inputs)
-                if x is not None and number[self.live.homes[x]] != NOWHERE
-            ]
-            for node in self.nodes
-        ]
 
     def _stash(self) -> list[int]:
         backward = range(self.turn + 1, len(self.nodes))
         taken = {s for i in backward for maker, s in self.operands[i] if maker <= self.turn}
         return sorted(taken | {s for s in self.ends if self.birth[s] <= self.turn})
 
-    def _pinned(self, number: dict[Storage, int]) -> set[int]:
+    def _pinned(self) -> set[int]:
         pinned = set(self.ends)
         for node in self.nodes[: self.turn + 1]:
             if not _is_repeatable(node):
-                pinned.update(number[self.live.homes[value]] for value in node.outputs)
+                pinned.update(self.flow.homes[value] for value in node.outputs)
         return pinned - {NOWHERE}
 
     def _last_forward(self) -> list[int]:
@@ -125,7 +171,7 @@ class Chain:
 
     def _forward(self) -> Lives:
         """Return when storages live as far as the forward part goes, which is always the same."""
-        lives = Lives(self)
+        lives = Lives(2 * len(self.bytes))
         for i in range(self.turn + 1):
             lives.run([s for _, s in self.operands[i]], self.makes[i], self.scratch[i])
         return lives
@@ -200,8 +246,7 @@ class Chain:
 class Lives:
     """When storages are born and die; those computed again have a second life, numbered behind."""
 
-    def __init__(self, chain: Chain) -> None:
-        count = 2 * len(chain.bytes)
+    def __init__(self, count: int) -> None:
         self.birth = [-1] * count
         self.death = [-1] * count
         self.scratch: list[tuple[int, int]] = []
@@ -225,17 +270,19 @@ class Lives:
             self.scratch.append((time, scratch))
         self.time = time + 1
 
-    def peak(self, sizes: Sequence[int]) -> int:
-        """Return the most bytes alive at any time."""
+    def profile(self, sizes: Sequence[int], ends: Iterable[int]) -> list[int]:
+        """Return the bytes alive at each time; some storages live to the end."""
+        for s in ends:
+            self.death[s] = self.time
         changes = [0] * (self.time + 2)
-        for birth, death, nbytes in zip(self.birth, self.death, (*sizes, *sizes), strict=True):
+        for birth, death, nbytes in zip(self.birth, self.death, sizes, strict=True):
             if birth >= 0:
                 changes[birth] += nbytes
                 changes[death + 1] -= nbytes
         for time, nbytes in self.scratch:
             changes[time] += nbytes
             changes[time + 1] -= nbytes
-        return max(accumulate(changes))
+        return list(accumulate(changes))[: self.time + 1]
 
 
 class _Backward:
@@ -259,10 +306,8 @@ class _Backward:
         for i in range(chain.turn + 1, len(chain.nodes)):
             self._run_again_before(i)
             self._run(i)
-        for s in chain.ends:
-            lives.death[s] = lives.time
         cost = sum(chain.costs[i] for i in self.again)
-        return Trial(lives.peak(chain.bytes), cost, self.clones)
+        return Trial(max(lives.profile(chain.bytes * 2, chain.ends)), cost, self.clones)
 
     def _run_again_before(self, node: int) -> None:
         """Run again, in their order, the nodes whose dropped results a node needs."""
@@ -299,10 +344,6 @@ class _Backward:
 def _best_cut(crossing: Sequence[int], start: int, stop: int) -> int:
     """Return where to end a segment: where least crosses, in its later half."""
     return min(range((start + stop) // 2, stop), key=lambda i: (crossing[i], -i))
-
-
-def _to_the_end(nodes: Sequence[Node], kept: Iterable[Value]) -> list[Value]:
-    return [*kept, *(node.outputs[0] for node in nodes if node.op is ASSIGN)]
 
 
 def _is_repeatable(node: Node) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from ..core.dim import SizeVar, evaluate, is_known, may_equal, variables
 from ..core.errors import ArgumentError, ArgumentTypeError, UnknownSizeError
 from ..graph.graph import Graph
-from ..graph.node import Value, resolve_attrs, subgraphs, type_text
+from ..graph.node import Value, subgraphs, type_text
 from ..graph.run import bind_sizes
 from ..graph.symbol import Symbol
 
@@ -92,11 +92,6 @@ def known_shape(value: Value, known: Known) -> tuple[int, ...]:
         return tuple(evaluate(size, known) for size in value.shape)
     except UnknownSizeError:
         raise UnknownSizeError(_missing(value, known)) from None
-
-
-def known_attrs(attrs: tuple[Any, ...], known: Known) -> tuple[Any, ...]:
-    """Return attributes with the sizes put in."""
-    return resolve_attrs(attrs, known) if known else attrs
 
 
 def _missing(value: Value, known: Known) -> str:

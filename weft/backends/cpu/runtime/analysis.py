@@ -19,11 +19,8 @@ from .objects import object_code, object_key
 from .plan import Plan
 
 
-class Analysis:
-    """A static graph on its way to machine code.
-
-    Its outputs are the fetches, then the new values of states.
-    """
+class Arranged:
+    """A static graph as kernels, and where everything lies."""
 
     def __init__(
         self, graph: Graph, commits: Sequence[State], target: Target | None = None
@@ -34,8 +31,18 @@ class Analysis:
         program, self.sources = lower(graph, commits)
         program = with_prologues(program, self.target, threads)
         program = with_scratch(program, self.target, threads)
-        self.program = program = with_own_memory(program)
-        self.layout = Layout(program)
+        self.program = with_own_memory(program)
+        self.layout = Layout(self.program)
+
+
+class Analysis(Arranged):
+    """A static graph on its way to machine code."""
+
+    def __init__(
+        self, graph: Graph, commits: Sequence[State], target: Target | None = None
+    ) -> None:
+        super().__init__(graph, commits, target)
+        program = self.program
         self.text = write_program(program.kernels, self.layout.places, self.target)
         self.plan = Plan(
             self.layout,

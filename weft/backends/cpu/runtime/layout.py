@@ -70,6 +70,15 @@ class Layout:
             for v in fetched
         ]
 
+    def in_arena(self) -> list[tuple[Buffer, int]]:
+        """Return the buffers that have memory of their own in the arena, and where it begins."""
+        arena = [
+            (b, p)
+            for b, p in self.places.items()
+            if b.kind == "arena" and not p.brought and p.entry == ARENA
+        ]
+        return [(buffer, place.offset) for buffer, place in arena]
+
     def specs(self) -> list[ArraySpec]:
         """Return what the code demands of the arrays that each run brings."""
         return [
