@@ -10,7 +10,7 @@ WEFT_POOL_MB megabytes (512 unless set; 0 keeps nothing) wait there for the next
 size. What a forked child takes is its own.
 
 NumPy does the bookkeeping: an array carries the allocator of its memory (NEP 49), here that of
-buffers_text.py, and NumPy gives the memory back to it. Where NumPy's functions and arrays are not
+native/buffers.py, and NumPy gives the memory back to it. Where NumPy's functions and arrays are not
 as expected, arrays are made in the usual way.
 """
 

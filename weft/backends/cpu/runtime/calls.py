@@ -13,7 +13,7 @@ entry returns
 and raises TypeError for anything but ndarrays, or for a wrong number of them. So the caller looks
 at its arguments only when something is wrong with them.
 
-An entry is a builtin function whose code is in call_text.py. It reads objects of CPython and NumPy
+An entry is a builtin function; its code is in native/call.py. It reads objects of Python and NumPy
 directly, after a test that they look as expected; if they do not, ctypes does the same, slower.
 """
 
@@ -304,7 +304,7 @@ def ctypes_entry(
     # Of all functions, ctypes asks only those of Python whether they have raised.
     words = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
     run = ctypes.PYFUNCTYPE(None, *words)(_library().address("weft_run"))
-    inside: dict[int, object] = {}  # by generation, as in call_text
+    inside: dict[int, object] = {}  # by generation, as in native/call.py
 
     def entry(*arguments: Any) -> int | None:
         arrays = _flatten(arguments, len(specs))

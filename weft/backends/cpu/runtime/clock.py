@@ -7,8 +7,8 @@ import sys
 import time
 from functools import cache
 
-from ..codegen.clock import clock_text
 from ..codegen.target import Target
+from .native.clock import clock_text
 
 # Python's own perf_counter on macOS counts by this one too; elsewhere they are the same.
 _POSIX_CLOCK: int | None = getattr(time, "CLOCK_UPTIME_RAW", getattr(time, "CLOCK_MONOTONIC", None))

@@ -6,7 +6,7 @@
 once for each chunk, by any thread, in any order. `thread` is below the number of threads and no two
 that run at the same time have the same one (in a job inside a job it is always 0).
 
-Workers are Python threads inside a native loop (see pool_text.py), so no C compiler is needed and
+Workers are Python threads inside a native loop (see native/pool.py), so no C compiler is needed and
 the interpreter lock is not held. They spin for some 50 us after a job, then sleep. They are started
 when the first job would have used them: that job runs on one thread, and results do not depend on
 the number of threads. At the end of the process they are left where they are, asleep.

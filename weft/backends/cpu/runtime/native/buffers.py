@@ -23,9 +23,8 @@ go first, in turn: those of the class at hand are in use.
 
 from __future__ import annotations
 
-import re
-
 from ...codegen.target import Target
+from .template import module_text, places
 
 FIELDS = {name: 8 * i for i, name in enumerate(("lock", "held", "limit", "turn", "reused", "made"))}
 CLASSES = 512
@@ -68,10 +67,9 @@ def buffers_text(target: Target, system: str, array_data: int, array_flags: int)
         "array_handler": array_flags + HANDLER_BEHIND_FLAGS,
         "owned": ALIGNED | C_ORDER | WRITEABLE | OWNS_DATA,
         "not_owned": ALIGNED | C_ORDER | WRITEABLE,
-        **{f"record_{name}": 8 * place for place, name in enumerate(RECORD)},
+        **places(RECORD, "record"),
     }
-    body = re.sub(r"<(\w+)>", lambda match: str(numbers[match[1]]), _BODY + system)
-    return f'target triple = "{target.triple}"\n{body}'
+    return module_text(target, _BODY + system, numbers)
 
 
 # In the whole text %at.x is an address and %x what lies there.
@@ -378,7 +376,7 @@ start:
   br i1 %fine, label %advise, label %fail
 advise:
   %block = load ptr, ptr %place
-  ADVICE
+  <advice>
   ret ptr %block
 fail:
   ret ptr null
@@ -397,8 +395,8 @@ huge:
   br label %end
 end:"""
 
-LINUX = _POSIX.replace("ADVICE", _ADVICE) + "declare i32 @madvise(ptr, i64, i32)\n"
-POSIX = _POSIX.replace("ADVICE", "br label %end\nend:")
+LINUX = _POSIX.replace("<advice>", _ADVICE) + "declare i32 @madvise(ptr, i64, i32)\n"
+POSIX = _POSIX.replace("<advice>", "br label %end\nend:")
 WINDOWS = """
 declare ptr @_aligned_malloc(i64, i64)
 declare void @_aligned_free(ptr)

@@ -5,7 +5,7 @@ an ndarray of 64-bit words, the entry's record (see `RECORD`). The function walk
 each an ndarray or a tuple of ndarrays, compares every array with its row of the record (`ROW`),
 collects the data pointers in a table on the stack, and calls the compiled
 `void run(ptr table, ptr context)`, with the interpreter lock released where the record says so. The
-handler of a signal may run meanwhile (see poll_text.py); what it raises is raised afterwards.
+handler of a signal may run meanwhile (see poll.py); what it raises is raised afterwards.
 
 An exclusive entry is busy while its record holds the pool's generation: a number that differs in a
 forked child, where the thread that was inside does not exist.
@@ -15,10 +15,10 @@ Tuples, not lists: the caller keeps a tuple's items alive while other threads ru
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from ...codegen.target import Target
+from .template import c_string, module_text, places
 
 RECORD = ("run", "context", "arrays", "releases", "exclusive", "busy", "rows")
 RECORD_WORDS = len(RECORD) - 1  # the rows follow
@@ -54,18 +54,13 @@ def entry_text(target: Target, layout: Layout) -> str:
     """Return the module of `weft_entry`; addresses of Python objects are symbols to be linked."""
     offsets = {
         **vars(layout),
-        **{f"record_{name}": 8 * place for place, name in enumerate(RECORD)},
-        **{f"row_{name}": 8 * place for place, name in enumerate(ROW)},
+        **places(RECORD, "record"),
+        **places(ROW, "row"),
         "row": 8 * ROW_WORDS,
         "dtype_mask": DTYPE_MASK - 2**64,
     }
-    body = re.sub(r"<(\w+)>", lambda match: str(offsets[match[1]]), _BODY)
-    messages = "\n".join(f"@{name} = private constant {_c(text)}" for name, text in _SAID.items())
-    return f'target triple = "{target.triple}"\n{messages}\n{body}'
-
-
-def _c(text: str) -> str:
-    return f'[{len(text) + 1} x i8] c"{text}\\00"'
+    said = [f"@{name} = private constant {c_string(text)}" for name, text in _SAID.items()]
+    return module_text(target, "\n".join([*said, _BODY]), offsets)
 
 
 _SAID = {

@@ -16,6 +16,7 @@ from __future__ import annotations
 from .....core.errors import FROM_SIGNAL
 from ...codegen.profile import CLOCK
 from ...codegen.target import Target
+from .template import c_string, module_text
 
 SECONDS = 0.02  # between two visits to the interpreter
 MOST_SECONDS = 0.1
@@ -31,18 +32,15 @@ EXPORTS = ("weft_poll", "weft_main_thread")
 
 def poll_text(target: Target, seconds_per_tick: float) -> str:
     """Return the module of `weft_poll` and of the word that says which is the main thread."""
-    numbers = {
-        "<clock>": CLOCK,
-        "<ident>": "i32" if "windows" in target.triple else "i64",  # C's unsigned long
-        "<least>": str(round(SECONDS / seconds_per_tick)),
-        "<most>": str(round(MOST_SECONDS / seconds_per_tick)),
-        "<share>": str(SHARE),
-        "<mark>": f'[{len(FROM_SIGNAL) + 1} x i8] c"{FROM_SIGNAL}\\00"',
+    names = {
+        "clock": CLOCK,
+        "ident": "i32" if "windows" in target.triple else "i64",  # C's unsigned long
+        "least": round(SECONDS / seconds_per_tick),
+        "most": round(MOST_SECONDS / seconds_per_tick),
+        "share": SHARE,
+        "mark": c_string(FROM_SIGNAL),
     }
-    body = _BODY
-    for name, text in numbers.items():
-        body = body.replace(name, text)
-    return f'target triple = "{target.triple}"\n{body}'
+    return module_text(target, _BODY, names)
 
 
 _BODY = """

@@ -24,10 +24,9 @@ its chunks itself: it never waits for others, so nothing can deadlock.
 
 from __future__ import annotations
 
-import re
-
 from ...codegen.target import Target
 from .sleep import Sleep
+from .template import module_text
 
 # Offsets in bytes. What different threads write lies two cache lines apart: processors fetch them
 # in pairs.
@@ -70,28 +69,21 @@ _PAUSE = {
 def pool_text(target: Target, sleep: Sleep) -> str:
     """Return the module of the pool: its state and the functions in `EXPORTS`."""
     declare_pause, pause = _PAUSE.get(target.architecture, ("", "fence seq_cst"))
+    address = "getelementptr (i8, ptr @weft_pool, i64 {})"
+    names = {name: address.format(offset) for name, offset in FIELDS.items()}
+    names |= {"threads": str(MAX_THREADS), "pause": pause, "wait": sleep.wait, "wake": sleep.wake}
     state = f"@weft_pool = global [{POOL_BYTES} x i8] zeroinitializer, align 128"
-    head = f'target triple = "{target.triple}"'
-    body = _BODY.replace("THREADS", str(MAX_THREADS)).replace("PAUSE", pause)
-    body = body.replace("WAIT", sleep.wait).replace("WAKE", sleep.wake)
-    return "\n".join([head, state, declare_pause, sleep.declarations, _with_addresses(body)])
-
-
-def _with_addresses(body: str) -> str:
-    """Replace the names of fields by where they lie in the pool."""
-    names = "|".join(FIELDS)
-    address = r"ptr getelementptr (i8, ptr @weft_pool, i64 {})"
-    return re.sub(rf"ptr @({names})\b", lambda m: address.format(FIELDS[m[1]]), body)
+    return module_text(target, f"{state}\n{declare_pause}\n{sleep.declarations}\n{_BODY}", names)
 
 
 _BODY = """
 define internal void @wait(ptr %address, i32 %seen) nounwind {
-  WAIT
+  <wait>
   ret void
 }
 
 define internal void @rouse(ptr %address) nounwind {
-  WAKE
+  <wake>
   ret void
 }
 
@@ -110,13 +102,13 @@ define void @weft_parallel_for_up_to(ptr %function, ptr %context, i64 %chunks, i
   br i1 %worthwhile, label %look, label %alone
 
 look:
-  %workers = load atomic i32, ptr @workers monotonic, align 4
-  %desired = load atomic i32, ptr @desired monotonic, align 4
+  %workers = load atomic i32, ptr <workers> monotonic, align 4
+  %desired = load atomic i32, ptr <desired> monotonic, align 4
   %short = icmp slt i32 %workers, %desired
   br i1 %short, label %ask, label %count
 
 ask:                               ; Python starts the missing workers when it is in control again
-  store atomic i32 1, ptr @wanted monotonic, align 4
+  store atomic i32 1, ptr <wanted> monotonic, align 4
   br label %count
 
 count:
@@ -129,17 +121,17 @@ acquire:
   br i1 %mine, label %publish, label %alone
 
 publish:                           ; the caller keeps chunk 0 for itself
-  store ptr %function, ptr @function, align 8
-  store ptr %context, ptr @context, align 8
-  store i64 %chunks, ptr @chunks, align 8
+  store ptr %function, ptr <function>, align 8
+  store ptr %context, ptr <context>, align 8
+  store i64 %chunks, ptr <chunks>, align 8
   %others = sub i64 %chunks, 1
   %others.32 = trunc i64 %others to i32
-  store atomic i32 %others.32, ptr @pending monotonic, align 4
+  store atomic i32 %others.32, ptr <pending> monotonic, align 4
   %capped = call i64 @llvm.smin.i64(i64 %limit, i64 2147483647)
   %high = shl i64 %capped, 32
   %word = or i64 %high, %others
-  store atomic i64 %word, ptr @word seq_cst, align 8
-  %sleeping = load atomic i32, ptr @sleepers seq_cst, align 4
+  store atomic i64 %word, ptr <word> seq_cst, align 8
+  %sleeping = load atomic i32, ptr <sleepers> seq_cst, align 4
   %asleep = icmp sgt i32 %sleeping, 0
   br i1 %asleep, label %wake, label %run
 
@@ -154,36 +146,36 @@ wake:
 run:
   call void %function(ptr %context, i64 0, i64 0) nounwind
   call void @work(i64 0)
-  %spins = load i32, ptr @spins, align 4
+  %spins = load i32, ptr <spins>, align 4
   br label %spin
 
 spin:
   %turn = phi i32 [ 0, %run ], [ %next, %relax ]
-  %left = load atomic i32, ptr @pending acquire, align 4
+  %left = load atomic i32, ptr <pending> acquire, align 4
   %finished = icmp eq i32 %left, 0
   br i1 %finished, label %release, label %relax
 
 relax:
-  PAUSE
+  <pause>
   %next = add i32 %turn, 1
   %patient = icmp slt i32 %next, %spins
   br i1 %patient, label %spin, label %tire
 
 tire:
-  store atomic i32 1, ptr @waiting seq_cst, align 4
+  store atomic i32 1, ptr <waiting> seq_cst, align 4
   br label %doze
 
 doze:
-  %open.chunks = load atomic i32, ptr @pending seq_cst, align 4
+  %open.chunks = load atomic i32, ptr <pending> seq_cst, align 4
   %ended = icmp eq i32 %open.chunks, 0
   br i1 %ended, label %wake.up, label %sleep
 
 sleep:
-  call void @wait(ptr @pending, i32 %open.chunks)
+  call void @wait(ptr <pending>, i32 %open.chunks)
   br label %doze
 
 wake.up:
-  store atomic i32 0, ptr @waiting monotonic, align 4
+  store atomic i32 0, ptr <waiting> monotonic, align 4
   br label %release
 
 release:
@@ -211,7 +203,7 @@ define internal void @work(i64 %thread) nounwind {
 
 fresh:
   %done = phi i32 [ 0, %0 ], [ %done.next, %run ]
-  %first = load atomic i64, ptr @word acquire, align 8
+  %first = load atomic i64, ptr <word> acquire, align 8
   br label %judge
 
 judge:
@@ -225,15 +217,15 @@ judge:
 
 claim:
   %lowered = sub i64 %seen, 1
-  %pair = cmpxchg ptr @word, i64 %seen, i64 %lowered acq_rel acquire, align 8
+  %pair = cmpxchg ptr <word>, i64 %seen, i64 %lowered acq_rel acquire, align 8
   %found = extractvalue { i64, i1 } %pair, 0
   %claimed = extractvalue { i64, i1 } %pair, 1
   br i1 %claimed, label %run, label %judge
 
 run:
-  %chunks = load i64, ptr @chunks, align 8
-  %function = load ptr, ptr @function, align 8
-  %context = load ptr, ptr @context, align 8
+  %chunks = load i64, ptr <chunks>, align 8
+  %function = load ptr, ptr <function>, align 8
+  %context = load ptr, ptr <context>, align 8
   %chunk = sub i64 %chunks, %free
   call void %function(ptr %context, i64 %chunk, i64 %thread) nounwind
   %done.next = add i32 %done, 1
@@ -244,17 +236,17 @@ finish:
   br i1 %idle, label %leave, label %report
 
 report:
-  %before = atomicrmw sub ptr @pending, i32 %done seq_cst
+  %before = atomicrmw sub ptr <pending>, i32 %done seq_cst
   %last = icmp eq i32 %before, %done
   br i1 %last, label %look, label %leave
 
 look:
-  %waiting = load atomic i32, ptr @waiting seq_cst, align 4
+  %waiting = load atomic i32, ptr <waiting> seq_cst, align 4
   %dozing = icmp ne i32 %waiting, 0
   br i1 %dozing, label %wake, label %leave
 
 wake:
-  call void @rouse(ptr @pending)
+  call void @rouse(ptr <pending>)
   br label %leave
 
 leave:
@@ -263,12 +255,12 @@ leave:
 
 ; The life of a worker: ends when the word at %stop is set.
 define void @weft_pool_worker(ptr %stop, i64 %thread) nounwind {
-  %flag = getelementptr i32, ptr @flags, i64 %thread
+  %flag = getelementptr i32, ptr <flags>, i64 %thread
   br label %awake
 
 awake:
   call void @work(i64 %thread)
-  %spins = load i32, ptr @spins, align 4
+  %spins = load i32, ptr <spins>, align 4
   br label %spin
 
 spin:
@@ -282,14 +274,14 @@ look:
   br i1 %ready, label %awake, label %relax
 
 relax:
-  PAUSE
+  <pause>
   %next = add i32 %turn, 1
   %patient = icmp slt i32 %next, %spins
   br i1 %patient, label %spin, label %tire
 
 tire:
   store atomic i32 1, ptr %flag seq_cst, align 4
-  atomicrmw add ptr @sleepers, i32 1 seq_cst
+  atomicrmw add ptr <sleepers>, i32 1 seq_cst
   %late = load atomic i32, ptr %stop seq_cst, align 4
   %ending = icmp ne i32 %late, 0
   %came = call i1 @has_work(i64 %thread)
@@ -311,7 +303,7 @@ leave:
 }
 
 define internal i1 @has_work(i64 %thread) nounwind {
-  %word = load atomic i64, ptr @word seq_cst, align 8
+  %word = load atomic i64, ptr <word> seq_cst, align 8
   %free = and i64 %word, 4294967295
   %limit = lshr i64 %word, 32
   %some = icmp ne i64 %free, 0
@@ -321,11 +313,11 @@ define internal i1 @has_work(i64 %thread) nounwind {
 }
 
 define i32 @weft_pool_try_lock() nounwind {
-  %held = load atomic i32, ptr @busy monotonic, align 4
+  %held = load atomic i32, ptr <busy> monotonic, align 4
   %free = icmp eq i32 %held, 0
   br i1 %free, label %try, label %fail
 try:
-  %before = atomicrmw xchg ptr @busy, i32 1 acquire
+  %before = atomicrmw xchg ptr <busy>, i32 1 acquire
   %mine = icmp eq i32 %before, 0
   %result = zext i1 %mine to i32
   ret i32 %result
@@ -334,13 +326,13 @@ fail:
 }
 
 define void @weft_pool_unlock() nounwind {
-  store atomic i32 0, ptr @busy release, align 4
+  store atomic i32 0, ptr <busy> release, align 4
   ret void
 }
 
 define void @weft_pool_wake() nounwind {
   fence seq_cst
-  call void @wake_up_to(i64 THREADS)
+  call void @wake_up_to(i64 <threads>)
   ret void
 }
 
@@ -352,7 +344,7 @@ each:
   %more = icmp slt i64 %thread, %end
   br i1 %more, label %look, label %done
 look:
-  %flag = getelementptr i32, ptr @flags, i64 %thread
+  %flag = getelementptr i32, ptr <flags>, i64 %thread
   %raised = load atomic i32, ptr %flag seq_cst, align 4
   %sleeps = icmp ne i32 %raised, 0
   br i1 %sleeps, label %lower, label %on
@@ -375,7 +367,7 @@ define internal i1 @lower_flag(ptr %flag) nounwind {
   %lowered = icmp ne i32 %before, 0
   br i1 %lowered, label %count, label %done
 count:
-  atomicrmw sub ptr @sleepers, i32 1 seq_cst
+  atomicrmw sub ptr <sleepers>, i32 1 seq_cst
   br label %done
 done:
   ret i1 %lowered
@@ -386,8 +378,8 @@ define void @weft_pool_spin(i64 %turns) nounwind {
   br label %spin
 spin:
   %turn = phi i64 [ 0, %0 ], [ %next, %spin ]
-  %ignored = load atomic i64, ptr @word acquire, align 8
-  PAUSE
+  %ignored = load atomic i64, ptr <word> acquire, align 8
+  <pause>
   %next = add i64 %turn, 1
   %more = icmp slt i64 %next, %turns
   br i1 %more, label %spin, label %done

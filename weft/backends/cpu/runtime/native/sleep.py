@@ -46,17 +46,17 @@ PTHREADS = Sleep(
 declare i32 @pthread_mutex_unlock(ptr)
 declare i32 @pthread_cond_wait(ptr, ptr)
 declare i32 @pthread_cond_broadcast(ptr)""",
-    """call i32 @pthread_mutex_lock(ptr @mutex)
+    """call i32 @pthread_mutex_lock(ptr <mutex>)
   %now = load atomic i32, ptr %address seq_cst, align 4
   %same = icmp eq i32 %now, %seen
   br i1 %same, label %sleep, label %done
 sleep:
-  call i32 @pthread_cond_wait(ptr @condition, ptr @mutex)
+  call i32 @pthread_cond_wait(ptr <condition>, ptr <mutex>)
   br label %done
 done:
-  call i32 @pthread_mutex_unlock(ptr @mutex)""",
+  call i32 @pthread_mutex_unlock(ptr <mutex>)""",
     # Taking the lock orders this after a sleeper's last look at the word.
-    """call i32 @pthread_mutex_lock(ptr @mutex)
-  call i32 @pthread_cond_broadcast(ptr @condition)
-  call i32 @pthread_mutex_unlock(ptr @mutex)""",
+    """call i32 @pthread_mutex_lock(ptr <mutex>)
+  call i32 @pthread_cond_broadcast(ptr <condition>)
+  call i32 @pthread_mutex_unlock(ptr <mutex>)""",
 )
