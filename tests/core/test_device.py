@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -11,8 +13,11 @@ import pytest
 
 import weft as wf
 from weft.core.device import current_device
+from weft.core.modes import modes
 
 CPU = wf.device("cpu")
+REFERENCE = wf.device("reference")
+F = wf.nn.functional
 
 
 def test_a_device_is_its_name():
@@ -30,7 +35,7 @@ def test_copies_are_the_same_device():
 
 
 def test_the_devices_that_there_are():
-    assert wf.devices() == [CPU] == ["cpu"]
+    assert wf.devices() == [CPU, REFERENCE] == ["cpu", "reference"]
 
 
 def test_tensors_and_symbols_say_where_they_are():
@@ -56,7 +61,8 @@ def test_every_argument_takes_one(name):
 
 @pytest.mark.parametrize("name", ["cuda", "cuda:0", "gpu", "abacus", "cpu:1", "", 3, None])
 def test_others_are_refused(name):
-    with pytest.raises(ValueError, match=r"must be 'cpu', the only one.*wf.devices\(\)") as caught:
+    message = r"must be one of 'cpu', 'reference' \(see wf.devices\(\)\)"
+    with pytest.raises(ValueError, match=message) as caught:
         wf.device(name)
     assert repr(name) in str(caught.value)
 
@@ -88,3 +94,126 @@ def test_an_error_leaves_the_context():
         fail()
     assert current_device() == "cpu"
     assert seen == ["cpu"]
+
+
+# -- tensors on another device ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def x():
+    return wf.tensor([1.0, 2.0, 3.0], device="reference")
+
+
+MAKERS = (
+    lambda: wf.tensor([1, 2]),
+    lambda: wf.asarray(np.ones(2)),
+    lambda: wf.asarray(np.ones(2), copy=False),
+    lambda: wf.zeros(2),
+    lambda: wf.full((2,), wf.tensor(3.0)),
+    lambda: wf.eye(2),
+    lambda: wf.arange(3),
+    lambda: wf.linspace(0, 1, 3),
+    lambda: wf.randn(2),
+    lambda: wf.randperm(3),
+    lambda: wf.empty_like(wf.ones(2)),
+    lambda: wf.zeros_like(wf.ones(2)),
+    lambda: wf.nn.Linear(2, 2).weight,
+    lambda: wf.ones(2) + 1,
+    lambda: wf.nn.LSTM(2, 3)(wf.ones(4, 1, 2))[0],
+)
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_context_makes_tensors_on_its_device(make):
+    assert make().device == CPU
+    with REFERENCE:
+        assert make().device == REFERENCE
+    assert make().device == CPU
+
+
+KEEPING = (
+    lambda x: x * 2 + 1,
+    lambda x: 3 - x,
+    lambda x: x + np.ones(3, np.float32),
+    lambda x: wf.exp(x)[1:],
+    lambda x: wf.concat([x, x]),
+    lambda x: wf.split(x, 1)[2],
+    lambda x: x.detach(),
+    lambda x: x.clone(),
+    lambda x: x.to(wf.float64),
+    wf.tensor,
+    wf.zeros_like,
+    copy.deepcopy,
+    lambda x: pickle.loads(pickle.dumps(x)),
+    wf.nn.Parameter,
+    lambda x: F.dropout(x, 0.5),
+    lambda x: F.one_hot(x.to(wf.int64), 4),
+    lambda x: F.cross_entropy(x, wf.tensor(1, device="reference")),
+    lambda x: wf.grad(lambda y: (y * x).sum())(x),
+    lambda x: wf.jvp(lambda y: y * x, (x,), (x,))[1],
+    wf.vmap(lambda y: y * 2),
+    lambda x: wf.checkpoint(lambda y: y * x)(x),
+    lambda x: next(iter(x)),
+)
+
+
+@pytest.mark.parametrize("function", KEEPING)
+def test_results_are_where_the_operands_are(function, x):
+    assert function(x).device == REFERENCE
+
+
+def test_values_are_the_same_there(x):
+    here = wf.tensor([1.0, 2.0, 3.0])
+    assert (x * 2).numpy().tolist() == (here * 2).numpy().tolist()
+    assert repr(x) == repr(here)
+
+
+def test_gradients_are_where_their_tensors_are():
+    w = wf.tensor([1.0, 2.0], requires_grad=True, device="reference")
+    (w * w).sum().backward()
+    assert w.grad.tolist() == [2, 4]
+    assert w.grad.device == REFERENCE
+
+
+def test_a_tensor_that_is_moved_is_a_step_of_the_tape():
+    w = wf.tensor([1.0, 2.0], requires_grad=True)
+    there = w.to("reference")
+    assert (there.device, w.device) == (REFERENCE, CPU)
+    (there * there).sum().to("cpu").backward()
+    assert w.grad.tolist() == [2, 4]
+    assert w.grad.device == CPU
+
+
+def test_two_devices_do_not_mix(x):
+    message = r"add: operands are on device\('reference'\) and device\('cpu'\).*x.to\('cpu'\)"
+    with pytest.raises(ValueError, match=message):
+        x + wf.ones(3)
+    with pytest.raises(ValueError, match="add: operands are on"):
+        x += wf.ones(3)
+    assert (x.to("cpu") + wf.ones(3)).tolist() == [2, 3, 4]
+    assert (x + wf.ones(3).to("reference")).device == REFERENCE
+
+
+def test_modules_move():
+    net = wf.nn.Sequential(wf.nn.Linear(3, 2), wf.nn.BatchNorm1d(2))
+    assert net.to("reference") is net
+    assert {t.device for t in (*net.parameters(), *net.buffers())} == {REFERENCE}
+    y = net(wf.ones(4, 3, device="reference")).sum()
+    y.backward()
+    assert y.device == net[0].weight.grad.device == REFERENCE
+    wf.optim.SGD(net.parameters(), 0.1).step()
+    assert net[0].weight.device == REFERENCE
+    net.to(device="cpu", dtype=wf.float64)
+    assert net(wf.ones(4, 3, dtype=wf.float64)).device == CPU
+
+
+def test_the_cpu_is_alone_again_when_other_tensors_are_gone(x):
+    y = x * 2
+    assert modes.base is not None
+    del x, y
+    # What a fixture holds keeps the mark too; a tensor of its own does not.
+    code = (
+        "import weft as wf; from weft.core.modes import modes; x = wf.ones(2, device='reference')"
+    )
+    code += "; assert modes.base; del x; wf.ones(2) + 1; assert modes.base is None"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -124,7 +124,7 @@ def test_an_interpreter_sees_promoted_operands_and_canonical_attributes():
 
 
 def test_interpreters_nest_and_restore():
-    outer, inner = Recorder(), None
+    outer, inner, before = Recorder(), None, modes.interpreters
     with interpret_with(outer):
         inner = Recorder(below=current_interpreter())
         with interpret_with(inner):
@@ -132,7 +132,7 @@ def test_interpreters_nest_and_restore():
         assert current_interpreter() is outer
     assert current_interpreter() is None
     assert len(outer.seen) == len(inner.seen) == 1
-    assert modes.interpreters == 0
+    assert modes.interpreters == before
 
 
 def test_an_interpreter_is_removed_after_an_error():

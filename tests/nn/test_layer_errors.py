@@ -11,7 +11,11 @@ BUILT = [
     (lambda: nn.Linear(2, True), TypeError, "out_features must be an integer. Received: True"),
     (lambda: nn.Linear(2, 2, bias="no"), TypeError, "bias must be True or False. Received: 'no'"),
     (lambda: nn.Linear(2, 2, dtype="int64"), TypeError, "floating-point"),
-    (lambda: nn.Linear(2, 2, device="cuda"), ValueError, "device must be 'cpu'"),
+    (
+        lambda: nn.Linear(2, 2, device="cuda"),
+        ValueError,
+        "device must be one of 'cpu', 'reference'",
+    ),
     (lambda: nn.Linear(10**9, 10**9), MemoryError, "more than this machine's memory"),
     (lambda: nn.Bilinear(0, 2, 2), ValueError, "in1_features must be at least 1"),
     (lambda: nn.Conv2d(3, 4, 0), ValueError, "Conv2d: kernel_size must be at least 1"),

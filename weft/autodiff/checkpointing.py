@@ -10,7 +10,7 @@ from ..core.errors import user_site
 from ..core.late import late_function
 from ..core.modes import current_interpreter, is_grad_enabled, no_grad
 from ..core.tape import Node, make_node, output_node
-from ..core.tensor import Tensor, wrap, wrap_with_node
+from ..core.tensor import Tensor, placed_like, wrap, wrap_with_node
 from ..core.tree import flatten
 from .arguments import check_callable
 from .gradient import named_after
@@ -160,4 +160,5 @@ class Checkpointed:
 
 
 def _output(node: Any, position: int, y: Tensor) -> Tensor:
-    return wrap_with_node(y._value, output_node(node, position) if is_float(y.dtype) else None)
+    parent = output_node(node, position) if is_float(y.dtype) else None
+    return placed_like(y, wrap_with_node(y._value, parent))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.device import device
 from ..core.dtype import DType
 from ..core.errors import GradientError, ShapeError
 from ..core.modes import current_interpreter, interpret_with
@@ -102,6 +103,11 @@ class Layered(Tensor):
     def dtype(self) -> DType:
         """Return the element type."""
         return self.primal.dtype
+
+    @property
+    def device(self) -> device:
+        """Return the device that holds the value."""
+        return self.primal.device
 
     @property
     def ndim(self) -> int:

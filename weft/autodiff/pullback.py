@@ -17,7 +17,7 @@ from ..core.late import late_function
 from ..core.modes import current_interpreter, enable_grad, is_grad_enabled
 from ..core.op import F, find_op
 from ..core.tape import Leaf, make_node
-from ..core.tensor import Tensor, wrap, wrap_with_node
+from ..core.tensor import Tensor, placed_like, wrap, wrap_with_node
 from .layered import is_differentiated
 from .record import Recording
 from .reverse import TapeWalk, as_tensor
@@ -87,7 +87,9 @@ def _on_tape(fn: FlatFunction, primals: Sequence[Any], once: bool) -> Pulled:
 
 def _unlinked(y: Any) -> Any:
     """Return an output without its place; one that was not computed again has no value."""
-    return y if getattr(y, "_node", None) is None else wrap_with_node(y._value, None)
+    if getattr(y, "_node", None) is None:
+        return y
+    return placed_like(y, wrap_with_node(y._value, None))
 
 
 def _place(x: Tensor, linked: bool) -> Tensor:
@@ -96,7 +98,7 @@ def _place(x: Tensor, linked: bool) -> Tensor:
     op = find_op("positive")
     op.specialized  # noqa: B018  (generates the rules' function on first use)
     node = make_node(op, (origin,), ())
-    return wrap_with_node(x._value, node)
+    return placed_like(x, wrap_with_node(x._value, node))
 
 
 def is_closed(roots: Iterable[Any], leaves: Sequence[Leaf]) -> bool:

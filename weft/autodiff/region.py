@@ -9,14 +9,14 @@ same random numbers (a draw takes the generator's state as an operand) and has n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from ..core.dispatch import run
-from ..core.modes import current_interpreter, interpret_with, is_grad_enabled, no_grad
+from ..core.modes import current_interpreter, interpret_with, is_grad_enabled, modes, no_grad
 from ..core.op import Op, random
 from ..core.shape import TensorType
-from ..core.tensor import Tensor, wrap, wrap_with_node
+from ..core.tensor import Tensor, placed_like, wrap, wrap_with_node
 from .layered import Layered, Running, TransformLevel, make_layer
 from .policies import Policy, nothing
 
@@ -90,10 +90,12 @@ class CheckpointRegion:
         for x in inputs:
             value = plain(x)
             linked = value is not None and value._node is not None
-            values.append(wrap(value._value) if linked else value)
+            values.append(placed_like(value, wrap(value._value)) if linked else value)
             is_step = is_step or linked or value is not x
         if isinstance(op, Op):  # without a node among the operands, nothing is recorded
-            out = op.specialized.execute(tuple(values), attrs)
+            base = modes.base
+            execute = op.specialized.execute if base is None else partial(base.apply, op)
+            out = execute(tuple(values), attrs)
         else:
             with interpret_with(None), no_grad():
                 out = run(op, tuple(values), attrs)
@@ -121,7 +123,8 @@ class CheckpointRegion:
         if self.is_inside(x):
             number: Ref = x.extra
             return number
-        held = x if isinstance(x, Inside) else wrap_with_node(x._value, x._node)
+        inside = isinstance(x, Inside)
+        held = x if inside else placed_like(x, wrap_with_node(x._value, x._node))
         parts = (held.primal, held.extra) if isinstance(held, Inside) else (x._value, x._node)
         key = (id(parts[0]), id(parts[1]))
         if key not in self._known:

@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..core.config import config
+from ..core.device import CPU, check_device, device
 from ..core.errors import ArgumentError, ArgumentTypeError, GraphError
 from ..core.modes import is_grad_enabled
+from ..core.placing import common_device, place
 from ..core.shape import Shape
 from ..core.tensor import Tensor, wrap
 from ..core.tree import Structure, TreeMismatchError, flatten, flatten_with_paths
@@ -37,7 +40,10 @@ MOST_VARIANTS = 16  # programs of one function, each with an arena
 
 
 def compile(
-    graph_or_function: Graph | Callable[..., Any], *example_args: Any, fetches: Any = None
+    graph_or_function: Graph | Callable[..., Any],
+    *example_args: Any,
+    fetches: Any = None,
+    device: Any = None,
 ) -> Compiled:
     """Return a function, or what a graph computes, as machine code.
 
@@ -46,6 +52,7 @@ def compile(
                         for a graph, values for its placeholders in their order, needed only if
                         some of their sizes are unknown
     fetches             of a graph: what to return, as for `Session.run`; all its outputs by default
+    device              where to run; by default where the examples, or the graph's nodes, are
 
     A function is called once, on symbols. Tensors it uses from outside (parameters) are read anew
     in each call, as are learning rates; what it writes to them (running statistics, `assign`,
@@ -66,7 +73,7 @@ def compile(
     tensor(9.)
     """
     if isinstance(graph_or_function, Graph):
-        return _compile_graph(graph_or_function, example_args, fetches)
+        return _compile_graph(graph_or_function, example_args, fetches, device)
     if not callable(graph_or_function):
         raise ArgumentTypeError(
             "compile: expected a function or a wf.Graph. "
@@ -74,7 +81,7 @@ def compile(
         )
     if fetches is not None:
         raise ArgumentError("compile: fetches belong to graphs; a function returns its results")
-    return _trace(graph_or_function, example_args)
+    return _trace(graph_or_function, example_args, device)
 
 
 class Compiled:
@@ -85,8 +92,11 @@ class Compiled:
     executable   the machine code, to look inside
     """
 
-    def __init__(self, name: str, signature: Signature, trace: Callable[[], Traced]) -> None:
+    def __init__(
+        self, name: str, signature: Signature, trace: Callable[[], Traced], on: Any = None
+    ) -> None:
         self.name = name
+        self._on = on  # the device to run on; None for that of the nodes
         self._signature = signature
         self._trace = trace
         self._variants: list[_Variant] = []
@@ -105,7 +115,7 @@ class Compiled:
     def _made(self) -> _Variant:
         """Return the program as things are now, as machine code."""
         traced = self._trace()
-        call = Call(traced.program, self.name)
+        call = Call(traced.program, self.name, self._on)
         executable = call.executable(self._stand_ins(traced.program))
         if executable is None:
             raise GraphError(
@@ -241,11 +251,13 @@ def _equal(leaf: Any, fixed: Any) -> bool:
 class Results:
     """What a call returns: fetches in their places, as tensors or arrays, and what is no symbol."""
 
-    def __init__(self, structure: Structure, leaves: list[Any], as_tensors: bool) -> None:
+    def __init__(
+        self, structure: Structure, leaves: list[Any], make: Callable[[Array], Any]
+    ) -> None:
         self.structure = structure
         self.leaves = leaves
         self.alone = structure.kind is None and leaves[0] is FED  # a result without a nest
-        self.make: Callable[[Any], Any] = wrap if as_tensors else (lambda array: array)
+        self.make = make
 
     def filled(self, fetched: Sequence[Array]) -> Any:
         """Return the nest of results."""
@@ -259,16 +271,17 @@ class Results:
 # -- functions -------------------------------------------------------------------------------------
 
 
-def _trace(function: Callable[..., Any], args: tuple[Any, ...]) -> Compiled:
+def _trace(function: Callable[..., Any], args: tuple[Any, ...], on: Any) -> Compiled:
     """Return what calls a function on symbols, and compiles what it did."""
     name = getattr(function, "__name__", type(function).__name__)
     leaves, structure = flatten(args)
     signature = Signature(name, structure, [FED if _is_fed(x) else x for x in leaves])
     named = zip(_paths(function, args), leaves, strict=True)
+    where = _device_for(leaves, on)
     makers = [_maker_like(x, path) if _is_fed(x) else partial(_same, x) for path, x in named]
 
     def trace() -> Traced:
-        with Graph(name) as graph:
+        with Graph(name) as graph, nullcontext() if where == CPU else where:
             graph.tracer.sequential = True
             symbols = [make() for make in makers]
             signature.shapes = [value.shape for value in graph.inputs]
@@ -276,9 +289,22 @@ def _trace(function: Callable[..., Any], args: tuple[Any, ...]) -> Compiled:
             fetches, places = _results_of(graph, returned)
             targets = [graph.tracer.commit(*pair) for pair in graph.pending_updates()]
         program = Program(graph, fetches, list(graph.inputs), targets)
-        return Traced(program, Results(nest, places, as_tensors=True), _guards(graph))
+        make = wrap if where == CPU else partial(_wrapped_on, where)
+        return Traced(program, Results(nest, places, make), _guards(graph))
 
-    return Compiled(name, signature, trace)
+    return Compiled(name, signature, trace, where)
+
+
+def _device_for(leaves: Sequence[Any], on: Any) -> device:
+    """Return where to run: as asked for, where the examples are, or as the context says."""
+    found = {x.device for x in leaves if isinstance(x, Tensor)} - {CPU}
+    if on is not None or not found:
+        return check_device(on)
+    return common_device("compile", found)
+
+
+def _wrapped_on(where: device, array: Array) -> Any:
+    return place(wrap(array), where)
 
 
 def _guards(graph: Graph) -> list[Guard]:
@@ -337,7 +363,7 @@ def _results_of(graph: Graph, returned: list[Any]) -> tuple[list[Value], list[An
 # -- graphs ----------------------------------------------------------------------------------------
 
 
-def _compile_graph(graph: Graph, args: tuple[Any, ...], fetches: Any) -> Compiled:
+def _compile_graph(graph: Graph, args: tuple[Any, ...], fetches: Any, on: Any) -> Compiled:
     """Compile what a graph computes from its placeholders."""
     name = f"graph {graph.name!r}"
     leaves, nest = flatten(list(graph.outputs) if fetches is None else fetches)
@@ -356,8 +382,9 @@ def _compile_graph(graph: Graph, args: tuple[Any, ...], fetches: Any) -> Compile
     program = Program(graph, wanted.fetches, feeds, wanted.targets)
     signature.shapes = [_shape_of(v, args[i] if args else None) for i, v in enumerate(feeds)]
     places = [FED if is_value else None for is_value in wanted.returned]
-    results = Results(nest, places, as_tensors=False)
-    return Compiled(name, signature, lambda: Traced(program, results, ()))
+    results = Results(nest, places, lambda array: array)
+    on = None if on is None else check_device(on)
+    return Compiled(name, signature, lambda: Traced(program, results, ()), on)
 
 
 def _needed(graph: Graph, values: list[Value]) -> list[Value]:

@@ -1,4 +1,4 @@
-"""Devices: where values live. Today that is the CPU; other names are refused clearly."""
+"""Devices: where values live and programs run. Each is a back end, a folder of weft/backends."""
 
 from __future__ import annotations
 
@@ -6,33 +6,37 @@ from contextvars import ContextVar
 from typing import Any
 
 from .errors import ArgumentError
+from .late import late_function
 
-KNOWN = ("cpu", "cuda", "gpu", "mps", "tpu", "xpu", "meta")
+KNOWN = ("cpu", "cuda", "gpu", "mps", "tpu", "xpu", "meta")  # names that mean a device, not a dtype
 
 
 class device(str):  # noqa: N801  (a name of values' places, as dtype is of their kinds)
-    """A device by its name: where values live, and as a context where a graph's nodes run.
+    """A device by its name: where values live, and as a context where values and nodes are made.
 
-    It is the string of its name, so `x.device == "cpu"` holds. There is only the CPU today.
+    It is the string of its name, so `x.device == "cpu"` holds. `wf.devices()` lists what there is:
+    the CPU, and `reference`, which runs programs by NumPy, slowly and plainly.
 
     >>> import weft as wf
     >>> wf.device("cpu")
     device('cpu')
     >>> wf.tensor([1.0]).device == wf.device("cpu")
     True
-    >>> with wf.device("cpu"):
-    ...     x = wf.ones(3)
+    >>> with wf.device("reference"):
+    ...     wf.ones(3).device
+    device('reference')
     """
 
     __slots__ = ()
 
     def __new__(cls, name: Any) -> device:
         """Return the device of a name; raise unless Weft runs on it."""
-        if isinstance(name, str) and name in ("cpu", "cpu:0"):
-            return str.__new__(cls, "cpu")
-        raise ArgumentError(
-            f"device must be 'cpu', the only one supported (see wf.devices()). Received: {name!r}"
-        )
+        if isinstance(name, str):
+            plain = name.removesuffix(":0")
+            if plain == "cpu" or plain in _names():
+                return str.__new__(cls, plain)
+        known = ", ".join(map(repr, _names()))
+        raise ArgumentError(f"device must be one of {known} (see wf.devices()). Received: {name!r}")
 
     @property
     def type(self) -> str:
@@ -40,13 +44,15 @@ class device(str):  # noqa: N801  (a name of values' places, as dtype is of thei
         return self.split(":")[0]
 
     def __enter__(self) -> device:
-        """Place the nodes of graphs that are built inside on the device."""
+        """Make tensors, and place the nodes of graphs that are built inside, on the device."""
+        scopes.append(self)
         _around.set((*_around.get(), self))
         return self
 
     def __exit__(self, *exc: object) -> None:
         """Return to the device of before, also after an error."""
         _around.set(_around.get()[:-1])
+        scopes.pop()
 
     def __repr__(self) -> str:
         return f"device({str(self)!r})"
@@ -57,6 +63,13 @@ class device(str):  # noqa: N801  (a name of values' places, as dtype is of thei
 
 CPU = device("cpu")
 _around: ContextVar[tuple[device, ...]] = ContextVar("weft_device", default=(CPU,))
+scopes: list[device] = []  # of all threads: while there are none, nobody asks for their own
+
+
+def _names() -> list[str]:
+    """Return the names of all back ends."""
+    found: list[str] = late_function("devices", "backend_names")()
+    return found
 
 
 def devices() -> list[device]:
@@ -64,9 +77,9 @@ def devices() -> list[device]:
 
     >>> import weft as wf
     >>> wf.devices()
-    [device('cpu')]
+    [device('cpu'), device('reference')]
     """
-    return [CPU]
+    return [device(name) for name in _names()]
 
 
 def current_device() -> str:
@@ -76,12 +89,17 @@ def current_device() -> str:
 
 def is_device(target: Any) -> bool:
     """Tell whether an argument names a device rather than a dtype."""
-    return isinstance(target, str) and target.split(":")[0] in KNOWN
+    if not isinstance(target, str):
+        return False
+    kind = target.split(":")[0]
+    return kind in KNOWN or isinstance(target, device) or kind in _names()
 
 
 def check_device(given: Any) -> device:
-    """Return the device that an argument names, the CPU by default; raise if it is none."""
-    return CPU if given is None else device(given)
+    """Return the device that an argument names, by default that of the context; else raise."""
+    if given is None:
+        return _around.get()[-1] if scopes else CPU
+    return device(given)
 
 
 def device_named(name: str) -> device:

@@ -20,6 +20,7 @@ from .facade import as_method
 from .keywords import MISSING, pass_calls
 from .lost_writes import refusing_lost_writes
 from .op import F, Op, composite_methods, elementwise, load_all, registry
+from .placing import place
 from .tensor import Tensor
 
 Function = Callable[..., Any]
@@ -171,10 +172,12 @@ def to(self: Tensor, *targets: Any, dtype: Any = None, device: Any = None) -> Te
             device = target
         else:
             dtype = target
-    check_device(device)
-    if dtype is None or as_dtype(dtype) == self.dtype:
-        return self
-    return cast_to(self, dtype)
+    where = self.device if device is None else check_device(device)
+    result = self if dtype is None or as_dtype(dtype) == self.dtype else cast_to(self, dtype)
+    if where == result.device:
+        return result
+    moved: Tensor = place(result if result.symbolic else clone(result), where)
+    return moved
 
 
 def cast_to(self: Tensor, dtype: Any) -> Tensor:

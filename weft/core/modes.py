@@ -28,12 +28,19 @@ class Interpreter(Protocol):
 
 
 class Modes:
-    """Count, over all threads, the contexts that differ from the default."""
+    """Count, over all threads, the contexts that differ from the default.
 
-    __slots__ = ("_lock", "grad_default", "grad_overrides", "interpreters")
+    base   runs operations where no other interpreter does, while there are tensors that are not on
+           the CPU (core/placing.py); it counts as an interpreter once it has been there
+    """
+
+    __slots__ = ("_lock", "base", "grad_default", "grad_overrides", "interpreters")
+
+    base: Interpreter | None
 
     def __init__(self) -> None:
         self.interpreters = 0
+        self.base = None
         self.grad_overrides = 0
         self.grad_default = True
         self._lock = fork_safe_lock("modes")
@@ -155,10 +162,11 @@ def _decorated(mode: GradMode, fn: Any, what: str) -> Any:
 
 def current_interpreter() -> Interpreter | None:
     """Return the interpreter of this context, or None for plain eager execution."""
-    return _interpreter.get() if modes.interpreters else None
+    return _interpreter.get(modes.base) if modes.interpreters else None
 
 
-interpreter_here = _interpreter.get  # the same, for code that has asked `modes` itself
+# The same, called on `modes.base`, for code that has asked `modes` itself.
+interpreter_here = _interpreter.get
 
 
 def current_tracer() -> Any:

@@ -27,7 +27,7 @@ from .errors import (
     user_site,
 )
 from .large import LARGE, door
-from .modes import current_tracer, is_grad_enabled
+from .modes import current_tracer, is_grad_enabled, modes
 from .shape import Shape
 from .tape import HookHandle, Leaf, Node, add_hook, watch_of
 
@@ -35,12 +35,13 @@ from .tape import HookHandle, Leaf, Node, add_hook, watch_of
 class Tensor:
     """An n-dimensional array that can be differentiated. Make one with `wf.tensor(data)`."""
 
-    __slots__ = ("__weakref__", "_node", "_paused", "_site", "_value")
+    __slots__ = ("__weakref__", "_mark", "_node", "_paused", "_site", "_value")
 
     _value: np.ndarray[Any, Any]
     _node: Node | Leaf | None
     _paused: Leaf  # set while gradients of a leaf are switched off, to go on with afterwards
     _site: Site
+    _mark: Any  # of a tensor that is not on the CPU: where it is (core/placing.py)
 
     symbolic = False  # True for a symbol of a graph, which has no value yet
     weak = False  # True for a number of a graph, which takes the dtype of what it meets
@@ -92,7 +93,9 @@ class Tensor:
     @property
     def device(self) -> places.device:
         """Return the device that holds the value."""
-        return places.CPU
+        mark = getattr(self, "_mark", None)
+        found: places.device = places.CPU if mark is None else mark.device
+        return found
 
     def dim(self) -> int:
         """Return the number of dimensions."""
@@ -137,8 +140,10 @@ class Tensor:
         """Return the gradient that `backward` left here, or None."""
         node = self._node or paused_leaf(self)
         if isinstance(node, Leaf):
-            return node.grad
-        return node.watch.grad if node is not None and node.watch is not None else None
+            found = node.grad
+        else:
+            found = node.watch.grad if node is not None and node.watch is not None else None
+        return found if modes.base is None or found is None else placed_like(self, found)
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -182,7 +187,8 @@ class Tensor:
         """Return a tensor of the same value that is cut off from the graph."""
         tracer = current_tracer()
         if tracer is None:
-            return wrap(self._value)
+            alone = wrap(self._value)
+            return alone if modes.base is None else placed_like(self, alone)
         detached: Tensor = tracer.detached(self)  # of the value that each run of the graph reads
         return detached
 
@@ -329,7 +335,7 @@ class Tensor:
             raise GradientError(
                 "only leaves can be deep-copied; use x.detach() or x.clone() for a result"
             )
-        copy = wrap(self._value, cls=type(self))
+        copy = placed_like(self, wrap(self._value, cls=type(self)))
         if isinstance(self._node, Leaf):
             copy._node = Leaf(self._node.site)
             copy.grad = self.grad.detach() if self.grad is not None else None
@@ -337,7 +343,8 @@ class Tensor:
         return copy
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (_rebuild, (type(self), self._value, self.requires_grad))
+        where = None if self.device == places.CPU else str(self.device)
+        return (_rebuild, (type(self), self._value, self.requires_grad, where))
 
     # -- writing: this tensor gets a new value ------------------------------------------------
 
@@ -384,6 +391,14 @@ def wrap(value: np.ndarray[Any, Any], cls: type[Tensor] = Tensor) -> Tensor:
     tensor: Tensor = object.__new__(cls)
     tensor._value = value
     tensor._node = None
+    return tensor
+
+
+def placed_like(other: Tensor, tensor: Tensor) -> Tensor:
+    """Put a new tensor on the device of another, and return it."""
+    mark = getattr(other, "_mark", None)
+    if mark is not None:
+        tensor._mark = mark
     return tensor
 
 
@@ -460,10 +475,16 @@ def _check_grad_value(tensor: Tensor, grad: Any) -> None:
         raise DTypeError(f".grad must have dtype {tensor.dtype}. Received: {grad.dtype}")
 
 
-def _rebuild(cls: type[Tensor], value: np.ndarray[Any, Any], requires_grad: bool) -> Tensor:
+def _rebuild(
+    cls: type[Tensor], value: np.ndarray[Any, Any], requires_grad: bool, where: str | None = None
+) -> Tensor:
     tensor = wrap(value, cls)
     if requires_grad:
         tensor._node = Leaf()
+    if where is not None:
+        from .placing import place  # noqa: PLC0415  (which needs Tensor)
+
+        place(tensor, places.device(where))
     return tensor
 
 

@@ -10,6 +10,7 @@ from numpy import ndarray
 
 from ..core.anomaly import detecting_anomaly
 from ..core.config import config
+from ..core.device import device
 from ..core.dispatch import ERRORS
 from ..core.errors import ShapeError, is_from_signal, user_stacklevel
 from ..core.late import late_function
@@ -25,9 +26,11 @@ MOST_SHAPES = 64
 class Call:
     """A program, with what is known about calling it: the types of feeds, code for their shapes."""
 
-    def __init__(self, program: Program, what: str) -> None:
+    def __init__(self, program: Program, what: str, on: str | None = None) -> None:
+        """Call a program on a device, by default on that which its nodes are placed on."""
         self.program = program
         self.what = what  # the function of the user's that errors name
+        self.device = str(device(program.device if on is None else on))
         self._types = [(value.dtype, value.type.shape) for value in program.feeds]
         self._executables: dict[tuple[Shape, ...], Any] = {}
         self._latest: Callable[[tuple[Any, ...]], list[Array] | None] | None = None
@@ -87,7 +90,7 @@ class Call:
     def _compiled(self, shapes: tuple[Shape, ...]) -> Any:
         """Return new machine code; of several threads that make the same, the first one's."""
         feeds = dict(zip(self.program.feeds, shapes, strict=True))
-        made = late_function("Session", "compile_program")(self.program, feeds)
+        made = late_function("Session", "compile_program")(self.program, feeds, device=self.device)
         if len(self._executables) >= MOST_SHAPES:  # each holds an arena
             self._executables.pop(next(iter(self._executables)), None)
         return self._executables.setdefault(shapes, made)

@@ -133,7 +133,9 @@ class Graph:
         """Return the value that a run reads from a state when it starts."""
         known = self._states.get(state.key)
         if known is None:
-            node = self.add(STATE, (), (state,), (state.type,), name=state.name, site=site)
+            node = self.add(
+                STATE, (), (state,), (state.type,), name=state.name, site=site, device=state.device
+            )
             known = node.outputs[0]
         return known
 

@@ -27,7 +27,7 @@ from .draws import Draws
 from .graph import Graph
 from .node import Node, Value, attr_items, is_graph, resolve_attrs, type_text
 from .scope import GRADIENTS
-from .special import ASSIGN, CONSTANT, PLACEHOLDER, STATE
+from .special import ASSIGN, CONSTANT, PLACEHOLDER, SOURCES, STATE
 from .state import State
 
 Array = np.ndarray[Any, Any]
@@ -104,6 +104,22 @@ class Program:
             self.slot(value)  # what is fed and fetched, and what no step touches, has one too
         self.count = len(self.slots)
 
+    @property
+    def device(self) -> str:
+        """Return the name of the device that the nodes were placed on; raise if there are two.
+
+        What is fed, constant or kept outside comes from anywhere.
+        """
+        placed = {node.device: node for node in self.order if node.op not in SOURCES}
+        if len(placed) > 1:
+            first, second, *_ = placed.values()
+            raise ArgumentError(
+                f"a program runs on one device: {first.name} is placed on {first.device!r} and "
+                f"{second.name} on {second.device!r}; build both inside one `with wf.device(...):`,"
+                " or say where to run: wf.Session(graph, device=...)"
+            )
+        return next(iter(placed), "cpu")
+
     # -- laying out --------------------------------------------------------------------------------
 
     def _last_uses(self, nodes: Iterable[Node]) -> dict[Value, Node | None]:
@@ -153,10 +169,6 @@ class Program:
     def _place(self, node: Node, fed: set[Value]) -> None:
         if all(value in fed for value in node.outputs):
             return
-        if node.device != "cpu":
-            raise ArgumentError(
-                f"device {node.device!r} is not supported, only cpu: {node.name} is placed there"
-            )
         (first, *_) = node.outputs
         if node.op is PLACEHOLDER:
             raise GraphError(_unfed_message(node))

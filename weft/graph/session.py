@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import is_
 from typing import Any, NamedTuple
 
+from ..core.device import check_device
 from ..core.errors import ArgumentError, ArgumentTypeError, GraphError
 from ..core.tree import flatten
 from .call import Call
@@ -29,6 +30,7 @@ class Session:
     compiled   run machine code, made at the first run with feeds of new shapes (the default), or go
                from node to node, which rounds as eager mode does; None: as
                `wf.config.debug_interpret` says
+    device     where to run; None: where the nodes were placed, `with wf.device(...):`
 
     >>> import weft as wf
     >>> with wf.Graph() as graph:
@@ -39,7 +41,7 @@ class Session:
     5.0
     """
 
-    def __init__(self, graph: Graph, *, compiled: bool | None = None) -> None:
+    def __init__(self, graph: Graph, *, compiled: bool | None = None, device: Any = None) -> None:
         if not isinstance(graph, Graph):
             raise ArgumentTypeError(
                 f"Session: expected a wf.Graph. Received: {type(graph).__name__}"
@@ -50,6 +52,7 @@ class Session:
             )
         self.graph = graph
         self.compiled = compiled
+        self.device = None if device is None else check_device(device)
         self._fetched: dict[tuple[Any, ...], _Prepared] = {}
         self._nodes = len(graph)
         self._closed = False
@@ -144,7 +147,8 @@ class Session:
                 raise ArgumentError(f"Session.run: {value.name} is an update and cannot be fed")
             as_feed(value, given, RUN)  # tell what is wrong before what is missing
             values.append(value)
-        return Call(Program(self.graph, wanted.fetches, values, wanted.targets), RUN)
+        program = Program(self.graph, wanted.fetches, values, wanted.targets)
+        return Call(program, RUN, self.device)
 
 
 class _Prepared(NamedTuple):

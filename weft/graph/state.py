@@ -93,6 +93,11 @@ class State:
         """Return what tells this state from others."""
         return id(self.owner), self.label
 
+    @property
+    def device(self) -> str:
+        """Return the name of the device that it is on."""
+        return str(self.owner.device) if isinstance(self.owner, Tensor) else "cpu"
+
     def read(self) -> Array:
         """Return its value now."""
         (value,) = self.keeper.read([self.place])

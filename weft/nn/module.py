@@ -17,6 +17,7 @@ from ..core.device import check_device, is_device
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.late import late_method
 from ..core.modes import current_tracer, eagerly, modes
+from ..core.placing import place
 from ..core.shape import Shape
 from ..core.snapshot import snapshot_of
 from ..core.tensor import Tensor, wrap
@@ -332,15 +333,22 @@ class Module:
         return self
 
     def to(self: M, *targets: Any, dtype: Any = None, device: Any = None) -> M:
-        """Convert floating-point parameters and buffers to a dtype (or a tensor's), in place."""
+        """Convert floating-point parameters and buffers to a dtype (or a tensor's), in place.
+
+        With a device, put all of them there.
+        """
         for target in targets:
             if is_device(target):
                 device = target
             else:
                 dtype = target.dtype if isinstance(target, Tensor) else target
-        check_device(device)
+        tensors = [*self.parameters(), *self.buffers()]
+        if device is not None:
+            where = check_device(device)
+            for tensor in tensors:
+                place(tensor, where)
         if dtype is not None:
-            state.convert([*self.parameters(), *self.buffers()], dt.as_dtype(dtype))
+            state.convert(tensors, dt.as_dtype(dtype))
         return self
 
     def float(self: M) -> M:

@@ -10,7 +10,7 @@ from ..core.errors import ArgumentTypeError, user_site
 from ..core.modes import eagerly
 from ..core.shape import Shape
 from ..core.tape import Leaf
-from ..core.tensor import Tensor, check_differentiable
+from ..core.tensor import Tensor, check_differentiable, placed_like
 from ..ops.creation import empty
 from .starting_value import starting_value
 
@@ -40,6 +40,7 @@ class Parameter(Tensor):
         if requires_grad:
             check_differentiable(self._value.dtype)
             self._node = Leaf(self._site)
+        placed_like(source, self)
 
     def __repr__(self) -> str:
         return f"Parameter containing:\n{super().__repr__()}"

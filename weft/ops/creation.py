@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ..core.device import check_device
 from ..core.dim import Dim, is_known
 from ..core.dim_number import RealDim
 from ..core.dtype import (
@@ -28,6 +27,7 @@ from ..core.masked import check_unmasked
 from ..core.modes import current_tracer, modes
 from ..core.op import F
 from ..core.operands import array_from, array_in, holds_tensors, tensor_from
+from ..core.placing import made_on
 from ..core.shape import as_int, as_shape
 from ..core.tensor import Tensor, constant, make_leaf
 from ._memory import check_allocation
@@ -78,10 +78,9 @@ def tensor(
     >>> wf.tensor([1, 2], dtype=wf.float32, requires_grad=True)
     tensor([1., 2.], requires_grad=True)
     """
-    check_device(device)
     if isinstance(data, Dim):
         return _number_when_run(data, dtype)
-    return _made("tensor", data, dtype, requires_grad)
+    return _made("tensor", data, dtype, requires_grad, device)
 
 
 def _number_when_run(number: Dim, dtype: Any) -> Tensor:
@@ -112,15 +111,15 @@ def asarray(
     >>> shared
     tensor([7., 0.], dtype=float64)
     """
-    check_device(device)
     if isinstance(obj, Tensor) and not copy:
-        result = obj if dtype is None else obj.to(dtype)
+        result: Tensor = obj.to(dtype=dtype, device=device)
         if copy is False and result is not obj:
             raise _needs_copy(obj.dtype, dtype)
         return result.requires_grad_() if requires_grad else result
     if copy is False:
-        return make_leaf(_shared_array(obj, dtype), _flag(requires_grad), user_site())
-    return _made("asarray", obj, dtype, requires_grad)
+        shared = make_leaf(_shared_array(obj, dtype), _flag(requires_grad), user_site())
+        return made_on(shared, device)
+    return _made("asarray", obj, dtype, requires_grad, device)
 
 
 def from_numpy(array: np.ndarray[Any, Any], *, requires_grad: bool = False) -> Tensor:
@@ -156,13 +155,13 @@ def from_dlpack(source: Any, *, requires_grad: bool = False) -> Tensor:
     return make_leaf(_shared_array(array, None), _flag(requires_grad), user_site())
 
 
-def _made(what: str, data: Any, dtype: Any, requires_grad: Any) -> Tensor:
+def _made(what: str, data: Any, dtype: Any, requires_grad: Any, device: Any) -> Tensor:
     """Return a tensor with a copy of the data: a leaf, or what was computed from tensors in it."""
     flag, wanted = _flag(requires_grad), None if dtype is None else as_dtype(dtype)
     if not holds_tensors(data):
-        return new_leaf(_to_array(data, wanted, what), flag)
+        return new_leaf(_to_array(data, wanted, what), flag, device)
     made = tensor_from(data, f"{what}: data", wanted)
-    return derived(made.clone() if made is data else made, flag)
+    return derived(made.clone() if made is data else made, flag, device)
 
 
 def _to_array(data: Any, dtype: DType | None, what: str) -> np.ndarray[Any, Any]:
@@ -264,9 +263,8 @@ def full(
     tensor([7, 7])
     """
     if is_spread(fill_value):
-        check_device(device)
         sizes, wanted = as_shape(shape, "full: shape"), None if dtype is None else as_dtype(dtype)
-        return derived(spread(fill_value, sizes, wanted, "full: fill_value"), requires_grad)
+        return derived(spread(fill_value, sizes, wanted, "full: fill_value"), requires_grad, device)
     value = fill_number(fill_value, "full: fill_value")
     wanted = scalar_dtype(value) if dtype is None else as_dtype(dtype)
     check_fits(value, wanted, "full: fill_value")
@@ -314,13 +312,12 @@ def _filled(
     device: Any,
 ) -> Tensor:
     """Return a leaf of the checked shape and dtype, filled by a NumPy constructor."""
-    check_device(device)
     sizes = as_shape(shape[0] if len(shape) == 1 else shape, f"{what}: shape")
     wanted = default_float() if dtype is None else as_dtype(dtype)
     if not is_known(sizes):
         return _filled_when_run(fill, sizes, wanted)
     check_allocation(what, sizes, wanted)
-    return new_leaf(fill(sizes, wanted), requires_grad)
+    return new_leaf(fill(sizes, wanted), requires_grad, device)
 
 
 def _filled_when_run(fill: Callable[..., Any], sizes: Any, dtype: DType) -> Tensor:
@@ -329,22 +326,22 @@ def _filled_when_run(fill: Callable[..., Any], sizes: Any, dtype: DType) -> Tens
     return result
 
 
-def new_leaf(array: np.ndarray[Any, Any], requires_grad: Any) -> Tensor:
+def new_leaf(array: np.ndarray[Any, Any], requires_grad: Any, device: Any) -> Tensor:
     """Return a new tensor; while a graph is built, a constant of the graph."""
     flag = _flag(requires_grad)
     tracer = current_tracer() if modes.interpreters else None
     if tracer is not None and not flag:
         made: Tensor = tracer.constant(array)
-        return made
-    return make_leaf(array, flag, user_site())
+        return made_on(made, device)
+    return made_on(make_leaf(array, flag, user_site()), device)
 
 
-def derived(tensor: Tensor, requires_grad: Any) -> Tensor:
+def derived(tensor: Tensor, requires_grad: Any, device: Any) -> Tensor:
     """Return what was computed from tensors as a new one; if asked for gradients, as a leaf."""
     flag = _flag(requires_grad)
     if tensor.__class__ is Tensor:  # others know their line already
         tensor._site = user_site()
-    return tensor.detach().requires_grad_() if flag else tensor
+    return made_on(tensor.detach().requires_grad_() if flag else tensor, device)
 
 
 def _flag(value: Any) -> bool:

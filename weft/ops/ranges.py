@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ..core.device import check_device
 from ..core.dim import is_known, known_size, size_max
 from ..core.dtype import DType, as_dtype, default_float, float64, int64, to_float
 from ..core.errors import ArgumentError, ArgumentTypeError
@@ -41,12 +40,11 @@ def arange(
     >>> wf.arange(1.0, 2.0, 0.25)
     tensor([1.  , 1.25, 1.5 , 1.75])
     """
-    check_device(device)
     first, last = (0, start) if stop is None else (start, stop)
     if not is_known((first, last)):
         return _range_when_run(first, last, step, dtype)
     if holds_floats((first, last, step)):
-        return derived(_range_of_tensors(first, last, step, dtype), requires_grad)
+        return derived(_range_of_tensors(first, last, step, dtype), requires_grad, device)
     named = (("start", first), ("stop", last), ("step", step))
     numbers = [_number(value, f"arange: {name}") for name, value in named]
     whole = all(isinstance(v, int) for v in numbers)
@@ -54,7 +52,7 @@ def arange(
     check_allocation("arange", (_steps(*numbers),), wanted)
     # Computed in float64 (or exactly) and rounded once, so that errors do not add up along the way.
     array = np.arange(*numbers).astype(wanted, copy=False)
-    return new_leaf(array, requires_grad)
+    return new_leaf(array, requires_grad, device)
 
 
 def _range_of_tensors(start: Any, stop: Any, step: Any, dtype: Any) -> Tensor:
@@ -110,12 +108,11 @@ def linspace(
     >>> wf.linspace(0, 1, 5)
     tensor([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
-    check_device(device)
     count = _count("linspace", num)
     if holds_tensors((start, stop)):
         spaced = _between("linspace", start, stop, count, endpoint)
-        return derived(F.cast(spaced, _float_of(dtype, start, stop)), requires_grad)
-    return new_leaf(_spaced("linspace", start, stop, count, endpoint, dtype), requires_grad)
+        return derived(F.cast(spaced, _float_of(dtype, start, stop)), requires_grad, device)
+    return new_leaf(_spaced("linspace", start, stop, count, endpoint, dtype), requires_grad, device)
 
 
 def logspace(
@@ -135,17 +132,16 @@ def logspace(
     >>> wf.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
-    check_device(device)
     count = _count("logspace", num)
     if holds_tensors((start, stop, base)):
         exponents = _between("logspace", start, stop, count, endpoint)
         spaced = F.pow(tensor_from(base, "logspace: base", float64), exponents)
-        return derived(F.cast(spaced, _float_of(dtype, start, stop, base)), requires_grad)
+        return derived(F.cast(spaced, _float_of(dtype, start, stop, base)), requires_grad, device)
     exponents = _spaced("logspace", start, stop, count, endpoint, float64)
     wanted = default_float() if dtype is None else as_dtype(dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         array = np.power(float(_number(base, "logspace: base")), exponents).astype(wanted)
-    return new_leaf(array, requires_grad)
+    return new_leaf(array, requires_grad, device)
 
 
 def _count(what: str, num: Any) -> int:

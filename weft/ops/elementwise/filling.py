@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ...core.device import check_device
 from ...core.dtype import DType, as_dtype
 from ...core.errors import ArgumentTypeError, DTypeError, ShapeError, WeftError, user_site
 from ...core.op import F, composite, elementwise, op
 from ...core.operands import array_from, holds_tensors, tensor_from
+from ...core.placing import made_on
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType
-from ...core.tensor import Tensor, make_leaf
+from ...core.tensor import Tensor, make_leaf, placed_like
 from ._shared import named
 
 
@@ -100,21 +100,21 @@ def empty_like(
     x: Any, *, dtype: Any = None, requires_grad: bool = False, device: Any = None
 ) -> Tensor:
     """Return arbitrary values in the shape and dtype of x, to be written before they are read."""
-    check_device(device)
     source = x if hasattr(x, "shape") else array_from(x, "empty_like: x")
     values = np.empty(source.shape, source.dtype if dtype is None else as_dtype(dtype))
-    return make_leaf(values, requires_grad, user_site())
+    made = make_leaf(values, requires_grad, user_site())
+    return placed_like(x, made) if device is None else made_on(made, device)
 
 
 def _constant_like(
     name: str, x: Any, value: Any, dtype: Any, requires_grad: bool, device: Any
 ) -> Any:
     try:
-        check_device(device)
         result = _fill(x, value, dtype)
     except WeftError as error:
         raise named(error, name, "fill_like") from None
-    return result.detach().requires_grad_() if requires_grad else result
+    made = result.detach().requires_grad_() if requires_grad else result
+    return made if device is None else made_on(made, device)
 
 
 def _fill(x: Any, value: Any, dtype: Any) -> Any:

@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ...core.device import check_device
 from ...core.dim import may_equal
 from ...core.dtype import default_float, is_float, promote
 from ...core.errors import ArgumentTypeError, DTypeError, ShapeError, WeftError, user_site
 from ...core.op import F, registry
 from ...core.operands import tensor_from
+from ...core.placing import made_on
 from ...core.shape import as_shape, broadcast
 from ...core.tensor import Tensor, constant
 
@@ -22,10 +22,9 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 def made(tensor: Any, requires_grad: bool, device: Any) -> Tensor:
     """Return a draw as the tensor the user made: with the line that made it, a leaf if asked."""
-    check_device(device)
     if tensor.__class__ is Tensor:  # a symbol knows its line already
         tensor._site = user_site()
-    result: Tensor = tensor.requires_grad_() if requires_grad else tensor
+    result: Tensor = made_on(tensor.requires_grad_() if requires_grad else tensor, device)
     return result
 
 

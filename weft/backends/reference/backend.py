@@ -1,0 +1,1 @@
+"""The reference back end as a device."""
