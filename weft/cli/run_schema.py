@@ -90,22 +90,19 @@ def _check_group(place: Place, value: Any) -> Any:
     return {**checked_fields(place, value, fields), **given}
 
 
-def _check_stage(place: Place, value: Any) -> Any:
-    """Check a schedule that takes over `after` so many steps."""
-    stage = {"after": Field(integer(1), REQUIRED)}
-    return typed(SCHEDULES, stage, inferred=RUN_LENGTHS.__contains__)(place, value)
-
-
 OPTIMIZER = {
     "groups": Field(listing(_check_group)),
 }
+
+# A schedule that takes over `after` so many steps.
+_STAGE = typed(SCHEDULES, {"after": Field(integer(1), REQUIRED)}, inferred=RUN_LENGTHS.__contains__)
 
 SCHEDULE = {
     "unit": Field(choice(*UNITS), "epoch"),
     "metric": Field(text),
     "warmup": Field(integer(1)),
     "warmup_factor": Field(number(0.0, 1.0), 0.1),
-    "then": Field(listing(_check_stage)),
+    "then": Field(listing(_STAGE)),
 }
 
 CHECKPOINT = {
@@ -192,10 +189,6 @@ def _check_split(place: Place, value: Mapping[str, Any]) -> None:
             place.at(name).problem(f"data.{name} is given, and also a part of data.split")
 
 
-def _check_optimizer(place: Place, value: Any) -> Any:
-    return typed(OPTIMIZERS, OPTIMIZER)(place, value)
-
-
 def _check_schedule(place: Place, value: Any) -> Any:
     resolved = typed(SCHEDULES, SCHEDULE, inferred=RUN_LENGTHS.__contains__)(place, value)
     if isinstance(value, dict) and value.get("type") == "plateau":
@@ -234,7 +227,7 @@ ROOT = {
     "data": Field(_check_data, REQUIRED),
     "model": Field(check_model, REQUIRED),
     "loss": Field(typed(LOSSES), REQUIRED),
-    "optimizer": Field(_check_optimizer, REQUIRED),
+    "optimizer": Field(typed(OPTIMIZERS, OPTIMIZER), REQUIRED),
     "schedule": Field(_check_schedule),
     "metrics": Field(either((str, lambda p, v: [_METRIC(p, v)]), (list, listing(_METRIC))), []),
     "trainer": Field(_check_trainer, None),

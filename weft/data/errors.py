@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 from ..core.errors import WeftError
 
@@ -47,22 +48,21 @@ class WorkerTraceback(Exception):  # noqa: N818  (carries a text; it is a cause,
 
 def check_file(path: object) -> str:
     """Return a path to an existing file as text, or say what is wrong with it."""
-    shown = _shown(path)
-    if os.path.isfile(shown):
-        return shown
-    if os.path.isdir(shown):
-        raise DataFileError(path, None, "expected a file, but this is a directory")
-    raise DataFileMissingError(f"{shown}: no such file (looked in {os.path.abspath(shown)})")
+    return _checked(path, os.path.isfile, "file", "directory")
 
 
 def check_directory(path: object) -> str:
     """Return a path to an existing directory as text, or say what is wrong with it."""
+    return _checked(path, os.path.isdir, "directory", "file")
+
+
+def _checked(path: object, is_right: Callable[[str], bool], wanted: str, other: str) -> str:
     shown = _shown(path)
-    if os.path.isdir(shown):
+    if is_right(shown):
         return shown
     if os.path.exists(shown):
-        raise DataFileError(path, None, "expected a directory, but this is a file")
-    raise DataFileMissingError(f"{shown}: no such directory (looked in {os.path.abspath(shown)})")
+        raise DataFileError(path, None, f"expected a {wanted}, but this is a {other}")
+    raise DataFileMissingError(f"{shown}: no such {wanted} (looked in {os.path.abspath(shown)})")
 
 
 def _shown(path: object) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import stat
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from .errors import FileFormatError, FileMissingError, ReadError, UnsafeFileError
+from ..core.errors import ArgumentTypeError
+from .disk import resolve_target
+from .errors import FileFormatError, FileMissingError, ReadError, SaveError, UnsafeFileError
 
 _FROM_TORCH: Final = (
     "Convert it once, in an environment with PyTorch:  import torch; "
@@ -43,6 +46,23 @@ _SIGNATURES: Final = (
     (b"<!DOCTYPE", "a web page", "The download failed: fetch the file again"),
     (b"<html", "a web page", "The download failed: fetch the file again"),
 )
+
+
+def checked_path(path: Any) -> Path:
+    """Return a path that a user gave; refuse what is none."""
+    try:
+        return Path(path)
+    except TypeError:
+        raise ArgumentTypeError(f"expected a path. Received: {path!r:.80}") from None
+
+
+def checked_target(function: str, path: Any) -> Path:
+    """Return the file that a function is to write; refuse directories and names of pickles."""
+    refuse_pickle_suffix(checked_path(path))
+    target = resolve_target(path)
+    if target.is_dir():
+        raise SaveError(errno.EISDIR, f"{function}: {target} is a directory; name a file in it")
+    return target
 
 
 def check_readable(path: Path) -> None:

@@ -6,9 +6,7 @@ of the format is refused.
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -17,10 +15,9 @@ from ..core.errors import ArgumentTypeError, GraphError
 from ..graph.graph import Graph
 from ..graph.serial.decode import decode_graph
 from ..graph.serial.encode import encode_graph
-from .disk import StrPath, replace_file, resolve_target, sweep
+from .disk import StrPath, replace_file, sweep
 from .encode import dump, parse
-from .errors import SaveError
-from .foreign import refuse_pickle_suffix
+from .foreign import checked_path, checked_target
 from .tensorfile import Array, as_array, read_tensors, read_text, write_tensors
 
 _FORMAT: Final = "weft-graph"
@@ -48,10 +45,7 @@ def save_graph(graph: Graph, path: StrPath) -> None:
         raise ArgumentTypeError(
             f"save_graph: expected a wf.Graph, then a path. Received: {type(graph).__name__}"
         )
-    refuse_pickle_suffix(_path(path))
-    target = resolve_target(path)
-    if target.is_dir():
-        raise SaveError(errno.EISDIR, f"save_graph: {target} is a directory; name a file in it")
+    target = checked_target("save_graph", path)
     encoded = encode_graph(graph)
     arrays = {name: as_array(name, array) for name, array in encoded.arrays.items()}
     arrays[_NODES] = np.frombuffer(dump(encoded.data), np.uint8)
@@ -67,7 +61,7 @@ def load_graph(path: StrPath, *, states: Mapping[str, Any] | None = None) -> Gra
     the default generator if they did before. `states` gives tensors and generators to use instead,
     by the names of the states: {state.name: state for state in graph.states()} shows them.
     """
-    source = _path(path)
+    source = checked_path(path)
     if states is not None and not isinstance(states, Mapping):
         raise ArgumentTypeError(
             "load_graph: states must be a dictionary from names to tensors. "
@@ -91,10 +85,3 @@ def _bytes(array: Array) -> bytes:
     if array.dtype != np.uint8 or array.ndim != 1:
         raise GraphError(f"its nodes are stored as {array.dtype}{list(array.shape)}")
     return array.tobytes()
-
-
-def _path(path: Any) -> Path:
-    try:
-        return Path(path)
-    except TypeError:
-        raise ArgumentTypeError(f"expected a path. Received: {path!r:.80}") from None

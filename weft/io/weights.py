@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -10,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.tensor import Tensor, wrap
 from ..nn import Module
-from .disk import StrPath, replace_file, resolve_target, sweep
+from .disk import StrPath, replace_file, sweep
 from .encode import decode_state, dump, encode_plain, parse
-from .errors import FileFormatError, SaveError
-from .foreign import refuse_pickle_suffix
+from .errors import FileFormatError
+from .foreign import checked_path, checked_target
 from .shards import MANIFEST, is_index, locate, read_index, read_shards
 from .state import load_state_metadata
 from .tensorfile import as_array, read_tensors, read_text, write_tensors
@@ -44,7 +43,9 @@ def save(
     >>> load(path), load_metadata(path)
     ({'weight': tensor([1., 2.])}, {'epoch': 3})
     """
-    target = _checked_target(path)
+    if isinstance(path, Mapping | Module):
+        raise ArgumentTypeError("save: the path comes first: wf.save(path, tensors)")
+    target = checked_target("save", path)
     arrays = {name: as_array(name, value) for name, value in _checked_tensors(tensors).items()}
     described = encode_plain(_checked_metadata(metadata), "metadata")
     text = {**_FORMAT, _METADATA: dump(described).decode()}
@@ -57,14 +58,14 @@ def load(path: StrPath) -> dict[str, Tensor]:
 
     Pickles (.pt, .pth, .bin, .pkl) are refused: reading one can run code.
     """
-    source = locate(_checked_path(path))
+    source = locate(checked_path(path))
     arrays = read_shards(read_index(source)) if is_index(source) else read_tensors(source)
     return {name: wrap(array) for name, array in arrays.items()}
 
 
 def load_metadata(path: StrPath) -> dict[str, Any]:
     """Return the metadata of a file that `save` wrote, of any safetensors file, or a checkpoint."""
-    source = _checked_path(path)
+    source = checked_path(path)
     if (source / MANIFEST).is_file():
         return load_state_metadata(source)
     source = locate(source)
@@ -134,23 +135,6 @@ def _all_names(module: Module, prefix: str) -> Iterator[tuple[str, Tensor]]:
         yield prefix + name, parameter
     for name, child in module.named_children():
         yield from _all_names(child, f"{prefix}{name}.")
-
-
-def _checked_path(path: Any) -> Path:
-    try:
-        return Path(path)
-    except TypeError:
-        raise ArgumentTypeError(f"expected a path. Received: {path!r:.80}") from None
-
-
-def _checked_target(path: Any) -> Path:
-    if isinstance(path, Mapping | Module):
-        raise ArgumentTypeError("save: the path comes first: wf.save(path, tensors)")
-    refuse_pickle_suffix(_checked_path(path))
-    target = resolve_target(path)
-    if target.is_dir():
-        raise SaveError(errno.EISDIR, f"save: {target} is a directory; name a file in it")
-    return target
 
 
 def _checked_tensors(tensors: Any) -> Mapping[str, Any]:

@@ -11,41 +11,47 @@ from ..core.shape import as_int
 from .module import MODULE, Module
 from .printing import format_module
 
-L = TypeVar("L", bound="NumberedModules")
+L = TypeVar("L", bound="NumberedItems")
 
 
-class NumberedModules(Module):
-    """Base of the containers that number their modules from 0: a mutable sequence of them."""
+class NumberedItems(Module):
+    """Base of the containers that number what they hold from 0: a mutable sequence of it."""
 
-    def _layers(self) -> list[Module]:
-        return list(self.children())
+    _held: ClassVar[str]  # the kind of its items
+
+    def _checked(self, item: Any) -> Any:
+        """Return an item as it is held; raise if it cannot be."""
+        raise NotImplementedError
+
+    def _items(self) -> list[Any]:
+        return [item for _, item in self._own(self._held)]
 
     def _names(self) -> list[str]:
-        return [name for name, _ in self.named_children()]
+        return [name for name, _ in self._own(self._held)]
 
-    def _replace(self, modules: Iterable[Module]) -> None:
-        """Hold other modules, numbered anew."""
-        modules = [_module(self, module) for module in modules]
+    def _replace(self, items: Iterable[Any]) -> None:
+        """Hold other items, numbered anew."""
+        items = [self._checked(item) for item in items]
         for name in self._names():
             delattr(self, name)
-        for i, module in enumerate(modules):
-            self.add_module(str(i), module)
+        for i, item in enumerate(items):
+            setattr(self, str(i), item)
 
     def __len__(self) -> int:
-        return len(self._layers())
+        return len(self._items())
 
-    def __iter__(self) -> Iterator[Module]:
-        return iter(self._layers())
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._items())
 
-    def __contains__(self, module: object) -> bool:
-        return any(module is layer for layer in self._layers())
+    def __contains__(self, item: object) -> bool:
+        return any(item is held for held in self._items())
 
     def _name_at(self, index: Any) -> str:
         names = self._names()
         position = as_int(index, f"{type(self).__name__}: the index")
         if not -len(names) <= position < len(names):
             raise IndexOutOfRange(
-                f"{type(self).__name__} of {len(names)} modules has no index {position}"
+                f"{type(self).__name__} of {len(names)} {self._held}s has no index {position}"
             )
         return names[position]
 
@@ -63,8 +69,8 @@ class NumberedModules(Module):
         part._replace(self.__dict__[name] for name in names)
         return part
 
-    def __setitem__(self, index: int, module: Module) -> None:
-        setattr(self, self._name_at(index), _module(self, module))
+    def __setitem__(self, index: int, item: Any) -> None:
+        setattr(self, self._name_at(index), self._checked(item))
 
     def __delitem__(self, index: int | slice) -> None:
         names = self._names()
@@ -76,41 +82,50 @@ class NumberedModules(Module):
         if numbered:
             self._replace(kept.values())
 
-    def append(self: L, module: Module) -> L:
-        """Add a module at the end; return the container."""
+    def append(self: L, item: Any) -> L:
+        """Add an item at the end; return the container."""
         name = str(len(self))
         if name in self._kinds:  # a part of another container keeps the numbers it had there
-            self._replace([*self, module])
+            self._replace([*self, item])
         else:
-            self.add_module(name, _module(self, module))
+            setattr(self, name, self._checked(item))
         return self
 
-    def extend(self: L, modules: Iterable[Module]) -> L:
-        """Add modules at the end; return the container."""
-        for module in list(modules):
-            self.append(module)
+    def extend(self: L, items: Iterable[Any]) -> L:
+        """Add items at the end; return the container."""
+        for item in list(items):
+            self.append(item)
         return self
 
-    def insert(self: L, index: int, module: Module) -> L:
-        """Put a module before the one at an index; return the container."""
-        layers = self._layers()
-        layers.insert(as_int(index, "insert: the index"), module)
-        self._replace(layers)
+    def insert(self: L, index: int, item: Any) -> L:
+        """Put an item before the one at an index; return the container."""
+        items = self._items()
+        items.insert(as_int(index, "insert: the index"), item)
+        self._replace(items)
         return self
 
-    def pop(self, index: int = -1) -> Module:
-        """Take a module out and return it."""
-        module: Module = self[index]
+    def pop(self, index: int = -1) -> Any:
+        """Take an item out and return it; those after it move up."""
+        item = self[index]
         del self[index]
-        return module
+        return item
 
-    def __iadd__(self: L, modules: Iterable[Module]) -> L:
-        return self.extend(modules)
+    def __iadd__(self: L, items: Iterable[Any]) -> L:
+        return self.extend(items)
 
-    def __add__(self: L, modules: Iterable[Module]) -> L:
+    def __add__(self: L, items: Iterable[Any]) -> L:
         joined = type(self)()
-        joined._replace([*self, *modules])
+        joined._replace([*self, *items])
         return joined
+
+
+class NumberedModules(NumberedItems):
+    """Base of the containers that number their modules from 0."""
+
+    _held = MODULE
+
+    def _checked(self, item: Any) -> Module:
+        return _module(self, item)
 
 
 class Sequential(NumberedModules):
@@ -144,7 +159,7 @@ class Sequential(NumberedModules):
         return type(self)({name: self.__dict__[name] for name in names})
 
     def __mul__(self, times: int) -> Sequential:
-        return Sequential(*(self._layers() * as_int(times, "Sequential * n: n")))
+        return Sequential(*(self._items() * as_int(times, "Sequential * n: n")))
 
     __rmul__ = __mul__
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
-from ..core.errors import ArgumentTypeError, IndexOutOfRange
-from ..core.shape import as_int
+from ..core.errors import ArgumentTypeError
 from ..core.tensor import Tensor
-from .containers import NamedItems
+from .containers import NamedItems, NumberedItems
 from .module import PARAMETER, Module
 from .parameter import Parameter
 
+P = TypeVar("P", bound="ParameterList")
 
-class ParameterList(Module):
+
+class ParameterList(NumberedItems):
     """A list of parameters, which registers them; tensors and arrays become parameters.
 
     >>> import weft as wf
@@ -22,63 +23,23 @@ class ParameterList(Module):
     (2, True)
     """
 
+    _held = PARAMETER
+
     def __init__(self, parameters: Iterable[Any] = ()) -> None:
         super().__init__()
         self.extend(parameters)
 
-    def _names(self) -> list[str]:
-        return [name for name, _ in self._own(PARAMETER)]
+    def _checked(self, item: Any) -> Parameter:
+        return _parameter(self, item)
 
-    def __len__(self) -> int:
-        return len(self._names())
-
-    def __iter__(self) -> Iterator[Parameter]:
-        return iter([self.__dict__[name] for name in self._names()])
-
-    def __getitem__(self, index: int | slice) -> Any:
-        if isinstance(index, slice):
-            return type(self)(list(self)[index])
-        return self.__dict__[self._name_at(index)]
-
-    def __setitem__(self, index: int, parameter: Any) -> None:
-        setattr(self, self._name_at(index), _parameter(self, parameter))
-
-    def append(self, parameter: Any) -> ParameterList:
-        """Add a parameter at the end; return the list."""
-        self.register_parameter(str(len(self)), _parameter(self, parameter))
-        return self
-
-    def extend(self, parameters: Iterable[Any]) -> ParameterList:
+    def extend(self: P, items: Iterable[Any]) -> P:
         """Add parameters at the end; return the list."""
-        if isinstance(parameters, Tensor):
+        if isinstance(items, Tensor):
             raise ArgumentTypeError(
                 f"{type(self).__name__} takes a list of parameters. Received: one tensor; put it "
                 "in a list"
             )
-        for parameter in list(parameters):
-            self.append(parameter)
-        return self
-
-    def __iadd__(self, parameters: Iterable[Any]) -> ParameterList:
-        return self.extend(parameters)
-
-    def pop(self, index: int = -1) -> Parameter:
-        """Take a parameter out and return it; those after it move up."""
-        parameters, names = list(self), self._names()
-        taken = parameters.pop(names.index(self._name_at(index)))
-        for name in names:
-            delattr(self, name)
-        self.extend(parameters)
-        return taken
-
-    def _name_at(self, index: Any) -> str:
-        names = self._names()
-        position, size = as_int(index, f"{type(self).__name__}: the index"), len(names)
-        if not -size <= position < size:
-            raise IndexOutOfRange(
-                f"{type(self).__name__} of {size} parameters has no index {position}"
-            )
-        return names[position]
+        return super().extend(items)
 
     def __repr__(self) -> str:
         return _format(self)

@@ -154,7 +154,25 @@ class TransformerDecoderLayer(_Layer):
         return self._add(self._add(x, attend_memory, 2), self._feed_forward, 3)
 
 
-class TransformerEncoder(Module):
+class _Stack(Module):
+    """Copies of a layer, and a last norm if one is given."""
+
+    def __init__(self, layer: Any, num_layers: Any, norm: Module | None) -> None:
+        super().__init__()
+        if not isinstance(layer, Module):
+            raise ArgumentTypeError(
+                f"{type(self).__name__}: the layer must be a Module. "
+                f"Received: {type(layer).__name__}"
+            )
+        self.num_layers = as_size(self, "num_layers", num_layers, 0)
+        self.layers = ModuleList([deepcopy(layer) for _ in range(self.num_layers)])
+        self.norm = norm
+
+    def _normalised(self, x: Tensor) -> Tensor:
+        return x if self.norm is None else self.norm(x)
+
+
+class TransformerEncoder(_Stack):
     """A stack of copies of an encoder layer, and a last norm if one is given.
 
     `enable_nested_tensor` and `mask_check` are taken for programs written for PyTorch, where they
@@ -174,10 +192,7 @@ class TransformerEncoder(Module):
         enable_nested_tensor: bool = True,
         mask_check: bool = True,
     ) -> None:
-        super().__init__()
-        self.layers = _copies(self, encoder_layer, num_layers)
-        self.num_layers = len(self.layers)
-        self.norm = norm
+        super().__init__(encoder_layer, num_layers, norm)
 
     def forward(
         self,
@@ -189,10 +204,10 @@ class TransformerEncoder(Module):
         """Return the output of the last layer, normalised."""
         for layer in self.layers:
             src = layer(src, mask, src_key_padding_mask, is_causal=bool(is_causal))
-        return src if self.norm is None else self.norm(src)
+        return self._normalised(src)
 
 
-class TransformerDecoder(Module):
+class TransformerDecoder(_Stack):
     """A stack of copies of a decoder layer, and a last norm if one is given.
 
     >>> import weft as wf
@@ -202,10 +217,7 @@ class TransformerDecoder(Module):
     """
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
-        super().__init__()
-        self.layers = _copies(self, decoder_layer, num_layers)
-        self.num_layers = len(self.layers)
-        self.norm = norm
+        super().__init__(decoder_layer, num_layers, norm)
 
     def forward(
         self,
@@ -230,7 +242,7 @@ class TransformerDecoder(Module):
                 tgt_is_causal=bool(tgt_is_causal),
                 memory_is_causal=memory_is_causal,
             )
-        return tgt if self.norm is None else self.norm(tgt)
+        return self._normalised(tgt)
 
 
 class Transformer(Module):
@@ -372,11 +384,3 @@ def _checked_activation(layer: Module, activation: Any) -> Any:
             f"Received: {activation!r}"
         )
     return activation
-
-
-def _copies(stack: Module, layer: Any, count: Any) -> ModuleList:
-    if not isinstance(layer, Module):
-        raise ArgumentTypeError(
-            f"{type(stack).__name__}: the layer must be a Module. Received: {type(layer).__name__}"
-        )
-    return ModuleList([deepcopy(layer) for _ in range(as_size(stack, "num_layers", count, 0))])

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import deepcopy
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,8 @@ from .trainer import Trainer
 Array = np.ndarray[Any, Any]
 
 
+# scikit-learn reads the parameters from the constructor, and has its own repr and comparison.
+@dataclass(eq=False, repr=False)
 class NetworkEstimator:
     """What both estimators share: parameters, building and training.
 
@@ -50,42 +53,22 @@ class NetworkEstimator:
     After `fit`: `module_`, `n_iter_` (epochs), `loss_curve_`, `n_features_in_`.
     """
 
-    module_: Module
-
-    def __init__(  # noqa: PLR0913  (scikit-learn reads the parameters from this signature)
-        self,
-        module: Any = None,
-        *,
-        hidden_layer_sizes: Any = (100,),
-        activation: str = "relu",
-        loss: Any = None,
-        optimizer: Any = "adam",
-        lr: float | None = None,
-        weight_decay: float = 0.0,
-        epochs: int = 100,
-        batch_size: int = BATCH_SIZE,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        patience: int = 10,
-        dtype: str = "float64",
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.module = module
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.activation = activation
-        self.loss = loss
-        self.optimizer = optimizer
-        self.lr = lr
-        self.weight_decay = weight_decay
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.dtype = dtype
-        self.random_state = random_state
-        self.verbose = verbose
+    module: Any = None
+    _: KW_ONLY
+    hidden_layer_sizes: Any = (100,)
+    activation: str = "relu"
+    loss: Any = None
+    optimizer: Any = "adam"
+    lr: float | None = None
+    weight_decay: float = 0.0
+    epochs: int = 100
+    batch_size: int = BATCH_SIZE
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    patience: int = 10
+    dtype: str = "float64"
+    random_state: Any = None
+    verbose: int = 0
 
     # -- training --------------------------------------------------------------------------------
 
@@ -99,7 +82,7 @@ class NetworkEstimator:
             module = self._build(X.shape[1], outputs)
             training, kept = self._split(Arrays(X, y, weights), seed)
             self._run(module, training, kept, get_loss(self.loss or loss))
-        self.module_ = module.eval()
+        self.module_: Module = module.eval()
 
     def _run(self, module: Module, training: Source, kept: Source | None, loss: Any) -> None:
         options = {"weight_decay": self.weight_decay} if self.weight_decay else {}
@@ -178,6 +161,7 @@ class NetworkEstimator:
         return found
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class ClassifierFace(NetworkEstimator):
     """Classify with a network, as a scikit-learn estimator; see NetworkEstimator for parameters.
 
@@ -191,44 +175,7 @@ class ClassifierFace(NetworkEstimator):
     True
     """
 
-    def __init__(  # noqa: PLR0913  (scikit-learn reads the parameters from this signature)
-        self,
-        module: Any = None,
-        *,
-        hidden_layer_sizes: Any = (100,),
-        activation: str = "relu",
-        loss: Any = None,
-        optimizer: Any = "adam",
-        lr: float | None = None,
-        weight_decay: float = 0.0,
-        epochs: int = 100,
-        batch_size: int = BATCH_SIZE,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        patience: int = 10,
-        dtype: str = "float64",
-        random_state: Any = None,
-        verbose: int = 0,
-        class_weight: Any = None,
-    ) -> None:
-        super().__init__(
-            module,
-            hidden_layer_sizes=hidden_layer_sizes,
-            activation=activation,
-            loss=loss,
-            optimizer=optimizer,
-            lr=lr,
-            weight_decay=weight_decay,
-            epochs=epochs,
-            batch_size=batch_size,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            patience=patience,
-            dtype=dtype,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.class_weight = class_weight
+    class_weight: Any = None
 
     def fit(self, X: Any, y: Any) -> Any:
         """Train on samples X (n, features) with labels y (n,)."""

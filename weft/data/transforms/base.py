@@ -40,6 +40,21 @@ class Transform:
         return f"{type(self).__name__}({shown})"
 
 
+class Occasional(Transform):
+    """A transform that changes an image with probability `p`; subclasses define `change`."""
+
+    def __init__(self, p: float = 0.5) -> None:
+        self.p = as_probability(self, "p", p)
+
+    def apply(self, pixels: Pixels) -> Pixels:
+        """Return the pixels, changed or not."""
+        return self.change(pixels) if chance(self.p) else pixels
+
+    @abstractmethod
+    def change(self, pixels: Pixels) -> Pixels:
+        """Return the changed pixels."""
+
+
 def unpacked(owner: object, image: Any) -> tuple[Pixels, Callable[[Pixels], Any]]:
     """Return the pixels of an image, and the function that makes such an image of pixels."""
     if isinstance(image, Tensor):

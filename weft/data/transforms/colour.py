@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from ...core.errors import ArgumentError, ShapeError
-from ..checks import as_probability, as_range
-from ..streams import chance, permutation, uniform
-from .base import Pixels, Transform, as_float, full_value, like
+from ..checks import as_range
+from ..streams import permutation, uniform
+from .base import Occasional, Pixels, Transform, as_float, full_value, like
 
 _LUMA: Final = (0.299, 0.587, 0.114)  # ITU-R BT.601, as pillow and torchvision weigh RGB
 
@@ -29,16 +29,14 @@ class Grayscale(Transform):
         return np.repeat(grey, self.channels, axis=2)
 
 
-class RandomGrayscale(Transform):
+class RandomGrayscale(Occasional):
     """Make the image grey, with its number of channels, with probability `p`."""
 
     def __init__(self, p: float = 0.1) -> None:
-        self.p = as_probability(self, "p", p)
+        super().__init__(p)
 
-    def apply(self, pixels: Pixels) -> Pixels:
-        """Return the pixels, grey or not."""
-        if not chance(self.p):
-            return pixels
+    def change(self, pixels: Pixels) -> Pixels:
+        """Return the pixels grey."""
         grey = like(pixels, grey_of(self, as_float(pixels)))
         return np.repeat(grey, pixels.shape[2], axis=2)
 

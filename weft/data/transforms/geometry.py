@@ -10,7 +10,7 @@ import numpy as np
 from ...core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ..checks import as_choice, as_count, as_pair, as_probability, as_range, as_real
 from ..streams import chance, integer, uniform, uniforms
-from .base import Pixels, Transform, full_value, like
+from .base import Occasional, Pixels, Transform, full_value, like
 from .resample import INTERPOLATIONS, resize, sample
 
 _PAD_MODES: Final = ("constant", "edge", "reflect", "symmetric")
@@ -148,26 +148,20 @@ class RandomResizedCrop(Transform):
         return (height - h) // 2, (width - w) // 2, h, w
 
 
-class RandomHorizontalFlip(Transform):
+class RandomHorizontalFlip(Occasional):
     """Mirror left and right with probability `p`."""
 
-    def __init__(self, p: float = 0.5) -> None:
-        self.p = as_probability(self, "p", p)
-
-    def apply(self, pixels: Pixels) -> Pixels:
-        """Return the pixels, mirrored or not."""
-        return pixels[:, ::-1] if chance(self.p) else pixels
+    def change(self, pixels: Pixels) -> Pixels:
+        """Return the pixels mirrored."""
+        return pixels[:, ::-1]
 
 
-class RandomVerticalFlip(Transform):
+class RandomVerticalFlip(Occasional):
     """Turn upside down with probability `p`."""
 
-    def __init__(self, p: float = 0.5) -> None:
-        self.p = as_probability(self, "p", p)
-
-    def apply(self, pixels: Pixels) -> Pixels:
-        """Return the pixels, mirrored or not."""
-        return pixels[::-1] if chance(self.p) else pixels
+    def change(self, pixels: Pixels) -> Pixels:
+        """Return the pixels mirrored."""
+        return pixels[::-1]
 
 
 class RandomRotation(Transform):

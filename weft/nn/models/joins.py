@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
@@ -15,6 +17,8 @@ from ..module import Module
 class Join(Module):
     """Base of layers with two or more inputs of one shape."""
 
+    join: Callable[[Tensor, Tensor], Tensor]
+
     def forward(self, *inputs: Tensor) -> Tensor:
         """Return the inputs joined; their shapes must agree."""
         name = type(self).__name__
@@ -26,10 +30,6 @@ class Join(Module):
             raise ShapeError(f"{name}: the inputs must have one shape. Received: {shown}")
         return reduce(self.join, inputs)
 
-    def join(self, a: Tensor, b: Tensor) -> Tensor:
-        """Return two inputs joined."""
-        raise NotImplementedError
-
 
 class Add(Join):
     """Add the inputs: the end of a residual block.
@@ -39,25 +39,19 @@ class Add(Join):
     tensor([3.])
     """
 
-    def join(self, a: Tensor, b: Tensor) -> Tensor:
-        """Return the sum."""
-        return a + b
+    join = staticmethod(operator.add)
 
 
 class Subtract(Join):
     """Subtract the other inputs from the first."""
 
-    def join(self, a: Tensor, b: Tensor) -> Tensor:
-        """Return the difference."""
-        return a - b
+    join = staticmethod(operator.sub)
 
 
 class Multiply(Join):
     """Multiply the inputs: a gate."""
 
-    def join(self, a: Tensor, b: Tensor) -> Tensor:
-        """Return the product."""
-        return a * b
+    join = staticmethod(operator.mul)
 
 
 class Concat(Module):
