@@ -111,15 +111,15 @@ def _add_predict(commands: Any) -> None:
     _add_weights(made)
     made.add_argument("--out", metavar="FILE", help="a .csv or .json file (default: the terminal)")
     made.add_argument("--format", choices=("csv", "json"), help="default: by the name of --out")
-    made.add_argument("--top", type=_positive, default=1, help="so many classes of each sample")
-    made.add_argument("--batch-size", type=_positive, metavar="N")
+    made.add_argument("--top", type=_at_least(1), default=1, help="so many classes of each sample")
+    made.add_argument("--batch-size", type=_at_least(1), metavar="N")
 
 
 def _add_time(commands: Any) -> None:
     made = _command(commands, "time", time_layers, "measure each layer, forward and backward")
     made.add_argument("run", help="a TOML file or a run directory")
-    made.add_argument("--batch-size", type=_positive, metavar="N")
-    made.add_argument("--repeat", type=_positive, default=10, metavar="N")
+    made.add_argument("--batch-size", type=_at_least(1), metavar="N")
+    made.add_argument("--repeat", type=_at_least(1), default=10, metavar="N")
     made.add_argument("--json", action="store_true", help="print seconds as JSON")
 
 
@@ -134,7 +134,7 @@ def _add_graph(commands: Any) -> None:
     )
     made.add_argument(
         "--depth",
-        type=_natural,
+        type=_at_least(0),
         metavar="N",
         help="open so many scopes inside one another; deeper ones become one box each",
     )
@@ -166,22 +166,18 @@ def _add_weights(made: Any) -> None:
     )
 
 
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1. Received: {text}")
-    return value
+def _at_least(least: int) -> Callable[[str], int]:
+    def integer(text: str) -> int:
+        value = int(text)
+        if value < least:
+            raise argparse.ArgumentTypeError(f"must be at least {least}. Received: {text}")
+        return value
 
-
-def _natural(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise argparse.ArgumentTypeError(f"must be at least 0. Received: {text}")
-    return value
+    return integer
 
 
 def _load_extensions() -> None:
-    """Load what installed packages register for configurations (see registries.register)."""
+    """Load what installed packages register for configurations (see weft.extend.register)."""
     for point in importlib.metadata.entry_points(group=GROUP):
         point.load()
 

@@ -31,18 +31,15 @@ class ConvBase(OpenInput):
     weight: Parameter
     bias: Parameter | None
 
-    def _configure(self, channels: tuple[Any, Any], options: dict[str, Any]) -> None:
-        """Check and take all options, and make the parameters."""
+    def _take_windows(self, size: Any, stride: Any, padding: Any, dilation: Any) -> None:
+        """Check and take what says where windows lie."""
         count = self._spatial
-        self.kernel_size = as_sizes(self, "kernel_size", options["kernel_size"], count)
-        self.stride = as_sizes(self, "stride", options["stride"], count)
-        self.dilation = as_sizes(self, "dilation", options["dilation"], count)
-        self.padding = self._checked_padding(options["padding"])
-        extra = options.get("output_padding", 0)
-        self.output_padding = as_sizes(self, "output_padding", extra, count, 0)
-        self.padding_mode = as_choice(self, "padding_mode", options["padding_mode"], PADDING_MODES)
-        self.groups = as_size(self, "groups", options["groups"])
-        self._make_parameters(*channels, options)
+        self.kernel_size = as_sizes(self, "kernel_size", size, count)
+        self.stride = as_sizes(self, "stride", stride, count)
+        self.dilation = as_sizes(self, "dilation", dilation, count)
+        self.padding = self._checked_padding(padding)
+        self.output_padding = (0,) * count
+        self.padding_mode = "zeros"
 
     def _checked_padding(self, padding: Any) -> str | tuple[int, ...]:
         if not isinstance(padding, str):
@@ -55,14 +52,17 @@ class ConvBase(OpenInput):
             )
         return padding
 
-    def _make_parameters(self, inputs: Any, outputs: Any, options: dict[str, Any]) -> None:
+    def _make_parameters(
+        self, inputs: Any, outputs: Any, groups: Any, bias: Any, factory: dict[str, Any]
+    ) -> None:
+        self.groups = as_size(self, "groups", groups)
         size = None if inputs is None else self._grouped("in_channels", inputs)
         self.in_channels = size or 0
         self.out_channels = self._grouped("out_channels", outputs)
-        dtype, device = options["dtype"], options["device"]
-        self.weight = self._new_parameter("weight", size, dtype, device)
-        has_bias = as_flag(self, "bias", options["bias"])
-        made = new_parameter((self.out_channels,), dtype, device) if has_bias else None
+        place = placement(self, factory)
+        self.weight = self._new_parameter("weight", size, **place)
+        has_bias = as_flag(self, "bias", bias)
+        made = new_parameter((self.out_channels,), **place) if has_bias else None
         self.register_parameter("bias", made)
         self._begin(size)
 
@@ -128,16 +128,9 @@ class _Conv(ConvBase):
         **factory: Any,
     ) -> None:
         super().__init__()
-        options = {
-            "kernel_size": kernel_size,
-            "stride": stride,
-            "padding": padding,
-            "dilation": dilation,
-            "groups": groups,
-            "bias": bias,
-            "padding_mode": padding_mode,
-        }
-        self._configure((in_channels, out_channels), options | placement(self, factory))
+        self._take_windows(kernel_size, stride, padding, dilation)
+        self.padding_mode = as_choice(self, "padding_mode", padding_mode, PADDING_MODES)
+        self._make_parameters(in_channels, out_channels, groups, bias, factory)
 
     def forward(self, x: Tensor) -> Any:
         """Return the convolution."""

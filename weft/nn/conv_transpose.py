@@ -6,7 +6,7 @@ from typing import Any
 
 from ..core.errors import ArgumentError, ShapeError
 from ..core.tensor import Tensor
-from .arguments import placement
+from .arguments import as_sizes
 from .calls import F
 from .conv import ConvBase, LazyConv, Sizes
 
@@ -38,17 +38,10 @@ class _ConvTranspose(ConvBase):
             raise ArgumentError(f"{name}: padding_mode must be 'zeros'. Received: {padding_mode!r}")
         if isinstance(padding, str):
             raise ArgumentError(f"{name}: padding must be numbers. Received: {padding!r}")
-        options = {
-            "kernel_size": kernel_size,
-            "stride": stride,
-            "padding": padding,
-            "output_padding": output_padding,
-            "groups": groups,
-            "bias": bias,
-            "dilation": dilation,
-            "padding_mode": padding_mode,
-        }
-        self._configure((in_channels, out_channels), options | placement(self, factory))
+        self._take_windows(kernel_size, stride, padding, dilation)
+        extra = as_sizes(self, "output_padding", output_padding, self._spatial, 0)
+        self.output_padding = extra
+        self._make_parameters(in_channels, out_channels, groups, bias, factory)
 
     def forward(self, x: Tensor, output_size: Wanted = None) -> Any:
         """Return the transposed convolution."""

@@ -24,16 +24,16 @@ class _Table(Module):
 
     weight: Parameter
 
-    def _configure(self, sizes: tuple[Any, Any], options: dict[str, Any]) -> None:
-        self.num_embeddings = as_size(self, "num_embeddings", sizes[0], 0)
-        self.embedding_dim = as_size(self, "embedding_dim", sizes[1], 0)
-        self.padding_idx = self._padding_row(options["padding_idx"])
-        max_norm = options["max_norm"]
+    def _take_sizes(self, num_embeddings: Any, embedding_dim: Any, padding_idx: Any) -> None:
+        self.num_embeddings = as_size(self, "num_embeddings", num_embeddings, 0)
+        self.embedding_dim = as_size(self, "embedding_dim", embedding_dim, 0)
+        self.padding_idx = self._padding_row(padding_idx)
+
+    def _take_options(self, max_norm: Any, norm_type: Any, by_freq: Any, sparse: Any) -> None:
         self.max_norm = None if max_norm is None else as_number(self, "max_norm", max_norm, 0)
-        self.norm_type = as_number(self, "norm_type", options["norm_type"])
-        scaled = options["scale_grad_by_freq"]
-        self.scale_grad_by_freq = as_flag(self, "scale_grad_by_freq", scaled)
-        self.sparse = as_flag(self, "sparse", options["sparse"])
+        self.norm_type = as_number(self, "norm_type", norm_type)
+        self.scale_grad_by_freq = as_flag(self, "scale_grad_by_freq", by_freq)
+        self.sparse = as_flag(self, "sparse", sparse)
 
     def _make_weight(self, given: Any, dtype: Any, device: Any) -> None:
         shape = (self.num_embeddings, self.embedding_dim)
@@ -133,14 +133,8 @@ class Embedding(_Table):
         **factory: Any,
     ) -> None:
         super().__init__()
-        options = {
-            "padding_idx": padding_idx,
-            "max_norm": max_norm,
-            "norm_type": norm_type,
-            "scale_grad_by_freq": scale_grad_by_freq,
-            "sparse": sparse,
-        }
-        self._configure((num_embeddings, embedding_dim), options)
+        self._take_sizes(num_embeddings, embedding_dim, padding_idx)
+        self._take_options(max_norm, norm_type, scale_grad_by_freq, sparse)
         self._make_weight(_weight, **placement(self, factory))
 
     def forward(self, index: Tensor) -> Tensor:
@@ -184,14 +178,8 @@ class EmbeddingBag(_Table):
         **factory: Any,
     ) -> None:
         super().__init__()
-        options = {
-            "padding_idx": padding_idx,
-            "max_norm": max_norm,
-            "norm_type": norm_type,
-            "scale_grad_by_freq": scale_grad_by_freq,
-            "sparse": sparse,
-        }
-        self._configure((num_embeddings, embedding_dim), options)
+        self._take_sizes(num_embeddings, embedding_dim, padding_idx)
+        self._take_options(max_norm, norm_type, scale_grad_by_freq, sparse)
         self.mode = as_choice(self, "mode", mode, ("sum", "mean", "max"))
         if self.mode == "max" and self.scale_grad_by_freq:
             raise ArgumentError("EmbeddingBag: scale_grad_by_freq does not go with mode='max'")

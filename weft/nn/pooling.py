@@ -221,17 +221,21 @@ class AdaptiveAvgPool3d(AdaptivePool):
     _spatial, _function = 3, "adaptive_avg_pool3d"
 
 
-class GlobalAvgPool(Module):
+class _GlobalPool(Module):
+    _function: ClassVar[str]
+
+    def forward(self, x: Tensor) -> Any:
+        """Return one number for each channel."""
+        return getattr(F, self._function)(x)
+
+
+class GlobalAvgPool(_GlobalPool):
     """Average each channel of (N, C, *spatial) over all positions, to (N, C, 1, ...)."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the averages."""
-        return F.global_avg_pool(x)
+    _function = "global_avg_pool"
 
 
-class GlobalMaxPool(Module):
+class GlobalMaxPool(_GlobalPool):
     """Take the maximum of each channel of (N, C, *spatial), to (N, C, 1, ...)."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the maxima."""
-        return F.global_max_pool(x)
+    _function = "global_max_pool"

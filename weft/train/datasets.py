@@ -27,10 +27,10 @@ from ..data import (
     make_spirals,
     read_csv,
 )
+from ..data.synthetic import SHAPES
 from .images import write_image
 from .registry import Registry
 
-SHAPES = ("circle", "square", "triangle", "cross", "ring", "bar")
 DATASETS = Registry("dataset")
 # Options that name files or directories; relative ones are meant from the configuration.
 PATH_OPTIONS = ("path", "root", "directory", "paths")
