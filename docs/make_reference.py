@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import weft as wf
-from weft.core import public
+from weft.core.namespaces import namespaces
+from weft.core.op import find
 
 PAGE = Path(__file__).parent / "reference.md"
 INTRODUCTION = """# Reference
@@ -20,15 +21,13 @@ INTRODUCTION = """# Reference
 Every public function, with the first line of its documentation; `help(wf.exp)` shows the rest. This
 page is written by `python docs/make_reference.py`.
 """
-SECTIONS = {
-    "Elementwise": public.ELEMENTWISE,
-    "Reductions": public.REDUCTIONS,
-    "Movement": public.MOVEMENT,
-    "Indexing": public.INDEXING,
-    "Products": public.PRODUCTS,
-    "Softmax": public.NETWORK,
+SECTIONS = {  # of the packages that declare operators
+    "elementwise": "Elementwise",
+    "reduce": "Reductions",
+    "movement": "Movement",
+    "index": "Indexing",
+    "linalg": "Products",
 }
-
 
 PACKAGES = {
     "Layers: `wf.nn.`": wf.nn,
@@ -45,11 +44,14 @@ PACKAGES = {
 
 def reference() -> str:
     """Return the text of the page."""
-    operators = {name for names in SECTIONS.values() for name in names}
-    other = sorted(set(wf.__all__) - operators)
+    operators = namespaces["wf"]
+    other = sorted(set(wf.__all__) - set(operators))
     functions = [name for name in other if callable(getattr(wf, name))]
     parts = [INTRODUCTION, _section("Tensors, modes and derivatives: `wf.`", wf, functions)]
-    parts += [_section(f"{title}: `wf.`", wf, names) for title, names in SECTIONS.items()]
+    packages = {name: find(target).__module__.split(".")[2] for name, target in operators.items()}
+    for package, title in SECTIONS.items():
+        names = [name for name, where in packages.items() if where == package]
+        parts.append(_section(f"{title}: `wf.`", wf, names))
     parts.append(_section("Linear algebra: `wf.linalg.`", wf.linalg, wf.linalg.__all__))
     functional = wf.nn.functional
     parts.append(_section("Networks: `wf.nn.functional.`", functional, functional.__all__))

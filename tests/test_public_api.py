@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 
 import weft as wf
-from weft.core import public
-from weft.core.op import aliases, composites, load_all, registry
 
 ROOT = Path(__file__).parent.parent
 NAMES = [(wf, name) for name in wf.__all__]
@@ -26,18 +24,6 @@ def test_name_exists_and_is_documented(module, name):
     if callable(value) and not isinstance(value, np.dtype):
         assert (value.__doc__ or "").strip(), f"{name} has no docstring"
     assert name in dir(module)
-
-
-def test_public_tables_name_operators():
-    load_all()
-    known = {*registry, *composites, *aliases}
-    targets = {
-        *public.FLAT,
-        *public.LINALG,
-        *public.FUNCTIONAL,
-        *public.FUNCTIONAL_RENAMED.values(),
-    }
-    assert targets <= known
 
 
 def test_an_unknown_name_is_an_attribute_error():

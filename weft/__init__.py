@@ -41,7 +41,7 @@ from .core.late import load as _load
 from .core.late import provide as _provide
 from .core.methods import attach_operators as _attach_operators
 from .core.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
-from .core.public import FLAT as _FLAT
+from .core.namespaces import namespaces as _namespaces
 from .core.tensor import Tensor
 from .ops.creation import (
     asarray,
@@ -55,7 +55,7 @@ from .ops.creation import (
     tensor,
     zeros,
 )
-from .ops.movement import PROPERTIES as _PROPERTIES
+from .ops.movement.axes import PROPERTIES as _PROPERTIES
 from .ops.ranges import arange, linspace, logspace
 
 if _TYPE_CHECKING:
@@ -200,7 +200,7 @@ __all__ = [
     "zeros",
 ]
 
-__all__ += list(_FLAT)
+__all__ += list(_namespaces["wf"])
 
 # log(0) is -inf without comment, as in every framework; see docs/design/0001-eager-core.md.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"weft\.")
@@ -232,7 +232,7 @@ _provide("Module", ("compile", "evaluate", "fit", "predict"), "weft.train.keras"
 for _name, _property in _PROPERTIES.items():
     setattr(Tensor, _name, property(_property))
 
-_operators, _ = _lazy_names(globals(), _FLAT)
+_operators, _ = _lazy_names(globals(), "wf")
 
 
 def _assign(self: Tensor, value: Any) -> Tensor:

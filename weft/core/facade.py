@@ -1,12 +1,12 @@
 """Public namespaces that resolve operators by name when they are first used.
 
 Building the generated function of every operator would make `import weft` slow, so a public module
-lists its names and leaves their resolution to `lazy_names`, once per name.
+leaves its names to `lazy_names`, which resolves each once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from functools import wraps
 from inspect import CO_VARARGS, unwrap
 from types import CodeType
@@ -16,30 +16,31 @@ import numpy as np
 
 from .errors import ArgumentTypeError
 from .keywords import given_twice, pass_calls, rename, synonyms
-from .op import Op, composite_keywords, find
+from .op import Op, composite_keywords, find, find_public, public_names
 from .operands import holds_floats, tensor_from
 from .tensor import Tensor
 
 
 def lazy_names(
-    module: dict[str, Any], names: Iterable[str], renamed: Mapping[str, str] | None = None
+    module: dict[str, Any], namespace: str
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` for a module whose globals are given.
 
-    names     what the module offers, under the operators' own names
-    renamed   further names, each with the operator or composite it stands for
+    It offers a namespace, and as `__all__` the names in it: they may be declared later.
     """
-    targets = {**{name: name for name in names}, **(renamed or {})}
     where = module["__name__"]
 
     def get(name: str) -> Any:
-        if name not in targets:
+        if name == "__all__":
+            return public_names(namespace)
+        target = None if name.startswith("__") else find_public(namespace, name)
+        if target is None:
             raise AttributeError(f"module {where!r} has no attribute {name!r}")
-        module[name] = found = public_function(targets[name])
+        module[name] = found = public_function(target)
         return found
 
     def names_of() -> list[str]:
-        return sorted({*module, *targets})
+        return sorted({*module, *public_names(namespace)})
 
     return get, names_of
 

@@ -35,6 +35,7 @@ from .facts import Facts, Rule, RuleT
 from .keywords import synonyms
 from .large_calls import fused as fused_composite
 from .locks import fork_safe_lock
+from .namespaces import Public, namespaces, publish
 from .operands import use_operators
 from .shape import TensorType, broadcast
 from .specialize import Specialized, specialize
@@ -296,7 +297,11 @@ class Op(Facts):
 
 
 def op(
-    kind: str = general, *, keywords: Mapping[str, str] | None = None, **options: Any
+    kind: str = general,
+    *,
+    keywords: Mapping[str, str] | None = None,
+    public: Public | None = None,
+    **options: Any,
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declare an operator from a function whose signature and docstring describe it.
 
@@ -309,6 +314,7 @@ def op(
     method       False: no Tensor method; a string: the method's name
     aliases      other names of the same function (and method)
     keywords     PyTorch's names of parameters beyond those of core/keywords.py
+    public       in which namespaces it is: see core/namespaces.py
 
     Further options are facts, explained in core/facts.py.
     """
@@ -320,12 +326,15 @@ def op(
         assert record.name not in registry, f"operator {record.name} is declared twice"
         registry[record.name] = record
         _add_aliases(record.name, record.aliases)
+        shown = bool(record.method) if public is None else public
+        publish(record.name, record.aliases, shown, record.__module__)
         return record
 
     return declare
 
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+FoundT = TypeVar("FoundT")
 
 
 def composite(
@@ -335,6 +344,7 @@ def composite(
     aliases: Sequence[str] = (),
     keywords: Mapping[str, str] | None = None,
     fused: bool = False,
+    public: Public = True,
 ) -> Callable[[FunctionT], FunctionT]:
     """Register a function written in operators; it needs no rules of its own.
 
@@ -342,6 +352,7 @@ def composite(
     name     the name in the namespace F, if the function's own name is taken in its module
     keywords PyTorch's names of parameters beyond those of core/keywords.py
     fused    worth one compiled kernel on large tensors: one pass over its operands would do
+    public   in which namespaces it is: see core/namespaces.py
     """
 
     def declare(fn: FunctionT) -> FunctionT:
@@ -353,6 +364,7 @@ def composite(
         if keywords:
             composite_keywords[fn] = keywords
         _add_aliases(known_as, aliases)
+        publish(known_as, aliases, public, fn.__module__)
         if method:
             for method_name in (method if isinstance(method, str) else known_as, *aliases):
                 composite_methods[method_name] = fn
@@ -384,13 +396,29 @@ def load_all() -> None:
 
 def find(name: str) -> Op | Callable[..., Any] | None:
     """Return the operator or composite of that name, or None if there is none."""
-    found = _known(name)
+    return _loaded_until(lambda: _known(name))
+
+
+def find_public(namespace: str, name: str) -> str | None:
+    """Return which operator or composite a name of a namespace stands for, None if it has none."""
+    return _loaded_until(lambda: namespaces[namespace].get(name))
+
+
+def public_names(namespace: str) -> list[str]:
+    """Return all names of a namespace."""
+    load_all()
+    return sorted(namespaces[namespace])
+
+
+def _loaded_until(known: Callable[[], FoundT | None]) -> FoundT | None:
+    """Declare what is declared later, package by package, until something is known."""
+    found = known()
     if found is None:
         with _loading:
-            found = _known(name)
+            found = known()
             while found is None and _later:
                 _later.pop(0)()
-                found = _known(name)
+                found = known()
     return found
 
 

@@ -3,6 +3,4 @@
 `geometry` and `windows` (sizes, padding, window views) also serve pooling and resizing.
 """
 
-from . import convolution, functions, patches
-
-__all__ = ["convolution", "functions", "patches"]
+NAMESPACE = "nn.functional"

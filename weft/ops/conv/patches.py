@@ -18,7 +18,7 @@ from .geometry import Pairs, padding_pairs, per_axis, require_rank, window_count
 from .windows import add_windows, negated, pad_spatial, window_view
 
 
-@op(general, linear=("x",), method=False)
+@op(general, linear=("x",), method=False, public={"nn.functional": ("unfold",)})
 def unfold_patches(
     x: Tensor,
     kernel_size: Ints,
@@ -83,7 +83,7 @@ def _(g, x_shape, kernel_size, dilation, padding, stride):
     return F.fold(g, x_shape[2:], kernel_size, dilation, padding, stride)
 
 
-@op(general, linear=("x",), method=False)
+@op(general, linear=("x",), method=False, public=True)
 def fold(
     x: Tensor,
     output_size: Ints,

@@ -21,7 +21,7 @@ def _real_samples(s):
     yield Sample(s.integers(3), label="integers")
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", public=("wf", "nn.functional"))
 def sigmoid(x: Tensor) -> Tensor:
     """Return 1 / (1 + exp(-x)) for each element.
 
@@ -39,7 +39,12 @@ def _(out):
     return out * (1 - out)
 
 
-@op(elementwise, promote="float", aliases=("logsigmoid",))
+@op(
+    elementwise,
+    promote="float",
+    aliases=("logsigmoid",),
+    public={"wf": ("log_sigmoid", "logsigmoid"), "nn.functional": ("logsigmoid",)},
+)
 def log_sigmoid(x: Tensor) -> Tensor:
     """Return log(sigmoid(x)), also where the sigmoid itself underflows."""
 
@@ -52,7 +57,12 @@ def _(x):
     return F.sigmoid(-x)
 
 
-@op(elementwise, promote="float", aliases=("swish",))
+@op(
+    elementwise,
+    promote="float",
+    aliases=("swish",),
+    public={"wf": ("silu", "swish"), "nn.functional": ("silu",)},
+)
 def silu(x: Tensor) -> Tensor:
     """Return x * sigmoid(x) (Elfwing et al. 2017; swish, Ramachandran et al. 2017).
 
@@ -71,7 +81,7 @@ def _(x):
     return s * (1 + x * (1 - s))
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", public=("wf", "nn.functional"))
 def mish(x: Tensor) -> Tensor:
     """Return x * tanh(softplus(x)) (Misra 2019)."""
 
@@ -85,7 +95,7 @@ def _(x):
     return t + x * F.sigmoid(x) * (1 - t * t)
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", public=("wf", "nn.functional"))
 def softsign(x: Tensor) -> Tensor:
     """Return x / (1 + |x|)."""
 
@@ -98,7 +108,7 @@ def _(x):
 _LAMBERT = (15.0, 13.0, 11.0, 9.0, 7.0, 5.0, 3.0)  # enough for float64
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", public=("wf", "nn.functional"))
 def tanhshrink(x: Tensor) -> Tensor:
     """Return x - tanh(x)."""
 
@@ -147,7 +157,7 @@ _GELU_CUBIC = 0.044715
 _GELU_LIMIT = 30.0
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", public=("wf", "nn.functional"))
 def gelu(x: Tensor, *, approximate: str = "none") -> Tensor:
     """Return x * Phi(x) with the normal distribution function Phi (Hendrycks and Gimpel 2016).
 
@@ -214,7 +224,7 @@ def _(s):
 # -- softplus -------------------------------------------------------------------------------------
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", public=("wf", "nn.functional"))
 def softplus(x: Tensor, beta: Any = 1.0, threshold: Any = 20.0) -> Tensor:
     """Return log(1 + exp(beta * x)) / beta, and x itself where beta * x exceeds the threshold.
 

@@ -18,6 +18,7 @@ from ...core.tensor import Tensor
     method=False,
     work="nothing",
     numpy="np.asarray({x}, {dtype})",
+    public=True,
 )
 def cast(x: Tensor, dtype: Any) -> Tensor:
     """Return the elements converted to a dtype; as a method, x.to(dtype) or x.astype(dtype).

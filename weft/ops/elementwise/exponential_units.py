@@ -13,7 +13,7 @@ from ...core.tensor import Tensor
 from ._shared import as_real, constant, same_type, unary_errors
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", public=("wf", "nn.functional"))
 def elu(x: Tensor, alpha: Any = 1.0) -> Tensor:
     """Return x above 0 and alpha * (exp(x) - 1) elsewhere (Clevert et al. 2015).
 
@@ -37,7 +37,7 @@ def _(x, alpha):
     return F.where(x > 0, 1, F.exp(F.minimum(x, 0)) * constant(alpha, x))
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", public=("wf", "nn.functional"))
 def celu(x: Tensor, alpha: Any = 1.0) -> Tensor:
     """Return x above 0 and alpha * (exp(x / alpha) - 1) elsewhere (Barron 2017)."""
 
@@ -85,7 +85,7 @@ _SELU_ALPHA = 1.6732632423543772848170429916717
 _SELU_SCALE = 1.0507009873554804934193349852946
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", public=("wf", "nn.functional"))
 def selu(x: Tensor) -> Tensor:
     """Return the scaled exponential linear unit of self-normalising networks."""
 

@@ -36,7 +36,7 @@ def _(x):
     return F.sinh(x)
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", public=("wf", "nn.functional"))
 def tanh(x: Tensor) -> Tensor:
     """Return the hyperbolic tangent of each element.
 

@@ -112,12 +112,24 @@ def bitwise_not(x: Tensor) -> Tensor:
     """Return ~x: every bit of an integer flipped, or the opposite truth value."""
 
 
-@op(elementwise, promote="common", aliases=("left_shift",), operator="__lshift__")
+@op(
+    elementwise,
+    promote="common",
+    aliases=("left_shift",),
+    operator="__lshift__",
+    public={"wf": ("bitwise_left_shift",)},
+)
 def bitwise_left_shift(x: Tensor, y: Tensor) -> Tensor:
     """Return x << y. Shifting by a negative number, or by all bits or more, gives 0."""
 
 
-@op(elementwise, promote="common", aliases=("right_shift",), operator="__rshift__")
+@op(
+    elementwise,
+    promote="common",
+    aliases=("right_shift",),
+    operator="__rshift__",
+    public={"wf": ("bitwise_right_shift",)},
+)
 def bitwise_right_shift(x: Tensor, y: Tensor) -> Tensor:
     """Return x >> y, which keeps the sign: by all bits or more (or fewer than 0) gives 0 or -1."""
 

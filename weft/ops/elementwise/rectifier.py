@@ -17,7 +17,7 @@ from ...core.tensor import Tensor
 from ._shared import as_number, as_real, constant, counted, same_type, unary_errors
 
 
-@op(elementwise, laws=("idempotent",), numpy="np.maximum({x}, 0)")
+@op(elementwise, laws=("idempotent",), numpy="np.maximum({x}, 0)", public=("wf", "nn.functional"))
 def relu(x: Tensor) -> Tensor:
     """Return max(x, 0); the derivative at 0 is 0.
 
@@ -48,7 +48,7 @@ def _(s):
 relu.error_samples(unary_errors)
 
 
-@op(elementwise, laws=("idempotent",))
+@op(elementwise, laws=("idempotent",), public=("wf", "nn.functional"))
 def relu6(x: Tensor) -> Tensor:
     """Return min(max(x, 0), 6); the derivative at 0 and at 6 is 0."""
 
@@ -64,7 +64,7 @@ def _(out):
     return (out > 0) & (out < 6)
 
 
-@op(elementwise, promote="float", exact=True)
+@op(elementwise, promote="float", exact=True, public=("wf", "nn.functional"))
 def leaky_relu(x: Tensor, negative_slope: Any = 0.01) -> Tensor:
     """Return x above 0 and negative_slope * x elsewhere; at 0 the slope is negative_slope."""
 
@@ -106,7 +106,7 @@ def _(s):
     yield ErrorSample(s.real(3), None, error=TypeError, match="negative_slope must be.*None")
 
 
-@composite(method=True)
+@composite(method=True, public=("wf", "nn.functional"))
 def prelu(x: Any, weight: Any) -> Any:
     """Return x above 0 and weight * x elsewhere, with one weight or one per channel (axis 1).
 
@@ -131,7 +131,7 @@ def prelu(x: Any, weight: Any) -> Any:
 # -- bounded --------------------------------------------------------------------------------------
 
 
-@op(elementwise, promote="float", laws=("idempotent",))
+@op(elementwise, promote="float", laws=("idempotent",), public=("wf", "nn.functional"))
 def hardtanh(x: Tensor, min_val: Any = -1.0, max_val: Any = 1.0) -> Tensor:
     """Return x cut off at min_val and max_val; the derivative at both is 0."""
 
@@ -170,7 +170,7 @@ def _(s):
     yield ErrorSample(s.real(3), "a", error=TypeError, match="min_val must be.*'a'")
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", public=("wf", "nn.functional"))
 def hardsigmoid(x: Tensor) -> Tensor:
     """Return min(max(x + 3, 0), 6) / 6; the derivative at -3 and 3 is 0."""
 
@@ -183,7 +183,7 @@ def _(g, x):
     return g * ((x > -3) & (x < 3)) / 6
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", public=("wf", "nn.functional"))
 def hardswish(x: Tensor) -> Tensor:
     """Return x * hardsigmoid(x) (Howard et al. 2019); the derivative is 0 at -3 and 1 at 3."""
 
@@ -210,7 +210,7 @@ for _record in (relu6, hardsigmoid, hardswish):
 # -- shrinking ------------------------------------------------------------------------------------
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", public=("wf", "nn.functional"))
 def softshrink(x: Tensor, lambd: Any = 0.5) -> Tensor:
     """Return x moved towards 0 by lambd, and 0 within [-lambd, lambd], bounds included."""
 
@@ -223,7 +223,7 @@ def _(x, lambd):
     return (x > lambd) | (x < -lambd)
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", public=("wf", "nn.functional"))
 def hardshrink(x: Tensor, lambd: Any = 0.5) -> Tensor:
     """Return x, and 0 within [-lambd, lambd], bounds included."""
 
@@ -262,7 +262,7 @@ for _record in (softshrink, hardshrink):
     _record.error_samples(_shrink_errors)
 
 
-@op(elementwise, promote="float", exact=True)
+@op(elementwise, promote="float", exact=True, public=("wf", "nn.functional"))
 def threshold(x: Tensor, threshold: Any, value: Any) -> Tensor:
     """Return x where it exceeds the threshold and a fixed value elsewhere; NaN stays NaN."""
 

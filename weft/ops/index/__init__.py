@@ -4,32 +4,4 @@ Tensors and index expressions enter, tensors leave. Imports core only; other ope
 import the scatter-add kernels from `_scatter`.
 """
 
-from . import (
-    embedding,
-    examples,
-    gather,
-    getitem,
-    grids,
-    mask,
-    scatter_reduce,
-    search,
-    setitem,
-    sort,
-    take,
-    unique,
-)
-
-__all__ = [
-    "embedding",
-    "examples",
-    "gather",
-    "getitem",
-    "grids",
-    "mask",
-    "scatter_reduce",
-    "search",
-    "setitem",
-    "sort",
-    "take",
-    "unique",
-]
+NAMESPACE = "wf"

@@ -20,7 +20,7 @@ from ._spec import ARRAY
 from .take import taken
 
 
-@op(general, method=False)
+@op(general, method=False, public=True)
 def embedding(weight: Tensor, index: Tensor, padding_idx: int | None = None) -> Tensor:
     """Return the rows of `weight` that `index` names: shape index.shape + weight.shape[1:].
 
@@ -122,7 +122,7 @@ def _(s):
     )
 
 
-@composite()
+@composite(public={"nn.functional": ("embedding",)})
 def embedding_of(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
     """Return the rows of `weight` that `input` names, with PyTorch's order of arguments.
 
@@ -194,7 +194,7 @@ def _(s):
     yield ErrorSample(np.array([0]), -2, error=ValueError, match="Received: -2")
 
 
-@composite()
+@composite(public=("wf", "nn.functional"))
 @names_errors
 def one_hot(index: Tensor, num_classes: int = -1, *, dtype: Any = int64) -> Tensor:
     """Return one-hot rows: shape index.shape + (num_classes,), integers unless `dtype` says else.

@@ -34,7 +34,7 @@ from ._spec import (
 )
 
 
-@composite(method="__getitem__")
+@composite(method="__getitem__", public=False)
 def index_get(x: Tensor, index: Any) -> Tensor:
     """Return x[index]: what NumPy's basic, advanced or boolean indexing selects.
 

@@ -163,7 +163,7 @@ def bucketize(x: Any, boundaries: Any, *, right: bool = False) -> Tensor:
 # -- sets ---------------------------------------------------------------------------------------
 
 
-@op(general, promote="common", method=False)
+@op(general, promote="common", method=False, public=True)
 def isin(x: Tensor, test_elements: Tensor, invert: bool = False) -> Tensor:
     """Tell for each element of x whether it is among the test elements (or not, if `invert`).
 

@@ -4,3 +4,5 @@ Every operator takes stacks of matrices, (..., m, n), and works over the leading
 floats are computed in float32. The products are declared with Weft, the rest when first used (see
 `weft.ops`). Imports core only.
 """
+
+NAMESPACE = "linalg"

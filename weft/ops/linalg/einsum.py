@@ -16,7 +16,7 @@ from ._contraction import Program, Steps, plan
 from ._matrices import operand
 
 
-@composite()
+@composite(public=("wf",))
 def einsum(subscripts: str, *operands: Any) -> Any:
     """Return a sum of products of the operands, each axis named by a letter.
 

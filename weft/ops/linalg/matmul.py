@@ -17,7 +17,14 @@ from ...core.tensor import Tensor
 from ._matrices import batch_shape, column, is_half, row
 
 
-@op(general, promote="common", multilinear=("x", "y"), aliases=("mm",), operator="__matmul__")
+@op(
+    general,
+    promote="common",
+    multilinear=("x", "y"),
+    aliases=("mm",),
+    operator="__matmul__",
+    public={"wf": ("matmul", "mm"), "linalg": ("matmul",)},
+)
 def matmul(x: Tensor, y: Tensor) -> Tensor:
     """Return the matrix product of x and y; batch dimensions broadcast.
 
@@ -165,7 +172,7 @@ def _(s):
     yield ErrorSample(s.real(2, 2), "text", error=TypeError, match="y must be a tensor")
 
 
-@op(general, promote="common", method=False)
+@op(general, promote="common", method=False, public=("wf", "nn.functional"))
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return x @ weight.T + bias, the affine map of a dense layer.
 

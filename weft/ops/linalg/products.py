@@ -25,7 +25,7 @@ Number = bool | int | float
 # -- vectors --------------------------------------------------------------------------------------
 
 
-@composite(method=True)
+@composite(method=True, public=("wf",))
 def dot(x: Any, y: Any) -> Any:
     """Return NumPy's dot: vectors give their inner product, matrices their product.
 
@@ -44,7 +44,7 @@ def dot(x: Any, y: Any) -> Any:
     return F.tensordot(x, y, axes=(-1, -2))
 
 
-@composite(method=True)
+@composite(method=True, public=("wf",))
 def vdot(x: Any, y: Any) -> Any:
     """Return the inner product of two tensors of equally many elements, taken as flat vectors."""
     x, y = operand(x), operand(y)
@@ -55,7 +55,7 @@ def vdot(x: Any, y: Any) -> Any:
     return F.matmul(F.reshape(x, (x.size,)), F.reshape(y, (y.size,)))
 
 
-@composite(method=True)
+@composite(method=True, public=("wf", "linalg"))
 def vecdot(x: Any, y: Any, *, axis: int = -1) -> Any:
     """Return inner products along an axis of equal size; the other axes broadcast."""
     x, y = operand(x), operand(y)
@@ -69,7 +69,7 @@ def vecdot(x: Any, y: Any, *, axis: int = -1) -> Any:
     return F.matmul(row(x), column(y))[..., 0, 0]
 
 
-@composite(method=True)
+@composite(method=True, public=("wf",))
 def inner(x: Any, y: Any) -> Any:
     """Return the sums of products over the last axes of x and y.
 
@@ -81,14 +81,14 @@ def inner(x: Any, y: Any) -> Any:
     return F.tensordot(x, y, axes=(-1, -1))
 
 
-@composite(method=True, aliases=("ger",))
+@composite(method=True, aliases=("ger",), public={"wf": ("outer", "ger"), "linalg": ("outer",)})
 def outer(x: Any, y: Any) -> Any:
     """Return the matrix of products x[i] * y[j] of two vectors; more dimensions are flattened."""
     x, y = operand(x), operand(y)
     return F.reshape(x, (x.size, 1)) * F.reshape(y, (y.size,))
 
 
-@op(general, promote="common", multilinear=("x", "y"))
+@op(general, promote="common", multilinear=("x", "y"), public=("wf", "linalg"))
 def cross(x: Tensor, y: Tensor, *, axis: int = -1) -> Tensor:
     """Return the vector product of 3-vectors along an axis; the other axes broadcast.
 
@@ -176,7 +176,7 @@ def _(s):
 # -- matrices -------------------------------------------------------------------------------------
 
 
-@composite(method=True)
+@composite(method=True, public=("wf",))
 def mv(x: Any, vec: Any) -> Any:
     """Return the product of a matrix and a vector."""
     x, vec = operand(x), operand(vec)
@@ -184,7 +184,7 @@ def mv(x: Any, vec: Any) -> Any:
     return F.matmul(x, vec)
 
 
-@composite(method=True)
+@composite(method=True, public=("wf",))
 def bmm(x: Any, y: Any) -> Any:
     """Return the products of two stacks of matrices, (b, m, k) and (b, k, n)."""
     x, y = operand(x), operand(y)
@@ -196,7 +196,7 @@ def bmm(x: Any, y: Any) -> Any:
     return F.matmul(x, y)
 
 
-@composite(method=True)
+@composite(method=True, public=("wf",))
 @rounded_once
 def addmm(x: Any, a: Any, b: Any, *, beta: Number = 1, alpha: Number = 1) -> Any:
     """Return beta * x + alpha * (a @ b) for matrices a and b; x broadcasts.
@@ -208,7 +208,7 @@ def addmm(x: Any, a: Any, b: Any, *, beta: Number = 1, alpha: Number = 1) -> Any
     return _add_product("addmm", x, F.matmul(a, b), beta, alpha)
 
 
-@composite(method=True)
+@composite(method=True, public=("wf",))
 @rounded_once
 def addmv(x: Any, a: Any, vec: Any, *, beta: Number = 1, alpha: Number = 1) -> Any:
     """Return beta * x + alpha * (a @ vec) for a matrix and a vector; x broadcasts."""
@@ -217,7 +217,7 @@ def addmv(x: Any, a: Any, vec: Any, *, beta: Number = 1, alpha: Number = 1) -> A
     return _add_product("addmv", x, F.matmul(a, vec), beta, alpha)
 
 
-@composite(method=True)
+@composite(method=True, public=("wf",))
 @rounded_once
 def baddbmm(x: Any, a: Any, b: Any, *, beta: Number = 1, alpha: Number = 1) -> Any:
     """Return beta * x + alpha * (a @ b) for stacks of matrices (b, m, k), (b, k, n)."""
@@ -235,7 +235,7 @@ def _add_product(name: str, x: Any, product: Any, beta: Number, alpha: Number) -
     return (x if is_number(beta, 1) else x * beta) + product
 
 
-@composite(method=True)
+@composite(method=True, public=("wf", "linalg"))
 @rounded_once
 def matrix_power(x: Any, n: int) -> Any:
     """Return square matrices multiplied n times by themselves; n < 0 takes the inverse.
@@ -318,7 +318,7 @@ def _multiply_chain(
     return F.matmul(left, _multiply_chain(matrices, split, k + 1, j))
 
 
-@composite(method=True)
+@composite(method=True, public=("wf", "linalg"))
 def trace(x: Any, *, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:
     """Return the sum of a diagonal of the matrices in the given two axes, by default the last."""
     x = operand(x)
@@ -326,7 +326,7 @@ def trace(x: Any, *, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:
     return F.sum(F.diagonal(x, offset=offset, axis1=axis1, axis2=axis2), axis=-1)
 
 
-@composite(keywords={"dim1": "axis1", "dim2": "axis2"})
+@composite(keywords={"dim1": "axis1", "dim2": "axis2"}, public={"linalg": ("diagonal",)})
 def matrix_diagonal(x: Any, *, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Any:
     """Return a diagonal of the matrices in the given two axes, by default the last.
 

@@ -161,6 +161,7 @@ def _(s):
     method=False,  # PyTorch's method takes the operands the other way round
     aliases=("solve_triangular",),
     keywords={"unitriangular": "unit_diagonal"},
+    public=True,
 )
 def triangular_solve(
     a: Tensor,

@@ -35,7 +35,7 @@ from ._samples import regular
 FAILED = "the singular values did not converge"
 
 
-@op(general, promote="float", outputs=3, method=False)  # PyTorch's method gives V
+@op(general, promote="float", outputs=3, method=False, public=True)  # PyTorch's method gives V
 def svd(x: Tensor, full_matrices: bool = True) -> tuple[Tensor, Tensor, Tensor]:
     """Return U, S and Vh with x = U @ diag(S) @ Vh; S descends.
 
@@ -125,7 +125,7 @@ def _(s):
     yield ErrorSample(s.real(2, 2), full_matrices="no", error=TypeError, match=flag)
 
 
-@op(general, promote="float", method=False)
+@op(general, promote="float", method=False, public=True)
 def svdvals(x: Tensor) -> Tensor:
     """Return the singular values of matrices in descending order.
 

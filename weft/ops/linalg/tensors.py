@@ -14,7 +14,7 @@ from .._halves import rounded_once
 from ._matrices import column, operand
 
 
-@composite(method=True)
+@composite(method=True, public=("wf", "linalg"))
 def tensordot(x: Any, y: Any, axes: Any = 2, *, dims: Any = None) -> Any:
     """Return x and y multiplied and summed over pairs of axes.
 
@@ -74,7 +74,7 @@ def _axis_list(axes: Any, t: Any, name: str) -> tuple[int, ...]:
     return result
 
 
-@composite(method=True)
+@composite(method=True, public=("wf",))
 def kron(x: Any, y: Any) -> Any:
     """Return the Kronecker product: every element of x times the whole of y.
 
@@ -90,7 +90,7 @@ def kron(x: Any, y: Any) -> Any:
     return F.reshape(product, tuple(a * b for a, b in zip(x_shape, y_shape, strict=True)))
 
 
-@composite(keywords={"N": "n"})
+@composite(keywords={"N": "n"}, public=("wf",))
 @rounded_once
 def vander(x: Any, n: int | None = None, *, increasing: bool = False) -> Any:
     """Return the Vandermonde matrices of vectors: columns are the powers 0..n-1, highest first."""
@@ -104,7 +104,7 @@ def vander(x: Any, n: int | None = None, *, increasing: bool = False) -> Any:
     return column(x) ** (powers if increasing else powers[::-1])
 
 
-@composite(keywords={"N": "n"})
+@composite(keywords={"N": "n"}, public={"linalg": ("vander",)})
 def powers_matrix(x: Any, n: int | None = None) -> Any:
     """Return the Vandermonde matrices of vectors: columns are the powers 0..n-1, lowest first.
 

@@ -166,7 +166,7 @@ def full_transpose(x: Any) -> Any:
     return F.permute(x, (1, 0)) if x.ndim == 2 else x
 
 
-@composite()
+@composite(public=("wf", "linalg"))
 def matrix_transpose(x: Any) -> Any:
     """Return x with its last two axes exchanged (x.mT)."""
     if x.ndim < 2:

@@ -24,6 +24,7 @@ from ...core.tensor import Tensor
     linear=("tensors",),
     method=False,
     aliases=("cat", "concatenate"),
+    public=True,
 )
 def concat(tensors: Sequence[Tensor], axis: int | None = 0) -> Tensor:
     """Return tensors joined along an axis; with axis=None they are flattened first.
@@ -111,7 +112,7 @@ def _(s):
     yield ErrorSample(3.0, error=TypeError, match="Received: float 3.0")
 
 
-@op(movement, promote="common", linear=("tensors",), method=False)
+@op(movement, promote="common", linear=("tensors",), method=False, public=True)
 def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
     """Return tensors of equal shape joined along a new axis.
 

@@ -299,7 +299,7 @@ def _as_value(value: Any, dtype: Any) -> float:
     return plain
 
 
-@composite()
+@composite(public={"nn.functional": ("pad",)})
 def pad_torch(x: Any, pad: Any, mode: str = "constant", value: float | None = None) -> Any:
     """Return x padded as by PyTorch's functional pad: pairs from the last axis backwards.
 

@@ -133,13 +133,13 @@ def _fill_unknown(sizes: Shape, x: Any) -> Shape:
     return tuple(total // known if d == -1 else d for d in sizes)
 
 
-@composite(method=True)
+@composite(method=True, public=False)
 def view(x: Any, *shape: Any) -> Any:
     """Return the elements in another shape, as `reshape`: x.view(2, 3) or x.view((2, 3))."""
     return F.reshape(x, sizes_from(shape))
 
 
-@composite(method=True)
+@composite(method=True, public=False)
 def reshape_as(x: Any, other: Any) -> Any:
     """Return the elements in the shape of another tensor."""
     return F.reshape(x, tuple(other.shape))

@@ -223,7 +223,7 @@ def _as_slices(part: Any, x: Any, axis: int) -> list[Any]:
     return [F.broadcast_to(part, (*x.shape[:axis], 1, *x.shape[axis + 1 :]))]
 
 
-@composite(aliases=("trapz",))
+@composite(aliases=("trapz",), public={"wf": ("trapezoid",)})
 @rounded_once
 def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
     """Return the integral of y along an axis by the trapezoidal rule.

@@ -15,23 +15,11 @@ from ...core import tensor as tensors
 from ...core.dim import may_equal, surely_less
 from ...core.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 from ...core.op import F
-from ...core.operands import tensor_from
-from ...core.shape import Shape, as_int, broadcast, normalize_axis
+from ...core.shape import Shape, as_int, broadcast
 from ...core.tensor import Tensor
+from .._operands import operand
 
 REDUCTIONS = ("mean", "sum", "none")
-
-
-def operand(fn: str, name: str, x: Any) -> Any:
-    """Return an argument as something to compute with; lists and numbers become tensors."""
-    if isinstance(x, (Tensor, np.ndarray)):
-        return x
-    if isinstance(x, (bool, int, float, list, tuple, np.generic)):
-        return tensor_from(x, f"{fn}: {name}")
-    raise ArgumentTypeError(
-        f"{fn}: {name} must be a tensor, an array or a list of numbers. "
-        f"Received: {type(x).__name__} {x!r:.60}"
-    )
 
 
 def operands(fn: str, **named: Any) -> list[Any]:
@@ -48,16 +36,6 @@ def concrete(x: Any) -> np.ndarray[Any, Any] | None:
     """Return the value of an operand, or None for a symbol, which has none yet."""
     value = x if isinstance(x, np.ndarray) else getattr(x, "_value", None)
     return value if isinstance(value, np.ndarray) else None
-
-
-def chosen_axis(fn: str, x: Any, axis: Any, dim: Any) -> int:
-    """Return the axis given as `axis` or as its alias `dim`, counted from the front."""
-    return normalize_axis(axis if dim is None else dim, x.ndim, f"{fn}: axis")
-
-
-def in_dtype(x: Any, dtype: Any) -> Any:
-    """Return x in a dtype, or as it is if none is asked for."""
-    return x if dtype is None or dt.as_dtype(dtype) == x.dtype else F.cast(x, dt.as_dtype(dtype))
 
 
 # -- reductions -------------------------------------------------------------------------------

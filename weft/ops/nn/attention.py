@@ -15,9 +15,9 @@ from ...core.rng import Generator
 from ...core.shape import broadcast
 from ...core.tensor import Tensor
 from .._halves import rounded_once
+from ..reduce.softmax import softmax
 from ._arguments import check_floats, check_number, check_probability, operands, same_dims
 from .dropout import dropout
-from .softmax import softmax
 
 
 @composite()

@@ -15,6 +15,8 @@ from ...core.op import F, composite
 from ...core.shape import as_int
 from ...core.tensor import Tensor
 from .._halves import rounded_once
+from .._operands import in_dtype
+from ..reduce.softmax import log_softmax
 from ._arguments import (
     check_floats,
     check_integers,
@@ -23,13 +25,11 @@ from ._arguments import (
     check_reduction,
     check_vector,
     constant,
-    in_dtype,
     of_shape,
     operands,
     same_dims,
 )
 from .classes import picked
-from .softmax import log_softmax
 
 LAYOUT = "(C,), (N, C) or (N, C, d1, ...)"
 INDEX_HINT = "class indices, one per position"

@@ -7,14 +7,8 @@ from typing import Any
 from ...core.op import F, composite
 from ...core.tensor import Tensor
 from .._halves import rounded_once
-from ._arguments import (
-    broadcast_shapes,
-    check_ndim,
-    check_not_negative,
-    check_number,
-    chosen_axis,
-    operands,
-)
+from .._operands import chosen_axis
+from ._arguments import broadcast_shapes, check_ndim, check_not_negative, check_number, operands
 
 
 @composite()

@@ -14,8 +14,9 @@ from ...core.op import composite
 from ...core.rng import Generator
 from ...core.tensor import Tensor
 from .._halves import rounded_once
+from .._operands import operand
 from ..random.draw import dropout_mask
-from ._arguments import check_floats, check_probability, operand
+from ._arguments import check_floats, check_probability
 
 # -lambda * alpha of SELU: its limit for x -> -inf (Klambauer et al. 2017, section 3).
 SELU_FLOOR = -1.7580993408473766

@@ -6,7 +6,7 @@ from ...core.errors import ShapeError
 from ...core.op import F, composite
 from ...core.tensor import Tensor
 from .._halves import rounded_once
-from ._arguments import chosen_axis, operand
+from .._operands import chosen_axis, operand
 
 
 @composite()

@@ -14,6 +14,7 @@ from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite
 from ...core.tensor import Tensor
 from .._halves import rounded_once
+from .._operands import operand
 from ._arguments import (
     REDUCTIONS,
     check_not_negative,
@@ -21,7 +22,6 @@ from ._arguments import (
     check_reduction,
     check_same_shape,
     concrete,
-    operand,
     operands,
     reduce_loss,
     same_dims,

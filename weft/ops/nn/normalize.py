@@ -16,14 +16,13 @@ from ...core.op import F, composite
 from ...core.shape import as_shape, size_of
 from ...core.tensor import Tensor
 from .._halves import common_float, rounded, rounded_once, widened
+from .._operands import chosen_axis, operand
 from ._arguments import (
     check_ndim,
     check_not_negative,
     check_number,
     check_positive_int,
     check_vector,
-    chosen_axis,
-    operand,
     operands,
     same_dims,
 )

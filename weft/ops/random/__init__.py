@@ -3,7 +3,3 @@
 `continuous` and `discrete` declare the operators, `draw` the public functions that reserve a state
 from a generator and apply them. Imports core only; reaches other operators through `F`.
 """
-
-from . import continuous, discrete, draw, state
-
-__all__ = ["continuous", "discrete", "draw", "state"]

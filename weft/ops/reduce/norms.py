@@ -27,7 +27,7 @@ from ._common import (
 INF = float("inf")
 
 
-@op(reduction, promote="float")
+@op(reduction, promote="float", public=("linalg",))
 def vector_norm(x: Tensor, ord: float = 2.0, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Return the norm of the elements over the given axes, taken as one vector.
 
@@ -197,7 +197,7 @@ def _gradient_of_extreme(g: Any, out: Any, x: Any, axis: tuple[int, ...], keepdi
     return spread(share, x.shape, axis, keepdims) * chosen * F.sign(x)
 
 
-@composite()
+@composite(public=("linalg",))
 @rounded_once
 def matrix_norm(
     x: Any,
@@ -310,7 +310,7 @@ def _as_floats(x: Any, dtype: Any) -> Any:
     return x if is_float(x.dtype) else F.mean(x, ())  # over no axes: the same values as floats
 
 
-@composite()
+@composite(public={"linalg": ("norm",)})
 def linalg_norm(
     x: Any, ord: Any = None, axis: Axes = None, keepdims: bool = False, *, dtype: Any = None
 ) -> Any:

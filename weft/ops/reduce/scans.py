@@ -140,7 +140,7 @@ for _scan in (cumsum, cumprod):
     _scan.error_samples(_scan_errors)
 
 
-@op(reduction, promote="common", method=False)
+@op(reduction, promote="common", method=False, public=True)
 def linear_recurrence(
     a: Tensor, b: Tensor, axis: int | None = None, *, reverse: bool = False
 ) -> Tensor:

@@ -8,10 +8,10 @@ from ...core.errors import ArgumentTypeError
 from ...core.op import elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
-from ..elementwise._shared import same_type
+from ._shared import same_type
 
 
-@op(elementwise, method=False, identity=True, work="nothing")
+@op(elementwise, method=False, identity=True, work="nothing", public=True)
 def stop_gradient(x: Tensor) -> Tensor:
     """Return x as a constant: every derivative with respect to it is zero.
 
@@ -35,7 +35,7 @@ def _(s):
     yield Sample(s.integers(2, 3), grad=0, label="integers")
 
 
-@op(elementwise, method=False, identity=True)
+@op(elementwise, method=False, identity=True, public=True)
 def checkpoint_name(x: Tensor, name: Any) -> Tensor:
     """Return x under a name by which a policy of `wf.checkpoint` can save it.
 

@@ -1,0 +1,36 @@
+"""Operands and axes of composites, checked so that a message names the function that was called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core import dtype as dt
+from ..core.errors import ArgumentTypeError
+from ..core.op import F
+from ..core.operands import tensor_from
+from ..core.shape import normalize_axis
+from ..core.tensor import Tensor
+
+
+def operand(fn: str, name: str, x: Any) -> Any:
+    """Return an argument as something to compute with; lists and numbers become tensors."""
+    if isinstance(x, (Tensor, np.ndarray)):
+        return x
+    if isinstance(x, (bool, int, float, list, tuple, np.generic)):
+        return tensor_from(x, f"{fn}: {name}")
+    raise ArgumentTypeError(
+        f"{fn}: {name} must be a tensor, an array or a list of numbers. "
+        f"Received: {type(x).__name__} {x!r:.60}"
+    )
+
+
+def chosen_axis(fn: str, x: Any, axis: Any, dim: Any) -> int:
+    """Return the axis given as `axis` or as its alias `dim`, counted from the front."""
+    return normalize_axis(axis if dim is None else dim, x.ndim, f"{fn}: axis")
+
+
+def in_dtype(x: Any, dtype: Any) -> Any:
+    """Return x in a dtype, or as it is if none is asked for."""
+    return x if dtype is None or dt.as_dtype(dtype) == x.dtype else F.cast(x, dt.as_dtype(dtype))
