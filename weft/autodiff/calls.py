@@ -184,7 +184,7 @@ class FunctionCall:
     def gradients(
         self,
         inputs: Sequence[Any],
-        output: Callable[[int], Any],
+        output: Callable[[int], Any] | None,
         gs: Sequence[Any],
         again: Callable[[], tuple[Any, ...]] | None = None,
     ) -> list[Any]:

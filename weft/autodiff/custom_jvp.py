@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..core.errors import GradientError
-from ..core.tree import Structure, TreeMismatchError, flatten
-from .custom_rule import Arguments, CustomRule, as_pair, save_values, saved_values
+from ..core.tree import TreeMismatchError, flatten
+from .custom_rule import CustomRule, RuleCall, as_pair, save_values, saved_values
 from .function import Function
 from .pullback import differentiable, pull_back_of, zeros_for
 
@@ -61,19 +61,9 @@ class custom_jvp(CustomRule):  # noqa: N801  (used as a decorator, as in JAX)
         if self.rule is None:
             raise GradientError(f"{self.name}: no derivative is defined yet; call defjvp(rule)")
 
-    def _apply(self, arguments: Arguments, leaves: list[Any]) -> Any:
-        call = _JvpCall(self, arguments)
-        outputs = _JvpFunction.apply(call, *leaves)
-        return call.result.unflatten(outputs)
 
-
-class _JvpCall:
+class _JvpCall(RuleCall):
     """One call of a custom_jvp function: how its flat leaves map to trees."""
-
-    def __init__(self, owner: custom_jvp, arguments: Arguments) -> None:
-        self.owner = owner
-        self.arguments = arguments
-        self.result: Structure
 
     def forward(self, leaves: Sequence[Any]) -> list[Any]:
         """Run the function; return the leaves of its result."""
@@ -86,7 +76,7 @@ class _JvpCall:
         given = [self._tangent(x, t) for x, t in pairs]
         structure = self.arguments.structure
         trees = [tuple(structure.unflatten(leaves)) for leaves in (primals, given)]
-        found = self.owner.rule(*self.arguments.in_front(), *trees)  # type: ignore[misc]  # checked by the caller
+        found = self.owner.rule(*self.arguments.in_front(), *trees)
         _, tangent = as_pair(found, f"{self.owner.name}: the rule", "result, tangent")
         if tangent is None:
             return [None] * self.result.count
@@ -134,3 +124,6 @@ class _JvpFunction(Function):
         for i, g in zip(moved, pull(gs), strict=True):
             found[i] = g
         return (None, *found)
+
+
+custom_jvp._call, custom_jvp._function = _JvpCall, _JvpFunction

@@ -7,16 +7,24 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import update_wrapper
 from inspect import signature
-from typing import Any
+from typing import Any, ClassVar
 
 from ..core.errors import ArgumentError, ArgumentTypeError, GradientError
 from ..core.modes import current_interpreter, is_grad_enabled
 from ..core.tensor import Tensor
 from ..core.tree import Structure, flatten
+from .function import Function
 
 
 class CustomRule(ABC):
-    """A function with a derivative rule of its own; subclasses say what a rule is."""
+    """A function with a derivative rule of its own; subclasses say what a rule is.
+
+    _call       one call of it: runs function and rule on flat leaves
+    _function   such a call as an operation with a derivative
+    """
+
+    _call: ClassVar[type[RuleCall]]
+    _function: ClassVar[type[Function]]
 
     def __init__(self, fn: Callable[..., Any], nondiff_argnums: Iterable[int] = ()) -> None:
         kind = type(self).__name__
@@ -36,15 +44,13 @@ class CustomRule(ABC):
         leaves, structure = flatten([a for i, a in enumerate(args) if i not in fixed])
         if current_interpreter() is None and not _is_recorded(leaves):
             return self.fn(*args)
-        return self._apply(Arguments(fixed, len(args), structure), leaves)
+        call = self._call(self, Arguments(fixed, len(args), structure))
+        outputs = self._function.apply(call, *leaves)
+        return call.result.unflatten(outputs)
 
     @abstractmethod
     def _require_rule(self) -> None:
         """Raise unless the rule has been set."""
-
-    @abstractmethod
-    def _apply(self, arguments: Arguments, leaves: list[Any]) -> Any:
-        """Run the function on leaves, as one operation that has the rule."""
 
     def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Return the arguments of a call by position, which derivative rules refer to."""
@@ -84,6 +90,16 @@ class Arguments:
     def in_front(self) -> list[Any]:
         """Return the fixed arguments, which a rule receives first."""
         return [self.fixed[i] for i in sorted(self.fixed)]
+
+
+class RuleCall:
+    """One call of a function with a rule: how its flat leaves map to trees."""
+
+    result: Structure
+
+    def __init__(self, owner: Any, arguments: Arguments) -> None:
+        self.owner = owner
+        self.arguments = arguments
 
 
 def as_pair(found: Any, what: str, parts: str) -> tuple[Any, Any]:

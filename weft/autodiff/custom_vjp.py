@@ -8,7 +8,7 @@ from typing import Any
 from ..core.errors import GradientError
 from ..core.tensor import Tensor
 from ..core.tree import Structure, TreeMismatchError, flatten
-from .custom_rule import Arguments, CustomRule, as_pair, save_values, saved_values
+from .custom_rule import CustomRule, RuleCall, as_pair, save_values, saved_values
 from .function import Function
 
 
@@ -43,25 +43,16 @@ class custom_vjp(CustomRule):  # noqa: N801  (used as a decorator, as in JAX)
         if self.fwd is None or self.bwd is None:
             raise GradientError(f"{self.name}: no derivative is defined yet; call defvjp(fwd, bwd)")
 
-    def _apply(self, arguments: Arguments, leaves: list[Any]) -> Any:
-        rule = _VjpCall(self, arguments)
-        outputs = _VjpFunction.apply(rule, *leaves)
-        return rule.result.unflatten(outputs)
 
-
-class _VjpCall:
+class _VjpCall(RuleCall):
     """One call of a custom_vjp function: how its flat leaves map to trees."""
 
-    def __init__(self, owner: custom_vjp, arguments: Arguments) -> None:
-        self.owner = owner
-        self.arguments = arguments
-        self.result: Structure
-        self.residuals: Structure
+    residuals: Structure
 
     def forward(self, leaves: Iterable[Any]) -> tuple[list[Any], list[Any]]:
         """Run fwd; return the leaves of the result and of the residuals."""
         args = self.arguments.complete(leaves)
-        found = self.owner.fwd(*args)  # type: ignore[misc]  # checked by the caller
+        found = self.owner.fwd(*args)
         result, kept = as_pair(found, f"{self.owner.name}: fwd", "result, residuals")
         outputs, self.result = flatten(result)
         residuals, self.residuals = flatten(kept)
@@ -71,7 +62,7 @@ class _VjpCall:
         """Run bwd; return the gradients of the argument leaves."""
         fixed = self.arguments.in_front()
         g = self.result.unflatten(grads)
-        found = self.owner.bwd(*fixed, self.residuals.unflatten(residuals), g)  # type: ignore[misc]  # checked by the caller
+        found = self.owner.bwd(*fixed, self.residuals.unflatten(residuals), g)
         expected = self.arguments.count - len(fixed)
         if not isinstance(found, (tuple, list)) or len(found) != expected:
             received = len(found) if isinstance(found, (tuple, list)) else type(found).__name__
@@ -114,3 +105,6 @@ class _VjpFunction(Function):
         # A number among the arguments has no gradient to keep, whatever bwd returns for it.
         kept = (g if wanted else None for g, wanted in zip(found, ctx.tensors, strict=True))
         return (None, *kept)
+
+
+custom_vjp._call, custom_vjp._function = _VjpCall, _VjpFunction

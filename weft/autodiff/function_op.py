@@ -108,28 +108,21 @@ class FunctionOp:
     def record(self, inputs: tuple[Tensor, ...], attrs: tuple[Any, ...]) -> tuple[Any, Any]:
         """Run forward on the values of one level; return the results and how to pull them back."""
         (call,) = attrs
+        types = [(x.shape, x.dtype) for x in inputs]
         if _differentiated_below(inputs):  # there too, backward stands for the derivative
-            return self._record_rule(call, inputs)
+            out = run(self, inputs, attrs)
+            return out, lambda g: self.all_fitting(
+                call, types, self.pull_back(inputs, call, out, g)
+            )
         outputs = call.trace(inputs)
         call.ctx._seal(inputs, outputs, lambda tensor: tensor)
         results = [F.stop_gradient(y) if id(y) in call.ctx._unmarked else y for y in outputs]
-        types = [(x.shape, x.dtype) for x in inputs]
 
         def pull_back(g: Any) -> list[Any]:
             found = call.gradients(inputs, outputs.__getitem__, g if call.many else [g])
             return self.all_fitting(call, types, found)
 
         return tuple(results) if call.many else results[0], pull_back
-
-    def _record_rule(self, call: FunctionCall, inputs: tuple[Tensor, ...]) -> tuple[Any, Any]:
-        """Run the call by the levels below, as a call; return results and how to pull back."""
-        out = run(self, inputs, (call,))
-        types = [(x.shape, x.dtype) for x in inputs]
-
-        def pull_back(g: Any) -> list[Any]:
-            return self.all_fitting(call, types, self.pull_back(inputs, call, out, g))
-
-        return out, pull_back
 
     def all_fitting(
         self, call: FunctionCall, types: Sequence[tuple[Any, Any]], found: Sequence[Any]
@@ -141,11 +134,9 @@ class FunctionOp:
     def _checked(self, node: Any, call: FunctionCall, g: Any, again: Any = None) -> list[Any]:
         gs = [x if isinstance(x, Tensor) else wrap(x) for x in (g if call.many else [g])]
         grads = call.gradients(node.parents, _output_finder(node), gs, again)
-        places = zip(grads, node.parents, node.attrs, call.tensors, strict=True)
-        return [
-            None if g is None or parent is None else self._fitting(g, shape, dtype, position)
-            for g, parent, (shape, dtype), position in places
-        ]
+        pairs = zip(grads, node.parents, strict=True)
+        wanted = [None if parent is None else g for g, parent in pairs]
+        return self.all_fitting(call, node.attrs, wanted)
 
     def _fitting(
         self, g: Any, shape: Any, dtype: Any, position: int, method: str = "backward"

@@ -8,13 +8,14 @@ torch.func, that computes the batch instead.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 from ...core.errors import ArgumentTypeError
 from ...core.modes import current_interpreter, interpret_with
 from ...core.op import F
 from ...core.tensor import Tensor
-from ..calls import Context, FunctionCall
+from ..calls import FunctionCall
 from ..function import Function
 from ..layered import Running
 from .axes import to_front
@@ -98,9 +99,9 @@ class FunctionBatch:
         names: Sequence[str],
     ) -> None:
         self.call, self.flags, self.names = call, flags, names
+        self.own = copy(call)  # with a context of its own
         # A level of its own: the values in it are those that this Function is applied to.
         self.interpreter = BatchInterpreter(outer.level.size, None, outer.randomness)
-        self.ctx = Context()
         self.saved_flags: list[bool] = []
 
     @property
@@ -115,16 +116,14 @@ class FunctionBatch:
 
     def forward(self, operands: Sequence[Any]) -> list[Any]:
         """Run forward on examples; return the outputs of all of them."""
-        call, count = self.call, len(self.flags)
-        examples = [self._example(x, flag) for x, flag in zip(operands, self.flags, strict=False)]
-        named = {
-            n: self._example(x, True) for n, x in zip(self.names, operands[count:], strict=True)
-        }
+        own, count = self.own, len(self.flags)
+        pairs = zip(self.names, operands[count:], strict=True)
+        own.kwargs = {**own.kwargs, **{n: self._example(x, True) for n, x in pairs}}
         with self._here():
-            result = call.cls.forward(self.ctx, *call.filled(examples), **{**call.kwargs, **named})
-            outputs = call._split(result)
-            constant = [id(y) in self.ctx._unmarked for y in outputs]
+            outputs = own.trace(list(map(self._example, operands[:count], self.flags)))
+            constant = [id(y) in own.ctx._unmarked for y in outputs]
             found = [whole(y, self.level) for y in outputs]
+        self.call.outputs, self.call.many = own.outputs, own.many
         self.constants = [y for y, fixed in zip(found, constant, strict=True) if fixed]
         return found
 
@@ -133,7 +132,7 @@ class FunctionBatch:
 
     def saved(self) -> list[Any]:
         """Return what forward saved, as values of the level below."""
-        pending = self.ctx._pending
+        pending = self.own.ctx._pending
         self.saved_flags = [isinstance(t, Batched) and t.level is self.level for t in pending]
         return [
             t.value if isinstance(t, Batched) and flag else t
@@ -142,24 +141,12 @@ class FunctionBatch:
 
     def backward(self, saved: Sequence[Any], gs: Sequence[Any]) -> list[Any]:
         """Run backward on examples; return the gradients of the operands."""
-        call, ctx = self.call, self.ctx
-        pairs = zip(saved, self.saved_flags, strict=True)
-        ctx._pending = tuple(self._example(t, flag) for t, flag in pairs)
-        ctx.needs_input_grad = tuple(i in call.tensors for i in range(len(call.args)))
-        given = iter(gs)
-        grads = [
-            self._example(next(given), True) if kept is None else None for kept in call.outputs
-        ]
+        self.own.ctx._pending = tuple(map(self._example, saved, self.saved_flags))
         with self._here():
-            result = call.cls.backward(ctx, *grads)
-            found = list(result) if isinstance(result, (tuple, list)) else [result]
-            call._check_count(found)
+            found = self.own.gradients((), None, [self._example(g, True) for g in gs])
             pulled = [None if g is None else whole(g, self.level) for g in found]
-        parts = [pulled[i] for i in call.tensors]
-        return [
-            g if g is None or flag else F.sum(g, 0)
-            for g, flag in zip(parts, self.flags, strict=True)
-        ]
+        pairs = zip(pulled, self.flags, strict=True)
+        return [g if g is None or flag else F.sum(g, 0) for g, flag in pairs]
 
 
 class BatchedFunction(Function):
