@@ -13,6 +13,7 @@ from ..core.tensor import Tensor
 from ..io import load
 from ..nn import Module
 from ..nn.models import LayerGraph
+from ..nn.summary import evaluation_mode
 from ..ops.creation import tensor
 from ..train.names import ARCHITECTURES, LAYERS
 from ..train.registry import Entry
@@ -49,13 +50,8 @@ def build_model(
 
 def run_example(model: Module, inputs: Sequence[Any]) -> Any:
     """Return the output for example inputs, in evaluation mode and unrecorded."""
-    mode = model.training
-    model.eval()
-    try:
-        with no_grad():
-            return model(*inputs)
-    finally:
-        model.train(mode)
+    with evaluation_mode(model), no_grad():
+        return model(*inputs)
 
 
 def build(entry: Entry, options: Mapping[str, Any]) -> Any:
@@ -109,24 +105,12 @@ def _append(
     except _BUILD_ERRORS as error:
         raise source.blame(keys, error, label) from error
     step = graph.steps[-1]
-    runner = graph.__dict__[step.module]
     try:
-        values[name] = run_example(_Runner(graph, step, runner), [values])
+        with evaluation_mode(graph.__dict__[step.module]), no_grad():
+            values[name] = graph.run_step(step, values)
     except _BUILD_ERRORS as error:
         shapes = ", ".join(_shape(values[r.partition(".")[0]]) for r in read)
         raise source.error(keys, f"{label} does not fit its input {shapes}: {error}") from error
-
-
-class _Runner(Module):
-    """One step of a graph as a module, so that it can be put into evaluation mode."""
-
-    def __init__(self, graph: LayerGraph, step: Any, module: Module) -> None:
-        super().__init__()
-        self.module = module
-        self.__dict__.update(graph=graph, step=step)
-
-    def forward(self, values: dict[str, Any]) -> Any:
-        return self.__dict__["graph"].run_step(self.__dict__["step"], values)
 
 
 def _made_layer(layer: Mapping[str, Any], read: list[Any]) -> Module:

@@ -119,7 +119,7 @@ def summarize(model: Module, inputs: Sequence[Any], dtype: Any, depth: int | Non
 def _run(model: Module, examples: Sequence[Any], rows: dict[int, Row]) -> None:
     """Run a model, and note what each of its modules did."""
     with ExitStack() as stack:
-        stack.enter_context(_evaluation(model))
+        stack.enter_context(evaluation_mode(model))
         stack.enter_context(no_grad())
         counter = stack.enter_context(CountFlops())
         _watch(model, rows, counter, stack)
@@ -188,7 +188,7 @@ class _Layer:
 
 
 @contextmanager
-def _evaluation(model: Module) -> Iterator[None]:
+def evaluation_mode(model: Module) -> Iterator[None]:
     """Put a model into evaluation mode and each of its modules back into its own afterwards."""
     modes = [(module, module.training) for module in model.modules()]
     model.eval()

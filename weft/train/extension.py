@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.errors import ArgumentTypeError
+from .saved import Saved
 from .triggers import TriggerFunction, as_trigger
 
 if TYPE_CHECKING:
@@ -27,12 +28,14 @@ PRIORITY_SAVER = -100
 E = TypeVar("E")
 
 
-class Extension:
+class Extension(Saved):
     """Base of extensions; a plain function of the trainer is one too.
 
     trigger    when to call it, unless `Trainer.extend` says otherwise
     priority   its place in the order
     name       under which its state is saved and `Trainer.get_extension` finds it
+
+    A subclass with a state lists its attributes in `_saved`, or overrides `state_dict`.
     """
 
     trigger: Any = (1, "iteration")
@@ -61,13 +64,6 @@ class Extension:
 
     def finalize(self) -> None:
         """Release what was opened; called at the end of every run, also after errors."""
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return what a resumed run needs to know."""
-        return {}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over what `state_dict` returned."""
 
 
 class FunctionExtension(Extension):

@@ -6,7 +6,7 @@ Training and evaluation share it, so that both split a batch in the same way.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +17,7 @@ from ..core.rng import default_generator
 from ..core.tensor import Tensor
 from ..core.tree import tree_leaves, tree_map
 from ..nn import Module
+from ..nn.summary import evaluation_mode
 from ..ops.creation import tensor
 
 
@@ -123,17 +124,11 @@ def evaluating(model: Any) -> Iterator[None]:
     The mode of every submodule comes back, and so does the state of the random numbers: how often
     one evaluates does not change what is trained.
     """
-    modules = list(model.modules()) if isinstance(model, Module) else []
-    modes = [(module, module.training) for module in modules]
     random_state = default_generator.get_state()
     try:
-        for module in modules:
-            module.__dict__["training"] = False
-        with no_grad():
+        with evaluation_mode(model) if isinstance(model, Module) else nullcontext(), no_grad():
             yield
     finally:
-        for module, mode in modes:
-            module.__dict__["training"] = mode
         default_generator.set_state(random_state)
 
 

@@ -9,11 +9,12 @@ uninterrupted one does.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from ..core.errors import ArgumentError, ArgumentTypeError
+from .saved import Saved
 from .summary import scalar_of
 
 if TYPE_CHECKING:
@@ -24,23 +25,12 @@ MODES = ("min", "max")
 TriggerFunction = Callable[["Trainer"], bool]
 
 
-class Trigger:
+class Trigger(Saved):
     """Base of triggers that have a state; any function of the trainer will do otherwise."""
-
-    _saved: ClassVar[tuple[str, ...]] = ()
 
     def __call__(self, trainer: Trainer) -> bool:
         """Tell whether to run after this iteration."""
         raise ArgumentTypeError(f"{type(self).__name__} defines no __call__(trainer)")
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return what a resumed run needs to know."""
-        return {name: getattr(self, name) for name in self._saved}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over what `state_dict` returned."""
-        for name in self._saved:
-            setattr(self, name, state[name])
 
 
 class IntervalTrigger(Trigger):

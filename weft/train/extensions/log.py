@@ -32,6 +32,7 @@ class Log(Extension):
 
     trigger = (1, "epoch")
     priority = PRIORITY_READER
+    _saved = ("_summary",)  # the means of the line that is not complete yet
 
     def __init__(
         self,
@@ -84,14 +85,6 @@ class Log(Extension):
         if self.keys is None:
             return dict(entry)
         return {key: entry.get(key) for key in ("epoch", "iteration", *self.keys, "elapsed_time")}
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the means of the line that is not complete yet."""
-        return {"summary": self._summary.state_dict()}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over what `state_dict` returned."""
-        self._summary.load_state_dict(state["summary"])
 
 
 class Table:

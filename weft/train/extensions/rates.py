@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ArgumentTypeError
@@ -39,6 +38,7 @@ class Schedule(Extension):
 
     trigger = (1, "epoch")
     priority = PRIORITY_EDITOR
+    _saved = ("schedule",)
 
     def __init__(self, schedule: Any, *, metric: str | None = None) -> None:
         if not hasattr(schedule, "step") or not hasattr(schedule, "state_dict"):
@@ -64,11 +64,3 @@ class Schedule(Extension):
                 f"{', '.join(trainer.observation)}",
                 stacklevel=2,
             )
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the state of the schedule."""
-        return {"schedule": self.schedule.state_dict()}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over what `state_dict` returned."""
-        self.schedule.load_state_dict(state["schedule"])

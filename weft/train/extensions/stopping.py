@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import WeftError
@@ -37,6 +37,7 @@ class EarlyStopping(Extension):
 
     trigger = (1, "epoch")
     priority = PRIORITY_READER
+    _saved = ("best", "best_iteration", "waited", "stopped", "_best_weights")
 
     def __init__(
         self,
@@ -102,18 +103,6 @@ class EarlyStopping(Extension):
                 "trigger of the extension that reports the value",
                 stacklevel=2,
             )
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the best value, the count, and the best weights if they are kept."""
-        names = ("best", "best_iteration", "waited", "stopped")
-        state = {name: getattr(self, name) for name in names}
-        return {**state, "best_weights": self._best_weights}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over what `state_dict` returned."""
-        for name in ("best", "best_iteration", "waited", "stopped"):
-            setattr(self, name, state[name])
-        self._best_weights = state["best_weights"]
 
 
 class NanStop(Extension):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ...core.errors import ArgumentTypeError, ShapeError
+from ..saved import Saved
 from .inputs import Array, as_array
 
 
-class Metric(ABC):
+class Metric(Saved, ABC):
     """Base of metrics: `update` with each batch, `compute` the value so far, `reset` to start anew.
 
     A subclass lists in `_saved` the attributes that hold what it has gathered; sums are kept in
@@ -21,7 +22,6 @@ class Metric(ABC):
 
     name: str = ""
     larger_is_better: ClassVar[bool] = True
-    _saved: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def reset(self) -> None:
@@ -44,16 +44,6 @@ class Metric(ABC):
             return self.compute()
         finally:
             self.load_state_dict(kept)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return what has been gathered."""
-        return {name: _copied(getattr(self, name)) for name in self._saved}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Take over what `state_dict` returned."""
-        for name in self._saved:
-            value = state[name]
-            setattr(self, name, as_array(value).copy() if hasattr(value, "shape") else value)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -133,7 +123,3 @@ def same_shape(name: str, output: Any, target: Any) -> tuple[Array, Array]:
             f"{name}: output and target must have one shape. Received: {x.shape} and {y.shape}"
         )
     return x, y
-
-
-def _copied(value: Any) -> Any:
-    return value.copy() if isinstance(value, np.ndarray) else value
