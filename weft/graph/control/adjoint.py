@@ -22,6 +22,7 @@ from ..paths import inputs_leading, reach
 from ..special import CONSTANT, SOURCES
 from ..symbol import make_symbol
 from ..tracer import Tracer
+from .body import function_of, symbol_or_none, symbol_or_zeros
 from .shapes import LoopView, born_sizes, extended_loop, leading_inputs, loop_of, moved_inputs
 
 PullBack = Callable[..., dict[Value, Any]]
@@ -46,25 +47,24 @@ def pull_back_cond(
     types = [operands[i].type for i in wanted]  # type: ignore[union-attr]  # never left out
     made = tracer.add(COND, [pred, *operands, *seeds], (*branches, ()), types)
     found = dict(zip(wanted, made.outputs, strict=True))
-    return [None, *(_symbol(tracer, found.get(i)) for i in range(len(operands)))]
+    return [None, *(symbol_or_none(tracer, found.get(i)) for i in range(len(operands)))]
 
 
 def _branch_adjoint(
     tracer: Tracer, graph: Graph, given: list[int], wanted: list[int], pull_back: PullBack
 ) -> Graph:
-    inner = Tracer(Graph(f"{graph.name}_adjoint"), parent=tracer)
-    inputs = [inner.parameter(x.type, "arg") for x in graph.inputs]
-    seeds = [inner.parameter(graph.outputs[i].type, "g") for i in given]
-    with interpret_with(inner):
+    types = [x.type for x in (*graph.inputs, *(graph.outputs[i] for i in given))]
+    count = len(graph.inputs)
+
+    def adjoint(inner: Tracer, symbols: list[Any]) -> list[Any]:
+        inputs = [x.value for x in symbols[:count]]
         values = inline(inner.graph, graph, inputs)
-        roots = [values[graph.outputs[i]] for i in given]
         places = [inputs[i] for i in wanted]
-        symbols = [make_symbol(inner.graph, g) for g in seeds]
-        found = pull_back(inner, roots, symbols, places)
-        outputs = [inner.value_of(_or_zeros(inner, found.get(x), x)) for x in places]
-    inner.graph.inputs = [*inputs, *seeds]
-    inner.graph.outputs = outputs
-    return inner.graph
+        roots = [values[graph.outputs[i]] for i in given]
+        found = pull_back(inner, roots, symbols[count:], places)
+        return [symbol_or_zeros(inner, found.get(x), x) for x in places]
+
+    return function_of(tracer, f"{graph.name}_adjoint", types, adjoint, last=(len(given), "g"))
 
 
 def pull_back_loop(
@@ -111,7 +111,8 @@ class _LoopAdjoint:
         """Return the gradients of all operands, None where there is none."""
         loop, tracer, step = self.loop, self.tracer, self.step
         stacks, steps = step.stacked_residuals()
-        starts = [self._final_gradient(i) for i in self.carries]
+        ends = loop.node.outputs
+        starts = [symbol_or_zeros(tracer, self.gs[i], ends[i]) for i in self.carries]
         starts += [F.zeros_like(self._operand(i)) for i in self.captured]
         columns = [*stacks, *(self.gs[i] for i in self.rows)]
         made = loop.scan_back(
@@ -130,11 +131,7 @@ class _LoopAdjoint:
         return [found.get(i) for i in range(len(loop.node.inputs))]
 
     def _operand(self, i: int) -> Any:
-        return _symbol(self.tracer, self.loop.node.inputs[i])
-
-    def _final_gradient(self, i: int) -> Any:
-        g = self.gs[i]
-        return F.zeros_like(_symbol(self.tracer, self.loop.node.outputs[i])) if g is None else g
+        return symbol_or_none(self.tracer, self.loop.node.inputs[i])
 
 
 class _StepAdjoint:
@@ -166,11 +163,11 @@ class _StepAdjoint:
         symbols = [make_symbol(tracer.graph, g) for g in self.seeds]
         found = pull_back(tracer, [self.values[y] for y in roots], symbols, places)
         gs = {i: found.get(self.inputs[i]) for i in owner.useful}
-        outputs = [_or_zeros(tracer, gs[i], self.inputs[i]) for i in owner.carries]
+        outputs = [symbol_or_zeros(tracer, gs[i], self.inputs[i]) for i in owner.carries]
         for i, total in zip(owner.captured, self.sums, strict=True):
             known = make_symbol(tracer.graph, total)
             outputs.append(known if gs[i] is None else known + gs[i])
-        outputs += [_or_zeros(tracer, gs[i], self.inputs[i]) for i in owner.xs]
+        outputs += [symbol_or_zeros(tracer, gs[i], self.inputs[i]) for i in owner.xs]
         return [tracer.value_of(y) for y in outputs]
 
     def _invariant_values(self) -> set[Value]:
@@ -281,11 +278,3 @@ def _makers(values: Sequence[Value], known: set[Value]) -> set[Node]:
             needed.add(node)
             pending += [x for x in node.inputs if x is not None and x not in known]
     return needed
-
-
-def _or_zeros(tracer: Tracer, g: Any, like: Value) -> Any:
-    return F.zeros_like(make_symbol(tracer.graph, like)) if g is None else g
-
-
-def _symbol(tracer: Tracer, value: Value | None) -> Any:
-    return None if value is None else make_symbol(tracer.graph, value)

@@ -8,6 +8,7 @@ from typing import Any
 from ...core.dim import may_equal
 from ...core.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 from ...core.modes import interpret_with
+from ...core.op import F
 from ...core.operands import tensor_from
 from ...core.shape import TensorType
 from ...core.tensor import Tensor
@@ -162,3 +163,37 @@ def check_joinable(
 def symbols_for(tracer: Tracer, values: Sequence[Value]) -> list[Symbol]:
     """Return symbols for values of the tracer's graph."""
     return [make_symbol(tracer.graph, value) for value in values]
+
+
+def function_of(
+    outer: Tracer,
+    name: str,
+    types: Sequence[TensorType],
+    fn: Callable[[Tracer, list[Any]], Sequence[Any]],
+    *,
+    last: tuple[int, str] = (0, ""),
+) -> Graph:
+    """Return a function of symbols of given types as a closed graph; it gets the tracer too.
+
+    last   how many parameters at the end have a name of their own, and which
+    """
+    plain, label = len(types) - last[0], last[1]
+    inner = Tracer(Graph(name), parent=outer)
+    inner.site = outer.site
+    inner.graph.inputs = [
+        inner.parameter(t, "arg" if i < plain else label) for i, t in enumerate(types)
+    ]
+    with interpret_with(inner):
+        outputs = fn(inner, list(symbols_for(inner, inner.graph.inputs)))
+        inner.graph.outputs = [inner.value_of(y) for y in outputs]
+    return inner.graph
+
+
+def symbol_or_none(tracer: Tracer, value: Value | None) -> Any:
+    """Return a symbol for a value that may be missing."""
+    return None if value is None else make_symbol(tracer.graph, value)
+
+
+def symbol_or_zeros(tracer: Tracer, found: Any, like: Value | None) -> Any:
+    """Return a derivative; zeros like a value where there is none."""
+    return F.zeros_like(symbol_or_none(tracer, like)) if found is None else found

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...core.modes import interpret_with
-from ...core.op import F
 from ..graph import Graph
 from ..inline import function_graph, inline
 from ..node import Node, Value
@@ -14,6 +12,7 @@ from ..paths import outputs_reached, reach
 from ..special import PLACEHOLDER
 from ..symbol import make_symbol
 from ..tracer import Tracer
+from .body import function_of, symbol_or_zeros, symbols_for
 from .shapes import LoopView, loop_of, moved_inputs
 
 PushForward = Callable[..., dict[Value, Any]]
@@ -30,9 +29,9 @@ def push_forward_cond(
     wanted = sorted(outputs_reached(node, {i + 1 for i in moved}))
     if not wanted:
         return [None] * len(node.outputs)
-    branches = [
-        _Derivative(tracer, graph, moved, wanted, push_forward).graph for graph in (yes, no)
-    ]
+    branches = [_derivative(tracer, graph, moved, wanted, push_forward) for graph in (yes, no)]
+    for branch in branches:
+        branch.outputs = branch.outputs[len(node.outputs) :]
     values = [tracer.value_of(t) for t in tangents[1:] if t is not None]
     types = [node.outputs[i].type for i in wanted]
     made = tracer.add(COND, [*node.inputs, *values], (*branches, ()), types)
@@ -79,17 +78,14 @@ class _LoopTangent:
         return _spread(tracer, found, [*self.carries, *self.rows], len(node.outputs))
 
     def _tangent(self, i: int) -> Any:
-        given = self.given[i]
-        value = self.loop.node.inputs[i]
-        assert value is not None
-        return F.zeros_like(make_symbol(self.tracer.graph, value)) if given is None else given
+        return symbol_or_zeros(self.tracer, self.given[i], self.loop.node.inputs[i])
 
     def _attrs(self) -> tuple[Any, ...]:
         """Return the attributes of the loop over values and tangents."""
         loop = self.loop
         wanted = [*self.carries, *self.rows]
         results = [loop.flags + i for i in wanted]
-        step = _Derivative(self.tracer, loop.body, self.moved, results, self.push_forward)
+        step = _derivative(self.tracer, loop.body, self.moved, results, self.push_forward)
         test = None if loop.test is None else self._test(loop.test)
         return loop.with_body(self._body(step), test, carries=len(self.carries), xs=len(self.xs))
 
@@ -105,12 +101,14 @@ class _LoopTangent:
             *(tangents[i] for i in self.captured),
         ]
 
-    def _body(self, step: _Derivative) -> Graph:
-        graph = step.graph
-        graph.inputs = self._ordered(step.inputs, step.tangents)
-        values = step.primal[: self.loop.flags + self.loop.carries]
-        graph.outputs = [*values, *graph.outputs]  # whose carries come first
-        return graph
+    def _body(self, step: Graph) -> Graph:
+        """Return the derivative of a step, its parts in the order of the new node's."""
+        loop, count = self.loop, len(self.loop.body.inputs)
+        tangents = dict(zip(self.moved, step.inputs[count:], strict=True))
+        step.inputs = self._ordered(step.inputs[:count], tangents)
+        values = step.outputs[: loop.flags + loop.carries]
+        step.outputs = [*values, *step.outputs[len(loop.body.outputs) :]]  # whose carries are first
+        return step
 
     def _test(self, test: Graph) -> Graph:
         """Return the condition as a function of tangents too, which it does not look at."""
@@ -124,42 +122,28 @@ class _LoopTangent:
         return function_graph(test.name, nodes, self._ordered(test.inputs, extra), test.outputs)
 
 
-class _Derivative:
-    """The derivative of a function graph.
+def _derivative(
+    tracer: Tracer,
+    graph: Graph,
+    moved: Sequence[int],
+    wanted: Sequence[int],
+    push_forward: PushForward,
+) -> Graph:
+    """Return a function graph with tangents: of moved inputs, and of wanted outputs, at the end."""
+    types = [x.type for x in (*graph.inputs, *(graph.inputs[i] for i in moved))]
+    count = len(graph.inputs)
 
-    inputs     of the function itself
-    tangents   of those inputs that have one, by their positions
-    primal     what the function gives
-    graph      its outputs are the tangents of the wanted outputs, zeros where they do not depend
-               on an input that has one
-    """
+    def both(inner: Tracer, symbols: list[Any]) -> list[Any]:
+        inputs = [x.value for x in symbols[:count]]
+        values = inline(inner.graph, graph, inputs)
+        primal = [values[y] for y in graph.outputs]
+        directions = dict(zip((inputs[i] for i in moved), symbols[count:], strict=True))
+        ends = [primal[i] for i in wanted]
+        found = push_forward(inner, ends, directions)
+        tangents = [symbol_or_zeros(inner, found.get(y), y) for y in ends]
+        return [*symbols_for(inner, primal), *tangents]
 
-    def __init__(
-        self,
-        tracer: Tracer,
-        graph: Graph,
-        moved: Sequence[int],
-        wanted: Sequence[int],
-        push_forward: PushForward,
-    ) -> None:
-        inner = Tracer(Graph(f"{graph.name}_tangent"), parent=tracer)
-        self.graph = inner.graph
-        self.inputs = [inner.parameter(x.type, "arg") for x in graph.inputs]
-        self.tangents = {i: inner.parameter(graph.inputs[i].type, "tangent") for i in moved}
-        with interpret_with(inner):
-            values = inline(inner.graph, graph, self.inputs)
-            self.primal = [values[y] for y in graph.outputs]
-            directions = {self.inputs[i]: self._symbol(t) for i, t in self.tangents.items()}
-            found = push_forward(inner, [self.primal[i] for i in wanted], directions)
-            made = [self._or_zeros(found.get(self.primal[i]), self.primal[i]) for i in wanted]
-            self.graph.outputs = [inner.value_of(t) for t in made]
-        self.graph.inputs = [*self.inputs, *self.tangents.values()]
-
-    def _symbol(self, value: Value) -> Any:
-        return make_symbol(self.graph, value)
-
-    def _or_zeros(self, tangent: Any, like: Value) -> Any:
-        return F.zeros_like(self._symbol(like)) if tangent is None else tangent
+    return function_of(tracer, f"{graph.name}_tangent", types, both, last=(len(moved), "tangent"))
 
 
 def _spread(

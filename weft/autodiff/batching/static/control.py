@@ -7,18 +7,18 @@ branches and select, and a while loop go on until no example wants to.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ....core.errors import ArgumentError
 from ....core.modes import interpret_with
 from ....core.op import F, random
 from ....core.shape import TensorType
+from ....graph.control.body import function_of, symbols_for
 from ....graph.control.ops import COND, WHILE, ControlOp
 from ....graph.control.shapes import LoopView, loop_of
 from ....graph.graph import Graph
 from ....graph.node import Node, Value, subgraphs
-from ....graph.symbol import make_symbol
 from ....graph.tracer import Tracer
 from ...layered import Running
 from ..batched import Batched
@@ -90,53 +90,32 @@ class Rebuilder:
         given = zip(pairs, wanted, strict=True)
         return [self.tracer.value_of(self.whole(pair, flag)) for pair, flag in given]
 
-    def trace(
-        self, name: str, types: Sequence[TensorType], fn: Callable[[list[Any]], list[Any]]
-    ) -> Graph:
-        """Return a function of parameters of given types as a closed graph."""
-        inner = Tracer(Graph(name), parent=self.tracer)
-        inner.site = self.tracer.site
-        inner.graph.inputs = [inner.parameter(t, f"arg_{i}") for i, t in enumerate(types)]
-        with interpret_with(inner):
-            symbols: list[Any] = [make_symbol(inner.graph, x) for x in inner.graph.inputs]
-            inner.graph.outputs = [inner.value_of(y) for y in fn(symbols)]
-        return inner.graph
-
     def run(self, graph: Graph, inputs: Sequence[Any], flags: Sequence[bool]) -> Pairs:
         """Run a subgraph of one example on batches, in the tracer that is current."""
-        return replayed(self.replay, graph, inputs, flags)
+        found: Pairs = self.replay.here().inlined(graph, inputs, flags)
+        return found
 
     def rebuilt(self, graph: Graph, flags: Sequence[bool], wanted: Sequence[bool]) -> Graph:
         """Return a subgraph for a batch: which inputs differ, and which outputs have a batch."""
         types = [self.type_of(x.type, flag) for x, flag in zip(graph.inputs, flags, strict=True)]
 
-        def fn(symbols: list[Any]) -> list[Any]:
+        def fn(_: Tracer, symbols: list[Any]) -> list[Any]:
             found = zip(self.run(graph, symbols, flags), wanted, strict=True)
             return [self.whole(pair, flag) for pair, flag in found]
 
-        return self.trace(graph.name, types, fn)
+        return function_of(self.tracer, graph.name, types, fn)
 
     def add(
         self, op: Any, values: Sequence[Value], attrs: tuple[Any, ...], types: Sequence[TensorType]
     ) -> list[Any]:
         """Add a node; return symbols for its results."""
         made = self.tracer.add(op, values, attrs, types)
-        return [make_symbol(self.tracer.graph, y) for y in made.outputs]
+        return list(symbols_for(self.tracer, made.outputs))
 
     def wrapped(self, results: Sequence[Any], flags: Sequence[bool]) -> list[Any]:
         """Return results as examples where they have a batch axis."""
         pairs = zip(results, flags, strict=True)
         return [self.replay.interpreter.wrapped(y) if flag else y for y, flag in pairs]
-
-
-def replayed(replay: Any, graph: Graph, inputs: Sequence[Any], flags: Sequence[bool]) -> Pairs:
-    """Run a graph of one example on batches, in the tracer that is current."""
-    from .vmap import BatchReplay  # noqa: PLC0415  (which knows these rules)
-
-    inner = BatchReplay.here(replay)
-    inner.add_inputs(graph.inputs, inputs, flags)
-    inner.run(graph, graph.outputs)
-    return [inner.split(y) for y in graph.outputs]
 
 
 # -- cond ------------------------------------------------------------------------------------------
@@ -247,7 +226,7 @@ def _masked_loop(build: Rebuilder, captured: Sequence[bool]) -> list[Any]:
     def holds(xs: list[Any]) -> Any:
         return build.whole(build.run(test, xs, flags)[0], True)
 
-    def step(xs: list[Any]) -> list[Any]:
+    def step(_: Tracer, xs: list[Any]) -> list[Any]:
         active, now, rest = xs[0], xs[1 : count + 1], xs[count + 1 :]
         lent = _lent(build, now, active, flags)
         found = build.run(body, [*lent, *rest], flags)
@@ -262,8 +241,8 @@ def _masked_loop(build: Rebuilder, captured: Sequence[bool]) -> list[Any]:
     values = [build.tracer.value_of(x) for x in (first, *start)]
     types = [x.type for x in values]
     graphs = (
-        build.trace(test.name, types, lambda xs: [F.any(xs[0])]),
-        build.trace(body.name, types, step),
+        function_of(build.tracer, test.name, types, lambda _, xs: [F.any(xs[0])]),
+        function_of(build.tracer, body.name, types, step),
     )
     moved = tuple((i + 1, j + 1) for i, j in threads)
     found = build.add(WHILE, values, (*graphs, count + 1, moved), types[: count + 1])

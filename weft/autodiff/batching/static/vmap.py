@@ -14,15 +14,13 @@ from ....core.errors import ArgumentError
 from ....core.modes import current_tracer
 from ....core.op import find_op
 from ....core.shape import TensorType
-from ....core.tensor import Tensor
-from ....graph.control.body import Body
+from ....graph.control.body import Body, symbols_for
 from ....graph.control.ops import COND, SCAN, WHILE
 from ....graph.custom import CustomGradient
 from ....graph.graph import Graph
 from ....graph.node import Node, Value
 from ....graph.scope import outermost_scope
 from ....graph.special import CONSTANT, PLACEHOLDER
-from ....graph.symbol import make_symbol
 from ....graph.tracer import Tracer
 from ..batched import Batched, make_batched
 from ..interpreter import BatchInterpreter
@@ -49,16 +47,12 @@ def vmap_of_symbols(call: VmapCall) -> Any:
     body = Body(tracer, "vmap", example, types, what="the result")
     replay = BatchReplay(tracer, call.size, call.randomness)
     replay.add_inputs(body.parameters, [batches[i] for i in moved], [True] * len(moved))
-    replay.add_inputs(body.tracer.captured.values(), _symbols(tracer, body.captured), None)
+    replay.add_inputs(body.tracer.captured.values(), symbols_for(tracer, body.captured), None)
     finals = [body.tracer.written[state.key][1] for state in body.states]
     replay.run(body.graph, [*body.outputs, *finals])
     for state, value in zip(body.states, finals, strict=True):
         tracer.write_state(state, tracer.value_of(replay.shared(value, state.name)))
     return call.results([replay.split(y) for y in body.outputs], body.result)
-
-
-def _symbols(tracer: Tracer, values: Sequence[Value]) -> list[Tensor]:
-    return [make_symbol(tracer.graph, value) for value in values]
 
 
 class BatchReplay:
@@ -74,10 +68,9 @@ class BatchReplay:
         """Return the number of examples."""
         return self.interpreter.level.size
 
-    @classmethod
-    def here(cls, replay: BatchReplay) -> BatchReplay:
+    def here(self) -> BatchReplay:
         """Return a replay of the same batch into the body that is being traced."""
-        return cls(current_tracer(), replay.size, replay.interpreter.randomness)
+        return BatchReplay(current_tracer(), self.size, self.interpreter.randomness)
 
     # -- values ------------------------------------------------------------------------------------
 
@@ -112,6 +105,14 @@ class BatchReplay:
                 with self.tracer.at(node.site), outermost_scope(node.scope):
                     self._visit(node)
 
+    def inlined(
+        self, graph: Graph, inputs: Sequence[Any], flags: Sequence[bool]
+    ) -> list[tuple[Any, bool]]:
+        """Run a function of one example on batches; return what `split` says of its results."""
+        self.add_inputs(graph.inputs, inputs, flags)
+        self.run(graph, graph.outputs)
+        return [self.split(y) for y in graph.outputs]
+
     def _visit(self, node: Node) -> None:
         inputs = tuple(None if x is None else self.found[x] for x in node.inputs)
         found = self._results(node, inputs)
@@ -139,4 +140,4 @@ class BatchReplay:
         """Add a node as it is: all examples share it."""
         values = [None if x is None else self.tracer.value_of(x) for x in inputs]
         types = [y.type for y in node.outputs]
-        return _symbols(self.tracer, self.tracer.add(node.op, values, attrs, types).outputs)
+        return symbols_for(self.tracer, self.tracer.add(node.op, values, attrs, types).outputs)
