@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from ..core.dtype import is_float
 from ..core.errors import user_site
@@ -18,6 +18,7 @@ from .policies import as_policy
 from .pullback import pull_back_of
 from .region import CHECKPOINT, CheckpointRegion, Ref, RegionPlan, plain, plan_of
 from .replay import RegionReplay, replay_of
+from .rules import TapeOp
 
 
 def checkpoint(fn: Callable[..., Any], policy: Any = None) -> Callable[..., Any]:
@@ -74,24 +75,14 @@ def _run(region: CheckpointRegion, fn: Callable[..., Any], args: Any, kwargs: An
     return structure.unflatten(leaves)
 
 
-class Checkpointed:
+class Checkpointed(TapeOp):
     """A region as one operation of the tape."""
 
     kind = CHECKPOINT
     name = "checkpoint"
-    inputs = ("inputs",)
-    variadic = True
-    attrs: ClassVar[dict[str, Any]] = {}
-    partials: ClassVar[dict[str, Any]] = {}
-    vjps: ClassVar[dict[str, Any]] = {"inputs": None}
 
     def __init__(self, plan: RegionPlan) -> None:
         self.plan = plan
-
-    @property
-    def specialized(self) -> Checkpointed:
-        """Return the holder of `execute`, as an Op does."""
-        return self
 
     def execute(self, inputs: tuple[Tensor, ...], attrs: tuple[Any, ...]) -> tuple[Tensor, ...]:
         """Run the steps unrecorded; leave one node."""

@@ -16,30 +16,18 @@ from ..core.tape import FanNode, Node, make_node, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
 from .calls import FunctionCall
 from .layered import is_differentiated
+from .rules import TapeOp
 
 
-class FunctionOp:
+class FunctionOp(TapeOp):
     """Stands for a Function class on the tape and before interpreters, in the place of an Op."""
 
     kind = "function"
-    inputs = ("args",)
-    variadic = True
-    outputs = None
-    linear = multilinear = ()
-    optional: frozenset[str] = frozenset()
-    partials: ClassVar[dict[str, Any]] = {}
-    vjps: ClassVar[dict[str, Any]] = {"args": None}
     attrs: ClassVar[dict[str, Any]] = {"call": None}
-    jvp_rule = None
 
     def __init__(self, cls: Any) -> None:
         self.cls = cls
         self.name = cls.__name__
-
-    @property
-    def specialized(self) -> FunctionOp:
-        """Return the holder of `execute`, as an Op does."""
-        return self
 
     def execute(self, inputs: tuple[Tensor, ...], attrs: tuple[Any, ...]) -> Any:
         """Run forward eagerly and record it."""

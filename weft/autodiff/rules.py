@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar, Self
 
 from ..core.dispatch import group
 from ..core.op import elementwise
@@ -125,3 +125,25 @@ def parameters(rule: Callable[..., Any]) -> tuple[str, ...]:
     """Return the parameter names of a rule."""
     code = rule.__code__
     return code.co_varnames[: code.co_argcount]
+
+
+class TapeOp:
+    """What stands in the place of an Op on the tape and before interpreters.
+
+    It has `execute`, and for the tape `backward` on arrays and `linked` on tensors.
+    """
+
+    inputs = ("args",)
+    variadic = True
+    outputs = None
+    linear = multilinear = ()
+    optional: frozenset[str] = frozenset()
+    partials: ClassVar[dict[str, Any]] = {}
+    vjps: ClassVar[dict[str, Any]] = {"args": None}
+    attrs: ClassVar[dict[str, Any]] = {}
+    jvp_rule = None
+
+    @property
+    def specialized(self) -> Self:
+        """Return the holder of `execute`, as an Op does."""
+        return self
