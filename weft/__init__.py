@@ -14,7 +14,6 @@ from typing import Any
 
 from . import autodiff, linalg, ops
 from .autodiff import Function, custom_vjp, detect_anomaly, gradients, jvp
-from .autodiff.reverse import backward as _backward
 from .core import dtype as _dtype
 from .core.config import config
 from .core.device import device, devices
@@ -36,13 +35,12 @@ from .core.dtype import (
 )
 from .core.errors import WeftError
 from .core.facade import lazy_names as _lazy_names
-from .core.late import late_function as _late_function
-from .core.late import load as _load
-from .core.late import provide as _provide
+from .core.imports import load as _load
 from .core.methods import attach_operators as _attach_operators
 from .core.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .core.namespaces import namespaces as _namespaces
 from .core.tensor import Tensor
+from .injections import install as _install_injections
 from .ops.creation import (
     asarray,
     empty,
@@ -55,7 +53,6 @@ from .ops.creation import (
     tensor,
     zeros,
 )
-from .ops.movement.axes import PROPERTIES as _PROPERTIES
 from .ops.ranges import arange, linspace, logspace
 
 if _TYPE_CHECKING:
@@ -206,42 +203,9 @@ __all__ += list(_namespaces["wf"])
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"weft\.")
 
 _attach_operators()
-Tensor.backward = _backward  # differentiation sits above core, where Tensor is defined
-_provide("Tensor", ("assign",), "weft.graph.frontend")
-_provide("Graph", ("canonical_hash",), "weft.graph.identity.canonical")
-_provide("Graph", ("draw", "repr_svg"), "weft.viz.draw")
-_provide("Graph", ("graph_text",), "weft.graph.text.printer")
-_provide("Graph", ("load_graph", "save_graph"), "weft.io.graphs")
-_provide("Graph", ("memory_plan",), "weft.compiler.memory")
-_provide("Graph", ("optimize",), "weft.compiler.budget")
-_provide("Graph", ("verify",), "weft.graph.verify")
-_provide("Graph", ("write_tensorboard_graph",), "weft.viz.tensorboard")
-_provide("Session", ("compile_program",), "weft.compiler.stages")
-_provide("devices", ("backend_names",), "weft.backends")
-_provide("eager", ("compile_composite", "compile_kernel", "compile_product"), "weft.eager")
-_provide("products", ("multiply",), "weft.backends.cpu.runtime.products")
-_provide("autodiff", ("pull_back_of_symbols", "symbol_gradients"), "weft.autodiff.static.reverse")
-_provide("autodiff", ("trace_call",), "weft.autodiff.static.calls")
-_provide("autodiff", ("checkpoint_in_graph",), "weft.autodiff.static.checkpoint")
-_provide("autodiff", ("jvp_of_symbols",), "weft.autodiff.static.forward")
-_provide("autodiff", ("run_function",), "weft.autodiff.batching.functions")
-_provide("autodiff", ("cond_of_batches", "loop_of_batches"), "weft.autodiff.batching.control")
-_provide("autodiff", ("gradients_of_batches",), "weft.autodiff.batching.tape")
-_provide("autodiff", ("vmap_of_symbols",), "weft.autodiff.batching.static.vmap")
-_provide("Module", ("compile", "evaluate", "fit", "predict"), "weft.train.keras")
-for _name, _property in _PROPERTIES.items():
-    setattr(Tensor, _name, property(_property))
+_install_injections()
 
 _operators, _ = _lazy_names(globals(), "wf")
-
-
-def _assign(self: Tensor, value: Any) -> Tensor:
-    """Give this tensor another value: now, or in a graph at the end of each run that fetches it."""
-    result: Tensor = _late_function("Tensor", "assign")(self, value)
-    return result
-
-
-Tensor.assign = _assign
 
 _AUTODIFF = "weft.autodiff"
 _GRAPH = "weft.graph"

@@ -1,202 +1,43 @@
-"""The door for large operands: who goes through, when, and what is remembered."""
+"""The door for large operands, as core sees it: when it opens, and whom it lets through."""
 
-import threading
+import subprocess
+import sys
+from textwrap import dedent
 
-import numpy as np
-import pytest
-
-from weft.core import large, large_kernels
-from weft.core.background import Background
-from weft.core.config import config
-from weft.core.large import LARGE, VERY_LARGE, Door
-from weft.core.large_kernels import make_chooser
+from weft.core import large
+from weft.core.large import Door
 
 
-class Compiler:
-    """Stands in for the compiler: notes what it is asked for, and returns what it is told to."""
-
-    def __init__(self, kernel):
-        self.kernel = kernel
-        self.asked = []
-
-    def __call__(self, name, types, attrs):
-        self.asked.append((name, types, attrs))
-        kernel = self.kernel
-        if kernel is None:
-            return None
-
-        def code(*arrays):  # which looks at the arrays itself
-            return kernel(*arrays) if [(x.shape, x.dtype) for x in arrays] == types else None
-
-        return code
-
-
-@pytest.fixture
-def compiler(monkeypatch):
-    """Compile at once, in this thread."""
-    made = Compiler(lambda x: x + 100)
-    monkeypatch.setattr(large_kernels, "late_function", lambda *_: made)
-    monkeypatch.setattr(large.background, "submit", lambda job: job() or True)
-    monkeypatch.setattr(large_kernels, "door", Door())
-    return made
+def test_door_stays_shut_for_small_programs():
+    program = """
+        import sys
+        import numpy as np, weft as wf
+        from weft.core.large import door
+        x = wf.tensor(np.ones(1000, np.float32))
+        y = x + x
+        print(door.open, wf.add.__globals__["kernel"] is np.add, "weft.eager" in sys.modules)
+        wf.randn(1000, 1000)
+        print(door.open, wf.add.__globals__["kernel"] is np.add, "weft.eager" in sys.modules)
+    """
+    result = subprocess.run(
+        [sys.executable, "-c", dedent(program)], capture_output=True, text=True, check=False
+    )
+    assert result.stdout.split() == ["False", "True", "False", "True", "False", "True"], (
+        result.stderr
+    )
 
 
-X = np.zeros(LARGE, np.float32)
-Y = np.zeros(VERY_LARGE, np.float32)
+def test_what_comes_when_the_door_is_open_need_not_wait(monkeypatch):
+    done = []
 
+    class Kernels:
+        def install_chooser(self, op, scope):
+            done.append((op, scope))
 
-@pytest.mark.parametrize(("name", "array"), [("neg", X[:-1]), ("f", Y[:-1])])
-def test_small_operands_never_count(compiler, name, array):
-    choose = make_chooser(name, np.negative, 1, exact=name == "neg")
-    for _ in range(4):
-        choose(array)
-    assert compiler.asked == []
-
-
-def test_code_that_rounds_otherwise_computes_from_the_first_use_on(compiler):
-    choose = make_chooser("f", np.negative, 1, exact=False)
-    assert [float(choose(Y)[0]) for _ in range(3)] == [100] * 3
-    assert compiler.asked == [("f", [((VERY_LARGE,), Y.dtype)], ())]
-
-
-def test_exact_code_takes_over_when_ready(compiler):
-    choose = make_chooser("neg", np.negative, 1, exact=True)
-    assert [float(choose(X)[0]) for _ in range(4)] == [0, 100, 100, 100]
-
-
-@pytest.mark.parametrize("kernel", [None, lambda x: None])
-def test_what_code_does_not_take_goes_to_numpy(compiler, kernel):
-    compiler.kernel = kernel
-    choose = make_chooser("neg", np.cos, 1, exact=True)
-    assert [float(choose(X)[0]) for _ in range(5)] == [1] * 5
-    assert len(compiler.asked) == 1
-
-
-def test_operations_are_told_apart(compiler):
-    choose = make_chooser("neg", lambda x, *attrs: x, 1, by_text=True, exact=True)
-    given = [(X, 0.0), (X, -0.0), (X, 1), (X, 1.0), (X, True), (X.reshape(2, -1), 0.0)]
-    given.append((X.astype(np.float64), 0.0))
-    for args in given:
-        choose(*args)
-        choose(*args)
-    assert len(compiler.asked) == len(given)
-
-
-def test_operations_that_alternate_keep_their_own_code(compiler):
-    choose = make_chooser("neg", lambda x, *attrs: x, 1, exact=True)
-    given = [(X, 1), (X, 2), (X.reshape(2, -1), 2), (X.reshape(2, -1), 1)]
-    for added, args in enumerate(given):
-        compiler.kernel = lambda x, added=added: x + added
-        choose(*args), choose(*args)
-    for _ in range(3):
-        for added, (x, attr) in enumerate(given):
-            result = choose(x, attr)
-            assert (result.shape, float(result.flat[0])) == (x.shape, added)
-
-
-@pytest.mark.parametrize("count", [2, 3])
-def test_any_operand_may_be_the_large_one(compiler, count):
-    compiler.kernel = lambda *xs: sum(xs) + 100
-    choose = make_chooser("neg", lambda *xs: sum(xs), count, exact=True)
-    one = np.ones((), np.float32)
-    for place in range(count):
-        args = [one] * count
-        args[place] = X
-        assert [float(choose(*args)[0]) for _ in range(2)] == [count - 1, count + 99]
-
-
-@pytest.mark.parametrize(("name", "asked"), [("mul", 1), ("f", 0)])
-def test_small_operands_may_make_a_large_result(compiler, name, asked):
-    compiler.kernel = np.multiply
-    choose = make_chooser(name, np.multiply, 2, exact=name == "mul")
-    column, row = np.ones((VERY_LARGE // 256, 1), np.float32), np.ones(256, np.float32)
-    for _ in range(3):
-        choose(column, row)
-        choose(column, column)
-    with pytest.raises(ValueError, match="could not be broadcast"):
-        choose(np.ones((300, 300)), np.ones(256))
-    assert len(compiler.asked) == asked  # code that rounds otherwise would depend on the past
-
-
-@pytest.mark.parametrize("args", [(X, 2.0), (2.0, X), (X, 2.0, X), (2.0, 2.0)])
-def test_numbers_are_left_to_numpy(compiler, args):
-    choose = make_chooser("neg", lambda *xs: sum(xs), len(args), exact=True)
-    for _ in range(5):
-        choose(*args)
-    assert compiler.asked == []
-
-
-def test_switch_holds_from_the_next_operation_on(compiler, monkeypatch):
-    choose = make_chooser("neg", np.negative, 1, exact=True)
-    choose(X), choose(X)
-    monkeypatch.setattr(config, "eager_kernels", False)
-    assert float(choose(X)[0]) == 0
-    monkeypatch.setattr(config, "eager_kernels", True)
-    assert float(choose(X)[0]) == 100
-
-
-def test_operations_not_used_lately_are_forgotten(compiler, monkeypatch):
-    monkeypatch.setattr(large, "MOST_USES", 4)
-    choose = make_chooser("neg", np.negative, 1, exact=True)
-    arrays = [np.zeros(LARGE + i, np.float32) for i in range(12)]
-    for array in arrays:
-        choose(array), choose(array), choose(arrays[0])
-    assert len(large_kernels.door.known) <= 4
-    assert len(compiler.asked) == 12  # the first one stayed
-
-
-def test_failing_compiler_is_reported_and_harmless(compiler, monkeypatch):
-    def fail(*_):
-        raise RuntimeError("no such thing")
-
-    monkeypatch.setattr(large_kernels, "late_function", lambda *_: fail)
-    choose = make_chooser("neg", np.cos, 1, exact=True)
-    choose(X)
-    with pytest.warns(UserWarning, match="not compiled: no such thing"):
-        choose(X)
-    for _ in range(5):
-        assert float(choose(X)[0]) == 1
-
-
-def test_without_a_thread_numpy_goes_on(compiler, monkeypatch):
-    monkeypatch.setattr(large.background, "submit", lambda job: False)
-    choose = make_chooser("neg", np.cos, 1, exact=True)
-    assert [float(choose(X)[0]) for _ in range(5)] == [1] * 5
-
-
-def test_background_runs_jobs_in_order_and_ends():
-    background, done, here = Background(), [], []
-    for i in range(5):
-        assert background.submit(lambda i=i: done.append(i) or here.append(background.is_here()))
-    ready = threading.Event()
-    background.submit(ready.set)
-    ready.wait()
-    assert done == [0, 1, 2, 3, 4]
-    assert all(here)
-    assert not background.is_here()
-    background.end()
-    assert not background.submit(lambda: done.append(5))
-    assert 5 not in done
-
-
-def test_background_that_cannot_start_says_so(monkeypatch):
-    def refuse(self):
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(threading.Thread, "start", refuse)
-    assert not Background().submit(lambda: None)
-
-
-def test_background_survives_a_failing_job(monkeypatch):
-    seen, done = [], threading.Event()
-    monkeypatch.setattr(threading, "excepthook", lambda args: seen.append(str(args.exc_value)))
-    background = Background()
-
-    def fail():
-        raise RuntimeError("no such thing")
-
-    background.submit(fail)
-    background.submit(done.set)
-    assert done.wait(60)
-    assert seen == ["no such thing"]
-    background.end()
+    monkeypatch.setattr(large.large_kernels, "_found", Kernels())
+    made = Door()
+    made.admit("before", {})
+    assert done == []
+    made.unlock()
+    made.admit("after", {})
+    assert done == [("before", {}), ("after", {})]

@@ -13,8 +13,8 @@ from textwrap import dedent
 import pytest
 
 from weft.core import locks
-from weft.core.background import Background
 from weft.core.locks import LEAVES, ORDER, CheckedLock, fork_safe_lock
+from weft.eager.background import Background
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SECONDS = 240  # after which what hangs is killed
@@ -138,7 +138,8 @@ def test_workers_start_while_kernels_are_compiled(tmp_path):
 HOLDING = (
     CHILD
     + """
-    from weft.core import background, locks
+    from weft.core import locks
+    from weft.eager import background
     background.PATIENCE = 0.2
     for i, name in enumerate(sys.argv[1:]):
         a = wf.ones(70_000 + 64 * i)
@@ -173,7 +174,7 @@ def test_jobs_and_other_threads_may_fork(tmp_path):
     program = (
         CHILD
         + """
-    from weft.core.background import background
+    from weft.eager.background import background
     failed = []
 
     def forking(i):
@@ -331,7 +332,7 @@ def test_a_stop_waits_for_the_running_job_and_lets_none_begin():
 
 
 def test_a_stop_does_not_wait_for_ever(monkeypatch):
-    monkeypatch.setattr("weft.core.background.PATIENCE", 0.05)
+    monkeypatch.setattr("weft.eager.background.PATIENCE", 0.05)
     background = Background()
     begun, may_end = threading.Event(), threading.Event()
     background.submit(lambda: (begun.set(), may_end.wait(60)))

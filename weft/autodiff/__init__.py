@@ -5,9 +5,8 @@ only.
 """
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
 
-from ..core.late import load as _load
+from ..core.imports import lazy_attributes as _lazy_attributes
 from . import policies
 from .anomaly import detect_anomaly
 from .check import check_grads, numeric_gradient
@@ -39,16 +38,11 @@ __all__ = [
 ]
 
 # Imported when first used, so that `import weft` stays fast.
-_LAZY = {
-    "implicit": "implicit_functions",
-    "source": "text.derivatives",
-    "symbolic": "text.derivatives",
-}
-
-
-def __getattr__(name: str) -> _Any:
-    """Import what is not needed by everybody."""
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = found = getattr(_load(f"{__name__}.{_LAZY[name]}"), name)
-    return found
+__getattr__ = _lazy_attributes(
+    globals(),
+    {
+        "implicit": "weft.autodiff.implicit_functions",
+        "source": "weft.autodiff.text.derivatives",
+        "symbolic": "weft.autodiff.text.derivatives",
+    },
+)

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..core.dtype import is_float
 from ..core.errors import user_site
-from ..core.late import late_function
+from ..core.imports import deferred_imports
 from ..core.modes import current_interpreter, is_grad_enabled, no_grad
 from ..core.tape import Node, make_node, output_node
 from ..core.tensor import Tensor, placed_like, wrap, wrap_with_node
@@ -49,7 +49,9 @@ def checkpoint(fn: Callable[..., Any], policy: Any = None) -> Callable[..., Any]
         while getattr(interpreter, "transparent", False):
             interpreter = interpreter.below
         if hasattr(interpreter, "read_state"):
-            return late_function("autodiff", "checkpoint_in_graph")(fn, saves, args, kwargs)
+            with deferred_imports:
+                from .static.checkpoint import checkpoint_in_graph  # noqa: PLC0415  (graphs only)
+            return checkpoint_in_graph(fn, saves, args, kwargs)
         if isinstance(interpreter, CheckpointRegion) or (interpreter is None and is_grad_enabled()):
             return _run(CheckpointRegion(interpreter, saves), fn, args, kwargs)
         return fn(*args, **kwargs)

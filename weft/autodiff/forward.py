@@ -14,7 +14,7 @@ from typing import Any
 from ..core.dispatch import run
 from ..core.dtype import is_float
 from ..core.errors import ArgumentTypeError, DTypeError
-from ..core.late import late_function
+from ..core.imports import deferred_imports
 from ..core.modes import current_interpreter, current_tracer, run_below
 from ..core.operands import tensor_from
 from ..core.tensor import Tensor, constant
@@ -42,9 +42,9 @@ def jvp(fn: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any])
         checked = [
             check_direction(*pair, i) for i, pair in enumerate(zip(values, directions, strict=True))
         ]
-        traced: tuple[Any, Any] = late_function("autodiff", "jvp_of_symbols")(
-            fn, checked, structure
-        )
+        with deferred_imports:
+            from .static.forward import jvp_of_symbols  # noqa: PLC0415  (for graphs only)
+        traced: tuple[Any, Any] = jvp_of_symbols(fn, checked, structure)
         return traced
     interpreter = DualInterpreter(current_interpreter())
     pairs = zip(values, directions, strict=True)

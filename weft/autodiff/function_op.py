@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from ..core.dispatch import run
 from ..core.dtype import is_float
 from ..core.errors import GradientError, user_site
-from ..core.late import late_function
+from ..core.imports import deferred_imports
 from ..core.modes import current_interpreter, is_grad_enabled, no_grad
 from ..core.op import F
 from ..core.tape import FanNode, Node, make_node, output_node
@@ -42,7 +42,9 @@ class FunctionOp(TapeOp):
     def trace(self, tracer: Any, inputs: tuple[Tensor, ...], attrs: tuple[Any, ...]) -> Any:
         """Trace forward into a graph, and let backward stand for its derivative there."""
         (call,) = attrs
-        results = late_function("autodiff", "trace_call")(tracer, call, inputs)
+        with deferred_imports:
+            from .static.calls import trace_call  # noqa: PLC0415  (for graphs only)
+        results = trace_call(tracer, call, inputs)
         return tuple(results) if call.many else results[0]
 
     def backward(self, node: Any, call: FunctionCall, g: Any) -> list[Any]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.dtype import is_float
-from ..core.late import late_function
+from ..core.imports import deferred_imports
 from ..core.modes import current_interpreter, enable_grad, is_grad_enabled
 from ..core.op import F, find_op
 from ..core.tape import Leaf, make_node
@@ -51,7 +51,9 @@ def pull_back_of(fn: FlatFunction, primals: Sequence[Any], *, once: bool = False
     if interpreter is None:
         return _on_tape(fn, primals, once)
     if hasattr(interpreter, "read_state"):
-        return Pulled(*late_function("autodiff", "pull_back_of_symbols")(fn, primals))
+        with deferred_imports:
+            from .static.reverse import pull_back_of_symbols  # noqa: PLC0415  (for graphs only)
+        return Pulled(*pull_back_of_symbols(fn, primals))
     return _recorded(fn, primals)
 
 

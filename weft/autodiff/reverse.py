@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core.anomaly import detecting_anomaly
 from ..core.errors import ArgumentTypeError, GradientError, ShapeError
-from ..core.late import late_function
+from ..core.imports import deferred_imports
 from ..core.modes import GradMode
 from ..core.tape import FanNode, Node, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
@@ -76,11 +76,15 @@ def gradients(
     outputs, inputs = as_tensors(ys, "ys"), as_tensors(xs, "xs")
     given = _given_seeds(outputs, grad_ys)
     if any(tensor.symbolic for tensor in (*outputs, *inputs)):
-        made = late_function("autodiff", "symbol_gradients")(outputs, inputs, given)
+        with deferred_imports:
+            from .static.reverse import symbol_gradients  # noqa: PLC0415  (for graphs only)
+        made = symbol_gradients(outputs, inputs, given)
         return made[0] if isinstance(xs, Tensor) else made
     if any(tensor.batched for tensor in (*outputs, *inputs)):
         options = {"retain_graph": retain_graph, "create_graph": create_graph}
-        made = late_function("autodiff", "gradients_of_batches")(outputs, inputs, given, options)
+        with deferred_imports:
+            from .batching.tape import gradients_of_batches  # noqa: PLC0415  (for vmap only)
+        made = gradients_of_batches(outputs, inputs, given, options)
         return made[0] if isinstance(xs, Tensor) else made
     wanted = [_target_node(x, i) for i, x in enumerate(inputs)]
     seeds = [_seed(y, g) for y, g in zip(outputs, given, strict=True)]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
 from .errors import ArgumentError
-from .late import late_function
+from .imports import Injected, injected
+
+_backend_names: Injected[Callable[[], list[str]]] = injected("backend_names")
 
 KNOWN = ("cpu", "cuda", "gpu", "mps", "tpu", "xpu", "meta")  # names that mean a device, not a dtype
 
@@ -33,9 +36,9 @@ class device(str):  # noqa: N801  (a name of values' places, as dtype is of thei
         """Return the device of a name; raise unless Weft runs on it."""
         if isinstance(name, str):
             plain = name.removesuffix(":0")
-            if plain == "cpu" or plain in _names():
+            if plain == "cpu" or plain in _backend_names():
                 return str.__new__(cls, plain)
-        known = ", ".join(map(repr, _names()))
+        known = ", ".join(map(repr, _backend_names()))
         raise ArgumentError(f"device must be one of {known} (see wf.devices()). Received: {name!r}")
 
     @property
@@ -66,12 +69,6 @@ _around: ContextVar[tuple[device, ...]] = ContextVar("weft_device", default=(CPU
 scopes: list[device] = []  # of all threads: while there are none, nobody asks for their own
 
 
-def _names() -> list[str]:
-    """Return the names of all back ends."""
-    found: list[str] = late_function("devices", "backend_names")()
-    return found
-
-
 def devices() -> list[device]:
     """Return the devices that Weft can run on here.
 
@@ -79,7 +76,7 @@ def devices() -> list[device]:
     >>> wf.devices()
     [device('cpu'), device('reference')]
     """
-    return [device(name) for name in _names()]
+    return [device(name) for name in _backend_names()]
 
 
 def current_device() -> str:
@@ -92,7 +89,7 @@ def is_device(target: Any) -> bool:
     if not isinstance(target, str):
         return False
     kind = target.split(":")[0]
-    return kind in KNOWN or isinstance(target, device) or kind in _names()
+    return kind in KNOWN or isinstance(target, device) or kind in _backend_names()
 
 
 def check_device(given: Any) -> device:

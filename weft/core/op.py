@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from .dtype import bool_
 from .facts import Facts, Rule, RuleT
 from .keywords import synonyms
-from .large_calls import fused as fused_composite
+from .large import fused as fused_composite
 from .locks import fork_safe_lock
 from .namespaces import Public, namespaces, publish
 from .operands import use_operators

@@ -15,14 +15,13 @@ Integers and truth values never reach BLAS.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from .config import config
-from .late import late_function
+from .imports import injected
 
 Array = np.ndarray[Any, Any]
 
@@ -34,6 +33,8 @@ SMALL_VECTORS = 1 << 13
 THIN = 16  # rows or columns, of which a tile of Weft's own code would waste too many
 BLOCK = (16, 64, 256)  # rows, columns and depth of blocks that are not thin
 THIN_DEPTH = 1024
+
+_multiply_by_own_code = injected("multiply_matrices")
 
 
 def product(x: Array, y: Array) -> Array:
@@ -77,16 +78,11 @@ def _divided(x: Array, y: Array, out: Array | None) -> Array:
     one = left.ndim == right.ndim == 2
     batch = () if one else np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
     result = np.empty((*batch, m, n), x.dtype) if out is None else out
-    multiply = _own() if config.eager_kernels and min(m, n) >= THIN else _multiply_in_blocks
+    own = config.eager_kernels and min(m, n) >= THIN
+    multiply = _multiply_by_own_code.get() if own else _multiply_in_blocks
     for stacks in _stacks(left, right, result):
         multiply(*stacks)
     return result.reshape((*batch, *(m,) * (x.ndim > 1), *(n,) * (y.ndim > 1)))
-
-
-@cache
-def _own() -> Any:
-    """Return Weft's own code, which a layer above provides."""
-    return late_function("products", "multiply")
 
 
 def _stacks(x: Array, y: Array, out: Array) -> Iterator[tuple[Array, Array, Array]]:

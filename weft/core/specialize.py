@@ -22,7 +22,6 @@ import linecache
 import operator
 import sys
 from collections.abc import Callable
-from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -41,7 +40,6 @@ from .keywords import (
     refuse_pair,
 )
 from .large import LARGE, door
-from .large_kernels import install_chooser
 from .modes import interpreter_here, is_grad_enabled, modes
 from .tape import FanNode, Node, next_order
 from .tensor import Tensor, new_tensor
@@ -81,7 +79,7 @@ def specialize(op: Op) -> Specialized:
     filename = f"{GENERATED_PREFIX}{op.name}>"
     scope = writer.scope()
     exec(compile(source, filename, "exec"), scope)
-    door.when_open(partial(install_chooser, op, scope))
+    door.admit(op, scope)
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
     call = scope["public"] = scope[writer.name]  # by a name that no parameter has
     call.__doc__ = op.doc

@@ -13,12 +13,14 @@ from ..core.config import config
 from ..core.device import device
 from ..core.dispatch import ERRORS
 from ..core.errors import ShapeError, is_from_signal, user_stacklevel
-from ..core.late import late_function
+from ..core.imports import injected
 from ..core.shape import Shape
 from ..core.tensor import Tensor
 from .feeds import as_feed
 from .node import type_text
 from .run import Array, Program, Results, Sizes, bind_sizes, check_told_sizes
+
+_compile_program = injected("compile_program")
 
 MOST_SHAPES = 64
 
@@ -90,7 +92,7 @@ class Call:
     def _compiled(self, shapes: tuple[Shape, ...]) -> Any:
         """Return new machine code; of several threads that make the same, the first one's."""
         feeds = dict(zip(self.program.feeds, shapes, strict=True))
-        made = late_function("Session", "compile_program")(self.program, feeds, device=self.device)
+        made = _compile_program(self.program, feeds, device=self.device)
         if len(self._executables) >= MOST_SHAPES:  # each holds an arena
             self._executables.pop(next(iter(self._executables)), None)
         return self._executables.setdefault(shapes, made)

@@ -6,12 +6,12 @@ another graph. It only grows; its nodes are frozen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ..core.dim import Dim, SizeVar, variables
 from ..core.errors import ArgumentError, ArgumentTypeError, GraphError, Site
-from ..core.late import late_function
+from ..core.imports import Injected, deferred_imports, injected
 from ..core.modes import interpret_with
 from ..core.rng import Generator
 from ..core.shape import TensorType
@@ -19,6 +19,14 @@ from .node import Node, Value, size_variables
 from .special import ASSIGN, PLACEHOLDER, STATE
 from .state import State
 from .tracer import Tracer
+
+_optimize: Injected[Callable[..., Graph]] = injected("Graph.optimize")
+_memory_plan = injected("Graph.memory_plan")
+_draw: Injected[Callable[..., str]] = injected("Graph.draw")
+_repr_svg: Injected[Callable[..., str]] = injected("Graph.repr_svg")
+_save = injected("Graph.save")
+_load: Injected[Callable[..., Graph]] = injected("Graph.load")
+_write_tensorboard = injected("Graph.write_tensorboard")
 
 
 class Graph:
@@ -272,48 +280,48 @@ class Graph:
         outputs         what must be kept: symbols or nests of them; default: see `results`
         memory_budget   bytes that a run may use: values are computed again rather than kept
         """
-        made: Graph = late_function("Graph", "optimize")(self, outputs, **options)
-        return made
+        return _optimize(self, outputs, **options)
 
     def memory_plan(self, outputs: Any = None, **options: Any) -> Any:
         """Return what a run would take: the bytes with and without sharing of memory."""
-        return late_function("Graph", "memory_plan")(self, outputs, **options)
+        return _memory_plan(self, outputs, **options)
 
     def draw(self, path: Any = None, **options: Any) -> str:
         """Draw the graph to an SVG, PNG or DOT file; return the text of the picture."""
-        text: str = late_function("Graph", "draw")(self, path, **options)
-        return text
+        return _draw(self, path, **options)
 
     def save(self, path: Any) -> None:
         """Write the graph with its constants and the present values of its states to a file."""
-        late_function("Graph", "save_graph")(self, path)
+        _save(self, path)
 
     @staticmethod
     def load(path: Any, **options: Any) -> Graph:
         """Return a graph that `save` wrote."""
-        loaded: Graph = late_function("Graph", "load_graph")(path, **options)
-        return loaded
+        return _load(path, **options)
 
     def hash(self, outputs: Any = None) -> str:
         """Return a hash of what the graph computes, whatever its nodes are called and ordered."""
-        text: str = late_function("Graph", "canonical_hash")(self, outputs)
-        return text
+        with deferred_imports:
+            from .identity.canonical import canonical_hash  # noqa: PLC0415  (it knows Graph)
+        return canonical_hash(self, outputs)
 
     def verify(self) -> None:
         """Raise a GraphError if the graph is not well-formed."""
-        late_function("Graph", "verify")(self)
+        with deferred_imports:
+            from .verify import verify  # noqa: PLC0415  (it knows Graph)
+        verify(self)
 
     def write_tensorboard(self, logdir: Any) -> None:
         """Write the graph for TensorBoard's graph tab."""
-        late_function("Graph", "write_tensorboard_graph")(self, logdir)
+        _write_tensorboard(self, logdir)
 
     def _repr_svg_(self) -> str:
-        text: str = late_function("Graph", "repr_svg")(self)
-        return text
+        return _repr_svg(self)
 
     def __str__(self) -> str:
-        text: str = late_function("Graph", "graph_text")(self)
-        return text
+        with deferred_imports:
+            from .text.printer import graph_text  # noqa: PLC0415  (it knows Graph)
+        return graph_text(self)
 
     def __repr__(self) -> str:
         return f"<Graph {self.name}: {len(self.nodes)} nodes>"

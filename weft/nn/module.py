@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeVar
 from ..core import dtype as dt
 from ..core.device import check_device, is_device
 from ..core.errors import ArgumentError, ArgumentTypeError
-from ..core.late import late_method
+from ..core.imports import injected
 from ..core.modes import current_tracer, eagerly, modes
 from ..core.placing import place
 from ..core.shape import Shape
@@ -32,6 +32,12 @@ from .summary import Summary, summarize
 
 PARAMETER, BUFFER, MODULE = "parameter", "buffer", "module"
 M = TypeVar("M", bound="Module")
+_TRAINING = {
+    "compile": injected("Module.compile"),
+    "evaluate": injected("Module.evaluate"),
+    "fit": injected("Module.fit"),
+    "predict": injected("Module.predict"),
+}
 
 
 class Module:
@@ -107,10 +113,9 @@ class Module:
 
     def __getattr__(self, name: str) -> Any:
         """Find the methods that training adds: compile, fit, evaluate, predict."""
-        method = late_method("Module", name)
-        if method is None:
+        if name not in _TRAINING:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return MethodType(method, self)
+        return MethodType(_TRAINING[name].get(), self)
 
     def __delattr__(self, name: str) -> None:
         self._kinds.pop(name, None)

@@ -11,7 +11,7 @@ from typing import Any
 from ...core.batching import BatchedCall, rule_of
 from ...core.dispatch import run
 from ...core.errors import ArgumentError
-from ...core.late import late_function
+from ...core.imports import deferred_imports
 from ...core.modes import interpret_with, run_below
 from ...core.op import elementwise, random
 from .batched import Batched, BatchLevel, make_batched
@@ -43,7 +43,9 @@ class BatchInterpreter:
         if True not in flags:
             return run_below(self.below, run, op, inputs, attrs)
         if op.kind == "function":  # one of the user's, with a derivative of its own
-            return late_function("autodiff", "run_function")(self, *attrs, inputs, flags)
+            with deferred_imports:
+                from .functions import run_function  # noqa: PLC0415  (it knows interpreters)
+            return run_function(self, attrs[0], inputs, flags)
         return self._run(op, inputs, flags, attrs)
 
     def _elementwise(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:

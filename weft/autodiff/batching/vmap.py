@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import ArgumentError, ArgumentTypeError
-from ...core.late import late_function
+from ...core.imports import deferred_imports
 from ...core.modes import current_interpreter, current_tracer
 from ...core.op import F
 from ...core.operands import tensor_from
@@ -67,7 +67,9 @@ def vmap(
     def batched(*args: Any, **kwargs: Any) -> Any:
         call = VmapCall(fn, in_axes, out_axes, axis_size, randomness, args, kwargs)
         if current_tracer() is not None:
-            return late_function("autodiff", "vmap_of_symbols")(call)
+            with deferred_imports:
+                from .static.vmap import vmap_of_symbols  # noqa: PLC0415  (for graphs only)
+            return vmap_of_symbols(call)
         return call.run()
 
     update_wrapper(batched, fn, updated=())

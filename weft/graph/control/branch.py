@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...core.late import late_function
+from ...core.imports import injected
 from ...core.modes import current_tracer
 from ...core.shape import TensorType, type_of
 from ...core.tensor import Tensor
@@ -21,6 +21,8 @@ from .body import (
 )
 from .calling import calling
 from .ops import COND
+
+_cond_of_batches = injected("cond_of_batches")
 
 
 def cond(
@@ -42,8 +44,7 @@ def cond(
     check_predicate(type_of(predicate), "cond: pred")
     leaves, _, structure = tensors_of(operands, "cond: operands")
     if predicate.batched:
-        batches = late_function("autodiff", "cond_of_batches")
-        return batches(predicate, true_fn, false_fn, leaves, structure)
+        return _cond_of_batches(predicate, true_fn, false_fn, leaves, structure)
     tracer = current_tracer()
     if tracer is None or not isinstance(pred, Tensor):
         return _run(bool(predicate), true_fn, false_fn, structure.unflatten(leaves))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.errors import ArgumentError
-from ...core.late import late_function
+from ...core.imports import injected
 from ...core.modes import current_tracer
 from ...core.shape import type_of
 from ...core.tensor import Tensor
@@ -23,6 +23,8 @@ from .body import (
 )
 from .calling import calling
 from .ops import WHILE
+
+_loop_of_batches = injected("loop_of_batches")
 
 RESULT = "while_loop: body_fn's result"
 TEST = "while_loop: cond_fn's result"
@@ -62,7 +64,7 @@ def _run(cond_fn: Any, body_fn: Any, leaves: list[Tensor], names: list[str], str
         leaves = step(leaves)
         holds = test(leaves)
     if holds.batched:  # examples of vmap may take different numbers of trips
-        leaves = late_function("autodiff", "loop_of_batches")(step, test, leaves, holds)
+        leaves = _loop_of_batches(step, test, leaves, holds)
     return structure.unflatten(leaves)
 
 

@@ -10,10 +10,10 @@ from weft.backends.cpu.runtime.arena import ALIGNMENT
 from weft.backends.cpu.runtime.buffers import POOLED_FROM
 from weft.backends.cpu.runtime.executable import Executable
 from weft.core.errors import ShapeError
-from weft.core.large import door
-from weft.core.large_products import LARGE_PRODUCT, make_product_chooser
 from weft.core.op import find_op
-from weft.eager import SMALL_ARENA
+from weft.eager.compilation import SMALL_ARENA
+from weft.eager.products import LARGE_PRODUCT, make_product_chooser
+from weft.eager.uses import operations
 
 M, N, K = 520, 514, 509
 assert M * N * K >= LARGE_PRODUCT
@@ -30,7 +30,8 @@ def normal(seed, *shape, dtype=np.float32):
 
 def runs_on_code(*types):
     """Tell whether machine code was made for operands of some types, and has taken over."""
-    return any(key == (types, ()) and uses[key].run is not None for uses, key in door.known)
+    met = [(key, uses[key]) for uses, key in operations.known if key in uses]
+    return any(key == (types, ()) and use.run is not None for key, use in met)
 
 
 def assert_product(found, expected, depth=K):

@@ -15,10 +15,11 @@ import weft.nn.functional as F
 from tests.threads import num_threads
 from weft.backends.cpu.runtime.buffers import pool_info
 from weft.core.errors import GradientError, ShapeError, WeftError
-from weft.core.large import LARGE, VERY_LARGE, Door, door
-from weft.core.large_kernels import install_chooser
+from weft.core.large import LARGE
 from weft.core.op import registry
-from weft.eager import compile_kernel
+from weft.eager.choosers import install_chooser
+from weft.eager.compilation import compile_kernel
+from weft.eager.uses import VERY_LARGE, operations
 
 ROWS, COLUMNS = 2048, 257
 SHAPE = (ROWS, COLUMNS)
@@ -86,14 +87,14 @@ def _switched_on(monkeypatch):
 def hot(function, *args):
     """Return the result of a function that was called often enough."""
     function(*args), function(*args)
-    for uses, key in door.known:
+    for uses, key in operations.known:
         if key in uses and uses[key].ordered:
             assert uses[key].ready.wait(60)
     return function(*args)
 
 
 def taken_over():
-    return sum(1 for uses, key in door.known if key in uses and uses[key].run is not None)
+    return sum(1 for uses, key in operations.known if key in uses and uses[key].run is not None)
 
 
 def assert_close(found, expected, dtype=np.float32):
@@ -196,7 +197,7 @@ def test_results_do_not_depend_on_what_ran_before(name, rows):
 
 
 def _forget_all():
-    for uses, key in door.known:
+    for uses, key in operations.known:
         uses.pop(key, None)
 
 
@@ -409,38 +410,12 @@ def test_environment_switches_kernels_off():
         x = wf.tensor(np.ones({SHAPE}, np.float32))
         for _ in range({5}):
             x + x, wf.softmax(x)
-        print(wf.config.eager_kernels, "llvmlite" in sys.modules, "weft.eager" in sys.modules)
+        print(wf.config.eager_kernels, "llvmlite" in sys.modules, "weft.compiler" in sys.modules)
     """
     environment = {**os.environ, "WEFT_EAGER_KERNELS": "0"}
     command = [sys.executable, "-c", dedent(program)]
     result = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert result.stdout.split() == ["False", "False", "False"], result.stderr
-
-
-def test_door_stays_shut_for_small_programs():
-    program = """
-        import sys
-        import numpy as np, weft as wf
-        from weft.core.large import door
-        x = wf.tensor(np.ones(1000, np.float32))
-        y = x + x
-        print(door.open, wf.add.__globals__["kernel"] is np.add)
-        wf.randn(1000, 1000)
-        print(door.open, wf.add.__globals__["kernel"] is np.add)
-    """
-    result = subprocess.run(
-        [sys.executable, "-c", dedent(program)], capture_output=True, text=True, check=False
-    )
-    assert result.stdout.split() == ["False", "True", "True", "False"], result.stderr
-
-
-def test_what_comes_when_the_door_is_open_need_not_wait():
-    made, done = Door(), []
-    made.when_open(lambda: done.append("before"))
-    assert done == []
-    made.unlock()
-    made.when_open(lambda: done.append("after"))
-    assert done == ["before", "after"]
 
 
 def test_choosers_stand_where_kernels_were():

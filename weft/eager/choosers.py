@@ -1,24 +1,20 @@
-"""Operators on large tensors: choose between the reference kernel and machine code.
-
-core/large.py says when which of them computes.
-"""
+"""Operators on large tensors: choose between the reference kernel and machine code."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .config import config
-from .large import LARGE, VERY_LARGE, Code, Use, Uses, door, tick
-from .large_products import make_product_chooser
-from .late import late_function
-from .shape import size_of
-
-if TYPE_CHECKING:
-    from .op import Op
+from ..core.config import config
+from ..core.imports import deferred_imports
+from ..core.large import LARGE
+from ..core.op import Op
+from ..core.shape import size_of
+from .products import make_product_chooser
+from .uses import VERY_LARGE, Code, Use, Uses, operations, tick
 
 Chooser = Callable[..., Any]
 
@@ -152,7 +148,7 @@ def _newcomer(uses: Uses, name: str, kernel: Any, count: int, exact: bool) -> Ca
     def run(key: Any, args: tuple[Any, ...]) -> Any:
         if not config.eager_kernels:
             return kernel(*args)
-        use = door.use(uses, key)
+        use = operations.use(uses, key)
         attrs = args[count:]  # the job must not hold the arrays
         code = use.run or use.again(lambda: _compiled(name, key[:-1], attrs), exact=exact)
         result = None if code is None else code(*args[:count])
@@ -171,6 +167,6 @@ _TIMES = make_chooser(
 
 
 def _compiled(name: str, types: Sequence[Any], attrs: tuple[Any, ...]) -> Code | None:
-    pairs = list(zip(types[::2], types[1::2], strict=True))
-    made: Code | None = late_function("eager", "compile_kernel")(name, pairs, attrs)
-    return made
+    with deferred_imports:
+        from .compilation import compile_kernel  # noqa: PLC0415  (the compiler, slow to import)
+    return compile_kernel(name, list(zip(types[::2], types[1::2], strict=True)), attrs)

@@ -1,6 +1,6 @@
 """Compiled kernels for eager mode: an operation or a composite as a program of its own.
 
-core/large.py decides when; here what was called becomes a graph, goes through the same compiler as
+The choosers decide when; here what was called becomes a graph, goes through the same compiler as
 every graph, and comes back as a function of arrays.
 """
 
@@ -11,28 +11,28 @@ from typing import Any
 
 import numpy as np
 
-from .autodiff.reverse import gradients
-from .backends.cpu.runtime.arena import aligned_empty
-from .backends.cpu.runtime.buffers import array_maker, pooled_arena
-from .backends.cpu.runtime.executable import Executable
-from .compiler.stages import compile_program
-from .core.errors import AllocationError, WeftError
-from .core.large import Code
-from .core.large_calls import CallShape
-from .core.locks import fork_safe_lock
-from .core.modes import enable_grad
-from .core.op import F, find_op
-from .core.scalar.functions import EXACT as EXACT_ULPS
-from .core.scalar.functions import ROUNDED as ROUNDED_ULPS
-from .core.scalar.functions import named
-from .core.tensor import Tensor, wrap_with_node
-from .graph.frontend import placeholder
-from .graph.graph import Graph
-from .graph.node import Value
-from .graph.run import Program
-from .graph.symbol import Symbol
-from .lower.kernels import RowKernel
-from .lower.scalar import postorder
+from ..autodiff.reverse import gradients
+from ..backends.cpu.runtime.arena import aligned_empty
+from ..backends.cpu.runtime.buffers import array_maker, pooled_arena
+from ..backends.cpu.runtime.executable import Executable
+from ..compiler.stages import compile_program
+from ..core.errors import AllocationError, WeftError
+from ..core.locks import fork_safe_lock
+from ..core.modes import enable_grad
+from ..core.op import F, find_op
+from ..core.scalar.functions import EXACT as EXACT_ULPS
+from ..core.scalar.functions import ROUNDED as ROUNDED_ULPS
+from ..core.scalar.functions import named
+from ..core.tensor import Tensor, wrap_with_node
+from ..graph.frontend import placeholder
+from ..graph.graph import Graph
+from ..graph.node import Value
+from ..graph.run import Program
+from ..graph.symbol import Symbol
+from ..lower.kernels import RowKernel
+from ..lower.scalar import postorder
+from .composites import CallShape
+from .uses import Code
 
 Array = np.ndarray[Any, Any]
 Types = Sequence[tuple[tuple[int, ...], np.dtype[Any]]]

@@ -1,27 +1,25 @@
 """Composites on large tensors: compiled code for the whole function, and for its gradient.
 
 A composite is written in operators and runs them one by one. Where it is declared as `fused`, calls
-on very large tensors go through the same door as operations (core/large.py): the function is then
-one node of the tape, whose code was derived from its own.
+on very large tensors come here: the function is then one node of the tape, whose code was derived
+from its own.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from functools import wraps
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .config import config
-from .errors import user_site
-from .large import VERY_LARGE, Uses, door
-from .late import late_function
-from .modes import current_interpreter, is_grad_enabled
-from .tape import Node, next_order
-from .tensor import Tensor, wrap, wrap_with_node
+from ..core.errors import user_site
+from ..core.imports import deferred_imports
+from ..core.modes import current_interpreter, is_grad_enabled
+from ..core.tape import Node, next_order
+from ..core.tensor import Tensor, wrap, wrap_with_node
+from .uses import VERY_LARGE, Code, Uses, operations
 
-FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 SLOT = type("Slot", (), {"__repr__": lambda self: "<tensor>"})()  # stands where a tensor was given
 PLAIN = (type(None), bool, int, float, str, np.dtype)
 
@@ -52,35 +50,28 @@ class CallShape(NamedTuple):
         return fn(*args, **kwargs)
 
 
-def fused(name: str, fn: FunctionT) -> FunctionT:
-    """Return a composite whose calls on large tensors may run as one program."""
-    uses: Uses = {}
-
-    @wraps(fn)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if door.open and config.eager_kernels:
-            result = _run_large(name, fn, uses, args, kwargs)
-            if result is not None:
-                return result
-        return fn(*args, **kwargs)
-
-    return call  # type: ignore[return-value]  # it has the function's signature, by `wraps`
+_uses: defaultdict[str, Uses] = defaultdict(dict)  # by the names of composites
 
 
-def _run_large(
-    name: str, fn: Callable[..., Any], uses: Uses, args: tuple[Any, ...], kwargs: dict[str, Any]
+def run_composite(
+    name: str, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Tensor | None:
+    """Return the result of a composite, or None where its operators are to run one by one."""
     tensors = [x for x in (*args, *kwargs.values()) if isinstance(x, Tensor)]
     if current_interpreter() is not None or not _are_large(tensors):
         return None
     shape = _shape_of(args, kwargs, tensors)
     if shape is None:
         return None
-    use = door.use(uses, shape.key)
-    run = use.run or use.again(
-        lambda: late_function("eager", "compile_composite")(name, fn, shape), exact=False
-    )
+    use = operations.use(_uses[name], shape.key)
+    run = use.run or use.again(lambda: _compiled(name, fn, shape), exact=False)
     return None if run is None else _record(run, tensors, shape)
+
+
+def _compiled(name: str, fn: Callable[..., Any], shape: CallShape) -> Code | None:
+    with deferred_imports:
+        from .compilation import compile_composite  # noqa: PLC0415  (the compiler, slow to import)
+    return compile_composite(name, fn, shape)
 
 
 def _are_large(tensors: Sequence[Tensor]) -> bool:

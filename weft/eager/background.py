@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from queue import SimpleQueue
 
-from .locks import fork_safe_lock, stop_for_forks
+from ..core.locks import fork_safe_lock, stop_for_forks
 
 Job = Callable[[], None]
 

@@ -6,8 +6,8 @@ import pytest
 import weft as wf
 import weft.nn.functional as F
 from tests.threads import num_threads
-from weft.core.large import door
-from weft.core.large_products import LARGE_PRODUCT
+from weft.eager.products import LARGE_PRODUCT
+from weft.eager.uses import operations
 
 IMAGES, FILTERS = (16, 16, 40, 40), (48, 16, 3, 3)
 MULTIPLICATIONS = 16 * 40 * 40 * np.prod(FILTERS)
@@ -34,7 +34,8 @@ def with_gradients(dtype=np.float32, filters=FILTERS, **settings):
 
 def runs_on_code():
     """Return the attributes of products whose machine code has taken over."""
-    return {key[1] for uses, key in door.known if uses[key].run is not None and len(key) == 2}
+    met = [(key, uses[key]) for uses, key in operations.known if key in uses]
+    return {key[1] for key, use in met if use.run is not None and len(key) == 2}
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -9,14 +9,13 @@ with the same threads as everything else do not disturb it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-from .config import config
-from .large import LARGE, Code, Uses, door
-from .late import late_function
-
-if TYPE_CHECKING:
-    from .op import Op
+from ..core.config import config
+from ..core.imports import deferred_imports
+from ..core.large import LARGE
+from ..core.op import Op
+from .uses import Code, Uses, operations
 
 LARGE_PRODUCT = 1 << 27  # multiplications, which take BLAS some milliseconds
 
@@ -55,11 +54,17 @@ def _run_large(name: str, uses: Uses, operands: Sequence[Any], attrs: tuple[Any,
     if any(x is not None and lies is None for x, lies in zip(operands, stored, strict=True)):
         return None
     types = tuple((x.shape, x.dtype, turned) for x, turned in filter(None, stored))
-    use = door.use(uses, (types, attrs))
-    code: Code | None = use.run or use.again(
-        lambda: late_function("eager", "compile_product")(name, types, attrs), exact=False
-    )
+    use = operations.use(uses, (types, attrs))
+    code = use.run or use.again(lambda: _compiled(name, types, attrs), exact=False)
     return None if code is None else code(*(x for x, _ in filter(None, stored)))
+
+
+def _compiled(
+    name: str, types: Sequence[tuple[Any, Any, bool]], attrs: tuple[Any, ...]
+) -> Code | None:
+    with deferred_imports:
+        from .compilation import compile_product  # noqa: PLC0415  (the compiler, slow to import)
+    return compile_product(name, types, attrs)
 
 
 def _stored(x: Any) -> tuple[Any, bool] | None:
