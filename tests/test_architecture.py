@@ -1,12 +1,17 @@
-"""Hold the layer rule: read every import of the package and compare it with the table below.
+"""Hold the layer rule: read every import of the package and compare it with the tables below.
 
-Imports inside functions and under `TYPE_CHECKING` count like any other, and so do calls of
-`import_module` and `__import__` with a literal name: a hidden import is still a dependency.
+A hidden import is still a dependency. Imports inside functions and under `TYPE_CHECKING` count like
+any other, and so do calls that import by name (`import_module`, `load`, `lazy_attributes` ...),
+names of modules in strings, and imports in text that is run later. Names made at run time cannot be
+read, and are refused. What a layer needs from above comes through the slots of weft/injections.py,
+each of which is listed here with its reason.
 """
 
 import ast
+import re
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,9 +51,79 @@ DOORS = {"extend": "cli", "linalg": "autodiff", "__main__": "cli"}
 # They wire the layers together, may import all of them, and are imported by none.
 WIRING = ("__init__", "injections")
 
+# Slots of lower layers, each with the reason why the layer cannot do without what is above it.
+INJECTIONS = {
+    "backend_names": "`wf.device` takes the names of back ends, which are folders of weft/backends",
+    "large_kernels": "generated calls on large tensors ask for machine code",
+    "multiply_matrices": "kernels of operators multiply with machine code on Weft's own threads",
+    "cond_of_batches": "`cond` inside vmap may take both branches: batching stands on graphs",
+    "loop_of_batches": "`while_loop` inside vmap runs until every example ends; likewise",
+    "compile_program": "a session runs what the compiler makes of its graph",
+    "Graph.optimize": "a method of the user's class; passes are written over graphs",
+    "Graph.memory_plan": "a method of the user's class; planning is",
+    "Graph.draw": "a method of the user's class; pictures are",
+    "Graph.repr_svg": "what a notebook shows; pictures are",
+    "Graph.write_tensorboard": "a method of the user's class; TensorBoard's format is",
+    "Graph.save": "a method of the user's class; files are",
+    "Graph.load": "a method of the user's class; files are",
+    "Module.compile": "Keras's methods of a network: training stands on networks",
+    "Module.evaluate": "likewise",
+    "Module.fit": "likewise",
+    "Module.predict": "likewise",
+}
+
+# Private modules that other packages of operators still import, until they have a place in common.
+PRIVATE_YET = {
+    "ops/nn/gradient.py": ("weft.ops.elementwise._shared",),
+    "ops/nn/loss_binary.py": ("weft.ops.elementwise._shared",),
+    "ops/reduce/moments.py": ("weft.ops.elementwise._shared",),
+    "ops/pool/average.py": ("weft.ops.resize._placed",),
+    "ops/pool/maximum.py": ("weft.ops.resize._placed", "weft.ops.resize._tables"),
+    "ops/pool/places.py": ("weft.ops.index._scatter",),
+    "lower/views.py": ("weft.ops.index._spec",),
+}
+
+# Classes that users know by these names in two places.
+TWICE = {
+    "Checkpoint": "wf.io: a saved state; wf.train: the extension that saves them",
+    "EarlyStopping": "Keras's callback; the trainer's extension",
+    "ReduceLROnPlateau": "PyTorch's schedule; Keras's callback",
+    "Sampler": "wf.extend: sample inputs of an operator; wf.data: the order of examples",
+    "Summary": "wf.nn: the table of a model; wf.train: means of what was observed",
+}
+# Those that still have to find names of their own.
+TWICE_YET = {
+    *(
+        "Block",
+        "Call",
+        "Entry",
+        "Form",
+        "Group",
+        "Layout",
+        "Lines",
+        "Loss",
+        "Node",
+        "Operand",
+        "Place",
+    ),
+    *("Memory", "Plan", "Reader", "Region", "Replay", "Source", "Step", "Transform", "Value"),
+}
+
+# The mechanism: the only modules that may import by a name that is not written out.
+IMPORTERS = ("core/imports.py", "injections.py")
+BY_NAME = (
+    *("import_module", "__import__", "load", "load_modules", "require", "is_available"),
+    "resolve_name",
+)
+
 FORBIDDEN_EVERYWHERE = ("scipy", "torch", "jax", "tensorflow")
 MAY_USE_LLVMLITE = ("backends", "compiler")
 HARD_DEPENDENCIES = ("numpy", "llvmlite")
+
+
+_LAYER = rf"{PACKAGE}\.(?:{'|'.join((*CHAIN, *SIBLINGS, *DOORS, *WIRING[1:]))})\b[\w.]*"
+NAMES = re.compile(rf"^{_LAYER}(?=:\w+$|$)")
+STATEMENTS = re.compile(rf"\b(?:from|import)\s+({_LAYER})")
 
 
 @dataclass(frozen=True)
@@ -63,11 +138,19 @@ class Import:
 
 @dataclass
 class ImportCollector(ast.NodeVisitor):
-    """Collect the imports of one module, resolving relative ones against its package."""
+    """Collect the imports of one module, resolving relative ones against its package.
+
+    unreadable   lines with imports whose names are made at run time
+    slots        names that the module asks from above, with their lines
+    """
 
     package: tuple[str, ...]
     found: list[Import] = field(default_factory=list)
+    unreadable: list[int] = field(default_factory=list)
+    slots: list[tuple[str, int]] = field(default_factory=list)
+    names: dict[str, str] = field(default_factory=lambda: {name: name for name in BY_NAME[:2]})
     function_depth: int = 0
+    read: set[int] = field(default_factory=set)  # strings that need no second look
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -75,18 +158,48 @@ class ImportCollector(ast.NodeVisitor):
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         target = self._absolute(node.level, node.module or "")
+        by_name = target in {"importlib", "pkgutil", f"{PACKAGE}.core.imports"}
         for alias in node.names:
             self._add(target, alias.name, node.lineno)
+            if by_name:
+                self.names[alias.asname or alias.name] = alias.name
 
     def visit_Call(self, node: ast.Call) -> None:
-        called = getattr(node.func, "attr", getattr(node.func, "id", None))
-        if called in {"import_module", "__import__"} and node.args:
-            argument = node.args[0]
-            if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
-                name = argument.value.lstrip(".")
-                level = len(argument.value) - len(name)
-                self._add(self._absolute(level, name), None, node.lineno)
+        called = self._called(node.func)
+        if called in BY_NAME:
+            self._by_name(node)
+        elif called == "lazy_attributes":
+            self._lazy(node)
+        elif called == "injected":
+            self._slot(node)
+        if isinstance(node.func, ast.Name):
+            self.read.add(id(node.func))
         self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        passed_on = isinstance(node.ctx, ast.Load) and id(node) not in self.read
+        if passed_on and self.names.get(node.id) in BY_NAME:
+            self.unreadable.append(node.lineno)
+
+    def visit_Constant(self, node: ast.Constant) -> None:
+        """Take names of the package's modules, and text that imports them, for imports."""
+        if not isinstance(node.value, str) or id(node) in self.read:
+            return
+        for name in [*NAMES.findall(node.value), *STATEMENTS.findall(node.value)]:
+            self._add(name, None, node.lineno)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
+        """Look into text only: half of a name may be a label."""
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue):
+                self.visit(part)
+            elif id(part) not in self.read:
+                for name in STATEMENTS.findall(str(part.value)):
+                    self._add(name, None, node.lineno)
+
+    def visit_Expr(self, node: ast.Expr) -> None:
+        if not isinstance(node.value, ast.Constant):  # else a docstring, which may name anything
+            self.generic_visit(node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self._visit_deferred(node)
@@ -101,6 +214,44 @@ class ImportCollector(ast.NodeVisitor):
         self.function_depth += 1
         self.generic_visit(node)
         self.function_depth -= 1
+
+    def _called(self, function: ast.expr) -> str | None:
+        """Return what is called: a name that imports, by its name where it is defined."""
+        if isinstance(function, ast.Attribute):
+            return function.attr if function.attr in {"import_module", "__import__"} else None
+        return self.names.get(function.id) if isinstance(function, ast.Name) else None
+
+    def _by_name(self, node: ast.Call) -> None:
+        argument = node.args[0] if node.args else None
+        if argument is not None and ast.unparse(argument).startswith("f'{__name__}."):
+            return  # a part of the package itself
+        head = argument.values[0] if isinstance(argument, ast.JoinedStr) else argument
+        text = head.value if isinstance(head, ast.Constant) else None
+        outside = isinstance(text, str) and "." in text and text.split(".")[0] != PACKAGE
+        if not isinstance(text, str) or (argument is not head and not outside):
+            self.unreadable.append(node.lineno)
+            return
+        self.read.add(id(head))
+        name = text.lstrip(".")
+        self._add(self._absolute(len(text) - len(name), name), None, node.lineno)
+
+    def _lazy(self, node: ast.Call) -> None:
+        """Read the modules and packages that public names are taken from."""
+        sources = node.args[1] if len(node.args) > 1 else None
+        keys = sources.keys if isinstance(sources, ast.Dict) else [None]
+        self.read |= set(map(id, keys))
+        names = [getattr(key, "value", None) for key in keys]
+        packages = [ast.literal_eval(k.value) for k in node.keywords if k.arg == "packages"]
+        own = [".".join((*self.package, name)) for name in sum(packages, ())]
+        for name in (*names, *own):
+            if isinstance(name, str):
+                self._add(name, None, node.lineno)
+            else:
+                self.unreadable.append(node.lineno)
+
+    def _slot(self, node: ast.Call) -> None:
+        name = node.args[0].value if isinstance(node.args[0], ast.Constant) else "?"
+        self.slots.append((name, node.lineno))
 
     def _absolute(self, level: int, name: str) -> str:
         base = self.package[: max(0, len(self.package) - level + 1)] if level else ()
@@ -126,10 +277,18 @@ class Module:
         """The name under the package: a layer, a door, or `__init__` for the facade."""
         return self.parts[1]
 
-    def imports(self) -> list[Import]:
+    @property
+    def name(self) -> str:
+        """The path under the package."""
+        return "/".join(self.path.relative_to(self.root).parts[1:])
+
+    def tree(self) -> ast.Module:
+        return ast.parse(self.path.read_text(encoding="utf-8"), str(self.path))
+
+    def imports(self) -> ImportCollector:
         collector = ImportCollector(package=self.parts[:-1])
-        collector.visit(ast.parse(self.path.read_text(encoding="utf-8"), str(self.path)))
-        return collector.found
+        collector.visit(self.tree())
+        return collector
 
 
 def violations(root: Path) -> list[str]:
@@ -150,11 +309,37 @@ def _module_violations(module: Module) -> Iterator[tuple[int, str]]:
     except SyntaxError as error:
         yield error.lineno or 1, f"does not parse on Python {sys.version_info[:2]}: {error.msg}"
         return
-    for imported in imports:
+    for imported in imports.found:
         inside = imported.target.split(".")[0] == PACKAGE
         rule = _internal_rule(module, imported) if inside else _external_rule(module, imported)
         if rule is not None:
             yield imported.line, rule
+    if module.name not in IMPORTERS:
+        for line in imports.unreadable:
+            yield line, "imports by a name that is made at run time; write the name out"
+    yield from _slot_rules(module, imports.slots)
+
+
+def _slot_rules(module: Module, slots: list[tuple[str, int]]) -> Iterator[tuple[int, str]]:
+    """Yield the rules that slots of a module break: each is listed, filled, and from above."""
+    sources = _injected(module.root) if slots else {}
+    for name, line in slots:
+        if name not in INJECTIONS:
+            yield line, f"slot {name!r} is not listed, with a reason, in INJECTIONS of the tests"
+        elif name not in sources:
+            yield line, f"slot {name!r} is not filled by {PACKAGE}/injections.py"
+        elif sources[name].split(".")[1].partition(":")[0] in _importable(module.layer):
+            yield line, f"slot {name!r} is no injection: import {sources[name]} instead"
+
+
+def _injected(root: Path) -> dict[str, str]:
+    """Return what weft/injections.py says of slots."""
+    path = root / PACKAGE / "injections.py"
+    for node in ast.parse(path.read_text(encoding="utf-8")).body if path.is_file() else ():
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "INJECTED":
+            found: dict[str, str] = ast.literal_eval(node.value)
+            return found
+    return {}
 
 
 def _external_rule(module: Module, imported: Import) -> str | None:
@@ -180,9 +365,24 @@ def _internal_rule(module: Module, imported: Import) -> str | None:
         return f"imports the facade '{PACKAGE}'; import the layer that defines the name"
     if layer not in _importable(module.layer):
         return f"layer rule: '{module.layer}' may not import '{layer}'"
+    if _is_private(module, imported):
+        return f"imports {imported.target}, a private module of another package"
     if layer != module.layer and {layer, module.layer} <= set(SIBLINGS):
         return _sibling_rule(module, imported, layer)
     return None
+
+
+def _is_private(module: Module, imported: Import) -> bool:
+    """Tell whether an import reaches a module with a leading underscore outside its package."""
+    parts = [*imported.target.split("."), *([imported.name] if imported.name else [])]
+    if imported.name and not module.root.joinpath(*parts).with_suffix(".py").is_file():
+        parts.pop()
+    if ".".join(parts) in PRIVATE_YET.get(module.name, ()):
+        return False
+    return any(
+        part.startswith("_") and not part.startswith("__") and list(module.parts[:i]) != parts[:i]
+        for i, part in enumerate(parts)
+    )
 
 
 def _layer_of(imported: Import) -> str | None:
@@ -237,12 +437,37 @@ def _exports(init: Path) -> set[str]:
     return set()
 
 
+def classes_of_one_name(root: Path) -> list[str]:
+    """Return `name: files` for each public class name that several modules define."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for path in sorted((root / PACKAGE).rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found[node.name].append(path.relative_to(root).as_posix())
+    return [f"{name}: {', '.join(files)}" for name, files in found.items() if len(files) > 1]
+
+
 # --- the package -------------------------------------------------------------------------------
 
 
 def test_every_import_points_to_a_lower_layer() -> None:
     found = violations(ROOT)
     assert not found, "\n" + "\n".join(found)
+
+
+def test_every_slot_is_listed_once_and_used() -> None:
+    used = defaultdict(list)
+    for path in sorted((ROOT / PACKAGE).rglob("*.py")):
+        for name, _ in Module(ROOT, path).imports().slots:
+            used[name].append(path)
+    assert {*used} == {*INJECTIONS} == {*_injected(ROOT)}
+    assert [name for name, users in used.items() if len(users) > 1] == []
+
+
+def test_classes_have_names_of_their_own() -> None:
+    found = [line for line in classes_of_one_name(ROOT) if line.split(":")[0] not in TWICE_YET]
+    assert [line.split(":")[0] for line in found if line.split(":")[0] not in TWICE] == []
+    assert {line.split(":")[0] for line in found} == {*TWICE}
 
 
 def test_importing_weft_loads_only_numpy_and_the_standard_library() -> None:
@@ -297,10 +522,106 @@ UPWARD = "weft/ops/exp.py:{line}: layer rule: 'ops' may not import 'graph'"
         ("import importlib\nimportlib.import_module('weft.graph')", 2),
         ("f = lambda: import_module('..graph', __package__)", 1),
         ("__import__('weft.graph.node')", 1),
+        ("from importlib import import_module as get\nget('weft.graph')", 2),
+        ("from ..core.imports import load as get\nget('weft.graph.node')", 2),
+        ("from ..core.imports import require\nrequire('weft.graph', 'x', 'y')", 2),
+        ("f = lazy_attributes(globals(), {'weft.graph.node': ('Node',)})", 1),
+        ("from ..core.imports import lazy_attributes as l\nl(globals(), {'weft.graph': ()})", 2),
+        ("import sys\nsys.modules['weft.graph.node'].Node", 2),
+        ("WHERE = 'weft.graph.node:Node'", 1),
+        ("exec('from weft.graph.node import Node')", 1),
+        ("exec(f'import weft.graph as g; {1}')", 1),
     ],
 )
 def test_upward_import_is_caught(tmp_path: Path, source: str, line: int) -> None:
     assert check(tmp_path, ops__exp=source) == [UPWARD.format(line=line)]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from importlib import import_module\ndef f(name): import_module(name)",
+        "import importlib\nimportlib.import_module('weft.' + 'graph')",
+        "from ..core.imports import load\nload(f'weft.{1}')",
+        "from ..core.imports import load\nlist(map(load, ['x']))",
+        "from ..core.imports import lazy_attributes\nf = lazy_attributes(globals(), TABLE)",
+        "from pkgutil import resolve_name\nresolve_name('wef' + 't.graph')",
+        "from builtins import open\nget = __import__",
+    ],
+)
+def test_name_made_at_run_time_is_caught(tmp_path: Path, source: str) -> None:
+    (message,) = check(tmp_path, ops__exp=source)
+    assert message.endswith("imports by a name that is made at run time; write the name out")
+
+
+def test_names_of_other_packages_and_of_parts_may_be_put_together(tmp_path: Path) -> None:
+    source = "from ..core.imports import require\ndef f(x): require(f'sklearn.{x}', 'a', 'b')\n"
+    source += "from ..core.imports import load_modules\nload_modules(f'{__name__}.part')\n"
+    assert check(tmp_path, ops__exp=source, core__imports="import_module(name)") == []
+
+
+def test_text_that_names_the_package_is_no_import(tmp_path: Path) -> None:
+    source = """
+        '''weft.graph: see there; import weft.graph'''
+        KIND = "weft.constant.pi"
+        LABEL = f"weft.graph.{KIND}"
+    """
+    assert check(tmp_path, ops__exp=source) == []
+
+
+SLOT = "from ..core.imports import injected\n_slot = injected({name!r})\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "message"),
+    [
+        ("Graph.draw", {"Graph.draw": "weft.graph.draw:draw"}, None),
+        ("unheard of", {"unheard of": "weft.graph"}, "slot 'unheard of' is not listed"),
+        ("Graph.draw", {}, "slot 'Graph.draw' is not filled by weft/injections.py"),
+        ("Graph.draw", {"Graph.draw": "weft.core:x"}, "is no injection: import weft.core:x"),
+        ("Graph.draw", {"Graph.draw": "weft.ops.x:x"}, "is no injection: import weft.ops.x:x"),
+    ],
+)
+def test_slots_are_listed_and_from_above(
+    tmp_path: Path, name: str, table: dict[str, str], message: str | None
+) -> None:
+    source = SLOT.format(name=name)
+    found = check(tmp_path, ops__exp=source, injections=f"INJECTED = {table!r}\n")
+    assert len(found) == (message is not None)
+    assert all("weft/ops/exp.py:2: " in line and str(message) in line for line in found)
+
+
+def test_wiring_is_imported_by_nobody(tmp_path: Path) -> None:
+    (message,) = check(tmp_path, cli__main="from ..injections import INJECTED")
+    assert message == "weft/cli/main.py:1: layer rule: 'cli' may not import 'injections'"
+
+
+@pytest.mark.parametrize(
+    ("user", "source", "private"),
+    [
+        ("graph__node", "from ..ops.index._spec import explicit", True),
+        ("graph__node", "from ..ops.index import _spec", True),
+        ("graph__node", "import weft.ops.index._spec", True),
+        ("ops__nn/loss", "from ..index._spec import explicit", True),
+        ("ops__index/take", "from ._spec import explicit", False),
+        ("ops__index/deep/take", "from .._spec import explicit", False),
+        ("graph__node", "from ..ops.index import _not_a_module", False),
+        ("graph__node", "from .__init__ import x", False),
+    ],
+)
+def test_private_module_of_another_package_is_caught(
+    tmp_path: Path, user: str, source: str, private: bool
+) -> None:
+    found = check(tmp_path, **{"ops__index/_spec": "", user: source})
+    assert [line.endswith("a private module of another package") for line in found] == [True][
+        :private
+    ]
+
+
+def test_classes_of_one_name_are_found(tmp_path: Path) -> None:
+    twice = "class Plan: pass\nclass _Own: pass\n"
+    check(tmp_path, core__a=twice, ops__b=twice, graph__c="class Other:\n    class Plan: pass\n")
+    assert classes_of_one_name(tmp_path) == ["Plan: weft/core/a.py, weft/ops/b.py"]
 
 
 def test_relative_import_in_an_init_starts_from_its_own_package(tmp_path: Path) -> None:

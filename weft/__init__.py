@@ -35,7 +35,7 @@ from .core.dtype import (
 )
 from .core.errors import WeftError
 from .core.facade import lazy_names as _lazy_names
-from .core.imports import load as _load
+from .core.imports import lazy_attributes as _lazy_attributes
 from .core.methods import attach_operators as _attach_operators
 from .core.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .core.namespaces import namespaces as _namespaces
@@ -207,77 +207,43 @@ _install_injections()
 
 _operators, _ = _lazy_names(globals(), "wf")
 
-_AUTODIFF = "weft.autodiff"
-_GRAPH = "weft.graph"
-_RANDOM = "weft.ops.random.draw"
-_LAZY = {
-    "Graph": _GRAPH,
-    "Session": _GRAPH,
-    "Symbol": _GRAPH,
-    "checkpoint": f"{_AUTODIFF}.checkpointing",
-    "compile": "weft.capture",
-    "cond": _GRAPH,
-    "custom_jvp": f"{_AUTODIFF}.custom_jvp",
-    "forward_gradients": "weft.autodiff.static.forward",
-    "name_scope": _GRAPH,
-    "placeholder": _GRAPH,
-    "scan": _GRAPH,
-    "vmap": "weft.autodiff.batching",
-    "while_loop": _GRAPH,
-    "Generator": "weft.core.rng",
-    "bernoulli": _RANDOM,
-    "beta": _RANDOM,
-    "categorical": _RANDOM,
-    "dirichlet": _RANDOM,
-    "exponential": _RANDOM,
-    "gamma": _RANDOM,
-    "get_rng_state": _RANDOM,
-    "manual_seed": _RANDOM,
-    "multinomial": _RANDOM,
-    "normal": _RANDOM,
-    "orthogonal": _RANDOM,
-    "permutation": _RANDOM,
-    "rand": _RANDOM,
-    "rand_like": _RANDOM,
-    "randint": _RANDOM,
-    "randn": _RANDOM,
-    "randn_like": _RANDOM,
-    "randperm": _RANDOM,
-    "set_rng_state": _RANDOM,
-    "truncated_normal": _RANDOM,
-    "uniform": _RANDOM,
-    "get_num_threads": "weft.core.threads",
-    "grad": f"{_AUTODIFF}.gradient",
-    "linearize": f"{_AUTODIFF}.linear",
-    "linear_transpose": f"{_AUTODIFF}.linear",
-    "hessian": f"{_AUTODIFF}.jacobian",
-    "hvp": f"{_AUTODIFF}.jacobian",
-    "jacfwd": f"{_AUTODIFF}.jacobian",
-    "jacobian": f"{_AUTODIFF}.jacobian",
-    "jacrev": f"{_AUTODIFF}.jacobian",
-    "load": "weft.io",
-    "load_metadata": "weft.io",
-    "save": "weft.io",
-    "set_num_threads": "weft.core.threads",
-    "value_and_grad": f"{_AUTODIFF}.gradient",
-    "vjp": f"{_AUTODIFF}.gradient",
-}
 # Imported when first used, so that `import weft` stays fast.
-_PACKAGES = ("data", "io", "nn", "optim", "train")
+_deferred = _lazy_attributes(
+    globals(),
+    {
+        "weft.autodiff.batching": ("vmap",),
+        "weft.autodiff.checkpointing": ("checkpoint",),
+        "weft.autodiff.custom_jvp": ("custom_jvp",),
+        "weft.autodiff.gradient": ("grad", "value_and_grad", "vjp"),
+        "weft.autodiff.static.forward": ("forward_gradients",),
+        "weft.autodiff.jacobian": ("hessian", "hvp", "jacfwd", "jacobian", "jacrev"),
+        "weft.autodiff.linear": ("linear_transpose", "linearize"),
+        "weft.capture": ("compile",),
+        "weft.core.rng": ("Generator",),
+        "weft.core.threads": ("get_num_threads", "set_num_threads"),
+        "weft.graph": (
+            *("Graph", "Session", "Symbol", "cond", "name_scope", "placeholder", "scan"),
+            "while_loop",
+        ),
+        "weft.io": ("load", "load_metadata", "save"),
+        "weft.ops.random.draw": (
+            *("bernoulli", "beta", "categorical", "dirichlet", "exponential", "gamma"),
+            *("get_rng_state", "manual_seed", "multinomial", "normal", "orthogonal"),
+            *("permutation", "rand", "rand_like", "randint", "randn", "randn_like", "randperm"),
+            *("set_rng_state", "truncated_normal", "uniform"),
+        ),
+    },
+    packages=("data", "io", "nn", "optim", "train"),
+)
 
 
 def __getattr__(name: str) -> Any:
     """Resolve operators, packages, and the names that would hide builtins in this module."""
-    if name in _PACKAGES:
-        return _load(f"{__name__}.{name}")
-    if name in _LAZY:
-        globals()[name] = found = getattr(_load(_LAZY[name]), name)
-        return found
     if name == "bfloat16":
         return _dtype.bfloat16()
     if name == "bool":
         return bool_
-    return _operators(name)
+    return _operators(name) if name in _namespaces["wf"] else _deferred(name)
 
 
 def __dir__() -> list[str]:

@@ -119,7 +119,6 @@ def test_tensorboard_files(work):
 
 
 def test_a_saved_graph_is_drawn(work, capsys):
-    pytest.importorskip("weft.graph.save")
     with wf.Graph("saved") as graph:
         x = wf.placeholder((None, 3), wf.float32, name="x")
         (x * 2.0).sum().name = "total"

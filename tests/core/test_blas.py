@@ -75,7 +75,7 @@ def test_a_file_serves_where_memory_holds_no_code(monkeypatch):
         raise OSError("no code in memory")
 
     monkeypatch.setattr(blas, "_load_from_memory", refuse)
-    copy = blas.Library(blas._load_copy(blas.numpy_library().handle._name))
+    copy = blas.BlasLibrary(blas._load_copy(blas.numpy_library().handle._name))
     copy.set_num_threads(1)
     assert copy.lapack("dgesv") is not None
 

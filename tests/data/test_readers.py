@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import weft as wf
+from weft.core import imports
 from weft.core.errors import ArgumentError, MissingDependencyError
 from weft.data import (
     CsvDataset,
@@ -35,7 +36,6 @@ from weft.data import (
     read_parquet,
     write_idx,
 )
-from weft.data import optional as optional_module
 
 IRIS = "length,width,kind\n5.1,3.5,setosa\n4.9,,setosa\n6.2,2.9,other\n"
 
@@ -442,7 +442,7 @@ def test_missing_packages_are_named(
     def absent(name: str) -> Any:
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
-    monkeypatch.setattr(optional_module, "import_module", absent)
+    monkeypatch.setattr(imports, "import_module", absent)
     with pytest.raises(MissingDependencyError, match=message):
         call(tmp_path)
     assert builtins.issubclass(MissingDependencyError, ImportError)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import weft as wf
 from weft import optim
-from weft.optim.line_search import Point, Wolfe, minimum_of_cubic, strong_wolfe
+from weft.optim.line_search import LinePoint, Wolfe, minimum_of_cubic, strong_wolfe
 
 
 def closure_of(optimizer, function, *params):
@@ -122,7 +122,7 @@ def test_found_points_satisfy_the_conditions(first, center, steepness):
         return float(value[0]), slope
 
     f, g = objective(0.0)
-    start = Point(0.0, f, g, float(g @ d))
+    start = LinePoint(0.0, f, g, float(g @ d))
     point, evaluations = strong_wolfe(objective, first, d, start)
     assert evaluations >= 1
     assert not Wolfe(start).too_high(point)
@@ -131,7 +131,7 @@ def test_found_points_satisfy_the_conditions(first, center, steepness):
 
 def test_minimum_of_a_cubic():
     def point(t):
-        return Point(t, t**3 - 3 * t, np.zeros(1), 3 * t**2 - 3)
+        return LinePoint(t, t**3 - 3 * t, np.zeros(1), 3 * t**2 - 3)
 
     assert minimum_of_cubic(point(0.0), point(3.0)) == pytest.approx(1.0)
     assert minimum_of_cubic(point(3.0), point(0.0)) == pytest.approx(1.0)
@@ -140,6 +140,6 @@ def test_minimum_of_a_cubic():
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_a_cubic_through_bad_points_gives_the_middle(bad):
-    a, b = Point(0.0, 1.0, np.zeros(1), -1.0), Point(2.0, bad, np.zeros(1), bad)
+    a, b = LinePoint(0.0, 1.0, np.zeros(1), -1.0), LinePoint(2.0, bad, np.zeros(1), bad)
     assert minimum_of_cubic(a, b) == 1.0
     assert minimum_of_cubic(a, a) == 0.0

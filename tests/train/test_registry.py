@@ -11,7 +11,7 @@ import pytest
 
 import weft as wf
 from weft.cli.assemble import build_loss, build_metrics, build_optimizer, build_run
-from weft.cli.config import Source, read_source
+from weft.cli.config import ConfigSource, read_source
 from weft.cli.schedules import build_schedule
 from weft.core.errors import ArgumentError
 from weft.extend import register
@@ -34,7 +34,7 @@ SCHEDULE_OPTIONS = {"gamma": 0.5, "step_size": 2, "milestones": [1], "T_0": 2}
 SCHEDULE_OPTIONS |= {"max_lr": 0.1, "base_lr": 0.01, "swa_lr": 0.1}
 
 
-def toml_source(path: Path, loss: str = "cross_entropy", **tables: str) -> Source:
+def toml_source(path: Path, loss: str = "cross_entropy", **tables: str) -> ConfigSource:
     """Return a configuration whose loss, optimizer ... are given by name alone."""
     tables = {"optimizer": 'type = "sgd"', **tables}
     text = f'loss = "{loss}"\n' if "loss" not in tables else ""

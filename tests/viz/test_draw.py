@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft as wf
+from weft.core import imports
 from weft.core.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -26,10 +27,10 @@ from weft.viz.drawing import dot, png
 from weft.viz.drawing.layout import lay_out
 from weft.viz.drawing.level import Spot, make_level
 from weft.viz.drawing.order import crossings, order_layers
-from weft.viz.drawing.picture import Box, Group, make_picture
+from weft.viz.drawing.picture import Box, PictureGroup, make_picture
 from weft.viz.drawing.place import isotonic
 from weft.viz.drawing.png import flattened
-from weft.viz.drawing.scene import Curves, Rectangle, Text, Triangle
+from weft.viz.drawing.scene import Curves, Rectangle, SceneText, Triangle
 from weft.viz.drawing.style import GROUPS, LOOKS, text_width
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -196,7 +197,7 @@ def test_fetches_show_only_what_they_need():
 def test_subgraphs_of_control_flow_are_groups_inside_their_node():
     graph = loop()
     root = make_picture(graph).root
-    (scope,) = [child for child in root.children if isinstance(child, Group)]
+    (scope,) = [child for child in root.children if isinstance(child, PictureGroup)]
     (control,) = scope.children
     assert control.kind == "control"
     assert control.title == "while_loop (·, 0, ·) → float32[], int64[]"
@@ -255,7 +256,7 @@ def parts(scene):
     bordered = [s for s in shapes if isinstance(s, Rectangle) and s.border]
     frames = [s for s in bordered if (s.fill, s.border) in looks]
     boxes = [s for s in bordered if (s.fill, s.border) not in looks]
-    texts = [s for s in shapes if isinstance(s, Text)]
+    texts = [s for s in shapes if isinstance(s, SceneText)]
     heads = [s for s in shapes if isinstance(s, Triangle)]
     return frames, boxes, texts, [s for s in shapes if isinstance(s, Curves)], heads
 
@@ -335,7 +336,7 @@ def test_a_chain_is_a_straight_line():
 
 
 def test_order_removes_the_crossings_of_a_tree():
-    boxes = [Box("general", str(i), (), "", Group("scope", "", "", None)) for i in range(15)]
+    boxes = [Box("general", str(i), (), "", PictureGroup("scope", "", "", None)) for i in range(15)]
     spots = [Spot(box, 40.0, 20.0) for box in boxes]
     order = list(range(15))
     random.Random(1).shuffle(order)
@@ -364,7 +365,7 @@ def test_long_edges_of_deep_graphs_become_references():
         for other in reversed(kept[:-1]):
             y = y * other
     scene = scene_of(graph)
-    texts = [shape.text for shape in scene.shapes if isinstance(shape, Text)]
+    texts = [shape.text for shape in scene.shapes if isinstance(shape, SceneText)]
     assert "from x" in texts
     assert len(scene.shapes) < 12 * len(graph)
     check_scene_size = sum(len(c) for s in parts(scene)[3] for c in s.chains)
@@ -483,7 +484,7 @@ def hide(monkeypatch, modules):
             raise ImportError(f"no module named {name}")
         return import_module(name, *args)
 
-    monkeypatch.setattr(png, "import_module", find)
+    monkeypatch.setattr(imports, "import_module", find)
 
 
 def test_large_png_is_made_smaller(monkeypatch, tmp_path):

@@ -6,8 +6,8 @@ from importlib import import_module
 import pytest
 
 import weft as wf
+from weft.core import imports
 from weft.core.errors import ArgumentTypeError, MissingDependencyError
-from weft.viz import tensorboard
 from weft.viz.tensorboard import graph_def, write_tensorboard_graph
 
 pytest.importorskip("tensorboardX")
@@ -107,7 +107,7 @@ def test_without_tensorboardx_the_error_says_what_to_install(monkeypatch, tmp_pa
     def missing(name):
         raise ImportError(f"No module named {name!r}")
 
-    monkeypatch.setattr(tensorboard, "import_module", missing)
+    monkeypatch.setattr(imports, "import_module", missing)
     with wf.Graph() as graph:
         wf.placeholder((2,), wf.float32, name="x")
     with pytest.raises(MissingDependencyError, match=r"weft\[tensorboard\]"):

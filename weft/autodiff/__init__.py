@@ -41,8 +41,7 @@ __all__ = [
 __getattr__ = _lazy_attributes(
     globals(),
     {
-        "implicit": "weft.autodiff.implicit_functions",
-        "source": "weft.autodiff.text.derivatives",
-        "symbolic": "weft.autodiff.text.derivatives",
+        "weft.autodiff.implicit_functions": ("implicit",),
+        "weft.autodiff.text.derivatives": ("source", "symbolic"),
     },
 )

@@ -25,7 +25,7 @@ from ..core.placing import common_device, place
 from ..core.shape import Shape
 from ..core.tensor import Tensor, wrap
 from ..core.tree import Structure, TreeMismatchError, flatten, flatten_with_paths
-from ..graph.call import Call
+from ..graph.call import ProgramCall
 from ..graph.feeds import as_feed
 from ..graph.frontend import placeholder
 from ..graph.graph import Graph
@@ -115,7 +115,7 @@ class Compiled:
     def _made(self) -> _Variant:
         """Return the program as things are now, as machine code."""
         traced = self._trace()
-        call = Call(traced.program, self.name, self._on)
+        call = ProgramCall(traced.program, self.name, self._on)
         executable = call.executable(self._stand_ins(traced.program))
         if executable is None:
             raise GraphError(
@@ -147,14 +147,14 @@ class Compiled:
         fetched = now.call.run_unchecked(fed)
         return now.results.filled(self._run(now.call, args) if fetched is None else fetched)
 
-    def _run(self, call: Call, args: tuple[Any, ...]) -> list[Array]:
+    def _run(self, call: ProgramCall, args: tuple[Any, ...]) -> list[Array]:
         """Return the fetches, after a look at all arguments."""
         arrays = call.arrays(self._signature.fed(args))
         if [array.shape for array in arrays] != self._signature.shapes:
             raise ArgumentError(self._mismatch(call, arrays))
         return call.run(arrays)
 
-    def _mismatch(self, call: Call, arrays: list[Array]) -> str:
+    def _mismatch(self, call: ProgramCall, arrays: list[Array]) -> str:
         feeds = zip(call.program.feeds, arrays, self._signature.shapes, strict=True)
         value, array, shape = next(f for f in feeds if f[1].shape != f[2])
         return (
@@ -179,15 +179,15 @@ class Traced(NamedTuple):
     """What a function or a graph is: a program, its results, and what it depends on besides."""
 
     program: Program
-    results: Results
+    results: CapturedResults
     guards: Sequence[Guard]
 
 
 class _Variant(NamedTuple):
     """The machine code of a program, and when it is what the function would do."""
 
-    call: Call
-    results: Results
+    call: ProgramCall
+    results: CapturedResults
     executable: Any
     default_float: str
     guards: Sequence[Guard]
@@ -248,7 +248,7 @@ def _equal(leaf: Any, fixed: Any) -> bool:
     return type(leaf) is type(fixed) and bool(leaf == fixed)
 
 
-class Results:
+class CapturedResults:
     """What a call returns: fetches in their places, as tensors or arrays, and what is no symbol."""
 
     def __init__(
@@ -290,7 +290,7 @@ def _trace(function: Callable[..., Any], args: tuple[Any, ...], on: Any) -> Comp
             targets = [graph.tracer.commit(*pair) for pair in graph.pending_updates()]
         program = Program(graph, fetches, list(graph.inputs), targets)
         make = wrap if where == CPU else partial(_wrapped_on, where)
-        return Traced(program, Results(nest, places, make), _guards(graph))
+        return Traced(program, CapturedResults(nest, places, make), _guards(graph))
 
     return Compiled(name, signature, trace, where)
 
@@ -382,7 +382,7 @@ def _compile_graph(graph: Graph, args: tuple[Any, ...], fetches: Any, on: Any) -
     program = Program(graph, wanted.fetches, feeds, wanted.targets)
     signature.shapes = [_shape_of(v, args[i] if args else None) for i, v in enumerate(feeds)]
     places = [FED if is_value else None for is_value in wanted.returned]
-    results = Results(nest, places, lambda array: array)
+    results = CapturedResults(nest, places, lambda array: array)
     on = None if on is None else check_device(on)
     return Compiled(name, signature, lambda: Traced(program, results, ()), on)
 

@@ -17,7 +17,7 @@ from ..train.losses import LOSSES, Loss
 from ..train.metrics import METRICS
 from ..train.optimizers import OPTIMIZERS
 from ..train.registry import Registry
-from .config import Source
+from .config import ConfigSource
 from .data import (
     Data,
     Prepare,
@@ -36,7 +36,7 @@ _ERRORS = (WeftError, ValueError, TypeError, IndexError)
 class Run:
     """A run before training: all that its configuration names, made and tried on an example."""
 
-    source: Source
+    source: ConfigSource
     config: dict[str, Any]
     data: Data
     model: Module
@@ -59,7 +59,7 @@ class Run:
         return self.data.loader(split, self.config["seed"], made)
 
 
-def build_run(source: Source, wanted: tuple[str, ...] = SPLITS) -> Run:
+def build_run(source: ConfigSource, wanted: tuple[str, ...] = SPLITS) -> Run:
     """Check a configuration and make its parts; every mistake is found here, before training."""
     config = resolve(source)
     absolute_paths(source, config)
@@ -76,7 +76,7 @@ def build_run(source: Source, wanted: tuple[str, ...] = SPLITS) -> Run:
     return run
 
 
-def _divided(source: Source, prepare: Prepare, batch: tuple[Any, ...]) -> tuple[Any, Any]:
+def _divided(source: ConfigSource, prepare: Prepare, batch: tuple[Any, ...]) -> tuple[Any, Any]:
     if prepare.position is None:
         return batch, None
     if len(batch) < 2:
@@ -130,13 +130,13 @@ def _check_labels(run: Run, output: Any) -> None:
 # -- parts ---------------------------------------------------------------------------------------
 
 
-def build_loss(source: Source, config: Mapping[str, Any]) -> Any:
+def build_loss(source: ConfigSource, config: Mapping[str, Any]) -> Any:
     """Return the loss of a configuration."""
     made = _made(source, config["loss"], ("loss",), LOSSES)
     return Loss(made, LOSSES[config["loss"]["type"]].traits)
 
 
-def build_metrics(source: Source, config: Mapping[str, Any]) -> dict[str, Metric]:
+def build_metrics(source: ConfigSource, config: Mapping[str, Any]) -> dict[str, Metric]:
     """Return the metrics of a configuration by name."""
     metrics: dict[str, Metric] = {}
     for i, table in enumerate(config["metrics"]):
@@ -148,7 +148,7 @@ def build_metrics(source: Source, config: Mapping[str, Any]) -> dict[str, Metric
     return metrics
 
 
-def _made(source: Source, table: Mapping[str, Any], keys: Any, registry: Registry) -> Any:
+def _made(source: ConfigSource, table: Mapping[str, Any], keys: Any, registry: Registry) -> Any:
     options = {name: value for name, value in table.items() if name != "type"}
     try:
         return build(registry[table["type"]], options)

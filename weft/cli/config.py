@@ -21,7 +21,7 @@ _LONG_KEY = re.compile(r"(?:[\w-]+ *\. *){1000}")  # tomllib takes time that gro
 
 
 @dataclass
-class Source:
+class ConfigSource:
     """A configuration as it was written: its values, and where each stands."""
 
     path: Path
@@ -70,7 +70,7 @@ class Source:
         return value
 
 
-def read_source(path: str | Path, settings: Iterable[str] = ()) -> Source:
+def read_source(path: str | Path, settings: Iterable[str] = ()) -> ConfigSource:
     """Read a TOML file and put settings ("trainer.epochs=5") over it."""
     file = Path(path)
     text = _read_text(file)
@@ -83,7 +83,7 @@ def read_source(path: str | Path, settings: Iterable[str] = ()) -> Source:
     except ValueError as error:  # TOMLDecodeError, or a number of thousands of digits
         raise ConfigError(_syntax_message(file, str(error))) from None
     check_depth(data, file.name)
-    source = Source(file, data, key_lines(text))
+    source = ConfigSource(file, data, key_lines(text))
     for setting in settings:
         _override(source, setting)
     return source
@@ -155,7 +155,7 @@ def _syntax_message(file: Path, message: str) -> str:
 # -- --set ---------------------------------------------------------------------------------------
 
 
-def _override(source: Source, setting: str) -> None:
+def _override(source: ConfigSource, setting: str) -> None:
     """Put one setting over a configuration; tables on the way are made."""
     name, equals, text = setting.partition("=")
     keys = [key.strip() for key in name.split(".")]
@@ -174,7 +174,7 @@ def _override(source: Source, setting: str) -> None:
     source.overrides.add((*path, last))
 
 
-def _step(source: Source, path: Keys, here: Any, key: str, *, make: bool = True) -> str | int:
+def _step(source: ConfigSource, path: Keys, here: Any, key: str, *, make: bool = True) -> str | int:
     """Return the key or index that a part of a setting means in a table or list."""
     if isinstance(here, list):
         return _index(path, here, key)

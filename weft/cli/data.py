@@ -18,7 +18,7 @@ from ..data.transforms import Compose
 from ..train.datasets import DATASETS, PATH_OPTIONS
 from ..train.names import BATCH_TRANSFORMS, TRANSFORMS
 from ..train.registry import Registry
-from .config import Source
+from .config import ConfigSource
 from .run_schema import SPLITS
 from .toml_lines import Path as Keys
 
@@ -79,7 +79,9 @@ class Prepare:
         return value.to(self.dtype) if is_float and value.dtype != self.dtype else value
 
 
-def build_data(source: Source, config: dict[str, Any], wanted: tuple[str, ...] = SPLITS) -> Data:
+def build_data(
+    source: ConfigSource, config: dict[str, Any], wanted: tuple[str, ...] = SPLITS
+) -> Data:
     """Make the datasets of a configuration; paths and statistics are written back into it."""
     settings = config["data"]
     raw = _raw_splits(source, settings, wanted)
@@ -99,13 +101,15 @@ def build_data(source: Source, config: dict[str, Any], wanted: tuple[str, ...] =
     return Data(made, settings, facts, labels)
 
 
-def eval_transform(source: Source, settings: Mapping[str, Any]) -> Any:
+def eval_transform(source: ConfigSource, settings: Mapping[str, Any]) -> Any:
     """Return the transforms of evaluation as one function, or None."""
     key = "eval_transforms" if "eval_transforms" in settings else "transforms"
     return _transform(source, settings, key, TRANSFORMS)
 
 
-def batch_transform(source: Source, config: Mapping[str, Any], facts: Mapping[str, Any]) -> Any:
+def batch_transform(
+    source: ConfigSource, config: Mapping[str, Any], facts: Mapping[str, Any]
+) -> Any:
     """Return the transforms of whole batches as one function, or None."""
     tables = []
     for one in config["data"]["batch_transforms"]:
@@ -115,7 +119,7 @@ def batch_transform(source: Source, config: Mapping[str, Any], facts: Mapping[st
     return _transform(source, settings, "batch_transforms", BATCH_TRANSFORMS)
 
 
-def example_batch(source: Source, data: Data, split: str = "train") -> Any:
+def example_batch(source: ConfigSource, data: Data, split: str = "train") -> Any:
     """Return a batch of the first two items."""
     dataset = data.splits[split]
     try:
@@ -128,7 +132,7 @@ def example_batch(source: Source, data: Data, split: str = "train") -> Any:
 
 
 def _raw_splits(
-    source: Source, settings: Mapping[str, Any], wanted: tuple[str, ...]
+    source: ConfigSource, settings: Mapping[str, Any], wanted: tuple[str, ...]
 ) -> dict[str, Dataset]:
     raw: dict[str, Dataset] = {}
     if "source" in settings:
@@ -140,7 +144,7 @@ def _raw_splits(
     return {name: dataset for name, dataset in raw.items() if name in wanted}
 
 
-def make_dataset(source: Source, keys: Keys) -> Any:
+def make_dataset(source: ConfigSource, keys: Keys) -> Any:
     """Make the dataset of a table; its paths become absolute."""
     table = dict(source.get(keys) if isinstance(source.get(keys), dict) else {})
     table = table or {"type": source.get(keys)}
@@ -152,7 +156,7 @@ def make_dataset(source: Source, keys: Keys) -> Any:
         raise source.blame(keys, error, f"dataset {entry.name!r}") from error
 
 
-def absolute_paths(source: Source, config: dict[str, Any]) -> None:
+def absolute_paths(source: ConfigSource, config: dict[str, Any]) -> None:
     """Let a resolved configuration name files so that it means the same from anywhere."""
     for name in ("source", *SPLITS):
         for key in PATH_OPTIONS:
@@ -166,7 +170,7 @@ def absolute_paths(source: Source, config: dict[str, Any]) -> None:
         weights["path"] = resolve_path(source, keys, weights["path"])
 
 
-def _absolute(source: Source, keys: Keys, value: Any) -> Any:
+def _absolute(source: ConfigSource, keys: Keys, value: Any) -> Any:
     if keys[-1] not in PATH_OPTIONS:
         return value
     if isinstance(value, list):
@@ -174,14 +178,14 @@ def _absolute(source: Source, keys: Keys, value: Any) -> Any:
     return resolve_path(source, keys, value)
 
 
-def resolve_path(source: Source, keys: Keys, value: Any) -> str:
+def resolve_path(source: ConfigSource, keys: Keys, value: Any) -> str:
     """Return an absolute path; a relative one is meant from where it was written."""
     if not isinstance(value, str):
         raise source.error(keys, f"{keys[-1]} must be a path in quotes. Received: {value!r}")
     return str(source.directory_of(keys) / Path(value).expanduser())
 
 
-def _split(source: Source, settings: Mapping[str, Any], whole: Dataset) -> list[Dataset]:
+def _split(source: ConfigSource, settings: Mapping[str, Any], whole: Dataset) -> list[Dataset]:
     fractions, count = settings["split"], len(whole)
     try:
         if settings["split_in_order"]:
@@ -196,7 +200,7 @@ def _split(source: Source, settings: Mapping[str, Any], whole: Dataset) -> list[
 # -- what is known of the data -------------------------------------------------------------------
 
 
-def _facts(source: Source, raw: Mapping[str, Dataset]) -> dict[str, Any]:
+def _facts(source: ConfigSource, raw: Mapping[str, Dataset]) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     for name, dataset in raw.items():
         found = _facts_of(dataset)
@@ -263,7 +267,7 @@ class Standardize:
         return wrap(scaled.astype(dtype))
 
 
-def _standardized(source: Source, settings: Any, raw: dict[str, Dataset]) -> None:
+def _standardized(source: ConfigSource, settings: Any, raw: dict[str, Dataset]) -> None:
     """Standardize all splits by the training data, whose statistics are noted in the settings."""
     if not settings["standardize"]:
         return
@@ -274,7 +278,7 @@ def _standardized(source: Source, settings: Any, raw: dict[str, Dataset]) -> Non
         raw[name] = _mapped(dataset, scale)
 
 
-def _statistics(source: Source, dataset: Dataset) -> dict[str, list[float]]:
+def _statistics(source: ConfigSource, dataset: Dataset) -> dict[str, list[float]]:
     total = square = count = np.float64(0.0)
     for item in dataset:
         value = item[0] if isinstance(item, tuple | list) else item
@@ -293,7 +297,9 @@ def _statistics(source: Source, dataset: Dataset) -> dict[str, list[float]]:
     return {"mean": mean.tolist(), "std": std.tolist()}
 
 
-def _transform(source: Source, settings: Mapping[str, Any], key: str, registry: Registry) -> Any:
+def _transform(
+    source: ConfigSource, settings: Mapping[str, Any], key: str, registry: Registry
+) -> Any:
     made = []
     for i, table in enumerate(settings[key]):
         options = {name: value for name, value in table.items() if name != "type"}

@@ -17,7 +17,7 @@ from ..nn.summary import evaluation_mode
 from ..ops.creation import tensor
 from ..train.names import ARCHITECTURES, LAYERS
 from ..train.registry import Entry
-from .config import Source
+from .config import ConfigSource
 from .model_schema import LAYER
 
 _BUILD_ERRORS = (WeftError, OSError, ValueError, TypeError, IndexError, ZeroDivisionError)
@@ -34,7 +34,7 @@ _AXES = {
 
 
 def build_model(
-    source: Source, config: Mapping[str, Any], inputs: Sequence[Any], facts: Mapping[str, Any]
+    source: ConfigSource, config: Mapping[str, Any], inputs: Sequence[Any], facts: Mapping[str, Any]
 ) -> Module:
     """Return the model, with all sizes settled and shapes checked on example inputs."""
     settings = config["model"]
@@ -75,7 +75,9 @@ def _wants_tensor(entry: Entry, name: str) -> bool:
 # -- layers --------------------------------------------------------------------------------------
 
 
-def _layered(source: Source, settings: Mapping[str, Any], inputs: Sequence[Any]) -> LayerGraph:
+def _layered(
+    source: ConfigSource, settings: Mapping[str, Any], inputs: Sequence[Any]
+) -> LayerGraph:
     names = settings["inputs"]
     if len(names) != len(inputs):
         raise source.error(
@@ -91,7 +93,11 @@ def _layered(source: Source, settings: Mapping[str, Any], inputs: Sequence[Any])
 
 
 def _append(
-    source: Source, graph: LayerGraph, i: int, layer: Mapping[str, Any], values: dict[str, Any]
+    source: ConfigSource,
+    graph: LayerGraph,
+    i: int,
+    layer: Mapping[str, Any],
+    values: dict[str, Any],
 ) -> None:
     """Make a layer, add it to the graph, and run it on the values so far."""
     keys = ("model", "layers", i)
@@ -140,7 +146,9 @@ def _shape(value: Any) -> str:
     return type(value).__name__
 
 
-def _check_input_shape(source: Source, settings: Mapping[str, Any], inputs: Sequence[Any]) -> None:
+def _check_input_shape(
+    source: ConfigSource, settings: Mapping[str, Any], inputs: Sequence[Any]
+) -> None:
     declared = settings.get("input_shape")
     found = list(inputs[0].shape[1:]) if inputs and isinstance(inputs[0], Tensor) else None
     if declared is not None and declared != found:
@@ -154,7 +162,7 @@ def _check_input_shape(source: Source, settings: Mapping[str, Any], inputs: Sequ
 
 
 def _architecture(
-    source: Source,
+    source: ConfigSource,
     settings: Mapping[str, Any],
     inputs: Sequence[Any],
     facts: Mapping[str, Any],
@@ -201,7 +209,7 @@ def _known(inputs: Sequence[Any], facts: Mapping[str, Any]) -> dict[str, Any]:
 # -- weights and freezing ------------------------------------------------------------------------
 
 
-def _load_weights(source: Source, settings: Mapping[str, Any], model: Module) -> None:
+def _load_weights(source: ConfigSource, settings: Mapping[str, Any], model: Module) -> None:
     skip, rename = settings.get("skip", []), settings.get("rename", {})
     keys = ("model", "weights")
     try:
@@ -231,7 +239,7 @@ def _renamed(name: str, rename: Mapping[str, str]) -> str:
     return name
 
 
-def _freeze(source: Source, patterns: Sequence[str], model: Module) -> None:
+def _freeze(source: ConfigSource, patterns: Sequence[str], model: Module) -> None:
     names = dict(model.named_parameters())
     for i, pattern in enumerate(patterns):
         found = [name for name in names if fnmatchcase(name, pattern)]

@@ -10,7 +10,7 @@ from ..train.registry import hint
 from .schema import (
     REQUIRED,
     Field,
-    Place,
+    ValuePlace,
     any_text,
     checked_fields,
     either,
@@ -54,7 +54,7 @@ LAYER = {
 }
 
 
-def _check_layer(place: Place, value: Any) -> Any:
+def _check_layer(place: ValuePlace, value: Any) -> Any:
     if not is_table(place, value):
         return value
     if "share" in value and "type" not in value:
@@ -73,7 +73,7 @@ LAYERED = {
 }
 
 
-def check_model(place: Place, value: Any) -> Any:
+def check_model(place: ValuePlace, value: Any) -> Any:
     """Check a model, and that each layer reads what is there."""
     if not is_table(place, value):
         return value
@@ -94,7 +94,7 @@ def check_model(place: Place, value: Any) -> Any:
 # -- names and references ------------------------------------------------------------------------
 
 
-def _named(place: Place, model: dict[str, Any]) -> dict[str, Any]:
+def _named(place: ValuePlace, model: dict[str, Any]) -> dict[str, Any]:
     """Give every layer a name, and check that every name that is read was made before."""
     model.setdefault("inputs", ["input"])
     made: list[str] = list(model["inputs"])
@@ -126,7 +126,7 @@ def _default_name(layer: Mapping[str, Any], counts: dict[str, int], made: list[s
             return name
 
 
-def _check_reference(place: Place, reference: str, made: list[str]) -> None:
+def _check_reference(place: ValuePlace, reference: str, made: list[str]) -> None:
     name, dot, index = reference.partition(".")
     if name not in made or (dot and not index.isdigit()):
         place.problem(f"there is no earlier input or layer {reference!r}; {hint(name, made)}")

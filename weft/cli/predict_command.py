@@ -10,12 +10,12 @@ from typing import Any
 from ..core.errors import WeftError
 from ..data.transforms import Compose
 from ..nn import Module
-from .config import Source
+from .config import ConfigSource
 from .data import Prepare, Standardize, eval_transform
 from .errors import UsageError
 from .evaluate_command import best_metric
 from .model import build_model, run_example
-from .predict_inputs import Sample, batches, read_samples
+from .predict_inputs import PredictInput, batches, read_samples
 from .predict_outputs import Row, rows_of, write_rows
 from .run_schema import resolve
 from .saved_runs import facts_of, load_weights, open_source
@@ -28,7 +28,7 @@ def predict(options: Namespace) -> int:
     facts = facts_of(directory)
     transform = _transform(source, config["data"])
     samples = (
-        Sample(s.label, (transform(s.inputs[0]), *s.inputs[1:]))
+        PredictInput(s.label, (transform(s.inputs[0]), *s.inputs[1:]))
         for s in read_samples(options.inputs, config["data"], facts)
     )
     size = options.batch_size or config["data"].get("eval_batch_size", config["data"]["batch_size"])
@@ -50,13 +50,13 @@ def predict(options: Namespace) -> int:
     return 0
 
 
-def _transform(source: Source, settings: Any) -> Callable[[Any], Any]:
+def _transform(source: ConfigSource, settings: Any) -> Callable[[Any], Any]:
     """Return what evaluation does to an input: standardizing, then its transforms."""
     scale = Standardize(**settings["statistics"]) if "statistics" in settings else None
     return Compose([step for step in (scale, eval_transform(source, settings)) if step is not None])
 
 
-def _loaded(source: Source, config: Any, inputs: Any, facts: Any) -> Module:
+def _loaded(source: ConfigSource, config: Any, inputs: Any, facts: Any) -> Module:
     settings = {**config["model"]}
     settings.pop("weights", None)  # the trained ones take their place
     try:

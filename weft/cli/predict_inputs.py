@@ -29,19 +29,19 @@ IMAGES = frozenset(
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 
 
-class Sample(NamedTuple):
+class PredictInput(NamedTuple):
     """One sample to predict: what to call it, and the inputs of the model."""
 
     label: str
     inputs: tuple[Tensor, ...]
 
 
-Reader = Callable[[Path, Mapping[str, Any], Mapping[str, Any]], Iterator[Sample]]
+Reader = Callable[[Path, Mapping[str, Any], Mapping[str, Any]], Iterator[PredictInput]]
 
 
 def read_samples(
     paths: list[str], settings: Mapping[str, Any], facts: Mapping[str, Any]
-) -> Iterator[Sample]:
+) -> Iterator[PredictInput]:
     """Yield the samples of files and folders, in order.
 
     settings   the [data] table of the run
@@ -57,12 +57,14 @@ def read_samples(
             yield from _reader(path)(path, settings, facts)
 
 
-def batches(samples: Iterator[Sample], size: int) -> Iterator[tuple[list[str], tuple[Any, ...]]]:
+def batches(
+    samples: Iterator[PredictInput], size: int
+) -> Iterator[tuple[list[str], tuple[Any, ...]]]:
     """Return samples in batches: their labels, and their inputs as tensors."""
     return map(_batch, batched(samples, size))
 
 
-def _batch(samples: list[Sample]) -> tuple[list[str], tuple[Any, ...]]:
+def _batch(samples: list[PredictInput]) -> tuple[list[str], tuple[Any, ...]]:
     shapes = {tuple(x.shape for x in sample.inputs) for sample in samples}
     if len(shapes) > 1:
         raise UsageError(
@@ -84,7 +86,9 @@ def _reader(path: Path) -> Reader:
     return readers[kind]
 
 
-def _folder(path: Path, settings: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Sample]:
+def _folder(
+    path: Path, settings: Mapping[str, Any], facts: Mapping[str, Any]
+) -> Iterator[PredictInput]:
     found = sorted(p for p in path.rglob("*") if p.suffix.lower() in IMAGES and p.is_file())
     if not found:
         raise UsageError(f"there are no images in {path}")
@@ -92,16 +96,20 @@ def _folder(path: Path, settings: Mapping[str, Any], facts: Mapping[str, Any]) -
         yield from _image(image, settings, facts)
 
 
-def _image(path: Path, settings: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Sample]:
+def _image(
+    path: Path, settings: Mapping[str, Any], facts: Mapping[str, Any]
+) -> Iterator[PredictInput]:
     tables = (settings.get(name, {}) for name in ("source", "train"))
     mode = next((table["mode"] for table in tables if "mode" in table), None)
     if mode is None:
         shapes = facts.get("input_shapes") or [[3]]
         mode = _MODES.get(shapes[0][0] if shapes[0] else 3, "RGB")
-    yield Sample(str(path), (ToTensor()(read_image(path, mode)),))
+    yield PredictInput(str(path), (ToTensor()(read_image(path, mode)),))
 
 
-def _table(path: Path, settings: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Sample]:
+def _table(
+    path: Path, settings: Mapping[str, Any], facts: Mapping[str, Any]
+) -> Iterator[PredictInput]:
     """Yield the rows of a table, read as the training data was; a target column is left out."""
     trained = settings.get("source") or settings.get("train") or {}
     is_csv = path.suffix.lower() == ".csv"
@@ -121,7 +129,7 @@ def _table(path: Path, settings: Mapping[str, Any], facts: Mapping[str, Any]) ->
         )
     for i in range(len(dataset)):
         row = dataset[i]
-        yield Sample(f"{path.name}:{i + 1}", (row[0] if isinstance(row, tuple) else row,))
+        yield PredictInput(f"{path.name}:{i + 1}", (row[0] if isinstance(row, tuple) else row,))
 
 
 def _column_names(path: Path, options: Mapping[str, Any], is_csv: bool) -> list[str]:
@@ -131,7 +139,9 @@ def _column_names(path: Path, options: Mapping[str, Any], is_csv: bool) -> list[
     return read_csv(path, **{n: v for n, v in options.items() if n in reading}).names
 
 
-def _npz(path: Path, settings: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Sample]:
+def _npz(
+    path: Path, settings: Mapping[str, Any], facts: Mapping[str, Any]
+) -> Iterator[PredictInput]:
     arrays = read_npz(path)
     trained = settings.get("source") or settings.get("train") or {}
     names = trained.get("names") if trained.get("type") == "npz" else None
@@ -140,14 +150,18 @@ def _npz(path: Path, settings: Mapping[str, Any], facts: Mapping[str, Any]) -> I
     yield from _rows(path, [arrays[name] for name in chosen])
 
 
-def _npy(path: Path, settings: Mapping[str, Any], facts: Mapping[str, Any]) -> Iterator[Sample]:
+def _npy(
+    path: Path, settings: Mapping[str, Any], facts: Mapping[str, Any]
+) -> Iterator[PredictInput]:
     yield from _rows(path, [read_npy(path)])
 
 
-def _rows(path: Path, arrays: list[Any]) -> Iterator[Sample]:
+def _rows(path: Path, arrays: list[Any]) -> Iterator[PredictInput]:
     lengths = {len(array) if array.ndim else -1 for array in arrays}
     if len(lengths) != 1 or -1 in lengths:
         shapes = [array.shape for array in arrays]
         raise UsageError(f"{path}: arrays must have one row for each sample. Received: {shapes}")
     for i in range(lengths.pop()):
-        yield Sample(f"{path.name}:{i}", tuple(wrap(np.asarray(array[i])) for array in arrays))
+        yield PredictInput(
+            f"{path.name}:{i}", tuple(wrap(np.asarray(array[i])) for array in arrays)
+        )

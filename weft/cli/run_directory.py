@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ..train.extensions.files import write_text
-from .config import Source, dotted
+from .config import ConfigSource, dotted
 from .errors import UsageError
 from .toml_write import to_toml
 
@@ -30,7 +30,7 @@ _ROOT = Path("runs")
 
 
 def choose_directory(
-    source: Source, config: Mapping[str, Any], out: str | None, resume: str | None
+    source: ConfigSource, config: Mapping[str, Any], out: str | None, resume: str | None
 ) -> Path:
     """Return the directory of a run: a new one, or for resuming the newest of that name."""
     if resume not in (None, "auto"):
@@ -60,7 +60,7 @@ def numbered_runs(root: Path, name: str) -> list[Path]:
     return sorted(found, key=lambda entry: int(entry.name.rpartition("-")[2]))
 
 
-def _explicit(source: Source, config: Mapping[str, Any], out: str | None) -> Path | None:
+def _explicit(source: ConfigSource, config: Mapping[str, Any], out: str | None) -> Path | None:
     if out is not None:
         return Path(out)
     configured = config["trainer"].get("out")

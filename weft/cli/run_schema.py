@@ -10,12 +10,12 @@ from ..train.losses import LOSSES
 from ..train.metrics import METRICS
 from ..train.names import BATCH_TRANSFORMS, SCHEDULES, TRANSFORMS
 from ..train.optimizers import OPTIMIZERS
-from .config import Source
+from .config import ConfigSource
 from .model_schema import check_model
 from .schema import (
     REQUIRED,
     Field,
-    Place,
+    ValuePlace,
     checked_fields,
     choice,
     either,
@@ -70,7 +70,7 @@ DATA = {
 }
 
 
-def _check_group(place: Place, value: Any) -> Any:
+def _check_group(place: ValuePlace, value: Any) -> Any:
     """Check a parameter group: patterns of names, with the optimizer's hyperparameters."""
     if not is_table(place, value):
         return value
@@ -146,9 +146,9 @@ TRAINER = {
 }
 
 
-def resolve(source: Source) -> dict[str, Any]:
+def resolve(source: ConfigSource) -> dict[str, Any]:
     """Return a whole configuration, checked and with every default; or say all that is wrong."""
-    place = Place(source)
+    place = ValuePlace(source)
     known_keys(place, source.data, ROOT)
     resolved = checked_fields(place, {"trainer": {}, **source.data}, ROOT)
     place.raise_problems()
@@ -156,7 +156,7 @@ def resolve(source: Source) -> dict[str, Any]:
     return result
 
 
-def _check_data(place: Place, value: Any) -> Any:
+def _check_data(place: ValuePlace, value: Any) -> Any:
     resolved = table(DATA)(place, value)
     if not isinstance(value, dict):
         return resolved
@@ -173,7 +173,7 @@ def _check_data(place: Place, value: Any) -> Any:
     return resolved
 
 
-def _check_split(place: Place, value: Mapping[str, Any]) -> None:
+def _check_split(place: ValuePlace, value: Mapping[str, Any]) -> None:
     split = value["split"]
     here = place.at("split")
     if "source" not in value:
@@ -189,7 +189,7 @@ def _check_split(place: Place, value: Mapping[str, Any]) -> None:
             place.at(name).problem(f"data.{name} is given, and also a part of data.split")
 
 
-def _check_schedule(place: Place, value: Any) -> Any:
+def _check_schedule(place: ValuePlace, value: Any) -> Any:
     resolved = typed(SCHEDULES, SCHEDULE, inferred=RUN_LENGTHS.__contains__)(place, value)
     if isinstance(value, dict) and value.get("type") == "plateau":
         for key in ("warmup", "then"):
@@ -201,7 +201,7 @@ def _check_schedule(place: Place, value: Any) -> Any:
     return resolved
 
 
-def _check_trainer(place: Place, value: Any) -> Any:
+def _check_trainer(place: ValuePlace, value: Any) -> Any:
     resolved = table(TRAINER)(place, value)
     if isinstance(value, dict) and isinstance(resolved, dict):
         if "epochs" in value and "iterations" in value:

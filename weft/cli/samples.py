@@ -12,7 +12,7 @@ from ..nn import Module
 from ..train import Extension, Trainer
 from ..train.images import image_grid, write_image
 from ..train.objective import evaluating
-from .config import Source
+from .config import ConfigSource
 
 PICTURE, TEXT = "samples.png", "samples.txt"
 
@@ -22,7 +22,9 @@ class Samples(Extension):
 
     trigger = (1, "epoch")
 
-    def __init__(self, model: Module, count: int, facts: Mapping[str, Any], source: Source) -> None:
+    def __init__(
+        self, model: Module, count: int, facts: Mapping[str, Any], source: ConfigSource
+    ) -> None:
         self.model, self.count = model, count
         self.symbols: list[str] = facts.get("vocabulary", [])
         self.draws_images = hasattr(model, "sample")

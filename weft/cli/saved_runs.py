@@ -9,12 +9,12 @@ from typing import Any
 from ..core.errors import WeftError
 from ..io import CheckpointManager, load, load_state
 from ..nn import Module
-from .config import Source, read_source
+from .config import ConfigSource, read_source
 from .errors import UsageError
 from .run_directory import CHECKPOINTS, CONFIG, WEIGHTS, read_facts
 
 
-def open_source(target: str, settings: list[str]) -> tuple[Source, Path | None]:
+def open_source(target: str, settings: list[str]) -> tuple[ConfigSource, Path | None]:
     """Return the configuration of a run directory or a TOML file, and the directory if known."""
     path = Path(target)
     if path.is_dir():

@@ -10,14 +10,14 @@ from ..core.errors import WeftError
 from ..optim import Optimizer, lr
 from ..train import Schedule
 from ..train.names import SCHEDULES
-from .config import Source
+from .config import ConfigSource
 from .run_schema import RUN_LENGTHS, SCHEDULE
 
 _ERRORS = (WeftError, ValueError, TypeError)
 
 
 def build_schedule(
-    source: Source, config: Mapping[str, Any], optimizer: Optimizer, epoch_length: int | None
+    source: ConfigSource, config: Mapping[str, Any], optimizer: Optimizer, epoch_length: int | None
 ) -> tuple[Schedule, tuple[float, str]] | None:
     """Return the extension that steps the schedule, and its trigger; None without a schedule."""
     settings = config.get("schedule")
@@ -44,7 +44,7 @@ def run_length(trainer: Mapping[str, Any], unit: str, epoch_length: int | None) 
 
 
 def _combined(
-    source: Source, settings: Mapping[str, Any], optimizer: Optimizer, length: int | None
+    source: ConfigSource, settings: Mapping[str, Any], optimizer: Optimizer, length: int | None
 ) -> Any:
     """Return the schedule after its warm-up, followed by what `then` says."""
     stages = [{**settings, "after": settings.get("warmup", 0)}, *settings.get("then", [])]
@@ -71,7 +71,11 @@ def _combined(
 
 
 def _single(
-    source: Source, keys: Any, settings: Mapping[str, Any], optimizer: Optimizer, length: int | None
+    source: ConfigSource,
+    keys: Any,
+    settings: Mapping[str, Any],
+    optimizer: Optimizer,
+    length: int | None,
 ) -> Any:
     entry = SCHEDULES[settings["type"]]
     taken = {*SCHEDULE, "type", "after"}
@@ -85,7 +89,7 @@ def _single(
         raise source.blame(keys, error, f"schedule {entry.name!r}") from error
 
 
-def _known_length(source: Source, keys: Any, name: str, length: int | None) -> int:
+def _known_length(source: ConfigSource, keys: Any, name: str, length: int | None) -> int:
     if length is None or length < 1:
         raise source.error(keys, f"the length of the run is not known; give {name!r}")
     return length

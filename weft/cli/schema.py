@@ -13,7 +13,7 @@ from typing import Any
 
 from ..train.options import kind_of
 from ..train.registry import Entry, Registry, hint
-from .config import Source
+from .config import ConfigSource
 from .errors import ConfigError
 from .toml_lines import Path as Keys
 
@@ -22,16 +22,16 @@ OPTIONAL: Any = None
 
 
 @dataclass
-class Place:
+class ValuePlace:
     """Where in a configuration a value stands, and the problems found so far."""
 
-    source: Source
+    source: ConfigSource
     keys: Keys = ()
     problems: list[str] = field(default_factory=list)
 
-    def at(self, key: str | int) -> Place:
+    def at(self, key: str | int) -> ValuePlace:
         """Return the place of a part of this value."""
-        return Place(self.source, (*self.keys, key), self.problems)
+        return ValuePlace(self.source, (*self.keys, key), self.problems)
 
     def problem(self, message: str) -> None:
         """Report what is wrong here."""
@@ -49,7 +49,7 @@ class Place:
             raise ConfigError("\n".join(dict.fromkeys(self.problems)))
 
 
-Check = Callable[[Place, Any], Any]
+Check = Callable[[ValuePlace, Any], Any]
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ Fields = Mapping[str, Field]
 def integer(least: int = 0) -> Check:
     """Return a check for integers from `least` on."""
 
-    def check(place: Place, value: Any) -> Any:
+    def check(place: ValuePlace, value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, int):
             _wrong_kind(place, "an integer", value)
         elif value < least:
@@ -84,7 +84,7 @@ def number(
 ) -> Check:
     """Return a check for numbers of a range; they must lie `above` a bound, if that is given."""
 
-    def check(place: Place, value: Any) -> Any:
+    def check(place: ValuePlace, value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, int | float):
             _wrong_kind(place, "a number", value)
         elif not least <= value <= most or (above is not None and not value > above):
@@ -95,14 +95,14 @@ def number(
     return check
 
 
-def flag(place: Place, value: Any) -> Any:
+def flag(place: ValuePlace, value: Any) -> Any:
     """Check that a value is true or false."""
     if not isinstance(value, bool):
         _wrong_kind(place, "true or false", value)
     return value
 
 
-def text(place: Place, value: Any) -> Any:
+def text(place: ValuePlace, value: Any) -> Any:
     """Check that a value is a string that is not empty."""
     if not isinstance(value, str):
         _wrong_kind(place, "a string", value)
@@ -111,7 +111,7 @@ def text(place: Place, value: Any) -> Any:
     return value
 
 
-def any_text(place: Place, value: Any) -> Any:
+def any_text(place: ValuePlace, value: Any) -> Any:
     """Check that a value is a string, which may be empty."""
     if not isinstance(value, str):
         _wrong_kind(place, "a string", value)
@@ -121,7 +121,7 @@ def any_text(place: Place, value: Any) -> Any:
 def choice(*known: Any) -> Check:
     """Return a check for one of a few values."""
 
-    def check(place: Place, value: Any) -> Any:
+    def check(place: ValuePlace, value: Any) -> Any:
         if not any(value == one and type(value) is type(one) for one in known):
             shown = ", ".join(map(_shown, known))
             near = hint(value, [k for k in known if isinstance(k, str)]) if _is_text(value) else ""
@@ -135,7 +135,7 @@ def choice(*known: Any) -> Check:
 def listing(item: Check, least: int = 0) -> Check:
     """Return a check for lists."""
 
-    def check(place: Place, value: Any) -> Any:
+    def check(place: ValuePlace, value: Any) -> Any:
         if not isinstance(value, list):
             _wrong_kind(place, "a list", value)
             return value
@@ -149,7 +149,7 @@ def listing(item: Check, least: int = 0) -> Check:
 def either(*checks: tuple[type | tuple[type, ...], Check]) -> Check:
     """Return a check that depends on the type of the value; the last one takes the rest."""
 
-    def check(place: Place, value: Any) -> Any:
+    def check(place: ValuePlace, value: Any) -> Any:
         for kind, one in checks[:-1]:
             if isinstance(value, kind):
                 return one(place, value)
@@ -164,7 +164,7 @@ def either(*checks: tuple[type | tuple[type, ...], Check]) -> Check:
 def table(fields: Fields) -> Check:
     """Return a check for tables with known keys; defaults are filled in."""
 
-    def check(place: Place, value: Any) -> Any:
+    def check(place: ValuePlace, value: Any) -> Any:
         if not is_table(place, value):
             return value
         known_keys(place, value, fields)
@@ -176,7 +176,7 @@ def table(fields: Fields) -> Check:
 def mapping(item: Check) -> Check:
     """Return a check for tables with any keys."""
 
-    def check(place: Place, value: Any) -> Any:
+    def check(place: ValuePlace, value: Any) -> Any:
         if not is_table(place, value):
             return value
         return {key: item(place.at(key), one) for key, one in value.items()}
@@ -184,7 +184,7 @@ def mapping(item: Check) -> Check:
     return check
 
 
-def is_table(place: Place, value: Any) -> bool:
+def is_table(place: ValuePlace, value: Any) -> bool:
     """Tell whether a value is a table; report it if not."""
     if isinstance(value, dict):
         return True
@@ -192,7 +192,7 @@ def is_table(place: Place, value: Any) -> bool:
     return False
 
 
-def known_keys(place: Place, value: Mapping[str, Any], known: Iterable[str]) -> None:
+def known_keys(place: ValuePlace, value: Mapping[str, Any], known: Iterable[str]) -> None:
     """Report the keys of a table that are not known, each with the nearest one that is."""
     names = list(known)
     for key in value:
@@ -200,7 +200,7 @@ def known_keys(place: Place, value: Mapping[str, Any], known: Iterable[str]) -> 
             place.at(key).problem(f"{place.title} has no key {key!r}; {hint(key, names)}")
 
 
-def checked_fields(place: Place, value: Mapping[str, Any], fields: Fields) -> dict[str, Any]:
+def checked_fields(place: ValuePlace, value: Mapping[str, Any], fields: Fields) -> dict[str, Any]:
     """Return the fields of a table, checked, with defaults for those that are not given."""
     result: dict[str, Any] = {}
     for key, one in fields.items():
@@ -228,7 +228,7 @@ def typed(
     """
     extra = fields or {}
 
-    def check(place: Place, value: Any) -> Any:
+    def check(place: ValuePlace, value: Any) -> Any:
         given = {"type": value} if isinstance(value, str) else value
         if not is_table(place, given):
             return value
@@ -242,7 +242,7 @@ def typed(
     return check
 
 
-def entry_of(place: Place, value: Mapping[str, Any], registry: Registry) -> Entry | None:
+def entry_of(place: ValuePlace, value: Mapping[str, Any], registry: Registry) -> Entry | None:
     """Return what the type of a table stands for, or report that it stands for nothing."""
     if "type" not in value:
         place.problem(
@@ -267,7 +267,7 @@ def _type_hint(value: Mapping[str, Any], registry: Registry) -> str:
 
 
 def checked_options(
-    place: Place,
+    place: ValuePlace,
     value: Mapping[str, Any],
     entry: Entry,
     reserved: Iterable[str],
@@ -292,7 +292,7 @@ def checked_options(
 # -- helpers -------------------------------------------------------------------------------------
 
 
-def identifier(place: Place, value: Any) -> Any:
+def identifier(place: ValuePlace, value: Any) -> Any:
     """Check that a value can be the name of a layer or an input."""
     if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z_]\w*", value):
         place.problem(
@@ -302,7 +302,7 @@ def identifier(place: Place, value: Any) -> Any:
     return value
 
 
-def _wrong_kind(place: Place, wanted: str, value: Any) -> None:
+def _wrong_kind(place: ValuePlace, wanted: str, value: Any) -> None:
     place.problem(f"{place.title} must be {wanted}. Received: {_shown(value)} ({kind_of(value)})")
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ..data import default_collate
 from .assemble import Run, build_run
 from .saved_runs import open_source
-from .timing import Call, layer_calls, time_call, time_model
+from .timing import TimedCall, layer_calls, time_call, time_model
 
 
 def time_layers(options: Namespace) -> int:
@@ -37,7 +37,7 @@ def _inputs(run: Run, size: int) -> tuple[Any, ...]:
     return inputs
 
 
-def _plain(calls: list[Call], whole: tuple[float, float]) -> dict[str, Any]:
+def _plain(calls: list[TimedCall], whole: tuple[float, float]) -> dict[str, Any]:
     rows = [
         {"name": c.name, "type": c.kind, "forward": c.forward, "backward": c.backward}
         for c in calls
@@ -45,7 +45,7 @@ def _plain(calls: list[Call], whole: tuple[float, float]) -> dict[str, Any]:
     return {"layers": rows, "forward": whole[0], "backward": whole[1]}
 
 
-def _table(calls: list[Call], whole: tuple[float, float]) -> str:
+def _table(calls: list[TimedCall], whole: tuple[float, float]) -> str:
     total = sum(call.forward + call.backward for call in calls) or 1.0
     width = max([len("layer"), *(len(f"{c.name} ({c.kind})") for c in calls)])
     shapes = max([len("output"), *(len(c.shape) for c in calls)])

@@ -21,7 +21,7 @@ from ..nn import Module
 
 
 @dataclass
-class Call:
+class TimedCall:
     """One call of a layer, and how long it takes (seconds, the median of some repetitions)."""
 
     name: str
@@ -33,9 +33,9 @@ class Call:
     backward: float = 0.0
 
 
-def layer_calls(model: Module, inputs: Sequence[Any]) -> list[Call]:
+def layer_calls(model: Module, inputs: Sequence[Any]) -> list[TimedCall]:
     """Return the calls of the layers of a model, in order."""
-    calls: list[Call] = []
+    calls: list[TimedCall] = []
     inner: list[bool] = []
 
     def before(module: Module, args: Any) -> None:
@@ -46,7 +46,7 @@ def layer_calls(model: Module, inputs: Sequence[Any]) -> list[Call]:
         if not has_inner:
             shapes = [tuple(x.shape) for x in tree_leaves(output) if isinstance(x, Tensor)]
             shown = " ".join(map(str, shapes[:1])) + (" ..." if shapes[1:] else "")
-            calls.append(Call(names[id(module)], type(module).__name__, module, args, shown))
+            calls.append(TimedCall(names[id(module)], type(module).__name__, module, args, shown))
         if inner:
             inner[-1] = True
 
@@ -59,7 +59,7 @@ def layer_calls(model: Module, inputs: Sequence[Any]) -> list[Call]:
     return calls
 
 
-def time_call(call: Call, repeat: int) -> None:
+def time_call(call: TimedCall, repeat: int) -> None:
     """Measure one call of a layer, forward and backward."""
     args = tree_map(_leaf, call.args)
     parameters = [p for p in call.module.parameters() if p.requires_grad]

@@ -38,7 +38,7 @@ _NAMES = (
 _limiting = fork_safe_lock("blas")
 
 
-class Library:
+class BlasLibrary:
     """A loaded OpenBLAS: its setting, and the functions of LAPACK in it."""
 
     def __init__(self, handle: ctypes.CDLL) -> None:
@@ -57,30 +57,30 @@ class Library:
 
 
 @cache
-def numpy_library() -> Library | None:
+def numpy_library() -> BlasLibrary | None:
     """Return the OpenBLAS that NumPy's wheel brings (it is loaded by now), or None."""
     for path in _paths():
         try:
-            return Library(ctypes.CDLL(str(path)))
+            return BlasLibrary(ctypes.CDLL(str(path)))
         except OSError:  # not a library that this process can use
             continue
     return None
 
 
-def single_library() -> Library | None:
+def single_library() -> BlasLibrary | None:
     """Return a copy of NumPy's OpenBLAS that runs on the calling thread only, or None."""
     with _limiting:
         return _single_library()
 
 
 @cache
-def _single_library() -> Library | None:
+def _single_library() -> BlasLibrary | None:
     original = numpy_library()
     if original is None or os.name != "posix":
         return None
     before = original.get_num_threads()
     try:
-        copy = Library(_load_copy(original.handle._name))
+        copy = BlasLibrary(_load_copy(original.handle._name))
     except (OSError, AttributeError):  # the system does not load it, or other functions are in it
         return None
     copy.set_num_threads(1)

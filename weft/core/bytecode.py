@@ -24,7 +24,7 @@ class Name(NamedTuple):
         return self.name
 
 
-class Literal(NamedTuple):
+class LiteralExpression(NamedTuple):
     """A constant of the program."""
 
     value: Any
@@ -36,7 +36,7 @@ class Literal(NamedTuple):
         return repr(self.value)
 
 
-class Attribute(NamedTuple):
+class AttributeExpression(NamedTuple):
     """`owner.name`."""
 
     owner: Expression
@@ -66,7 +66,7 @@ class Item(NamedTuple):
         return f"{text_of(self.owner)}[{text_of(self.key)}]"
 
 
-class Call(NamedTuple):
+class CallExpression(NamedTuple):
     """`function(first, ...)`; what follows the first argument is not kept."""
 
     function: Expression
@@ -76,7 +76,7 @@ class Call(NamedTuple):
         return f"{text_of(self.function)}(...)" if self.first else f"{text_of(self.function)}()"
 
 
-Expression = Name | Literal | Attribute | Slice | Item | Call | None
+Expression = Name | LiteralExpression | AttributeExpression | Slice | Item | CallExpression | None
 Stack = list[Expression]
 
 
@@ -94,7 +94,7 @@ def text_of(expression: Expression) -> str:
 
 
 def _bound(expression: Expression) -> str:
-    return "" if expression == Literal(None) else text_of(expression)
+    return "" if expression == LiteralExpression(None) else text_of(expression)
 
 
 def written_at(code: CodeType) -> dict[int, Write]:
@@ -149,7 +149,7 @@ def _write(at: Any, stack: Stack, following: Any) -> Write | None:
         return Write("__setitem__", stack[-3], Slice(stack[-2], stack[-1]))
     if at.opname in ("CALL", "CALL_KW") and following is not None and _discards(following):
         function, first = _called(at, list(stack))
-        if isinstance(function, Attribute):
+        if isinstance(function, AttributeExpression):
             return Write(function.name, function.owner, first)
         return Write(function.name, None, first) if isinstance(function, Name) else None
     return None
@@ -191,11 +191,11 @@ def _loaded(at: Any) -> Iterator[Expression]:
 
 
 def _constant(at: Any, stack: Stack) -> None:
-    stack.append(Literal(at.argval))
+    stack.append(LiteralExpression(at.argval))
 
 
 def _attribute(at: Any, stack: Stack) -> None:
-    found = Attribute(_pop(stack), at.argval)
+    found = AttributeExpression(_pop(stack), at.argval)
     # A method and its owner take two places, whose order differs between versions.
     is_method = at.opname == "LOAD_METHOD" or (sys.version_info >= (3, 12) and at.arg & 1)
     stack.extend([found, found] if is_method else [found])
@@ -217,9 +217,9 @@ def _sliced_item(_at: Any, stack: Stack) -> None:
 
 
 def _slice(at: Any, stack: Stack) -> None:
-    step = _pop(stack) if at.arg == 3 else Literal(None)
+    step = _pop(stack) if at.arg == 3 else LiteralExpression(None)
     stop, start = _pop(stack), _pop(stack)
-    stack.append(Slice(start, stop) if step == Literal(None) else None)
+    stack.append(Slice(start, stop) if step == LiteralExpression(None) else None)
 
 
 def _binary(at: Any, stack: Stack) -> None:
@@ -233,14 +233,14 @@ def _call(at: Any, stack: Stack) -> None:
     stack.append(_called(at, stack))
 
 
-def _called(at: Any, stack: Stack) -> Call:
+def _called(at: Any, stack: Stack) -> CallExpression:
     """Take a call's operands from the stack; return the call."""
     if at.opname == "CALL_KW":
         _pop(stack)
     arguments = [_pop(stack) for _ in range(at.arg)]
     pair = [_pop(stack), _pop(stack)]
     function = next((part for part in pair if part is not None), None)
-    return Call(function, arguments[-1] if arguments else None)
+    return CallExpression(function, arguments[-1] if arguments else None)
 
 
 def _nothing(at: Any, stack: Stack) -> None:

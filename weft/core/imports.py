@@ -1,26 +1,31 @@
 """Imports that are no statements: by name, when first used. No other module may make one.
 
 `import weft` must not load what most programs never use, and a layer may need something of a layer
-above it, whose name it must not know. Three ways, all of which tests/test_architecture.py reads:
+above it, whose name it must not know. These are the ways, which tests/test_architecture.py reads:
 
     deferred_imports   a lock, for import statements inside functions
     lazy_attributes    public names of a package that are imported when somebody asks for them
     injected           a slot in a lower layer, which weft/injections.py fills from a higher one
+    load_modules       all modules of a package: who stands there is found
+    require            a package that a user may have or not
 
-All of them hold a lock while they import: a fork waits, lest a child have half of a module.
+The first three hold a lock while they import: a fork waits, lest a child have half of a module.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
+from os import listdir
 from types import ModuleType
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
+from .errors import MissingDependencyError
 from .locks import fork_safe_lock
 
 deferred_imports = fork_safe_lock("imports")
 _sources: dict[str, str] = {}
+_INSTALLED_AS = {"PIL": "pillow", "sklearn": "scikit-learn"}  # else under the module's own name
 _InjectedT = TypeVar("_InjectedT")
 _Result = TypeVar("_Result")
 _Given = ParamSpec("_Given")
@@ -32,17 +37,58 @@ def load(module: str) -> ModuleType:
         return import_module(module)
 
 
-def lazy_attributes(module: dict[str, Any], sources: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return `__getattr__` for a package whose globals are given: names and their modules."""
+def load_modules(package: str) -> None:
+    """Import the modules of a package, except private ones, which others import."""
+    folder = import_module(package).__path__[0]
+    names = {name.partition(".")[0] for name in listdir(folder) if name.endswith((".py", ".pyc"))}
+    for name in sorted(names):  # pkgutil would take as long to import as a large module
+        if not name.startswith("_"):
+            import_module(f"{package}.{name}")
+
+
+def lazy_attributes(
+    module: dict[str, Any], sources: Mapping[str, Iterable[str]], packages: Iterable[str] = ()
+) -> Callable[[str], Any]:
+    """Return `__getattr__` for a package whose globals are given.
+
+    sources    modules, each with the names that are taken from it
+    packages   parts of the package itself
+    """
     where = module["__name__"]
+    found_in = {name: source for source, names in sources.items() for name in names}
 
     def get(name: str) -> Any:
-        if name not in sources:
+        if name in packages:
+            return load(f"{where}.{name}")
+        if name not in found_in:
             raise AttributeError(f"module {where!r} has no attribute {name!r}")
-        module[name] = found = getattr(load(sources[name]), name)
+        module[name] = found = getattr(load(found_in[name]), name)
         return found
 
     return get
+
+
+def require(module: str, extra: str, what: str) -> Any:
+    """Return an optional module; if it is missing, say who needs it and how to install it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        top = module.partition(".")[0]
+        if error.name is not None and error.name.partition(".")[0] != top:
+            raise  # the package is there and something that it needs is not
+        package = _INSTALLED_AS.get(top, top)
+        raise MissingDependencyError(
+            f'{what} needs the package {package}: pip install "weft[{extra}]" ({error})'
+        ) from error
+
+
+def is_available(module: str) -> bool:
+    """Tell whether an optional module can be imported."""
+    try:
+        import_module(module)
+    except ImportError:
+        return False
+    return True
 
 
 class Injected(Generic[_InjectedT]):

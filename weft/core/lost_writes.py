@@ -18,7 +18,17 @@ from functools import wraps
 from types import CodeType, FrameType
 from typing import Any, ParamSpec, TypeVar
 
-from .bytecode import Attribute, Call, Expression, Item, Literal, Name, Write, text_of, written_at
+from .bytecode import (
+    AttributeExpression,
+    CallExpression,
+    Expression,
+    Item,
+    LiteralExpression,
+    Name,
+    Write,
+    text_of,
+    written_at,
+)
 from .errors import LostWriteError
 from .tensor import Tensor
 
@@ -96,9 +106,9 @@ def _suspects(code: CodeType) -> dict[int, Write]:
 
 
 def _may_be_temporary(expression: Expression) -> bool:
-    if isinstance(expression, Attribute):
+    if isinstance(expression, AttributeExpression):
         return expression.name in FRESH_ATTRIBUTES
-    return isinstance(expression, (Item, Call))
+    return isinstance(expression, (Item, CallExpression))
 
 
 def _is_temporary(expression: Expression, tensor: Tensor, frame: FrameType) -> bool:
@@ -111,8 +121,10 @@ def _is_temporary(expression: Expression, tensor: Tensor, frame: FrameType) -> b
 
 def _owners(expression: Expression) -> Iterator[Expression]:
     """Yield what an expression was computed from, outwards: x.T and x for x.T[0]."""
-    while isinstance(expression, (Attribute, Item, Call)):
-        expression = expression.function if isinstance(expression, Call) else expression.owner
+    while isinstance(expression, (AttributeExpression, Item, CallExpression)):
+        expression = (
+            expression.function if isinstance(expression, CallExpression) else expression.owner
+        )
         yield expression
 
 
@@ -123,11 +135,13 @@ def _value(expression: Expression, frame: FrameType) -> Any:
     """Return what an expression stands for, FRESH for a new tensor, or UNKNOWN."""
     if isinstance(expression, Name):
         return _variable(expression.name, frame)
-    if isinstance(expression, Attribute):
+    if isinstance(expression, AttributeExpression):
         return _attribute(_value(expression.owner, frame), expression.name)
     if isinstance(expression, Item):
         return _item(_value(expression.owner, frame), expression.key, frame)
-    if isinstance(expression, Call) and isinstance(expression.function, Attribute):
+    if isinstance(expression, CallExpression) and isinstance(
+        expression.function, AttributeExpression
+    ):
         return _method_result(_value(expression.function.owner, frame), expression.function.name)
     return UNKNOWN
 
@@ -148,7 +162,7 @@ def _attribute(owner: Any, name: str) -> Any:
 def _item(owner: Any, index: Expression, frame: FrameType) -> Any:
     if owner is FRESH or isinstance(owner, Tensor):
         return FRESH
-    key = index.value if isinstance(index, Literal) else _value(index, frame)
+    key = index.value if isinstance(index, LiteralExpression) else _value(index, frame)
     if owner.__class__ not in (list, tuple, dict) or isinstance(key, _Marker):
         return UNKNOWN
     try:
@@ -192,7 +206,7 @@ def _advice(write: Write, target: Expression, frame: FrameType) -> str:
         owner, key = text_of(target.owner), text_of(target.key)
         inner = f", {text_of(write.first)}" if write.name == "__setitem__" else ""
         return f"Write {owner}[{key}{inner}] = ..."
-    function = target.function if isinstance(target, Call) else None
-    if isinstance(function, Attribute) and function.name == "detach":
+    function = target.function if isinstance(target, CallExpression) else None
+    if isinstance(function, AttributeExpression) and function.name == "detach":
         return f"Write into {text_of(function.owner)} itself, inside `with wf.no_grad():`."
     return f"Give it a name first (y = {text_of(target)}), write into y, and use y."

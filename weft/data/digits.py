@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .optional import load_optional
+from ..core.imports import require
 from .tensors import TensorDataset
 
 
@@ -14,9 +14,7 @@ def load_digits(*, flat: bool = False) -> TensorDataset:
     Images have shape (1, 8, 8), or (64,) with `flat`. Nothing is downloaded. Split them with
     `random_split(dataset, [0.8, 0.2], seed=0)`.
     """
-    datasets = load_optional(
-        "sklearn.datasets", package="scikit-learn", extra="sklearn", purpose="load_digits"
-    )
+    datasets = require("sklearn.datasets", "sklearn", "load_digits")
     raw = datasets.load_digits()
     images = raw.images.astype(np.float32)[:, None] / np.float32(16)
     if flat:

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..core.imports import require
 from .checks import as_choice, check_callable
 from .dataset import Dataset, normal_index
 from .errors import DataFileError, check_directory, check_file
-from .optional import load_optional
 from .streams import Array
 from .transforms import ToTensor
 
@@ -49,9 +49,8 @@ def read_image(path: Any, mode: str = "RGB") -> Array:
     """Read an image as an array of bytes, (height, width, channels); (height, width) for "L"."""
     as_choice("read_image", "mode", mode, _MODES)
     shown = check_file(path)
-    options = {"package": "pillow", "extra": "image", "purpose": "reading images"}
-    image_module = load_optional("PIL.Image", **options)
-    operations = load_optional("PIL.ImageOps", **options)
+    image_module = require("PIL.Image", "image", "reading images")
+    operations = require("PIL.ImageOps", "image", "reading images")
     try:
         with image_module.open(shown) as image:
             upright = operations.exif_transpose(image)  # cameras store a rotation beside the pixels

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..core.imports import require
 from .errors import DataFileError, check_file
-from .optional import load_optional
 from .table import Column, Table, TableDataset
 
 
@@ -16,8 +16,8 @@ def read_parquet(path: Any, *, columns: Sequence[str] | None = None) -> Table:
     """Read a Parquet file, or some of its columns, into memory (needs pyarrow)."""
     shown = check_file(path)
     purpose = "reading Parquet files"
-    arrow = load_optional("pyarrow", extra="table", purpose=purpose)
-    parquet = load_optional("pyarrow.parquet", extra="table", purpose=purpose)
+    arrow = require("pyarrow", "table", purpose)
+    parquet = require("pyarrow.parquet", "table", purpose)
     try:
         # Opened by Python: it follows the platform's rules for paths, and the error is ours.
         with open(shown, "rb") as file:

@@ -23,7 +23,7 @@ from ..core.errors import ArgumentError, ArgumentTypeError
 from .channel import receive, remember_main_end, widen
 from .errors import WorkerError, WorkerTimeoutError, WorkerTraceback
 from .fetch import Job, Recipe
-from .worker import Failure, Result, WorkerSetup, run_worker
+from .worker import Failure, WorkerResult, WorkerSetup, run_worker
 
 _GRACE_SECONDS: Final = 1.0  # how long a worker may finish its item before it is terminated
 
@@ -67,7 +67,7 @@ class WorkerPool:
         try:
             while True:
                 self._wait(worker, job)
-                result: Result = receive(self._workers[worker].results)
+                result: WorkerResult = receive(self._workers[worker].results)
                 if result.iteration == job.iteration:  # others were asked for and then abandoned
                     break
         except (EOFError, ConnectionError):

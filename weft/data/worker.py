@@ -27,7 +27,7 @@ from .streams import WorkerInfo, set_worker
 
 
 @dataclass(frozen=True)
-class Result:
+class WorkerResult:
     """What came of a job: the batch (or END), or an error."""
 
     iteration: int
@@ -110,10 +110,10 @@ class _Runner:
     def run(self, job: Job) -> Packed:
         """Return the packed result of a job."""
         try:
-            return pack(Result(job.iteration, job.number, self._batch(job)))
+            return pack(WorkerResult(job.iteration, job.number, self._batch(job)))
         except BaseException as error:
             failure = describe(error)
-            return pack(Result(job.iteration, job.number, error=failure))
+            return pack(WorkerResult(job.iteration, job.number, error=failure))
 
     def _batch(self, job: Job) -> Any:
         setup = self._setup

@@ -25,7 +25,7 @@ _compile_program = injected("compile_program")
 MOST_SHAPES = 64
 
 
-class Call:
+class ProgramCall:
     """A program, with what is known about calling it: the types of feeds, code for their shapes."""
 
     def __init__(self, program: Program, what: str, on: str | None = None) -> None:

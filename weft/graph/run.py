@@ -34,7 +34,7 @@ Array = np.ndarray[Any, Any]
 Sizes = dict[SizeVar, int]
 
 
-class Step(NamedTuple):
+class ProgramStep(NamedTuple):
     """One node, ready to run.
 
     inputs    slots of the operands (-1 for one left out); `fixed` of them stand alone and the rest
@@ -92,7 +92,7 @@ class Program:
         self._last = self._last_uses(order)
         self.constants: list[tuple[int, Array]] = []
         self.states: list[tuple[int, State]] = []
-        self.steps: list[Step] = []
+        self.steps: list[ProgramStep] = []
         self._told: set[SizeVar] = set()
         for value in self.feeds:
             self._tell(value)
@@ -179,10 +179,10 @@ class Program:
         elif node.op is not ASSIGN:
             self.steps.append(self._step(node, fed))
 
-    def _step(self, node: Node, fed: set[Value]) -> Step:
+    def _step(self, node: Node, fed: set[Value]) -> ProgramStep:
         op = node.op
         outputs = tuple(-1 if value in fed else self.slot(value) for value in node.outputs)
-        return Step(
+        return ProgramStep(
             node,
             op.kernel,
             tuple(-1 if value is None else self.slot(value) for value in node.inputs),
@@ -227,7 +227,7 @@ class Program:
         commits = [(state, slots[self.slot(value)]) for state, value in self.commits]
         return Results(found, commits, borrowed)
 
-    def _take(self, step: Step, slots: list[Any], sizes: Sizes) -> None:
+    def _take(self, step: ProgramStep, slots: list[Any], sizes: Sizes) -> None:
         operands = [slots[i] for i in step.inputs]
         fixed = step.fixed
         if fixed is not None:
@@ -252,7 +252,7 @@ class Program:
         for slot in step.frees:
             slots[slot] = None
 
-    def _take_warily(self, step: Step, slots: list[Any], sizes: Sizes) -> None:
+    def _take_warily(self, step: ProgramStep, slots: list[Any], sizes: Sizes) -> None:
         """Take a step; raise if it makes a NaN of operands that have none."""
         operands = [slots[i] for i in step.inputs]
         self._take(step, slots, sizes)
@@ -262,7 +262,7 @@ class Program:
             error.located = True  # type: ignore[attr-defined]  # so that outer graphs add nothing
             raise error
 
-    def _explained(self, step: Step, error: Exception, operands: Sequence[Any]) -> Exception:
+    def _explained(self, step: ProgramStep, error: Exception, operands: Sequence[Any]) -> Exception:
         """Return an error that also says which node of the graph failed, and who built it."""
         node = step.node
         if isinstance(error, UnknownSizeError):
@@ -272,7 +272,7 @@ class Program:
         flat = [x for group in operands for x in (group if isinstance(group, list) else [group])]
         return located_error(node, error, flat, step.attrs)
 
-    def _size_hint(self, step: Step) -> str:
+    def _size_hint(self, step: ProgramStep) -> str:
         names = {v for item in attr_items(step.attrs) if isinstance(item, Dim) for v in _vars(item)}
         tellers = sorted({self.sources[v].name for v in names if v in self.sources})
         return f"; feed {', '.join(tellers)}" if tellers else ""

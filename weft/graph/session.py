@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..core.device import check_device
 from ..core.errors import ArgumentError, ArgumentTypeError, GraphError
 from ..core.tree import flatten
-from .call import Call
+from .call import ProgramCall
 from .feeds import as_feed
 from .graph import Graph
 from .members import Wanted, member, wanted_values
@@ -122,7 +122,7 @@ class Session:
             found = self._fetched[(kind, *map(id, items))] = known._replace(nest=nest)
         return found
 
-    def _call(self, prepared: _Prepared, feed_dict: Mapping[Any, Any] | None) -> Call:
+    def _call(self, prepared: _Prepared, feed_dict: Mapping[Any, Any] | None) -> ProgramCall:
         """Return what is to be run for fetches and feeds."""
         fed = {} if feed_dict is None else feed_dict
         if fed.__class__ is not dict and not isinstance(fed, Mapping):
@@ -137,7 +137,7 @@ class Session:
             prepared.kept.extend(fed)
         return call
 
-    def _new_call(self, wanted: Wanted, fed: Mapping[Any, Any]) -> Call:
+    def _new_call(self, wanted: Wanted, fed: Mapping[Any, Any]) -> ProgramCall:
         values: list[Value] = []
         for key, given in fed.items():
             value = member(self.graph, key, RUN, "feed")
@@ -148,7 +148,7 @@ class Session:
             as_feed(value, given, RUN)  # tell what is wrong before what is missing
             values.append(value)
         program = Program(self.graph, wanted.fetches, values, wanted.targets)
-        return Call(program, RUN, self.device)
+        return ProgramCall(program, RUN, self.device)
 
 
 class _Prepared(NamedTuple):
@@ -162,5 +162,5 @@ class _Prepared(NamedTuple):
     wanted: Wanted
     returned: list[bool]
     kept: list[Any]
-    calls: dict[tuple[Any, ...], Call]
+    calls: dict[tuple[Any, ...], ProgramCall]
     nest: Callable[[Iterator[Any]], Any]

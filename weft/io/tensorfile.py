@@ -21,8 +21,8 @@ from ..core.errors import (
     ArgumentError,
     ArgumentTypeError,
     DTypeError,
-    MissingDependencyError,
 )
+from ..core.imports import require
 from ..core.masked import plain_array
 from ..core.tensor import Tensor
 from .errors import FileFormatError, ReadError
@@ -167,10 +167,4 @@ def _opened(path: Path) -> Iterator[Any]:
 
 
 def _package() -> Any:
-    try:
-        import safetensors.numpy  # noqa: PLC0415  (optional: only saving and loading need it)
-    except ImportError:
-        raise MissingDependencyError(
-            'saving and loading need the package safetensors: pip install "weft[io]"'
-        ) from None
-    return safetensors
+    return require("safetensors", "io", "a file of tensors")

@@ -6,9 +6,8 @@ name is asked for that is not known yet, so that `import weft` stays fast. Impor
 """
 
 from functools import partial
-from importlib import import_module
-from os import listdir
 
+from ..core.imports import load_modules
 from ..core.methods import attach_later, attach_methods
 from ..core.op import declare_later
 from . import creation, ranges, sizes
@@ -37,23 +36,14 @@ LATER_METHODS = (
 )
 
 
-def _load(package: str) -> None:
-    """Import the modules of a package, except private ones, which others import."""
-    folder = import_module(f"{__name__}.{package}").__path__[0]
-    names = {name.partition(".")[0] for name in listdir(folder) if name.endswith((".py", ".pyc"))}
-    for name in sorted(names):  # pkgutil would take as long to import as a large module
-        if not name.startswith("_"):
-            import_module(f"{__name__}.{package}.{name}")
-
-
 def _declare(packages: tuple[str, ...]) -> None:
     for package in packages:
-        _load(package)
+        load_modules(f"{__name__}.{package}")
     attach_methods()
 
 
 for _package in AT_ONCE:
-    _load(_package)
+    load_modules(f"{__name__}.{_package}")
 for _packages in LATER:
     declare_later(partial(_declare, _packages))
 attach_later(LATER_METHODS)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.tensor import Tensor
-from .line_search import Array, Point, strong_wolfe
+from .line_search import Array, LinePoint, strong_wolfe
 from .optimizer import Closure, Optimizer
 from .state import check_layout, dump_slots, load_slots
 from .transform import Transform
@@ -41,7 +41,7 @@ class LBFGS(Optimizer):
         history_size: int = 100,
         line_search_fn: str | None = None,
     ) -> None:
-        self.history = History()
+        self.history = CurvatureHistory()
         super().__init__(
             params,
             lr=lr,
@@ -122,7 +122,7 @@ class LBFGS(Optimizer):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over what `state_dict` returned."""
-        history = History()
+        history = CurvatureHistory()
         check_layout(self, state)
         saved = load_slots(state.get("history", {}))
         unknown = [name for name in saved if name not in vars(history)]
@@ -136,7 +136,7 @@ class LBFGS(Optimizer):
         self.history = history
 
 
-class History:
+class CurvatureHistory:
     """Past steps s and changes of the gradient y, which stand for the inverse Hessian."""
 
     def __init__(self) -> None:
@@ -240,7 +240,7 @@ class _Iterations:
             return self._evaluate()
 
         past = self.optimizer.history
-        start = Point(0.0, self.loss, self.g, self.slope)
+        start = LinePoint(0.0, self.loss, self.g, self.slope)
         left = self.options["max_eval"] - self.evaluations
         found, evaluations = strong_wolfe(objective, past.length, direction, start, max_trials=left)
         past.length, self.loss, self.g = found.t, found.f, found.g

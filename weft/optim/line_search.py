@@ -16,7 +16,7 @@ Array = np.ndarray[Any, Any]
 Objective = Callable[[float], tuple[float, Array]]
 
 
-class Point(NamedTuple):
+class LinePoint(NamedTuple):
     """A place on the line: step length, loss, gradient, and slope along the line."""
 
     t: float
@@ -28,15 +28,15 @@ class Point(NamedTuple):
 class Wolfe(NamedTuple):
     """The strong Wolfe conditions relative to the start of the line."""
 
-    start: Point
+    start: LinePoint
     decrease: float = 1e-4
     curvature: float = 0.9
 
-    def too_high(self, point: Point) -> bool:
+    def too_high(self, point: LinePoint) -> bool:
         """Tell whether the loss fell too little; one that is not a number did not fall."""
         return not point.f <= self.start.f + self.decrease * point.t * self.start.slope
 
-    def flat_enough(self, point: Point) -> bool:
+    def flat_enough(self, point: LinePoint) -> bool:
         """Tell whether the slope has become small."""
         return abs(point.slope) <= -self.curvature * self.start.slope
 
@@ -45,11 +45,11 @@ def strong_wolfe(
     objective: Objective,
     t: float,
     direction: Array,
-    start: Point,
+    start: LinePoint,
     *,
     tolerance_change: float = 1e-9,
     max_trials: int = 25,
-) -> tuple[Point, int]:
+) -> tuple[LinePoint, int]:
     """Return a point that satisfies the conditions, and the number of evaluations.
 
     If the trials run out, the best point of the last bracket is returned.
@@ -71,15 +71,15 @@ class _Line:
         self._direction = direction
         self.evaluations = 0
 
-    def at(self, t: float) -> Point:
+    def at(self, t: float) -> LinePoint:
         f, g = self._objective(t)
         self.evaluations += 1
-        return Point(t, f, g, float(g @ self._direction))
+        return LinePoint(t, f, g, float(g @ self._direction))
 
 
 def _bracket(
     line: _Line, wolfe: Wolfe, t: float, max_trials: int
-) -> tuple[tuple[Point, Point], Point | None]:
+) -> tuple[tuple[LinePoint, LinePoint], LinePoint | None]:
     """Lengthen the step until an acceptable point lies between two, or is found."""
     previous, point = wolfe.start, line.at(t)
     for trial in range(max_trials):
@@ -96,8 +96,12 @@ def _bracket(
 
 
 def _zoom(
-    line: _Line, wolfe: Wolfe, bracket: tuple[Point, Point], tolerance: float, max_trials: int
-) -> Point:
+    line: _Line,
+    wolfe: Wolfe,
+    bracket: tuple[LinePoint, LinePoint],
+    tolerance: float,
+    max_trials: int,
+) -> LinePoint:
     """Narrow a bracket around an acceptable point."""
     low, high = sorted(bracket, key=_height)
     stuck = False
@@ -115,7 +119,7 @@ def _zoom(
     return low
 
 
-def _height(point: Point) -> float:
+def _height(point: LinePoint) -> float:
     return math.inf if math.isnan(point.f) else point.f
 
 
@@ -129,7 +133,9 @@ def _inside(t: float, left: float, right: float, stuck: bool) -> tuple[float, bo
     return (right - margin if abs(t - right) < abs(t - left) else left + margin), False
 
 
-def minimum_of_cubic(a: Point, b: Point, bounds: tuple[float, float] | None = None) -> float:
+def minimum_of_cubic(
+    a: LinePoint, b: LinePoint, bounds: tuple[float, float] | None = None
+) -> float:
     """Return where the cubic through two points and slopes is lowest, within bounds.
 
     Nocedal & Wright, equation 3.59; where it has no minimum, the middle.

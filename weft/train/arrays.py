@@ -19,7 +19,7 @@ from ..nn import Module
 Array = np.ndarray[Any, Any]
 
 
-class Sample(NamedTuple):
+class BatchParts(NamedTuple):
     """A batch in parts: inputs, target (or None), weights of the samples (or None)."""
 
     x: Any
@@ -27,11 +27,11 @@ class Sample(NamedTuple):
     weights: Any
 
 
-class Source(NamedTuple):
+class BatchSource(NamedTuple):
     """Where batches come from, and how to take one apart."""
 
     loader: Iterable[Any]
-    split: Callable[[Any], Sample]
+    split: Callable[[Any], BatchParts]
 
 
 class Arrays(NamedTuple):
@@ -82,29 +82,29 @@ def is_dataset(x: Any) -> bool:
     return not plain and hasattr(x, "__getitem__") and hasattr(x, "__len__")
 
 
-def source_of_arrays(arrays: Arrays, **options: Any) -> Source:
+def source_of_arrays(arrays: Arrays, **options: Any) -> BatchSource:
     """Return batches of arrays; `options` go to the DataLoader."""
     leaves, structure = flatten(tuple(arrays))
     if not arrays.samples:
         raise ArgumentError("there are no samples")
     loader = DataLoader(TensorDataset(*leaves), **options)
-    return Source(loader, lambda batch: _nested(structure, batch, len(leaves)))
+    return BatchSource(loader, lambda batch: _nested(structure, batch, len(leaves)))
 
 
-def source_of_batches(loader: Iterable[Any]) -> Source:
+def source_of_batches(loader: Iterable[Any]) -> BatchSource:
     """Return the batches of a loader: x, (x, y) or (x, y, weights)."""
-    return Source(loader, split_sample)
+    return BatchSource(loader, split_sample)
 
 
-def split_sample(batch: Any) -> Sample:
+def split_sample(batch: Any) -> BatchParts:
     """Take a batch x, (x, y) or (x, y, weights) apart."""
     if not isinstance(batch, tuple | list):
-        return Sample(batch, None, None)
+        return BatchParts(batch, None, None)
     if not 1 <= len(batch) <= 3:
         raise ArgumentError(
             f"a batch must be x, (x, y) or (x, y, weights). Received: {len(batch)} parts"
         )
-    return Sample(*batch, *[None] * (3 - len(batch)))
+    return BatchParts(*batch, *[None] * (3 - len(batch)))
 
 
 def float_dtype(model: Module) -> Any:
@@ -174,6 +174,6 @@ def _rows(part: Any, chosen: slice) -> Any:
     return structure.unflatten(leaf[chosen] for leaf in leaves)
 
 
-def _nested(structure: Structure, batch: Any, count: int) -> Sample:
+def _nested(structure: Structure, batch: Any, count: int) -> BatchParts:
     leaves = batch if count > 1 else (batch,)
-    return Sample(*structure.unflatten(leaves))
+    return BatchParts(*structure.unflatten(leaves))

@@ -17,11 +17,11 @@ import numpy as np
 
 from ..core import dtype as dt
 from ..core.errors import ArgumentError, ArgumentTypeError
+from ..core.imports import require
 from ..core.rng import default_generator
-from ..data.optional import load_optional
 from ..nn import Linear, Module, Sequential
 from ..nn.models.mlp import ACTIVATIONS
-from .arrays import Arrays, Source, source_of_arrays
+from .arrays import Arrays, BatchSource, source_of_arrays
 from .extensions import EarlyStopping, Evaluator, Log
 from .fitting import BATCH_SIZE, CompiledObjective, FitUpdater
 from .keras import predict
@@ -84,7 +84,9 @@ class NetworkEstimator:
             self._run(module, training, kept, get_loss(self.loss or loss))
         self.module_: Module = module.eval()
 
-    def _run(self, module: Module, training: Source, kept: Source | None, loss: Any) -> None:
+    def _run(
+        self, module: Module, training: BatchSource, kept: BatchSource | None, loss: Any
+    ) -> None:
         options = {"weight_decay": self.weight_decay} if self.weight_decay else {}
         if self.lr is not None:
             options["lr"] = self.lr
@@ -130,7 +132,7 @@ class NetworkEstimator:
             layers += [Linear(before, after), ACTIVATIONS[self.activation]()]
         return Sequential(*layers, Linear(hidden[-1] if hidden else inputs, outputs))
 
-    def _split(self, arrays: Arrays, seed: int) -> tuple[Source, Source | None]:
+    def _split(self, arrays: Arrays, seed: int) -> tuple[BatchSource, BatchSource | None]:
         options = {"batch_size": self.batch_size, "seed": seed}
         if not self.early_stopping:
             return source_of_arrays(arrays, shuffle=True, **options), None
@@ -256,7 +258,7 @@ def _seeded(seed: int) -> Iterator[None]:
 
 def _sklearn(part: str, user: str) -> Any:
     """Return a module of scikit-learn."""
-    return load_optional(f"sklearn.{part}", package="scikit-learn", extra="sklearn", purpose=user)
+    return require(f"sklearn.{part}", "sklearn", user)
 
 
 def _random_state(given: Any) -> Any:

@@ -117,7 +117,7 @@ def as_extension(extension: Any) -> Extension:
     return FunctionExtension(extension)
 
 
-class Entry:
+class ExtensionEntry:
     """An extension as the trainer holds it: with name, trigger and priority."""
 
     def __init__(self, extension: Extension, name: str, trigger: Any, priority: Any) -> None:

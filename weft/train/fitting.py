@@ -16,8 +16,8 @@ from ..nn import Module
 from ..optim import Optimizer
 from .arrays import (
     Arrays,
-    Sample,
-    Source,
+    BatchParts,
+    BatchSource,
     as_arrays,
     class_weights,
     float_dtype,
@@ -48,7 +48,7 @@ class CompiledObjective(Objective):
         self,
         model: Module,
         loss: Loss | None,
-        source: Source,
+        source: BatchSource,
         class_weight: Mapping[int, float] | None = None,
     ) -> None:
         super().__init__(model, loss)
@@ -57,14 +57,14 @@ class CompiledObjective(Objective):
 
     def __call__(self, batch: Any) -> Outcome:
         """Return the outcome of a batch."""
-        sample = Sample(*(tree_map(as_tensor, part) for part in self.split(batch)))
+        sample = BatchParts(*(tree_map(as_tensor, part) for part in self.split(batch)))
         output = call_model(self.model, sample.x)
         if self.loss is None or sample.y is None:
             return Outcome(None, {}, output, sample.y)
         loss, values = split_loss(self.loss(output, sample.y, self._weights(sample)))
         return Outcome(loss, values, output, sample.y)
 
-    def _weights(self, sample: Sample) -> Tensor | None:
+    def _weights(self, sample: BatchParts) -> Tensor | None:
         weights: Tensor | None = sample.weights
         if self.class_weight is None:
             return weights
@@ -193,7 +193,7 @@ class Validation(Evaluator):
 
 def training_sources(
     model: Module, data: tuple[Any, Any, Any], share: float, **options: Any
-) -> tuple[Source, Arrays | None]:
+) -> tuple[BatchSource, Arrays | None]:
     """Return the batches for training, and what `validation_split` keeps from them."""
     x, y, weights = data
     _check_given(x)
@@ -211,7 +211,9 @@ def training_sources(
     return source_of_arrays(arrays, **_completed(options)), kept
 
 
-def source_of(model: Module, x: Any, y: Any = None, weights: Any = None, **options: Any) -> Source:
+def source_of(
+    model: Module, x: Any, y: Any = None, weights: Any = None, **options: Any
+) -> BatchSource:
     """Return batches of arrays, of a dataset, or of a loader."""
     _check_given(x)
     if not is_batched(x) and not is_dataset(x):
@@ -224,7 +226,7 @@ def source_of(model: Module, x: Any, y: Any = None, weights: Any = None, **optio
     return source_of_batches(DataLoader(x, **_completed(options)))
 
 
-def validation_source(model: Module, data: Any, batch_size: int | None) -> Source:
+def validation_source(model: Module, data: Any, batch_size: int | None) -> BatchSource:
     """Return batches for validation from (x, y), (x, y, weights), a dataset or a loader."""
     options = {"batch_size": batch_size}
     if isinstance(data, Arrays):
@@ -258,7 +260,7 @@ def call_model(model: Module, x: Any) -> Any:
     return model(*x) if isinstance(x, tuple | list) else model(x)
 
 
-def settle(model: Module, source: Source) -> None:
+def settle(model: Module, source: BatchSource) -> None:
     """Run a model once if layers wait for an input to learn their sizes from."""
     if not any(getattr(module, "_pending", False) for module in model.modules()):
         return

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.optional import load_optional
+from ..core.imports import require
 
 
 def image_grid(images: Any, gap: int = 1) -> Any:
@@ -31,5 +31,5 @@ def image_grid(images: Any, gap: int = 1) -> Any:
 
 def write_image(path: Any, pixels: Any) -> None:
     """Write bytes (H, W, 3) as a PNG file."""
-    image = load_optional("PIL.Image", package="pillow", extra="image", purpose="writing images")
+    image = require("PIL.Image", "image", "writing images")
     image.fromarray(pixels).save(path)

@@ -44,7 +44,7 @@ from .optimizers import check_optimizer, get_optimizer
 from .trainer import Trainer
 
 
-class Compiled:
+class CompileSettings:
     """What `compile` was given, and the optimizer that follows from it."""
 
     def __init__(self, optimizer: Any, loss: Any, metrics: Any, clip_norm: float | None) -> None:
@@ -81,7 +81,7 @@ def compile(
     """
     if loss is None:
         raise ArgumentError("compile needs a loss, e.g. loss='cross_entropy' or loss='mse'")
-    self.__dict__["_compiled"] = Compiled(optimizer, loss, metrics, clip_norm)
+    self.__dict__["_compiled"] = CompileSettings(optimizer, loss, metrics, clip_norm)
     self.__dict__["optimizer"] = optimizer if isinstance(optimizer, Optimizer) else None
 
 
@@ -243,9 +243,9 @@ def attach(module: type[Module]) -> None:
 # -- parts -----------------------------------------------------------------------------------------
 
 
-def _compiled(model: Module) -> Compiled:
+def _compiled(model: Module) -> CompileSettings:
     compiled = model.__dict__.get("_compiled")
-    if not isinstance(compiled, Compiled):
+    if not isinstance(compiled, CompileSettings):
         raise ArgumentError(
             "say first how the model is trained: "
             "model.compile(optimizer='adam', loss='cross_entropy', metrics=['accuracy'])"
@@ -253,7 +253,7 @@ def _compiled(model: Module) -> Compiled:
     return compiled
 
 
-def _optimizer(model: Module, compiled: Compiled) -> Optimizer:
+def _optimizer(model: Module, compiled: CompileSettings) -> Optimizer:
     """Return the model's optimizer, made when it is first needed."""
     made = model.__dict__.get("optimizer")
     if not isinstance(made, Optimizer):
@@ -262,7 +262,7 @@ def _optimizer(model: Module, compiled: Compiled) -> Optimizer:
 
 
 def _validation(
-    bridge: Bridge, compiled: Compiled, data: Any, batch_size: int | None, steps: int | None
+    bridge: Bridge, compiled: CompileSettings, data: Any, batch_size: int | None, steps: int | None
 ) -> Validation:
     """Return the extension that validates after epochs."""
     source = validation_source(bridge.model, data, batch_size)

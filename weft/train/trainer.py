@@ -20,7 +20,7 @@ from typing import Any
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.rng import default_generator
 from .checks import free_name
-from .extension import Entry, Extension, as_extension
+from .extension import Extension, ExtensionEntry, as_extension
 from .interrupts import INTERRUPTED, deferred_interrupts
 from .triggers import as_stop
 from .updater import Updater
@@ -65,7 +65,7 @@ class Trainer:
         self.stop_reason: str | None = None
         self.write: Callable[[str], None] = print_line
         self.timings: dict[str, float] = {}
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, ExtensionEntry] = {}
         self._pending: Mapping[str, Any] = {}  # saved states of extensions not added yet
         self._elapsed_before = 0.0
         self._started_at: float | None = None
@@ -130,7 +130,7 @@ class Trainer:
             )
         made = as_extension(extension)
         chosen = self._checked_name(name) if name else free_name(made.default_name, self._entries)
-        entry = Entry(made, chosen, trigger, priority)
+        entry = ExtensionEntry(made, chosen, trigger, priority)
         self._entries[chosen] = entry
         if chosen in self._pending:
             entry.load_state_dict(self._pending[chosen])
@@ -149,7 +149,7 @@ class Trainer:
         """Return the extensions by name, in the order they are visited."""
         return {entry.name: entry.extension for entry in self._ordered()}
 
-    def _ordered(self) -> list[Entry]:
+    def _ordered(self) -> list[ExtensionEntry]:
         return sorted(self._entries.values(), key=lambda entry: -entry.priority)
 
     def _checked_name(self, name: str) -> str:
@@ -199,13 +199,13 @@ class Trainer:
             self._elapsed_before = self.elapsed_time
             self._started_at = None
 
-    def _clean_up_after(self, error: BaseException, entries: list[Entry]) -> None:
+    def _clean_up_after(self, error: BaseException, entries: list[ExtensionEntry]) -> None:
         failures = _call_all(entries, lambda extension: extension.on_error(self, error))
         failures += _call_all(entries, lambda extension: extension.finalize())
         for failure in failures:
             error.add_note(f"and in an extension: {type(failure).__name__}: {failure}")
 
-    def _run(self, entries: list[Entry]) -> None:
+    def _run(self, entries: list[ExtensionEntry]) -> None:
         self.updater.start()
         for entry in entries:
             entry.extension.initialize(self)
@@ -220,7 +220,7 @@ class Trainer:
             return True
         return self.stop is not None and self.stop(self)
 
-    def _iterate(self, entries: list[Entry]) -> None:
+    def _iterate(self, entries: list[ExtensionEntry]) -> None:
         self.observation = {}
         before = time.perf_counter()
         self.observation.update(self.updater.update())
@@ -282,7 +282,9 @@ def print_line(text: str) -> None:
     print(text, flush=True)
 
 
-def _call_all(entries: list[Entry], act: Callable[[Extension], Any]) -> list[BaseException]:
+def _call_all(
+    entries: list[ExtensionEntry], act: Callable[[Extension], Any]
+) -> list[BaseException]:
     """Call a function for every extension, also after failures; return the failures."""
     failures: list[BaseException] = []
     for entry in entries:

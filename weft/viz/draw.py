@@ -17,9 +17,9 @@ from ..graph.update import Update
 from .drawing.dot import dot_text, run_dot
 from .drawing.labels import kind_of
 from .drawing.layout import MARGIN, lay_out
-from .drawing.picture import Box, Group, Picture, make_picture
+from .drawing.picture import Box, Picture, PictureGroup, make_picture
 from .drawing.png import write_png
-from .drawing.scene import Rectangle, Scene, Text
+from .drawing.scene import Rectangle, Scene, SceneText
 from .drawing.style import FAINT, INK, LINE, LOOKS, SMALL, TITLE, text_width
 from .drawing.svg import svg_text
 
@@ -86,7 +86,7 @@ def small_picture(graph: Graph) -> Picture | None:
     return found
 
 
-def _boxes(group: Group) -> int:
+def _boxes(group: PictureGroup) -> int:
     return sum(1 if isinstance(child, Box) else _boxes(child) for child in group.children)
 
 
@@ -176,10 +176,10 @@ def _summary(graph: Graph) -> Scene:
     )
     scene = Scene(title, width, height, [card])
     y = MARGIN + 8 + TITLE
-    scene.shapes.append(Text(width / 2, y, title, TITLE, INK, bold=True))
+    scene.shapes.append(SceneText(width / 2, y, title, TITLE, INK, bold=True))
     for line in lines:
         y += SMALL * LINE
-        scene.shapes.append(Text(width / 2, y, line, SMALL, FAINT))
+        scene.shapes.append(SceneText(width / 2, y, line, SMALL, FAINT))
     return scene
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from importlib import import_module
 from typing import Any
 
 from ..core.dim import Dim
-from ..core.errors import ArgumentTypeError, MissingDependencyError
+from ..core.errors import ArgumentTypeError
+from ..core.imports import require
 from ..core.shape import TensorType
 from ..graph.graph import Graph
 from ..graph.node import Node, Value, subgraphs
@@ -36,6 +36,7 @@ _TYPES = {
     "complex64": "DT_COMPLEX64",
     "complex128": "DT_COMPLEX128",
 }
+PURPOSE = "a graph for TensorBoard"
 _UNKNOWN = -1  # how a GraphDef writes a size that is not known
 
 
@@ -50,7 +51,7 @@ def write_tensorboard_graph(graph: Graph, logdir: str | os.PathLike[str]) -> Non
         )
     definition = graph_def(graph)
     events = _proto("event")
-    writer = import_module("tensorboardX.writer").FileWriter(os.fspath(logdir))
+    writer = require("tensorboardX.writer", "tensorboard", PURPOSE).FileWriter(os.fspath(logdir))
     try:
         writer.add_event(events.Event(graph_def=definition.SerializeToString()))
         writer.flush()
@@ -129,10 +130,4 @@ def _shape(type: TensorType) -> Any:
 
 
 def _proto(name: str) -> Any:
-    try:
-        return import_module(f"tensorboardX.proto.{name}_pb2")
-    except ImportError as error:
-        raise MissingDependencyError(
-            "writing a graph for TensorBoard needs the package tensorboardX: "
-            f'pip install "weft[tensorboard]" ({error})'
-        ) from error
+    return require(f"tensorboardX.proto.{name}_pb2", "tensorboard", PURPOSE)

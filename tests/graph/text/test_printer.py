@@ -16,14 +16,14 @@ from weft.graph.graph import Graph
 from weft.graph.identity.canonical import canonical_hash
 from weft.graph.node import Node, subgraphs
 from weft.graph.special import CONSTANT, Literal
-from weft.graph.text.printer import Source, graph_text, rebuild, to_source
+from weft.graph.text.printer import GraphSource, graph_text, rebuild, to_source
 from weft.graph.verify import verify
 
 PROGRAMS = dict(programs())
 OPERATORS = sorted(registry_graphs())
 
 
-def assert_rebuilt(graph: Graph) -> Source:
+def assert_rebuilt(graph: Graph) -> GraphSource:
     """Assert that a graph and the one built from its text are the same, node for node."""
     source = to_source(graph)
     again = rebuild(source)

@@ -26,7 +26,7 @@ from ..node import Value, is_graph
 from ..special import ASSIGN, PLACEHOLDER, STATE
 from ..state import State
 from .content import Encoder
-from .points import Layout, Point, Ref, bare_sizes
+from .points import Point, PointLayout, Ref, bare_sizes
 
 VERSION = b"weft graph 1"
 # Rounds of refinement: a few, and more for small graphs. Only many interchangeable states that are
@@ -71,7 +71,7 @@ class Canonical:
             )
         given = graph.outputs if outputs is None else [_value(graph, y) for y in outputs]
         self.ordered = bool(given) or outputs is not None
-        self.layout = Layout(graph, given if self.ordered else graph.results())
+        self.layout = PointLayout(graph, given if self.ordered else graph.results())
         self.points = self.layout.points
         self.encoder = Encoder()
         self.labels = {

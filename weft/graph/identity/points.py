@@ -66,7 +66,7 @@ class Point:
         return threads
 
 
-class Layout:
+class PointLayout:
     """A graph as points, each after those it refers to.
 
     env         where each value of the graph itself is made

@@ -21,7 +21,7 @@ from ..node import Node, Value, is_graph
 from ..special import Literal
 from ..state import State
 from ..text.printer import state_names
-from ..text.source_lines import Places
+from ..text.source_lines import SourceLines
 
 TAG = "$"
 MAX_TERMS = 256  # of the product of all sizes of a shape, so that rules can compute with it
@@ -55,7 +55,7 @@ class _Encoder:
         self.positions = {key: i for i, key in enumerate(self.states)}
         self.arrays: dict[str, Array] = {}
         self._constants: dict[Literal, str] = {}
-        self._places = Places()
+        self._places = SourceLines()
 
     def encoded_states(self) -> list[Data]:
         """Return the states, in the order in which nodes refer to them."""

@@ -31,12 +31,12 @@ from ..node import Node, Value, attr_items, is_graph, subgraphs, type_text
 from ..special import ASSIGN, CONSTANT, PLACEHOLDER, STATE
 from ..state import State
 from .expressions import INLINE, Array, Expressions, Names, quoted
-from .source_lines import Places
+from .source_lines import SourceLines
 
 _RESERVED = {"F", "build", "inf", "nan", *builder.ELEMENT_NAMES.values()}
 
 
-class Source(NamedTuple):
+class GraphSource(NamedTuple):
     """A graph as text, and what the text refers to by name."""
 
     text: str
@@ -44,7 +44,7 @@ class Source(NamedTuple):
     states: dict[str, State]
 
 
-def to_source(graph: Graph) -> Source:
+def to_source(graph: Graph) -> GraphSource:
     """Return a graph as Python text with the constants and states that it names.
 
     >>> import weft as wf
@@ -66,7 +66,7 @@ def graph_text(graph: Graph) -> str:
 
 
 def rebuild(
-    source: Source | str,
+    source: GraphSource | str,
     *,
     states: Mapping[str, Any] | None = None,
     constants: Mapping[str, Any] | None = None,
@@ -79,8 +79,8 @@ def rebuild(
     states      tensors and generators by name, in place of the source's own
     constants   arrays by name, likewise
     """
-    text = source.text if isinstance(source, Source) else source
-    known = (source.states, source.constants) if isinstance(source, Source) else ({}, {})
+    text = source.text if isinstance(source, GraphSource) else source
+    known = (source.states, source.constants) if isinstance(source, GraphSource) else ({}, {})
     namespace: dict[str, Any] = {}
     try:
         code = compile(text, "<graph>", "exec", dont_inherit=True)  # annotations are types here
@@ -115,13 +115,13 @@ class _Printer:
         self.graph = graph
         self.constants: dict[str, Array] = {}
         self.states = state_names(graph)
-        self.places = Places()
+        self.places = SourceLines()
         names = Names(_RESERVED)
         self.sizes = {size: names.give(size.name) for size in sizes_in(graph)}
         self.reserved = names.taken
         self.expressions = Expressions(self.sizes)
 
-    def source(self) -> Source:
+    def source(self) -> GraphSource:
         """Return the text and what it refers to."""
         lines = ["def build(F):"]
         if self.graph.name != "graph":
@@ -131,7 +131,7 @@ class _Printer:
         imports = sorted(self.expressions.imports)
         head = [f"from weft.graph.builder import {', '.join(imports)}", "", ""] if imports else []
         states = {self.states[state.key]: state for state in self.graph.states()}
-        return Source("\n".join([*head, *lines, ""]), self.constants, states)
+        return GraphSource("\n".join([*head, *lines, ""]), self.constants, states)
 
     def keep(self, node: Node) -> str:
         """Keep a constant beside the text; return its name there."""

@@ -7,7 +7,7 @@ from typing import Any
 from ..node import Node
 
 
-class Places:
+class SourceLines:
     """Remembers the text of each place in the source."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from ...core.tensor import Tensor
 from ..module import MODULE, Module
 
 
-class Step(NamedTuple):
+class LayerStep(NamedTuple):
     """One layer of the list: the values it reads, the module it runs, the value it makes."""
 
     name: str
@@ -43,7 +43,7 @@ class LayerGraph(Module):
             raise ArgumentError("a LayerGraph needs at least one input")
         self.inputs = tuple(inputs)
         self.outputs = None if outputs is None else tuple(outputs)
-        self.steps: list[Step] = []
+        self.steps: list[LayerStep] = []
 
     def append(
         self,
@@ -63,7 +63,7 @@ class LayerGraph(Module):
         for reference in read:
             self.check_reference(reference)
         shared = module if isinstance(module, str) else name
-        self.steps.append(Step(name, self._module_of(shared), read))
+        self.steps.append(LayerStep(name, self._module_of(shared), read))
 
     @property
     def last(self) -> str:
@@ -107,7 +107,7 @@ class LayerGraph(Module):
             )
         return dict(zip(self.inputs, inputs, strict=True))
 
-    def run_step(self, step: Step, values: dict[str, Any]) -> Any:
+    def run_step(self, step: LayerStep, values: dict[str, Any]) -> Any:
         """Return what a layer makes of the values."""
         module = self.__dict__[step.module]
         return module(*(value_of(values, reference) for reference in step.inputs))

@@ -20,7 +20,7 @@ Step = tuple[str, tuple[Any, ...]]  # the name of an operator and its arguments 
 Steps = tuple[Step, ...]
 
 
-class Product(NamedTuple):
+class PairProduct(NamedTuple):
     """The product of the values at two positions; both leave the list and the result joins it."""
 
     left: int
@@ -29,19 +29,19 @@ class Product(NamedTuple):
     after: Steps
 
 
-class Program(NamedTuple):
+class Contraction(NamedTuple):
     """What to do to each operand, and the products to form from them in order."""
 
     before: tuple[Steps, ...]
-    products: tuple[Product, ...]
+    products: tuple[PairProduct, ...]
 
 
 @lru_cache(maxsize=1024)
-def plan(subscripts: str, shapes: tuple[Shape, ...]) -> Program:
+def plan(subscripts: str, shapes: tuple[Shape, ...]) -> Contraction:
     """Return the program for subscripts applied to operands of these shapes."""
     reading = read(subscripts, shapes)
     pairs = list(zip(reading.terms, shapes, strict=True))
-    values = [Value(labels, shape) for labels, shape in pairs]
+    values = [PlannedOperand(labels, shape) for labels, shape in pairs]
     operands = tuple(values)
     for value in values:
         value.simplify(reading.sizes)
@@ -56,17 +56,17 @@ def plan(subscripts: str, shapes: tuple[Shape, ...]) -> Program:
         values.append(result)
         products.append((j, i, operator, result) if swap else (i, j, operator, result))
     values[0].arrange(reading.output)
-    done = (Product(i, j, operator, tuple(out.steps)) for i, j, operator, out in products)
-    return Program(tuple(tuple(value.steps) for value in operands), tuple(done))
+    done = (PairProduct(i, j, operator, tuple(out.steps)) for i, j, operator, out in products)
+    return Contraction(tuple(tuple(value.steps) for value in operands), tuple(done))
 
 
-def _wanted(output: Labels, values: Iterable[Value]) -> Labels:
+def _wanted(output: Labels, values: Iterable[PlannedOperand]) -> Labels:
     """Return the output's labels in order, then those that other operands still need."""
     others = {label for value in values for label in value.labels}
     return (*output, *sorted(others.difference(output), key=str))
 
 
-class Value:
+class PlannedOperand:
     """An operand or intermediate result as planned so far: labels, shape and pending steps."""
 
     def __init__(self, labels: Labels, shape: Shape) -> None:
@@ -124,13 +124,13 @@ class Value:
         self.sum_over([k for k in self.labels if k not in output])
         self.permute(output)
 
-    def first_place(self, other: Value, wanted: Labels) -> int:
+    def first_place(self, other: PlannedOperand, wanted: Labels) -> int:
         """Return the first place in the result that this operand fills and the other does not."""
         mine = (i for i, k in enumerate(wanted) if k in self.labels and k not in other.labels)
         return next(mine, len(wanted))
 
 
-def multiply(x: Value, y: Value, wanted: Labels) -> tuple[str, Value]:
+def multiply(x: PlannedOperand, y: PlannedOperand, wanted: Labels) -> tuple[str, PlannedOperand]:
     """Plan a product summed over the labels that x and y share and nobody wants.
 
     Return the operator that forms it and the result.
@@ -162,25 +162,29 @@ class Sizes(NamedTuple):
     columns: Shape  # only in the right operand
 
 
-def _broadcast_product(x: Value, y: Value, sizes: Sizes, labels: Labels) -> tuple[str, Value]:
+def _broadcast_product(
+    x: PlannedOperand, y: PlannedOperand, sizes: Sizes, labels: Labels
+) -> tuple[str, PlannedOperand]:
     batch, rows, _, columns = sizes
     x.reshape((*batch, *rows, *[1] * len(columns)))
     y.reshape((*batch, *[1] * len(rows), *columns))
-    return "mul", Value(labels, (*batch, *rows, *columns))
+    return "mul", PlannedOperand(labels, (*batch, *rows, *columns))
 
 
-def _matrix_product(x: Value, y: Value, sizes: Sizes, labels: Labels) -> tuple[str, Value]:
+def _matrix_product(
+    x: PlannedOperand, y: PlannedOperand, sizes: Sizes, labels: Labels
+) -> tuple[str, PlannedOperand]:
     """Make each group of labels one axis; the batch stays as it is."""
     batch, rows, inner, columns = sizes
     m, k, n = size_of(rows), size_of(inner), size_of(columns)
     x.reshape((*batch, m, k))
     y.reshape((*batch, k, n))
-    result = Value(labels, (*batch, m, n))
+    result = PlannedOperand(labels, (*batch, m, n))
     result.reshape((*batch, *rows, *columns))
     return "matmul", result
 
 
-def _cheapest_pair(values: list[Value], reading: Reading) -> tuple[int, int]:
+def _cheapest_pair(values: list[PlannedOperand], reading: Reading) -> tuple[int, int]:
     """Return the pair whose product frees most memory, and among those takes fewest products."""
     terms = [frozenset(value.labels) for value in values]
 

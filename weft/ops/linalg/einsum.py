@@ -12,7 +12,7 @@ from typing import Any
 from ...core.errors import ArgumentTypeError, WeftError
 from ...core.op import F, composite
 from .._halves import rounded_once
-from ._contraction import Program, Steps, plan
+from ._contraction import Contraction, Steps, plan
 from ._matrices import operand
 
 
@@ -52,14 +52,14 @@ def _listed(subscripts: Any, operands: tuple[Any, ...]) -> tuple[Any, ...] | lis
     return list(first) if "," in subscripts or len(first) == 1 else operands
 
 
-def _program(subscripts: str, tensors: Sequence[Any]) -> Program:
+def _program(subscripts: str, tensors: Sequence[Any]) -> Contraction:
     try:
         return plan(subscripts, tuple([t.shape for t in tensors]))
     except WeftError as error:
         raise type(error)(f"einsum: {error}") from None
 
 
-def _run(program: Program, tensors: Sequence[Any]) -> Any:
+def _run(program: Contraction, tensors: Sequence[Any]) -> Any:
     values = [_take(steps, x) for steps, x in zip(program.before, tensors, strict=True)]
     for left, right, operator, after in program.products:
         product = getattr(F, operator)(values[left], values[right])

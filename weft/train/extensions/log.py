@@ -46,11 +46,11 @@ class Log(Extension):
         self.keys = keys
         self.entries: list[dict[str, Any]] = []
         self._summary = Summary()
-        self._table = Table()
+        self._table = LogTable()
 
     def initialize(self, trainer: Trainer) -> None:
         """Read the lines of the run that is continued, and drop those beyond its checkpoint."""
-        self._table = Table()
+        self._table = LogTable()
         if self.filename is None:
             return
         path = trainer.out_path(self.filename)
@@ -87,10 +87,10 @@ class Log(Extension):
         return {key: entry.get(key) for key in ("epoch", "iteration", *self.keys, "elapsed_time")}
 
 
-class Table:
+class LogTable:
     """Rows of numbers under a header, which is repeated when the columns change.
 
-    >>> table = Table()
+    >>> table = LogTable()
     >>> for line in table.lines({"epoch": 1, "loss": 0.25}):
     ...     print(line)
     epoch        loss

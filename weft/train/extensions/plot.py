@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.errors import ArgumentError
+from ...core.imports import require
 from ...core.tensor import Tensor
-from ...data.optional import load_optional
 from ..extension import PRIORITY_READER, Extension
 from ..summary import Summary
 from .files import write_whole
@@ -67,7 +67,7 @@ class PlotCurves(Extension):
         filename: str = "curves.png",
         log_scale: Iterable[str] = (),
     ) -> None:
-        load_optional("matplotlib.figure", extra="plot", purpose="PlotCurves")
+        require("matplotlib.figure", "plot", "PlotCurves")
         self.keys = None if keys is None else tuple(keys)
         self.log_scale = frozenset(log_scale)
         self._picture = _Picture(filename)
@@ -117,7 +117,7 @@ class PlotConfusion(Extension):
         class_names: Sequence[str] | None = None,
         filename: str = "confusion.png",
     ) -> None:
-        load_optional("matplotlib.figure", extra="plot", purpose="PlotConfusion")
+        require("matplotlib.figure", "plot", "PlotConfusion")
         self.key, self.class_names = key, class_names
         self._picture = _Picture(filename)
 
@@ -197,5 +197,5 @@ def _write_cells(axes: Any, counts: Any, shares: Any) -> None:
 
 def _figure(size: tuple[float, float]) -> Any:
     """Return a figure that needs no display and no global state."""
-    figure = load_optional("matplotlib.figure", extra="plot", purpose="a plot")
+    figure = require("matplotlib.figure", "plot", "a plot")
     return figure.Figure(figsize=size, layout="constrained")

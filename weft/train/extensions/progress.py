@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...data.optional import load_optional
+from ...core.imports import require
 from ..extension import PRIORITY_READER, Extension
 from ..summary import scalar_of
 from ..triggers import Stop
@@ -34,7 +34,7 @@ class ProgressBar(Extension):
         console: Any = None,
         transient: bool = False,
     ) -> None:
-        load_optional("rich.progress", extra="progress", purpose="ProgressBar")
+        require("rich.progress", "progress", "ProgressBar")
         self.keys = (keys,) if isinstance(keys, str) else tuple(keys)
         self.console = console
         self.transient = transient
@@ -91,7 +91,7 @@ class ProgressBar(Extension):
 
 
 def _make_progress(console: Any, transient: bool) -> Any:
-    rich = load_optional("rich.progress", extra="progress", purpose="ProgressBar")
+    rich = require("rich.progress", "progress", "ProgressBar")
     return rich.Progress(
         rich.TextColumn("{task.description}", justify="right"),
         rich.BarColumn(bar_width=None),

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.errors import ArgumentError
+from ...core.imports import require
 from ...core.tensor import Tensor
-from ...data.optional import load_optional
 from ..extension import PRIORITY_READER, Extension
 from ..summary import scalars_of
 from ..triggers import as_trigger
@@ -45,7 +45,7 @@ class TensorBoard(Extension):
         images: Images | None = None,
         image_trigger: Any = (1, "epoch"),
     ) -> None:
-        load_optional("tensorboardX", extra="tensorboard", purpose="TensorBoard")
+        require("tensorboardX", "tensorboard", "TensorBoard")
         self.directory = directory
         self.images = images
         self._scalars = as_trigger(scalars)
@@ -55,7 +55,7 @@ class TensorBoard(Extension):
 
     def initialize(self, trainer: Trainer) -> None:
         """Open the event file."""
-        board = load_optional("tensorboardX", extra="tensorboard", purpose="TensorBoard")
+        board = require("tensorboardX", "tensorboard", "TensorBoard")
         folder = trainer.out_path(self.directory)
         # The purge hides all events from that step on.
         purge = trainer.iteration + 1 if folder.is_dir() else None

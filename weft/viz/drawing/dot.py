@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 
-from .picture import Box, Group, Item, Picture
+from .picture import Box, Item, Picture, PictureGroup
 from .style import EDGE, FAINT, FAINT_EDGE, GROUPS, LOOKS, SMALL, SOURCES, TITLE
 
 SECONDS = 60.0  # for the dot program: it is slow on large graphs, and the built-in layout is not
@@ -71,9 +71,9 @@ class _Writer:
 
     def _edge(self, source: Item, target: Item) -> str:
         attributes = []
-        if isinstance(source, Group):
+        if isinstance(source, PictureGroup):
             attributes.append(f"ltail=cluster_{self.names[source]}")
-        if isinstance(target, Group):
+        if isinstance(target, PictureGroup):
             attributes.append(f"lhead=cluster_{self.names[target]}")
         if isinstance(source, Box) and source.kind in SOURCES:
             attributes.append(f'color="{FAINT_EDGE}"')
@@ -90,7 +90,7 @@ def _box_attributes(box: Box) -> str:
     )
 
 
-def _group_attributes(group: Group) -> str:
+def _group_attributes(group: PictureGroup) -> str:
     look = GROUPS[group.kind]
     return (
         f'label={_quoted(group.title)}; labeljust=l; style="filled,rounded"; fontsize={SMALL:g}; '

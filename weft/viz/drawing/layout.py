@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .level import Edge, Level, Link, Loop, Spot, make_level
+from .level import Edge, LayeredGroup, Link, LoopEdge, Spot, make_level
 from .order import order_layers
-from .picture import Box, Group, Item, Picture
+from .picture import Box, Item, Picture, PictureGroup
 from .place import place_spots
-from .scene import Bezier, Curves, Point, Rectangle, Scene, Text, Triangle
+from .scene import Bezier, Curves, Point, Rectangle, Scene, SceneText, Triangle
 from .style import (
     EDGE,
     FAINT,
@@ -54,7 +54,7 @@ class _Frame:
     entries: dict[Item, Spot] = field(default_factory=dict)
     exits: dict[Item, Spot] = field(default_factory=dict)
     edges: dict[Edge, None] = field(default_factory=dict)
-    level: Level = field(default_factory=lambda: Level([], [], []))
+    level: LayeredGroup = field(default_factory=lambda: LayeredGroup([], [], []))
     tops: list[float] = field(default_factory=list)
     bottoms: list[float] = field(default_factory=list)
     width: float = 0.0
@@ -73,25 +73,25 @@ class _Frame:
 # -- edges, level by level -------------------------------------------------------------------------
 
 
-def _frames(picture: Picture) -> dict[Group, _Frame]:
-    frames: dict[Group, _Frame] = {}
+def _frames(picture: Picture) -> dict[PictureGroup, _Frame]:
+    frames: dict[PictureGroup, _Frame] = {}
     pending = [picture.root]
     while pending:
         group = pending.pop()
         frames[group] = _Frame({child: Spot(child) for child in group.children})
-        pending += [child for child in group.children if isinstance(child, Group)]
+        pending += [child for child in group.children if isinstance(child, PictureGroup)]
     for source, target in picture.edges:
         _add_edge(source, target, frames)
     return frames
 
 
-def _add_edge(source: Item, target: Item, frames: dict[Group, _Frame]) -> None:
+def _add_edge(source: Item, target: Item, frames: dict[PictureGroup, _Frame]) -> None:
     """Add the part of an edge that runs in each group."""
     outwards, inwards = _path(source), _path(target)
     while outwards[-1] is inwards[-1]:  # groups that both are in
         outwards.pop()
         inwards.pop()
-    if isinstance(source, Group):
+    if isinstance(source, PictureGroup):
         frames[source].exit(source)
     for item in outwards[:-1]:
         frame = frames[item.group]  # type: ignore[index]  # only the root has none
@@ -101,7 +101,7 @@ def _add_edge(source: Item, target: Item, frames: dict[Group, _Frame]) -> None:
     for item in reversed(inwards[:-1]):
         frame = frames[item.group]  # type: ignore[index]  # only the root has none
         frame.edges[frame.entry(source), frame.spots[item], source] = None
-    if isinstance(target, Group):
+    if isinstance(target, PictureGroup):
         frames[target].entry(source)
 
 
@@ -116,7 +116,7 @@ def _path(item: Item) -> list[Item]:
 # -- sizes, from the innermost group out -----------------------------------------------------------
 
 
-def _measure(group: Group, frames: dict[Group, _Frame]) -> None:
+def _measure(group: PictureGroup, frames: dict[PictureGroup, _Frame]) -> None:
     frame = frames[group]
     for item, spot in frame.spots.items():
         if isinstance(item, Box):
@@ -143,7 +143,7 @@ def _take_points(spot: Spot, inner: _Frame) -> None:
     spot.leaves = {item: point.x - middle for item, point in inner.exits.items()}
 
 
-def _set_width(group: Group, frame: _Frame) -> None:
+def _set_width(group: PictureGroup, frame: _Frame) -> None:
     spots = [spot for layer in frame.level.layers for spot in layer]
     left = min((spot.x - spot.width / 2 for spot in spots), default=0.0)
     right = max((spot.x + spot.width / 2 for spot in spots), default=0.0)
@@ -153,7 +153,7 @@ def _set_width(group: Group, frame: _Frame) -> None:
     frame.left = (left + right - frame.width) / 2
 
 
-def _set_heights(group: Group, frame: _Frame) -> None:
+def _set_heights(group: PictureGroup, frame: _Frame) -> None:
     """Give each layer the height of its highest spot, and a gap that its edges can cross."""
     layers = frame.level.layers
     y = 0.0
@@ -166,7 +166,7 @@ def _set_heights(group: Group, frame: _Frame) -> None:
     frame.height = y
 
 
-def _gap_above(i: int, level: Level, group: Group) -> float:
+def _gap_above(i: int, level: LayeredGroup, group: PictureGroup) -> float:
     """Return the distance of a layer from the one above: more where edges go far sideways."""
     inner = group.group is not None
     if (i == 1 and not level.layers[0]) or (i == len(level.layers) - 1 and not level.layers[i]):
@@ -180,7 +180,7 @@ def _gap_above(i: int, level: Level, group: Group) -> float:
     return gap + (HEADER - 4 if inner and i == 1 else 0.0)
 
 
-def _has_loop(level: Level, i: int) -> bool:
+def _has_loop(level: LayeredGroup, i: int) -> bool:
     return any(i in (loop.end.layer, loop.start.layer + 1) for loop in level.loops)
 
 
@@ -194,14 +194,14 @@ def _sideways(link: Link) -> float:
 class _Artist:
     """Collects shapes, with all coordinates known: frames below edges below boxes."""
 
-    def __init__(self, frames: dict[Group, _Frame]) -> None:
+    def __init__(self, frames: dict[PictureGroup, _Frame]) -> None:
         self.places = frames
         self.frames: list[Rectangle] = []
         self.edges: list[Curves] = []
         self.heads: list[Triangle] = []
-        self.boxes: list[Rectangle | Text] = []
+        self.boxes: list[Rectangle | SceneText] = []
 
-    def draw(self, group: Group, left: float, top: float) -> None:
+    def draw(self, group: PictureGroup, left: float, top: float) -> None:
         """Draw a group whose frame has its corner at a point."""
         frame = self.places[group]
         if group.group is not None:
@@ -213,12 +213,12 @@ class _Artist:
         self._draw_edges(frame, dx, top)
 
     def _spot(self, spot: Spot, x: float, top: float) -> None:
-        if isinstance(spot.item, Group):
+        if isinstance(spot.item, PictureGroup):
             self.draw(spot.item, x - spot.width / 2, top)
         elif spot.item is not None:
             self._box(spot.item, spot, x, top)
 
-    def _frame(self, group: Group, frame: _Frame, left: float, top: float) -> None:
+    def _frame(self, group: PictureGroup, frame: _Frame, left: float, top: float) -> None:
         look = GROUPS[group.kind]
         self.frames.append(
             Rectangle(
@@ -230,7 +230,7 @@ class _Artist:
         # Edges pass under the title, not through it.
         self.boxes.append(Rectangle(left + 5, top + 3, width + 8, 14, 3, look.fill, None))
         self.boxes.append(
-            Text(left + 9, top + 14, group.title, SMALL, FAINT, bold=True, centred=False)
+            SceneText(left + 9, top + 14, group.title, SMALL, FAINT, bold=True, centred=False)
         )
 
     def _box(self, box: Box, spot: Spot, x: float, top: float) -> None:
@@ -242,10 +242,10 @@ class _Artist:
             )
         )  # fmt: skip
         y = top + 4 + TITLE
-        self.boxes.append(Text(x, y, box.title, TITLE, INK, bold=True))
+        self.boxes.append(SceneText(x, y, box.title, TITLE, INK, bold=True))
         for line in box.details:
             y += SMALL * LINE
-            self.boxes.append(Text(x, y + 1, line, SMALL, FAINT))
+            self.boxes.append(SceneText(x, y + 1, line, SMALL, FAINT))
 
     def _draw_edges(self, frame: _Frame, dx: float, dy: float) -> None:
         chains: dict[Item, list[list[Bezier]]] = {}
@@ -263,7 +263,7 @@ class _Artist:
     def _head(self, target: Spot, source: Item, chain: list[Bezier]) -> None:
         """Draw the head of an arrow, if the edge ends here and does not go on inside."""
         item = target.item
-        if isinstance(item, Group):
+        if isinstance(item, PictureGroup):
             entry = self.places[item].entries[source]
             if entry.downs:
                 return
@@ -305,7 +305,9 @@ def _straight(start: Point, end: Point) -> Bezier:
     return start, start, end, end
 
 
-def _turns(loop: Loop, frame: _Frame, dx: float, dy: float) -> tuple[list[Bezier], list[Bezier]]:
+def _turns(
+    loop: LoopEdge, frame: _Frame, dx: float, dy: float
+) -> tuple[list[Bezier], list[Bezier]]:
     """Return the turn under the start of an upward edge, and that above its end."""
     out = loop.start.x + loop.start.leaves.get(loop.source, 0.0) + dx
     into = loop.end.x + loop.into + dx

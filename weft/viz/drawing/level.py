@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from .picture import Box, Group, Item
+from .picture import Box, Item, PictureGroup
 from .style import box_size
 
 STEP_WIDTH = 6.0  # of an edge that passes through a layer
@@ -53,7 +53,7 @@ class Link:
 
 
 @dataclass(eq=False)
-class Loop:
+class LoopEdge:
     """An edge to a layer that is not below: from `start` round its steps to `end`."""
 
     start: Spot
@@ -64,12 +64,12 @@ class Loop:
 
 
 @dataclass(eq=False)
-class Level:
+class LayeredGroup:
     """The layers of one group, from the top."""
 
     layers: list[list[Spot]]
     links: list[Link]
-    loops: list[Loop]
+    loops: list[LoopEdge]
 
 
 Edge = tuple[Spot, Spot, Item]  # from, to, and the item that sends the value
@@ -77,7 +77,7 @@ Edge = tuple[Spot, Spot, Item]  # from, to, and the item that sends the value
 
 def make_level(
     inner: Sequence[Spot], edges: Sequence[Edge], entries: Sequence[Spot], exits: Sequence[Spot]
-) -> Level:
+) -> LayeredGroup:
     """Return the layers of a group.
 
     inner     its boxes and groups, in the order of the program
@@ -179,7 +179,7 @@ class _Builder:
     def __init__(self, spots: Iterable[Spot]) -> None:
         self.spots = list(spots)
         self.links: list[Link] = []
-        self.loops: list[Loop] = []
+        self.loops: list[LoopEdge] = []
 
     def without_longest(self, edges: list[Edge]) -> list[Edge]:
         """Replace edges by references while there would be too many steps to draw.
@@ -203,7 +203,9 @@ class _Builder:
         names = ", ".join(source.title for source in sources[:NAMED])
         more = f" and {len(sources) - NAMED} more" if len(sources) > NAMED else ""
         every = "\n".join(source.title for source in sources)
-        box = Box("reference", f"from {names}{more}", (), every, Group("scope", "", "", None))
+        box = Box(
+            "reference", f"from {names}{more}", (), every, PictureGroup("scope", "", "", None)
+        )
         width, height = box_size(box.title, ())
         spot = Spot(box, width, height, target.layer - 1)
         self.spots.append(spot)
@@ -228,14 +230,14 @@ class _Builder:
         steps = [self._step(layer) for layer in range(start.layer, end.layer - 1, -1)]
         for lower, upper in pairwise(steps):
             self._link(upper, lower, source)
-        self.loops.append(Loop(start, end, source, steps, end.enters.get(source, 0.0)))
+        self.loops.append(LoopEdge(start, end, source, steps, end.enters.get(source, 0.0)))
 
-    def level(self, last: int) -> Level:
+    def level(self, last: int) -> LayeredGroup:
         """Return the layers, each in the order in which the program made its items."""
         layers: list[list[Spot]] = [[] for _ in range(last + 1)]
         for spot in self.spots:
             layers[spot.layer].append(spot)
-        return Level(layers, self.links, self.loops)
+        return LayeredGroup(layers, self.links, self.loops)
 
     def _step(self, layer: int) -> Spot:
         spot = Spot(None, layer=layer)

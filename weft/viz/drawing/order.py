@@ -5,13 +5,13 @@ from __future__ import annotations
 from bisect import bisect_right, insort
 from collections.abc import Sequence
 
-from .level import Level, Link, Spot
+from .level import LayeredGroup, Link, Spot
 
 SWEEPS = 12
 PATIENCE = 4  # sweeps without a gain after which we stop
 
 
-def order_layers(level: Level) -> None:
+def order_layers(level: LayeredGroup) -> None:
     """Sort the layers of a level in place, and number the spots along them."""
     _start_order(level)
     best, fewest, idle = _ranks(level), crossings(level), 0
@@ -28,7 +28,7 @@ def order_layers(level: Level) -> None:
         _number(layer)
 
 
-def crossings(level: Level) -> int:
+def crossings(level: LayeredGroup) -> int:
     """Return how many pairs of links cross."""
     total = 0
     for layer in level.layers[1:]:
@@ -47,7 +47,7 @@ def _inversions(values: Sequence[float]) -> int:
     return total
 
 
-def _start_order(level: Level) -> None:
+def _start_order(level: LayeredGroup) -> None:
     """Visit spots depth-first from the top, so that what belongs together stands together."""
     seen: dict[Spot, None] = {}
     for layer in level.layers:
@@ -66,7 +66,7 @@ def _start_order(level: Level) -> None:
         _number(layer)
 
 
-def _sweep(level: Level, *, downwards: bool) -> None:
+def _sweep(level: LayeredGroup, *, downwards: bool) -> None:
     layers = level.layers[1:] if downwards else level.layers[-2::-1]
     for layer in layers:
         _sort_layer(layer, upwards=not downwards)
@@ -100,5 +100,5 @@ def _number(layer: Sequence[Spot]) -> None:
         spot.rank = rank
 
 
-def _ranks(level: Level) -> dict[Spot, int]:
+def _ranks(level: LayeredGroup) -> dict[Spot, int]:
     return {spot: spot.rank for layer in level.layers for spot in layer}

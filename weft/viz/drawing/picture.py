@@ -31,29 +31,29 @@ class Box:
     title: str
     details: tuple[str, ...]
     tooltip: str
-    group: Group
+    group: PictureGroup
     nodes: int = 1
 
 
 @dataclass(eq=False)
-class Group:
+class PictureGroup:
     """A frame around boxes and groups: a scope, a control-flow node or one of its subgraphs."""
 
     kind: str
     title: str
     tooltip: str
-    group: Group | None
-    children: list[Box | Group] = field(default_factory=list)
+    group: PictureGroup | None
+    children: list[Box | PictureGroup] = field(default_factory=list)
 
 
-Item = Box | Group
+Item = Box | PictureGroup
 
 
 @dataclass(eq=False)
 class Picture:
     """The outermost group, and pairs of items: who makes a value, and who takes it."""
 
-    root: Group
+    root: PictureGroup
     edges: list[tuple[Item, Item]]
 
 
@@ -64,7 +64,7 @@ def make_picture(
 
     depth   how many groups inside one another are opened; None opens all
     """
-    root = Group("scope", graph.name, "", None)
+    root = PictureGroup("scope", graph.name, "", None)
     picture = Picture(root, [])
     _Painter(graph, picture, root, 0, depth).paint(graph.nodes if nodes is None else nodes)
     return picture
@@ -81,7 +81,7 @@ class _Painter:
         self,
         graph: Any,
         picture: Picture,
-        group: Group,
+        group: PictureGroup,
         level: int,
         depth: int | None,
         base: Scope = (),
@@ -153,7 +153,7 @@ class _Painter:
             self.scopes[scope] = known
         return known
 
-    def _scope(self, scope: Scope, parent: Group) -> Item:
+    def _scope(self, scope: Scope, parent: PictureGroup) -> Item:
         title, path = shortened(scope[-1], TITLE_LIMIT), "/".join(scope)
         if self._opens(len(scope) - 1):
             return _grouped(parent, "scope", title, path)
@@ -164,7 +164,7 @@ class _Painter:
     def _opens(self, level: int) -> bool:
         return self.depth is None or self.level + level < self.depth
 
-    def _control(self, node: Node, container: Group, level: int) -> Group:
+    def _control(self, node: Node, container: PictureGroup, level: int) -> PictureGroup:
         """Return a group for a control-flow node, with its subgraphs inside."""
         title = title_of(node, self.graph.given_names)
         types = ", ".join(type_lines(node.outputs))
@@ -201,14 +201,16 @@ class _Painter:
                 self.picture.edges.append((source, target))
 
 
-def _boxed(group: Group, kind: str, title: str, details: tuple[str, ...], tooltip: str) -> Box:
+def _boxed(
+    group: PictureGroup, kind: str, title: str, details: tuple[str, ...], tooltip: str
+) -> Box:
     box = Box(kind, title, details, tooltip, group)
     group.children.append(box)
     return box
 
 
-def _grouped(parent: Group, kind: str, title: str, tooltip: str) -> Group:
-    group = Group(kind, title, tooltip, parent)
+def _grouped(parent: PictureGroup, kind: str, title: str, tooltip: str) -> PictureGroup:
+    group = PictureGroup(kind, title, tooltip, parent)
     parent.children.append(group)
     return group
 

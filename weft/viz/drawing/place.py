@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import copysign
 
-from .level import Level, Link, Spot
-from .picture import Box, Group
+from .level import LayeredGroup, Link, Spot
+from .picture import Box, PictureGroup
 
 ROUNDS = 8
 GAP, STEP_GAP = 22.0, 9.0
@@ -22,7 +22,7 @@ UNDER = 0.25  # how much the places of edges at groups count
 _STRAIGHT = 8.0  # how much more a step insists on its place: long edges become straight
 
 
-def place_spots(level: Level) -> None:
+def place_spots(level: LayeredGroup) -> None:
     """Set x of every spot of a level whose layers are in order."""
     _attach(level)
     for layer in level.layers:
@@ -38,7 +38,7 @@ def place_spots(level: Level) -> None:
         _settle(layer, ups=True, downs=False, sure=True)
 
 
-def _attach(level: Level) -> None:
+def _attach(level: LayeredGroup) -> None:
     """Let edges arrive at a box side by side, in the order in which they come."""
     ends = {loop.end for loop in level.loops}
     for layer in level.layers:
@@ -129,7 +129,9 @@ def _shift(link: Link) -> float:
 
     A group stands under another rather than shifted to where the edge would be straight.
     """
-    stacked = isinstance(link.upper.item, Group) and isinstance(link.lower.item, Group)
+    stacked = isinstance(link.upper.item, PictureGroup) and isinstance(
+        link.lower.item, PictureGroup
+    )
     return (link.out - link.into) * (UNDER if stacked else 1.0)
 
 

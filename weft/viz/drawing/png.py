@@ -3,34 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from math import sqrt
 from pathlib import Path
 from typing import Any
 
 from ...core.errors import MissingDependencyError
-from .scene import Bezier, Curves, Point, Rectangle, Scene, Text, Triangle
+from ...core.imports import is_available, require
+from .scene import Bezier, Curves, Point, Rectangle, Scene, SceneText, Triangle
 from .style import PAPER
 
 SCALE = 2.0  # pixels of the file to a unit of the scene
 MAX_SIDE, MAX_PIXELS = 30_000, 120_000_000  # beyond, the picture is made smaller
+PNG = "a picture as PNG"
 _DPI = 72.0  # so that a point is a unit of the scene
 _PIECES = 12  # straight lines for a curve
 
 
 def write_png(scene: Scene, path: Path) -> None:
     """Write a scene as PNG."""
-    for module, write in (("matplotlib", _write_by_matplotlib), ("PIL", _write_by_pillow)):
-        try:
-            import_module(module)
-        except ImportError:
-            continue
-        write(scene, path)
-        return
-    raise MissingDependencyError(
-        "drawing a graph as PNG needs Graphviz, Matplotlib or Pillow: "
-        'pip install "weft[plot]"; or draw it as SVG, which needs nothing'
-    )
+    if is_available("matplotlib"):
+        _write_by_matplotlib(scene, path)
+    elif is_available("PIL"):
+        _write_by_pillow(scene, path)
+    else:
+        raise MissingDependencyError(
+            "drawing a graph as PNG needs Graphviz, Matplotlib or Pillow: "
+            'pip install "weft[plot]"; or draw it as SVG, which needs nothing'
+        )
 
 
 def scale_of(scene: Scene) -> float:
@@ -43,15 +42,18 @@ def scale_of(scene: Scene) -> float:
 
 
 def _write_by_matplotlib(scene: Scene, path: Path) -> None:
-    figures = import_module("matplotlib.figure")
+    figures = require("matplotlib.figure", "plot", PNG)
     figure = figures.Figure((scene.width / _DPI, scene.height / _DPI), facecolor=PAPER)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
     axes.set_xlim(0, scene.width)
     axes.set_ylim(scene.height, 0)
-    patches, paths = import_module("matplotlib.patches"), import_module("matplotlib.path")
+    patches, paths = (
+        require("matplotlib.patches", "plot", PNG),
+        require("matplotlib.path", "plot", PNG),
+    )
     for order, shape in enumerate(scene.shapes):
-        if isinstance(shape, Text):
+        if isinstance(shape, SceneText):
             _plot_text(axes, shape, order)
         else:
             patch = _PATCHES[type(shape)](shape, patches, paths.Path)
@@ -60,7 +62,7 @@ def _write_by_matplotlib(scene: Scene, path: Path) -> None:
     figure.savefig(path, format="png", dpi=_DPI * scale_of(scene))
 
 
-def _plot_text(axes: Any, shape: Text, order: int) -> None:
+def _plot_text(axes: Any, shape: SceneText, order: int) -> None:
     text = axes.text(
         shape.x,
         shape.y,
@@ -117,7 +119,7 @@ _PATCHES: dict[type, Callable[..., Any]] = {
 
 
 def _write_by_pillow(scene: Scene, path: Path) -> None:
-    images = import_module("PIL.Image")
+    images = require("PIL.Image", "plot", PNG)
     scale = scale_of(scene)
     size = (max(1, round(scene.width * scale)), max(1, round(scene.height * scale)))
     image = images.new("RGB", size, PAPER)
@@ -127,14 +129,14 @@ def _write_by_pillow(scene: Scene, path: Path) -> None:
 
 class _PillowArtist:
     def __init__(self, image: Any, scale: float) -> None:
-        self.pen = import_module("PIL.ImageDraw").Draw(image)
+        self.pen = require("PIL.ImageDraw", "plot", PNG).Draw(image)
         self.scale = scale
         self.fonts: dict[float, Any] = {}
         self.draws: dict[type, Callable[[Any], None]] = {
             Rectangle: self._rectangle,
             Curves: self._curves,
             Triangle: self._triangle,
-            Text: self._text,
+            SceneText: self._text,
         }
 
     def draw(self, scene: Scene) -> None:
@@ -161,7 +163,7 @@ class _PillowArtist:
     def _triangle(self, shape: Triangle) -> None:
         self.pen.polygon([self._point(point) for point in shape.corners], fill=shape.colour)
 
-    def _text(self, shape: Text) -> None:
+    def _text(self, shape: SceneText) -> None:
         font = self._font(shape.size)
         anchor = "ms" if shape.centred else "ls"
         at = self._point((shape.x, shape.y))
@@ -171,7 +173,7 @@ class _PillowArtist:
 
     def _font(self, size: float) -> Any:
         if size not in self.fonts:
-            fonts = import_module("PIL.ImageFont")
+            fonts = require("PIL.ImageFont", "plot", PNG)
             self.fonts[size] = fonts.load_default(max(1.0, size * self.scale))
         return self.fonts[size]
 

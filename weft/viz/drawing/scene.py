@@ -23,7 +23,7 @@ class Rectangle:
 
 
 @dataclass
-class Text:
+class SceneText:
     """A line of text; y is its baseline."""
 
     x: float
@@ -51,7 +51,7 @@ class Triangle:
     colour: str
 
 
-Shape = Rectangle | Text | Curves | Triangle
+Shape = Rectangle | SceneText | Curves | Triangle
 
 
 @dataclass

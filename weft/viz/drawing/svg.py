@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
-from .scene import Bezier, Curves, Rectangle, Scene, Shape, Text, Triangle
+from .scene import Bezier, Curves, Rectangle, Scene, SceneText, Shape, Triangle
 from .style import FONT, PAPER
 
 
@@ -39,7 +39,7 @@ def _rectangle(shape: Rectangle) -> str:
     )
 
 
-def _text(shape: Text) -> str:
+def _text(shape: SceneText) -> str:
     anchor = ' text-anchor="middle"' if shape.centred else ""
     weight = ' font-weight="bold"' if shape.bold else ""
     # Pointing at a text means pointing at the box behind it, which has the tooltip.
@@ -72,7 +72,7 @@ def _triangle(shape: Triangle) -> str:
 
 _WRITERS: dict[type[Shape], Callable[[Any], str]] = {
     Rectangle: _rectangle,
-    Text: _text,
+    SceneText: _text,
     Curves: _curves,
     Triangle: _triangle,
 }
