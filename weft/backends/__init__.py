@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .protocol import Backend
 
 
-def backend_names() -> list[str]:
+def backend_names() -> tuple[str, ...]:
     """Return the names of the back ends there are: of the folders with a module `backend`."""
-    found = (name for _, name, is_folder in iter_modules(__path__) if is_folder)
-    return sorted(name for name in found if find_spec(f"{__name__}.{name}.backend") is not None)
+    return _names_in(tuple(__path__))
+
+
+@cache
+def _names_in(folders: tuple[str, ...]) -> tuple[str, ...]:
+    found = (name for _, name, is_folder in iter_modules(folders) if is_folder)
+    return tuple(sorted(n for n in found if find_spec(f"{__name__}.{n}.backend") is not None))
+
+
+def backend_named(name: str) -> Backend:
+    """Return a back end by its name."""
+    found: Backend = import_module(f"{__name__}.{name}.backend").BACKEND
+    return found

@@ -281,7 +281,7 @@ def _trace(function: Callable[..., Any], args: tuple[Any, ...], on: Any) -> Comp
     makers = [_maker_like(x, path) if _is_fed(x) else partial(_same, x) for path, x in named]
 
     def trace() -> Traced:
-        with Graph(name) as graph, nullcontext() if where == CPU else where:
+        with Graph(name) as graph, where or nullcontext():
             graph.tracer.sequential = True
             symbols = [make() for make in makers]
             signature.shapes = [value.shape for value in graph.inputs]
@@ -289,22 +289,25 @@ def _trace(function: Callable[..., Any], args: tuple[Any, ...], on: Any) -> Comp
             fetches, places = _results_of(graph, returned)
             targets = [graph.tracer.commit(*pair) for pair in graph.pending_updates()]
         program = Program(graph, fetches, list(graph.inputs), targets)
-        make = wrap if where == CPU else partial(_wrapped_on, where)
-        return Traced(program, CapturedResults(nest, places, make), _guards(graph))
+        return Traced(
+            program, CapturedResults(nest, places, _maker(where, program)), _guards(graph)
+        )
 
     return Compiled(name, signature, trace, where)
 
 
-def _device_for(leaves: Sequence[Any], on: Any) -> device:
-    """Return where to run: as asked for, where the examples are, or as the context says."""
+def _device_for(leaves: Sequence[Any], on: Any) -> device | None:
+    """Return where to run: as asked for, or where the examples are; None: where the nodes are."""
     found = {x.device for x in leaves if isinstance(x, Tensor)} - {CPU}
-    if on is not None or not found:
+    if on is not None:
         return check_device(on)
-    return common_device("compile", found)
+    return common_device("compile", found) if found else None
 
 
-def _wrapped_on(where: device, array: Array) -> Any:
-    return place(wrap(array), where)
+def _maker(where: device | None, program: Program) -> Callable[[Array], Any]:
+    """Return what makes tensors of results, on the device that a program runs on."""
+    found = device(program.device) if where is None else where
+    return wrap if found == CPU else lambda array: place(wrap(array), found)
 
 
 def _guards(graph: Graph) -> list[Guard]:

@@ -12,15 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
+from ..backends import backend_named
 from ..backends.cpu.codegen.target import Target
 from ..backends.cpu.runtime.analysis import Analysis, Arranged
 from ..backends.cpu.runtime.executable import Executable
 from ..backends.cpu.runtime.plans import Code, known_program
+from ..backends.execution import Execution
 from ..core.shape import Shape
 from ..graph.graph import Graph
 from ..graph.node import Value
 from ..graph.run import Program
+from ..graph.state import State
+from ..lower.fetches import with_own_memory
+from ..lower.lowering import lower
 from ..lower.reductions import split_reductions
 from ..passes.dce import remove_dead
 from ..passes.pipeline import canonicalize, same_nodes
@@ -36,7 +42,7 @@ def compile_program(
     *,
     own_arena: bool = True,
     device: str = "cpu",
-) -> Executable | None:
+) -> Any:
     """Return machine code for what a program runs, with feeds of given shapes.
 
     None if some shape depends on values, so that memory cannot be laid out before it runs, or if a
@@ -44,7 +50,7 @@ def compile_program(
     for each call.
     """
     if device != "cpu":
-        return None
+        return _elsewhere(program, shapes, device)
     known = known_program(program, shapes)
     code = None if known is None else known.find()
     if code is not None:
@@ -65,20 +71,37 @@ def analyse(
 
     The code is for another machine than this one if a target is given.
     """
+    static = _static(program, shapes)
+    return None if static is None else Analysis(static, _states(program), target)
+
+
+def _elsewhere(program: Program, shapes: Mapping[Value, Shape], device: str) -> Execution | None:
+    """Return what a program runs on another device."""
+    static = _static(program, shapes)
+    if static is None:
+        return None
+    lowered, sources = lower(static, _states(program))
+    return Execution(backend_named(device), with_own_memory(lowered), sources)
+
+
+def _states(program: Program) -> list[State]:
+    return [state for state, _ in program.commits]
+
+
+def _static(program: Program, shapes: Mapping[Value, Shape]) -> Graph | None:
+    """Return what is to be lowered; None if a size depends on values, or a state does not fit."""
     static = specialized(program, shapes)
     if static is None:
         return None
-    states = [state for state, _ in program.commits]
     written = static.outputs[len(program.fetches) :]
-    if any(value.type != state.type for value, state in zip(written, states, strict=True)):
+    if any(y.type != state.type for y, state in zip(written, _states(program), strict=True)):
         return None
-    return Analysis(optimize_static(static), states, target)
+    return optimize_static(static)
 
 
 def arrange(program: Program, static: Graph) -> Arranged:
     """Return the kernels of a program and where everything lies, without their text."""
-    states = [state for state, _ in program.commits]
-    return Arranged(optimize_static(static), states)
+    return Arranged(optimize_static(static), _states(program))
 
 
 def specialized(program: Program, shapes: Mapping[Value, Shape]) -> Graph | None:

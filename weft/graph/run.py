@@ -27,7 +27,7 @@ from .draws import Draws
 from .graph import Graph
 from .node import Node, Value, attr_items, is_graph, resolve_attrs, type_text
 from .scope import GRADIENTS
-from .special import ASSIGN, CONSTANT, PLACEHOLDER, SOURCES, STATE
+from .special import ASSIGN, CONSTANT, PLACEHOLDER, STATE
 from .state import State
 
 Array = np.ndarray[Any, Any]
@@ -106,11 +106,11 @@ class Program:
 
     @property
     def device(self) -> str:
-        """Return the name of the device that the nodes were placed on; raise if there are two.
+        """Return the name of the device that nodes were placed on; raise if there are two.
 
-        What is fed, constant or kept outside comes from anywhere.
+        Nodes that were placed nowhere, on the CPU that is, go where others are.
         """
-        placed = {node.device: node for node in self.order if node.op not in SOURCES}
+        placed = {node.device: node for node in self.order if node.device != "cpu"}
         if len(placed) > 1:
             first, second, *_ = placed.values()
             raise ArgumentError(

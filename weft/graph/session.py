@@ -30,7 +30,7 @@ class Session:
     compiled   run machine code, made at the first run with feeds of new shapes (the default), or go
                from node to node, which rounds as eager mode does; None: as
                `wf.config.debug_interpret` says
-    device     where to run; None: where the nodes were placed, `with wf.device(...):`
+    device     where to run; None: where nodes or states were placed, `with wf.device(...):`
 
     >>> import weft as wf
     >>> with wf.Graph() as graph:

@@ -89,7 +89,7 @@ class Tracer:
             known,
             scope=current_scope(),
             site=user_site() if self.site is None else self.site,
-            device=_device_for(values),
+            device=current_device(),
         )
 
     def _infer(
@@ -291,16 +291,6 @@ def tracing(tracer: Tracer) -> Iterator[Tracer]:
     """Make a tracer current."""
     with interpret_with(tracer):
         yield tracer
-
-
-def _device_for(values: Sequence[Value | None]) -> str:
-    """Return the device of a new node: that of the context, or where one of its operands is."""
-    here = current_device()
-    if here == "cpu":
-        for value in values:
-            if value is not None and value.node.device != here:
-                return value.node.device
-    return here
 
 
 def _are_numbers(inputs: Sequence[Any]) -> bool:

@@ -1,1 +1,125 @@
-"""The CPU as a device."""
+"""The CPU as a device.
+
+The compiler calls it without going through memory of a device: arrays of the host are where the
+code works (runtime/executable.py). By these functions it runs programs as any other back end does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...core.dtype import DType
+from ...core.shape import Shape, TensorType
+from ...core.threads import get_num_threads
+from ...graph.state import State
+from ...lower.program import KernelProgram, Sources
+from ..execution import shown
+from ..protocol import Array, Device, Memories
+from .codegen.program import write_program
+from .codegen.target import host
+from .runtime.executable import Executable
+from .runtime.layout import Layout
+from .runtime.objects import object_code, object_key
+from .runtime.plan import Plan
+from .runtime.plans import Code
+
+
+class CpuBackend:
+    """Runs kernel programs as machine code."""
+
+    def describe(self) -> Device:
+        """Return what is known about the device."""
+        target = host()
+        return Device("cpu", get_num_threads(), f"{target.cpu}, {target.vector_bytes}-byte vectors")
+
+    def compile(self, program: KernelProgram) -> Loaded:
+        """Return a program as machine code."""
+        target, layout = host(), Layout(program)
+        text = write_program(program.kernels, layout.places, target)
+        modules = text.modules.values()
+        plan = Plan(
+            layout,
+            Sources((), (), ()),
+            program.outputs,
+            program.flag,
+            text.steps,
+            text.entries,
+            [object_key(module, target) for module in modules],
+        )
+        return Loaded(program, Code(plan, [object_code(module, target) for module in modules]))
+
+    def allocate(self, shape: Shape, dtype: DType) -> Array:
+        """Return a new array."""
+        return np.empty(shape, dtype)
+
+    def copy_in(self, array: Array, memory: Array) -> None:
+        """Copy an array."""
+        memory[...] = array
+
+    def copy_out(self, memory: Array) -> Array:
+        """Return a copy of an array."""
+        return memory.copy()
+
+    def run(self, code: Loaded, memories: Memories) -> None:
+        """Run machine code."""
+        code.run(memories)
+
+    def synchronize(self) -> None:
+        """Return at once: a run ends when all threads have done their work."""
+
+
+class Loaded:
+    """Machine code whose constants and states lie in memory that each run is given."""
+
+    def __init__(self, program: KernelProgram, code: Code) -> None:
+        self.program = program
+        self._code = code
+
+    def run(self, memories: Memories) -> None:
+        """Run on memory."""
+        program, keeper = self.program, _Keeper(self.program, memories)
+        given = {(b.kind, b.slot): memories[b.number] for b in program.buffers if b.slot >= 0}
+        constants = tuple(given[key] for key in sorted(given) if key[0] == "constant")
+        states = tuple(
+            State(keeper, TensorType(s.shape, s.dtype), keeper, i, name=s.name)
+            for i, s in enumerate(program.states)
+        )
+        plan = replace(self._code.plan, sources=Sources((), constants, states))
+        executable = Executable(Code(plan, self._code.objects), lambda: None)
+        feeds: list[Any] = [given.get(("feed", i)) for i in range(program.feeds)]
+        for view, array in zip(program.fetches, executable.run(feeds), strict=True):
+            _keep(view, array, memories)
+
+
+class _Keeper:
+    """Keeps states in memory: their old values where they are read, the new ones where they go."""
+
+    def __init__(self, program: KernelProgram, memories: Memories) -> None:
+        self._old = {b.slot: b.number for b in program.buffers if b.kind == "state"}
+        self._new = dict(program.commits)
+        self._memories = memories
+
+    def read(self, keys: Sequence[int]) -> list[Any]:
+        """Return the values now."""
+        return [self._memories[self._old[key]] for key in keys]
+
+    def write(self, keys: Sequence[int], values: Iterable[Any]) -> None:
+        """Give them new values."""
+        for key, value in zip(keys, values, strict=True):
+            _keep(self._new[key], value, self._memories)
+
+
+def _keep(view: Any, array: Array, memories: Memories) -> None:
+    """Put what a program has made where it is looked for."""
+    number = view.buffer.number
+    if view.buffer.kind == "object":
+        memories[number] = array
+    elif view.buffer.kind == "arena":
+        shown(memories[number], view)[...] = array
+
+
+BACKEND = CpuBackend()

@@ -20,13 +20,13 @@ from numpy.lib.stride_tricks import as_strided
 
 from ....core.dispatch import ERRORS, canonical
 from ....core.errors import ArgumentTypeError, GraphError, IndexOutOfRange, is_from_signal
-from ....core.locks import fork_safe_lock
 from ....graph.node import resolve_attrs
 from ....graph.run import Sizes, bind_sizes, has_unknown_sizes
 from ....graph.state import KeptTogether, kept_together
 from ....lower.dynamic import OBJECT
 from ....lower.kernels import CallKernel
 from ....lower.storage import Buffer, View
+from ...states import STATES
 from ..codegen.program import ARENA
 from .analysis import Analysis
 from .arena import aligned_empty
@@ -44,11 +44,6 @@ from .threads import pool_symbols
 from .timing import Timing
 
 Array = np.ndarray[Any, Any]
-
-# Held while a program that writes states runs, from its reading them to its writing them, and while
-# another one looks up the arrays of those it reads. Whoever holds an array is safe afterwards: what
-# others see is not written to. A fork waits for it, so that a child has no half of an update.
-_states = fork_safe_lock("states")
 
 _CALLED_INSIDE = (
     "a program is called from inside its own run, by an operator of it or by the handler of a "
@@ -69,7 +64,7 @@ class Executable(Inspection):
         """Load code; `analyse` tells how it came about, for those who look inside."""
         self.plan = code.plan
         self._analyse = analyse
-        self._lock = _states if self.plan.writes else RLock()
+        self._lock = STATES if self.plan.writes else RLock()
         self.own_arena = own_arena  # else every call of `entry` is lent one, and nothing else runs
         self._load(code.objects)
         _alive.add(self)
@@ -185,7 +180,7 @@ class Executable(Inspection):
         held = read_all(self._changed)
         states = held if are_alone(held) else parted(held)
         if self._only_read:
-            with _states:
+            with STATES:
                 states = [*states, *read_all(self._only_read)]
         brought = self._brought(feeds, states)
         try:

@@ -1,0 +1,82 @@
+"""What a back end is: the handful of functions by which a device runs kernel programs.
+
+A back end is a folder beside this file with a module `backend`, in which `BACKEND` is an object
+with these functions. It needs no other mention: the folder's name is that of the device, and
+everything above goes through here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..core.dtype import DType
+from ..core.shape import Shape
+from ..lower.program import KernelProgram
+
+Array = np.ndarray[Any, Any]
+Memories = dict[int, Any]  # memory of the device, by the numbers of a program's buffers
+
+
+@dataclass(frozen=True)
+class Device:
+    """What is known about a device.
+
+    name      its name
+    threads   how many of them share the work
+    machine   a further description, for people: the processor, its vectors
+    """
+
+    name: str
+    threads: int
+    machine: str
+
+
+class Backend(Protocol):
+    """Runs kernel programs on a device."""
+
+    def describe(self) -> Device:
+        """Return what is known about the device."""
+
+    def compile(self, program: KernelProgram) -> Any:
+        """Return a program in the form that `run` takes."""
+
+    def allocate(self, shape: Shape, dtype: DType) -> Any:
+        """Return new memory of the device."""
+
+    def copy_in(self, array: Array, memory: Any) -> None:
+        """Copy an array of the host to memory of its shape and dtype."""
+
+    def copy_out(self, memory: Any) -> Array:
+        """Return what memory holds as a new array of the host."""
+
+    def run(self, code: Any, memories: Memories) -> None:
+        """Run a program.
+
+        It is given memory for what comes from outside and for what is read when it has run: feeds,
+        constants, states, fetches and new values of states. The rest is the back end's own affair.
+        An array whose size only the run can tell is added to the memories by it.
+        """
+
+    def synchronize(self) -> None:
+        """Wait until all that was started is done."""
+
+
+class Executable(Protocol):
+    """A program that is ready to run on arrays of the host."""
+
+    @property
+    def checks_feeds(self) -> bool:
+        """Whether `run_unchecked` may be called."""
+
+    def run(self, feeds: Sequence[Array]) -> list[Array]:
+        """Run on arrays of the shapes it was compiled for, write the states, return the fetches."""
+
+    def run_unchecked(self, feeds: tuple[Any, ...]) -> list[Array] | None:
+        """Return the fetches; None if the feeds, which may be anything, are not as compiled for."""
+
+    def stats(self) -> dict[str, Any]:
+        """Return how many kernels of each kind there are, and what runs in Python."""
