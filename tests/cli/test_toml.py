@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.cli.config import dotted, read_source
-from weft.cli.errors import ConfigError, UsageError, hint
+from weft.cli.errors import ConfigError, UsageError
 from weft.cli.toml_lines import key_lines
 from weft.cli.toml_write import to_toml
+from weft.train.registry import hint
 
 DOCUMENT = dedent(
     '''\

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.errors import WeftError
 from ..core.modes import no_grad
 from ..core.tensor import Tensor
 from ..nn import Module
@@ -26,10 +25,9 @@ from .data import (
     build_data,
     example_batch,
 )
+from .errors import BUILD_ERRORS
 from .model import build, build_model, run_example
 from .run_schema import SPLITS, resolve
-
-_ERRORS = (WeftError, ValueError, TypeError, IndexError)
 
 
 @dataclass
@@ -92,22 +90,16 @@ def _try(run: Run, inputs: Any, target: Any) -> None:
     """Compute loss and metrics of an example, so that a misfit is found before training."""
     output = run_example(run.model, inputs)
     has_target = run.prepare.position is not None
-    with no_grad():
-        try:
-            loss = run.loss(output, target) if has_target else run.loss(output)
-        except _ERRORS as error:
-            name = run.config["loss"]["type"]
-            raise run.source.blame(("loss",), error, f"loss {name!r}") from error
+    with no_grad(), run.source.blaming(("loss",), f"loss {run.config['loss']['type']!r}"):
+        loss = run.loss(output, target) if has_target else run.loss(output)
     if isinstance(loss, Tensor) and loss.size != 1:
         raise run.source.error(
             ("loss",), f"the loss must be one number, not shape {loss.shape}; set reduction"
         )
     _check_labels(run, output)
     for i, metric in enumerate(run.metrics().values()):
-        try:
+        with run.source.blaming(("metrics", i), "metric"):
             metric.update(output, target)
-        except _ERRORS as error:
-            raise run.source.blame(("metrics", i), error, "metric") from error
 
 
 def _check_labels(run: Run, output: Any) -> None:
@@ -150,10 +142,8 @@ def build_metrics(source: ConfigSource, config: Mapping[str, Any]) -> dict[str, 
 
 def _made(source: ConfigSource, table: Mapping[str, Any], keys: Any, registry: Registry) -> Any:
     options = {name: value for name, value in table.items() if name != "type"}
-    try:
+    with source.blaming(keys, f"{registry.kind} {table['type']!r}"):
         return build(registry[table["type"]], options)
-    except _ERRORS as error:
-        raise source.blame(keys, error, f"{registry.kind} {table['type']!r}") from error
 
 
 def build_optimizer(run: Run) -> Optimizer:
@@ -172,7 +162,7 @@ def build_optimizer(run: Run) -> Optimizer:
     try:
         params = match_groups(named, rules) if rules else named
         optimizer: Optimizer = entry(params, **options)
-    except _ERRORS as error:
+    except BUILD_ERRORS as error:
         keys = _group_keys(groups, str(error))
         raise run.source.blame(keys, error, f"optimizer {entry.name!r}") from error
     if run.config["precision"] == "float16":

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..core.errors import WeftError
 from ..train.registry import hint
-from .errors import ConfigError
+from .errors import BUILD_ERRORS, ConfigError
 from .toml_lines import Path as Keys
 from .toml_lines import key_lines
 
@@ -58,6 +59,14 @@ class ConfigSource:
         place = (*keys, named[0]) if len(named) == 1 else keys
         message = str(error) if isinstance(error, WeftError | OSError) else _described(error)
         return self.error(place, f"{what}: {message}" if what else message)
+
+    @contextmanager
+    def blaming(self, keys: Keys, what: str = "") -> Iterator[None]:
+        """Raise what goes wrong in a block as an error of the table it used."""
+        try:
+            yield
+        except BUILD_ERRORS as error:
+            raise self.blame(keys, error, what) from error
 
     def get(self, keys: Keys) -> Any:
         """Return a value by its path, or None."""

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from ..core import dtype as dt
-from ..core.errors import WeftError
 from ..core.tensor import Tensor, wrap
 from ..core.tree import tree_map
 from ..data import DataLoader, Dataset, Subset, TensorDataset, default_collate, random_split
@@ -21,8 +20,6 @@ from ..train.registry import Registry
 from .config import ConfigSource
 from .run_schema import SPLITS
 from .toml_lines import Path as Keys
-
-_BUILD_ERRORS = (WeftError, OSError, ValueError, TypeError)
 
 
 @dataclass
@@ -122,10 +119,8 @@ def batch_transform(
 def example_batch(source: ConfigSource, data: Data, split: str = "train") -> Any:
     """Return a batch of the first two items."""
     dataset = data.splits[split]
-    try:
+    with source.blaming(("data",), f"the first items of the {split} data"):
         return default_collate([dataset[i] for i in range(min(2, len(dataset)))])
-    except _BUILD_ERRORS as error:
-        raise source.blame(("data",), error, f"the first items of the {split} data") from error
 
 
 # -- making datasets -----------------------------------------------------------------------------
@@ -150,10 +145,8 @@ def make_dataset(source: ConfigSource, keys: Keys) -> Any:
     table = table or {"type": source.get(keys)}
     entry = DATASETS[table.pop("type")]
     options = {k: _absolute(source, (*keys, k), v) for k, v in table.items()}
-    try:
+    with source.blaming(keys, f"dataset {entry.name!r}"):
         return entry(**options)
-    except _BUILD_ERRORS as error:
-        raise source.blame(keys, error, f"dataset {entry.name!r}") from error
 
 
 def absolute_paths(source: ConfigSource, config: dict[str, Any]) -> None:
@@ -187,14 +180,12 @@ def resolve_path(source: ConfigSource, keys: Keys, value: Any) -> str:
 
 def _split(source: ConfigSource, settings: Mapping[str, Any], whole: Dataset) -> list[Dataset]:
     fractions, count = settings["split"], len(whole)
-    try:
+    with source.blaming(("data", "split")):
         if settings["split_in_order"]:
             ends = [round(sum(fractions[: i + 1]) * count) for i in range(len(fractions))]
             starts = [0, *ends[:-1]]
             return [Subset(whole, range(a, b)) for a, b in zip(starts, ends, strict=True)]
         return random_split(whole, fractions, settings["split_seed"])
-    except _BUILD_ERRORS as error:
-        raise source.blame(("data", "split"), error) from error
 
 
 # -- what is known of the data -------------------------------------------------------------------
@@ -303,10 +294,8 @@ def _transform(
     made = []
     for i, table in enumerate(settings[key]):
         options = {name: value for name, value in table.items() if name != "type"}
-        try:
+        with source.blaming(("data", key, i), f"transform {table['type']!r}"):
             made.append(registry[table["type"]](**options))
-        except _BUILD_ERRORS as error:
-            raise source.blame(("data", key, i), error, f"transform {table['type']!r}") from error
     return Compose(made) if made else None
 
 

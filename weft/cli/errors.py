@@ -11,3 +11,7 @@ class ConfigError(WeftError, ValueError):
 
 class UsageError(WeftError, ValueError):
     """A command that was given something it cannot work with."""
+
+
+# What a mistake in a configuration makes the code raise that it is given to.
+BUILD_ERRORS = (WeftError, OSError, ValueError, TypeError, IndexError, ZeroDivisionError)

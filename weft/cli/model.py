@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from ..core.errors import WeftError
 from ..core.modes import no_grad
 from ..core.tensor import Tensor
 from ..io import load
@@ -18,9 +17,9 @@ from ..ops.creation import tensor
 from ..train.names import ARCHITECTURES, LAYERS
 from ..train.registry import Entry
 from .config import ConfigSource
+from .errors import BUILD_ERRORS
 from .model_schema import LAYER
 
-_BUILD_ERRORS = (WeftError, OSError, ValueError, TypeError, IndexError, ZeroDivisionError)
 _CHANNELS, _LAST = 1, -1
 # Sizes of a layer that its input tells, and the axis that has them.
 _AXES = {
@@ -104,17 +103,15 @@ def _append(
     name, read = layer["name"], layer.get("inputs") or [graph.last]
     label = f"layer {name!r} ({layer.get('type', 'shared')})"
     module: Module | str = layer.get("share", "")
-    try:
+    with source.blaming(keys, label):
         if "share" not in layer:
             module = _made_layer(layer, [values[r.partition(".")[0]] for r in read])
         graph.append(name, module, read)
-    except _BUILD_ERRORS as error:
-        raise source.blame(keys, error, label) from error
     step = graph.steps[-1]
     try:
         with evaluation_mode(graph.__dict__[step.module]), no_grad():
             values[name] = graph.run_step(step, values)
-    except _BUILD_ERRORS as error:
+    except BUILD_ERRORS as error:
         shapes = ", ".join(_shape(values[r.partition(".")[0]]) for r in read)
         raise source.error(keys, f"{label} does not fit its input {shapes}: {error}") from error
 
@@ -180,13 +177,11 @@ def _architecture(
     label = f"architecture {entry.name!r}"
     if missing:
         raise source.error(("model",), f"{label} needs the option {missing[0]!r}")
-    try:
+    with source.blaming(("model",), label):
         model: Module = build(entry, options)
-    except _BUILD_ERRORS as error:
-        raise source.blame(("model",), error, label) from error
     try:
         run_example(model, inputs)
-    except _BUILD_ERRORS as error:
+    except BUILD_ERRORS as error:
         shapes = ", ".join(map(_shape, inputs))
         raise source.error(
             ("model",), f"{label} does not fit the data, {shapes}: {error}"
@@ -212,7 +207,7 @@ def _known(inputs: Sequence[Any], facts: Mapping[str, Any]) -> dict[str, Any]:
 def _load_weights(source: ConfigSource, settings: Mapping[str, Any], model: Module) -> None:
     skip, rename = settings.get("skip", []), settings.get("rename", {})
     keys = ("model", "weights")
-    try:
+    with source.blaming(keys, "weights"):
         found = load(settings["path"])
         renamed = {_renamed(name, rename): value for name, value in found.items()}
         state = {
@@ -222,8 +217,6 @@ def _load_weights(source: ConfigSource, settings: Mapping[str, Any], model: Modu
         }
         strict = settings.get("strict", True) and not skip
         report = model.load_state_dict(state, strict=strict)
-    except _BUILD_ERRORS as error:
-        raise source.blame(keys, error, "weights") from error
     unexpected = [n for n in report.missing if not any(fnmatchcase(n, p) for p in skip)]
     if settings.get("strict", True) and (unexpected or report.unexpected or report.mismatched):
         wrong = (*unexpected, *report.unexpected, *report.mismatched)

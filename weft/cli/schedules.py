@@ -6,14 +6,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from ..core.errors import WeftError
 from ..optim import Optimizer, lr
 from ..train import Schedule
 from ..train.names import SCHEDULES
 from .config import ConfigSource
 from .run_schema import RUN_LENGTHS, SCHEDULE
-
-_ERRORS = (WeftError, ValueError, TypeError)
 
 
 def build_schedule(
@@ -83,10 +80,8 @@ def _single(
     for name in RUN_LENGTHS & entry.options.keys() - options.keys():
         if entry.options[name].required or "run" in entry.traits:
             options[name] = _known_length(source, keys, name, length)
-    try:
+    with source.blaming(keys, f"schedule {entry.name!r}"):
         return entry(optimizer, **options)
-    except _ERRORS as error:
-        raise source.blame(keys, error, f"schedule {entry.name!r}") from error
 
 
 def _known_length(source: ConfigSource, keys: Any, name: str, length: int | None) -> int:

@@ -104,9 +104,7 @@ def flag(place: ValuePlace, value: Any) -> Any:
 
 def text(place: ValuePlace, value: Any) -> Any:
     """Check that a value is a string that is not empty."""
-    if not isinstance(value, str):
-        _wrong_kind(place, "a string", value)
-    elif not value.strip():
+    if isinstance(any_text(place, value), str) and not value.strip():
         place.problem(f"{place.title} must not be empty")
     return value
 
