@@ -6,7 +6,7 @@ An operator is a signature with a docstring, to which rules are attached:
     def exp(x: Tensor) -> Tensor:
         \"\"\"Return e**x for each element.\"\"\"
 
-    exp.eval(np.exp)
+    exp.lower(lambda b, x: b.exp(x))
 
     @exp.partial("x")
     def _(out):
@@ -28,6 +28,7 @@ Rules are written with Python operators and the namespace `F`, so that one rule 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from .dtype import bool_
@@ -181,7 +182,7 @@ class Op(Facts):
         return rule
 
     def lower(self, rule: RuleT) -> RuleT:
-        """Attach the lowering to tile IR used by the compiler."""
+        """Attach what is computed for an element: for machine code, and for NumPy without `eval`."""
         self.lower_rule = rule
         return rule
 
@@ -247,10 +248,15 @@ class Op(Facts):
     def kernel(self) -> Rule | None:
         """Return the eager kernel: the one attached, or what `lower` says, made on first use."""
         if self._kernel is None and self.lower_rule is not None:
-            from .scalar.kernels import derived_kernel  # noqa: PLC0415  (`import weft` needs none)
-
-            self._kernel = derived_kernel(self)
+            self._kernel = self.derived
         return self._kernel
+
+    @cached_property
+    def derived(self) -> Rule:
+        """Return the kernel that `lower` says, whatever is attached."""
+        from .scalar.kernels import derived_kernel  # noqa: PLC0415  (`import weft` needs none)
+
+        return derived_kernel(self)
 
     @property
     def specialized(self) -> Specialized:

@@ -128,6 +128,21 @@ def test_numbers_and_mixed_dtypes_meet_as_in_numpy():
     assert F.lerp(x, 1, True).tolist() == [1.0, 1.0]
 
 
+def test_rows_keep_their_axes_where_they_meet_full_values():
+    text = find_op("logsumexp").kernel.variant((np.dtype("float64"),), ((1,), False)).text
+    assert "t0 = maximum.reduce(x, axis=axis, keepdims=True, initial=-inf)\n" in text
+    assert "sum_array(t6, axis, keepdims)\n" in text
+    x = np.random.default_rng(0).normal(size=(3, 4, 5))
+    for axis, keepdims in (((1,), False), ((0, 2), True), ((0, 1, 2), False), ((), True)):
+        found = find_op("logsumexp").kernel(x, axis, keepdims)
+        np.testing.assert_allclose(found, np.log(np.exp(x).sum(axis, keepdims=keepdims)))
+
+
+def test_integers_are_converted_while_they_are_added_up():
+    text = find_op("sum").kernel.variant((np.dtype("int8"),), ((0,), False, None)).text
+    assert "add.reduce(x, axis=axis, keepdims=keepdims, dtype=int64)" in text
+
+
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "float32", "float64"])
 def test_dtypes_follow_the_shape_rule(dtype):
     x = np.array([0, 1, 5]).astype(dtype)

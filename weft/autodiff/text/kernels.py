@@ -38,18 +38,27 @@ class KernelText:
 
     def call(self, op: Any, dtypes: Sequence[Any], attrs: Sequence[Any]) -> str:
         """Return the name under which an operator's kernel for given operands can be called."""
-        kernel, wanted = op.kernel, f"{op.name}_kernel"
-        known = _numpy_name(kernel)
+        known = _numpy_name(op.kernel)
         if known is not None:
             return known
-        try:
-            if hasattr(kernel, "variant"):  # it follows from the operator's `lower` rule
-                return self._variant(kernel.variant(tuple(dtypes), attrs, whole=True), wanted)
-            return self._function(kernel, wanted)
-        except _CannotWriteError as error:
-            raise ArgumentError(
-                f"the operator {op.name} cannot be written as NumPy: its kernel uses {error}"
-            ) from None
+        kernels, failure = [op.kernel], ""
+        if op.lower_rule is not None and op.kind in ("elementwise", "reduction"):
+            kernels.append(op.derived)  # if the other one is more than a function of NumPy's
+        for kernel in kernels:
+            try:
+                return self._kernel(kernel, f"{op.name}_kernel", tuple(dtypes), attrs)
+            except _CannotWriteError as error:
+                failure = str(error)
+        raise ArgumentError(
+            f"the operator {op.name} cannot be written as NumPy: its kernel uses {failure}"
+        )
+
+    def _kernel(
+        self, kernel: Any, wanted: str, dtypes: tuple[Any, ...], attrs: Sequence[Any]
+    ) -> str:
+        if hasattr(kernel, "variant"):  # it follows from the operator's `lower` rule
+            return self._variant(kernel.variant(dtypes, attrs, alone=True), wanted)
+        return self._function(kernel, wanted)
 
     def _function(self, fn: FunctionType, wanted: str) -> str:
         if id(fn) in self._known:

@@ -12,6 +12,7 @@ shared: building the same one twice gives the same object, so that a kernel comp
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -187,6 +188,10 @@ class ScalarBuilder:
     def reduce(self, way: str, x: Expr) -> Expr:
         """Return a row reduced to one value: "sum", "max", "min" or "prod"."""
         return self.make("reduce", (x,), x.dtype, way)
+
+    def number(self, rule: Callable[..., Any], *given: Any) -> Any:
+        """Return a number that follows from attributes and the count."""
+        return rule(*given)
 
     # -- operations --------------------------------------------------------------------------------
 

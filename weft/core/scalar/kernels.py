@@ -40,7 +40,9 @@ def derived_kernel(op: Op) -> Kernel:
 
 def _single_function(op: Op) -> Kernel | None:
     """Return the function that a rule is, if it takes the operands as they are."""
-    if op.attrs or op.kind != "elementwise":
+    if op.kind == "reduction":
+        return _single_reduction(op)
+    if op.attrs:
         return None
     dtypes = [float64 if op.promote is None or n in op.promoted else bool_ for n in op.inputs]
     builder = NumpyBuilder()
@@ -50,6 +52,28 @@ def _single_function(op: Op) -> Kernel | None:
     record = FUNCTIONS.get(expr.kind)
     plain = record is not None and record.result != "given" and expr.args == operands
     return record.numpy if record is not None and plain else None
+
+
+def _single_reduction(op: Op) -> Kernel | None:
+    """Return the kernel of the largest or smallest element, which is one call for all dtypes."""
+    builder = NumpyBuilder()
+    (x,) = operands = (builder.load(0, float64),)
+    given = _given(op.attrs, tuple(op.attrs.values()), set())
+    assert op.lower_rule is not None
+    expr: Expr = op.lower_rule(builder, *operands, *given)
+    if expr.kind != "reduce" or expr.data not in ("max", "min") or expr.args != (x,):
+        return None
+    source = Source(op.inputs, expr)
+    variant = Variant(_function(op, source), source.scope, ())
+    kernel = _compiled(op.name, variant.text, variant.scope)
+    kernel.variant = lambda dtypes, attrs, alone=False: variant  # type: ignore[attr-defined]  # as below
+    return kernel
+
+
+def _function(op: Op, source: Source, before: Sequence[str] = ()) -> str:
+    parameters = ", ".join((*op.inputs, *op.attrs))
+    lines = (*before, *source.lines, f"return {source.result}")
+    return "".join([f"def kernel({parameters}):\n", *(f"    {line}\n" for line in lines)])
 
 
 class Variant(NamedTuple):
@@ -142,11 +166,11 @@ class _Derived:
         ]
 
     def variant(
-        self, dtypes: tuple[Any, ...], attrs: Sequence[Any], *, whole: bool = False
+        self, dtypes: tuple[Any, ...], attrs: Sequence[Any], *, alone: bool = False
     ) -> Variant:
         """Return the kernel for operands of given dtypes, as text.
 
-        whole   for these attributes alone, with nothing to look up
+        alone   for these attributes, and with nothing but NumPy
         """
         op, builder, seen = self.op, NumpyBuilder(), set[str]()
         lines, operands = [], []
@@ -156,21 +180,22 @@ class _Derived:
             operands.append(builder.load(number, float32 if is_half(dtype) else dtype))
         result = self._result(dtypes, attrs)
         builder.result = float32 if is_half(result) else result
-        given = list(attrs) if whole else _given(op.attrs, attrs, seen)
+        given = list(attrs) if alone else _given(op.attrs, attrs, seen)
         if op.kind == "reduction":
-            lines.append("count = size_of(x.shape[a] for a in axis)")
-            builder.count = Attribute("count", 1, seen)  # type: ignore[assignment]  # a parameter
+            builder.count = Attribute("count", None, seen)  # type: ignore[assignment]  # a parameter
         assert op.lower_rule is not None
         expr = builder.cast(op.lower_rule(builder, *operands, *given), builder.result)
-        source = Source(op.inputs, builder.cast(expr, result))
-        source.scope |= {"float32": float32, "size_of": size_of}
-        lines += [*source.lines, f"return {source.result}"]
-        parameters = ", ".join((*op.inputs, *op.attrs))
-        text = "".join([f"def kernel({parameters}):\n", *(f"    {line}\n" for line in lines)])
-        return Variant(text, source.scope, tuple(name for name in op.attrs if name in seen))
+        source = Source(op.inputs, builder.cast(expr, result), alone=alone)
+        source.scope |= {"float32": float32, "size_of": size_of, **builder.rules}
+        if any("count" in line for line in source.lines):
+            lines.append(f"count = size_of({op.inputs[0]}.shape[a] for a in axis)")
+        names = tuple(name for name in op.attrs if name in seen)
+        return Variant(_function(op, source, lines), source.scope, names)
 
     def _result(self, dtypes: tuple[Any, ...], attrs: Sequence[Any]) -> DType:
-        types = tuple(TensorType((), dtype) for dtype in dtypes)
+        axes = attrs[list(self.op.attrs).index("axis")] if "axis" in self.op.attrs else ()
+        shape = (1,) * (1 + max(axes, default=-1))
+        types = tuple(TensorType(shape, dtype) for dtype in dtypes)
         dtype: DType = self.op.type_rule(types, tuple(attrs)).dtype
         return dtype
 

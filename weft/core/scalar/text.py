@@ -2,7 +2,8 @@
 
 Each expression becomes one line: an operator where Python has one, else a call. A temporary that
 nothing else needs takes the result (`t0 *= c0`) where shapes and dtypes allow it. Constants are
-arrays of no axes, which NumPy takes in half the time that Python's numbers need.
+arrays of no axes, which NumPy takes in half the time that Python's numbers need; after reductions,
+whose results often are NumPy's scalars, they are such scalars.
 
 Values are full (of the operands' shape) or per row (what a reduction leaves). Rows keep their
 reduced axes (`kept`) where they meet full values; the result does as the operator's keepdims says.
@@ -10,7 +11,8 @@ reduced axes (`kept`) where they meet full values; the result does as the operat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from math import copysign
 from typing import Any, NamedTuple
 
@@ -41,18 +43,28 @@ OPERATORS = {
 SIGNS = {"neg": "-", "not": "~"}
 IN_PLACE = frozenset(("add", "sub", "mul", "div", "and", "or", "xor"))
 COMMUTATIVE = IN_PLACE - {"sub", "div"}
-REDUCTIONS = {"prod": np.multiply, "max": np.maximum, "min": np.minimum}
+REDUCTIONS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 IDENTITIES = {"max": -np.inf, "min": np.inf}
 
 
 class NumpyBuilder(ScalarBuilder):
     """Makes expressions for NumPy: attributes may stay parameters, some functions become steps."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.rules: dict[str, Any] = {}  # of numbers
+
     def constant(self, value: Any, dtype: Any) -> Expr:
         """Return a constant, or an attribute in its place."""
         if isinstance(value, Attribute):
             return self.make("attribute", (), dtype, value.text)
         return super().constant(value, dtype)
+
+    def number(self, rule: Callable[..., Any], *given: Any) -> Any:
+        """Return a number that follows from attributes when the kernel runs."""
+        self.rules[rule.__name__] = rule
+        texts = [x.text if isinstance(x, Attribute) else repr(x) for x in given]
+        return Attribute(f"{rule.__name__}({', '.join(texts)})", None, set())
 
     def sign(self, x: Expr) -> Expr:
         """Return -1, 0 or 1 by the sign of a value."""
@@ -67,31 +79,32 @@ class NumpyBuilder(ScalarBuilder):
 
 
 class Numbers(dict[Any, Any]):
-    """Numbers of a dtype as arrays of no axes, by value."""
+    """Numbers of a dtype by value, as arrays of no axes or as NumPy's scalars."""
 
     MOST = 1024
 
-    def __init__(self, dtype: Any) -> None:
+    def __init__(self, dtype: Any, scalars: bool) -> None:
         self.dtype = dtype
-        self.zeros = {1.0: np.array(0.0).astype(dtype), -1.0: np.array(-0.0).astype(dtype)}
+        self.scalars = scalars
+        self.zeros = {sign: self._made(sign * 0.0) for sign in (1.0, -1.0)}
+
+    def _made(self, number: Any) -> Any:
+        made = np.array(number).astype(self.dtype)
+        return made[()] if self.scalars else made
 
     def __missing__(self, number: Any) -> Any:
         if number == 0:  # 0.0 and -0.0 are equal keys
             return self.zeros[copysign(1.0, number)]
-        made = np.array(number, self.dtype)
+        made = self._made(number)
         if len(self) < self.MOST:
             self[number] = made
         return made
 
 
-NUMBERS: dict[Any, Numbers] = {}
-
-
-def numbers_of(dtype: Any) -> Numbers:
+@cache
+def numbers_of(dtype: Any, scalars: bool) -> Numbers:
     """Return the numbers of a dtype."""
-    if dtype not in NUMBERS:
-        NUMBERS[dtype] = Numbers(dtype)
-    return NUMBERS[dtype]
+    return Numbers(dtype, scalars)
 
 
 class Level(NamedTuple):
@@ -114,10 +127,17 @@ class Level(NamedTuple):
         return bool(self.rows) and not self.full
 
 
+def _absorbs(expr: Expr, arg: Expr) -> bool:
+    """Tell whether a reduction converts integers by itself."""
+    exact = arg.kind == "cast" and arg.dtype.kind in "iu" and arg.args[0].dtype.kind in "biu"
+    return expr.kind == "reduce" and expr.data in ("sum", "prod") and exact
+
+
 class Source:
     """The lines that compute an expression, and the names they use."""
 
-    def __init__(self, parameters: Sequence[str], root: Expr) -> None:
+    def __init__(self, parameters: Sequence[str], root: Expr, *, alone: bool = False) -> None:
+        self.alone = alone  # nothing but NumPy is there
         self.parameters = parameters
         self.lines: list[str] = []
         self.scope: dict[str, Any] = {}
@@ -125,13 +145,15 @@ class Source:
         self.owned: set[str] = set()  # temporaries that share memory with nothing
         self.names: dict[tuple[int, bool], str] = {}  # by expression and whether axes are kept
         self.order = postorder([root])
+        self.absorbed = {arg for expr in self.order for arg in expr.args if _absorbs(expr, arg)}
+        self.reduces = any(expr.kind == "reduce" for expr in self.order)
         self.levels: dict[int, Level] = {}
         for expr in self.order:
             self.levels[id(expr)] = self._level(expr)
         self.needed = self._needed(root)
         self.uses = self._uses()
         for expr in self.order:
-            for kept in sorted(self.needed.get(id(expr), ()), reverse=True):
+            for kept in sorted(self.needed[id(expr)], reverse=True):
                 self._write(expr, kept)
         self.result = self._result(root)
 
@@ -154,25 +176,19 @@ class Source:
         """
         needed: dict[int, set[bool]] = {id(root): {not self.levels[id(root)].is_row}}
         for expr in reversed(self.order):
-            for kept in needed.get(id(expr), ()):
-                for arg in expr.args:
-                    plain = self.levels[id(arg)].is_row and not kept and expr.kind != "reduce"
-                    needed.setdefault(id(arg), set()).add(not plain)
+            kept = True in needed[id(expr)] or expr.kind == "reduce"
+            for arg in expr.args:
+                needed.setdefault(id(arg), set()).add(kept or not self.levels[id(arg)].is_row)
         return needed
 
     def _uses(self) -> dict[tuple[int, bool], int]:
         uses: dict[tuple[int, bool], int] = {}
         for expr in self.order:
-            for kept in self._written(expr):
-                for arg in expr.args:
-                    key = self._key(arg, kept and expr.kind != "reduce")
-                    uses[key] = uses.get(key, 0) + 1
+            kept = True in self.needed[id(expr)] or expr.kind == "reduce"
+            for arg in expr.args:
+                key = self._key(arg, kept)
+                uses[key] = uses.get(key, 0) + 1
         return uses
-
-    def _written(self, expr: Expr) -> set[bool]:
-        """Return the forms in which an expression is computed; a second one is another shape."""
-        forms = self.needed.get(id(expr), set())
-        return {True} if len(forms) == 2 else forms
 
     def _key(self, expr: Expr, kept: bool) -> tuple[int, bool]:
         return id(expr), kept or not self.levels[id(expr)].is_row
@@ -196,6 +212,8 @@ class Source:
             return self._attribute(expr)
         if expr.kind == "reduce":
             return self._reduced(expr, kept)
+        if expr in self.absorbed:  # NumPy converts while it adds up
+            return self._taken(expr.args[0], kept)
         args = [self._taken(arg, kept) for arg in expr.args]
         return self._overwritten(expr, args, kept) or self._computed(expr, args)
 
@@ -235,10 +253,12 @@ class Source:
         (arg,) = expr.args
         taken, way = self._taken(arg, True), expr.data
         keepdims = "True" if kept else "keepdims"
-        if way == "sum":
+        if way == "sum" and arg.dtype.kind == "f":
             return self._own(f"{self._bound(sum_array)}({taken}, axis, {keepdims})")
         options = f"axis=axis, keepdims={keepdims}"
-        if expr is not self.order[-1] and way in IDENTITIES:  # as a result, that of none is refused
+        if way in ("sum", "prod"):
+            options += f", dtype={self._dtype(expr.dtype)}"
+        elif expr is not self.order[-1]:  # as a result, an extremum of none is refused
             self.scope["inf"] = np.inf
             options += f", initial={IDENTITIES[way]}"
         return self._own(f"{self._bound(REDUCTIONS[way])}.reduce({taken}, {options})")
@@ -263,14 +283,16 @@ class Source:
     def _constant(self, expr: Expr) -> str:
         value = np.array(expr.data, expr.dtype)
         value.flags.writeable = False
+        value = value[()] if self.reduces else value
         name = f"c{self.constants}"
         self.constants += 1
         self.scope[name] = value
         return name
 
     def _attribute(self, expr: Expr) -> str:
-        numbers = f"numbers_{expr.dtype.name}"
-        self.scope[numbers] = numbers_of(expr.dtype)
+        if self.alone:
+            return self._new(f"{self._dtype(expr.dtype)}.type({expr.data})")
+        numbers = self._named(f"numbers_{expr.dtype.name}", numbers_of(expr.dtype, self.reduces))
         return self._new(f"{numbers}[{expr.data}]")
 
     def _dtype(self, dtype: Any) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from ...core.dtype import DType, float32, is_half
+from ...core.dtype import DType
 from ...core.errors import ArgumentTypeError, ShapeError
 from ...core.op import F
 from ...core.samples import Sample, Sampler
@@ -48,19 +48,6 @@ def check_not_empty(x: TensorType, axis: tuple[int, ...], what: str) -> None:
 def count_of(shape: Shape, axis: tuple[int, ...]) -> int:
     """Return how many elements each result of a reduction is made of."""
     return size_of(shape[i] for i in axis)
-
-
-def accumulated(
-    reduce: Callable[..., Any], x: Any, axis: tuple[int, ...], keepdims: bool, dtype: DType | None
-) -> Any:
-    """Reduce in a dtype, by default that of x; 16-bit floats in float32, rounded at the end."""
-    result = x.dtype if dtype is None else dtype
-    if is_half(result):
-        return reduce(x.astype(float32), axis=axis, keepdims=keepdims).astype(result)
-    if dtype is None:
-        return reduce(x, axis=axis, keepdims=keepdims)
-    total = reduce(x.astype(dtype, copy=False), axis=axis, keepdims=keepdims)
-    return total.astype(dtype, copy=False)
 
 
 def spread(g: Any, shape: Shape, axis: tuple[int, ...], keepdims: bool) -> Any:

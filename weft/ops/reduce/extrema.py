@@ -85,17 +85,7 @@ def _extremum_type(x: TensorType, axis: tuple[int, ...], keepdims: bool) -> Tens
     return reduced_type(x, axis, keepdims)
 
 
-@max.eval
-def _(x, axis, keepdims):
-    return np.maximum.reduce(x, axis=axis, keepdims=keepdims)
-
-
 max.lower(lambda b, x, axis, keepdims: b.reduce("max", x))
-
-
-@min.eval
-def _(x, axis, keepdims):
-    return np.minimum.reduce(x, axis=axis, keepdims=keepdims)
 
 
 min.lower(lambda b, x, axis, keepdims: b.reduce("min", x))

@@ -11,8 +11,7 @@ from ...core.dtype import float64
 from ...core.errors import ArgumentError, ArgumentTypeError
 from ...core.op import F, op, reduction
 from ...core.samples import ErrorSample, Sample
-from ...core.shape import Axes, Shape
-from ...core.sums import sum_array, widened
+from ...core.shape import Axes
 from ...core.tensor import Tensor
 from ..elementwise._shared import constant
 from ._common import (
@@ -48,34 +47,14 @@ def std(x: Tensor, axis: Axes = None, *, correction: float = 0.0, keepdims: bool
     """
 
 
-@var.eval
-def _(x, axis, correction, keepdims):
-    return _variance(x, axis, correction, keepdims).astype(x.dtype, copy=False)
-
-
-@std.eval
-def _(x, axis, correction, keepdims):
-    return np.sqrt(_variance(x, axis, correction, keepdims)).astype(x.dtype, copy=False)
-
-
-def _variance(x, axis, correction, keepdims):
-    """Return the variance by two passes; 16-bit floats are computed in float32."""
-    wide = widened(x)
-    total = sum_array(wide, axis, True)
-    deviation = wide - total / (count_of(x.shape, axis) or 1)
-    squares = sum_array(np.square(deviation), axis, keepdims)
-    freedom = _freedom(x.shape, axis, correction)
-    return squares / freedom if freedom > 0 else squares * np.float32(np.nan)
-
-
-def _freedom(shape: Shape, axis: tuple[int, ...], correction: float) -> float:
-    return count_of(shape, axis) - correction
+def _freedom(count: int, correction: float) -> float:
+    freedom = count - correction
+    return freedom if freedom > 0 else float("nan")
 
 
 def _lowered_variance(b, x, axis, correction, keepdims):
-    deviation = x - b.reduce("sum", x) / float(b.count)
-    freedom = b.count - correction
-    return b.reduce("sum", deviation * deviation) / (freedom if freedom > 0 else float("nan"))
+    deviation = x - b.reduce("sum", x) / b.count
+    return b.reduce("sum", deviation * deviation) / b.number(_freedom, b.count, correction)
 
 
 var.lower(_lowered_variance)
@@ -96,7 +75,7 @@ def _(g, out, x, axis, correction, keepdims):
 
 def _deviation(x: Any, axis: tuple[int, ...], correction: float, factor: float) -> Any:
     """Return factor / (n - correction) times the deviation from the mean."""
-    scale = _scale(factor, _freedom(x.shape, axis, correction), x)
+    scale = _scale(factor, count_of(x.shape, axis) - correction, x)
     return (x - F.mean(x, axis, keepdims=True)) * scale
 
 

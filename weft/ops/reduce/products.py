@@ -12,7 +12,6 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import Axes
 from ...core.tensor import Tensor
 from ._common import (
-    accumulated,
     canon_reduction,
     from_rows,
     reduced_type,
@@ -46,11 +45,6 @@ def _(x, axis, keepdims, dtype):
 @prod.infer
 def _(x, axis, keepdims, dtype):
     return reduced_type(x, axis, keepdims, dtype or total_dtype(x.dtype))
-
-
-@prod.eval
-def _(x, axis, keepdims, dtype):
-    return accumulated(np.multiply.reduce, x, axis, keepdims, dtype)
 
 
 @prod.vjp("x")

@@ -7,16 +7,15 @@ from typing import Any
 import numpy as np
 
 from ...core.dim import Dim, may_stretch
-from ...core.dtype import DType, as_dtype, bool_, int64, is_float, is_half, uint64
+from ...core.dtype import DType, as_dtype, int64, is_float, uint64
 from ...core.errors import ShapeError
 from ...core.op import F, composite, op, reduction
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Axes, Shape, TensorType, as_shape
-from ...core.sums import sum_array, sum_array_to
+from ...core.sums import sum_array_to
 from ...core.tensor import Tensor
 from .._halves import rounded_once
 from ._common import (
-    accumulated,
     canon_reduction,
     count_of,
     reduced_type,
@@ -48,11 +47,6 @@ def _(x, axis, keepdims, dtype):
 @sum.infer
 def _(x, axis, keepdims, dtype):
     return reduced_type(x, axis, keepdims, dtype or total_dtype(x.dtype))
-
-
-@sum.eval
-def _(x, axis, keepdims, dtype):
-    return accumulated(sum_array, x, axis, keepdims, dtype)
 
 
 @sum.vjp("x")
@@ -114,13 +108,6 @@ mean.canon(canon_reduction)
 mean.infer(reduced_type)
 
 
-@mean.eval
-def _(x, axis, keepdims):
-    total, n = sum_array(x, axis, keepdims), count_of(x.shape, axis)
-    average = total / n if n else total * np.float32(np.nan)
-    return average.astype(x.dtype) if is_half(x.dtype) else average
-
-
 @mean.vjp("x")
 def _(g, x_shape, axis, keepdims):
     count: Any = count_of(x_shape, axis)
@@ -128,7 +115,13 @@ def _(g, x_shape, axis, keepdims):
     return spread(g / (count if isinstance(count, Dim) else count or 1), x_shape, axis, keepdims)
 
 
-mean.lower(lambda b, x, axis, keepdims: b.reduce("sum", x) / float(b.count))
+@mean.lower
+def _(b, x, axis, keepdims):
+    return b.reduce("sum", x) / b.number(_divisor, b.count)
+
+
+def _divisor(count: int) -> float:
+    return count or float("nan")
 
 
 @mean.samples
@@ -223,12 +216,6 @@ count_nonzero.canon(canon_reduction)
 @count_nonzero.infer
 def _(x, axis, keepdims):
     return reduced_type(x, axis, keepdims, int64)
-
-
-@count_nonzero.eval
-def _(x, axis, keepdims):
-    nonzero = x if x.dtype == bool_ else x != 0
-    return np.add.reduce(nonzero, axis=axis, dtype=int64, keepdims=keepdims)
 
 
 count_nonzero.lower(lambda b, x, axis, keepdims: b.reduce("sum", b.cast(b.truth(x), b.result)))
