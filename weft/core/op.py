@@ -182,7 +182,7 @@ class Op(Facts):
         return rule
 
     def lower(self, rule: RuleT) -> RuleT:
-        """Attach what is computed for an element: for machine code, and for NumPy without `eval`."""
+        """Attach what is computed for an element: for machine code and, without `eval`, NumPy."""
         self.lower_rule = rule
         return rule
 
