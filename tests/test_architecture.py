@@ -97,7 +97,6 @@ TWICE_YET = {
         "Block",
         "Call",
         "Entry",
-        "Form",
         "Group",
         "Layout",
         "Lines",

@@ -179,7 +179,7 @@ def within(part: Expression, binding: int) -> str:
     return part.text if part.binding >= binding else f"({part.text})"
 
 
-class Form(NamedTuple):
+class Spelling(NamedTuple):
     """An expression with places for others, how tightly it binds, and they must at the least."""
 
     text: str
@@ -196,16 +196,16 @@ class Form(NamedTuple):
         return Expression(self.text.format(**texts), self.binding)
 
 
-def form_of(op: Any) -> Form | None:
+def spelling_of(op: Any) -> Spelling | None:
     """Return how an operator is written in NumPy's terms, None if only as a call of its kernel."""
     text = op.numpy
     if text is None and op.operator in OPERATORS:
         text = OPERATORS[op.operator].format(*(f"{{{name}}}" for name in op.inputs))
-    return None if text is None else _form(text)
+    return None if text is None else _spelling(text)
 
 
 @cache
-def _form(text: str) -> Form:
+def _spelling(text: str) -> Spelling:
     tree = ast.parse(re.sub(r"[{}]", "", text), mode="eval").body
     names = set(re.findall(r"{(\w+)}", text))
     places = {
@@ -214,7 +214,7 @@ def _form(text: str) -> Form:
         for child, binding in _operands(node)
         if isinstance(child, ast.Name) and child.id in names
     }
-    return Form(text, _binding(tree), places)
+    return Spelling(text, _binding(tree), places)
 
 
 def _operands(node: ast.AST) -> list[tuple[ast.AST, int]]:
@@ -314,7 +314,7 @@ class _Writer:
         attrs = {
             name: self._attr(node, value) for name, value in zip(op.attrs, node.attrs, strict=True)
         }
-        form = form_of(op)
+        form = spelling_of(op)
         if form is not None and form.fits(attrs):
             named = {name: Expression(text, ATOM) for name, text in attrs.items()}
             return form.filled({**named, **dict(zip(op.inputs, operands, strict=True))})
