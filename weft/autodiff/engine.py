@@ -122,23 +122,28 @@ class ReverseWalk:
 
     def _gradients(self, node: Any, g: Any) -> Sequence[Any]:
         """Apply the rule of one node, with an eye on the sides of a `where` that were not taken."""
-        how = ON_ARRAYS if self.raw else ON_TENSORS
         rule, saved = self._rule(node)
-        grads, masks = how.pull_back(node, self.masks.pop(node, None), rule, saved, g)
+        mask = self.masks.pop(node, None)
+        if mask is None and node.op is not WHERE:
+            grads, masks = rule(node, saved, g), None
+        else:
+            grads, masks = self._how.pull_back(node, mask, rule, saved, g)
         if masks is not None or self.masks:
-            self._note_masks(how, node, grads, masks or [None] * len(grads))
+            self._note_masks(node, grads, masks or [None] * len(grads))
         return grads
 
-    def _note_masks(
-        self, how: WhereMask, node: Any, grads: Sequence[Any], masks: Sequence[Any]
-    ) -> None:
+    @property
+    def _how(self) -> WhereMask:
+        return ON_ARRAYS if self.raw else ON_TENSORS
+
+    def _note_masks(self, node: Any, grads: Sequence[Any], masks: Sequence[Any]) -> None:
         """Remember the masks of gradients that are about to be added to those pending."""
         met = set[AnyNode]()
         for parent, grad, mask in zip(node.parents, grads, masks, strict=True):
             if grad is None or not isinstance(parent, Node):
                 continue
             known = parent in met or parent in self.pending
-            total = how.joined(self.masks.pop(parent, None), mask) if known else mask
+            total = self._how.joined(self.masks.pop(parent, None), mask) if known else mask
             if total is not None:
                 self.masks[parent] = total
             met.add(parent)

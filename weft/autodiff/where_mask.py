@@ -41,13 +41,12 @@ class WhereMask:
     ) -> tuple[Sequence[Any], Sequence[Any] | None]:
         """Return the gradients of a node's operands, and the mask of each; None if none has one.
 
-        mask   of the gradient of its result, or None
+        mask   of the gradient of its result; None only for a `where`
         rule   takes the node, what it saved, and that gradient
         """
         op = node.op
-        concerned = (mask is not None or op is WHERE) and not isinstance(g, list)
-        kind = getattr(op, "kind", None) if concerned else None
-        if kind not in (elementwise, movement):  # or it has several results
+        kind = getattr(op, "kind", None)
+        if kind not in (elementwise, movement) or isinstance(g, list):  # of several results
             return rule(node, saved, g), None
         # The derivative of what is linear is a finite number: zeros stay zeros.
         apart = kind == elementwise and not op.linear
