@@ -70,8 +70,7 @@ class GraphCheckpoint(CustomGradient):
         inside = {value for node in self.nodes for value in node.outputs}
         used = [x for node in self.nodes for x in node.inputs if x is not None and x not in inside]
         self.arguments = list(dict.fromkeys(used))
-        self.saved = [node for node in self.nodes if _is_saved(node, saves)]
-        self.kept = [value for node in self.saved for value in node.outputs]
+        self.kept = [y for node in self.nodes if _is_saved(node, saves) for y in node.outputs]
 
     def pull_back_node(
         self,
@@ -132,21 +131,10 @@ class _Copies:
         return symbol.value
 
     def pull(self, roots: list[Value], seeds: list[Any], pull_back: PullBack) -> dict[Value, Any]:
-        """Return gradients, from kept value to kept value, the latest first."""
+        """Return gradients; those of kept values pass on to their copies."""
         ends = [self.values[x] for x in self.op.arguments]
-        stops = [self.values[x] for x in self.copied]
-        found = dict(pull_back(self.tracer, roots, seeds, [*ends, *stops]))
-        for node in reversed(self.op.saved):
-            known = [(self.copied[y], found.get(self.values[y])) for y in node.outputs]
-            known = [(y, g) for y, g in known if g is not None]
-            if known:
-                more = pull_back(
-                    self.tracer, [y for y, _ in known], [g for _, g in known], [*ends, *stops]
-                )
-                for x in (*ends, *stops):
-                    if x in more:
-                        found[x] = found[x] + more[x] if x in found else more[x]
-        return found
+        same = {self.values[x]: copy for x, copy in self.copied.items()}
+        return pull_back(self.tracer, roots, seeds, ends, same)
 
 
 def _is_saved(node: Node, saves: Callable[..., bool]) -> bool:

@@ -6,7 +6,7 @@ optimised and differentiated again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import reduce
 from operator import add
@@ -122,34 +122,47 @@ def places_of(tracer: Tracer, x: Tensor) -> list[Value]:
 
 
 def pull_back_graph(
-    tracer: Tracer, roots: Sequence[Value], seeds: Sequence[Any], wanted: Iterable[Value]
+    tracer: Tracer,
+    roots: Sequence[Value],
+    seeds: Sequence[Any],
+    wanted: Iterable[Value],
+    same: Mapping[Value | None, Value] | None = None,
 ) -> dict[Value, Symbol]:
-    """Return the gradients of wanted values, given those of the roots, as new nodes."""
+    """Return the gradients of wanted values, given those of the roots, as new nodes.
+
+    same   values whose gradients belong to others
+    """
     targets = list(wanted)
-    walk = GraphWalk(tracer, targets)
+    walk = GraphWalk(tracer, targets, same or {})
     places = walk.places
     ends = {places[x] for x in targets if x in places}
-    found = walk.run([places.get(root) for root in roots], seeds, ends)
+    found = walk.run([walk.place(root) for root in roots], seeds, ends)
     return {x: found[places[x]] for x in targets if x in places and places[x] in found}
 
 
 class GraphWalk(ReverseWalk):
-    """A walk over a graph: the nodes on paths from wanted values, brought to the tape's form.
+    """A walk over a graph: the nodes on paths from wanted values, in the form of the tape.
 
     places   the node of the tape's form that stands for a value
     """
 
-    def __init__(self, tracer: Tracer, wanted: Iterable[Value]) -> None:
+    def __init__(
+        self, tracer: Tracer, wanted: Iterable[Value], same: Mapping[Value | None, Value]
+    ) -> None:
         super().__init__()
-        self.tracer = tracer
+        self.tracer, self.same = tracer, same
         self.places: dict[Value | None, AnyNode] = {x: Leaf() for x in wanted if is_float(x.dtype)}
         self._visiting = ExitStack()
         for node in tracer.graph.nodes:
             self._add(node)
 
+    def place(self, value: Value | None) -> AnyNode | None:
+        """Return the node that the gradient of a value goes to."""
+        return self.places.get(self.same.get(value, value))
+
     def _add(self, node: Node) -> None:
         """Give the results of a node places, as far as derivatives pass from inputs to them."""
-        parents = tuple([self.places.get(x) for x in node.inputs])
+        parents = tuple(map(self.place, node.inputs))
         positions = {i for i, parent in enumerate(parents) if parent is not None}
         reached = outputs_reached(node, positions) if positions else set()
         if reached:
