@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..compiler.stages import compile_program
 from ..core.config import config
 from ..core.device import CPU, check_device, device
 from ..core.errors import ArgumentError, ArgumentTypeError, GraphError
@@ -116,7 +117,9 @@ class Compiled:
         """Return the program as things are now, as machine code."""
         traced = self._trace()
         call = ProgramCall(traced.program, self.name, self._on)
-        executable = call.executable(self._stand_ins(traced.program))
+        shapes = tuple(self._signature.shapes)
+        code = compile_program(traced.program, call.fed_shapes(shapes), device=call.device)
+        executable = call.keep(shapes, code)
         if executable is None:
             raise GraphError(
                 f"compile: {self.name} cannot be compiled: some shape in it depends on values; run "
@@ -132,11 +135,6 @@ class Compiled:
         known = (v for v in self._variants if v.default_float == kind and v.holds())
         self._now = next(known, None) or self._made()
         return self._now
-
-    def _stand_ins(self, program: Program) -> list[Array]:
-        """Return arrays of the feeds' types, at no cost."""
-        types = zip(program.feeds, self._signature.shapes, strict=True)
-        return [np.broadcast_to(np.zeros((), value.dtype), shape) for value, shape in types]
 
     def __call__(self, *args: Any) -> Any:
         """Return the results for arguments of the shapes and kinds that it was compiled for."""

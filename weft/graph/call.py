@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from numpy import ndarray
@@ -17,7 +17,7 @@ from ..core.imports import injected
 from ..core.shape import Shape
 from ..core.tensor import Tensor
 from .feeds import as_feed
-from .node import type_text
+from .node import Value, type_text
 from .run import Array, Program, Results, Sizes, bind_sizes, check_told_sizes
 
 _compile_program = injected("compile_program")
@@ -75,7 +75,7 @@ class ProgramCall:
                 if is_from_signal(error):
                     raise
                 failure = error
-        results = _interpret(self.program, arrays, self._told(arrays))
+        results = _interpret(self.program, arrays, self._told([array.shape for array in arrays]))
         if failure is not None:
             _report(failure, self.what)
         return results
@@ -86,25 +86,28 @@ class ProgramCall:
         try:
             return self._executables[shapes]
         except KeyError:
-            self._told(arrays)
-            return self._compiled(shapes)
+            made = _compile_program(self.program, self.fed_shapes(shapes), device=self.device)
+            return self.keep(shapes, made)
 
-    def _compiled(self, shapes: tuple[Shape, ...]) -> Any:
-        """Return new machine code; of several threads that make the same, the first one's."""
-        feeds = dict(zip(self.program.feeds, shapes, strict=True))
-        made = _compile_program(self.program, feeds, device=self.device)
+    def fed_shapes(self, shapes: Sequence[Shape]) -> dict[Value, Shape]:
+        """Return the shapes of feeds by their values; raise if they contradict one another."""
+        self._told(shapes)
+        return dict(zip(self.program.feeds, shapes, strict=True))
+
+    def keep(self, shapes: tuple[Shape, ...], made: Any) -> Any:
+        """Keep new machine code; of several threads that make the same, the first one's."""
         if len(self._executables) >= MOST_SHAPES:  # each holds an arena
             self._executables.pop(next(iter(self._executables)), None)
         return self._executables.setdefault(shapes, made)
 
-    def _told(self, arrays: list[Array]) -> Sizes:
+    def _told(self, shapes: Sequence[Shape]) -> Sizes:
         """Return the sizes that feeds tell; raise if they contradict one another."""
         sizes: Sizes = {}
-        pairs = list(zip(self.program.feeds, arrays, strict=True))
-        for value, array in pairs:
-            bind_sizes(value, array.shape, sizes)
-        for value, array in pairs:
-            check_told_sizes(value, array.shape, sizes)
+        pairs = list(zip(self.program.feeds, shapes, strict=True))
+        for value, shape in pairs:
+            bind_sizes(value, shape, sizes)
+        for value, shape in pairs:
+            check_told_sizes(value, shape, sizes)
         return sizes
 
 
