@@ -28,7 +28,7 @@ from weft.core.dim import (
     unknown_size,
     variables,
 )
-from weft.core.dim_number import RealDim, check_expression, number_value, size_sqrt
+from weft.core.dim.number import RealDim, check_expression, number_value, size_sqrt
 from weft.core.errors import ArgumentTypeError, ShapeError, UnknownSizeError
 
 NAMES = ("n", "m", "k")

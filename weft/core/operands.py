@@ -15,7 +15,7 @@ import numpy as np
 
 from . import dtype as dt
 from .dim import Dim, may_equal
-from .dim_number import RealDim
+from .dim.number import RealDim
 from .errors import ArgumentTypeError, DTypeError, ShapeError
 from .masked import check_unmasked, plain_array
 from .tensor import Tensor, constant

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core.dim import Dim, is_known
-from ..core.dim_number import RealDim
+from ..core.dim.number import RealDim
 from ..core.dtype import (
     DType,
     as_dtype,

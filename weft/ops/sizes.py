@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.batching import shifted
 from ..core.dim import Dim, may_equal
-from ..core.dim_number import RealDim, check_expression, number_value
+from ..core.dim.number import RealDim, check_expression, number_value
 from ..core.dtype import as_dtype, int64, is_float
 from ..core.errors import DTypeError, ShapeError
 from ..core.op import F, general, movement, op
@@ -23,7 +23,7 @@ from ._memory import check_allocation
 def size_value(dim: Any, dtype: Any = int64) -> Tensor:
     """Return a size, or a number computed from sizes, as a tensor without dimensions.
 
-    A number is given as an expression: see core/dim_number.py.
+    A number is given as an expression: see core/dim/number.py.
     """
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core import dtype as dt
 from ...core.dim import is_known, may_stretch, size_max
-from ...core.dim_number import size_sqrt
+from ...core.dim.number import size_sqrt
 from ...core.errors import ArgumentError, DTypeError, ShapeError
 from ...core.op import F, composite
 from ...core.rng import Generator

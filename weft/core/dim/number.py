@@ -15,8 +15,8 @@ from collections.abc import Callable
 from numbers import Integral
 from typing import Any, NoReturn
 
-from .dim import Dim, undecided
-from .errors import ArgumentError, ArgumentTypeError
+from ..errors import ArgumentError, ArgumentTypeError
+from .expression import Dim, undecided
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
     "add": operator.add,

@@ -1,22 +1,4 @@
-"""Sizes that are not known yet: integer expressions over unknown sizes.
-
-A graph may be built before the sizes of its inputs are known. Such a size is a `Dim`, and shape
-rules compute with it as with an integer: `(n + 2) // 2` is another Dim. Expressions are kept in a
-normal form (a polynomial over unknown sizes and over calls such as floor division), so that equal
-sizes compare equal however they were computed: `(2 * n) // 2 == n`.
-
-What can be decided without knowing the size is decided, in the way that rules need:
-
-    a == b     surely equal
-    a != b     surely different (so both are False for a size that may be 5 or not)
-    a < b      decided if the bounds decide it (a size is at least 0), else UnknownSizeError
-    bool(a)    likewise: a size that may be 0 has no truth value
-    int(a)     UnknownSizeError
-
-Rules that refuse bad sizes refuse what is surely bad, and leave the rest to the kernel: they ask
-`surely_less(size, k)` in place of `size < k`, and `may_equal(a, b)` of shapes, whose `!=` Python
-derives from `==`. Where the integers end (`1.0 / n`, `n ** 0.5`), see core/dim_number.py.
-"""
+"""Integer expressions over unknown sizes, in a normal form: a polynomial over sizes and calls."""
 
 from __future__ import annotations
 
@@ -26,8 +8,8 @@ from functools import lru_cache, reduce
 from numbers import Integral
 from typing import Any, NoReturn
 
-from .dim_bounds import CALLS, Bounds, times
-from .errors import ArgumentTypeError, AxisError, ShapeError, UnknownSizeError
+from ..errors import ArgumentTypeError, AxisError, ShapeError, UnknownSizeError
+from .intervals import CALLS, Bounds, times
 
 Monomial = tuple["Atom", ...]
 
@@ -210,7 +192,7 @@ class Dim:
             return _compared("not_equal", self, other)
         if not _is_number(other):
             return True
-        low, high = _difference(self, other)
+        low, high = difference(self, other)
         return low > 0 or high < 0
 
     def __hash__(self) -> int:
@@ -219,13 +201,13 @@ class Dim:
     def __lt__(self, other: Any) -> bool:
         if not _is_number(other):
             return NotImplemented
-        low, high = _difference(self, other)
+        low, high = difference(self, other)
         return _decided(low >= 0, high < 0, self)
 
     def __gt__(self, other: Any) -> bool:
         if not _is_number(other):
             return NotImplemented
-        low, high = _difference(self, other)
+        low, high = difference(self, other)
         return _decided(high <= 0, low > 0, self)
 
     def __le__(self, other: Any) -> bool:
@@ -287,60 +269,12 @@ def variables(size: Any) -> Iterator[SizeVar]:
                 yield from atom.variables()
 
 
-def is_known(shape: Iterable[Any]) -> bool:
-    """Tell whether all sizes of a shape are integers."""
-    return not any(isinstance(size, Dim) for size in shape)
-
-
 def size_in(sizes: tuple[Any, ...], dim: int | None) -> Any:
     """Return one of the sizes of a shape, or for None all of them: PyTorch's x.size(dim)."""
     try:
         return sizes if dim is None else sizes[dim]
     except IndexError:
         raise AxisError(f"size: dim {dim} is out of range for {len(sizes)} dimension(s)") from None
-
-
-def may_equal(a: Any, b: Any) -> bool:
-    """Tell whether two sizes, or two shapes, can be equal when all is known."""
-    if isinstance(a, (tuple, list)):
-        return len(a) == len(b) and all(map(may_equal, a, b))
-    return not (a != b)  # noqa: SIM202  (of unknown sizes, == means surely equal)
-
-
-def differ_unless_empty(a: Any, b: Any) -> bool:
-    """Tell whether two sizes can only be equal if an unknown size is 0: 3 n and 4 n, say."""
-    if (isinstance(a, int) and a == 0) or (isinstance(b, int) and b == 0):
-        return bool(a != b)  # empty is what is meant
-    difference = a - b
-    filled = {variable: _from_atom(variable) + 1 for variable in variables(difference)}
-    return bool(evaluate(difference, filled) != 0)
-
-
-def surely_less(a: Any, b: Any) -> bool:
-    """Tell whether a size is less than another whatever the unknown sizes are."""
-    if a.__class__ is int and b.__class__ is int:
-        return bool(a < b)
-    return _difference(a, b)[1] < 0
-
-
-def may_stretch(size: Any, to: Any) -> bool:
-    """Tell whether an axis can broadcast to a size: it may be 1, or equal to it."""
-    return size == 1 or may_equal(size, to) or may_equal(size, 1)
-
-
-def known_size(size: Any, what: str) -> int:
-    """Return a size that must be known; raise an error that says what it is needed for."""
-    if isinstance(size, Dim):
-        raise UnknownSizeError(
-            f"{what} depends on the size {size!r}, which is not known until the graph runs; "
-            "give the placeholder a known size"
-        )
-    return size  # type: ignore[no-any-return]  # an integer
-
-
-def typical(size: Any) -> Any:
-    """Return a size with some common value in place of each unknown one: to compare costs by."""
-    return evaluate(size, dict.fromkeys(variables(size), 32))
 
 
 def size_min(a: Any, b: Any) -> Any:
@@ -398,7 +332,7 @@ def bounds(size: Any) -> Bounds:
 
 def parse(text: str) -> Any:
     """Return the size that a text written by repr stands for; raise ValueError if it is none."""
-    from .dim_text import parse_size  # noqa: PLC0415  (seldom needed, and it needs this module)
+    from .text import parse_size  # noqa: PLC0415  (seldom needed, and it needs this module)
 
     return parse_size(text)
 
@@ -497,7 +431,7 @@ def _without(monomial: Monomial, divisor: Monomial) -> Monomial | None:
 
 
 def _extreme(fn: str, a: Any, b: Any) -> Any:
-    low, high = _difference(a, b)
+    low, high = difference(a, b)
     if low >= 0 or high <= 0:
         return b if (low >= 0) == (fn == "min") else a
     return _from_atom(SizeCall(fn, *sorted((a, b), key=_key)))
@@ -549,7 +483,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (float, Dim)) or _is_size(value)
 
 
-def _difference(a: Any, b: Any) -> Bounds:
+def difference(a: Any, b: Any) -> Bounds:
     """Return bounds of a - b."""
     if isinstance(b, float):
         low, high = bounds(a)
@@ -565,13 +499,13 @@ def _decided(surely_not: bool, surely: bool, size: Any) -> bool:
 
 
 def _real(fn: str, a: Any, b: Any) -> Any:
-    from .dim_number import real  # noqa: PLC0415  (it derives its class from the one here)
+    from .number import real  # noqa: PLC0415  (it derives its class from the one here)
 
     return real(fn, a, b)
 
 
 def _compared(name: str, size: Dim, tensor: Any) -> bool:
     """Return the truth values (a tensor of them) of a comparison with each element."""
-    from .op import F  # noqa: PLC0415  (operators need the module here)
+    from ..op import F  # noqa: PLC0415  (operators need the module here)
 
     return getattr(F, name)(size, tensor)  # type: ignore[no-any-return]  # see above

@@ -6,7 +6,7 @@ import ast
 import operator
 from typing import Any
 
-from .dim import FUNCTIONS, floor_divide, unknown_size
+from .expression import FUNCTIONS, floor_divide, unknown_size
 
 _OPERATORS: dict[type[ast.operator], Any] = {
     ast.Add: operator.add,
