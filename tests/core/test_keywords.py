@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import weft as wf
-from weft.core.keywords import use_of_result
+from weft.core.bytecode import use_of_result
 from weft.core.op import load_all, registry
 
 X = np.array([[1.0, 5.0, 2.0, 5.0], [7.0, 2.0, 0.0, 2.0]], np.float32)

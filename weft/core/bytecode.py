@@ -1,9 +1,10 @@
-"""What the operands of a call look like in the caller's source, read from its bytecode.
+"""What a call looks like in the caller's source, read from its bytecode: operands and result.
 
 `written_at(code)` follows the evaluation stack through a code object and tells, for each call and
 each item assignment, the expression that the receiver was computed by: `x[0]`, `w.detach()`. It
 needs no source text, so it works for functions typed at a prompt. Whatever it does not know (an
 instruction of a later Python, paths that meet with different values) is None: unknown, never wrong.
+`use_of_result(code, offset)` tells how the result of one call is taken apart.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ def written_at(code: CodeType) -> dict[int, Write]:
     found: dict[int, Write] = {}
     waiting: dict[int, Stack] = {}
     stack: Stack | None = []
-    instructions = [i for i in dis.get_instructions(code) if i.opname not in _SILENT]
+    instructions = _instructions(code)
     for at, following in zip(instructions, [*instructions[1:], None], strict=True):
         stack = _meet(stack, waiting.pop(at.offset, None))
         write = _write(at, stack, following)
@@ -133,6 +134,11 @@ _ENDS = {
 _DISCARDS = {"POP_TOP", "PRINT_EXPR"}
 
 
+def _instructions(code: CodeType) -> list[dis.Instruction]:
+    """Return the instructions of a code object that do something."""
+    return [at for at in dis.get_instructions(code) if at.opname not in _SILENT]
+
+
 def _meet(stack: Stack | None, other: Stack | None) -> Stack:
     """Return what is known where two paths meet: nothing where no known path leads."""
     if stack is None or other is None:
@@ -158,6 +164,48 @@ def _write(at: Any, stack: Stack, following: Any) -> Write | None:
 def _discards(following: Any) -> bool:
     shown = following.opname == "CALL_INTRINSIC_1" and following.argrepr == "INTRINSIC_PRINT"
     return shown or following.opname in _DISCARDS
+
+
+def use_of_result(code: CodeType, offset: int) -> str | None:
+    """Return how the code takes the result of the call at an offset in two, or None if it does not.
+
+    A call that names its axis says which result it expects.
+    """
+    instructions = _instructions(code)
+    # The offset may lie in the cache entries behind the instruction.
+    place = sum(at.offset <= offset for at in instructions) - 1
+    if place < 0 or not instructions[place].opname.startswith("CALL"):
+        return None
+    if "axis" in _keyword_names(code, instructions, place):
+        return None
+    following = instructions[place + 1 : place + 3]
+    if following and following[0].opname == "UNPACK_SEQUENCE" and following[0].arg == 2:
+        return "unpacking into two names"
+    return _subscript(following)
+
+
+def _subscript(following: list[dis.Instruction]) -> str | None:
+    if len(following) < 2 or following[0].opname not in ("LOAD_CONST", "LOAD_SMALL_INT"):
+        return None
+    index = following[0].argval
+    is_subscript = following[1].opname == "BINARY_SUBSCR" or following[1].argrepr == "[]"
+    if not is_subscript or index.__class__ is not int or index not in (0, 1):
+        return None
+    return f"[{index}] right behind the call"
+
+
+def _keyword_names(
+    code: CodeType, instructions: list[dis.Instruction], place: int
+) -> tuple[str, ...]:
+    """Return the keywords of a call: named just before it, by an instruction or as a constant."""
+    if instructions[place].opname == "CALL_KW":
+        names = instructions[place - 1].argval
+        return names if isinstance(names, tuple) else ()
+    for at in instructions[max(place - 2, 0) : place]:
+        if at.opname == "KW_NAMES":
+            names = code.co_consts[at.arg or 0]
+            return names if isinstance(names, tuple) else ()
+    return ()
 
 
 # -- one instruction -----------------------------------------------------------------------------

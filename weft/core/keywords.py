@@ -9,11 +9,11 @@ is given: numbers never change silently with the spelling.
 
 from __future__ import annotations
 
-import dis
 from collections.abc import Callable, Iterable, Mapping
 from types import CodeType, FrameType
 from typing import TYPE_CHECKING, Any
 
+from .bytecode import use_of_result
 from .errors import ArgumentError, ArgumentTypeError
 
 if TYPE_CHECKING:
@@ -142,45 +142,3 @@ def refuse_pair(name: str, frame: FrameType) -> None:
         )
     if len(plain_uses) < _MAX_USES:
         plain_uses[place] = frame.f_code
-
-
-def use_of_result(code: CodeType, offset: int) -> str | None:
-    """Return how the code takes the result of the call at an offset in two, or None if it does not.
-
-    A call that names its axis says which result it expects.
-    """
-    instructions = list(dis.get_instructions(code))
-    # The offset may lie in the cache entries behind the instruction.
-    place = sum(at.offset <= offset for at in instructions) - 1
-    if place < 0 or not instructions[place].opname.startswith("CALL"):
-        return None
-    if "axis" in _keyword_names(code, instructions, place):
-        return None
-    following = instructions[place + 1 : place + 3]
-    if following and following[0].opname == "UNPACK_SEQUENCE" and following[0].arg == 2:
-        return "unpacking into two names"
-    return _subscript(following)
-
-
-def _subscript(following: list[dis.Instruction]) -> str | None:
-    if len(following) < 2 or following[0].opname not in ("LOAD_CONST", "LOAD_SMALL_INT"):
-        return None
-    index = following[0].argval
-    is_subscript = following[1].opname == "BINARY_SUBSCR" or following[1].argrepr == "[]"
-    if not is_subscript or index.__class__ is not int or index not in (0, 1):
-        return None
-    return f"[{index}] right behind the call"
-
-
-def _keyword_names(
-    code: CodeType, instructions: list[dis.Instruction], place: int
-) -> tuple[str, ...]:
-    """Return the keywords of a call: named just before it, by an instruction or as a constant."""
-    if instructions[place].opname == "CALL_KW":
-        names = instructions[place - 1].argval
-        return names if isinstance(names, tuple) else ()
-    for at in instructions[max(place - 2, 0) : place]:
-        if at.opname == "KW_NAMES":
-            names = code.co_consts[at.arg or 0]
-            return names if isinstance(names, tuple) else ()
-    return ()
