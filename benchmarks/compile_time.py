@@ -114,7 +114,7 @@ def _time_stages(stages: dict[str, float]) -> None:
         (compiler, "known_program", "name"),
         (compiler, "specialize", "optimise"),
         (compiler, "optimize_static", "optimise"),
-        (analysis, "lower", "lower"),
+        (compiler, "lower", "lower"),
         (analysis, "write_program", "write"),
         (analysis, "object_code", "object code"),
         (plans, "find_object", "object code"),

@@ -18,7 +18,7 @@ TOY = """
 
     import numpy as np
 
-    from weft.backends.protocol import Device
+    from weft.plan.device import Device
     from weft.backends.reference.backend import ReferenceBackend
 
 

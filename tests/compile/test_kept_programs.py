@@ -10,8 +10,8 @@ from weft.backends.cpu.runtime.objects import ObjectCache
 from weft.backends.cpu.runtime.plan_data import MAGIC
 from weft.backends.cpu.runtime.store import ObjectStore
 from weft.compiler import stages as compiler
+from weft.compiler.budget import optimize
 from weft.core.errors import IndexOutOfRange
-from weft.passes import optimize
 
 from ..test_architecture import CHAIN
 

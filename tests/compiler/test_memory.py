@@ -14,7 +14,7 @@ from weft import nn
 from weft.compiler.memory import bytes_text, memory_plan
 from weft.core.errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError
 from weft.graph import Graph, Session, Update, placeholder
-from weft.passes.arena import ALIGNMENT
+from weft.plan.arena import ALIGNMENT
 
 from ..programs.chains import STEPS, apply_steps
 

@@ -8,7 +8,6 @@ everything above goes through here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,23 +15,10 @@ import numpy as np
 from ..core.dtype import DType
 from ..core.shape import Shape
 from ..lower.program import KernelProgram
+from ..plan.device import Device
 
 Array = np.ndarray[Any, Any]
 Memories = dict[int, Any]  # memory of the device, by the numbers of a program's buffers
-
-
-@dataclass(frozen=True)
-class Device:
-    """What is known about a device.
-
-    name      its name
-    threads   how many of them share the work
-    machine   a further description, for people: the processor, its vectors
-    """
-
-    name: str
-    threads: int
-    machine: str
 
 
 class Backend(Protocol):

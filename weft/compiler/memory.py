@@ -7,7 +7,6 @@ from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
-from ..backends.cpu.runtime.analysis import Arranged
 from ..core.dim import is_known
 from ..core.errors import GraphError, UnknownSizeError
 from ..core.shape import TensorType
@@ -18,9 +17,11 @@ from ..graph.node import subgraphs, type_text
 from ..graph.run import Program
 from ..graph.special import ASSIGN, GraphOp
 from ..lower.lifetimes import lifetimes
-from ..passes.arena import Block, most_alive, place_blocks
+from ..lower.memory import MemoryPlan
+from ..lower.program import KernelProgram
 from ..passes.sizes import Known, known_shape, known_sizes
-from .stages import arrange, specialized
+from ..plan.arena import Block, most_alive, place_blocks
+from .stages import plan_static, specialized
 
 SHOWN = 12  # rows in the table of a plan
 
@@ -49,15 +50,16 @@ class MemoryReport:
     storages         what lies in the arena
     """
 
-    def __init__(self, arranged: Arranged, unshared_bytes: int) -> None:
-        layout = arranged.layout
+    def __init__(self, program: KernelProgram, unshared_bytes: int) -> None:
+        layout = program.memory
+        assert layout is not None
         self.unshared_bytes = unshared_bytes
         self.arena_bytes = layout.arena_bytes
         self.fetch_bytes = sum(buffer.nbytes for buffer in layout.fresh)
         self.constant_bytes = sum(buffer.nbytes for buffer in layout.constants)
         self.state_bytes = sum(b.nbytes for b in (*layout.states, *layout.numbers))
-        self.feed_bytes = sum(b.nbytes for b in layout.brought[: layout.first_state])
-        self.storages = _storages(arranged)
+        self.feed_bytes = sum(b.nbytes for b in layout.arguments[: layout.first_state])
+        self.storages = _storages(program, layout)
 
     @cached_property
     def shared_bytes(self) -> int:
@@ -178,9 +180,10 @@ def planned_memory(graph: Graph, wanted: Wanted, known: Known) -> MemoryReport:
     """Return what a run takes for fetches of a graph."""
     program = Program(graph, wanted.fetches, graph.inputs, wanted.targets)
     static = specialized(program, {v: known_shape(v, known) for v in program.feeds})
-    if static is None:
+    planned = None if static is None else plan_static(program, static)
+    if static is None or planned is None:
         raise UnknownSizeError("memory_plan: shapes inside of control flow depend on values")
-    return MemoryReport(arrange(program, static), _bytes_of_results(static))
+    return MemoryReport(planned.program, _bytes_of_results(static))
 
 
 def _bytes_of_results(graph: Graph) -> int:
@@ -200,12 +203,12 @@ def _makes_nothing(op: Any) -> bool:
     return isinstance(op, GraphOp) or op.is_view
 
 
-def _storages(arranged: Arranged) -> list[Storage]:
+def _storages(program: KernelProgram, layout: MemoryPlan) -> list[Storage]:
     """Return what lies in the arena, in the order of time."""
-    alive = lifetimes(arranged.program.kernels)
-    ends = {view.buffer for view in arranged.program.outputs}
+    alive = lifetimes(program.kernels)
+    ends = {view.buffer for view in program.outputs}
     found = []
-    for buffer, offset in arranged.layout.in_arena():
+    for buffer, offset in layout.in_arena().items():
         birth, death = alive.spans.get(buffer, (0, 0))
         death = alive.end if buffer in ends else death
         kind = TensorType(buffer.shape, buffer.dtype)

@@ -1,22 +1,22 @@
-"""The compiler: the only module that names every stage, in order.
+"""The compiler: all stages in order. Nobody else calls one.
 
-program      what a session would run, for given fetches and feeds
-specialize   unknown sizes become numbers
-optimise     fold, share, simplify, stabilise, take reductions apart, split scans
-lower        kernels over buffers
-codegen      LLVM IR
-runtime      object code, memory, an executable
+program       what a session would run, for given fetches and feeds
+specialise    unknown sizes become numbers
+ON_GRAPHS     fold, share, simplify, stabilise, take reductions apart, split scans
+lower         kernels over buffers
+ON_PROGRAMS   what products compute, memory to pack into, fetches, memory
+code          text, object code, an executable: the back end's
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..backends import backend_named
-from ..backends.cpu.codegen.target import Target
-from ..backends.cpu.runtime.analysis import Analysis, Arranged
+from ..backends.cpu.device import CpuDevice, cpu_device
+from ..backends.cpu.runtime.analysis import Analysis
 from ..backends.cpu.runtime.executable import Executable
 from ..backends.cpu.runtime.plans import Code, known_program
 from ..backends.execution import Execution
@@ -24,16 +24,104 @@ from ..core.shape import Shape
 from ..graph.graph import Graph
 from ..graph.node import Value
 from ..graph.run import Program
-from ..graph.state import State
-from ..lower.fetches import with_own_memory
 from ..lower.lowering import lower
+from ..lower.program import KernelProgram, Sources
 from ..lower.reductions import split_reductions
 from ..passes.dce import remove_dead
 from ..passes.pipeline import canonicalize, same_nodes
-from ..passes.scan_split import has_scans, split_scans
+from ..passes.scan_split import split_scans
 from ..passes.simplify import simplify_finally
 from ..passes.specialize import NotStaticError, specialize
 from ..passes.stabilize import stabilize
+from ..plan.device import Device
+from ..plan.fetching import with_own_memory
+from ..plan.memory import with_memory
+from ..plan.products import with_prologues, with_scratch
+
+
+def _canonical(graph: Graph) -> Graph:
+    return canonicalize(graph, simplify_finally)
+
+
+def _then_canonical(*passes: Callable[[Graph], Graph]) -> Callable[[Graph], Graph]:
+    """Return passes one after another, and then canonical form if they changed anything."""
+
+    def run(graph: Graph) -> Graph:
+        made = graph
+        for change in passes:
+            made = change(made)
+        return graph if same_nodes(made, graph) else _canonical(made)
+
+    return run
+
+
+ON_GRAPHS: dict[str, Callable[[Graph], Graph]] = {
+    "remove what nobody needs": remove_dead,
+    "canonical form": _canonical,
+    "stable forms, reductions in parts": _then_canonical(stabilize, split_reductions),
+    "scans in parts": _then_canonical(split_scans),
+}
+ON_PROGRAMS: dict[str, Callable[[KernelProgram, Device], KernelProgram]] = {
+    "operands computed by products": with_prologues,
+    "memory that products pack into": with_scratch,
+    "memory of fetches": lambda program, device: with_own_memory(program),
+    "memory": lambda program, device: with_memory(program),
+}
+
+
+class Planned(NamedTuple):
+    """What a program becomes before its code is written.
+
+    graph     all of it that was lowered
+    sources   what the numbers of the program stand for
+    device    what it was planned for
+    """
+
+    graph: Graph
+    program: KernelProgram
+    sources: Sources
+    device: Device
+
+
+def plan_program(
+    program: Program, shapes: Mapping[Value, Shape], device: Device | None = None
+) -> Planned | None:
+    """Return a program planned for feeds of given shapes; None if it cannot be compiled.
+
+    That is if some shape depends on values, so that memory cannot be laid out before it runs, or if
+    a state would be given a value that does not fit it. The device is this one by default.
+    """
+    static = specialized(program, shapes)
+    return None if static is None else plan_static(program, static, device)
+
+
+def plan_static(program: Program, static: Graph, device: Device | None = None) -> Planned | None:
+    """Return a program, given with all sizes known, planned for a device."""
+    states = [state for state, _ in program.commits]
+    written = static.outputs[len(program.fetches) :]
+    if any(value.type != state.type for value, state in zip(written, states, strict=True)):
+        return None
+    graph = optimize_static(static)
+    made, sources = lower(graph, states)
+    device = cpu_device() if device is None else device
+    for stage in ON_PROGRAMS.values():
+        made = stage(made, device)
+    return Planned(graph, made, sources, device)
+
+
+def specialized(program: Program, shapes: Mapping[Value, Shape]) -> Graph | None:
+    """Return what a program runs with all sizes known; None if some depend on values."""
+    try:
+        return specialize(program, shapes)
+    except NotStaticError:
+        return None
+
+
+def optimize_static(graph: Graph) -> Graph:
+    """Return a graph whose sizes are known in the form that lowering starts from."""
+    for stage in ON_GRAPHS.values():
+        graph = stage(graph)
+    return graph
 
 
 def compile_program(
@@ -45,9 +133,7 @@ def compile_program(
 ) -> Any:
     """Return machine code for what a program runs, with feeds of given shapes.
 
-    None if some shape depends on values, so that memory cannot be laid out before it runs, or if a
-    state would be given a value that does not fit it. Without an arena of its own it is lent one
-    for each call.
+    None if it cannot be compiled. Without an arena of its own it is lent one for each call.
     """
     if device != "cpu":
         return _elsewhere(program, shapes, device)
@@ -65,56 +151,21 @@ def compile_program(
 
 
 def analyse(
-    program: Program, shapes: Mapping[Value, Shape], target: Target | None = None
+    program: Program, shapes: Mapping[Value, Shape], device: CpuDevice | None = None
 ) -> Analysis | None:
     """Return what a program becomes, up to the text of its code; None if it cannot be compiled.
 
-    The code is for another machine than this one if a target is given.
+    The code is for another machine than this one if a device is given.
     """
-    static = _static(program, shapes)
-    return None if static is None else Analysis(static, _states(program), target)
+    planned = plan_program(program, shapes, device)
+    if planned is None:
+        return None
+    assert isinstance(planned.device, CpuDevice)
+    return Analysis(planned.program, planned.sources, planned.device, planned.graph)
 
 
 def _elsewhere(program: Program, shapes: Mapping[Value, Shape], device: str) -> Execution | None:
     """Return what a program runs on another device."""
-    static = _static(program, shapes)
-    if static is None:
-        return None
-    lowered, sources = lower(static, _states(program))
-    return Execution(backend_named(device), with_own_memory(lowered), sources)
-
-
-def _states(program: Program) -> list[State]:
-    return [state for state, _ in program.commits]
-
-
-def _static(program: Program, shapes: Mapping[Value, Shape]) -> Graph | None:
-    """Return what is to be lowered; None if a size depends on values, or a state does not fit."""
-    static = specialized(program, shapes)
-    if static is None:
-        return None
-    written = static.outputs[len(program.fetches) :]
-    if any(y.type != state.type for y, state in zip(written, _states(program), strict=True)):
-        return None
-    return optimize_static(static)
-
-
-def arrange(program: Program, static: Graph) -> Arranged:
-    """Return the kernels of a program and where everything lies, without their text."""
-    return Arranged(optimize_static(static), _states(program))
-
-
-def specialized(program: Program, shapes: Mapping[Value, Shape]) -> Graph | None:
-    """Return what a program runs with all sizes known; None if some depend on values."""
-    try:
-        return specialize(program, shapes)
-    except NotStaticError:
-        return None
-
-
-def optimize_static(graph: Graph) -> Graph:
-    """Return a graph whose sizes are known in the form that lowering starts from."""
-    made = canonicalize(remove_dead(graph, graph.outputs), simplify_finally)
-    ready = split_reductions(stabilize(made, None))
-    made = made if same_nodes(made, ready) else canonicalize(ready, simplify_finally)
-    return canonicalize(split_scans(made), simplify_finally) if has_scans(made) else made
+    backend = backend_named(device)
+    planned = plan_program(program, shapes, backend.describe())
+    return None if planned is None else Execution(backend, planned.program, planned.sources)

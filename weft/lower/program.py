@@ -17,6 +17,7 @@ from ..core.shape import Shape
 from ..graph.node import Node, Value
 from ..graph.state import State
 from .kernels import Kernel, buffers_of
+from .memory import MemoryPlan
 from .storage import Buffer, View, contiguous
 
 
@@ -46,6 +47,7 @@ class KernelProgram:
     fetches   where the results lie when the last kernel has run
     commits   numbers of states, and where their new values lie
     flag      where code reports an index out of range, if any is checked
+    memory    where the buffers lie, once that is planned
     """
 
     kernels: tuple[Kernel, ...]
@@ -55,6 +57,7 @@ class KernelProgram:
     fetches: tuple[View, ...]
     commits: tuple[tuple[int, View], ...]
     flag: View | None = None
+    memory: MemoryPlan | None = None
 
     @property
     def outputs(self) -> list[View]:

@@ -32,6 +32,8 @@ FILLS = (broadcast_to, fill_like)  # making them again costs less than reading t
 
 def split_scans(graph: Graph, outputs: Sequence[Value] | None = None) -> Graph:
     """Return the graph with scans of known lengths split; sizes must be known."""
+    if outputs is None and not has_scans(graph):
+        return graph
     rebuild = Rebuild(graph, outputs)
     used = {x for node in graph.nodes for x in node.inputs} | set(rebuild.outputs)
     for old in graph.nodes:

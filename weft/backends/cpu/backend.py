@@ -14,43 +14,29 @@ import numpy as np
 
 from ...core.dtype import DType
 from ...core.shape import Shape, TensorType
-from ...core.threads import get_num_threads
 from ...graph.state import State
 from ...lower.program import KernelProgram, Sources
+from ...plan.memory import with_memory
 from ..execution import shown
-from ..protocol import Array, Device, Memories
-from .codegen.program import write_program
-from .codegen.target import host
+from ..protocol import Array, Memories
+from .device import CpuDevice, cpu_device
+from .runtime.analysis import Analysis
 from .runtime.executable import Executable
-from .runtime.layout import Layout
-from .runtime.objects import object_code, object_key
-from .runtime.plan import Plan
 from .runtime.plans import Code
 
 
 class CpuBackend:
     """Runs kernel programs as machine code."""
 
-    def describe(self) -> Device:
+    def describe(self) -> CpuDevice:
         """Return what is known about the device."""
-        target = host()
-        return Device("cpu", get_num_threads(), f"{target.cpu}, {target.vector_bytes}-byte vectors")
+        return cpu_device()
 
     def compile(self, program: KernelProgram) -> Loaded:
         """Return a program as machine code."""
-        target, layout = host(), Layout(program)
-        text = write_program(program.kernels, layout.places, target)
-        modules = text.modules.values()
-        plan = Plan(
-            layout,
-            Sources((), (), ()),
-            program.outputs,
-            program.flag,
-            text.steps,
-            text.entries,
-            [object_key(module, target) for module in modules],
-        )
-        return Loaded(program, Code(plan, [object_code(module, target) for module in modules]))
+        planned = program if program.memory is not None else with_memory(program)
+        analysis = Analysis(planned, Sources((), (), ()), cpu_device())
+        return Loaded(program, Code(analysis.plan, analysis.objects()))
 
     def allocate(self, shape: Shape, dtype: DType) -> Array:
         """Return a new array."""

@@ -7,7 +7,8 @@ import numpy as np
 from ...core.dtype import DType
 from ...core.shape import Shape
 from ...lower.program import KernelProgram
-from ..protocol import Array, Device, Memories
+from ...plan.device import Device
+from ..protocol import Array, Memories
 from .kernels import run_kernels
 from .memory import Memory
 

@@ -10,6 +10,7 @@ import numpy as np
 import weft as wf
 from tests.ops import conformance as c
 from weft.backends.cpu.codegen import Target
+from weft.backends.cpu.device import cpu_device
 from weft.backends.cpu.runtime.analysis import Analysis
 from weft.compiler.stages import analyse
 from weft.core.tensor import Tensor
@@ -45,7 +46,9 @@ def code_of(
     if not fetches:
         return None
     shapes = {value: value.shape for value in graph.inputs}
-    return analyse(Program(graph, [y.value for y in fetches], list(shapes)), shapes, target)
+    return analyse(
+        Program(graph, [y.value for y in fetches], list(shapes)), shapes, cpu_device(target)
+    )
 
 
 def _axes(case: c.Case) -> int:

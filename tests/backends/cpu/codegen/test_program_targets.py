@@ -8,13 +8,13 @@ import weft as wf
 from tests.backends.cpu.codegen.test_targets import LIBRARY_CALL, REGISTERS, TARGETS
 from weft.backends.cpu.codegen.profile import write_profiled
 from weft.backends.cpu.codegen.program import write_program
-from weft.backends.cpu.codegen.regions import Place
 from weft.backends.cpu.runtime.linking import CodegenError, assembly, compile_module
 from weft.backends.cpu.runtime.native.clock import clock_text
 from weft.compiler.stages import optimize_static
 from weft.graph.run import Program
 from weft.lower.kernels import CallKernel
 from weft.lower.lowering import lower
+from weft.lower.memory import Place
 from weft.passes.specialize import specialize
 
 MAGIC = {"linux": b"\x7fELF", "darwin": b"\xcf\xfa\xed\xfe"}

@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from weft.backends.cpu.codegen.regions import PARALLEL_FROM, Piece, Place, arrange
+from weft.backends.cpu.codegen.regions import PARALLEL_FROM, Piece, arrange
+from weft.lower.memory import Place
 from weft.lower.storage import Buffer, contiguous
 
 SIZE = 1024

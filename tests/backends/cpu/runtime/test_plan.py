@@ -13,9 +13,9 @@ import pytest
 
 import weft as wf
 from weft.backends.cpu.codegen.control import BranchCalls, LoopCalls
-from weft.backends.cpu.codegen.regions import Place
 from weft.backends.cpu.runtime import plan as plan_module
-from weft.backends.cpu.runtime.plan import LAYOUT_FIELDS, Plan, pack, unpack
+from weft.backends.cpu.runtime.executable import _specs
+from weft.backends.cpu.runtime.plan import Plan, pack, unpack
 from weft.backends.cpu.runtime.plan_data import MAGIC, NotPlainError, Reader, Writer
 from weft.compiler import stages as compiler
 from weft.core.dtype import bfloat16
@@ -23,6 +23,7 @@ from weft.core.shape import TensorType
 from weft.graph.identity.fingerprint import Fingerprint, fingerprint
 from weft.graph.run import Program
 from weft.lower.kernels import BranchKernel, CallKernel, LoopKernel
+from weft.lower.memory import MemoryPlan, Place
 from weft.lower.program import Sources
 from weft.lower.storage import Buffer, View, Window
 
@@ -56,15 +57,14 @@ def test_same_plan_comes_back(made):
     assert pack(again, known) == content
     assert again.entries == plan.entries
     assert again.objects == plan.objects
-    assert again.layout.specs() == plan.layout.specs()
+    assert _specs(again.memory) == _specs(plan.memory)
     assert [type(step) for step in again.steps] == [type(step) for step in plan.steps]
     assert {LoopCalls, BranchCalls} <= {type(step) for step in again.steps}
 
 
-def test_every_field_is_kept(made):
-    plan, _ = made
-    assert set(vars(plan.layout)) == set(LAYOUT_FIELDS)
+def test_every_field_is_kept():
     tables = (
+        (MemoryPlan, plan_module._MEMORY_FIELDS),
         (View, plan_module._VIEW_FIELDS),
         (Place, plan_module._PLACE_FIELDS),
         (Buffer, [*plan_module._BUFFER_FIELDS, "window"]),

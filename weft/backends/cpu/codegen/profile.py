@@ -11,12 +11,13 @@ Each chunk of a piece has a slot, also where the piece is run as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ....lower.memory import Place
 from .program import Part, ProgramText, ProgramWriter
-from .regions import Piece, Place
+from .regions import Piece
 from .target import Target
 from .text import FunctionText
 from .values import Value
@@ -35,7 +36,7 @@ class ProfiledText:
 
 
 def write_profiled(
-    program: ProgramText, places: dict[Any, Place], target: Target, record: int
+    program: ProgramText, places: Mapping[Any, Place], target: Target, record: int
 ) -> ProfiledText:
     """Return the timed functions of a program; `record` is the entry of its memory to write to."""
     slots = _slots(program.pieces)
@@ -56,7 +57,7 @@ def _slots(pieces: Sequence[Piece]) -> list[range]:
 class _TimedWriter(ProgramWriter):
     """Writes the functions that run pieces, with readings of the clock."""
 
-    def __init__(self, places: dict[Any, Place], target: Target, record: int) -> None:
+    def __init__(self, places: Mapping[Any, Place], target: Target, record: int) -> None:
         super().__init__(places, target)
         self.record = record
         self.slots: dict[int, range] = {}

@@ -3,14 +3,14 @@
     void run_0(ptr arrays, ptr memory)
 
 runs a stretch of kernels between two calls of reference kernels. `arrays` holds the addresses of
-what each run brings, `memory` those of the arena and of constants. Each kernel is a module of its
+what each run passes, `memory` those of the arena and of constants. Each kernel is a module of its
 own, named by its content, so that equal kernels are compiled once, in this program and in others.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
@@ -28,13 +28,14 @@ from ....lower.kernels import (
     calls_library,
     own_views,
 )
+from ....lower.memory import COUNTER, Place
 from ....lower.storage import Buffer, View
 from .columns import column_lanes, strips, write_column_kernel
 from .control import flattened, with_calls, write_calls
 from .cost import column_cost, gemm_cost, row_cost, scan_cost, scatter_cost
 from .gemm.kernel import gemm_chunks, gemm_units, write_gemm_kernel
 from .keys import kernel_key
-from .regions import Piece, Place, Region, arrange
+from .regions import Piece, Region, arrange
 from .rows import write_row_kernel
 from .scans import scan_units, write_scan_kernel
 from .scatter import scatter_units, write_scatter_kernel
@@ -43,9 +44,6 @@ from .text import FunctionText, ModuleText
 from .values import Value
 
 PARALLEL_FOR = "weft_parallel_for"
-# The first entries of a program's memory: the arena, the count of runs, and numbers that are read
-# anew in each run; its constants follow.
-ARENA, COUNTER, NUMBERS, CONSTANTS = 0, 1, 2, 3
 CALLS = 128  # of regions in one function: LLVM's time grows with the square of a function's length
 UNNAMED = "weft_unnamed_kernel"  # a kernel's name while its text, which names it, is written
 
@@ -75,7 +73,7 @@ class ProgramText:
 
 
 def write_program(
-    kernels: Sequence[Kernel], places: dict[Buffer, Place], target: Target
+    kernels: Sequence[Kernel], places: Mapping[Buffer, Place], target: Target
 ) -> ProgramText:
     """Return the code of kernels that run one after another."""
     return ProgramWriter(places, target).write(kernels)
@@ -94,7 +92,7 @@ class Part:
 class ProgramWriter:
     """Writes kernels, and the functions that run them."""
 
-    def __init__(self, places: dict[Buffer, Place], target: Target) -> None:
+    def __init__(self, places: Mapping[Buffer, Place], target: Target) -> None:
         self.places = places
         self.target = target
         self.program = ProgramText()
@@ -338,7 +336,7 @@ class ProgramWriter:
 
 def _address(f: FunctionText, tables: tuple[Value, ...], place: Place, further: int) -> Value:
     arrays, memory = tables
-    base = f.load("ptr", f.gep(arrays if place.brought else memory, place.entry, "ptr"))
+    base = f.load("ptr", f.gep(arrays if place.is_argument else memory, place.entry, "ptr"))
     offset = place.offset + further
     return f.gep(base, offset) if offset else base
 

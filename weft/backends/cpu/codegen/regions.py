@@ -8,12 +8,13 @@ the memory that each reads and writes.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....lower.memory import Place
 from ....lower.storage import Buffer, View, buffers_behind
 
 PARALLEL_FROM = 6000.0  # nanoseconds of work that are worth waking another thread
@@ -21,19 +22,6 @@ LEAST_CHUNK = 2500.0
 CHUNKS_PER_THREAD = 4
 
 Span = tuple[tuple[bool, int], int, int]  # which memory, from where to where
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a buffer lies: which entry of which table, and how many bytes behind it.
-
-    moves   places of numbers, and how many bytes further it lies for each unit of them
-    """
-
-    brought: bool  # by each run; else it is the program's own
-    entry: int
-    offset: int = 0
-    moves: tuple[tuple[Place, int], ...] = ()
 
 
 @dataclass
@@ -82,7 +70,7 @@ class Region(NamedTuple):
         return next((piece.flag for piece in self.pieces if piece.flag is not None), None)
 
 
-def arrange(pieces: Sequence[Piece], places: dict[Buffer, Place], threads: int) -> list[Region]:
+def arrange(pieces: Sequence[Piece], places: Mapping[Buffer, Place], threads: int) -> list[Region]:
     """Return pieces that run one after another as regions, with chunks worth their while."""
     levels = _Levels(pieces, places)
     regions: dict[int, list[Piece]] = {}
@@ -112,7 +100,7 @@ def _chunks(piece: Piece, wanted: float) -> int:
 class _Levels:
     """Tells when a piece can run: after all earlier ones that write what it reads, and so on."""
 
-    def __init__(self, pieces: Sequence[Piece], places: dict[Buffer, Place]) -> None:
+    def __init__(self, pieces: Sequence[Piece], places: Mapping[Buffer, Place]) -> None:
         self.places = places
         ends: dict[tuple[bool, int], set[int]] = {}
         for piece in pieces:
@@ -128,7 +116,7 @@ class _Levels:
     def _span(self, view: View) -> Span:
         buffer, *_ = buffers_behind(view.buffer)  # a window may be anywhere in it
         place = self.places[buffer]
-        return (place.brought, place.entry), place.offset, place.offset + buffer.nbytes
+        return (place.is_argument, place.entry), place.offset, place.offset + buffer.nbytes
 
     def _parts(self, view: View) -> tuple[tuple[bool, int], slice]:
         memory, start, stop = self._span(view)

@@ -1,58 +1,54 @@
-"""All that the compiler knows of a program: kernels, memory, text. Machine code follows from it."""
+"""How a program became code: what is known of it up to the text. Machine code follows from that."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from ....core.threads import get_num_threads
 from ....graph.graph import Graph
-from ....graph.state import State
-from ....lower.fetches import with_own_memory
-from ....lower.lowering import lower
-from ....lower.program import Sources
-from ..codegen.gemm.kernel import with_scratch
-from ..codegen.gemm.prologue import with_prologues
+from ....lower.memory import MemoryPlan
+from ....lower.program import KernelProgram, Sources
 from ..codegen.program import write_program
-from ..codegen.target import Target, host
-from .layout import Layout
+from ..codegen.target import Target
+from ..device import CpuDevice
 from .objects import object_code, object_key
 from .plan import Plan
 
 
-class Arranged:
-    """A static graph as kernels, and where everything lies."""
+class Analysis:
+    """A planned program with its code as text.
+
+    sources   what the numbers of the program stand for
+    graph     what was lowered, for people who look inside
+    """
 
     def __init__(
-        self, graph: Graph, commits: Sequence[State], target: Target | None = None
+        self,
+        program: KernelProgram,
+        sources: Sources,
+        device: CpuDevice,
+        graph: Graph | None = None,
     ) -> None:
-        self.graph = graph
-        self.target = host() if target is None else target
-        threads = get_num_threads()
-        program, self.sources = lower(graph, commits)
-        program = with_prologues(program, self.target, threads)
-        program = with_scratch(program, self.target, threads)
-        self.program = with_own_memory(program)
-        self.layout = Layout(self.program)
-
-
-class Analysis(Arranged):
-    """A static graph on its way to machine code."""
-
-    def __init__(
-        self, graph: Graph, commits: Sequence[State], target: Target | None = None
-    ) -> None:
-        super().__init__(graph, commits, target)
-        program = self.program
-        self.text = write_program(program.kernels, self.layout.places, self.target)
+        self.program, self.sources, self.device, self.graph = program, sources, device, graph
+        self.text = write_program(program.kernels, self.memory.places, self.target)
         self.plan = Plan(
-            self.layout,
-            Sources((), self.sources.constants, self.sources.states),
-            program.outputs,
+            self.memory,
+            Sources((), sources.constants, sources.states),
+            program.fetches,
+            program.commits,
             program.flag,
             self.text.steps,
             self.text.entries,
             [object_key(text, self.target) for text in self.text.modules.values()],
         )
+
+    @property
+    def target(self) -> Target:
+        """Return the machine that the code is for."""
+        return self.device.target
+
+    @property
+    def memory(self) -> MemoryPlan:
+        """Return where everything lies."""
+        assert self.program.memory is not None, "memory is planned before code is written"
+        return self.program.memory
 
     def objects(self) -> list[bytes]:
         """Return the machine code."""

@@ -13,7 +13,6 @@ import numpy as np
 
 from ....lower.storage import Buffer, View
 from ..codegen.control import BranchCalls, Calls, LoopCalls, first_index
-from ..codegen.regions import Place
 
 Array = np.ndarray[Any, Any]
 Run = Callable[[Sequence[Any]], object]
@@ -43,19 +42,6 @@ def _drive_loop(calls: LoopCalls, run: Run, read: Read, word: Callable[[Buffer],
         half[...] = 1 - half
         if kernel.stops is not None and read(kernel.stops):
             return
-
-
-def place_window(buffer: Buffer, places: dict[Buffer, Place]) -> Place:
-    """Add where a window lies to the places of what is behind it."""
-    known = places.get(buffer)
-    if known is None:
-        window, size = buffer.window, buffer.dtype.itemsize
-        assert window is not None, f"{buffer} has no place"
-        base = place_window(window.buffer, places)
-        moves = (*base.moves, (places[window.word], window.step * size))
-        known = Place(base.brought, base.entry, base.offset + window.offset * size, moves)
-        places[buffer] = known
-    return known
 
 
 def behind_window(

@@ -7,7 +7,7 @@ kernels between them where an operator has no lowering, and writes the states at
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import is_
@@ -25,17 +25,16 @@ from ....graph.run import Sizes, bind_sizes, has_unknown_sizes
 from ....graph.state import KeptTogether, kept_together
 from ....lower.dynamic import OBJECT
 from ....lower.kernels import CallKernel
+from ....lower.memory import ARENA, WORD, MemoryPlan
 from ....lower.storage import Buffer, View
 from ...states import STATES
-from ..codegen.program import ARENA
 from .analysis import Analysis
 from .arena import aligned_empty
 from .buffers import array_maker
-from .calls import BUSY, Entry, make_entry, poll_symbols
+from .calls import BUSY, ArraySpec, Entry, make_entry, poll_symbols
 from .clock import clock_symbols
 from .driving import behind_window, drive
 from .inspection import Inspection
-from .layout import WORD, Layout
 from .linking import link
 from .plans import Code
 from .short_run import ShortRun, shaped
@@ -70,70 +69,86 @@ class Executable(Inspection):
         _alive.add(self)
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> MemoryPlan:
         """Where everything lies."""
-        return self.plan.layout
+        return self.plan.memory
 
     def _load(self, objects: Sequence[bytes]) -> None:
-        timing = self.timing
-        names = self.plan.entries
-        layout = self.layout
-        self.arena: Array = aligned_empty(max(64, layout.arena_bytes) if self.own_arena else 64)
-        self._arrays: dict[Buffer, Array] = {}
+        """Make the code ready to run, with memory of its own."""
         self._views: dict[View, Array] = {}
         self._objects: dict[Buffer, Array] = {}  # whose shapes only a run can tell
         self._sizes: Sizes = {}
-        sources = self.plan.sources
-        constants = [np.ascontiguousarray(array) for array in sources.constants]
-        self._counter: Array = np.zeros(1, np.int64)
         self._runs = 0
         self._complete = False
-        self._ends_native = bool(names) and self.plan.steps[-1] == names[-1]
-        records = [] if timing is None else [timing.record]
-        numbers: Array = np.zeros(max(1, len(layout.numbers)), np.int64)
-        memory = [self.arena, self._counter, numbers, *constants, *records]
-        self.memory: Array = np.array([array.ctypes.data for array in memory], np.uint64)
-        self._arrays.update(zip(layout.constants, constants, strict=True))
-        self._arrays.update(zip(layout.numbers, words_of(numbers, layout.numbers), strict=True))
-        self._numbers = numbers_in(numbers, [sources.states[b.slot] for b in layout.numbers])
-        for buffer, place in layout.places.items():
-            arena = not place.brought and place.entry == ARENA
-            if self.own_arena and arena and not place.moves:
-                part = self.arena[place.offset : place.offset + buffer.nbytes]
-                self._arrays[buffer] = part.view(buffer.dtype)
-        flag = self.plan.flag
-        self._flag = None if flag is None else self._arrays[flag.buffer]
+        self._calls_library = self.plan.calls_library
+        self._ends_native = bool(self.plan.entries) and self.plan.steps[-1] == self.plan.entries[-1]
+        held = self._allocate()
         self._find_states()
-        self._makers = [array_maker(b.shape, b.dtype) for b in layout.fresh]
-        self._entries: dict[str, Entry] = {}
-        if names:
-            symbols = pool_symbols() | poll_symbols() | clock_symbols()
-            library = link(objects, names, symbols)
-            specs = layout.specs()
-            for name in names:
-                self._entries[name] = make_entry(
-                    library.address(name),
-                    specs,
-                    context=self.memory.ctypes.data,
-                    exclusive=self.own_arena,
-                    keep=(library, self.memory, memory),
-                )
+        self._find_fetches()
+        self._entries = self._link(objects, held) if self.plan.entries else {}
         self._short = self._short_run()
         self._short_as_fed = self._short.unchecked() if self._short else None
+
+    def _allocate(self) -> list[Array]:
+        """Make the memory that is the program's own; return what the table of it points to."""
+        layout, sources = self.layout, self.plan.sources
+        self.arena: Array = aligned_empty(max(64, layout.arena_bytes) if self.own_arena else 64)
+        self._counter: Array = np.zeros(1, np.int64)
+        numbers: Array = np.zeros(max(1, len(layout.numbers)), np.int64)
+        constants = [np.ascontiguousarray(array) for array in sources.constants]
+        records = [] if self.timing is None else [self.timing.record]
+        held = [self.arena, self._counter, numbers, *constants, *records]
+        self.memory: Array = np.array([array.ctypes.data for array in held], np.uint64)
+        self._arrays: dict[Buffer, Array] = dict(zip(layout.constants, constants, strict=True))
+        self._arrays.update(zip(layout.numbers, words_of(numbers, layout.numbers), strict=True))
+        self._numbers = numbers_in(numbers, [sources.states[b.slot] for b in layout.numbers])
+        if self.own_arena:
+            self._arrays.update(self._parts_of_arena())
+        flag = self.plan.flag
+        self._flag = None if flag is None else self._arrays[flag.buffer]
+        return held
+
+    def _parts_of_arena(self) -> Iterator[tuple[Buffer, Array]]:
+        for buffer, place in self.layout.places.items():
+            if place.in_arena and not place.moves:
+                part = self.arena[place.offset : place.offset + buffer.nbytes]
+                yield buffer, part.view(buffer.dtype)
+
+    def _link(self, objects: Sequence[bytes], held: list[Array]) -> dict[str, Entry]:
+        """Return the native functions of the code."""
+        symbols = pool_symbols() | poll_symbols() | clock_symbols()
+        library = link(objects, self.plan.entries, symbols)
+        make = partial(
+            make_entry,
+            arrays=_specs(self.layout),
+            context=self.memory.ctypes.data,
+            exclusive=self.own_arena,
+            keep=(library, self.memory, held),
+        )
+        return {name: make(library.address(name)) for name in self.plan.entries}
+
+    def _find_fetches(self) -> None:
+        """Find which arguments hold fetches; others are copied from where they lie."""
+        layout = self.layout
+        self._makers = [array_maker(b.shape, b.dtype) for b in layout.fresh]
+        made = {buffer: layout.places[buffer].entry for buffer in layout.fresh}
+        self._fetches = [(view, made.get(view.buffer)) for view in self.plan.fetches]
 
     def _find_states(self) -> None:
         """Find the states that a run reads, and where it leaves their new values."""
         layout, states = self.layout, self.plan.sources.states
-        kept = [states[number] for number in layout.state_slots]
-        self._states_changed = kept[: len(layout.in_place)]
-        copied = [(states[s], v, layout.places[v.buffer].brought) for s, v in layout.copied]
-        self._own_results = [(s, self._view(v)) for s, v, brought in copied if not brought]
-        self._other_results = [(s, v) for s, v, brought in copied if brought]
+        kept = [states[buffer.slot] for buffer in layout.states]
+        self._states_changed = kept[: layout.changed]
+        copied = [(states[s], v, layout.places[v.buffer].is_argument) for s, v in layout.copied]
+        self._own_results = [(s, self._view(v)) for s, v, passed in copied if not passed]
+        self._other_results = [(s, v) for s, v, passed in copied if passed]
         self._new_numbers = self._numbers_left(layout.new_numbers)
         self._changed = kept_together(self._states_changed)
-        self._only_read = kept_together(kept[len(layout.in_place) :])
+        self._only_read = kept_together(kept[layout.changed :])
 
-    def _numbers_left(self, numbers: list[tuple[int, View]]) -> list[tuple[KeptTogether, Array]]:
+    def _numbers_left(
+        self, numbers: Sequence[tuple[int, View]]
+    ) -> list[tuple[KeptTogether, Array]]:
         """Return the states that are numbers, and where a run leaves their new values."""
         if not numbers or not self.own_arena:
             return []
@@ -182,16 +197,16 @@ class Executable(Inspection):
         if self._only_read:
             with STATES:
                 states = [*states, *read_all(self._only_read)]
-        brought = self._brought(feeds, states)
+        arguments = self._arguments(feeds, states)
         try:
             self._running = True
-            self._take_steps(brought)
-            fetched = self._fetched(brought)
-            self._commit(held, brought)
+            self._take_steps(arguments)
+            fetched = self._fetched(arguments)
+            self._commit(held, arguments)
         except BaseException:
             self.met_bad_index()  # an interrupt may have come before that was looked at
             if self._ended():  # an interrupt came too late to leave all states as they were
-                self._commit(held, brought)
+                self._commit(held, arguments)
             raise
         finally:
             self._running = False  # the first step: no interrupt comes before it
@@ -200,13 +215,13 @@ class Executable(Inspection):
 
     @property
     def entry(self) -> Entry | None:
-        """The native function, if a run is only a call of it, on what `layout.brought` names.
+        """The native function, if a run is only a call of it, on what `layout.arguments` names.
 
         None where a run does more: calls reference kernels, reads states, or copies fetches.
         """
         layout, steps = self.layout, self.plan.steps
         plain = len(steps) == 1 and isinstance(steps[0], str) and not layout.states
-        made = all(view.buffer in layout.fresh_set for view in self.plan.outputs)
+        made = not self.plan.commits and all(entry is not None for _, entry in self._fetches)
         return self._entries[steps[0]] if plain and made else None
 
     def _short_run(self) -> ShortRun | None:
@@ -214,10 +229,10 @@ class Executable(Inspection):
         entry, layout, plan = self.entry, self.layout, self.plan
         if entry is None or not self.own_arena or layout.numbers or plan.flag is not None:
             return None
-        if plan.writes or self.timing is not None or layout.has_library or not layout.fetched:
+        if self.timing is not None or not self._fetches:
             return None
-        first = len(layout.brought) - len(layout.fresh)
-        order = [(e - first, view.shape) for view, e in layout.fetched if e is not None]
+        first = len(layout.arguments) - len(layout.fresh)
+        order = [(e - first, view.shape) for view, e in self._fetches if e is not None]
         return ShortRun(entry, layout.used_feeds, self._makers, order)
 
     def lend_arena(self, arena: Array) -> None:
@@ -227,31 +242,31 @@ class Executable(Inspection):
     def _execute(self, feeds: Sequence[Array], states: Sequence[Array]) -> None:
         """Run all kernels on feeds and states; those updated in place are written to."""
         try:
-            self._take_steps(self._brought(feeds, states))
+            self._take_steps(self._arguments(feeds, states))
         finally:
             self._let_go()
 
-    def _brought(self, feeds: Sequence[Array], states: Sequence[Array]) -> list[Array]:
+    def _arguments(self, feeds: Sequence[Array], states: Sequence[Array]) -> list[Array]:
         """Return all arrays that the code takes; numbers go where it looks for them."""
         for kept, words in self._numbers:
             words[...] = kept.read()
         fresh = [make() for make in self._makers]
         return [*[feeds[i] for i in self.layout.used_feeds], *states, *fresh]
 
-    def _take_steps(self, brought: list[Array]) -> None:
-        if self.layout.has_library:
-            self._arrays.update(zip(self.layout.brought, brought, strict=True))
-        self._take(self.plan.steps, brought)
+    def _take_steps(self, arguments: list[Array]) -> None:
+        if self._calls_library:
+            self._arrays.update(zip(self.layout.arguments, arguments, strict=True))
+        self._take(self.plan.steps, arguments)
         self._complete = True
 
-    def _take(self, steps: Sequence[Any], brought: list[Array]) -> None:
+    def _take(self, steps: Sequence[Any], arguments: list[Array]) -> None:
         """Run native functions and what Python calls, in order."""
         for step in steps:
             if isinstance(step, str):
-                self._call_native(self._entries[step], brought)
+                self._call_native(self._entries[step], arguments)
                 self._check_indices()
             elif not isinstance(step, CallKernel):
-                drive(step, partial(self._take, brought=brought), self._view, self._word)
+                drive(step, partial(self._take, arguments=arguments), self._view, self._word)
             elif self.timing is None:
                 self._call_library(step)
             else:
@@ -268,47 +283,47 @@ class Executable(Inspection):
         self._complete = False
         self._objects.clear()
         self._sizes.clear()
-        if self.layout.has_library:
-            for buffer in self.layout.brought:
+        if self._calls_library:
+            for buffer in self.layout.arguments:
                 self._arrays.pop(buffer, None)
 
-    def _call_native(self, entry: Entry, brought: list[Array]) -> None:
+    def _call_native(self, entry: Entry, arguments: list[Array]) -> None:
         """Run native code; arrays that do not suit it are replaced by copies."""
         replaced = BUSY  # arrays are looked at in order
-        while (wrong := entry(tuple(brought))) is not None:
+        while (wrong := entry(tuple(arguments))) is not None:
             if wrong == BUSY:
                 raise GraphError(_CALLED_INSIDE)
             assert wrong > replaced, f"a copy of array {wrong} does not suit the code either"
             if wrong < self.layout.first_state and not self._trusts_feeds:
                 raise ArgumentTypeError(f"feed {wrong} is not as the code takes it")
-            buffer = self.layout.brought[wrong]
+            buffer = self.layout.arguments[wrong]
             # Filled, not reshaped: reshape returns a view, and states must own their memory.
             suited: Array = np.empty(buffer.shape, buffer.dtype)
-            suited[...] = brought[wrong].reshape(buffer.shape)
-            brought[wrong] = suited
+            suited[...] = arguments[wrong].reshape(buffer.shape)
+            arguments[wrong] = suited
             replaced = wrong
-            if self.layout.has_library:
+            if self._calls_library:
                 self._arrays[buffer] = suited
 
     def _ended(self) -> bool:
         """Tell whether all steps were taken; an interrupt may hide that the last has returned."""
         return self._complete or (self._ends_native and self._counter.item() != self._runs)
 
-    def _fetched(self, brought: list[Array]) -> list[Array]:
+    def _fetched(self, arguments: list[Array]) -> list[Array]:
         """Return the fetches: arrays made for them, or copies of what the arena holds."""
         return [
-            self._read(view, brought).copy()
+            self._read(view, arguments).copy()
             if entry is None
-            else shaped(brought[entry], view.shape)
-            for view, entry in self.layout.fetched
+            else shaped(arguments[entry], view.shape)
+            for view, entry in self._fetches
         ]
 
-    def _commit(self, held: list[Array], brought: list[Array]) -> None:
+    def _commit(self, held: list[Array], arguments: list[Array]) -> None:
         """Write the states; those changed in place are written already."""
         layout = self.layout
         copies = [(s, a.copy()) for s, a in self._own_results]
-        copies += [(s, self._read(view, brought).copy()) for s, view in self._other_results]
-        changed = brought[layout.first_state : layout.first_state + len(held)]
+        copies += [(s, self._read(view, arguments).copy()) for s, view in self._other_results]
+        changed = arguments[layout.first_state : layout.first_state + len(held)]
         if not all(map(is_, changed, held)):
             for state, new in zip(self._states_changed, changed, strict=True):
                 state.write(new)
@@ -317,12 +332,12 @@ class Executable(Inspection):
         for kept, words in self._new_numbers:
             kept.write(words.tolist())
 
-    def _read(self, view: View, brought: list[Array]) -> Array:
+    def _read(self, view: View, arguments: list[Array]) -> Array:
         """Return the value of a view when the code has run."""
         place = self.layout.places.get(view.buffer)
-        if place is None or not place.brought:
+        if place is None or not place.is_argument:
             return self._view(view)
-        return _seen(brought[place.entry], view)
+        return _seen(arguments[place.entry], view)
 
     def _check_indices(self) -> None:
         """Raise if code met an index out of range; no state has changed then.
@@ -347,13 +362,13 @@ class Executable(Inspection):
         if known is None:
             known = self._new_view(view)
             place = self.layout.places[view.buffer]
-            if not place.brought and not place.moves:
+            if not place.is_argument and not place.moves:
                 self._views[view] = known
         return known
 
     def _new_view(self, view: View) -> Array:
         buffer, offset = behind_window(view.buffer, view.offset, self._word)
-        array = self._arrays[self.layout.shares.get(buffer, buffer)]
+        array = self._arrays[self.layout.shared.get(buffer, buffer)]
         return _seen(array, replace(view, offset=offset))
 
     def _call_library(self, kernel: CallKernel) -> None:
@@ -403,6 +418,15 @@ def _renew_locks() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_locks)
+
+
+def _specs(layout: MemoryPlan) -> list[ArraySpec]:
+    """Return what the code demands of the arrays that each run passes."""
+    changed, fresh = set(layout.in_place), set(layout.fresh)
+    return [
+        ArraySpec(b.dtype, b.shape, writeable=b in changed or b in fresh, owner=b in changed)
+        for b in layout.arguments
+    ]
 
 
 def _seen(array: Array, view: View) -> Array:

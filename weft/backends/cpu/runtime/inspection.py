@@ -62,7 +62,9 @@ class Inspection(ABC):
     @property
     def graph(self) -> Graph:
         """The graph that was lowered."""
-        return self.analysis.graph
+        graph = self.analysis.graph
+        assert graph is not None, "what the compiler made has a graph"
+        return graph
 
     @property
     def program(self) -> KernelProgram:
@@ -112,13 +114,13 @@ class Inspection(ABC):
                 Counter(kernel.kind for kernel in self.kernels) + count_control(self.text)
             ),
             "library": [kernel.ops[0] for kernel in self.kernels if kernel.kind == "library"],
-            "arena_bytes": self.plan.layout.arena_bytes,
+            "arena_bytes": self.plan.memory.arena_bytes,
         }
 
     def __repr__(self) -> str:
         kinds = Counter(kernel.kind for kernel in self.kernels)
         shown = ", ".join(f"{count} {kind}" for kind, count in kinds.items()) or "no kernels"
-        return f"<{type(self).__name__}: {shown}; {self.plan.layout.arena_bytes} bytes of memory>"
+        return f"<{type(self).__name__}: {shown}; {self.plan.memory.arena_bytes} bytes of memory>"
 
     # -- profiles ----------------------------------------------------------------------------------
 
@@ -136,7 +138,7 @@ class Inspection(ABC):
         return Profile(self.kernels, [timed._timed_run(arrays) for _ in range(count)])
 
     def _fed(self, feeds: Sequence[Any]) -> list[Array]:
-        inputs = self.graph.inputs
+        inputs = self.analysis.sources.feeds
         if len(feeds) != len(inputs):
             names = ", ".join(value.name for value in inputs)
             raise ArgumentError(
@@ -150,7 +152,7 @@ class Inspection(ABC):
         timed = copy.copy(self)
         timed._lock = RLock()
         timed.plan = analysis.plan
-        places = analysis.layout.places
+        places = analysis.memory.places
         timed.timing = Timing(analysis.text, places, analysis.target, len(self.memory))
         modules = timed.timing.modules.values()
         timed._load([object_code(text, analysis.target) for text in modules])
@@ -159,7 +161,7 @@ class Inspection(ABC):
     def _timed_run(self, feeds: Sequence[Array]) -> RunTimes:
         assert self.timing is not None
         kept = self.plan.sources.states
-        states = [kept[number].read().copy() for number in self.plan.layout.state_slots]
+        states = [kept[b.slot].read().copy() for b in self.plan.memory.states]
         begin = seconds()
         self._execute(feeds, states)
         return RunTimes(begin, seconds(), self.timing.take())

@@ -23,11 +23,10 @@ from ....graph.identity.fingerprint import Fingerprint
 from ....graph.operators import operator_named
 from ....graph.state import State
 from ....lower.kernels import BranchKernel, CallKernel, LoopKernel
+from ....lower.memory import MemoryPlan, Place
 from ....lower.program import Sources
 from ....lower.storage import Buffer, View, Window
 from ..codegen.control import BranchCalls, LoopCalls
-from ..codegen.regions import Place
-from .layout import Layout
 from .plan_data import (
     DTYPE,
     SIZES,
@@ -72,26 +71,39 @@ _FOREIGN = (
 class Plan:
     """What a run needs to know.
 
+    memory    where everything lies
     sources   the constants and states that numbers stand for
-    outputs   where the results lie: the fetches, then the new values of states
+    fetches   where the results lie
+    commits   states by number, and where their new values lie
     flag      where code reports an index out of range, if it checks any
     steps     names of native functions, reference kernels to call, control flow around those
     entries   the names of these functions
     objects   the keys of the machine code that holds them
     """
 
-    layout: Layout
+    memory: MemoryPlan
     sources: Sources
-    outputs: list[View]
+    fetches: tuple[View, ...]
+    commits: tuple[tuple[int, View], ...]
     flag: View | None
     steps: list[Any]
     entries: list[str]
     objects: list[bytes]
 
     @property
+    def outputs(self) -> list[View]:
+        """Return where the fetches lie, then the new values of states."""
+        return [*self.fetches, *(view for _, view in self.commits)]
+
+    @property
     def writes(self) -> bool:
         """Tell whether it writes states."""
-        return len(self.outputs) > len(self.layout.fetched)
+        return bool(self.commits)
+
+    @property
+    def calls_library(self) -> bool:
+        """Tell whether Python takes a step itself."""
+        return any(not isinstance(step, str) for step in self.steps)
 
 
 def pack(plan: Plan, known: Fingerprint) -> bytes | None:
@@ -149,14 +161,14 @@ OPERATOR = named(_operator, operator_named)
 
 _VIEW_FIELDS = {"buffer": BUFFER, "shape": SIZES, "strides": SIZES, "offset": NUMBER}
 _PLACE_FIELDS = {
-    "brought": TRUTH,
+    "is_argument": TRUTH,
     "entry": NUMBER,
     "offset": NUMBER,
     "moves": listed(paired(late(lambda: PLACE), NUMBER), tuple),
 }
 VIEW = fields(View, _VIEW_FIELDS)
 PLACE: Kind = fields(Place, _PLACE_FIELDS)
-VIEWS, MAYBE_VIEW, BUFFERS = listed(VIEW), optional(VIEW), listed(BUFFER)
+MAYBE_VIEW, BUFFERS = optional(VIEW), listed(BUFFER, tuple)
 
 _BUFFER_FIELDS = {
     "kind": WORD,
@@ -264,37 +276,27 @@ _STEP: Kind = tagged(
 # The whole.
 
 
-def _layout(*parts: Any) -> Layout:
-    """Return a layout as it was found before, not from kernels."""
-    made = Layout.__new__(Layout)
-    vars(made).update(zip(LAYOUT_FIELDS, parts, strict=True))
-    return made
-
-
-LAYOUT_FIELDS = {
-    "places": mapped(BUFFER, PLACE),
-    "fresh_set": listed(BUFFER, set),
-    "in_place_of": mapped(NUMBER, BUFFER),
-    "in_place": listed(BUFFER, set),
-    "shares": mapped(BUFFER, BUFFER),
-    "constants": BUFFERS,
+COMMITS = listed(paired(NUMBER, VIEW), tuple)
+_MEMORY_FIELDS = {
     "feeds": NUMBER,
-    "used_feeds": listed(NUMBER),
-    "numbers": BUFFERS,
+    "used_feeds": listed(NUMBER, tuple),
     "states": BUFFERS,
+    "changed": NUMBER,
     "fresh": BUFFERS,
-    "first_state": NUMBER,
-    "brought": BUFFERS,
-    "new_numbers": listed(paired(NUMBER, VIEW)),
-    "copied": listed(paired(NUMBER, VIEW)),
+    "constants": BUFFERS,
+    "numbers": BUFFERS,
+    "arguments": BUFFERS,
+    "places": mapped(BUFFER, PLACE),
+    "shared": mapped(BUFFER, BUFFER),
+    "copied": COMMITS,
+    "new_numbers": COMMITS,
     "arena_bytes": NUMBER,
-    "has_library": TRUTH,
-    "fetched": listed(paired(VIEW, MAYBE_NUMBER)),
 }
 _PLAN_FIELDS = {
-    "layout": fields(_layout, LAYOUT_FIELDS),
+    "memory": fields(MemoryPlan, _MEMORY_FIELDS),
     "sources": fields(Sources, _SOURCES_FIELDS),
-    "outputs": VIEWS,
+    "fetches": listed(VIEW, tuple),
+    "commits": COMMITS,
     "flag": MAYBE_VIEW,
     "steps": STEPS,
     "entries": listed(WORD),

@@ -36,6 +36,7 @@ LAYERS = (
     "lower",
     "ops",
     "passes",
+    "plan",
 )
 
 

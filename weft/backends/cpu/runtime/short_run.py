@@ -24,7 +24,7 @@ class ShortRun(NamedTuple):
     """
 
     entry: Entry
-    feeds: list[int]
+    feeds: Sequence[int]
     makers: list[Callable[[], Array]]
     order: list[tuple[int, Shape]]
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ....graph.state import KeptTogether, State, kept_together
+from ....lower.memory import WORD
 from ....lower.storage import Buffer
-from .layout import WORD
 
 Array = np.ndarray[Any, Any]
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ....lower.kernels import CallKernel
+from ....lower.memory import Place
 from ..codegen.control import flattened
 from ..codegen.profile import SLOT_WORDS, write_profiled
 from ..codegen.program import ProgramText
-from ..codegen.regions import Place, Region
+from ..codegen.regions import Region
 from ..codegen.target import Target
 from .clock import clock_module, now, seconds_per_tick
 
@@ -52,7 +53,7 @@ class Timing:
     """
 
     def __init__(
-        self, text: ProgramText, places: dict[Any, Place], target: Target, memory: int
+        self, text: ProgramText, places: Mapping[Any, Place], target: Target, memory: int
     ) -> None:
         self.text = text
         self.profiled = write_profiled(text, places, target, memory)

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from .....passes.arena import align
+from .....plan.arena import align
 from ..target import Target
 from ..text import FunctionText, ModuleText
 from ..values import Value, element_of, vector_of

@@ -28,12 +28,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-import numpy as np
-
 from .....lower.kernels import GemmKernel
-from .....lower.program import KernelProgram, NewBuffers
 from .....lower.storage import View
-from .....passes.arena import align
+from .....plan.arena import align
 from ..target import Target
 from ..text import FunctionText, ModuleText
 from ..values import Value, element_of
@@ -61,20 +58,6 @@ def gemm_chunks(kernel: GemmKernel, target: Target, threads: int) -> int:
         areas: int = kernel.scratch.shape[0]
         return areas
     return plan_for(kernel, target).chunks(threads)
-
-
-def with_scratch(program: KernelProgram, target: Target, threads: int) -> KernelProgram:
-    """Return a program with memory of the arena for products that need more than a stack has.
-
-    Others, and those that are given none, pack into memory on the stack.
-    """
-    new, kernels = NewBuffers(program), list(program.kernels)
-    for i, kernel in enumerate(kernels):
-        shape = scratch_shape(kernel, target, threads) if isinstance(kernel, GemmKernel) else None
-        if isinstance(kernel, GemmKernel) and shape is not None:
-            made = new.arena(shape, np.dtype(np.uint8), f"{kernel.name} scratch")
-            kernels[i] = replace(kernel, scratch=made)
-    return program.with_kernels(kernels, new)
 
 
 def scratch_shape(kernel: GemmKernel, target: Target, threads: int) -> tuple[int, int] | None:

@@ -8,12 +8,9 @@ bit of the result: sums are added up in the same order with and without it.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from functools import partial
 
 from .....core.shape import size_of
 from .....lower.kernels import GemmKernel
-from .....lower.program import KernelProgram
-from .....lower.prologues import fuse_prologues
 from .....lower.scalar import CHEAP, Expr, postorder
 from ..cost import PER_BYTE, expression_cost
 from ..target import Target
@@ -23,13 +20,6 @@ from .side import Side, sides_of
 
 IN_FIRST_CACHE, IN_SECOND_CACHE = 0.25, 0.5  # what a byte costs there, of what others do
 INTERRUPTED = 1.25  # what functions cost in short loops, of what they do in long ones
-
-
-def with_prologues(program: KernelProgram, target: Target, threads: int) -> KernelProgram:
-    """Return a program with operands of products computed by the products, where that pays."""
-    kept = {view.buffer for view in program.outputs}
-    pays = partial(prologue_pays, target, threads)
-    return program.with_kernels(fuse_prologues(program.kernels, kept, pays))
 
 
 def prologue_pays(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weft.passes.arena import (
+from weft.plan.arena import (
     ALIGNMENT,
     Block,
     _in_order_of_time,

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .kernels import Kernel
-from .kinds import DTYPES
-from .parts import copy_kernel
-from .program import KernelProgram, NewBuffers
-from .storage import Buffer, View
+from ..lower.kernels import Kernel
+from ..lower.kinds import DTYPES
+from ..lower.parts import copy_kernel
+from ..lower.program import KernelProgram, NewBuffers
+from ..lower.storage import Buffer, View
 
 
 def with_own_memory(program: KernelProgram) -> KernelProgram:

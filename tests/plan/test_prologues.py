@@ -11,8 +11,8 @@ from weft.compiler.stages import optimize_static
 from weft.graph.run import Program
 from weft.lower.kernels import GemmKernel, RowKernel
 from weft.lower.lowering import lower
-from weft.lower.prologues import fuse_prologues
 from weft.passes.specialize import specialize
+from weft.plan.prologues import fuse_prologues
 
 
 def lowered(build, *arrays):

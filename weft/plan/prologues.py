@@ -11,11 +11,11 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from ..core.shape import size_of
-from .epilogues import AT_ONE_PLACE, MOST_STREAMS, renumbered
-from .kernels import GemmKernel, Kernel, Prologue, RowKernel, buffers_of, written_buffers
-from .lifetimes import uses_of
-from .scalar import postorder
-from .storage import Buffer, View, contiguous_strides
+from ..lower.epilogues import AT_ONE_PLACE, MOST_STREAMS, renumbered
+from ..lower.kernels import GemmKernel, Kernel, Prologue, RowKernel, buffers_of, written_buffers
+from ..lower.lifetimes import uses_of
+from ..lower.scalar import postorder
+from ..lower.storage import Buffer, View, contiguous_strides
 
 SIDES = ("x", "y")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .kernels import GemmKernel, Kernel, RowKernel
-from .scalar import PLACED, Expr, postorder
-from .storage import Buffer, View
+from ..lower.kernels import GemmKernel, Kernel, RowKernel
+from ..lower.scalar import Expr, postorder
+from ..lower.storage import Buffer, View
 
 
 def writes_in_place(kernel: Kernel, result: View, read: Buffer) -> bool:
@@ -26,12 +26,6 @@ def writes_in_place(kernel: Kernel, result: View, read: Buffer) -> bool:
         apart = all(view.buffer not in (result.buffer, read) for view in used)
         return apart and _at_one_place(kernel.extras, result.buffer, read)
     return False
-
-
-def is_elementwise(kernel: RowKernel) -> bool:
-    """Tell whether each element of a kernel's results follows from elements at its own place."""
-    exprs = postorder([output.value for output in kernel.outputs])
-    return not _combines(kernel, exprs) and all(expr.kind not in PLACED for expr in exprs)
 
 
 def _combines(kernel: RowKernel, exprs: Sequence[Expr]) -> bool:

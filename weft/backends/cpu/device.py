@@ -1,0 +1,34 @@
+"""The CPU as planning sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...core.threads import get_num_threads
+from ...lower.kernels import GemmKernel
+from ...plan.device import Device
+from .codegen.gemm.kernel import scratch_shape
+from .codegen.gemm.prologue import prologue_pays
+from .codegen.target import Target, host
+
+
+@dataclass(frozen=True)
+class CpuDevice(Device):
+    """A processor, and how many threads programs may use of it."""
+
+    target: Target
+
+    def prologue_pays(self, before: GemmKernel, after: GemmKernel, side: str) -> bool:
+        """Tell whether a product that computes an operand itself takes less time than before."""
+        return prologue_pays(self.target, self.threads, before, after, side)
+
+    def scratch_shape(self, kernel: GemmKernel) -> tuple[int, int] | None:
+        """Return the areas of memory that a product packs operands into, and their bytes."""
+        return scratch_shape(kernel, self.target, self.threads)
+
+
+def cpu_device(target: Target | None = None) -> CpuDevice:
+    """Return this machine, or another one to write code for, with as many threads as are set."""
+    target = host() if target is None else target
+    machine = f"{target.cpu}, {target.vector_bytes}-byte vectors"
+    return CpuDevice("cpu", get_num_threads(), machine, target)

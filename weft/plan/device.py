@@ -1,0 +1,35 @@
+"""A device as planning sees it: what a back end says of the machine that it writes code for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..lower.kernels import GemmKernel
+
+
+@dataclass(frozen=True)
+class Device:
+    """What is known about a device; a back end that plans nothing needs no more than this.
+
+    name      its name
+    threads   how many of them share the work
+    machine   a further description, for people: the processor, its vectors
+    """
+
+    name: str
+    threads: int
+    machine: str
+
+    def prologue_pays(self, before: GemmKernel, after: GemmKernel, side: str) -> bool:
+        """Tell whether a product that computes the operand of a side takes less time than before.
+
+        It may not change a bit of the result.
+        """
+        return False
+
+    def scratch_shape(self, kernel: GemmKernel) -> tuple[int, int] | None:
+        """Return the areas of memory that a product packs operands into, and their bytes.
+
+        None if it needs none that the program gives it.
+        """
+        return None

@@ -1,0 +1,205 @@
+"""Lay out the memory of a program: what lies in the arena, and what each run passes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from ..lower.kernels import may_fail
+from ..lower.lifetimes import Lifetimes, lifetimes, uses_of
+from ..lower.memory import ARENA, CONSTANTS, NUMBERS, WORD, MemoryPlan, Place
+from ..lower.program import KernelProgram
+from ..lower.storage import Buffer, View
+from .arena import Block, align, place_blocks
+from .in_place import writes_in_place
+
+Commit = tuple[int, View]  # a state by its number, and where its new value lies
+
+
+def with_memory(program: KernelProgram) -> KernelProgram:
+    """Return a program with places for all its buffers."""
+    buffers = program.used_buffers
+    fresh = _handed_out(program)
+    in_place = _in_place(program, fresh)
+    shared = {v.buffer: in_place[s] for s, v in program.commits if s in in_place}
+    own = [b for b in buffers if b.kind == "arena" and b not in fresh and b not in shared]
+    copied = [(s, v) for s, v in program.commits if s not in in_place]
+    numbers = _new_numbers(program, copied, own)
+    arena, arena_bytes = _arena(program, own, [view.buffer for _, view in numbers])
+    tables = _tables(program, buffers, fresh, set(in_place.values()))
+    places = tables.places() | arena
+    places |= {buffer: places[state] for buffer, state in shared.items()}
+    _place_windows(buffers, places)
+    plan = MemoryPlan(
+        *tables,
+        places=places,
+        shared=shared,
+        copied=tuple(pair for pair in copied if pair not in numbers),
+        new_numbers=tuple(numbers),
+        arena_bytes=arena_bytes,
+    )
+    return replace(program, memory=plan)
+
+
+# -- what each run passes --------------------------------------------------------------------------
+
+
+class _Tables(NamedTuple):
+    """What lies outside of the arena; the first fields of a MemoryPlan."""
+
+    feeds: int
+    used_feeds: tuple[int, ...]
+    states: tuple[Buffer, ...]
+    changed: int
+    fresh: tuple[Buffer, ...]
+    constants: tuple[Buffer, ...]
+    numbers: tuple[Buffer, ...]
+    arguments: tuple[Buffer, ...]
+
+    def places(self) -> dict[Buffer, Place]:
+        """Return where the buffers lie."""
+        places = {buffer: Place(True, i) for i, buffer in enumerate(self.arguments)}
+        places |= {b: Place(False, CONSTANTS + i) for i, b in enumerate(self.constants)}
+        return places | {b: Place(False, NUMBERS, i * WORD) for i, b in enumerate(self.numbers)}
+
+
+def _tables(
+    program: KernelProgram,
+    buffers: Sequence[Buffer],
+    fresh: Collection[Buffer],
+    changed: Collection[Buffer],
+) -> _Tables:
+    feeds = {b.slot: b for b in buffers if b.kind == "feed"}
+    used = tuple(i for i in range(program.feeds) if i in feeds)
+    kept = [(b, program.states[b.slot]) for b in buffers if b.kind == "state"]
+    kept.sort(key=lambda pair: pair[1].keeper)  # those of one keeper are read at once
+    numbers = sorted((b for b, slot in kept if slot.number), key=lambda b: b.dtype.char)
+    states = sorted((b for b, slot in kept if not slot.number), key=lambda b: b not in changed)
+    made = tuple(b for b in buffers if b in fresh)
+    return _Tables(
+        program.feeds,
+        used,
+        tuple(states),
+        len(changed),
+        made,
+        tuple(b for b in buffers if b.kind == "constant"),
+        tuple(numbers),
+        (*(feeds[i] for i in used), *states, *made),
+    )
+
+
+def _handed_out(program: KernelProgram) -> set[Buffer]:
+    """Return the buffers that are handed out as they are: each run makes them anew."""
+    written = {view.buffer for _, view in program.commits}
+    counts = Counter(view.buffer for view in program.fetches)
+    return {
+        view.buffer
+        for view in program.fetches
+        if view.buffer.kind == "arena"
+        and view.buffer not in written
+        and counts[view.buffer] == 1
+        and view.whole
+    }
+
+
+# -- states that are changed in place --------------------------------------------------------------
+
+
+def _in_place(program: KernelProgram, fresh: Collection[Buffer]) -> dict[int, Buffer]:
+    """Return the states whose own memory can take their new values, and its buffers."""
+    uses = uses_of(program.kernels)
+    old = {b.slot: b for b in program.buffers if b.kind == "state"}
+    failures = (i for i, kernel in enumerate(program.kernels) if may_fail(kernel))
+    first = max(failures, default=-1) + 1  # of the kernels that run when nothing can fail any more
+    wanted = {view.buffer for view in program.outputs}  # read when the run has ended
+    written = Counter(view.buffer for _, view in program.commits)
+    found: dict[int, Buffer] = {}
+    for number, view in program.commits:
+        buffer = old.get(number)
+        if buffer is None or buffer in wanted or not program.states[number].held:
+            continue
+        alone = view.buffer.kind == "arena" and written[view.buffer] == 1
+        if alone and view.buffer not in fresh and _may_replace(program, view, buffer, uses, first):
+            found[number] = buffer
+    return found
+
+
+def _may_replace(
+    program: KernelProgram,
+    view: View,
+    old: Buffer,
+    uses: Mapping[Buffer, Sequence[int]],
+    first: int,
+) -> bool:
+    """Tell whether a new value can be written over an old one, by a kernel from the first on."""
+    maker = min(uses[view.buffer])
+    fits = view.whole and view.dtype == old.dtype
+    free = max(uses.get(old, [-1])) <= maker and maker >= first
+    return fits and free and writes_in_place(program.kernels[maker], view, old)
+
+
+# -- the arena -------------------------------------------------------------------------------------
+
+
+def _arena(
+    program: KernelProgram, buffers: Sequence[Buffer], together: Sequence[Buffer]
+) -> tuple[dict[Buffer, Place], int]:
+    """Return where buffers lie in the arena, some of them side by side, and its size."""
+    ends = {view.buffer for view in program.outputs}
+    apart = [[b] for b in buffers if b not in set(together)]
+    groups = [list(together), *apart] if together else apart
+    alive = lifetimes(program.kernels)
+    placed = place_blocks([_block(group, alive, ends) for group in groups])
+    pairs = zip(groups, placed.offsets, strict=True)
+    places = {b: Place(False, ARENA, o + i * WORD) for g, o in pairs for i, b in enumerate(g)}
+    return places, placed.bytes
+
+
+def _block(buffers: list[Buffer], alive: Lifetimes, ends: set[Buffer]) -> Block:
+    """Return the memory of a buffer, or of several numbers side by side."""
+    spans = [alive.spans.get(buffer, (0, 0)) for buffer in buffers]
+    last = alive.end if ends.intersection(buffers) else max(death for _, death in spans)
+    size = buffers[0].nbytes if len(buffers) == 1 else len(buffers) * WORD
+    return Block(align(max(1, size)), min(birth for birth, _ in spans), last)
+
+
+def _new_numbers(
+    program: KernelProgram, copied: Sequence[Commit], arena: Sequence[Buffer]
+) -> list[Commit]:
+    """Return the numbers that a run leaves in memory of their own, in the order of their keepers.
+
+    They lie side by side: hundreds of step counters are read at once.
+    """
+    read = Counter(view.buffer for view in (*program.fetches, *(view for _, view in copied)))
+    own = {buffer for buffer in arena if read[buffer] == 1 and buffer.nbytes <= WORD}
+    states = program.states
+    found = [(s, v) for s, v in copied if states[s].number and v.buffer in own and v.whole]
+    keepers: dict[int, int] = {}  # in the order of first use
+    for s, _ in found:
+        keepers.setdefault(states[s].keeper, len(keepers))
+    found.sort(key=lambda pair: keepers[states[pair[0]].keeper])
+    return sorted(found, key=lambda pair: pair[1].dtype.char)
+
+
+# -- windows ---------------------------------------------------------------------------------------
+
+
+def _place_windows(buffers: Iterable[Buffer], places: dict[Buffer, Place]) -> None:
+    for buffer in buffers:
+        if buffer.kind == "window":
+            _place_window(buffer, places)
+
+
+def _place_window(buffer: Buffer, places: dict[Buffer, Place]) -> Place:
+    """Add where a window lies to the places of what is behind it."""
+    known = places.get(buffer)
+    if known is None:
+        window, size = buffer.window, buffer.dtype.itemsize
+        assert window is not None, f"{buffer} has no place"
+        base = _place_window(window.buffer, places)
+        moves = (*base.moves, (places[window.word], window.step * size))
+        known = Place(base.is_argument, base.entry, base.offset + window.offset * size, moves)
+        places[buffer] = known
+    return known
