@@ -22,8 +22,8 @@ from weft.backends.cpu.runtime.arena import aligned_empty
 from weft.backends.cpu.runtime.calls import ArraySpec, ctypes_entry, make_entry
 from weft.backends.cpu.runtime.linking import compile_module, link
 from weft.backends.cpu.runtime.objects import ObjectCache
-from weft.backends.cpu.runtime.store import ObjectStore
 from weft.backends.cpu.runtime.threads import pool, pool_symbols
+from weft.backends.store import ObjectStore
 
 NANO, MICRO, MILLI = 1e9, 1e6, 1e3
 

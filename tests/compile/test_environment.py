@@ -17,7 +17,7 @@ from textwrap import dedent
 
 import pytest
 
-from weft.backends.cpu.runtime.store import SUFFIX
+from weft.backends.store import SUFFIX
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 posix = pytest.mark.skipif(os.name != "posix", reason="about users, modes and signals")
@@ -30,7 +30,7 @@ PROGRAM = """
     import json, sys, warnings
     import numpy as np
     import weft as wf
-    from weft.backends.cpu.runtime.store import cache_info
+    from weft.backends.store import cache_info
 
     def build():
         with wf.Graph() as graph:

@@ -5,12 +5,14 @@ import pytest
 
 import weft as wf
 from weft.backends.cpu.codegen.target import neon
-from weft.backends.cpu.runtime import objects, plan, plans
+from weft.backends.cpu.runtime import objects
 from weft.backends.cpu.runtime.objects import ObjectCache
-from weft.backends.cpu.runtime.plan_data import MAGIC
-from weft.backends.cpu.runtime.store import ObjectStore
+from weft.backends.store import ObjectStore
 from weft.compiler import stages as compiler
 from weft.compiler.budget import optimize
+from weft.compiler.cache import packing as plan
+from weft.compiler.cache import programs as plans
+from weft.compiler.cache.columns import MAGIC
 from weft.core.errors import IndexOutOfRange
 
 from ..test_architecture import CHAIN

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..backends.cpu.codegen.target import host
-from ..backends.cpu.runtime.store import cache_info
+from ..backends.store import cache_info
 from ..core.config import config
 from ..io import load, load_metadata
 from ..train.names import REGISTRIES

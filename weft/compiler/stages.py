@@ -18,7 +18,7 @@ from ..backends import backend_named
 from ..backends.cpu.device import CpuDevice, cpu_device
 from ..backends.cpu.runtime.analysis import Analysis
 from ..backends.cpu.runtime.executable import Executable
-from ..backends.cpu.runtime.plans import Code, known_program
+from ..backends.cpu.runtime.run_plan import Code
 from ..backends.execution import Execution
 from ..core.shape import Shape
 from ..graph.graph import Graph
@@ -37,6 +37,7 @@ from ..plan.device import Device
 from ..plan.fetching import with_own_memory
 from ..plan.memory import with_memory
 from ..plan.products import with_prologues, with_scratch
+from .cache.programs import known_program
 
 
 def _canonical(graph: Graph) -> Graph:

@@ -22,7 +22,7 @@ from ..protocol import Array, Memories
 from .device import CpuDevice, cpu_device
 from .runtime.analysis import Analysis
 from .runtime.executable import Executable
-from .runtime.plans import Code
+from .runtime.run_plan import Code
 
 
 class CpuBackend:

@@ -9,7 +9,7 @@ import weft
 from weft.backends.cpu.codegen.target import host, neon
 from weft.backends.cpu.runtime import objects
 from weft.backends.cpu.runtime.objects import ObjectCache, object_code, object_key
-from weft.backends.cpu.runtime.store import SUFFIX, ObjectStore
+from weft.backends.store import SUFFIX, ObjectStore
 
 
 def module(number: int) -> str:

@@ -9,7 +9,7 @@ from ..codegen.program import write_program
 from ..codegen.target import Target
 from ..device import CpuDevice
 from .objects import object_code, object_key
-from .plan import Plan
+from .run_plan import RunPlan
 
 
 class Analysis:
@@ -28,7 +28,7 @@ class Analysis:
     ) -> None:
         self.program, self.sources, self.device, self.graph = program, sources, device, graph
         self.text = write_program(program.kernels, self.memory.places, self.target)
-        self.plan = Plan(
+        self.plan = RunPlan(
             self.memory,
             Sources((), sources.constants, sources.states),
             program.fetches,

@@ -36,7 +36,7 @@ from .clock import clock_symbols
 from .driving import behind_window, drive
 from .inspection import Inspection
 from .linking import link
-from .plans import Code
+from .run_plan import Code
 from .short_run import ShortRun, shaped
 from .states import are_alone, numbers_in, parted, read_all, words_of
 from .threads import pool_symbols

@@ -23,8 +23,8 @@ from .clock import seconds
 from .linking import assembly
 from .listing import KernelInfo, KernelList, count_control, list_kernels
 from .objects import object_code
-from .plan import Plan
 from .profile import Profile, RunTimes
+from .run_plan import RunPlan
 from .timing import Timing
 
 Array = np.ndarray[Any, Any]
@@ -34,7 +34,7 @@ Wanted = KernelInfo | int | str | None
 class Inspection(ABC):
     """What can be asked of an executable."""
 
-    plan: Plan
+    plan: RunPlan
     memory: Array
     timing: Timing | None
     _lock: RLock

@@ -9,9 +9,9 @@ from collections import OrderedDict
 import llvmlite
 
 from ....core.locks import fork_safe_lock
+from ...store import FORMAT, ObjectStore, user_store
 from ..codegen.target import Target
 from .linking import compile_module
-from .store import FORMAT, ObjectStore, user_store
 
 MEMORY_LIMIT = 64 * 1024 * 1024
 

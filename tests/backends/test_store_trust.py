@@ -13,9 +13,9 @@ from textwrap import dedent
 
 import pytest
 
-from weft.backends.cpu.runtime import store as store_module
-from weft.backends.cpu.runtime.private_file import user_key
-from weft.backends.cpu.runtime.store import SUFFIX, CacheWarning, ObjectStore, secret_file
+from weft.backends import store as store_module
+from weft.backends.private_file import user_key
+from weft.backends.store import SUFFIX, CacheWarning, ObjectStore, secret_file
 
 from .test_store import CODE, KEY, OTHER, only_file, posix, store, write_private
 
@@ -230,7 +230,7 @@ def test_many_make_the_first_key_at_once(secret, monkeypatch, links):
 
 KEY_MAKER = """
     import sys
-    from weft.backends.cpu.runtime.private_file import user_key
+    from weft.backends.private_file import user_key
 
     print("ready", flush=True)
     sys.stdin.readline()

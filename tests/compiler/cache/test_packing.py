@@ -13,11 +13,12 @@ import pytest
 
 import weft as wf
 from weft.backends.cpu.codegen.control import BranchCalls, LoopCalls
-from weft.backends.cpu.runtime import plan as plan_module
 from weft.backends.cpu.runtime.executable import _specs
-from weft.backends.cpu.runtime.plan import Plan, pack, unpack
-from weft.backends.cpu.runtime.plan_data import MAGIC, NotPlainError, Reader, Writer
+from weft.backends.cpu.runtime.run_plan import RunPlan
 from weft.compiler import stages as compiler
+from weft.compiler.cache import packing as plan_module
+from weft.compiler.cache.columns import MAGIC, NotPlainError, Reader, Writer
+from weft.compiler.cache.packing import pack, unpack
 from weft.core.dtype import bfloat16
 from weft.core.shape import TensorType
 from weft.graph.identity.fingerprint import Fingerprint, fingerprint
@@ -73,7 +74,7 @@ def test_every_field_is_kept():
         (CallKernel, plan_module._CALL_FIELDS),
         (LoopCalls, plan_module._LOOP_CALLS),
         (BranchCalls, plan_module._BRANCH_CALLS),
-        (Plan, plan_module._PLAN_FIELDS),
+        (RunPlan, plan_module._PLAN_FIELDS),
     )
     for made_class, table in tables:
         assert [field.name for field in fields(made_class)] == list(table)
@@ -159,7 +160,7 @@ def test_damaged_plans_raise_nothing(made):
     for _ in range(300):
         text = json.dumps(replaced(data, chance, chance.choice(others))).encode()
         found = unpack(MAGIC + len(text).to_bytes(8, "little") + text + rest, known)
-        assert found is None or isinstance(found, Plan)
+        assert found is None or isinstance(found, RunPlan)
         refused += found is None
     assert refused > 150
 

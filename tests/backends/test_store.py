@@ -17,9 +17,9 @@ from textwrap import dedent
 
 import pytest
 
-from weft.backends.cpu.runtime import private_file
-from weft.backends.cpu.runtime import store as store_module
-from weft.backends.cpu.runtime.store import (
+from weft.backends import private_file
+from weft.backends import store as store_module
+from weft.backends.store import (
     DEFAULT_LIMIT,
     FORMAT,
     SUFFIX,
@@ -291,7 +291,7 @@ def test_temporary_files_without_a_writer_are_cleared(store):
 WRITER = """
     import hashlib, itertools, random, sys
     from pathlib import Path
-    from weft.backends.cpu.runtime.store import ObjectStore
+    from weft.backends.store import ObjectStore
 
     store = ObjectStore(Path(sys.argv[1]), limit=300_000)
     rounds = int(sys.argv[2])

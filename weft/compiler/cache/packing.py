@@ -1,4 +1,4 @@
-"""What a run needs to know of a program, apart from its machine code; it can be kept on disk.
+"""Plans of runs as bytes, to be kept on disk.
 
 Nothing of a plan follows from the values of states and feeds, nor from names and lines of nodes.
 What belongs to the process (states, constants of the graph, operators) is kept by number or name.
@@ -10,24 +10,24 @@ comes only from the store, which takes nothing that this user's processes have n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from types import EllipsisType
 from typing import Any
 
 import numpy as np
 
-from ....core.dtype import as_dtype
-from ....core.errors import GraphError
-from ....core.shape import TensorType
-from ....graph.identity.fingerprint import Fingerprint
-from ....graph.operators import operator_named
-from ....graph.state import State
-from ....lower.kernels import BranchKernel, CallKernel, LoopKernel
-from ....lower.memory import MemoryPlan, Place
-from ....lower.program import Sources
-from ....lower.storage import Buffer, View, Window
-from ..codegen.control import BranchCalls, LoopCalls
-from .plan_data import (
+from ...backends.cpu.codegen.control import BranchCalls, LoopCalls
+from ...backends.cpu.runtime.run_plan import RunPlan
+from ...core.dtype import as_dtype
+from ...core.errors import GraphError
+from ...core.shape import TensorType
+from ...graph.identity.fingerprint import Fingerprint
+from ...graph.operators import operator_named
+from ...graph.state import State
+from ...lower.kernels import BranchKernel, CallKernel, LoopKernel
+from ...lower.memory import MemoryPlan, Place
+from ...lower.program import Sources
+from ...lower.storage import Buffer, View, Window
+from .columns import (
     DTYPE,
     SIZES,
     ForeignError,
@@ -67,46 +67,7 @@ _FOREIGN = (
 )
 
 
-@dataclass
-class Plan:
-    """What a run needs to know.
-
-    memory    where everything lies
-    sources   the constants and states that numbers stand for
-    fetches   where the results lie
-    commits   states by number, and where their new values lie
-    flag      where code reports an index out of range, if it checks any
-    steps     names of native functions, reference kernels to call, control flow around those
-    entries   the names of these functions
-    objects   the keys of the machine code that holds them
-    """
-
-    memory: MemoryPlan
-    sources: Sources
-    fetches: tuple[View, ...]
-    commits: tuple[tuple[int, View], ...]
-    flag: View | None
-    steps: list[Any]
-    entries: list[str]
-    objects: list[bytes]
-
-    @property
-    def outputs(self) -> list[View]:
-        """Return where the fetches lie, then the new values of states."""
-        return [*self.fetches, *(view for _, view in self.commits)]
-
-    @property
-    def writes(self) -> bool:
-        """Tell whether it writes states."""
-        return bool(self.commits)
-
-    @property
-    def calls_library(self) -> bool:
-        """Tell whether Python takes a step itself."""
-        return any(not isinstance(step, str) for step in self.steps)
-
-
-def pack(plan: Plan, known: Fingerprint) -> bytes | None:
+def pack(plan: RunPlan, known: Fingerprint) -> bytes | None:
     """Return a plan as bytes, or None if it holds what only this process has."""
     w = Writer(known)
     try:
@@ -123,7 +84,7 @@ def pack(plan: Plan, known: Fingerprint) -> bytes | None:
     return content if len(content) <= MOST_BYTES else None
 
 
-def unpack(content: bytes, known: Fingerprint) -> Plan | None:
+def unpack(content: bytes, known: Fingerprint) -> RunPlan | None:
     """Return the plan that bytes hold, for the states and constants of a program like it."""
     r = Reader(known)
     try:
@@ -131,7 +92,7 @@ def unpack(content: bytes, known: Fingerprint) -> Plan | None:
         r.arrays += arrays_in(blobs, ((t.dtype, t.shape) for t in _TYPE.read(r, types)))
         for parts, window in zip(_BUFFER.read(r, buffers), _WINDOWS.read(r, windows), strict=True):
             r.buffers.append(_buffer(window and _window(r, *window), *parts))
-        plan: Plan
+        plan: RunPlan
         (plan,) = PLAN.read(r, top)
     except _FOREIGN:
         return None
@@ -302,4 +263,4 @@ _PLAN_FIELDS = {
     "entries": listed(WORD),
     "objects": listed(KEY),
 }
-PLAN = fields(Plan, _PLAN_FIELDS)
+PLAN = fields(RunPlan, _PLAN_FIELDS)

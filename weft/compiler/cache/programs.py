@@ -9,22 +9,22 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import llvmlite
 import numpy as np
 
-from ....core.config import config
-from ....core.shape import Shape
-from ....core.sources import sources_digest
-from ....core.threads import get_num_threads
-from ....graph.identity.fingerprint import Fingerprint, fingerprint
-from ....graph.node import Value
-from ....graph.run import Program
-from ..codegen.target import host
-from .objects import find_object
-from .plan import Plan, pack, unpack
-from .store import user_store
+from ...backends.cpu.codegen.target import host
+from ...backends.cpu.runtime.objects import find_object
+from ...backends.cpu.runtime.run_plan import Code, RunPlan
+from ...backends.store import user_store
+from ...core.config import config
+from ...core.shape import Shape
+from ...core.sources import sources_digest
+from ...core.threads import get_num_threads
+from ...graph.identity.fingerprint import Fingerprint, fingerprint
+from ...graph.node import Value
+from ...graph.run import Program
+from .packing import pack, unpack
 
 # The layers that a program goes through, and those that they stand on.
 LAYERS = (
@@ -38,13 +38,6 @@ LAYERS = (
     "passes",
     "plan",
 )
-
-
-class Code(NamedTuple):
-    """A program ready to be loaded."""
-
-    plan: Plan
-    objects: list[bytes]
 
 
 class KnownProgram:
@@ -64,7 +57,7 @@ class KnownProgram:
         found = [code for code in objects if code is not None]
         return Code(plan, found) if len(found) == len(objects) else None
 
-    def keep(self, plan: Plan) -> None:
+    def keep(self, plan: RunPlan) -> None:
         """Keep a plan, if it can be told without this process."""
         content = pack(plan, self._known)
         if content is not None:

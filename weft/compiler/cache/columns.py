@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....core.dtype import as_dtype
-from ....graph.identity.fingerprint import Fingerprint
-from ....graph.state import State
-from ....lower.storage import Buffer
+from ...core.dtype import as_dtype
+from ...graph.identity.fingerprint import Fingerprint
+from ...graph.state import State
+from ...lower.storage import Buffer
 
 MAGIC = b"WEFTPLN1"
 _HEAD = struct.Struct("<8sQ")

@@ -1,0 +1,1 @@
+"""Programs on disk: what some process has compiled is ready without its compiler."""
