@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import weft as wf
-from tests.compile.agreement import assert_agree
+from tests.compile.agreement import assert_agree, run_reference
 from tests.compile.test_programs import examples
 from tests.graph.test_control_gradients import W, X, curvature, scalar
 from tests.programs.control_flow import PROGRAMS
@@ -29,11 +29,15 @@ def assert_close(found, expected, tolerance):
 
 
 def interpreted_and_compiled(graph, fetches, feeds):
-    """Return what both ways give, and the executable."""
+    """Return what both ways give, and the executable; the reference gives what the first does."""
     session = wf.Session(graph, compiled=True)
     expected = wf.Session(graph, compiled=False).run(fetches, feeds)
     found = session.run(fetches, feeds)
-    return expected, found, session.executable(fetches, feeds)
+    executable = session.executable(fetches, feeds)
+    if executable is not None:
+        for a, b in zip(run_reference(graph, fetches, feeds), expected, strict=True):
+            assert_agree(a, b, TOLERANCE)
+    return expected, found, executable
 
 
 def same(fn, *arrays, tolerance=1e-6):

@@ -1,4 +1,4 @@
-"""Random calls of operators: compiled = eager = NumPy, over all dtypes, shapes and layouts.
+"""Random calls of operators: compiled = reference = eager = NumPy, of all dtypes and layouts.
 
 Several calls make one program, so that kernels of many kinds lie beside each other. Each runs on
 one and on two threads, to the same bits. `--long` runs 20,000 calls; where WEFT_TARGET names
@@ -7,10 +7,13 @@ another target, for that one.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import weft as wf
+from tests.compile.agreement import run_reference
 from tests.programs.calls import CLOSE, EQUAL, EXACT, Call, draw_call
 from tests.programs.operands import Draw, is_float
 from tests.threads import num_threads
@@ -35,15 +38,21 @@ def eager(call: Call) -> np.ndarray:
     return np.asarray(call.of_tensors(*map(wf.from_numpy, call.operands)).numpy())
 
 
-def compiled(calls: list[Call]) -> list[np.ndarray]:
-    """Return the results of one program with all calls, which two threads give to the bit."""
-    feeds = {}
+def program_of(calls: list[Call]) -> tuple[wf.Graph, list[Any], dict[Any, np.ndarray]]:
+    """Return one program with all calls, its fetches and its feeds."""
+    feeds, fetches = {}, []
     with wf.Graph() as graph:
-        fetches = []
         for call in calls:
             symbols = [wf.placeholder(x.shape, x.dtype) for x in call.operands]
             feeds.update(zip(symbols, call.operands, strict=True))
             fetches.append(call.of_tensors(*symbols))
+    return graph, fetches, feeds
+
+
+def compiled(
+    calls: list[Call], graph: wf.Graph, fetches: list[Any], feeds: dict[Any, np.ndarray]
+) -> list[np.ndarray]:
+    """Return the results of a program, which two threads give to the bit."""
     found = []
     for threads in (1, 2):
         with num_threads(threads):
@@ -91,11 +100,14 @@ def bound(call: Call, expected: np.ndarray, name: str) -> np.ndarray:
 
 def check(seed: int) -> None:
     calls = calls_of(seed)
-    for call, machine in zip(calls, compiled(calls), strict=True):
+    program = program_of(calls)
+    machines, meant = compiled(calls, *program), run_reference(*program)
+    for call, machine, reference in zip(calls, machines, meant, strict=True):
         plain = eager(call)
         assert plain.dtype == machine.dtype, call.name
         assert_right(call, plain, f"seed {seed}, eager")
         assert_right(call, machine, f"seed {seed}, compiled")
+        assert_right(call, reference, f"seed {seed}, reference")
 
 
 @pytest.mark.parametrize("seed", range(PROGRAMS))
