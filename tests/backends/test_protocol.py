@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from functools import partial
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ TOY = """
 
     import numpy as np
 
+    from weft.backends.execution import Execution
     from weft.plan.device import Device
     from weft.backends.reference.backend import ReferenceBackend
 
@@ -61,6 +63,9 @@ TOY = """
 
         def synchronize(self):
             pass
+
+        def prepare(self, program, sources):
+            return Execution(self, program, sources)
 
 
     BACKEND = Toy()
@@ -157,16 +162,17 @@ def test_an_index_out_of_range_is_told_of_as_elsewhere(toy):
 @pytest.mark.parametrize("seed", range(12))
 def test_the_cpu_by_the_protocol_is_the_cpu(seed):
     """Machine code through memory of a device gives the bits that it gives on arrays."""
-    results = []
-    for by_protocol in (False, True):
+    results, cpu = [], backend_named("cpu")
+    for prepare in (None, cpu.prepare, partial(Execution, cpu)):
         program = MixedProgram(seed, 4 + seed, states=True)
         fetches = [program.fetches, program.updates]
         executable = wf.Session(program.graph).executable(fetches, program.feeds)
-        if by_protocol:
+        if prepare is not None:
             analysis = executable.analysis
-            executable = Execution(backend_named("cpu"), analysis.program, analysis.sources)
+            executable = prepare(analysis.program, analysis.sources)
         arrays = list(program.feeds.values())
         fetched = [array for _ in range(2) for array in executable.run(arrays)]
         results.append([*fetched, *(state.numpy() for state in program.states)])
-    for a, b in zip(*results, strict=True):
+    for a, b, c in zip(*results, strict=True):
         np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(a, c)

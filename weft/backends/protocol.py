@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core.dtype import DType
 from ..core.shape import Shape
-from ..lower.program import KernelProgram
+from ..lower.program import KernelProgram, Sources
 from ..plan.device import Device
 
 Array = np.ndarray[Any, Any]
@@ -50,8 +50,15 @@ class Backend(Protocol):
     def synchronize(self) -> None:
         """Wait until all that was started is done."""
 
+    def prepare(self, program: KernelProgram, sources: Sources) -> Runnable:
+        """Return a program ready to run on arrays of the host, and on the states it refers to.
 
-class Executable(Protocol):
+        `Execution(self, program, sources)` does all of that by the functions above; a device that
+        works in the host's own memory can do with fewer copies.
+        """
+
+
+class Runnable(Protocol):
     """A program that is ready to run on arrays of the host."""
 
     @property

@@ -19,7 +19,7 @@ from ..backends.cpu.device import CpuDevice, cpu_device
 from ..backends.cpu.runtime.analysis import Analysis
 from ..backends.cpu.runtime.executable import Executable
 from ..backends.cpu.runtime.run_plan import Code
-from ..backends.execution import Execution
+from ..backends.protocol import Runnable
 from ..core.shape import Shape
 from ..graph.graph import Graph
 from ..graph.node import Value
@@ -165,8 +165,8 @@ def analyse(
     return Analysis(planned.program, planned.sources, planned.device, planned.graph)
 
 
-def _elsewhere(program: Program, shapes: Mapping[Value, Shape], device: str) -> Execution | None:
+def _elsewhere(program: Program, shapes: Mapping[Value, Shape], device: str) -> Runnable | None:
     """Return what a program runs on another device."""
     backend = backend_named(device)
     planned = plan_program(program, shapes, backend.describe())
-    return None if planned is None else Execution(backend, planned.program, planned.sources)
+    return None if planned is None else backend.prepare(planned.program, planned.sources)

@@ -57,6 +57,10 @@ class CpuBackend:
     def synchronize(self) -> None:
         """Return at once: a run ends when all threads have done their work."""
 
+    def prepare(self, program: KernelProgram, sources: Sources) -> Executable:
+        """Return a program ready to run on arrays of the host: where they are, without copies."""
+        return self.compile(program).executable(sources)
+
 
 class Loaded:
     """Machine code whose constants and states lie in memory that each run is given."""
@@ -64,6 +68,11 @@ class Loaded:
     def __init__(self, program: KernelProgram, code: Code) -> None:
         self.program = program
         self._code = code
+
+    def executable(self, sources: Sources) -> Executable:
+        """Return the code with the constants and states that its numbers stand for."""
+        plan = replace(self._code.plan, sources=replace(sources, feeds=(), nodes=()))
+        return Executable(Code(plan, self._code.objects), lambda: None)
 
     def run(self, memories: Memories) -> None:
         """Run on memory."""
@@ -74,8 +83,7 @@ class Loaded:
             State(keeper, TensorType(s.shape, s.dtype), keeper, i, name=s.name)
             for i, s in enumerate(program.states)
         )
-        plan = replace(self._code.plan, sources=Sources((), constants, states))
-        executable = Executable(Code(plan, self._code.objects), lambda: None)
+        executable = self.executable(Sources((), constants, states))
         feeds: list[Any] = [given.get(("feed", i)) for i in range(program.feeds)]
         for view, array in zip(program.fetches, executable.run(feeds), strict=True):
             _keep(view, array, memories)

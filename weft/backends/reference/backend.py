@@ -6,8 +6,9 @@ import numpy as np
 
 from ...core.dtype import DType
 from ...core.shape import Shape
-from ...lower.program import KernelProgram
+from ...lower.program import KernelProgram, Sources
 from ...plan.device import Device
+from ..execution import Execution
 from ..protocol import Array, Memories
 from .kernels import run_kernels
 from .memory import Memory
@@ -47,6 +48,10 @@ class ReferenceBackend:
 
     def synchronize(self) -> None:
         """Return at once: nothing runs on."""
+
+    def prepare(self, program: KernelProgram, sources: Sources) -> Execution:
+        """Return a program ready to run on arrays of the host."""
+        return Execution(self, program, sources)
 
 
 BACKEND = ReferenceBackend()
