@@ -13,7 +13,7 @@ Outputs that are infinite or NaN have no derivative and are left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -156,7 +156,7 @@ def _run(flat: FlatFunction, primals: Sequence[Array]) -> list[Array]:
 
 
 class Differences:
-    """Extrapolated central differences of <weights, f> around the primals."""
+    """Extrapolated central differences of the outputs around the primals, and of <weights, f>."""
 
     def __init__(
         self, flat: FlatFunction, primals: list[Array], weights: list[Array], eps: float
@@ -165,24 +165,32 @@ class Differences:
         self.primals = primals
         self.weights = weights
         self.eps = eps
-        self.center = self._value(primals)
+        self.center = self._values({}, 0)
 
-    def _value(self, primals: Sequence[Array]) -> float:
-        return _dot(self.weights, map(_finite, _run(self.flat, primals)))
+    def _values(self, directions: Mapping[int, Array], step: int) -> list[Array]:
+        """Return the outputs some steps away."""
+        primals = list(self.primals)
+        for i, direction in directions.items():
+            primals[i] = primals[i] + step * self.eps * direction
+        return [_finite(y) for y in _run(self.flat, primals)]
+
+    def of_outputs(self, directions: Mapping[int, Array]) -> list[tuple[Array, Array]]:
+        """Return the slope of each output along directions of inputs, and its jump there."""
+        h = self.eps
+        steps = (self._values(directions, step) for step in (-2, -1, 1, 2))
+        return [
+            (
+                (8 * (c - b) - (d - a)) / (12 * h),
+                2 * (c - 2 * y + b) / h - (d - 2 * y + a) / (2 * h),
+            )
+            for y, a, b, c, d in zip(self.center, *steps, strict=True)
+        ]
 
     def along(self, position: int, direction: Array) -> tuple[float, float]:
-        """Return the slope of one input along a direction, and the jump of the slope there."""
-        f = {step: self._shifted(position, direction, step) for step in (-2, -1, 1, 2)}
-        h = self.eps
-        slope = (8 * (f[1] - f[-1]) - (f[2] - f[-2])) / (12 * h)
-        near = (f[1] - 2 * self.center + f[-1]) / h
-        far = (f[2] - 2 * self.center + f[-2]) / (2 * h)
-        return slope, 2 * near - far
-
-    def _shifted(self, position: int, direction: Array, step: int) -> float:
-        primals = list(self.primals)
-        primals[position] = primals[position] + step * self.eps * direction
-        return self._value(primals)
+        """Return the slope of <weights, f> in one input along a direction, and its jump there."""
+        found = self.of_outputs({position: direction})
+        slopes, jumps = (slope for slope, _ in found), (jump for _, jump in found)
+        return _dot(self.weights, slopes), _dot(self.weights, jumps)
 
     def of_elements(self, position: int) -> tuple[Array, Array]:
         """Return the slope and its jump for every element of one input."""
@@ -222,13 +230,13 @@ class Checker:
         if not weights or not primals:
             return
         pulled = pushed = None
+        differences = Differences(flat, primals, weights, self.eps)
         if "rev" in self.modes:
             pulled = self._reverse(flat, primals, weights)
-            differences = Differences(flat, primals, weights, self.eps)
             for i, gradient in enumerate(pulled):
                 self._compare_input(differences, i, gradient, level)
         if "fwd" in self.modes:
-            pushed = self._forward(flat, primals, directions, level)
+            pushed = self._forward(differences, directions, level)
         if pulled is not None and pushed is not None:
             self._compare_modes(_dot(weights, pushed), _dot(pulled, directions), level)
         if order > 1:
@@ -269,31 +277,19 @@ class Checker:
         return [np.asarray(g.numpy(), np.float64) for g in found]
 
     def _forward(
-        self, flat: FlatFunction, primals: list[Array], directions: list[Array], level: int
+        self, differences: Differences, directions: list[Array], level: int
     ) -> list[Array]:
+        flat, primals = differences.flat, differences.primals
         with enable_grad(), np.errstate(all="ignore"):
             tangents = _push(flat, _leaves(primals), directions)
         found = [
             np.where(np.isfinite(y), t.numpy(), 0.0)
             for y, t in zip(_run(flat, primals), tangents, strict=True)
         ]
-        expected = self._output_slopes(flat, primals, directions)
-        for i, (t, slope) in enumerate(zip(found, expected, strict=True)):
+        expected = differences.of_outputs(dict(enumerate(directions)))
+        for i, (t, (slope, _)) in enumerate(zip(found, expected, strict=True)):
             self._compare_tangent(i, t, slope, level)
         return found
-
-    def _output_slopes(
-        self, flat: FlatFunction, primals: list[Array], directions: list[Array]
-    ) -> list[Array]:
-        """Return the differences of every output along one direction in all inputs."""
-        h = self.eps
-
-        def at(step: int) -> list[Array]:
-            moved = [x + step * h * v for x, v in zip(primals, directions, strict=True)]
-            return [_finite(y) for y in _run(flat, moved)]
-
-        values = zip(at(-2), at(-1), at(1), at(2), strict=True)
-        return [(8 * (c - b) - (d - a)) / (12 * h) for a, b, c, d in values]
 
     def _compare_tangent(self, position: int, found: Array, slope: Array, level: int) -> None:
         if found.shape != slope.shape:
