@@ -55,6 +55,3 @@ class CustomGradient(NodeOp):
         )
 
     push_forward_node = pull_back_node
-
-
-CUSTOM_GRADIENT = CustomGradient()

@@ -19,7 +19,7 @@ from ..core.dim import Dim, unknown_size
 from ..core.dispatch import ERRORS, explain, group
 from ..core.dtype import is_float
 from ..core.errors import GraphError, Site, user_site
-from ..core.modes import interpret_with, is_grad_enabled, modes
+from ..core.modes import is_grad_enabled, modes
 from ..core.op import F, elementwise, find_op
 from ..core.rng import Generator
 from ..core.shape import TensorType
@@ -284,13 +284,6 @@ class Tracer:
             yield
         finally:
             self.site = before
-
-
-@contextmanager
-def tracing(tracer: Tracer) -> Iterator[Tracer]:
-    """Make a tracer current."""
-    with interpret_with(tracer):
-        yield tracer
 
 
 def _are_numbers(inputs: Sequence[Any]) -> bool:

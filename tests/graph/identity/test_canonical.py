@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import weft as wf
+from tests.graph.identity.canonical_form import canonical_form
 from tests.graph.processes import printed_in_every_process
 from tests.programs.graphs import control_flow, mlp_training, programs, registry_graphs, shuffled
 from tests.programs.strategies import random_graphs
 from weft.core.errors import ArgumentTypeError, GraphError
 from weft.graph.graph import Graph
 from weft.graph.identity.canonical import canonical_hash
-from weft.graph.identity.canonical_form import canonical_form
 from weft.graph.run import Program
 from weft.graph.text.printer import to_source
 from weft.graph.verify import verify

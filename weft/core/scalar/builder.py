@@ -24,7 +24,6 @@ from .functions import FUNCTIONS, Scalar, named
 Number = bool | int | float
 
 LEAVES = frozenset(("const", "index", "load"))
-CARRIED = frozenset(("carry", "step"))  # only in a scan
 PLACED = frozenset(("checked", "iota", "load_at", "random"))  # they depend on where the loops stand
 CHEAP = named(lambda record: record.cheap) | {"const", "load"}
 
@@ -32,7 +31,7 @@ CHEAP = named(lambda record: record.cheap) | {"const", "load"}
 class Expr:
     """A scalar computed from others: a node of a kernel's expression graph.
 
-    kind    what it does: one of FUNCTIONS, or of LEAVES, PLACED or CARRIED, or "reduce"
+    kind    one of FUNCTIONS, of LEAVES or PLACED, "carry" or "step" (in a scan), or "reduce"
     args    what it is computed from
     dtype   of its value
     data    the operand of a load, the value of a constant, the way of a reduction

@@ -11,7 +11,7 @@ import numpy as np
 from ...core.batching import BatchedCall, with_rank
 from ...core.dim import Dim, is_known
 from ...core.dispatch import run
-from ...core.dtype import DType, float32
+from ...core.dtype import DType, float32, is_half
 from ...core.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -115,11 +115,6 @@ def operand(x: Any) -> Any:
 
 
 # -- kernels ------------------------------------------------------------------------------------
-
-
-def is_half(dtype: DType) -> bool:
-    """Tell whether a dtype is a 16-bit float, which BLAS and LAPACK do not compute in."""
-    return dtype.itemsize == 2 and dtype.kind not in "iu"
 
 
 def in_working_precision(kernel: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,14 +7,14 @@ import numpy as np
 from ...core.batching import repeat, with_rank
 from ...core.dim import may_equal
 from ...core.dispatch import sum_to
-from ...core.dtype import float32
+from ...core.dtype import float32, is_half
 from ...core.errors import ShapeError
 from ...core.op import F, general, op
 from ...core.products import SMALL, SMALL_VECTORS, product, products
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, broadcast, size_of
 from ...core.tensor import Tensor
-from ._matrices import batch_shape, column, is_half, row
+from ._matrices import batch_shape, column, row
 
 
 @op(

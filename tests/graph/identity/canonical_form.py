@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ...core.dim import Dim, SizeVar, evaluate, unknown_size, variables
-from ...core.shape import TensorType
-from ..graph import Graph
-from ..node import Node, Value, attr_items, is_graph, map_attr
-from ..special import ASSIGN, PLACEHOLDER, STATE
-from ..state import State
-from .canonical import Canonical
-from .points import Point, Ref
+from weft.core.dim import Dim, SizeVar, evaluate, unknown_size, variables
+from weft.core.shape import TensorType
+from weft.graph.graph import Graph
+from weft.graph.identity.canonical import Canonical
+from weft.graph.identity.points import Point, Ref
+from weft.graph.node import Node, Value, attr_items, is_graph, map_attr
+from weft.graph.special import ASSIGN, PLACEHOLDER, STATE
+from weft.graph.state import State
 
 Env = dict[Ref, Value]
 
