@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import weft as wf
-from weft.core import random_kernels as kernels
+from weft.core import random as kernels
 from weft.core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from weft.core.rng import Generator
 from weft.data import (

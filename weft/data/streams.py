@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..core import random_kernels as kernels
+from ..core import random as kernels
 from ..core.rng import Generator, default_generator
 
 Array = np.ndarray[Any, Any]

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core import random_kernels as kernels
+from ..core import random as kernels
 from ..core.rng import Generator, default_generator
 from .channel import Packed, close_main_ends, pack, send
 from .fetch import Fetcher, Job, Recipe

@@ -12,7 +12,7 @@ shared: building the same one twice gives the same object, so that a kernel comp
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -220,6 +220,15 @@ class ScalarBuilder:
         """Return one of two values."""
         a, b = self._pair(yes, no)
         return self.make("select", (condition, a, b), a.dtype)
+
+    def rare(
+        self, condition: Expr, formula: Callable[..., Expr], operands: Sequence[Expr], no: Expr
+    ) -> Expr:
+        """Return a formula of operands where a condition holds, which is seldom, else a value.
+
+        In NumPy it is computed for those elements alone, of arrays of one axis.
+        """
+        return self.select(condition, formula(self, *operands), no)
 
     def cast(self, x: Expr, dtype: Any) -> Expr:
         """Return a value converted to a dtype."""

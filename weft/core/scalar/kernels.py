@@ -64,16 +64,28 @@ def _single_reduction(op: Op) -> Kernel | None:
     if expr.kind != "reduce" or expr.data not in ("max", "min") or expr.args != (x,):
         return None
     source = Source(op.inputs, expr)
-    variant = Variant(_function(op, source), source.scope, ())
+    text = _function((*op.inputs, *op.attrs), source)
+    variant = Variant(text, source.scope, ())
     kernel = _compiled(op.name, variant.text, variant.scope)
     kernel.variant = lambda dtypes, attrs, alone=False: variant  # type: ignore[attr-defined]  # as below
     return kernel
 
 
-def _function(op: Op, source: Source, before: Sequence[str] = ()) -> str:
-    parameters = ", ".join((*op.inputs, *op.attrs))
+def formula_kernel(formula: Callable[..., Any], dtypes: Sequence[DType | None]) -> Kernel:
+    """Return a formula of a builder and values as a function of arrays, or numbers for None."""
+    builder, names = NumpyBuilder(), [f"x{i}" for i in range(len(dtypes))]
+    values = [
+        Attribute(name, None, set()) if dtype is None else builder.load(i, dtype)
+        for i, (name, dtype) in enumerate(zip(names, dtypes, strict=True))
+    ]
+    source = Source(names, formula(builder, *values), axes=True)
+    return _compiled(formula.__name__, _function(names, source), source.scope | builder.rules)
+
+
+def _function(parameters: Sequence[str], source: Source, before: Sequence[str] = ()) -> str:
     lines = (*before, *source.lines, f"return {source.result}")
-    return "".join([f"def kernel({parameters}):\n", *(f"    {line}\n" for line in lines)])
+    body = "".join(f"    {line}\n" for line in lines)
+    return f"def kernel({', '.join(parameters)}):\n{body}"
 
 
 class Variant(NamedTuple):
@@ -190,7 +202,7 @@ class _Derived:
         if any("count" in line for line in source.lines):
             lines.append(f"count = size_of({op.inputs[0]}.shape[a] for a in axis)")
         names = tuple(name for name in op.attrs if name in seen)
-        return Variant(_function(op, source, lines), source.scope, names)
+        return Variant(_function((*op.inputs, *op.attrs), source, lines), source.scope, names)
 
     def _result(self, dtypes: tuple[Any, ...], attrs: Sequence[Any]) -> DType:
         axes = attrs[list(self.op.attrs).index("axis")] if "axis" in self.op.attrs else ()

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..sums import sum_array
+from .arrays import on_arrays
 from .attributes import Attribute
 from .builder import Expr, ScalarBuilder, postorder
 from .functions import FUNCTIONS, Scalar
@@ -65,6 +66,13 @@ class NumpyBuilder(ScalarBuilder):
         self.rules[rule.__name__] = rule
         texts = [x.text if isinstance(x, Attribute) else repr(x) for x in given]
         return Attribute(f"{rule.__name__}({', '.join(texts)})", None, set())
+
+    def rare(
+        self, condition: Expr, formula: Callable[..., Expr], operands: Sequence[Expr], no: Expr
+    ) -> Expr:
+        """Return a formula of operands where a condition holds, which is seldom, else a value."""
+        self.rules[formula.__name__] = on_arrays(formula)
+        return self.make("rare", (condition, no, *operands), no.dtype, formula.__name__)
 
     def sign(self, x: Expr) -> Expr:
         """Return -1, 0 or 1 by the sign of a value."""
@@ -136,8 +144,11 @@ def _absorbs(expr: Expr, arg: Expr) -> bool:
 class Source:
     """The lines that compute an expression, and the names they use."""
 
-    def __init__(self, parameters: Sequence[str], root: Expr, *, alone: bool = False) -> None:
+    def __init__(
+        self, parameters: Sequence[str], root: Expr, *, alone: bool = False, axes: bool = False
+    ) -> None:
         self.alone = alone  # nothing but NumPy is there
+        self.axes = axes  # operands have axes: results are no scalars, and can be written over
         self.parameters = parameters
         self.lines: list[str] = []
         self.scope: dict[str, Any] = {}
@@ -224,16 +235,22 @@ class Source:
 
     def _overwritten(self, expr: Expr, args: list[str], kept: bool) -> str | None:
         """Write the result over an operand that nobody needs again; None if there is none."""
-        if expr.kind not in IN_PLACE:
+        function = FUNCTIONS[expr.kind].numpy if expr.kind in FUNCTIONS else None
+        if not (self.axes and isinstance(function, np.ufunc)) and expr.kind not in IN_PLACE:
             return None
-        sides = ((0, 1), (1, 0)) if expr.kind in COMMUTATIVE else ((0, 1),)
-        for mine, other in sides:
-            taken, beside = expr.args[mine], expr.args[other]
-            free = not self.uses[self._key(taken, kept)] and args[mine] in self.owned
-            fits = self.levels[id(taken)].holds(self.levels[id(beside)])
-            if free and fits and taken.dtype == expr.dtype:
-                self.lines.append(f"{args[mine]} {OPERATORS[expr.kind]}= {args[other]}")
-                return args[mine]
+        for place, (name, arg) in enumerate(zip(args, expr.args, strict=True)):
+            free = not self.uses[self._key(arg, kept)] and name in self.owned
+            fits = all(self.levels[id(arg)].holds(self.levels[id(x)]) for x in expr.args)
+            if free and fits and arg.dtype == expr.dtype:
+                if place == 0 and expr.kind in IN_PLACE:
+                    self.lines.append(f"{name} {OPERATORS[expr.kind]}= {args[1]}")
+                elif self.axes:
+                    self.lines.append(f"{self._bound(function)}({', '.join(args)}, out={name})")
+                elif expr.kind in COMMUTATIVE:
+                    self.lines.append(f"{name} {OPERATORS[expr.kind]}= {args[0]}")
+                else:
+                    continue
+                return name
         return None
 
     def _computed(self, expr: Expr, args: list[str]) -> str:
@@ -244,10 +261,22 @@ class Source:
             return self._own(f"{SIGNS[kind]}{args[0]}")
         if kind == "cast":
             return self._own(f"{args[0]}.astype({self._dtype(expr.dtype)})")
+        if kind == "rare":
+            return self._replaced(expr, *args)
         if kind == "bits":  # shares its operand's memory
+            self.owned.discard(args[0])
             return self._new(f"{args[0]}.view({self._dtype(expr.dtype)})")
         function = self._bound(FUNCTIONS[kind].numpy)
         return self._own(f"{function}({', '.join(args)})")
+
+    def _replaced(self, expr: Expr, condition: str, name: str, *operands: str) -> str:
+        """Write the elements of a rare case over those of the usual one."""
+        if name not in self.owned or self.uses[self._key(expr.args[1], True)]:
+            name = self._own(f"{name}.copy()")
+        chosen = self._new(f"{self._bound(np.flatnonzero)}({condition})")
+        given = ", ".join(f"{x}[{chosen}]" for x in operands)
+        self.lines += [f"if {chosen}.size:", f"    {name}[{chosen}] = {expr.data}({given})"]
+        return name
 
     def _reduced(self, expr: Expr, kept: bool) -> str:
         (arg,) = expr.args

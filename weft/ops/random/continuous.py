@@ -1,6 +1,6 @@
 """Random operators with floating-point results.
 
-Their arithmetic is that of `core.random_kernels`, exact to the bit. A draw is a constant to
+Their arithmetic is that of `core.random`, exact to the bit. A draw is a constant to
 differentiation; the public functions scale and shift a standard draw, so that gradients reach the
 parameters.
 """
@@ -12,16 +12,11 @@ import math
 import numpy as np
 
 from ...core import dtype as dt
-from ...core import random_kernels as kernels
+from ...core import random as kernels
 from ...core.errors import ArgumentError, ArgumentTypeError, DTypeError
 from ...core.op import op, random
-from ...core.random_continuous import (
-    BELOW_ONE,
-    SMALLEST_NORMAL,
-    bounds_inside,
-    interval,
-    truncation,
-)
+from ...core.random import formulas
+from ...core.random.continuous import bounds_inside, interval, truncation
 from ...core.rng import make_state
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int, as_shape, broadcast
@@ -52,11 +47,10 @@ def _(state, shape, low, high, dtype):
 
 @random_uniform.place
 def _(b, state, shape, low, high, dtype):
-    u = placed.closed_unit(b, placed.lanes_for(b, state, dtype))
-    if (low, high) == (0, 1) and u.dtype == dtype:
-        return u
-    first, span, last = interval(low, high, dtype)
-    return b.minimum(u * span + first, last)
+    drawn = placed.lanes_for(b, state, dtype)
+    if (low, high) == (0, 1) and dtype.itemsize == drawn.dtype.itemsize:
+        return formulas.closed_unit(b, drawn)
+    return formulas.uniform(b, drawn, *interval(low, high, dtype))
 
 
 @op(random, method=False)
@@ -81,8 +75,9 @@ def _(state, shape, mean, std, dtype):
 
 @random_normal.place
 def _(b, state, shape, mean, std, dtype):
-    z = placed.standard_normal(b, placed.lanes_for(b, state, dtype))
-    return z if (mean, std) == (0.0, 1.0) else z * std + mean
+    drawn = placed.lanes_for(b, state, dtype)
+    standard = (mean, std) == (0.0, 1.0)
+    return formulas.standard_normal(b, drawn) if standard else formulas.normal(b, drawn, mean, std)
 
 
 @op(random, method=False)
@@ -115,11 +110,8 @@ def _(state, shape, mean, std, a, b, dtype):
 @random_truncated_normal.place
 def _(draw, state, shape, mean, std, a, b, dtype):
     start, mass, sign = truncation(mean, std, a, b)
-    low, high = bounds_inside(a, b, dtype)
-    p = placed.open_unit(draw, placed.lanes_for(draw, state, dtype)) * mass + start
-    p = draw.minimum(draw.maximum(p, SMALLEST_NORMAL), BELOW_ONE)
-    z = placed.normal_quantile(draw, p) * (sign * std) + mean
-    return draw.minimum(draw.maximum(z, low), high)
+    numbers = (start, mass, sign * std, mean, *bounds_inside(a, b, dtype))
+    return formulas.truncated_normal(draw, placed.lanes_for(draw, state, dtype), *numbers)
 
 
 @op(random, method=False)
@@ -139,8 +131,7 @@ def _(state, shape, dtype):
 
 @random_exponential.place
 def _(b, state, shape, dtype):
-    u = placed.open_unit(b, placed.lanes_for(b, state, dtype))
-    return placed.log_of_normal(b, u) / -1.0
+    return formulas.exponential(b, placed.lanes_for(b, state, dtype), -1.0)
 
 
 @op(random, method=False)

@@ -7,10 +7,11 @@ import math
 import numpy as np
 
 from ...core import dtype as dt
-from ...core import random_kernels as kernels
+from ...core import random as kernels
 from ...core.dim import surely_less
 from ...core.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 from ...core.op import op, random
+from ...core.random import formulas
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int, as_shape
 from ...core.tensor import Tensor
@@ -118,11 +119,9 @@ def _(state, p, shape, dtype):
 @random_bernoulli.place
 def _(b, state, p, shape, dtype):
     drawn = placed.lanes_for(b, state, p.dtype)
-    narrow = drawn.dtype.itemsize == 4
-    u = b.cast(drawn, dt.float64) * 2.0**-32 if narrow else placed.closed_unit(b, drawn)
     probability = b.cast(p.here(), dt.float64)
     valid = placed.required(b, (probability >= 0.0) & (probability <= 1.0))
-    return (u < probability) & valid
+    return formulas.bernoulli(b, drawn, probability) & valid
 
 
 @random_bernoulli.blocks

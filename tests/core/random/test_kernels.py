@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.core.laws import BFLOAT16, FLOATS, KEY
-from weft.core import random_kernels as rk
-from weft.core.random_lanes import CHUNK
+from weft.core import random as rk
+from weft.core.random.lanes import CHUNK
 
 # Each draws ``shape`` elements from (key, counter); used where all must behave alike.
 SHAPED: dict[str, Callable[..., Any]] = {

@@ -5,14 +5,18 @@ what it consumes. float16 and bfloat16 are computed in float32 (float64 where no
 """
 
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .dtype import DType
-from .errors import ArgumentError
-from .random_lanes import (
+from ..dtype import DType
+from ..errors import ArgumentError
+from ..scalar.arrays import on_arrays
+from ..shape import as_shape
+from . import formulas
+from .exact import normal_cdf
+from .lanes import (
     Array,
     closed_unit,
     fill,
@@ -20,17 +24,16 @@ from .random_lanes import (
     flat_parameter,
     float_dtype,
     lane_bits,
-    open_unit,
     real_scalar,
     standard_normal,
 )
-from .random_math import log_of_normal, normal_cdf, normal_quantile
-from .shape import as_shape
 
 __all__ = ["exponential", "normal", "truncated_normal", "uniform"]
 
-SMALLEST_NORMAL: Final = 2.0**-1022
-BELOW_ONE: Final = 1.0 - 2.0**-53
+_uniform = on_arrays(formulas.uniform)
+_normal = on_arrays(formulas.normal)
+_truncated_normal = on_arrays(formulas.truncated_normal)
+_exponential = on_arrays(formulas.exponential)
 
 
 def uniform(
@@ -51,15 +54,8 @@ def uniform(
     bits = lane_bits(dtype)
     if (low, high) == (0, 1) and dtype.itemsize * 8 == bits:
         return fill(key, counter, shape, dtype, bits, lambda lanes, _: closed_unit(lanes))
-    first, span, last = interval(finite_scalar(low, "low"), finite_scalar(high, "high"), dtype)
-
-    def transform(lanes: Array, _: slice) -> Array:
-        u = closed_unit(lanes)
-        u *= span
-        u += first
-        return np.minimum(u, last, out=u)
-
-    return fill(key, counter, shape, dtype, bits, transform)
+    bounds = interval(finite_scalar(low, "low"), finite_scalar(high, "high"), dtype)
+    return fill(key, counter, shape, dtype, bits, lambda lanes, _: _uniform(lanes, *bounds))
 
 
 def normal(
@@ -79,16 +75,10 @@ def normal(
     mean, std = finite_scalar(mean, "mean"), finite_scalar(std, "std")
     if std < 0:
         raise ArgumentError(f"normal: std must not be negative. Received: {std}")
-    if (mean, std) == (0.0, 1.0):
-        return fill(
-            key, counter, shape, dtype, lane_bits(dtype), lambda lanes, _: standard_normal(lanes)
-        )
 
-    def transform(lanes: Array, _: slice) -> Array:
-        z = standard_normal(lanes)
-        z *= std
-        z += mean
-        return z
+    def transform(lanes: Array, _: slice) -> Any:
+        standard = (mean, std) == (0.0, 1.0)
+        return standard_normal(lanes) if standard else _normal(lanes, mean, std)
 
     return fill(key, counter, shape, dtype, lane_bits(dtype), transform)
 
@@ -116,16 +106,10 @@ def truncated_normal(
             f"truncated_normal: std must be positive and a < b. Received: {std=}, {a=}, {b=}"
         )
     start, mass, sign = truncation(mean, std, a, b)
-    bounds = bounds_inside(a, b, dtype)
+    numbers = (start, mass, sign * std, mean, *bounds_inside(a, b, dtype))
 
-    def transform(lanes: Array, _: slice) -> Array:
-        p = open_unit(lanes)
-        p *= mass
-        p += start
-        z = normal_quantile(np.clip(p, SMALLEST_NORMAL, BELOW_ONE, out=p))
-        z *= sign * std
-        z += mean
-        return np.clip(z, *bounds, out=z)
+    def transform(lanes: Array, _: slice) -> Any:
+        return _truncated_normal(lanes, *numbers)
 
     return fill(key, counter, shape, dtype, lane_bits(dtype), transform)
 
@@ -140,10 +124,8 @@ def exponential(
         raise ArgumentError(f"exponential: rate must be positive and finite. Received: {rates}")
     flat = flat_parameter(rates, shape, "exponential: rate")
 
-    def transform(lanes: Array, part: slice) -> Array:
-        y = log_of_normal(open_unit(lanes))
-        y /= -flat[part]
-        return y
+    def transform(lanes: Array, part: slice) -> Any:
+        return _exponential(lanes, -flat[part])
 
     return fill(key, counter, shape, dtype, lane_bits(dtype), transform)
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from tests.core.laws import BFLOAT16, FLOATS, KEY, N, assert_follows
-from weft.core import random_kernels as rk
-from weft.core.random_lanes import standard_normal
+from weft.core import random as rk
+from weft.core.random.lanes import standard_normal
 from weft.core.rng import philox_bits
 
 

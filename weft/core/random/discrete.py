@@ -9,10 +9,15 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .dtype import DType, as_dtype, is_integer
-from .errors import ArgumentError, DTypeError, ShapeError
-from .ordering import first_places, sorting_places
-from .random_lanes import (
+from ..dtype import DType, as_dtype, is_integer
+from ..errors import ArgumentError, DTypeError, ShapeError
+from ..ordering import first_places, sorting_places
+from ..rng import Words, multiply_high, philox_bits
+from ..scalar.arrays import on_arrays
+from ..shape import Shape, as_int, as_shape, size_of
+from . import formulas
+from .exact import exact_exp, exact_log, log_of_normal
+from .lanes import (
     Array,
     blocks_for,
     closed_unit,
@@ -21,12 +26,10 @@ from .random_lanes import (
     lane_bits,
     open_unit,
 )
-from .random_math import exact_exp, exact_log, log_of_normal
-from .rng import Words, multiply_high, philox_bits
-from .shape import Shape, as_int, as_shape, size_of
 
 __all__ = ["bernoulli", "categorical", "categorical_blocks", "permutation", "randint"]
 
+_bernoulli = on_arrays(formulas.bernoulli)
 _MASK64: Final = (1 << 64) - 1
 _WORD: Final = np.dtype(np.uint64)
 _SEARCH_BY_ROW: Final = 64  # samples per row from which a search per row beats one over all rows
@@ -65,9 +68,8 @@ def bernoulli(key: int, counter: int, shape: Any, *, p: ArrayLike) -> NDArray[np
         raise ArgumentError(f"bernoulli: p must lie in [0, 1]. Received: {given}")
     flat = flat_parameter(probabilities, shape, "bernoulli: p")
 
-    def transform(lanes: Array, part: slice) -> Array:
-        u = lanes * 2.0**-32 if bits == 32 else closed_unit(lanes)
-        return u < flat[part]
+    def transform(lanes: Array, part: slice) -> Any:
+        return _bernoulli(lanes, flat[part])
 
     return fill(key, counter, shape, np.dtype(np.bool), bits, transform)
 

@@ -2,14 +2,14 @@
 
 ``counter`` comes from ``Generator.reserve(blocks)`` with the number of blocks that ``blocks_for``,
 ``gamma_blocks`` or ``categorical_blocks`` gives. All arithmetic is IEEE-exact in a fixed order (see
-``random_math``), so compiled kernels must reproduce these arrays bit for bit.
+formulas.py), so compiled kernels, made of the same formulas, give the same bits.
 """
 
-from .random_continuous import exponential, normal, truncated_normal, uniform
-from .random_discrete import bernoulli, categorical, categorical_blocks, permutation, randint
-from .random_gamma import gamma, gamma_blocks
-from .random_lanes import blocks_for
-from .random_math import exact_exp, exact_log
+from .continuous import exponential, normal, truncated_normal, uniform
+from .discrete import bernoulli, categorical, categorical_blocks, permutation, randint
+from .exact import exact_exp, exact_log
+from .gamma import gamma, gamma_blocks
+from .lanes import blocks_for
 
 __all__ = [
     "bernoulli",

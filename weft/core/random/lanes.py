@@ -12,11 +12,12 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from .dtype import DType, as_dtype, is_float
-from .errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
-from .random_math import normal_magnitude
-from .rng import WORDS_PER_BLOCK, Words, philox_bits
-from .shape import Shape, as_shape, broadcast, size_of
+from ..dtype import DType, as_dtype, is_float
+from ..errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
+from ..rng import WORDS_PER_BLOCK, Words, philox_bits
+from ..scalar.arrays import on_arrays
+from ..shape import Shape, as_shape, broadcast, size_of
+from . import formulas
 
 __all__ = [
     "blocks_for",
@@ -38,6 +39,10 @@ Transform: TypeAlias = Callable[[Array, slice], Array]
 # Elements worked on at once: their temporaries stay in the second-level cache. A whole number of
 # blocks of either lane width.
 CHUNK: Final = 8192
+
+closed_unit = on_arrays(formulas.closed_unit)
+open_unit = on_arrays(formulas.open_unit)
+standard_normal = on_arrays(formulas.standard_normal)
 
 
 def blocks_for(shape: Any, dtype: Any) -> int:
@@ -75,47 +80,6 @@ def _lanes(key: int, counter: int, n: int, bits: int) -> Array:
         return philox_bits(key, counter, n)
     words = philox_bits(key, counter, (n + 1) >> 1)
     return words.astype("<u8", copy=False).view("<u4")[:n]
-
-
-def closed_unit(lanes: Array) -> Array:
-    """Return uniforms in [0, 1) in the float dtype of the lanes' width: 24 or 53 random bits."""
-    if lanes.dtype.itemsize == 4:
-        u = (lanes >> np.uint32(8)).astype(np.float32)
-        u *= np.float32(2.0**-24)
-        return u
-    wide: Array = (lanes >> np.uint64(11)).astype(np.float64)
-    wide *= 2.0**-53
-    return wide
-
-
-def open_unit(lanes: Array) -> NDArray[np.float64]:
-    """Return float64 uniforms in (0, 1): midpoints of the cells of a grid of 2**32 or 2**52."""
-    if lanes.dtype.itemsize == 4:
-        u, cell = lanes.astype(np.float64), 2.0**-32
-    else:  # one bit less than the significand, which leaves room for the half
-        u, cell = (lanes >> np.uint64(12)).astype(np.float64), 2.0**-52
-    u += 0.5
-    u *= cell
-    return u
-
-
-def standard_normal(lanes: Array) -> Array:
-    """Return normals by inversion, float32 from 32-bit lanes and float64 from words.
-
-    The top bit is the sign. The other bits ``m`` are the distance from the median and their
-    complement the distance from the end, so that both have full relative precision: the tail
-    reaches |z| = 6.3 in float32 and 9.1 in float64.
-    """
-    bits = 8 * lanes.dtype.itemsize
-    integer, real = (np.int32, np.float32) if bits == 32 else (np.int64, np.float64)
-    signed: Array = lanes.view(integer)
-    magnitude = signed ^ (signed >> (bits - 1))
-    complement = integer((1 << (bits - 1)) - 1) - magnitude
-    cell = real(2.0**-bits)
-    centred = (magnitude.astype(real) + real(0.5)) * cell
-    tail = (complement.astype(real) + real(0.5)) * cell
-    z: Array = np.copysign(normal_magnitude(centred, tail), signed.astype(real))
-    return z
 
 
 def float_dtype(dtype: Any, what: str) -> DType:

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from tests.core.laws import BFLOAT16, FLOATS, KEY, N, assert_follows
-from weft.core import random_kernels as rk
+from weft.core import random as rk
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

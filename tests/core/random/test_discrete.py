@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.core.laws import FLOATS, INTEGERS, KEY, N
-from weft.core import random_kernels as rk
+from weft.core import random as rk
 from weft.core.rng import philox_bits
 
 
@@ -190,7 +190,7 @@ def test_permutations_are_equally_likely() -> None:
 
 def test_permutation_breaks_ties_by_position(monkeypatch: pytest.MonkeyPatch) -> None:
     words = np.array([3, 1] * 50, np.uint64)
-    monkeypatch.setattr("weft.core.random_discrete.philox_bits", lambda *_: words)
+    monkeypatch.setattr("weft.core.random.discrete.philox_bits", lambda *_: words)
     expected = [*range(1, 100, 2), *range(0, 100, 2)]
     assert rk.permutation(KEY, 0, 100).tolist() == expected
 

@@ -10,9 +10,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .dtype import DType
-from .errors import ArgumentError
-from .random_lanes import (
+from ..dtype import DType
+from ..errors import ArgumentError
+from ..rng import WORDS_PER_BLOCK, Words, philox_bits, philox_blocks
+from ..shape import as_shape, size_of
+from .exact import exact_exp, exact_log, log_of_normal
+from .lanes import (
     CHUNK,
     Array,
     flat_parameter,
@@ -21,9 +24,6 @@ from .random_lanes import (
     scattered_words,
     standard_normal,
 )
-from .random_math import exact_exp, exact_log, log_of_normal
-from .rng import WORDS_PER_BLOCK, Words, philox_bits, philox_blocks
-from .shape import as_shape, size_of
 
 __all__ = ["gamma", "gamma_blocks"]
 

@@ -8,8 +8,13 @@ import pytest
 from scipy import special, stats
 
 from tests.core.laws import N
-from weft.core import random_kernels as rk
-from weft.core.random_math import normal_cdf, normal_magnitude, normal_quantile
+from weft.core import random as rk
+from weft.core.random import formulas
+from weft.core.random.exact import normal_cdf
+from weft.core.scalar.arrays import on_arrays
+
+normal_magnitude = on_arrays(formulas.normal_magnitude)
+normal_quantile = on_arrays(formulas.normal_quantile)
 
 
 def ulps(values: np.ndarray, exact: list[Decimal]) -> float:
