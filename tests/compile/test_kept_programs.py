@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import weft as wf
+from weft.backends.cpu import device
 from weft.backends.cpu.codegen.target import neon
+from weft.backends.cpu.device import cpu_device
 from weft.backends.cpu.runtime import objects
 from weft.backends.cpu.runtime.objects import ObjectCache
 from weft.backends.store import ObjectStore
@@ -38,13 +40,13 @@ def disk(tmp_path, monkeypatch):
 def analysed(monkeypatch):
     """Count the programs that are really compiled."""
     found = []
-    real = compiler.analyse
+    real = compiler.plan_program
 
     def counted(*args):
         found.append(args)
         return real(*args)
 
-    monkeypatch.setattr(compiler, "analyse", counted)
+    monkeypatch.setattr(compiler, "plan_program", counted)
     return found
 
 
@@ -263,12 +265,12 @@ def test_foreign_content_under_the_name_of_a_plan(disk, analysed, monkeypatch, c
 
 def test_key_holds_all_that_decides_about_a_plan(monkeypatch):
     def key(program=b"p", sources=b"s"):
-        return plans.plan_key(program, sources)
+        return plans.plan_key(program, sources, cpu_device())
 
     found = {key(), key(program=b"q"), key(sources=b"t")}
     changes = (
-        (plans, "host", neon),
-        (plans, "get_num_threads", lambda: 77),
+        (device, "host", neon),
+        (device, "get_num_threads", lambda: 77),
         (plans.config, "default_float", "float64"),
         (plans.llvmlite, "__version__", "other"),
         (plans.np, "__version__", "other"),

@@ -7,8 +7,8 @@ everything above goes through here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ..core.dtype import DType
 from ..core.shape import Shape
 from ..lower.program import KernelProgram, Sources
 from ..plan.device import Device
+from ..plan.run_plan import Planned, RunPlan
 
 Array = np.ndarray[Any, Any]
 Memories = dict[int, Any]  # memory of the device, by the numbers of a program's buffers
@@ -55,6 +56,31 @@ class Backend(Protocol):
 
         `Execution(self, program, sources)` does all of that by the functions above; a device that
         works in the host's own memory can do with fewer copies.
+        """
+
+
+class Kept(Protocol):
+    """Where the code of one program is kept between processes."""
+
+    def find(self) -> RunPlan | None:
+        """Return what was kept."""
+
+    def keep(self, plan: RunPlan) -> None:
+        """Keep what a run needs to know, but for the code, whose keys it has."""
+
+
+Plan = Callable[[], Planned | None]  # goes through all stages; None if it cannot be compiled
+Keep = Callable[[], Kept | None]  # looks for the place; None if there is none
+
+
+@runtime_checkable
+class KeepingBackend(Backend, Protocol):
+    """A back end whose code can be kept between processes."""
+
+    def load(self, plan: Plan, kept: Keep, **options: Any) -> Runnable | None:
+        """Return a program ready to run: by code that was kept, else by what it keeps now.
+
+        None if it cannot be compiled.
         """
 
 

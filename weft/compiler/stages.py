@@ -4,7 +4,7 @@ program       what a session would run, for given fetches and feeds
 specialise    unknown sizes become numbers
 ON_GRAPHS     fold, share, simplify, stabilise, take reductions apart, split scans
 lower         kernels over buffers
-ON_PROGRAMS   what products compute, memory to pack into, fetches, memory
+ON_PROGRAMS   what products compute, memory to pack into, fetches, memory, threads
 code          text, object code, an executable: the back end's
 """
 
@@ -12,20 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..backends import backend_named
-from ..backends.cpu.device import CpuDevice, cpu_device
-from ..backends.cpu.runtime.analysis import Analysis
-from ..backends.cpu.runtime.executable import Executable
-from ..backends.cpu.runtime.run_plan import Code
-from ..backends.protocol import Runnable
+from ..backends.protocol import KeepingBackend
+from ..core.device import CPU
 from ..core.shape import Shape
 from ..graph.graph import Graph
 from ..graph.node import Value
 from ..graph.run import Program
 from ..lower.lowering import lower
-from ..lower.program import KernelProgram, Sources
+from ..lower.program import KernelProgram
 from ..lower.reductions import split_reductions
 from ..passes.dce import remove_dead
 from ..passes.pipeline import canonicalize, same_nodes
@@ -37,6 +34,8 @@ from ..plan.device import Device
 from ..plan.fetching import with_own_memory
 from ..plan.memory import with_memory
 from ..plan.products import with_prologues, with_scratch
+from ..plan.run_plan import Planned
+from ..plan.threads import with_schedule
 from .cache.programs import known_program
 
 
@@ -67,21 +66,8 @@ ON_PROGRAMS: dict[str, Callable[[KernelProgram, Device], KernelProgram]] = {
     "memory that products pack into": with_scratch,
     "memory of fetches": lambda program, device: with_own_memory(program),
     "memory": lambda program, device: with_memory(program),
+    "threads": with_schedule,
 }
-
-
-class Planned(NamedTuple):
-    """What a program becomes before its code is written.
-
-    graph     all of it that was lowered
-    sources   what the numbers of the program stand for
-    device    what it was planned for
-    """
-
-    graph: Graph
-    program: KernelProgram
-    sources: Sources
-    device: Device
 
 
 def plan_program(
@@ -104,7 +90,7 @@ def plan_static(program: Program, static: Graph, device: Device | None = None) -
         return None
     graph = optimize_static(static)
     made, sources = lower(graph, states)
-    device = cpu_device() if device is None else device
+    device = backend_named(CPU).describe() if device is None else device
     for stage in ON_PROGRAMS.values():
         made = stage(made, device)
     return Planned(graph, made, sources, device)
@@ -126,47 +112,16 @@ def optimize_static(graph: Graph) -> Graph:
 
 
 def compile_program(
-    program: Program,
-    shapes: Mapping[Value, Shape],
-    *,
-    own_arena: bool = True,
-    device: str = "cpu",
+    program: Program, shapes: Mapping[Value, Shape], *, device: str = CPU, **options: Any
 ) -> Any:
-    """Return machine code for what a program runs, with feeds of given shapes.
+    """Return what a program runs on a device, ready for feeds of given shapes.
 
-    None if it cannot be compiled. Without an arena of its own it is lent one for each call.
+    None if it cannot be compiled. The options are those of the device's back end.
     """
-    if device != "cpu":
-        return _elsewhere(program, shapes, device)
-    known = known_program(program, shapes)
-    code = None if known is None else known.find()
-    if code is not None:
-        return Executable(code, partial(analyse, program, shapes), own_arena=own_arena)
-    analysis = analyse(program, shapes)
-    if analysis is None:
-        return None
-    code = Code(analysis.plan, analysis.objects())
-    if known is not None:
-        known.keep(code.plan)
-    return Executable(code, lambda: analysis, own_arena=own_arena)
-
-
-def analyse(
-    program: Program, shapes: Mapping[Value, Shape], device: CpuDevice | None = None
-) -> Analysis | None:
-    """Return what a program becomes, up to the text of its code; None if it cannot be compiled.
-
-    The code is for another machine than this one if a device is given.
-    """
-    planned = plan_program(program, shapes, device)
-    if planned is None:
-        return None
-    assert isinstance(planned.device, CpuDevice)
-    return Analysis(planned.program, planned.sources, planned.device, planned.graph)
-
-
-def _elsewhere(program: Program, shapes: Mapping[Value, Shape], device: str) -> Runnable | None:
-    """Return what a program runs on another device."""
     backend = backend_named(device)
-    planned = plan_program(program, shapes, backend.describe())
+    described = backend.describe()
+    plan = partial(plan_program, program, shapes, described)
+    if isinstance(backend, KeepingBackend):
+        return backend.load(plan, partial(known_program, program, shapes, described), **options)
+    planned = plan()
     return None if planned is None else backend.prepare(planned.program, planned.sources)

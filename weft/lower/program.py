@@ -18,6 +18,7 @@ from ..graph.node import Node, Value
 from ..graph.state import State
 from .kernels import Kernel, buffers_of
 from .memory import MemoryPlan
+from .schedule import RunSchedule
 from .storage import Buffer, View, contiguous
 
 
@@ -48,6 +49,7 @@ class KernelProgram:
     commits   numbers of states, and where their new values lie
     flag      where code reports an index out of range, if any is checked
     memory    where the buffers lie, once that is planned
+    schedule  how the kernels are called, once that is planned
     """
 
     kernels: tuple[Kernel, ...]
@@ -58,6 +60,7 @@ class KernelProgram:
     commits: tuple[tuple[int, View], ...]
     flag: View | None = None
     memory: MemoryPlan | None = None
+    schedule: RunSchedule | None = None
 
     @property
     def outputs(self) -> list[View]:

@@ -3,8 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from ..lower.kernels import GemmKernel
+from ..lower.kernels import GemmKernel, Kernel
+
+
+class Work(NamedTuple):
+    """The work of a kernel.
+
+    units    parts that it can be divided into
+    chunks   parts that it must be divided into, if several threads share it; 0: any number
+    cost     nanoseconds on one thread, estimated
+    """
+
+    units: int
+    chunks: int
+    cost: float
 
 
 @dataclass(frozen=True)
@@ -33,3 +47,7 @@ class Device:
         None if it needs none that the program gives it.
         """
         return None
+
+    def work(self, kernel: Kernel) -> Work:
+        """Return the work of a kernel."""
+        return Work(1, 1, 0.0)

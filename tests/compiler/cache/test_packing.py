@@ -12,13 +12,12 @@ import numpy as np
 import pytest
 
 import weft as wf
-from weft.backends.cpu.codegen.control import BranchCalls, LoopCalls
+from weft.backends.cpu.backend import analyse
 from weft.backends.cpu.runtime.executable import _specs
-from weft.backends.cpu.runtime.run_plan import RunPlan
-from weft.compiler import stages as compiler
 from weft.compiler.cache import packing as plan_module
 from weft.compiler.cache.columns import MAGIC, NotPlainError, Reader, Writer
 from weft.compiler.cache.packing import pack, unpack
+from weft.compiler.stages import plan_program
 from weft.core.dtype import bfloat16
 from weft.core.shape import TensorType
 from weft.graph.identity.fingerprint import Fingerprint, fingerprint
@@ -26,7 +25,9 @@ from weft.graph.run import Program
 from weft.lower.kernels import BranchKernel, CallKernel, LoopKernel
 from weft.lower.memory import MemoryPlan, Place
 from weft.lower.program import Sources
+from weft.lower.schedule import BranchCalls, LoopCalls
 from weft.lower.storage import Buffer, View, Window
+from weft.plan.run_plan import RunPlan
 
 NOTHING = Fingerprint(b"", [], [])
 
@@ -48,7 +49,7 @@ def chosen_scan(x):
 @pytest.fixture(scope="module")
 def made():
     built, shapes = program(chosen_scan)
-    return compiler.analyse(built, shapes).plan, fingerprint(built, shapes)
+    return analyse(plan_program(built, shapes)).plan, fingerprint(built, shapes)
 
 
 def test_same_plan_comes_back(made):

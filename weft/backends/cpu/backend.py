@@ -17,12 +17,14 @@ from ...core.shape import Shape, TensorType
 from ...graph.state import State
 from ...lower.program import KernelProgram, Sources
 from ...plan.memory import with_memory
+from ...plan.run_plan import Planned, RunPlan
+from ...plan.threads import with_schedule
 from ..execution import shown
-from ..protocol import Array, Memories
+from ..protocol import Array, Keep, Memories, Plan
 from .device import CpuDevice, cpu_device
 from .runtime.analysis import Analysis
-from .runtime.executable import Executable
-from .runtime.run_plan import Code
+from .runtime.executable import Code, Executable
+from .runtime.objects import find_object
 
 
 class CpuBackend:
@@ -32,10 +34,29 @@ class CpuBackend:
         """Return what is known about the device."""
         return cpu_device()
 
+    def load(self, plan: Plan, kept: Keep, *, own_arena: bool = True) -> Executable | None:
+        """Return a program ready to run: by code that was kept, else by what it keeps now.
+
+        Without an arena of its own it is lent one for each call.
+        """
+        known = kept()
+        code = None if known is None else _with_objects(known.find())
+        if code is not None:
+            return Executable(code, lambda: analyse(plan()), own_arena=own_arena)
+        analysis = analyse(plan())
+        if analysis is None:
+            return None
+        if known is not None:
+            known.keep(analysis.plan)
+        code = Code(analysis.plan, analysis.objects())
+        return Executable(code, lambda: analysis, own_arena=own_arena)
+
     def compile(self, program: KernelProgram) -> Loaded:
         """Return a program as machine code."""
-        planned = program if program.memory is not None else with_memory(program)
-        analysis = Analysis(planned, Sources((), (), ()), cpu_device())
+        device = cpu_device()
+        if program.schedule is None:
+            program = with_schedule(with_memory(program), device)
+        analysis = Analysis(program, Sources((), (), ()), device)
         return Loaded(program, Code(analysis.plan, analysis.objects()))
 
     def allocate(self, shape: Shape, dtype: DType) -> Array:
@@ -60,6 +81,23 @@ class CpuBackend:
     def prepare(self, program: KernelProgram, sources: Sources) -> Executable:
         """Return a program ready to run on arrays of the host: where they are, without copies."""
         return self.compile(program).executable(sources)
+
+
+def analyse(planned: Planned | None) -> Analysis | None:
+    """Return what a planned program becomes, up to the text of its code."""
+    if planned is None:
+        return None
+    assert isinstance(planned.device, CpuDevice), "it was planned for this back end"
+    return Analysis(planned.program, planned.sources, planned.device, planned.graph)
+
+
+def _with_objects(plan: RunPlan | None) -> Code | None:
+    """Return a plan with its machine code, if all of that is there."""
+    if plan is None:
+        return None
+    objects = [find_object(key) for key in plan.objects]
+    found = [code for code in objects if code is not None]
+    return Code(plan, found) if len(found) == len(objects) else None
 
 
 class Loaded:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...core.threads import get_num_threads
-from ...lower.kernels import GemmKernel
-from ...plan.device import Device
+from ...lower.kernels import GemmKernel, Kernel
+from ...plan.device import Device, Work
 from .codegen.gemm.kernel import scratch_shape
 from .codegen.gemm.prologue import prologue_pays
 from .codegen.target import Target, host
+from .codegen.work import work_of
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,10 @@ class CpuDevice(Device):
     def scratch_shape(self, kernel: GemmKernel) -> tuple[int, int] | None:
         """Return the areas of memory that a product packs operands into, and their bytes."""
         return scratch_shape(kernel, self.target, self.threads)
+
+    def work(self, kernel: Kernel) -> Work:
+        """Return the work of a kernel."""
+        return work_of(kernel, self.target, self.threads)
 
 
 def cpu_device(target: Target | None = None) -> CpuDevice:

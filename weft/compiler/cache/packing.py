@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from ...backends.cpu.codegen.control import BranchCalls, LoopCalls
-from ...backends.cpu.runtime.run_plan import RunPlan
 from ...core.dtype import as_dtype
 from ...core.errors import GraphError
 from ...core.shape import TensorType
@@ -26,7 +24,9 @@ from ...graph.state import State
 from ...lower.kernels import BranchKernel, CallKernel, LoopKernel
 from ...lower.memory import MemoryPlan, Place
 from ...lower.program import Sources
+from ...lower.schedule import BranchCalls, LoopCalls
 from ...lower.storage import Buffer, View, Window
+from ...plan.run_plan import RunPlan
 from .columns import (
     DTYPE,
     SIZES,
@@ -195,7 +195,7 @@ def _branch(name: str, chosen: View) -> BranchKernel:
     return BranchKernel(name, chosen, yes=(), no=(), results=())
 
 
-STEPS = listed(late(lambda: _STEP))
+STEPS = listed(late(lambda: _STEP), tuple)
 _CALL_FIELDS = {
     "name": WORD,
     "op": OPERATOR,

@@ -9,10 +9,11 @@ import numpy as np
 
 import weft as wf
 from tests.ops import conformance as c
+from weft.backends.cpu.backend import analyse
 from weft.backends.cpu.codegen import Target
 from weft.backends.cpu.device import cpu_device
 from weft.backends.cpu.runtime.analysis import Analysis
-from weft.compiler.stages import analyse
+from weft.compiler.stages import plan_program
 from weft.core.tensor import Tensor
 from weft.core.tree import tree_leaves
 from weft.graph.run import Program
@@ -46,9 +47,8 @@ def code_of(
     if not fetches:
         return None
     shapes = {value: value.shape for value in graph.inputs}
-    return analyse(
-        Program(graph, [y.value for y in fetches], list(shapes)), shapes, cpu_device(target)
-    )
+    program = Program(graph, [y.value for y in fetches], list(shapes))
+    return analyse(plan_program(program, shapes, cpu_device(target)))
 
 
 def _axes(case: c.Case) -> int:

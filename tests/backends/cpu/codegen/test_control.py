@@ -6,14 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from weft.backends.cpu.codegen.control import (
-    MOST_TURNS,
-    POLL_EVERY,
-    BranchCalls,
-    LoopCalls,
-    turns_between_polls,
-)
-from weft.backends.cpu.codegen.regions import Region
+from weft.backends.cpu.codegen.control import MOST_TURNS, POLL_EVERY, turns_between_polls
+from weft.lower.schedule import BranchCalls, LoopCalls, Region
 
 
 def work(nanoseconds):

@@ -8,14 +8,16 @@ import weft as wf
 from tests.backends.cpu.codegen.test_targets import LIBRARY_CALL, REGISTERS, TARGETS
 from weft.backends.cpu.codegen.profile import write_profiled
 from weft.backends.cpu.codegen.program import write_program
+from weft.backends.cpu.device import cpu_device
 from weft.backends.cpu.runtime.linking import CodegenError, assembly, compile_module
 from weft.backends.cpu.runtime.native.clock import clock_text
 from weft.compiler.stages import optimize_static
 from weft.graph.run import Program
 from weft.lower.kernels import CallKernel
 from weft.lower.lowering import lower
-from weft.lower.memory import Place
 from weft.passes.specialize import specialize
+from weft.plan.memory import with_memory
+from weft.plan.threads import with_schedule
 
 MAGIC = {"linux": b"\x7fELF", "darwin": b"\xcf\xfa\xed\xfe"}
 OUTSIDE = {"weft_parallel_for", "memcpy", "memset", "memmove", "chkstk"}
@@ -52,15 +54,16 @@ def convolution_step(dtype):
     return lower(optimize_static(specialize(Program(graph, fetches, list(feeds)), feeds)))[0]
 
 
-def anywhere(lowered):
-    """Return a place for each buffer."""
-    return {buffer: Place(False, i) for i, buffer in enumerate(lowered.used_buffers)}
+def planned(lowered, target):
+    """Return a program with memory and threads, as for a machine."""
+    return with_schedule(with_memory(lowered), cpu_device(target))
 
 
 def modules_for(target, dtype):
     lowered = training_step(dtype)
-    places = anywhere(lowered)
-    program = write_program(lowered.kernels, places, target)
+    made = planned(lowered, target)
+    program = write_program(made, target)
+    places = made.memory.places
     timed = write_profiled(program, places, target, len(places))
     clock = None if "windows" in target.triple else 1
     return lowered, [*program.modules.values(), timed.entry, clock_text(target, clock)]
@@ -90,7 +93,7 @@ def test_convolutions_compile_for_other_machines(name, dtype):
     target = TARGETS[name]
     lowered = convolution_step(dtype)
     assert not any(isinstance(kernel, CallKernel) for kernel in lowered.kernels)
-    program = write_program(lowered.kernels, anywhere(lowered), target)
+    program = write_program(planned(lowered, target), target)
     for text in program.modules.values():
         try:
             compile_module(text, target)
@@ -104,7 +107,7 @@ def test_convolutions_compile_for_other_machines(name, dtype):
 def test_kernels_use_the_vectors_of_the_machine_and_no_library(name):
     target = TARGETS[name]
     lowered = training_step("float32")
-    program = write_program(lowered.kernels, anywhere(lowered), target)
+    program = write_program(planned(lowered, target), target)
     try:
         texts = {f: assembly(text, target) for f, text in program.modules.items()}
     except RuntimeError as error:

@@ -10,15 +10,13 @@ import weft.nn.functional as F
 from weft.backends.cpu import device
 from weft.backends.cpu.codegen.target import KIB, MIB, host
 from weft.backends.cpu.codegen.width import MANY_ROWS
-from weft.compiler.cache import programs
 
 USUAL = dataclasses.replace(host(), l2_bytes=512 * KIB, l3_bytes=32 * MIB)
 SMALL = dataclasses.replace(USUAL, l3_bytes=4096)  # a machine whose caches everything exceeds
 
 
 def use_machine(monkeypatch, target):
-    for module in (device, programs):
-        monkeypatch.setattr(module, "host", lambda: target)
+    monkeypatch.setattr(device, "host", lambda: target)
 
 
 @pytest.fixture

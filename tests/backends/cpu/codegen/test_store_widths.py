@@ -19,10 +19,10 @@ import weft as wf
 from tests.backends.cpu.codegen.registry import code_of, samples
 from tests.ops import conformance as c
 from weft.backends.cpu.codegen import avx512
-from weft.backends.cpu.codegen.regions import Piece
 from weft.backends.cpu.runtime.linking import assembly
 from weft.core.samples import Sample
 from weft.core.tensor import Tensor
+from weft.lower.schedule import Piece
 
 COLUMNS = 4 * 64 + 1  # one more than a multiple of every number of lanes
 NARROW = {
@@ -59,10 +59,11 @@ def long_rows(array: np.ndarray) -> Tensor:
 def kernels_of(case: c.Case, dtypes: tuple[str, ...]) -> Iterator[tuple[Piece, str]]:
     """Yield the kernels of a sample that go along long rows, with the code of their functions."""
     code = code_of(case, avx512(), long_rows, dtypes)
-    for piece in code.text.pieces if code is not None else ():
+    for piece in code.text.schedule.pieces if code is not None else ():
         if getattr(piece.kernel, "loops", (0,))[-1] == COLUMNS:
-            text = assembly(code.text.modules[piece.function], avx512())
-            yield piece, text[text.index(f"{piece.function}:") :]  # behind those that it calls
+            function = code.text.function_of(piece)
+            text = assembly(code.text.modules[function], avx512())
+            yield piece, text[text.index(f"{function}:") :]  # behind those that it calls
 
 
 def assert_no_store_is_too_wide(piece: Piece, text: str) -> None:

@@ -9,7 +9,6 @@ import weft as wf
 from weft.backends.cpu import device
 from weft.backends.cpu.codegen.target import host
 from weft.backends.cpu.runtime.arena import aligned_empty
-from weft.compiler.cache import programs
 
 SMALL = dataclasses.replace(
     host(), l2_bytes=1024, l3_bytes=4096
@@ -22,8 +21,7 @@ def small_caches(monkeypatch):
 
 
 def make_caches_small(monkeypatch):
-    for module in (device, programs):
-        monkeypatch.setattr(module, "host", lambda: SMALL)
+    monkeypatch.setattr(device, "host", lambda: SMALL)
 
 
 def compiled(function, *arrays):

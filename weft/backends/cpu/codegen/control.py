@@ -9,13 +9,12 @@ calls `weft_poll` of the runtime, and gives up the run if that says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ....lower.kernels import BranchKernel, LoopKernel
+from ....lower.kernels import LoopKernel
+from ....lower.schedule import BranchCalls, Calls, LoopCalls, Region
 from ....lower.storage import Buffer, View, contiguous
-from .regions import Region
 from .text import FunctionText
 from .values import Value
 
@@ -25,48 +24,7 @@ MOST_TURNS = 4096
 PER_TURN = 5.0  # nanoseconds of a turn, and of each kernel in it, beside those of its work
 
 Address = Callable[[View], Value]
-Write = Callable[[list[Any]], None]
-
-
-@dataclass
-class LoopCalls:
-    """A loop, with its kernels ready to be called."""
-
-    kernel: LoopKernel
-    test: list[Any]
-    body: list[Any]
-
-
-@dataclass
-class BranchCalls:
-    """A branch, with its kernels ready to be called."""
-
-    kernel: BranchKernel
-    yes: list[Any]
-    no: list[Any]
-
-
-Calls = LoopCalls | BranchCalls
-
-
-def with_calls(kernel: Any, make: Callable[[Sequence[Any]], list[Any]]) -> Calls:
-    """Return control flow around what is made of the kernels inside it."""
-    if isinstance(kernel, LoopKernel):
-        return LoopCalls(kernel, make(kernel.test), make(kernel.body))
-    assert isinstance(kernel, BranchKernel)
-    return BranchCalls(kernel, make(kernel.yes), make(kernel.no))
-
-
-def flattened(calls: Sequence[Any], times: int = 1) -> Iterator[tuple[Any, int]]:
-    """Yield all that is called, inside control flow too, and how often, as far as that is known."""
-    for call in calls:
-        if isinstance(call, LoopCalls):
-            repeated = times * (1 if call.kernel.length is None else call.kernel.length)
-            yield from flattened((*call.test, *call.body), repeated)
-        elif isinstance(call, BranchCalls):
-            yield from flattened((*call.yes, *call.no), times)
-        else:
-            yield call, times
+Write = Callable[[Sequence[Any]], None]
 
 
 def turns_between_polls(calls: LoopCalls) -> int:

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ....lower.memory import Place
+from ....lower.schedule import Piece
 from .program import Part, ProgramText, ProgramWriter
-from .regions import Piece
 from .target import Target
 from .text import FunctionText
 from .values import Value
@@ -39,11 +39,12 @@ def write_profiled(
     program: ProgramText, places: Mapping[Any, Place], target: Target, record: int
 ) -> ProfiledText:
     """Return the timed functions of a program; `record` is the entry of its memory to write to."""
-    slots = _slots(program.pieces)
-    writer = _TimedWriter(places, target, record)
-    writer.slots = {id(piece): slot for piece, slot in zip(program.pieces, slots, strict=True)}
+    pieces = program.schedule.pieces
+    slots = _slots(pieces)
+    writer = _TimedWriter(program, places, target, record)
+    writer.slots = {id(piece): slot for piece, slot in zip(pieces, slots, strict=True)}
     count = slots[-1].stop if slots else 0
-    return ProfiledText(writer.entry(program.stretches), slots, count)
+    return ProfiledText(writer.entry(), slots, count)
 
 
 def _slots(pieces: Sequence[Piece]) -> list[range]:
@@ -57,8 +58,10 @@ def _slots(pieces: Sequence[Piece]) -> list[range]:
 class _TimedWriter(ProgramWriter):
     """Writes the functions that run pieces, with readings of the clock."""
 
-    def __init__(self, places: Mapping[Any, Place], target: Target, record: int) -> None:
-        super().__init__(places, target)
+    def __init__(
+        self, program: ProgramText, places: Mapping[Any, Place], target: Target, record: int
+    ) -> None:
+        super().__init__(program, places, target)
         self.record = record
         self.slots: dict[int, range] = {}
 

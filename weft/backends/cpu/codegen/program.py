@@ -12,33 +12,28 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
 from typing import Any
 
-from ....core.threads import get_num_threads
 from ....lower.kernels import (
-    CallKernel,
     ColumnKernel,
-    Control,
     GemmKernel,
     Kernel,
     RowKernel,
     ScanKernel,
     ScatterKernel,
-    calls_library,
-    own_views,
+    walk,
 )
 from ....lower.memory import COUNTER, Place
+from ....lower.program import KernelProgram
+from ....lower.schedule import Piece, Region, RunSchedule
 from ....lower.storage import Buffer, View
-from .columns import column_lanes, strips, write_column_kernel
-from .control import flattened, with_calls, write_calls
-from .cost import column_cost, gemm_cost, row_cost, scan_cost, scatter_cost
-from .gemm.kernel import gemm_chunks, gemm_units, write_gemm_kernel
+from .columns import write_column_kernel
+from .control import write_calls
+from .gemm.kernel import write_gemm_kernel
 from .keys import kernel_key
-from .regions import Piece, Region, arrange
 from .rows import write_row_kernel
-from .scans import scan_units, write_scan_kernel
-from .scatter import scatter_units, write_scatter_kernel
+from .scans import write_scan_kernel
+from .scatter import write_scatter_kernel
 from .target import Target
 from .text import FunctionText, ModuleText
 from .values import Value
@@ -50,33 +45,30 @@ UNNAMED = "weft_unnamed_kernel"  # a kernel's name while its text, which names i
 
 @dataclass
 class ProgramText:
-    """The modules of a program, and what to run in order.
+    """The modules of a program.
 
+    schedule    what to run in order
     modules     text by a name that follows from the content
-    steps       names of native functions, reference kernels to call, control flow around those
-    stretches   the regions that each native function runs, and control flow around them
-    entries     the names of these functions
-    entry       the name of the module of these functions, if there are any
+    functions   of kernels, by their identities: the names of the modules that hold them too
+    entry       the name of the module of the functions that run stretches, if there are any
     """
 
+    schedule: RunSchedule
     modules: dict[str, str] = field(default_factory=dict)
-    steps: list[Any] = field(default_factory=list)
-    stretches: list[list[Any]] = field(default_factory=list)
-    entries: list[str] = field(default_factory=list)
+    functions: dict[int, str] = field(default_factory=dict)
     entry: str = ""
 
-    @property
-    def pieces(self) -> list[Piece]:
-        """All kernels with code, in the order in which they run."""
-        regions = (region for calls in self.stretches for region, _ in flattened(calls))
-        return [piece for region in regions for piece in region.pieces]
+    def function_of(self, piece: Piece) -> str:
+        """Return the name of a kernel's function."""
+        return self.functions[id(piece.kernel)]
 
 
-def write_program(
-    kernels: Sequence[Kernel], places: Mapping[Buffer, Place], target: Target
-) -> ProgramText:
-    """Return the code of kernels that run one after another."""
-    return ProgramWriter(places, target).write(kernels)
+def write_program(program: KernelProgram, target: Target) -> ProgramText:
+    """Return the code of a planned program."""
+    assert program.memory is not None, "memory is planned before code is written"
+    assert program.schedule is not None, "so is who calls kernels"
+    text = ProgramText(program.schedule)
+    return ProgramWriter(text, program.memory.places, target).write(program.kernels)
 
 
 @dataclass(frozen=True)
@@ -92,136 +84,56 @@ class Part:
 class ProgramWriter:
     """Writes kernels, and the functions that run them."""
 
-    def __init__(self, places: Mapping[Buffer, Place], target: Target) -> None:
+    def __init__(
+        self, program: ProgramText, places: Mapping[Buffer, Place], target: Target
+    ) -> None:
+        self.program = program
         self.places = places
         self.target = target
-        self.program = ProgramText()
-        self._functions: dict[Hashable, str] = {}
+        self._known: dict[Hashable, str] = {}
         self._tasks = 0
         self._parts = 0
 
     def write(self, kernels: Sequence[Kernel]) -> ProgramText:
-        """Return the code of kernels that run one after another."""
+        """Return the code of kernels, and of what calls them."""
         program = self.program
-        program.steps = self._steps(kernels)
-        if program.stretches:
-            text = self.entry(program.stretches)
+        for kernel in walk(kernels):
+            if type(kernel) in WRITERS:
+                program.functions[id(kernel)] = self._function(kernel, WRITERS[type(kernel)])
+        if program.schedule.stretches:
+            text = self.entry()
             program.entry = _digest("entry", text)
             program.modules[program.entry] = text
-        return self.program
-
-    def _steps(self, kernels: Sequence[Kernel]) -> list[Any]:
-        """Return what to run of kernels, in stretches that need no Python."""
-        steps: list[Any] = []
-        for in_python, group in groupby(kernels, calls_library):
-            if in_python:
-                steps += [self._driven(kernel) for kernel in group]
-            else:
-                steps.append(f"run_{len(self.program.stretches)}")
-                self.program.entries.append(steps[-1])
-                self.program.stretches.append(self._calls(list(group)))
-        return steps
-
-    def _driven(self, kernel: Kernel) -> Any:
-        """Return a step that Python takes: a call, or control flow with calls inside."""
-        return kernel if isinstance(kernel, CallKernel) else with_calls(kernel, self._steps)
-
-    def _calls(self, kernels: Sequence[Kernel]) -> list[Any]:
-        """Return kernels ready to be called from native code: regions, and control flow."""
-        made: list[Any] = []
-        for is_control, group in groupby(kernels, lambda k: isinstance(k, Control)):
-            if is_control:
-                made += [with_calls(kernel, self._calls) for kernel in group]
-            else:
-                pieces = [_PIECES[type(kernel)](self, kernel) for kernel in group]
-                made += arrange(pieces, self.places, get_num_threads())
-        return made
-
-    # -- kernels -----------------------------------------------------------------------------------
-
-    def _row_piece(self, kernel: RowKernel) -> Piece:
-        return Piece(
-            self._function(kernel, write_row_kernel),
-            own_views(kernel),
-            frozenset(output.operand for output in kernel.outputs),
-            kernel.units,
-            0,
-            row_cost(kernel, self.target),
-            kernel,
-        )
-
-    def _column_piece(self, kernel: ColumnKernel) -> Piece:
-        return Piece(
-            self._function(kernel, write_column_kernel),
-            own_views(kernel),
-            frozenset((kernel.output.operand,)),
-            strips(kernel, column_lanes(kernel, self.target.lanes)),
-            0,
-            column_cost(kernel, self.target),
-            kernel,
-        )
-
-    def _gemm_piece(self, kernel: GemmKernel) -> Piece:
-        return Piece(
-            self._function(kernel, write_gemm_kernel),
-            kernel.views,
-            kernel.written,
-            gemm_units(kernel, self.target),
-            gemm_chunks(kernel, self.target, get_num_threads()),
-            gemm_cost(kernel),
-            kernel,
-        )
-
-    def _scatter_piece(self, kernel: ScatterKernel) -> Piece:
-        return Piece(
-            self._function(kernel, write_scatter_kernel),
-            own_views(kernel),
-            frozenset((len(kernel.operands) - 1,)),
-            scatter_units(kernel),
-            0,
-            scatter_cost(kernel),
-            kernel,
-        )
-
-    def _scan_piece(self, kernel: ScanKernel) -> Piece:
-        return Piece(
-            self._function(kernel, write_scan_kernel),
-            own_views(kernel),
-            frozenset((len(kernel.operands) - 1,)),
-            scan_units(kernel, self.target),
-            0,
-            scan_cost(kernel),
-            kernel,
-        )
+        return program
 
     def _function(self, kernel: Any, write: Any) -> str:
         """Return the name of a kernel's function, adding its module if it is new."""
         key = kernel_key(kernel)
-        if key is not None and key in self._functions:
-            return self._functions[key]
+        if key is not None and key in self._known:
+            return self._known[key]
         module = ModuleText(self.target)
         write(module, UNNAMED, kernel)
         text = module.text()
         digest = _digest("kernel", text)
         self.program.modules.setdefault(digest, text.replace(UNNAMED, digest))
-        self._functions[key] = digest
+        self._known[key] = digest
         return digest
 
     # -- the entry ---------------------------------------------------------------------------------
 
-    def entry(self, stretches: Sequence[Sequence[Any]]) -> str:
-        """Return the module of the functions that run regions."""
-        module = ModuleText(self.target)
+    def entry(self) -> str:
+        """Return the module of the functions that run stretches."""
+        schedule, module = self.program.schedule, ModuleText(self.target)
         module.declare(PARALLEL_FOR, ["ptr", "ptr", "i64"])
-        for number, calls in enumerate(stretches):
-            run = module.function(f"run_{number}", ["ptr", "ptr"])
+        for name, calls in zip(schedule.names, schedule.stretches, strict=True):
+            run = module.function(name, ["ptr", "ptr"])
             self._write_calls(module, run, _both_tables(run), calls)
-            if number == len(stretches) - 1:
+            if calls is schedule.stretches[-1]:
                 _count_run(run)
             run.ret()
-        pieces = [p for calls in stretches for region, _ in flattened(calls) for p in region.pieces]
-        for piece in {p.function: p for p in pieces}.values():
-            module.declare(piece.function, [*["ptr"] * len(piece.views), "i64", "i64"])
+        takes = {self.program.function_of(p): len(p.views) for p in schedule.pieces}
+        for name, views in takes.items():
+            module.declare(name, [*["ptr"] * views, "i64", "i64"])
         return module.text()
 
     def _leave_if_set(self, run: FunctionText, flag: View) -> None:
@@ -294,7 +206,7 @@ class ProgramWriter:
         run.call(PARALLEL_FOR, "void", Value(f"@{name}", "ptr"), tables, chunks)
 
     def _choose(
-        self, f: FunctionText, tables: tuple[Value, ...], pieces: list[Piece], chunk: Value
+        self, f: FunctionText, tables: tuple[Value, ...], pieces: Sequence[Piece], chunk: Value
     ) -> None:
         """Write the search for the piece that a chunk belongs to, and its call."""
         if len(pieces) == 1:
@@ -323,7 +235,7 @@ class ProgramWriter:
     ) -> None:
         """Write the call of a kernel's function for a part of its units."""
         pointers = [self._pointer(f, tables, view) for view in piece.views]
-        f.call(piece.function, "void", *pointers, part.begin, part.end)
+        f.call(self.program.function_of(piece), "void", *pointers, part.begin, part.end)
 
     def _pointer(self, f: FunctionText, tables: tuple[Value, ...], view: View) -> Value:
         place = self.places[view.buffer]
@@ -341,12 +253,13 @@ def _address(f: FunctionText, tables: tuple[Value, ...], place: Place, further: 
     return f.gep(base, offset) if offset else base
 
 
-_PIECES: dict[type, Callable[[ProgramWriter, Any], Piece]] = {
-    RowKernel: ProgramWriter._row_piece,
-    ColumnKernel: ProgramWriter._column_piece,
-    ScatterKernel: ProgramWriter._scatter_piece,
-    ScanKernel: ProgramWriter._scan_piece,
-    GemmKernel: ProgramWriter._gemm_piece,
+# What writes the function of each kind of kernel: adds it to a module, under a name.
+WRITERS: dict[type, Callable[[ModuleText, str, Any], None]] = {
+    RowKernel: write_row_kernel,
+    ColumnKernel: write_column_kernel,
+    ScatterKernel: write_scatter_kernel,
+    ScanKernel: write_scan_kernel,
+    GemmKernel: write_gemm_kernel,
 }
 
 

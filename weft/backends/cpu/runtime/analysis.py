@@ -5,11 +5,11 @@ from __future__ import annotations
 from ....graph.graph import Graph
 from ....lower.memory import MemoryPlan
 from ....lower.program import KernelProgram, Sources
+from ....plan.run_plan import RunPlan
 from ..codegen.program import write_program
 from ..codegen.target import Target
 from ..device import CpuDevice
 from .objects import object_code, object_key
-from .run_plan import RunPlan
 
 
 class Analysis:
@@ -27,15 +27,15 @@ class Analysis:
         graph: Graph | None = None,
     ) -> None:
         self.program, self.sources, self.device, self.graph = program, sources, device, graph
-        self.text = write_program(program.kernels, self.memory.places, self.target)
+        self.text = write_program(program, self.target)
         self.plan = RunPlan(
             self.memory,
             Sources((), sources.constants, sources.states),
             program.fetches,
             program.commits,
             program.flag,
-            self.text.steps,
-            self.text.entries,
+            self.text.schedule.steps,
+            self.text.schedule.names,
             [object_key(text, self.target) for text in self.text.modules.values()],
         )
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ....lower.schedule import BranchCalls, Calls, LoopCalls
 from ....lower.storage import Buffer, View
-from ..codegen.control import BranchCalls, Calls, LoopCalls, first_index
+from ..codegen.control import first_index
 
 Array = np.ndarray[Any, Any]
 Run = Callable[[Sequence[Any]], object]

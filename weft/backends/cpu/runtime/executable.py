@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from operator import is_
 from threading import RLock
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakSet
 
 import numpy as np
@@ -27,6 +27,7 @@ from ....lower.dynamic import OBJECT
 from ....lower.kernels import CallKernel
 from ....lower.memory import ARENA, WORD, MemoryPlan
 from ....lower.storage import Buffer, View
+from ....plan.run_plan import RunPlan
 from ...states import STATES
 from .analysis import Analysis
 from .arena import aligned_empty
@@ -36,7 +37,6 @@ from .clock import clock_symbols
 from .driving import behind_window, drive
 from .inspection import Inspection
 from .linking import link
-from .run_plan import Code
 from .short_run import ShortRun, shaped
 from .states import are_alone, numbers_in, parted, read_all, words_of
 from .threads import pool_symbols
@@ -48,6 +48,13 @@ _CALLED_INSIDE = (
     "a program is called from inside its own run, by an operator of it or by the handler of a "
     "signal; it has the memory of one run. Call it when the run has ended"
 )
+
+
+class Code(NamedTuple):
+    """A program ready to be loaded."""
+
+    plan: RunPlan
+    objects: list[bytes]
 
 
 class Executable(Inspection):

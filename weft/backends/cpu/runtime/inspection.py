@@ -16,6 +16,7 @@ from ....core.shape import as_int
 from ....graph.feeds import as_feed
 from ....graph.graph import Graph
 from ....lower.program import KernelProgram
+from ....plan.run_plan import RunPlan
 from ..codegen.program import ProgramText
 from ..codegen.target import Target
 from .analysis import Analysis
@@ -24,7 +25,6 @@ from .linking import assembly
 from .listing import KernelInfo, KernelList, count_control, list_kernels
 from .objects import object_code
 from .profile import Profile, RunTimes
-from .run_plan import RunPlan
 from .timing import Timing
 
 Array = np.ndarray[Any, Any]

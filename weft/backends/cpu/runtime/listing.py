@@ -21,9 +21,8 @@ from ....lower.kernels import (
     ScatterKernel,
 )
 from ....lower.program import Sources
-from ..codegen.control import BranchCalls, LoopCalls, flattened
+from ....lower.schedule import BranchCalls, LoopCalls, Piece, flattened
 from ..codegen.program import ProgramText
-from ..codegen.regions import Piece
 from .tables import aligned, shortened
 
 KINDS: dict[type, str] = {
@@ -94,21 +93,22 @@ class KernelList(tuple[KernelInfo, ...]):
 def list_kernels(text: ProgramText, sources: Sources) -> KernelList:
     """Describe the kernels of a program in the order in which they run."""
     found: list[KernelInfo] = []
-    stretches = iter(text.stretches)
-    for step, times in flattened(text.steps):
+    stretches = iter(text.schedule.stretches)
+    for step, times in flattened(text.schedule.steps):
         if isinstance(step, CallKernel):
             found.append(_call_info(len(found), step, times, sources.origins(step)))
         else:
             for region, repeated in flattened(next(stretches), times):
                 for piece in region.pieces:
                     nodes = sources.origins(piece.kernel)
-                    found.append(_piece_info(len(found), piece, repeated, nodes))
+                    function = text.function_of(piece)
+                    found.append(_piece_info(len(found), piece, repeated, nodes, function))
     return KernelList(found)
 
 
 def count_control(text: ProgramText) -> Counter[str]:
     """Return how many loops and branches a program has."""
-    return sum(map(_control_in, (text.steps, *text.stretches)), Counter())
+    return sum(map(_control_in, (text.schedule.steps, *text.schedule.stretches)), Counter())
 
 
 def _control_in(calls: Sequence[Any]) -> Counter[str]:
@@ -121,7 +121,9 @@ def _control_in(calls: Sequence[Any]) -> Counter[str]:
     return found
 
 
-def _piece_info(number: int, piece: Piece, times: int, nodes: Sequence[Node]) -> KernelInfo:
+def _piece_info(
+    number: int, piece: Piece, times: int, nodes: Sequence[Node], function: str
+) -> KernelInfo:
     kernel = piece.kernel
     return KernelInfo(
         number,
@@ -132,7 +134,7 @@ def _piece_info(number: int, piece: Piece, times: int, nodes: Sequence[Node]) ->
         piece.chunks,
         bytes_moved(piece.views) * times,
         operations(kernel) * times,
-        piece.function,
+        function,
     )
 
 

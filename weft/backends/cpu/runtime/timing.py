@@ -10,10 +10,9 @@ import numpy as np
 
 from ....lower.kernels import CallKernel
 from ....lower.memory import Place
-from ..codegen.control import flattened
+from ....lower.schedule import Region, flattened
 from ..codegen.profile import SLOT_WORDS, write_profiled
 from ..codegen.program import ProgramText
-from ..codegen.regions import Region
 from ..codegen.target import Target
 from .clock import clock_module, now, seconds_per_tick
 
@@ -74,9 +73,9 @@ class Timing:
     def take(self) -> list[KernelSpans]:
         """Return the times of the last run, in the order in which kernels run."""
         slots = iter(self.profiled.slots)
-        stretches = iter(self.text.stretches)
+        stretches = iter(self.text.schedule.stretches)
         found: list[KernelSpans] = []
-        for step, _ in flattened(self.text.steps):
+        for step, _ in flattened(self.text.schedule.steps):
             if isinstance(step, str):
                 for region, _times in flattened(next(stretches)):
                     found += self._region(region, slots)

@@ -1,13 +1,15 @@
-"""What a run needs to know of a program, apart from its machine code."""
+"""What planning gives: a program for a device, and what a run needs to know of it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from ....lower.memory import MemoryPlan
-from ....lower.program import Sources
-from ....lower.storage import View
+from ..graph.graph import Graph
+from ..lower.memory import MemoryPlan
+from ..lower.program import KernelProgram, Sources
+from ..lower.storage import View
+from .device import Device
 
 
 @dataclass(frozen=True)
@@ -19,9 +21,9 @@ class RunPlan:
     fetches   where the results lie
     commits   states by number, and where their new values lie
     flag      where code reports an index out of range, if it checks any
-    steps     names of native functions, reference kernels to call, control flow around those
+    steps     names of functions, operators that the host calls, control flow around those
     entries   the names of these functions
-    objects   the keys of the machine code that holds them
+    objects   the keys of the code that holds them
     """
 
     memory: MemoryPlan
@@ -29,7 +31,7 @@ class RunPlan:
     fetches: tuple[View, ...]
     commits: tuple[tuple[int, View], ...]
     flag: View | None
-    steps: list[Any]
+    steps: tuple[Any, ...]
     entries: list[str]
     objects: list[bytes]
 
@@ -49,8 +51,15 @@ class RunPlan:
         return any(not isinstance(step, str) for step in self.steps)
 
 
-class Code(NamedTuple):
-    """A program ready to be loaded."""
+class Planned(NamedTuple):
+    """What a program becomes before its code is written.
 
-    plan: RunPlan
-    objects: list[bytes]
+    graph     what was lowered, for people who look inside
+    sources   what the numbers of the program stand for
+    device    what it was planned for
+    """
+
+    graph: Graph
+    program: KernelProgram
+    sources: Sources
+    device: Device

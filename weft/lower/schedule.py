@@ -1,0 +1,114 @@
+"""How the kernels of a program are called, once that is planned: by whom, in how many parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .kernels import BranchKernel, Kernel, LoopKernel
+from .storage import View
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A kernel ready to be called.
+
+    views     what it takes
+    written   which of them it writes
+    units     of work
+    chunks    into which the units are divided; 0 until that is decided
+    cost      nanoseconds on one thread
+    """
+
+    kernel: Kernel
+    views: tuple[View, ...]
+    written: frozenset[int]
+    units: int
+    chunks: int
+    cost: float
+
+    @property
+    def name(self) -> str:
+        """Return the name of the kernel."""
+        return self.kernel.name
+
+    @property
+    def flag(self) -> View | None:
+        """Return what the kernel sets if it meets an index out of range."""
+        flag: View | None = getattr(self.kernel, "flag", None)
+        return flag
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Pieces that do not depend on one another: in any order, on several threads if parallel."""
+
+    pieces: tuple[Piece, ...]
+    parallel: bool
+
+    @property
+    def flag(self) -> View | None:
+        """Return what is set if one of the pieces meets an index out of range."""
+        return next((piece.flag for piece in self.pieces if piece.flag is not None), None)
+
+
+@dataclass(frozen=True, slots=True)
+class LoopCalls:
+    """A loop, with its kernels ready to be called."""
+
+    kernel: LoopKernel
+    test: tuple[Any, ...]
+    body: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BranchCalls:
+    """A branch, with its kernels ready to be called."""
+
+    kernel: BranchKernel
+    yes: tuple[Any, ...]
+    no: tuple[Any, ...]
+
+
+Calls = LoopCalls | BranchCalls
+
+
+@dataclass(frozen=True, slots=True)
+class RunSchedule:
+    """What to run, in order.
+
+    steps       names of stretches, operators that the host calls, control flow around those
+    stretches   what each stretch runs without the host: regions, and control flow around them
+    """
+
+    steps: tuple[Any, ...]
+    stretches: tuple[tuple[Any, ...], ...]
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the stretches."""
+        return [stretch_name(i) for i in range(len(self.stretches))]
+
+    @property
+    def pieces(self) -> list[Piece]:
+        """Return all kernels of stretches, in the order in which they run."""
+        regions = (region for calls in self.stretches for region, _ in flattened(calls))
+        return [piece for region in regions for piece in region.pieces]
+
+
+def stretch_name(number: int) -> str:
+    """Return the name of a stretch: of the function that runs it."""
+    return f"run_{number}"
+
+
+def flattened(calls: Sequence[Any], times: int = 1) -> Iterator[tuple[Any, int]]:
+    """Yield all that is called, inside control flow too, and how often, as far as that is known."""
+    for call in calls:
+        if isinstance(call, LoopCalls):
+            repeated = times * (1 if call.kernel.length is None else call.kernel.length)
+            yield from flattened((*call.test, *call.body), repeated)
+        elif isinstance(call, BranchCalls):
+            yield from flattened((*call.yes, *call.no), times)
+        else:
+            yield call, times
