@@ -1,6 +1,7 @@
 """Expressions over the turns of a kernel's loops, all turns at once.
 
-The value of an expression is an array that broadcasts to the sizes of the loops.
+The value of an expression is an array that broadcasts to the sizes of the loops: it has one element
+along a loop that it does not depend on. What is computed for rows has one along the last loop.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Elements:
         self._values: dict[int, Any] = dict(known or {})
 
     def values(self, roots: Sequence[Expr]) -> list[Array]:
-        """Return the values of expressions, for each turn of the loops."""
+        """Return the values of expressions, as arrays of their own."""
         stack = list(roots)
         while stack:
             expr = stack[-1]
@@ -62,11 +63,11 @@ class Elements:
                 stack.extend(missing)
             else:
                 self._values[id(expr)] = self._value(expr)
-        return [np.broadcast_to(self._values[id(root)], self.loops) for root in roots]
+        return [np.array(self._values[id(root)]) for root in roots]
 
-    def value(self, root: Expr) -> Array:
-        """Return the value of one expression."""
-        return self.values([root])[0]
+    def spread(self, *roots: Expr) -> list[Array]:
+        """Return the values of expressions for each turn of the loops."""
+        return [np.broadcast_to(value, self.loops) for value in self.values(roots)]
 
     def _value(self, expr: Expr) -> Any:
         args = [self._values[id(arg)] for arg in expr.args]
@@ -81,13 +82,15 @@ class Elements:
         """Return the sum of each loop's counter times a stride."""
         total: Array = np.zeros((1,) * len(self.loops), np.int64)
         for axis, stride in enumerate(strides):
-            counter = np.arange(self.loops[axis], dtype=np.int64)
+            counter = np.arange(self.loops[axis] if stride else 1, dtype=np.int64)
             shape = [-1 if a == axis else 1 for a in range(len(self.loops))]
             total = total + stride * counter.reshape(shape)
         return total
 
     def _load(self, expr: Expr) -> Array:
-        return self.memory.operand(self.operands[expr.data], self.loops)
+        view, strides = self.operands[expr.data].view, self.operands[expr.data].strides
+        turns = [size if stride else 1 for size, stride in zip(self.loops, strides, strict=True)]
+        return self.memory.strided(view, turns, strides)
 
     def _load_at(self, expr: Expr, *args: Any) -> Array:
         """Return elements so far behind the loops' place; zero where the guard is false."""

@@ -43,12 +43,14 @@ def run_rows(kernel: RowKernel, memory: Memory) -> None:
     values = elements.values([output.value for output in kernel.outputs])
     for output, value in zip(kernel.outputs, values, strict=True):
         operand = kernel.operands[output.operand]
-        if output.way is None:
-            memory.operand(operand, kernel.loops)[...] = value
-        else:
-            rows = value.reshape(-1, kernel.columns)
+        if output.way is not None:
+            rows = np.broadcast_to(value, kernel.loops).reshape(kernel.rows, kernel.columns)
             shape = (kernel.units, kernel.columns)
             _store_blocks(memory, operand.view, shape, output, rows, kernel.block)
+        elif operand.strides[-1]:
+            memory.operand(operand, kernel.loops)[...] = value
+        else:  # a value for each row, also where rows are empty
+            memory.operand(operand, (*kernel.loops[:-1], 1))[...] = value
 
 
 def _store_blocks(
@@ -63,12 +65,12 @@ def _store_blocks(
 
 def run_columns(kernel: ColumnKernel, memory: Memory) -> None:
     """Combine elements over the reduced loops, and finish each result."""
-    value = Elements(memory, kernel.loops, kernel.operands).value(kernel.output.value)
+    (value,) = Elements(memory, kernel.loops, kernel.operands).spread(kernel.output.value)
     gone = tuple(axis for axis, reduces in enumerate(kernel.reduced) if reduces)
     total = reduced(kernel.way, value, gone)
     if kernel.finish is not None:
         known = {id(e): total for e in postorder([kernel.finish]) if e.kind == "reduce"}
-        total = Elements(memory, total.shape, (), known=known).value(kernel.finish)
+        (total,) = Elements(memory, total.shape, (), known=known).spread(kernel.finish)
     target = kernel.operands[kernel.output.operand]
     strides = [s for axis, s in enumerate(target.strides) if axis not in gone]
     memory.strided(target.view, total.shape, strides)[...] = total
@@ -77,7 +79,7 @@ def run_columns(kernel: ColumnKernel, memory: Memory) -> None:
 def run_scatter(kernel: ScatterKernel, memory: Memory) -> None:
     """Bring each value to its place, in the order of the loops."""
     elements = Elements(memory, kernel.loops, kernel.operands, kernel.iotas)
-    value, offset = elements.values([kernel.value, kernel.offset])
+    value, offset = elements.spread(kernel.value, kernel.offset)
     result = kernel.operands[-1]
     offsets = elements.counted(result.strides) + offset
     flat, places = memory.places(result.view, offsets.reshape(-1))
@@ -119,7 +121,7 @@ def run_gemm(kernel: GemmKernel, memory: Memory) -> None:
         out += memory.view(kernel.bias)
     views = [kernel.out, *kernel.extras]
     operands = [Operand(view, view.strides) for view in views]
-    values = Elements(memory, out.shape, operands).values([o.value for o in kernel.outputs])
+    values = Elements(memory, out.shape, operands).spread(*[o.value for o in kernel.outputs])
     for output, value in zip(kernel.outputs, values, strict=True):
         view = views[output.operand]
         if output.way is None:
@@ -134,7 +136,8 @@ def _matrix(memory: Memory, view: View, prologue: Prologue | None) -> Array:
     if prologue is None:
         return memory.view(view)
     operands = [Operand(v, v.strides) for v in (view, *prologue.extras)]
-    return Elements(memory, view.shape, operands).value(prologue.value)
+    (found,) = Elements(memory, view.shape, operands).spread(prologue.value)
+    return found
 
 
 def _windows(kernel: GemmKernel, memory: Memory) -> Array:
