@@ -46,7 +46,7 @@ MAY_USE_SIBLINGS = ("capture", "train", "cli")
 
 # Modules directly under the package that are no layer themselves, and the highest layer each may
 # import. They are doors for users; the layers below `MAY_USE_SIBLINGS` never go through them.
-DOORS = {"extend": "cli", "linalg": "autodiff", "__main__": "cli"}
+DOORS = {"extend": "train", "linalg": "autodiff", "__main__": "cli"}
 
 # They wire the layers together, may import all of them, and are imported by none.
 WIRING = ("__init__", "injections")
