@@ -250,8 +250,7 @@ def exact_reduction(draw: Draw) -> Call | None:
         return None
     if name == "sum" and dtype == "bfloat16" and x.size > 128:
         return None  # beyond 256 not every whole number is a bfloat16
-    of_tensors, of_arrays = EXACT_REDUCTIONS[name]
-    return _reduction(name, x, how, of_tensors, of_arrays, EXACT)
+    return _reduction(name, x, how, *EXACT_REDUCTIONS[name], EXACT)
 
 
 def sums(draw: Draw) -> Call | None:
@@ -260,8 +259,7 @@ def sums(draw: Draw) -> Call | None:
     how = {"axis": draw.axis(x.ndim), "keepdims": draw.chance(0.5)}
     if not x.size:
         return None
-    of_tensors, of_arrays = SUMS[name]
-    return _reduction(name, x, how, of_tensors, of_arrays, SUMMED)
+    return _reduction(name, x, how, *SUMS[name], SUMMED)
 
 
 def _reduction(name: str, x: Array, how: Any, tensors: Any, arrays: Any, agreement: str) -> Call:
@@ -355,11 +353,8 @@ def movement(draw: Draw) -> Call:
 
 
 def joins(draw: Draw) -> Call:
-    x = draw.whole(draw.shape(1, 3), dtype_named(draw.choose(DTYPES)))
-    axis = draw.one_axis(x.ndim)
-    shape = list(x.shape)
-    shape[axis] = draw.choose((0, 1, 3, 33))
-    y = draw.whole(shape, x.dtype)
+    x, axis = _rows_and_axis(draw, DTYPES)
+    y = draw.whole(_resized(draw, x, axis, (0, 1, 3, 33)), x.dtype)
     label = f"{x.dtype.name} {axis}"
     if draw.chance(0.5):
         return Call(
@@ -382,8 +377,7 @@ def joins(draw: Draw) -> Call:
 
 
 def takes(draw: Draw) -> Call | None:
-    x = draw.whole(draw.shape(1, 3), dtype_named(draw.choose(DTYPES)))
-    axis = draw.one_axis(x.ndim)
+    x, axis = _rows_and_axis(draw, DTYPES)
     if not x.shape[axis]:
         return None
     index = draw.rng.integers(-x.shape[axis], x.shape[axis], draw.shape(0, 2))
@@ -397,16 +391,12 @@ def takes(draw: Draw) -> Call | None:
 
 
 def gathers(draw: Draw) -> Call | None:
-    x = draw.whole(draw.shape(1, 3), dtype_named(draw.choose(DTYPES)))
-    axis = draw.one_axis(x.ndim)
+    x, axis = _rows_and_axis(draw, DTYPES)
     if not x.shape[axis]:
         return None
-    shape = list(x.shape)
-    shape[axis] = draw.choose((1, 2, 33))
-    index = draw.rng.integers(0, x.shape[axis], shape)
     return Call(
         f"take_along_axis {x.dtype.name} {axis}",
-        [x, index],
+        [x, _index_along(draw, x, axis)],
         lambda t, i: wf.take_along_axis(t, i, axis),
         lambda a, i: np.take_along_axis(a, i, axis),
         EXACT,
@@ -415,14 +405,11 @@ def gathers(draw: Draw) -> Call | None:
 
 def scatters(draw: Draw) -> Call | None:
     """Add whole numbers into places of which some may be named several times."""
-    x = draw.whole(draw.shape(1, 3), dtype_named(draw.choose(("int32", "int64", "float32"))))
-    axis = draw.one_axis(x.ndim)
+    x, axis = _rows_and_axis(draw, ("int32", "int64", "float32"))
     if not x.shape[axis]:
         return None
-    shape = list(x.shape)
-    shape[axis] = draw.choose((1, 2, 33))
-    index = draw.rng.integers(0, x.shape[axis], shape)
-    source = draw.whole(shape, x.dtype)
+    index = _index_along(draw, x, axis)
+    source = draw.whole(index.shape, x.dtype)
 
     def of_arrays(a: Array, i: Array, s: Array) -> Array:
         out = a.copy()
@@ -438,6 +425,24 @@ def scatters(draw: Draw) -> Call | None:
         of_arrays,
         EXACT,
     )
+
+
+def _rows_and_axis(draw: Draw, dtypes: Any) -> tuple[Array, int]:
+    """Return whole numbers of one to three dimensions, and one of their axes."""
+    x = draw.whole(draw.shape(1, 3), dtype_named(draw.choose(dtypes)))
+    return x, draw.one_axis(x.ndim)
+
+
+def _index_along(draw: Draw, x: Array, axis: int) -> Array:
+    """Return numbers of rows along an axis, as many as there are rows or not."""
+    shape = _resized(draw, x, axis, (1, 2, 33))
+    return draw.rng.integers(0, x.shape[axis], shape)
+
+
+def _resized(draw: Draw, x: Array, axis: int, sizes: Any) -> list[int]:
+    shape = list(x.shape)
+    shape[axis] = draw.choose(sizes)
+    return shape
 
 
 def writes(draw: Draw) -> Call:

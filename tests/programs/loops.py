@@ -6,50 +6,38 @@ import numpy as np
 
 import weft as wf
 
+from .drawn import Drawn
 
-class LoopProgram:
+
+class LoopProgram(Drawn):
     """A random graph with a loop and its gradients, drawn from a seed."""
 
     def __init__(self, seed, dtype=np.float64, sizes=(1, 3, 4, 9)):
-        self.rng = np.random.default_rng(seed)
-        self.dtype = np.dtype(dtype)
-        self.feeds = {}
+        super().__init__(seed, dtype)
         rows, columns = (int(self.rng.choice(sizes)) for _ in range(2))
         self.shape = (rows, columns)
         with wf.Graph() as self.graph:
             self.steps = int(self.rng.integers(0, 5))
-            self.xs = self._feed((self.steps, rows, columns))
-            self.outside = [self._feed(self.shape), self._feed((columns,)), self._feed((rows, 1))]
-            self.square = self._feed((columns, columns)) * (0.5 / columns)
-            carries = [self._feed(self.shape) for _ in range(int(self.rng.integers(1, 4)))]
+            self.xs = self._normal((self.steps, rows, columns))
+            self.outside = [self._normal(s) for s in (self.shape, (columns,), (rows, 1))]
+            self.square = self._normal((columns, columns)) * (0.5 / columns)
+            carries = [self._normal(self.shape) for _ in range(int(self.rng.integers(1, 4)))]
             results = self._loop(carries, depth=0)
             loss = sum(wf.mean(wf.tanh(y)) for y in results)
             inputs = list(self.feeds)
             found = wf.gradients(loss, inputs)
         self.fetches = [loss, *results, *(g for g in found if g is not None)]
 
-    def _feed(self, shape):
-        symbol = wf.placeholder(shape, self.dtype)
-        self.feeds[symbol] = self.rng.normal(size=shape).astype(self.dtype)
-        return symbol
-
-    def _choose(self, *options):
-        return options[int(self.rng.integers(len(options)))]()
-
     def _loop(self, carries, depth):
         """Return the results of a random loop over carries."""
-        return self._choose(
-            lambda: self._scan(carries, depth),
-            lambda: self._scan(carries, depth),
-            lambda: self._repeat(carries, depth),
-        )
+        return self._choose((self._scan, self._scan, self._repeat))(carries, depth)
 
     def _scan(self, carries, depth):
         count = int(self.rng.integers(0, 3))
 
         def body(carry, row):
             after, known = self._body(list(carry), [row], depth)
-            return tuple(after), [known[int(self.rng.integers(len(known)))] for _ in range(count)]
+            return tuple(after), [self._choose(known) for _ in range(count)]
 
         reverse = bool(self.rng.integers(2))
         last, stacked = wf.scan(body, tuple(carries), self.xs, reverse=reverse)
@@ -69,12 +57,12 @@ class LoopProgram:
         for _ in range(int(self.rng.integers(1, 5))):
             known.append(self._step(known, carries, depth))
         shaped = [v for v in known if v.shape == self.shape]
-        return [shaped[int(self.rng.integers(len(shaped)))] for _ in carries], shaped
+        return [self._choose(shaped) for _ in carries], shaped
 
     def _step(self, known, carries, depth):
-        x, y = (known[int(self.rng.integers(len(known)))] for _ in range(2))
+        x, y = (self._choose(known) for _ in range(2))
         full = carries[0]
-        return self._choose(
+        choices = (
             lambda: wf.tanh(x + y),
             lambda: wf.sin(x) * 0.5,
             lambda: wf.sigmoid(x * y),
@@ -84,6 +72,7 @@ class LoopProgram:
             lambda: self._branch(x, full),
             lambda: self._loop([full * 0.5], depth + 1)[0] if depth < 1 else wf.tanh(x),
         )
+        return self._choose(choices)()
 
     def _branch(self, x, full):
         return wf.cond(full.sum() > 0.1, lambda v: wf.tanh(v + x), lambda v: v * 0.5 - x, full)

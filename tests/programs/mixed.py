@@ -19,6 +19,9 @@ import numpy as np
 import weft as wf
 from weft.core.tensor import wrap
 
+from .drawn import BINARY, REDUCTIONS, ROWS, UNARY, Drawn
+from .operands import lay_out
+
 SIZES = (1, 1, 2, 3, 7, 8, 17, 33)
 RARE_SIZES = (0, 1000, 1025)
 MOST_ELEMENTS = 20_000
@@ -35,13 +38,12 @@ class Kept(NamedTuple):
     exact: bool
 
 
-class MixedProgram:
+class MixedProgram(Drawn):
     """A random graph with its fetches and feeds, drawn from a seed; fewer steps are a prefix."""
 
     def __init__(self, seed, steps, states=False):
-        self.rng = np.random.default_rng(seed)
+        super().__init__(seed)
         self.special = self.rng.random() < 0.2
-        self.feeds = {}
         self.states = []
         self.updates = []
         with wf.Graph() as self.graph:
@@ -69,10 +71,10 @@ class MixedProgram:
         for shape in shapes:
             if np.prod(shape) <= MOST_ELEMENTS:
                 dtype = self._choose(EXACT_DTYPES)
-                source = self._state if states and self.rng.random() < 0.5 else self._feed
+                source = self._state if states and self.rng.random() < 0.5 else self._fed
                 yield source(shape, dtype, self._whole(shape, dtype), exact=True)
                 dtype = self._choose(FLOATS)
-                yield self._feed(shape, dtype, self.rng.normal(size=shape), exact=False)
+                yield self._fed(shape, dtype, self.rng.normal(size=shape), exact=False)
 
     def _state(self, shape, dtype, array, exact):
         tensor = wrap(np.asarray(array).astype(dtype))  # wf.tensor makes constants here
@@ -89,10 +91,9 @@ class MixedProgram:
         )
         return state.assign(found.symbol)
 
-    def _feed(self, shape, dtype, array, exact):
-        symbol = wf.placeholder(shape, dtype)
-        self.feeds[symbol] = self._laid_out(np.asarray(array).astype(dtype))
-        return Kept(symbol, exact)
+    def _fed(self, shape, dtype, array, exact):
+        array = lay_out(np.asarray(array).astype(dtype), int(self.rng.integers(5)))
+        return Kept(self._feed(shape, array), exact)
 
     def _whole(self, shape, dtype):
         low = 0 if dtype in ("uint8", "bool") else -LARGEST
@@ -101,24 +102,10 @@ class MixedProgram:
             return np.where(self.rng.random(shape) < 0.3, self.rng.choice(SPECIAL, shape), array)
         return array % 2 if dtype == "bool" else array
 
-    def _laid_out(self, array):
-        """Return an array in C order, in Fortran's, with gaps, or backwards."""
-        way = int(self.rng.integers(5))
-        if way == 0:
-            return array.copy(order="F")
-        if way == 1 and array.ndim:
-            return np.repeat(array, 2, axis=-1)[..., ::2]
-        if way == 2 and array.ndim:
-            return np.ascontiguousarray(array[::-1])[::-1]
-        return array
-
     # -- drawing -----------------------------------------------------------------------------------
 
     def _size(self):
         return int(self.rng.choice(RARE_SIZES if self.rng.random() < 0.06 else SIZES))
-
-    def _choose(self, options):
-        return options[int(self.rng.integers(len(options)))]
 
     def _pick(self, condition=lambda kept: True):
         """Return a value that fits, later ones rather than earlier ones, or None."""
@@ -299,46 +286,13 @@ class MixedProgram:
 
     def _unary(self):
         x = self._tame()
-        choices = (
-            lambda: wf.tanh(x),
-            lambda: wf.sigmoid(x),
-            lambda: wf.exp(-x * x),
-            lambda: wf.sin(x) * 0.5,
-            lambda: wf.cos(x),
-            lambda: wf.log1p(x * x),
-            lambda: wf.sqrt(x * x + 1.0),
-            lambda: wf.rsqrt(x * x + 1.0),
-            lambda: wf.nn.functional.gelu(x),
-            lambda: wf.nn.functional.softplus(x) * 0.3,
-            lambda: wf.nn.functional.silu(x),
-            lambda: wf.relu(x),
-            lambda: wf.abs(x),
-            lambda: x / (1.0 + x * x),
-            lambda: wf.erf(x),
-            lambda: wf.atan(x),
-            lambda: wf.asinh(x),
-            lambda: wf.expm1(-wf.abs(x)),
-            lambda: wf.pow(wf.abs(x) + 1.0, 0.5),
-            lambda: -x * 0.7 + 0.1,
-        )
-        return Kept(self._choose(choices)(), False)
+        return Kept(self._choose([*UNARY.values()])(x), False)
 
     def _binary(self):
         x, y = self._tame(), self._tame()
         if x.dtype != y.dtype:
             x, y = x.astype("float32"), y.astype("float32")
-        choices = (
-            lambda: wf.tanh(x + y),
-            lambda: x * 0.5 - y * 0.25,
-            lambda: wf.tanh(x * y),
-            lambda: wf.maximum(x, y),
-            lambda: wf.minimum(x, y),
-            lambda: wf.hypot(x, y + 0.5),
-            lambda: wf.logaddexp(x, y) * 0.3,
-            lambda: wf.atan2(x, wf.abs(y) + 1.0),
-            lambda: x / (2.0 + wf.abs(y)),
-        )
-        return Kept(self._choose(choices)(), False)
+        return Kept(self._choose([*BINARY.values()])(x, y), False)
 
     def _axes(self, x):
         if self.rng.random() < 0.2:
@@ -354,16 +308,7 @@ class MixedProgram:
         how = {"axis": self._axes(x), "keepdims": bool(self.rng.integers(2))}
         if exact:
             return self._exact_reduction(x, how)
-        choices = (
-            lambda: wf.mean(x, **how),
-            lambda: wf.tanh(wf.sum(x, **how)),
-            lambda: wf.logsumexp(x, **how) * 0.3,
-            lambda: wf.max(x, **how),
-            lambda: wf.min(x, **how),
-            lambda: wf.var(x, correction=0, **how),
-            lambda: wf.sqrt(wf.sum(wf.square(x), **how) + 1.0) * 0.1,
-        )
-        made = self._choose(choices)()
+        made = self._choose([*REDUCTIONS.values()])(x, **how)
         return Kept(wf.where(wf.isfinite(made), made, wf.zeros_like(made)), False)
 
     def _exact_reduction(self, x, how):
@@ -398,12 +343,4 @@ class MixedProgram:
         x = self._tame()
         if not x.ndim or not x.shape[-1]:
             return None
-        choices = (
-            lambda: wf.nn.functional.softmax(x, axis=-1),
-            lambda: wf.nn.functional.log_softmax(x, axis=-1) * 0.2,
-            lambda: wf.nn.functional.softmax(x, axis=0),
-            lambda: wf.nn.functional.layer_norm(x, x.shape[-1:], eps=0.1),
-            lambda: wf.nn.functional.rms_norm(x, x.shape[-1:], eps=0.1),
-            lambda: x - wf.mean(x, axis=-1, keepdims=True),
-        )
-        return Kept(self._choose(choices)(), False)
+        return Kept(self._choose([*ROWS.values()])(x), False)

@@ -33,6 +33,17 @@ def is_float(dtype: Any) -> bool:
     return np.dtype(dtype).name in FLOATS
 
 
+def lay_out(array: Array, way: int) -> Array:
+    """Return an array in Fortran's order (0), with gaps (1), backwards (2), or as it is."""
+    if way == 0:
+        return array.copy(order="F")
+    if way == 1 and array.ndim:
+        return np.repeat(array, 2, axis=-1)[..., ::2]
+    if way == 2 and array.ndim:
+        return np.ascontiguousarray(array[::-1])[::-1]
+    return array
+
+
 class Draw:
     """A seeded source of sizes, shapes and arrays."""
 
@@ -85,19 +96,13 @@ class Draw:
         """Return an array in C order, in Fortran's, with gaps, backwards, or one row repeated."""
         array = np.asarray(array)  # of no dimensions NumPy makes scalars
         way = int(self.rng.integers(8)) if array.ndim else 7
-        if way == 0:
-            return array.copy(order="F")
-        if way == 1:
-            return np.repeat(array, 2, axis=-1)[..., ::2]
-        if way == 2:
-            return np.ascontiguousarray(array[::-1])[::-1]
         if way == 3 and array.ndim > 1:
             return np.broadcast_to(array[:1], array.shape)
         if way == 4 and array.ndim > 1:
             return np.ascontiguousarray(np.moveaxis(array, 0, -1)).transpose(
                 -1, *range(array.ndim - 1)
             )
-        return array
+        return lay_out(array, way)
 
     def axis(self, ndim: int) -> Any:
         """Return None, an axis from either end, or two of them."""

@@ -6,25 +6,33 @@ these operations can be compared between two ways of computing them.
 
 from __future__ import annotations
 
-import numpy as np
-
 import weft as wf
+
+from .drawn import BINARY, REDUCTIONS, ROWS, UNARY, Drawn
 
 SIZES = (1, 2, 3, 7, 8, 17, 33)
 STEPS = 40
 
 
-class SmoothProgram:
+def _of(table, names):
+    return [table[name] for name in names.split()]
+
+
+FUNCTIONS = _of(UNARY, "tanh sigmoid bell sin log1p sqrt gelu softplus quotient erf line")
+OF_PAIRS = _of(BINARY, "sum difference product")
+OF_AXES = [*_of(REDUCTIONS, "mean sum logsumexp"), lambda x, **_: wf.mean(x)]
+OF_ROWS = _of(ROWS, "softmax log_softmax layer_norm")
+
+
+class SmoothProgram(Drawn):
     """A random graph with its fetches and feeds, drawn from a seed."""
 
     def __init__(self, seed, dtype, steps=STEPS):
-        self.rng = np.random.default_rng(seed)
-        self.dtype = np.dtype(dtype)
-        self.feeds = {}
+        super().__init__(seed, dtype)
         with wf.Graph() as self.graph:
             rows, columns = self._size(), self._size()
             shapes = [(rows, columns), (rows, columns), (columns,), (rows, 1), ()]
-            self.values = [self._feed(shape) for shape in shapes]
+            self.values = [self._normal(shape) for shape in shapes]
             for _ in range(steps):
                 self.values.append(self._step())
             self.loss = sum(wf.mean(wf.tanh(v)) for v in self.values[-6:])
@@ -35,43 +43,24 @@ class SmoothProgram:
     def _size(self):
         return int(self.rng.choice(SIZES))
 
-    def _feed(self, shape):
-        symbol = wf.placeholder(shape, self.dtype)
-        self.feeds[symbol] = self.rng.normal(size=shape).astype(self.dtype)
-        return symbol
-
     def _pick(self):
-        return self.values[int(self.rng.integers(len(self.values)))]
+        return self._choose(self.values)
 
     def _step(self):
         kinds = (self._unary, self._binary, self._reduce, self._move, self._product, self._row)
         while True:
-            made = kinds[int(self.rng.integers(len(kinds)))]()
+            made = self._choose(kinds)()
             if made is not None and made.size <= 5000:
                 return made
 
     def _unary(self):
         x = self._pick()
-        choices = (
-            lambda: wf.tanh(x),
-            lambda: wf.sigmoid(x),
-            lambda: wf.exp(-x * x),
-            lambda: wf.sin(x) * 0.5,
-            lambda: wf.log1p(x * x),
-            lambda: wf.sqrt(x * x + 1.0),
-            lambda: wf.nn.functional.gelu(x),
-            lambda: wf.nn.functional.softplus(x) * 0.3,
-            lambda: x / (1.0 + x * x),
-            lambda: wf.erf(x),
-            lambda: -x * 0.7 + 0.1,
-        )
-        return choices[int(self.rng.integers(len(choices)))]()
+        return self._choose(FUNCTIONS)(x)
 
     def _binary(self):
         x, y = self._pick(), self._pick()
         try:
-            choices = (lambda: wf.tanh(x + y), lambda: x * 0.5 - y * 0.25, lambda: wf.tanh(x * y))
-            return choices[int(self.rng.integers(3))]()
+            return self._choose(OF_PAIRS)(x, y)
         except wf.WeftError:  # they do not broadcast
             return None
 
@@ -81,13 +70,7 @@ class SmoothProgram:
             return None
         axis = int(self.rng.integers(-x.ndim, x.ndim))
         keepdims = bool(self.rng.integers(2))
-        choices = (
-            lambda: wf.mean(x, axis=axis, keepdims=keepdims),
-            lambda: wf.tanh(wf.sum(x, axis=axis, keepdims=keepdims)),
-            lambda: wf.logsumexp(x, axis=axis, keepdims=keepdims) * 0.3,
-            lambda: wf.mean(x),
-        )
-        return choices[int(self.rng.integers(len(choices)))]()
+        return self._choose(OF_AXES)(x, axis=axis, keepdims=keepdims)
 
     def _move(self):
         x = self._pick()
@@ -98,7 +81,7 @@ class SmoothProgram:
             lambda: x[1:] if x.ndim and x.shape[0] > 1 else x,
             lambda: wf.broadcast_to(x, (3, *x.shape)) if x.ndim < 3 else None,
         )
-        return choices[int(self.rng.integers(len(choices)))]()
+        return self._choose(choices)()
 
     def _product(self):
         x, y = self._pick(), self._pick()
@@ -114,11 +97,4 @@ class SmoothProgram:
 
     def _row(self):
         x = self._pick()
-        if not x.ndim:
-            return None
-        choices = (
-            lambda: wf.nn.functional.softmax(x, axis=-1),
-            lambda: wf.nn.functional.log_softmax(x, axis=-1) * 0.2,
-            lambda: wf.nn.functional.layer_norm(x, x.shape[-1:], eps=0.1),
-        )
-        return choices[int(self.rng.integers(len(choices)))]()
+        return self._choose(OF_ROWS)(x) if x.ndim else None

@@ -13,7 +13,7 @@ memory layout of intermediate arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,7 @@ from weft.core.dtype import bool_, is_float
 from weft.core.errors import WeftError
 from weft.core.op import F
 from weft.core.rng import manual_seed
+from weft.core.tree import tree_leaves
 from weft.graph.graph import Graph
 from weft.graph.node import Value
 from weft.graph.run import Program, Results
@@ -282,11 +283,7 @@ def _reduce(n: int, x: Any, *_: Any) -> Any:
 
 
 def _along(n: int, x: Any, *_: Any) -> Any:
-    if x.ndim == 0 or x.shape[-1] not in (
-        1,
-        2,
-        3,
-    ):  # up to there every layout is summed in one order
+    if x.ndim == 0 or x.shape[-1] not in (1, 2, 3):  # longer ones are summed in several orders
         return x
     table = (wf.softmax, lambda v: wf.log(wf.softmax(v)), lambda v: wf.argmax(v, axis=-1), wf.sort)
     return table[n % len(table)](x)
@@ -358,19 +355,7 @@ def _control(n: int, x: Any, y: Any, *_: Any) -> Any:
         lambda: wf.scan(lambda c, row: (c * 1.0 + row, c - 0.0), x[0] * 0, x),
         lambda: wf.cond(wf.all(x < 9), lambda v: v + wf.rand_like(v), lambda v: v * 1.0, x),
     )
-    return _leaves(table[n % len(table)]())
-
-
-def _leaves(tree: Any) -> tuple[Any, ...]:
-    return tuple(_flat(tree))
-
-
-def _flat(tree: Any) -> Iterator[Any]:
-    if isinstance(tree, (tuple, list)):
-        for item in tree:
-            yield from _flat(item)
-    else:
-        yield tree
+    return tuple(tree_leaves(table[n % len(table)]()))
 
 
 RECIPES: tuple[Recipe, ...] = (
