@@ -252,7 +252,7 @@ def positive(x: Tensor) -> Tensor:
     """Return a copy of x; gradients flow through to x."""
 
 
-@positive.eval
+@positive.eval  # nothing to look up: four fifths of the time for few elements
 def _(x):
     return x.copy()
 

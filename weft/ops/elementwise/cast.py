@@ -44,7 +44,7 @@ def _(x, dtype):
     return TensorType(x.shape, dtype)
 
 
-@cast.eval
+@cast.eval  # nothing to look up: two thirds of the time for few elements
 def _(x, dtype):
     return x.astype(dtype)
 

@@ -69,7 +69,7 @@ def _unless_nan(b, better, x, y):
     return b.select(b.is_nan(x), y, b.select(b.is_nan(y), x, best))
 
 
-fmax.eval(np.fmax)
+fmax.eval(np.fmax)  # a tenth of the time that choosing takes
 fmax.lower(lambda b, x, y: _unless_nan(b, b.maximum, x, y))
 
 

