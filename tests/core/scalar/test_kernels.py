@@ -173,6 +173,12 @@ def test_integers_are_converted_while_they_are_added_up():
     assert "add.reduce(x, axis=axis, keepdims=keepdims, dtype=int64)" in text
 
 
+def test_operands_that_are_not_promoted_keep_their_dtypes():
+    x, y = np.array([0, 2]), np.array([True, True])
+    assert F.logical_and(x, y).tolist() == [False, True]
+    assert F.logical_or(x, False).tolist() == [False, True]
+
+
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "float32", "float64"])
 def test_dtypes_follow_the_shape_rule(dtype):
     x = np.array([0, 1, 5]).astype(dtype)

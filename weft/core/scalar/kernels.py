@@ -130,9 +130,8 @@ class _Derived:
     def _missing(self, *arguments: Any) -> Kernel:
         count = len(self.op.inputs)
         operands, attrs = arguments[:count], arguments[count:]
-        common = self._common(operands)
-        if common is not None:  # a rule mixes dtypes, or gives numbers
-            return lambda *given: self.kernel(*self._brought(given, common))
+        if self._differ(operands):  # a rule mixes dtypes, or gives numbers
+            return lambda *given: self.kernel(*self._brought(given[:count]), *given[count:])
         variant = self.variant(tuple(x.dtype for x in operands), attrs)
         self._look_at(variant.seen, attrs)
         if len(self.variants) >= MOST_VARIANTS:
@@ -159,23 +158,21 @@ class _Derived:
                 key.append(_distinct(value) if self.seen[name] else value)
         return tuple(key) if len(key) > 1 else key[0]
 
-    def _common(self, operands: Sequence[Any]) -> DType | None:
-        """Return the dtype in which operands meet that differ in theirs; None if they do not."""
-        promoted = [x for x, n in zip(operands, self.op.inputs, strict=True) if self._meets(n)]
-        if all(hasattr(x, "dtype") for x in operands) and len({x.dtype for x in promoted}) <= 1:
-            return None
-        return np.result_type(*promoted)
+    def _differ(self, operands: Sequence[Any]) -> bool:
+        """Tell whether operands are numbers, or differ in dtype where they should not."""
+        dtypes = [getattr(x, "dtype", None) for x in operands]
+        meeting = {d for d, name in zip(dtypes, self.op.inputs, strict=True) if self._meets(name)}
+        return any(d is None for d in dtypes) or len(meeting) > 1
 
     def _meets(self, name: str) -> bool:
-        return self.op.promote is None or name in self.op.promoted
+        return self.op.promote is not None and name in self.op.promoted
 
-    def _brought(self, given: Sequence[Any], dtype: DType) -> list[Any]:
-        count = len(self.op.inputs)
-        names = (*self.op.inputs, *[""] * (len(given) - count))
-        return [
-            np.asarray(x, dtype if self._meets(name) else None) if name else x
-            for x, name in zip(given, names, strict=True)
-        ]
+    def _brought(self, operands: Sequence[Any]) -> list[Any]:
+        """Return arrays that meet in one dtype, as they would in NumPy."""
+        pairs = list(zip(operands, self.op.inputs, strict=True))
+        meeting = [x for x, name in pairs if self._meets(name)]
+        common = np.result_type(*meeting) if meeting else None
+        return [np.asarray(x, common if self._meets(name) else None) for x, name in pairs]
 
     def variant(
         self, dtypes: tuple[Any, ...], attrs: Sequence[Any], *, alone: bool = False
