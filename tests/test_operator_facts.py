@@ -385,8 +385,9 @@ def test_products_are_products_of_matrices(name):
 
 
 def test_a_fact_that_does_not_exist_is_refused():
-    with pytest.raises(TypeError, match="no fact 'commutes'"):
-        find_op("add").state(commutes=True)
+    for wrong in ("commutes", "view"):  # a view is a rule
+        with pytest.raises(TypeError, match=f"no option '{wrong}'"):
+            find_op("add").state(**{wrong: True})
 
 
 # -- public names ----------------------------------------------------------------------------------

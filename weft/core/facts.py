@@ -40,6 +40,12 @@ from .shape import Shape, size_of
 Rule = Callable[..., Any]
 RuleT = TypeVar("RuleT", bound=Rule)
 
+OPTIONS = frozenset(
+    (
+        *("laws", "exact", "identity", "reshapes", "work", "convolution", "advances"),
+        *("operator", "numpy"),
+    )
+)
 LAWS = frozenset(("associative", "commutative", "idempotent", "involution"))
 
 
@@ -127,8 +133,8 @@ class Facts:
     def state(self, **facts: object) -> None:
         """Take the facts of a declaration."""
         for name, fact in facts.items():
-            if not hasattr(Facts, name):
-                raise TypeError(f"operators state no fact {name!r}")
+            if name not in OPTIONS:
+                raise TypeError(f"the declaration of an operator has no option {name!r}")
             setattr(self, name, fact)
         assert LAWS.issuperset(self.laws), self.laws
 
