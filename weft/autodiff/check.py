@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dtype import is_float
+from ..core.dtype import Array, is_float
 from ..core.errors import ArgumentError, ArgumentTypeError, GradientError
 from ..core.modes import enable_grad, no_grad
 from ..core.tensor import Tensor, make_leaf, wrap
@@ -26,7 +26,6 @@ from ..core.tree import flatten
 from .forward import jvp
 from .pullback import pull_back_of
 
-Array = np.ndarray[Any, Any]
 FlatFunction = Callable[[list[Tensor]], list[Tensor]]
 
 EXHAUSTIVE_SIZE = 64  # inputs up to this size are compared element by element at first order

@@ -20,6 +20,7 @@ import numpy as np
 from ..compiler.stages import compile_program
 from ..core.config import config
 from ..core.device import CPU, check_device, device
+from ..core.dtype import Array
 from ..core.errors import ArgumentError, ArgumentTypeError, GraphError
 from ..core.modes import is_grad_enabled
 from ..core.placing import common_device, place
@@ -36,7 +37,6 @@ from ..graph.run import Program
 from ..graph.symbol import Symbol, make_number
 from ..graph.update import Update
 
-Array = np.ndarray[Any, Any]
 MOST_VARIANTS = 16  # programs of one function, each with an arena
 
 

@@ -17,6 +17,7 @@ from .config import config
 from .errors import ArgumentTypeError, DTypeError, MissingDependencyError
 
 DType = np.dtype[Any]
+Array = np.ndarray[Any, Any]
 
 bool_ = np.dtype(np.bool_)
 int8, int16, int32, int64 = (np.dtype(f"int{n}") for n in (8, 16, 32, 64))

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from .dtype import Array
 from .errors import ArgumentError
-
-Array = np.ndarray[Any, Any]
 
 
 def plain_array(array: Array, what: str) -> Array:

@@ -21,9 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from .dtype import is_float
-
-Array = np.ndarray[Any, Any]
+from .dtype import Array, is_float
 
 _FEW = 10_000  # comparisons that a plain stable sort makes before the calls below are through
 _FEW_VALUES = 256  # elements whose values it sorts before they are

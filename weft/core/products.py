@@ -21,9 +21,8 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from .config import config
+from .dtype import Array
 from .imports import injected
-
-Array = np.ndarray[Any, Any]
 
 # Multiplications up to which OpenBLAS stays on the calling thread: interface/gemm.c has had
 # 4 * 65536 for many versions, interface/gemv.c 4 * 2304 (later more) and the dot product 10000.

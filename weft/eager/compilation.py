@@ -16,6 +16,7 @@ from ..backends.cpu.runtime.arena import aligned_empty
 from ..backends.cpu.runtime.buffers import array_maker, pooled_arena
 from ..backends.cpu.runtime.executable import Executable
 from ..compiler.stages import compile_program
+from ..core.dtype import Array
 from ..core.errors import AllocationError, WeftError
 from ..core.locks import fork_safe_lock
 from ..core.modes import enable_grad
@@ -34,7 +35,6 @@ from ..lower.scalar import postorder
 from .composites import CallShape
 from .uses import Code
 
-Array = np.ndarray[Any, Any]
 Types = Sequence[tuple[tuple[int, ...], np.dtype[Any]]]
 
 # Expressions whose value follows from their operands without rounding, and with one. Either of two

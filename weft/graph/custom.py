@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
+from ..core.dtype import Array
 from ..core.errors import GradientError
 from ..core.shape import TensorType
 from .node import Node
 from .special import NodeOp
-
-Array = np.ndarray[Any, Any]
 
 
 class CustomGradient(NodeOp):

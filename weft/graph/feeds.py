@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 
 from ..core.dim import Dim
-from ..core.dtype import DType, float64, is_float, is_integer
+from ..core.dtype import Array, DType, float64, is_float, is_integer
 from ..core.errors import ArgumentTypeError, DTypeError, ShapeError
 from ..core.masked import plain_array
 from ..core.operands import array_from, array_in
 from ..core.tensor import Tensor
 from .node import Value, type_text
 from .symbol import Symbol
-
-Array = np.ndarray[Any, Any]
 
 
 def as_feed(value: Value, given: Any, what: str) -> Array:

@@ -13,11 +13,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..core.dtype import Array
 from ..core.rng import STATE_SHAPE, Generator, make_state
 from ..core.shape import TensorType, type_of
 from ..core.tensor import Tensor
 
-Array = np.ndarray[Any, Any]
 NUMBER_DTYPES: dict[type, np.dtype[Any]] = {
     bool: np.dtype(np.bool_),
     int: np.dtype(np.int64),

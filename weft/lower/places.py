@@ -23,14 +23,12 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..core.dtype import DType, int64
+from ..core.dtype import Array, DType, int64
 from ..core.shape import Shape, TensorType
 from ..graph.node import Node, Value
 from .remember import remembered
 from .scalar import Expr, ScalarBuilder, is_defined, postorder
 from .storage import Buffer, View, contiguous, contiguous_strides
-
-Array = np.ndarray[Any, Any]
 
 
 class Check(NamedTuple):

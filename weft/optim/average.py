@@ -9,15 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dtype import is_float
+from ..core.dtype import Array, is_float
 from ..core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ..core.modes import no_grad
 from ..core.tensor import Tensor, wrap
 from ..nn import Module
 from .executor import working
 from .groups import fraction
-
-Array = np.ndarray[Any, Any]
 
 
 class WeightAverage(ABC):

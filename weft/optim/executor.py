@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dtype import DType, float32
+from ..core.dtype import Array, DType, float32
 from ..core.tensor import Tensor
 from .transform import State, Transform, UpdateOne
 
-Array = np.ndarray[Any, Any]
 BLOCK = 1 << 15  # elements: the operands of one pass fit a second-level cache
 
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from ..core.dim import Dim, is_known
 from ..core.dispatch import ERRORS, group
+from ..core.dtype import Array
 from ..core.op import Op, random
 from ..core.shape import size_of
 from ..graph.graph import Graph
 from ..graph.node import Node, Value, attr_items, is_graph
 from ..graph.special import CONSTANT, Literal
 from .rewrite import Rebuild, pass_over
-
-Array = np.ndarray[Any, Any]
 
 LARGEST = 1 << 20  # bytes: above, the graph would grow more than a run would save
 SMALL = 1 << 10  # bytes up to which a result may be larger than what it is made from

@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core import dtype as dt
+from ..core.dtype import Array
 from ..core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ..core.masked import check_unmasked
 from ..core.tensor import Tensor
 from ..core.tree import Structure, flatten
 from ..data import DataLoader, TensorDataset
 from ..nn import Module
-
-Array = np.ndarray[Any, Any]
 
 
 class BatchParts(NamedTuple):

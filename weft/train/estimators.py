@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtype as dt
+from ..core.dtype import Array
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.imports import require
 from ..core.rng import default_generator
@@ -28,8 +29,6 @@ from .keras import predict
 from .losses import get_loss
 from .optimizers import get_optimizer
 from .trainer import Trainer
-
-Array = np.ndarray[Any, Any]
 
 
 # scikit-learn reads the parameters from the constructor, and has its own repr and comparison.

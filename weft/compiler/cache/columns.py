@@ -16,15 +16,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.dtype import as_dtype
+from ...core.dtype import Array, as_dtype
 from ...graph.identity.fingerprint import Fingerprint
 from ...graph.state import State
 from ...lower.storage import Buffer
 
 MAGIC = b"WEFTPLN1"
 _HEAD = struct.Struct("<8sQ")
-
-Array = np.ndarray[Any, Any]
 
 
 class NotPlainError(Exception):

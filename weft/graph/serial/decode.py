@@ -15,7 +15,7 @@ import numpy as np
 from ...core.device import check_device
 from ...core.dim import FUNCTIONS, Dim, unknown_size
 from ...core.dispatch import group
-from ...core.dtype import as_dtype, is_float
+from ...core.dtype import Array, as_dtype, is_float
 from ...core.errors import ArgumentError, GraphError, WeftError
 from ...core.rng import Generator, default_generator
 from ...core.shape import TensorType
@@ -31,7 +31,6 @@ from ..state import State
 from ..verify import MAX_DEPTH, verify
 from .encode import MAX_ATOMS, TAG, check_complexity
 
-Array = np.ndarray[Any, Any]
 MAX_TUPLES = 16  # of tuples in tuples
 MAX_NDIM = 64
 MAX_SIZE = 1 << 63

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.dim import Atom, Dim, SizeCall, SizeVar
+from ...core.dtype import Array
 from ...core.errors import GraphError
 from ...core.rng import Generator, default_generator
 from ...core.shape import TensorType
@@ -27,7 +28,6 @@ TAG = "$"
 MAX_TERMS = 256  # of the product of all sizes of a shape, so that rules can compute with it
 MAX_ATOMS = 64  # unknown sizes and calls in one size
 
-Array = np.ndarray[Any, Any]
 Data = dict[str, Any]
 
 

@@ -8,10 +8,10 @@ convolution needs no copy at all: its columns are the input itself.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
+from ...core.dtype import Array
 from ...core.products import products
 from ...core.shape import Shape, size_of
 from .._halves import through_float32
@@ -22,8 +22,6 @@ from .windows import (
     pad_spatial,
     window_view,
 )
-
-Array = np.ndarray[Any, Any]
 
 TILE_ELEMENTS = 1 << 20  # columns of one tile: 4 MB of float32
 TILE_WIDTH = 256  # but at least this many columns, or the product would be too narrow for BLAS

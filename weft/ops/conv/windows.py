@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from ...core.dtype import Array
 from ...core.shape import Shape
 from .geometry import Pairs
-
-Array = np.ndarray[Any, Any]
 
 
 def pad_spatial(x: Array, pairs: Pairs, value: float = 0.0) -> Array:

@@ -12,12 +12,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ...core.dtype import Array
 from ...core.errors import DTypeError, IndexOutOfRange, WeftError
 from ...core.op import composites, registry
 from ...core.operands import tensor_from
 from ...core.shape import normalize_axis
 
-Array = np.ndarray[Any, Any]
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 

@@ -14,11 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dtype import DType, float32, is_half
+from ...core.dtype import Array, DType, float32, is_half
 from ...core.shape import Shape, size_of
 from ._checks import check_range
-
-Array = np.ndarray[Any, Any]
 
 
 def scatter_add_flat(shape: Shape, positions: Array, values: Array, dtype: DType) -> Array:

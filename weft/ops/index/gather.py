@@ -24,8 +24,6 @@ from ._scatter import scatter_add_at
 from ._spec import ARRAY
 from .setitem import as_value
 
-Array = np.ndarray[Any, Any]
-
 
 def along(index: Any, dim: int) -> tuple[Any, ...]:
     """Return the full index whose entry at `dim` is `index` and which elsewhere keeps its place."""

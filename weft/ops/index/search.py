@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.batching import repeat, with_rank
 from ...core.dim import may_equal
-from ...core.dtype import bool_, int64
+from ...core.dtype import Array, bool_, int64
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite, general, op
 from ...core.samples import ErrorSample, Sample
@@ -20,9 +20,6 @@ from ...core.sums import widened
 from ...core.tensor import Tensor
 from ._checks import check_integer, check_non_negative, names_errors, operands
 from ._spec import UNKNOWN
-
-Array = np.ndarray[Any, Any]
-
 
 # -- searchsorted -------------------------------------------------------------------------------
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ...core.blas import one_thread, single_library
+from ...core.dtype import Array
 
-Array = np.ndarray[Any, Any]
 Kernel = Callable[..., Any]
 
 # The least side at which threads show is 44 (singular vectors in float64 on AVX2 machines);

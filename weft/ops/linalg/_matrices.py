@@ -11,7 +11,7 @@ import numpy as np
 from ...core.batching import BatchedCall, with_rank
 from ...core.dim import Dim, is_known
 from ...core.dispatch import run
-from ...core.dtype import DType, float32, is_half
+from ...core.dtype import Array, DType, float32, is_half
 from ...core.errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -22,9 +22,6 @@ from ...core.errors import (
 from ...core.op import F
 from ...core.operands import tensor_from
 from ...core.shape import Shape, broadcast
-
-Array = np.ndarray[Any, Any]
-
 
 # -- checks: they accept anything that has a shape ----------------------------------------------
 

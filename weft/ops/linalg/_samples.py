@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from ...core.dtype import Array
 from ...core.samples import Sampler
-
-Array = np.ndarray[Any, Any]
 
 
 def orthonormal(s: Sampler, *shape: int) -> Array:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core.batching import folded
 from ...core.dim import may_equal
+from ...core.dtype import Array
 from ...core.errors import ShapeError
 from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
@@ -20,8 +21,6 @@ from ..conv.geometry import Pairs, per_axis, require_rank, window_counts
 from ..conv.windows import negated, pad_spatial
 from ..resize._placed import MOST, boxes, total, window_elements
 from .fitting import fit_windows
-
-Array = np.ndarray[Any, Any]
 
 
 @op(general, promote="float", linear=("x",), method=False, work="windows")

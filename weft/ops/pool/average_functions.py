@@ -22,8 +22,6 @@ from .average import pool_shape
 from .fitting import fit_windows
 from .maximum_functions import output_sizes, without_batch
 
-Array = np.ndarray[Any, Any]
-
 
 @composite()
 @rounded_once

@@ -15,6 +15,7 @@ import numpy as np
 
 from ...core.batching import folded
 from ...core.dim import is_known
+from ...core.dtype import Array
 from ...core.errors import DTypeError, ShapeError
 from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
@@ -25,8 +26,6 @@ from ..conv.geometry import Pairs, per_axis, require_rank, window_counts
 from ..resize._placed import MOST, boxes, range_elements, window_elements
 from ..resize._tables import ranges
 from .fitting import fit_windows
-
-Array = np.ndarray[Any, Any]
 
 
 @op(general, outputs=2, method=False, work="windows")

@@ -8,14 +8,13 @@ import numpy as np
 
 from ...core.batching import folded
 from ...core.dim import may_equal
+from ...core.dtype import Array
 from ...core.errors import DTypeError, IndexOutOfRange, ShapeError
 from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType, as_shape, size_of
 from ...core.tensor import Tensor
 from ..index._scatter import scatter_add_flat
-
-Array = np.ndarray[Any, Any]
 
 
 @op(general, linear=("x",), method=False)

@@ -8,11 +8,11 @@ align_corners, where scale is the ratio of the sizes unless one is given.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from ...core.dtype import Array
 
 CUBIC = (
     -0.75

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.batching import shifted
 from ...core.dim import surely_less
-from ...core.dtype import is_float
+from ...core.dtype import Array, is_float
 from ...core.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
@@ -21,7 +21,6 @@ from .._halves import through_float32
 from ._placed import range_elements, tapped, total
 from ._tables import Ranges, Taps, covering_ranges, ranges, taps, transposed_taps
 
-Array = np.ndarray[Any, Any]
 MODES = ("nearest", "nearest-exact", "linear", "cubic", "area")
 
 

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....core.dtype import Array
 from ....core.heap import kept_memory_limit
 from ..codegen.target import host
 from .arena import ALIGNMENT, aligned_part
@@ -42,8 +43,6 @@ from .native.buffers import (
     buffers_text,
 )
 from .objects import object_code
-
-Array = np.ndarray[Any, Any]
 
 POOLED_FROM = 256 * 1024  # bytes; the C library reuses smaller blocks by itself
 

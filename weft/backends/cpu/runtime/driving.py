@@ -9,13 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
+from ....core.dtype import Array
 from ....lower.schedule import BranchCalls, Calls, LoopCalls
 from ....lower.storage import Buffer, View
 from ..codegen.control import first_index
 
-Array = np.ndarray[Any, Any]
 Run = Callable[[Sequence[Any]], object]
 Read = Callable[[View], Array]
 

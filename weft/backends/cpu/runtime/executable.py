@@ -19,6 +19,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from ....core.dispatch import ERRORS, canonical
+from ....core.dtype import Array
 from ....core.errors import ArgumentTypeError, GraphError, IndexOutOfRange, is_from_signal
 from ....graph.node import resolve_attrs
 from ....graph.run import Sizes, bind_sizes, has_unknown_sizes
@@ -41,8 +42,6 @@ from .short_run import ShortRun, shaped
 from .states import are_alone, numbers_in, parted, read_all, words_of
 from .threads import pool_symbols
 from .timing import Timing
-
-Array = np.ndarray[Any, Any]
 
 _CALLED_INSIDE = (
     "a program is called from inside its own run, by an operator of it or by the handler of a "

@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from threading import RLock
 from typing import Any
 
-import numpy as np
-
+from ....core.dtype import Array
 from ....core.errors import ArgumentError
 from ....core.shape import as_int
 from ....graph.feeds import as_feed
@@ -27,7 +26,6 @@ from .objects import object_code
 from .profile import Profile, RunTimes
 from .timing import Timing
 
-Array = np.ndarray[Any, Any]
 Wanted = KernelInfo | int | str | None
 
 

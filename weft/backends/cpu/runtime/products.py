@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ....core.dtype import Array
 from ....core.threads import get_num_threads
 from ..codegen.gemm.any_size import RECORD, UNROLL, Shape, product_text, shape_for
 from ..codegen.target import host
@@ -23,7 +24,6 @@ from .linking import link
 from .objects import object_code
 from .threads import pool_symbols
 
-Array = np.ndarray[Any, Any]
 Strides = tuple[int, ...]
 
 PART_WORK = 1 << 19  # multiplications that are worth a part of their own

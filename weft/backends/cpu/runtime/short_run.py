@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
+from ....core.dtype import Array
 from ....core.errors import is_from_signal
 from ....core.shape import Shape
 from .calls import Entry
-
-Array = np.ndarray[Any, Any]
 
 
 class ShortRun(NamedTuple):

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ....core.dtype import Array
 from ....graph.state import KeptTogether, State, kept_together
 from ....lower.memory import WORD
 from ....lower.storage import Buffer
-
-Array = np.ndarray[Any, Any]
 
 
 def read_all(kept: Iterable[KeptTogether]) -> list[Any]:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....core.dtype import Array
 from ....lower.kernels import CallKernel
 from ....lower.memory import Place
 from ....lower.schedule import Region, flattened
@@ -15,8 +16,6 @@ from ..codegen.profile import SLOT_WORDS, write_profiled
 from ..codegen.program import ProgramText
 from ..codegen.target import Target
 from .clock import clock_module, now, seconds_per_tick
-
-Array = np.ndarray[Any, Any]
 
 
 class Span(NamedTuple):
