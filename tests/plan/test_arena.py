@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from weft.plan.arena import (
     ALIGNMENT,
-    Block,
+    ArenaBlock,
     _in_order_of_time,
     _largest_first,
     most_alive,
@@ -17,7 +17,7 @@ from weft.plan.arena import (
 
 BLOCKS = st.lists(
     st.builds(
-        lambda size, birth, length: Block(size * ALIGNMENT, birth, birth + length),
+        lambda size, birth, length: ArenaBlock(size * ALIGNMENT, birth, birth + length),
         st.integers(0, 20),
         st.integers(0, 40),
         st.integers(0, 25),
@@ -43,6 +43,11 @@ def test_blocks_alive_together_never_overlap(heuristic, blocks):
 def test_largest_first_is_used_where_the_order_of_time_wastes_room():
     # In the order of time the large block cannot use the gaps that the small ones leave.
     unit = ALIGNMENT
-    blocks = [Block(unit, 0, 1), Block(unit, 0, 9), Block(unit, 0, 1), Block(2 * unit, 2, 9)]
+    blocks = [
+        ArenaBlock(unit, 0, 1),
+        ArenaBlock(unit, 0, 9),
+        ArenaBlock(unit, 0, 1),
+        ArenaBlock(2 * unit, 2, 9),
+    ]
     assert _in_order_of_time(blocks).bytes == 4 * unit
     assert place_blocks(blocks).bytes == 3 * unit

@@ -9,7 +9,7 @@ from ..core.dtype import is_float
 from ..core.errors import user_site
 from ..core.imports import deferred_imports
 from ..core.modes import current_interpreter, is_grad_enabled, no_grad
-from ..core.tape import Node, make_node, output_node
+from ..core.tape import TapeNode, make_node, output_node
 from ..core.tensor import Tensor, placed_like, wrap, wrap_with_node
 from ..core.tree import flatten
 from .arguments import check_callable
@@ -120,17 +120,17 @@ class Checkpointed(TapeOp):
         node = make_node(self, parents, saved, outputs=outputs, site=user_site())
         return tuple(_output(node, i, y) for i, y in enumerate(outputs))
 
-    def backward(self, node: Node, saved: Any, gs: list[Any]) -> list[Any]:
+    def backward(self, node: TapeNode, saved: Any, gs: list[Any]) -> list[Any]:
         """Return the gradients of the inputs as arrays."""
         with no_grad():
             found = self._pull(node, saved, [wrap(g) for g in gs], linked=False)
         return [None if g is None else g._value for g in found]
 
-    def linked(self, node: Node, saved: Any, gs: list[Any]) -> list[Any]:
+    def linked(self, node: TapeNode, saved: Any, gs: list[Any]) -> list[Any]:
         """Return the gradients of the inputs as tensors that can be differentiated again."""
         return self._pull(node, saved, gs, linked=True)
 
-    def _pull(self, node: Node, saved: Any, gs: Sequence[Any], *, linked: bool) -> list[Any]:
+    def _pull(self, node: TapeNode, saved: Any, gs: Sequence[Any], *, linked: bool) -> list[Any]:
         arrays, kept = saved
         inputs = [
             wrap_with_node(value, parent if linked else None)

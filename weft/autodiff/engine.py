@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import GradientError, format_site
-from ..core.tape import FREED, OUTPUT, FanNode, Leaf, Node
+from ..core.tape import FREED, OUTPUT, FanNode, Leaf, TapeNode
 from ..core.tensor import wrap
 from .where_mask import ON_ARRAYS, ON_TENSORS, WHERE, WhereMask
 
-AnyNode = Node | Leaf
+AnyNode = TapeNode | Leaf
 GradientsOf = Callable[[Any, Any], Iterable[Any]]
 IN_PLACE_BYTES = 1 << 15  # below, NumPy adds into a fresh array faster than into an old one
 
@@ -35,7 +35,7 @@ class ReverseWalk:
         self.raw = raw
         self.retain = retain
         self.pending: dict[AnyNode, Any] = {}  # gradients of nodes not yet visited
-        self.heap: list[tuple[int, Node]] = []
+        self.heap: list[tuple[int, TapeNode]] = []
         self.masks: dict[AnyNode, Any] = {}  # what was taken of them by a `where`
         self.useful: set[AnyNode] | None = None  # where the walk may go; None = everywhere
 
@@ -140,7 +140,7 @@ class ReverseWalk:
         """Remember the masks of gradients that are about to be added to those pending."""
         met = set[AnyNode]()
         for parent, grad, mask in zip(node.parents, grads, masks, strict=True):
-            if grad is None or not isinstance(parent, Node):
+            if grad is None or not isinstance(parent, TapeNode):
                 continue
             known = parent in met or parent in self.pending
             total = self._how.joined(self.masks.pop(parent, None), mask) if known else mask
@@ -155,7 +155,7 @@ class ReverseWalk:
         """
         return (_by_itself if callable(node.saved) else node.op.linked), node.saved
 
-    def _deposit(self, output: Node, g: Any) -> None:
+    def _deposit(self, output: TapeNode, g: Any) -> None:
         """Hand the gradient of one of several outputs to the operation that made them."""
         (node,) = output.parents
         if self.useful is not None and node not in self.useful:
@@ -207,7 +207,7 @@ def leading_to(wanted: set[AnyNode], roots: Iterable[AnyNode | None]) -> set[Any
     oldest = min((node.order for node in wanted), default=0)
     useful: set[AnyNode] = set()
     for node in sorted(nodes_behind(roots, oldest), key=lambda n: n.order):
-        if node in wanted or (isinstance(node, Node) and not useful.isdisjoint(node.parents)):
+        if node in wanted or (isinstance(node, TapeNode) and not useful.isdisjoint(node.parents)):
             useful.add(node)
     return useful
 
@@ -220,6 +220,6 @@ def nodes_behind(roots: Iterable[AnyNode | None], oldest: int = 0) -> set[AnyNod
         node = stack.pop()
         if node not in reached:
             reached.add(node)
-            parents = node.parents if isinstance(node, Node) else ()
+            parents = node.parents if isinstance(node, TapeNode) else ()
             stack.extend(p for p in parents if p is not None and p.order >= oldest)
     return reached

@@ -12,7 +12,7 @@ from ..core.errors import GradientError, user_site
 from ..core.imports import deferred_imports
 from ..core.modes import current_interpreter, is_grad_enabled, no_grad
 from ..core.op import F
-from ..core.tape import FanNode, Node, make_node, output_node
+from ..core.tape import FanNode, TapeNode, make_node, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
 from .calls import FunctionCall
 from .layered import is_differentiated
@@ -167,7 +167,7 @@ def _record(
     return [_output(node, i, y, id(y) in call.ctx._unmarked) for i, y in enumerate(outputs)]
 
 
-def _output(node: Node, position: int, y: Tensor, constant: bool) -> Tensor:
+def _output(node: TapeNode, position: int, y: Tensor, constant: bool) -> Tensor:
     """Return one output of forward as a new tensor at its place on the tape."""
     if constant or not is_float(y.dtype):
         return wrap(y._value)
@@ -175,7 +175,7 @@ def _output(node: Node, position: int, y: Tensor, constant: bool) -> Tensor:
     return wrap_with_node(y._value, place)
 
 
-def _output_finder(node: Node) -> Callable[[int], Node]:
+def _output_finder(node: TapeNode) -> Callable[[int], TapeNode]:
     if isinstance(node, FanNode):
         return partial(output_node, node)
     return lambda position: node

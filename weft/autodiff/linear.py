@@ -24,7 +24,7 @@ from ..core.modes import (
 )
 from ..core.op import F
 from ..core.shape import TensorType
-from ..core.tape import OUTPUT, Node
+from ..core.tape import OUTPUT, TapeNode
 from ..core.tensor import Tensor, constant, wrap
 from ..core.tree import flatten
 from ..graph.graph import Graph
@@ -264,7 +264,7 @@ def _checked_pull(flat: FlatFunction, zeros: list[Tensor], what: str) -> tuple[l
     recording = Recording(current_interpreter())
     outputs = recording.run(flat, [recording.watch(x) for x in zeros])
     for node in nodes_behind(map(recording.node, outputs)):
-        if isinstance(node, Node) and node.op is not OUTPUT:
+        if isinstance(node, TapeNode) and node.op is not OUTPUT:
             _check_linear(node, what)
     ys = [recording.inside(y) for y in outputs]
     for y in ys:
@@ -273,7 +273,7 @@ def _checked_pull(flat: FlatFunction, zeros: list[Tensor], what: str) -> tuple[l
     return ys, recording.pull_back_of(outputs)
 
 
-def _check_linear(node: Node, what: str) -> None:
+def _check_linear(node: TapeNode, what: str) -> None:
     """Raise if an operation's derivative depends on what is transposed."""
     op = node.op
     last = len(op.inputs) - 1

@@ -15,7 +15,7 @@ from typing import Any
 from ..core.dispatch import run
 from ..core.dtype import is_float
 from ..core.modes import enable_grad, is_grad_enabled, no_grad, run_below
-from ..core.tape import FanNode, Leaf, Node, make_node, output_node
+from ..core.tape import FanNode, Leaf, TapeNode, make_node, output_node
 from ..core.tensor import Tensor
 from .engine import AnyNode, ReverseWalk
 from .layered import Layered, Running, TransformLevel, make_layer
@@ -99,7 +99,7 @@ class Recording:
             return out
         return self._results(Operation(op, values, attrs, out).node(parents), out)
 
-    def _results(self, node: Node, out: Any) -> Any:
+    def _results(self, node: TapeNode, out: Any) -> Any:
         if not isinstance(node, FanNode):
             return make_layer(Recorded, out, node, self.level) if is_float(out.dtype) else out
         return tuple(

@@ -16,7 +16,7 @@ from ..core.anomaly import detecting_anomaly
 from ..core.errors import ArgumentTypeError, GradientError, ShapeError
 from ..core.imports import deferred_imports
 from ..core.modes import GradMode
-from ..core.tape import FanNode, Node, output_node
+from ..core.tape import FanNode, TapeNode, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
 from .anomaly import checked
 from .engine import AnyNode, GradientsOf, ReverseWalk
@@ -134,7 +134,7 @@ class TapeWalk(ReverseWalk):
             for hook in tuple(watch.hooks.values()):
                 g = self._run_hook(hook, g)
                 self.masks.pop(node, None)  # it may put something where nothing was
-            if watch.retain and isinstance(node, Node):
+            if watch.retain and isinstance(node, TapeNode):
                 watch.grad = as_tensor(g) if watch.grad is None else watch.grad + as_tensor(g)
         return super()._settle(node, g)
 

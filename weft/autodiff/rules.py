@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 from ..core.dispatch import group
 from ..core.op import elementwise
-from ..core.tape import Node, make_node
+from ..core.tape import TapeNode, make_node
 
 
 class Operation:
@@ -39,7 +39,7 @@ class Operation:
         pulled: Sequence[Any] = op.linked(node, node.saved, g)
         return pulled
 
-    def node(self, parents: tuple[Any, ...], site: Any = None) -> Node:
+    def node(self, parents: tuple[Any, ...], site: Any = None) -> TapeNode:
         """Return the operation as a node of the tape, with only what its vjp rules need of it."""
         op = self.op
         outputs = self.outputs if self.many else None

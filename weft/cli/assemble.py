@@ -12,7 +12,7 @@ from ..nn import Module
 from ..ops.random.draw import manual_seed
 from ..optim import LossScaler, Optimizer, match_groups
 from ..train import Metric, Objective, Updater
-from ..train.losses import LOSSES, Loss
+from ..train.losses import LOSSES, TargetLoss
 from ..train.metrics import METRICS
 from ..train.optimizers import OPTIMIZERS
 from ..train.registry import Registry
@@ -125,7 +125,7 @@ def _check_labels(run: Run, output: Any) -> None:
 def build_loss(source: ConfigSource, config: Mapping[str, Any]) -> Any:
     """Return the loss of a configuration."""
     made = _made(source, config["loss"], ("loss",), LOSSES)
-    return Loss(made, LOSSES[config["loss"]["type"]].traits)
+    return TargetLoss(made, LOSSES[config["loss"]["type"]].traits)
 
 
 def build_metrics(source: ConfigSource, config: Mapping[str, Any]) -> dict[str, Metric]:

@@ -20,7 +20,7 @@ from ..lower.lifetimes import lifetimes
 from ..lower.memory import MemoryPlan
 from ..lower.program import KernelProgram
 from ..passes.sizes import Known, known_shape, known_sizes
-from ..plan.arena import Block, most_alive, place_blocks
+from ..plan.arena import ArenaBlock, most_alive, place_blocks
 from .stages import plan_static, specialized
 
 SHOWN = 12  # rows in the table of a plan
@@ -72,8 +72,8 @@ class MemoryReport:
         return self.fetch_bytes + most_alive(self._blocks)
 
     @property
-    def _blocks(self) -> list[Block]:
-        return [Block(s.bytes, s.birth, s.death) for s in self.storages]
+    def _blocks(self) -> list[ArenaBlock]:
+        return [ArenaBlock(s.bytes, s.birth, s.death) for s in self.storages]
 
     @property
     def run_bytes(self) -> int:

@@ -41,7 +41,7 @@ from .keywords import (
 )
 from .large import LARGE, door
 from .modes import interpreter_here, is_grad_enabled, modes
-from .tape import FanNode, Node, next_order
+from .tape import FanNode, TapeNode, next_order
 from .tensor import Tensor, new_tensor
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class _Writer:
         scope: dict[str, Any] = {
             "__name__": f"weft.ops.{op.name}",
             "OP": op,
-            "Node": Node,
+            "Node": TapeNode,
             "FanNode": FanNode,
             "ArgumentTypeError": ArgumentTypeError,
             "LARGE": LARGE,

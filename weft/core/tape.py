@@ -20,7 +20,7 @@ next_order = count(1).__next__
 FREED = object()  # in place of what a node saved, after backward used it
 
 
-class Node:
+class TapeNode:
     """One recorded operation. Created by generated code, which sets every slot it needs.
 
     order    creation number
@@ -62,7 +62,7 @@ class Node:
         return None if self.code is None else (self.code, self.offset)
 
 
-class FanNode(Node):
+class FanNode(TapeNode):
     """A recorded operation with several outputs; `outputs` holds their shapes and dtypes.
 
     Each output has a small node of its own (its op is OUTPUT, `saved` is its position) whose only
@@ -105,9 +105,9 @@ def make_node(
     shapes: Any = None,
     outputs: Iterable[Any] | None = None,
     site: Site = None,
-) -> Node:
+) -> TapeNode:
     """Return a node, complete; with outputs (anything of a shape and a dtype) one of several."""
-    node = Node() if outputs is None else FanNode()
+    node = TapeNode() if outputs is None else FanNode()
     node.order = next_order()
     node.op, node.parents, node.saved = op, parents, saved
     node.attrs, node.shapes, node.watch = attrs, shapes, None
@@ -117,9 +117,9 @@ def make_node(
     return node
 
 
-def output_node(node: FanNode, index: int) -> Node:
+def output_node(node: FanNode, index: int) -> TapeNode:
     """Return a node for one output of an operation with several."""
-    output = Node()
+    output = TapeNode()
     output.order = next_order()
     output.op = OUTPUT
     output.parents = (node,)
@@ -154,7 +154,7 @@ class HookHandle:
         self._hooks.pop(self._key, None)
 
 
-def add_hook(node: Node | Leaf, hook: Callable[[Any], Any]) -> HookHandle:
+def add_hook(node: TapeNode | Leaf, hook: Callable[[Any], Any]) -> HookHandle:
     """Register a hook on the gradient of the tensor that a node belongs to."""
     watch = watch_of(node)
     key = next_order()
@@ -162,7 +162,7 @@ def add_hook(node: Node | Leaf, hook: Callable[[Any], Any]) -> HookHandle:
     return HookHandle(watch.hooks, key)
 
 
-def watch_of(node: Node | Leaf) -> Watch:
+def watch_of(node: TapeNode | Leaf) -> Watch:
     """Return the watch of a node, created on first use."""
     if node.watch is None:
         node.watch = Watch()

@@ -29,7 +29,7 @@ from .errors import (
 from .large import LARGE, door
 from .modes import current_tracer, is_grad_enabled, modes
 from .shape import Shape
-from .tape import HookHandle, Leaf, Node, add_hook, watch_of
+from .tape import HookHandle, Leaf, TapeNode, add_hook, watch_of
 
 
 class Tensor:
@@ -38,7 +38,7 @@ class Tensor:
     __slots__ = ("__weakref__", "_mark", "_node", "_paused", "_site", "_value")
 
     _value: np.ndarray[Any, Any]
-    _node: Node | Leaf | None
+    _node: TapeNode | Leaf | None
     _paused: Leaf  # set while gradients of a leaf are switched off, to go on with afterwards
     _site: Site
     _mark: Any  # of a tensor that is not on the CPU: where it is (core/placing.py)
@@ -165,9 +165,9 @@ class Tensor:
         self.grad = None
 
     @property
-    def grad_fn(self) -> Node | None:
+    def grad_fn(self) -> TapeNode | None:
         """Return the tape node of the operation that made this tensor, or None for a leaf."""
-        return self._node if isinstance(self._node, Node) else None
+        return self._node if isinstance(self._node, TapeNode) else None
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
         """Call `hook(grad)` once the gradient of this tensor is known; it may return another."""
@@ -416,7 +416,7 @@ def constant(value: np.ndarray[Any, Any]) -> Tensor:
     return wrap(value, Constant)
 
 
-def wrap_with_node(value: np.ndarray[Any, Any], node: Node | Leaf | None) -> Tensor:
+def wrap_with_node(value: np.ndarray[Any, Any], node: TapeNode | Leaf | None) -> Tensor:
     """Return a tensor around an array that stands at a given node of the tape."""
     tensor = new_tensor()
     tensor._value = value

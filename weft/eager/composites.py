@@ -16,7 +16,7 @@ import numpy as np
 from ..core.errors import user_site
 from ..core.imports import deferred_imports
 from ..core.modes import current_interpreter, is_grad_enabled
-from ..core.tape import Node, next_order
+from ..core.tape import TapeNode, next_order
 from ..core.tensor import Tensor, wrap, wrap_with_node
 from .uses import VERY_LARGE, Code, Uses, operations
 
@@ -104,7 +104,7 @@ def _record(kernel: Any, tensors: Sequence[Tensor], shape: CallShape) -> Tensor 
     value = kernel(*arrays)
     if value is None or not any(shape.tracked):
         return None if value is None else wrap(value)
-    node = Node()
+    node = TapeNode()
     node.order = next_order()
     node.op = kernel
     node.parents = tuple(

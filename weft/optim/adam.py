@@ -9,7 +9,7 @@ from ..core.errors import ArgumentError
 from .optimizer import Optimizer
 from .scaling import scale_by_adam, scale_by_adamax, scale_by_nadam, scale_by_radam
 from .sgd import ascend_if
-from .transform import Transform, add_decayed_weights, chain, scale
+from .transform import GradientTransform, add_decayed_weights, chain, scale
 
 Betas = tuple[float, float]
 
@@ -21,7 +21,7 @@ class MomentOptimizer(Optimizer):
     shrinks the parameter beside them.
     """
 
-    def scaling(self, group: Mapping[str, Any]) -> Transform:
+    def scaling(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return how the method scales gradients; each subclass says so."""
         raise NotImplementedError
 
@@ -31,7 +31,7 @@ class MomentOptimizer(Optimizer):
         if len(group["betas"]) != wanted:
             raise ArgumentError(f"betas must be {wanted} numbers. Received: {group['betas']}")
 
-    def transform(self, group: Mapping[str, Any]) -> Transform:
+    def transform(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return the scaling with weight decay before or after it, and the learning rate."""
         decay = add_decayed_weights(group["weight_decay"])
         parts = [decay, self.scaling(group)]
@@ -74,7 +74,7 @@ class Adam(MomentOptimizer):
             decoupled_weight_decay=decoupled_weight_decay,
         )
 
-    def scaling(self, group: Mapping[str, Any]) -> Transform:
+    def scaling(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return Adam's scaling."""
         return scale_by_adam(*group["betas"], eps=group["eps"], amsgrad=group["amsgrad"])
 
@@ -148,7 +148,7 @@ class Adamax(MomentOptimizer):
             params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, maximize=maximize
         )
 
-    def scaling(self, group: Mapping[str, Any]) -> Transform:
+    def scaling(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return Adamax's scaling."""
         return scale_by_adamax(*group["betas"], eps=group["eps"])
 
@@ -179,7 +179,7 @@ class NAdam(MomentOptimizer):
             maximize=maximize,
         )
 
-    def scaling(self, group: Mapping[str, Any]) -> Transform:
+    def scaling(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return NAdam's scaling."""
         return scale_by_nadam(
             *group["betas"], eps=group["eps"], momentum_decay=group["momentum_decay"]
@@ -210,6 +210,6 @@ class RAdam(MomentOptimizer):
             maximize=maximize,
         )
 
-    def scaling(self, group: Mapping[str, Any]) -> Transform:
+    def scaling(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return RAdam's scaling."""
         return scale_by_radam(*group["betas"], eps=group["eps"])

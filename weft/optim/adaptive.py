@@ -8,7 +8,7 @@ from typing import Any
 from .optimizer import Optimizer
 from .scaling import scale_by_adadelta, scale_by_rms, scale_by_rss
 from .sgd import ascend_if
-from .transform import Transform, add_decayed_weights, chain, scale, trace
+from .transform import GradientTransform, add_decayed_weights, chain, scale, trace
 
 
 class Adagrad(Optimizer):
@@ -35,7 +35,7 @@ class Adagrad(Optimizer):
             maximize=maximize,
         )
 
-    def transform(self, group: Mapping[str, Any]) -> Transform:
+    def transform(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return decay, then the division, then the learning rate."""
         return chain(
             ascend_if(group["maximize"]),
@@ -66,7 +66,7 @@ class Adadelta(Optimizer):
             params, lr=lr, rho=rho, eps=eps, weight_decay=weight_decay, maximize=maximize
         )
 
-    def transform(self, group: Mapping[str, Any]) -> Transform:
+    def transform(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return decay, then the ratio, then the learning rate."""
         return chain(
             ascend_if(group["maximize"]),
@@ -102,7 +102,7 @@ class RMSprop(Optimizer):
             maximize=maximize,
         )
 
-    def transform(self, group: Mapping[str, Any]) -> Transform:
+    def transform(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return decay, then the division, momentum and the learning rate."""
         momentum = group["momentum"]
         return chain(

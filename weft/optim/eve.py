@@ -14,7 +14,7 @@ from .adam import MomentOptimizer
 from .graph_step import GraphNumbers, GraphRule
 from .optimizer import Closure
 from .scaling import scale_by_adam
-from .transform import Transform
+from .transform import GradientTransform
 
 
 class Eve(MomentOptimizer):
@@ -55,11 +55,11 @@ class Eve(MomentOptimizer):
         self._followed: float | None = None  # the smoothed objective, f-hat
         super().__init__(params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay)
 
-    def scaling(self, group: Mapping[str, Any]) -> Transform:
+    def scaling(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return Adam's scaling."""
         return scale_by_adam(*group["betas"][:2], eps=group["eps"])
 
-    def transform(self, group: Mapping[str, Any]) -> Transform:
+    def transform(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return Adam's rule with the learning rate divided by the feedback."""
         return super().transform({**group, "lr": group["lr"] / self.feedback})
 
@@ -116,7 +116,7 @@ class Eve(MomentOptimizer):
         new = F.where(heard & ~first, decay * feedback + (1.0 - decay) * change, feedback)
         next_followed = F.where(heard, F.where(first, height, following), followed)
 
-        def rule(settings: Mapping[str, Any]) -> Transform:
+        def rule(settings: Mapping[str, Any]) -> GradientTransform:
             return super(Eve, self).transform({**settings, "lr": settings["lr"] / new})
 
         written = {"feedback": new, "followed": next_followed}

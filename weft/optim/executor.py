@@ -15,12 +15,14 @@ import numpy as np
 
 from ..core.dtype import Array, DType, float32
 from ..core.tensor import Tensor
-from .transform import State, Transform, UpdateOne
+from .transform import GradientTransform, State, UpdateOne
 
 BLOCK = 1 << 15  # elements: the operands of one pass fit a second-level cache
 
 
-def run_transform(transform: Transform, params: Sequence[Tensor], states: Sequence[State]) -> None:
+def run_transform(
+    transform: GradientTransform, params: Sequence[Tensor], states: Sequence[State]
+) -> None:
     """Update parameters that have gradients, and their states."""
     if transform.each is None:
         _run_together(transform, params, states)
@@ -33,7 +35,7 @@ def run_transform(transform: Transform, params: Sequence[Tensor], states: Sequen
             _run_one(update, p, state)
 
 
-def initial_state(transform: Transform, p: Tensor) -> State:
+def initial_state(transform: GradientTransform, p: Tensor) -> State:
     """Return the state of a parameter before its first update."""
     state = transform.init([working(p._value)])[0]
     # A slot in another memory order could not be written through a flat view.
@@ -63,7 +65,9 @@ def _run_one(update: UpdateOne, p: Tensor, state: State) -> None:
     state.update(changed)
 
 
-def _run_together(transform: Transform, params: Sequence[Tensor], states: Sequence[State]) -> None:
+def _run_together(
+    transform: GradientTransform, params: Sequence[Tensor], states: Sequence[State]
+) -> None:
     values = [working(p._value) for p in params]
     grads = [_gradient(p, v.dtype) for p, v in zip(params, values, strict=True)]
     updates, changed = transform.update(grads, states, values)

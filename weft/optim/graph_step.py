@@ -27,7 +27,7 @@ from ..graph.symbol import Symbol, make_number, make_symbol
 from ..graph.tracer import Tracer
 from ..graph.update import Update, caused_updates
 from .executor import initial_state, working_dtype
-from .transform import Transform
+from .transform import GradientTransform
 
 
 def build_step(optimizer: Any, loss: Symbol) -> Update:
@@ -91,7 +91,7 @@ def _check(optimizer: Any, loss: Symbol) -> None:
 class GraphRule(NamedTuple):
     """How gradients become updates in a graph, and the numbers a step writes besides."""
 
-    transform: Callable[[Mapping[str, Any]], Transform]
+    transform: Callable[[Mapping[str, Any]], GradientTransform]
     written: Mapping[str, Any]
 
 
@@ -184,7 +184,7 @@ class _GroupStep:
         dtype = working_dtype(p.dtype)
         return p if p.dtype == dtype else F.cast(p, dtype)
 
-    def _slots(self, rule: Transform, p: Tensor) -> dict[str, State]:
+    def _slots(self, rule: GradientTransform, p: Tensor) -> dict[str, State]:
         known = self.optimizer.state.setdefault(p, {})
         for name, value in initial_state(rule, p).items():
             known.setdefault(name, value)

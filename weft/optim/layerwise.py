@@ -8,7 +8,7 @@ from typing import Any
 from .adam import Betas, MomentOptimizer
 from .scaling import scale_by_adam, scale_by_lion, scale_by_trust_ratio
 from .sgd import ascend_if
-from .transform import Transform, add_decayed_weights, chain, scale
+from .transform import GradientTransform, add_decayed_weights, chain, scale
 
 
 class Lion(MomentOptimizer):
@@ -29,7 +29,7 @@ class Lion(MomentOptimizer):
     ) -> None:
         super().__init__(params, lr=lr, betas=betas, weight_decay=weight_decay, maximize=maximize)
 
-    def transform(self, group: Mapping[str, Any]) -> Transform:
+    def transform(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return the sign of the momentum, then decay, then the learning rate."""
         return chain(
             ascend_if(group["maximize"]),
@@ -56,7 +56,7 @@ class LAMB(MomentOptimizer):
             params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, maximize=maximize
         )
 
-    def transform(self, group: Mapping[str, Any]) -> Transform:
+    def transform(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return Adam's update with decay, its trust ratio, and the learning rate."""
         return chain(
             ascend_if(group["maximize"]),

@@ -12,7 +12,7 @@ from ..core.tensor import Tensor
 from .line_search import Array, LinePoint, strong_wolfe
 from .optimizer import Closure, Optimizer
 from .state import check_layout, dump_slots, load_slots
-from .transform import Transform
+from .transform import GradientTransform
 
 MIN_CURVATURE = 1e-10  # pairs with less are left out, so that the approximation stays positive
 
@@ -70,7 +70,7 @@ class LBFGS(Optimizer):
                 f"{group['line_search_fn']!r}"
             )
 
-    def transform(self, group: Mapping[str, Any]) -> Transform:
+    def transform(self, group: Mapping[str, Any]) -> GradientTransform:
         """Refuse: the update calls the objective, which a pure rule cannot."""
         raise ArgumentTypeError("LBFGS evaluates the objective itself and is no transform")
 

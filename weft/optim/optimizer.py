@@ -22,7 +22,7 @@ from .executor import initial_state, run_transform
 from .graph_step import GraphNumbers, GraphRule, build_step
 from .groups import MULTIPLIERS, Group, as_groups, complete_group, effective_settings
 from .state import dump_optimizer, load_optimizer
-from .transform import State, Transform
+from .transform import GradientTransform, State
 
 Closure = Callable[[], Any]
 StepHook = Callable[["Optimizer"], Any]
@@ -64,7 +64,7 @@ class Optimizer(ABC):
             self.add_param_group(group)
 
     @abstractmethod
-    def transform(self, group: Mapping[str, Any]) -> Transform:
+    def transform(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return the rule of this optimizer for the hyperparameters of a group."""
 
     def graph_rule(self, loss: Symbol, numbers: GraphNumbers) -> GraphRule:
@@ -140,7 +140,7 @@ class Optimizer(ABC):
             self._seen[index] = (values, settings)
         return settings
 
-    def _state_of(self, p: Tensor, rule: Transform) -> State:
+    def _state_of(self, p: Tensor, rule: GradientTransform) -> State:
         state = self.state.get(p)
         if state is None:
             state = self.state[p] = initial_state(rule, p)
@@ -243,10 +243,10 @@ class TransformOptimizer(Optimizer):
     def __init__(
         self,
         params: Any,
-        transform: Transform | Callable[[Mapping[str, Any]], Transform],
+        transform: GradientTransform | Callable[[Mapping[str, Any]], GradientTransform],
         **defaults: Any,
     ) -> None:
-        if not isinstance(transform, Transform) and not callable(transform):
+        if not isinstance(transform, GradientTransform) and not callable(transform):
             raise ArgumentTypeError(
                 "TransformOptimizer takes a transform or a function of a group. "
                 f"Received: {transform!r:.60}"
@@ -254,7 +254,7 @@ class TransformOptimizer(Optimizer):
         self._transform = transform
         super().__init__(params, **defaults)
 
-    def transform(self, group: Mapping[str, Any]) -> Transform:
+    def transform(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return the given transform."""
         chosen = self._transform
-        return chosen if isinstance(chosen, Transform) else chosen(group)
+        return chosen if isinstance(chosen, GradientTransform) else chosen(group)

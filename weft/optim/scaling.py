@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.op import F
-from .transform import State, Transform, Value, choose, norm, per_value
+from .transform import GradientTransform, State, Value, choose, norm, per_value
 
 
 def scale_by_adam(
     b1: Value = 0.9, b2: Value = 0.999, *, eps: Value = 1e-8, amsgrad: bool = False
-) -> Transform:
+) -> GradientTransform:
     """Scale by bias-corrected first and second moments (Kingma & Ba 2015, algorithm 1).
 
     With `amsgrad`, by the largest second moment so far (Reddi et al. 2018).
@@ -36,7 +36,7 @@ def scale_by_adam(
     return _with_zeros(update, slots)
 
 
-def scale_by_adamax(b1: Value = 0.9, b2: Value = 0.999, *, eps: Value = 1e-8) -> Transform:
+def scale_by_adamax(b1: Value = 0.9, b2: Value = 0.999, *, eps: Value = 1e-8) -> GradientTransform:
     """Scale by the first moment and a decaying maximum (Kingma & Ba 2015, algorithm 2)."""
 
     def update(g: Value, s: State, p: Value) -> tuple[Value, State]:
@@ -50,7 +50,7 @@ def scale_by_adamax(b1: Value = 0.9, b2: Value = 0.999, *, eps: Value = 1e-8) ->
 
 def scale_by_nadam(
     b1: Value = 0.9, b2: Value = 0.999, *, eps: Value = 1e-8, momentum_decay: Value = 4e-3
-) -> Transform:
+) -> GradientTransform:
     """Scale as Adam with Nesterov momentum and its warm-up (Dozat 2016, algorithm 2)."""
 
     def momentum_at(t: Value) -> Value:
@@ -73,7 +73,7 @@ def scale_by_nadam(
     )
 
 
-def scale_by_radam(b1: Value = 0.9, b2: Value = 0.999, *, eps: Value = 1e-8) -> Transform:
+def scale_by_radam(b1: Value = 0.9, b2: Value = 0.999, *, eps: Value = 1e-8) -> GradientTransform:
     """Scale as Adam with the variance rectified, plain momentum while it is undefined.
 
     Liu et al. 2020, algorithm 2, with the threshold rho_t > 5 of the authors' code.
@@ -103,7 +103,7 @@ def _rectifier(length: Value, longest: Value, correction: Value) -> Value:
 
 def scale_by_rss(
     *, initial_accumulator_value: Value = 0.0, eps: Value = 1e-10, lr_decay: Value = 0.0
-) -> Transform:
+) -> GradientTransform:
     """Scale by the root of the sum of all squared gradients (Duchi et al. 2011: Adagrad)."""
 
     def init(p: Value) -> State:
@@ -118,7 +118,7 @@ def scale_by_rss(
     return per_value(init, update, slots=("step", "sum"))
 
 
-def scale_by_adadelta(rho: Value = 0.9, *, eps: Value = 1e-6) -> Transform:
+def scale_by_adadelta(rho: Value = 0.9, *, eps: Value = 1e-6) -> GradientTransform:
     """Scale by the ratio of past updates to past gradients (Zeiler 2012, algorithm 1)."""
 
     def update(g: Value, s: State, p: Value) -> tuple[Value, State]:
@@ -130,7 +130,9 @@ def scale_by_adadelta(rho: Value = 0.9, *, eps: Value = 1e-6) -> Transform:
     return _with_zeros(update, ("square_avg", "acc_delta"))
 
 
-def scale_by_rms(alpha: Value = 0.99, *, eps: Value = 1e-8, centered: bool = False) -> Transform:
+def scale_by_rms(
+    alpha: Value = 0.99, *, eps: Value = 1e-8, centered: bool = False
+) -> GradientTransform:
     """Scale by a moving root mean square (Tieleman & Hinton 2012: RMSprop).
 
     With `centered`, by the standard deviation (Graves 2013, equations 38 to 41).
@@ -149,7 +151,7 @@ def scale_by_rms(alpha: Value = 0.99, *, eps: Value = 1e-8, centered: bool = Fal
     return _with_zeros(update, ("square_avg", *(("grad_avg",) if centered else ())))
 
 
-def scale_by_lion(b1: Value = 0.9, b2: Value = 0.99) -> Transform:
+def scale_by_lion(b1: Value = 0.9, b2: Value = 0.99) -> GradientTransform:
     """Take the sign of an interpolated momentum (Chen et al. 2023, algorithm 2)."""
 
     def update(g: Value, s: State, p: Value) -> tuple[Value, State]:
@@ -159,7 +161,7 @@ def scale_by_lion(b1: Value = 0.9, b2: Value = 0.99) -> Transform:
     return _with_zeros(update, ("exp_avg",))
 
 
-def scale_by_trust_ratio() -> Transform:
+def scale_by_trust_ratio() -> GradientTransform:
     """Scale each update to the length of its parameter (You et al. 2020, algorithm 2: LAMB).
 
     Where either length is zero the update is left as it is.
@@ -181,6 +183,6 @@ def _zeros(p: Value, slots: tuple[str, ...]) -> State:
     return {"step": 0, **{name: F.zeros_like(p) for name in slots}}
 
 
-def _with_zeros(update: Any, slots: tuple[str, ...]) -> Transform:
+def _with_zeros(update: Any, slots: tuple[str, ...]) -> GradientTransform:
     """Return the elementwise transform whose slots start at zero."""
     return per_value(lambda p: _zeros(p, slots), update, slots=("step", *slots))

@@ -7,10 +7,10 @@ from typing import Any
 
 from ..core.errors import ArgumentError
 from .optimizer import Optimizer
-from .transform import Transform, add_decayed_weights, chain, scale, trace
+from .transform import GradientTransform, add_decayed_weights, chain, scale, trace
 
 
-def ascend_if(maximize: bool) -> Transform:
+def ascend_if(maximize: bool) -> GradientTransform:
     """Return the transform that turns gradients around when the objective is to be maximized."""
     return scale(-1.0 if maximize else 1.0)
 
@@ -55,7 +55,7 @@ class SGD(Optimizer):
                 f"momentum={group['momentum']}, dampening={group['dampening']}"
             )
 
-    def transform(self, group: Mapping[str, Any]) -> Transform:
+    def transform(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return decay, then momentum, then the learning rate."""
         momentum = group["momentum"]
         parts = [ascend_if(group["maximize"]), add_decayed_weights(group["weight_decay"])]

@@ -28,7 +28,7 @@ InitOne = Callable[[Value], State]
 UpdateOne = Callable[[Value, State, Value], tuple[Value, State]]
 
 
-class Transform(NamedTuple):
+class GradientTransform(NamedTuple):
     """A pair (init, update) over lists, and what the executor may know of it.
 
     init         parameters -> one state for each
@@ -50,7 +50,7 @@ class Transform(NamedTuple):
 
 def per_value(
     init: InitOne, update: UpdateOne, *, elementwise: bool = True, slots: Sequence[str] = ()
-) -> Transform:
+) -> GradientTransform:
     """Return the transform that treats every parameter alike, given the rule for one."""
 
     def init_all(params: Sequence[Value]) -> list[State]:
@@ -62,10 +62,12 @@ def per_value(
         pairs = [update(g, s, p) for g, s, p in zip(grads, states, params, strict=True)]
         return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
 
-    return Transform(init_all, update_all, (init, update), elementwise, tuple(slots))
+    return GradientTransform(init_all, update_all, (init, update), elementwise, tuple(slots))
 
 
-def stateless(update: Callable[[Value, Value], Value], *, elementwise: bool = True) -> Transform:
+def stateless(
+    update: Callable[[Value, Value], Value], *, elementwise: bool = True
+) -> GradientTransform:
     """Return a transform from a function of a gradient and its parameter."""
     return per_value(_no_state, lambda g, s, p: (update(g, p), {}), elementwise=elementwise)
 
@@ -83,7 +85,7 @@ def merge(states: Sequence[State], changed: Sequence[State]) -> list[State]:
 # -- combining -------------------------------------------------------------------------------------
 
 
-def chain(*transforms: Transform) -> Transform:
+def chain(*transforms: GradientTransform) -> GradientTransform:
     """Return the transform that applies the given ones in order.
 
     A slot name that several of them use gets a number from the second on: `step`, `step_1`.
@@ -95,7 +97,7 @@ def chain(*transforms: Transform) -> Transform:
     [array([-0.1, -0.1])]
     """
     for transform in transforms:
-        if not isinstance(transform, Transform):
+        if not isinstance(transform, GradientTransform):
             raise ArgumentTypeError(
                 f"chain takes transforms. Received: {type(transform).__name__}; did you forget to "
                 "call it, as in chain(scale_by_adam(), ...)?"
@@ -127,7 +129,7 @@ def _chain_each(pairs: Sequence[tuple[InitOne, UpdateOne]]) -> tuple[InitOne, Up
     return init, update
 
 
-def _chain_lists(parts: Sequence[Transform], slots: tuple[str, ...]) -> Transform:
+def _chain_lists(parts: Sequence[GradientTransform], slots: tuple[str, ...]) -> GradientTransform:
     def init(params: Sequence[Value]) -> list[State]:
         states: list[State] = [{} for _ in params]
         for part in parts:
@@ -143,10 +145,10 @@ def _chain_lists(parts: Sequence[Transform], slots: tuple[str, ...]) -> Transfor
             changed = merge(changed, new)
         return list(grads), changed
 
-    return Transform(init, update, None, False, slots)
+    return GradientTransform(init, update, None, False, slots)
 
 
-def _distinct_slots(transforms: Sequence[Transform]) -> list[Transform]:
+def _distinct_slots(transforms: Sequence[GradientTransform]) -> list[GradientTransform]:
     taken: set[str] = set()
     result = []
     for number, transform in enumerate(transforms):
@@ -157,7 +159,7 @@ def _distinct_slots(transforms: Sequence[Transform]) -> list[Transform]:
     return result
 
 
-def _renamed(transform: Transform, public: dict[str, str]) -> Transform:
+def _renamed(transform: GradientTransform, public: dict[str, str]) -> GradientTransform:
     """Return the same transform with its slots kept under other names."""
 
     def outer(state: State) -> State:
@@ -185,22 +187,22 @@ def _renamed(transform: Transform, public: dict[str, str]) -> Transform:
 # -- simple transforms -----------------------------------------------------------------------------
 
 
-def identity() -> Transform:
+def identity() -> GradientTransform:
     """Return the transform that changes nothing."""
     return IDENTITY
 
 
-def scale(factor: Value) -> Transform:
+def scale(factor: Value) -> GradientTransform:
     """Multiply by a factor; `scale(-lr)` at the end of a chain turns an update into a descent."""
     return IDENTITY if _is_number(factor, 1) else stateless(lambda g, p: g * factor)
 
 
-def add_decayed_weights(rate: Value) -> Transform:
+def add_decayed_weights(rate: Value) -> GradientTransform:
     """Add `rate` times the parameter: L2 decay before, decoupled decay after the scaling."""
     return IDENTITY if _is_number(rate, 0) else stateless(lambda g, p: g + p * rate)
 
 
-def scale_by_schedule(schedule: Callable[[Any], Any]) -> Transform:
+def scale_by_schedule(schedule: Callable[[Any], Any]) -> GradientTransform:
     """Multiply by a function of the number of updates made so far (0 at the first)."""
 
     def update(g: Value, s: State, p: Value) -> tuple[Value, State]:
@@ -209,7 +211,7 @@ def scale_by_schedule(schedule: Callable[[Any], Any]) -> Transform:
     return per_value(lambda p: {"step": 0}, update, slots=("step",))
 
 
-def trace(momentum: Value, *, dampening: Value = 0.0, nesterov: bool = False) -> Transform:
+def trace(momentum: Value, *, dampening: Value = 0.0, nesterov: bool = False) -> GradientTransform:
     """Accumulate a decaying sum of gradients: heavy-ball momentum (Polyak 1964) or Nesterov's.
 
     The first gradient enters undampened, as in PyTorch.
@@ -230,22 +232,22 @@ def trace(momentum: Value, *, dampening: Value = 0.0, nesterov: bool = False) ->
     )
 
 
-def sign() -> Transform:
+def sign() -> GradientTransform:
     """Replace each element by its sign."""
     return stateless(lambda g, p: F.sign(g))
 
 
-def clip_by_value(limit: Value) -> Transform:
+def clip_by_value(limit: Value) -> GradientTransform:
     """Bound each element to [-limit, limit]."""
     return stateless(lambda g, p: F.maximum(F.minimum(g, limit), -limit))
 
 
-def clip_by_norm(max_norm: Value) -> Transform:
+def clip_by_norm(max_norm: Value) -> GradientTransform:
     """Scale each parameter's gradient down to a 2-norm of at most `max_norm`."""
     return stateless(lambda g, p: g * _shrink(norm(g), max_norm), elementwise=False)
 
 
-def clip_by_global_norm(max_norm: Value) -> Transform:
+def clip_by_global_norm(max_norm: Value) -> GradientTransform:
     """Scale all gradients together so that their joint 2-norm is at most `max_norm`."""
 
     def update(
@@ -257,10 +259,10 @@ def clip_by_global_norm(max_norm: Value) -> Transform:
         factor = _shrink(total, max_norm)
         return [g * factor for g in grads], [{} for _ in grads]
 
-    return Transform(lambda params: [{} for _ in params], update)
+    return GradientTransform(lambda params: [{} for _ in params], update)
 
 
-def centralize() -> Transform:
+def centralize() -> GradientTransform:
     """Subtract from each gradient its mean over all axes but the first (Yong et al. 2020)."""
 
     def update(g: Value, p: Value) -> Value:

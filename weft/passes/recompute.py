@@ -22,7 +22,7 @@ from .sizes import Known, known_shape
 NOWHERE = -1  # the storage of what comes from outside: it costs nothing and is always there
 
 
-class Operand(NamedTuple):
+class StoredOperand(NamedTuple):
     """Where an operand comes from: the node that makes it, and its storage, by number."""
 
     maker: int
@@ -83,11 +83,11 @@ class Flow:
         self.birth.append(maker)
         return len(self.bytes) - 1
 
-    def _operands(self) -> list[list[Operand]]:
+    def _operands(self) -> list[list[StoredOperand]]:
         position = {node: i for i, node in enumerate(self.nodes)}
         return [
             [
-                Operand(position[x.node], self.homes[x])
+                StoredOperand(position[x.node], self.homes[x])
                 for x in dict.fromkeys(node.inputs)
                 if x is not None and self.homes[x] != NOWHERE
             ]

@@ -22,7 +22,7 @@ ALIGNMENT = 64
 LARGEST_FIRST_LIMIT = 6000  # storages; beyond it the quadratic search takes seconds
 
 
-class Block(NamedTuple):
+class ArenaBlock(NamedTuple):
     """A storage to place: its bytes, a multiple of any alignment, and when it is alive."""
 
     bytes: int
@@ -42,7 +42,7 @@ def align(nbytes: int) -> int:
     return -(-nbytes // ALIGNMENT) * ALIGNMENT
 
 
-def place_blocks(blocks: Sequence[Block]) -> Placed:
+def place_blocks(blocks: Sequence[ArenaBlock]) -> Placed:
     """Return offsets for blocks, in the smallest arena that the heuristics find."""
     least = most_alive(blocks)
     best = _in_order_of_time(blocks)
@@ -52,7 +52,7 @@ def place_blocks(blocks: Sequence[Block]) -> Placed:
     return best
 
 
-def most_alive(blocks: Iterable[Block]) -> int:
+def most_alive(blocks: Iterable[ArenaBlock]) -> int:
     """Return the largest sum of bytes alive at one time."""
     changes: dict[int, int] = {}
     for nbytes, birth, death in blocks:
@@ -114,7 +114,7 @@ class _Gaps:
         return size
 
 
-def _in_order_of_time(blocks: Sequence[Block]) -> Placed:
+def _in_order_of_time(blocks: Sequence[ArenaBlock]) -> Placed:
     offsets = [0] * len(blocks)
     gaps = _Gaps()
     for _, kind, i in sorted(_events(blocks)):
@@ -128,7 +128,7 @@ def _in_order_of_time(blocks: Sequence[Block]) -> Placed:
 _FREE, _TAKE = 0, 1  # at one time, what died before is freed first
 
 
-def _events(blocks: Sequence[Block]) -> list[tuple[int, int, int]]:
+def _events(blocks: Sequence[ArenaBlock]) -> list[tuple[int, int, int]]:
     used = [(i, block) for i, block in enumerate(blocks) if block.bytes]
     births = [(block.birth, _TAKE, i) for i, block in used]
     return births + [(block.death + 1, _FREE, i) for i, block in used]
@@ -137,7 +137,7 @@ def _events(blocks: Sequence[Block]) -> list[tuple[int, int, int]]:
 # -- largest first ---------------------------------------------------------------------------------
 
 
-def _largest_first(blocks: Sequence[Block]) -> Placed:
+def _largest_first(blocks: Sequence[ArenaBlock]) -> Placed:
     order = sorted(range(len(blocks)), key=lambda i: (-blocks[i].bytes, blocks[i].birth))
     order = [i for i in order if blocks[i].bytes]
     size, birth, death = (np.array([b[k] for b in blocks], np.int64) for k in range(3))

@@ -12,7 +12,7 @@ from ..lower.lifetimes import Lifetimes, lifetimes, uses_of
 from ..lower.memory import ARENA, CONSTANTS, NUMBERS, WORD, MemoryPlan, Place
 from ..lower.program import KernelProgram
 from ..lower.storage import Buffer, View
-from .arena import Block, align, place_blocks
+from .arena import ArenaBlock, align, place_blocks
 from .in_place import writes_in_place
 
 Commit = tuple[int, View]  # a state by its number, and where its new value lies
@@ -157,12 +157,12 @@ def _arena(
     return places, placed.bytes
 
 
-def _block(buffers: list[Buffer], alive: Lifetimes, ends: set[Buffer]) -> Block:
+def _block(buffers: list[Buffer], alive: Lifetimes, ends: set[Buffer]) -> ArenaBlock:
     """Return the memory of a buffer, or of several numbers side by side."""
     spans = [alive.spans.get(buffer, (0, 0)) for buffer in buffers]
     last = alive.end if ends.intersection(buffers) else max(death for _, death in spans)
     size = buffers[0].nbytes if len(buffers) == 1 else len(buffers) * WORD
-    return Block(align(max(1, size)), min(birth for birth, _ in spans), last)
+    return ArenaBlock(align(max(1, size)), min(birth for birth, _ in spans), last)
 
 
 def _new_numbers(

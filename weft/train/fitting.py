@@ -31,7 +31,7 @@ from .arrays import (
 from .callbacks import Callback, History
 from .extension import PRIORITY_READER, Extension
 from .extensions import Evaluator
-from .losses import Loss
+from .losses import TargetLoss
 from .metrics import Mean
 from .objective import Objective, Outcome, evaluating, size_of, split_loss
 from .summary import scalars_of
@@ -47,7 +47,7 @@ class CompiledObjective(Objective):
     def __init__(
         self,
         model: Module,
-        loss: Loss | None,
+        loss: TargetLoss | None,
         source: BatchSource,
         class_weight: Mapping[int, float] | None = None,
     ) -> None:

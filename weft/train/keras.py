@@ -37,7 +37,7 @@ from .fitting import (
     training_sources,
     validation_source,
 )
-from .losses import Loss, get_loss
+from .losses import TargetLoss, get_loss
 from .metrics import Metric, named_metrics
 from .objective import evaluating
 from .optimizers import check_optimizer, get_optimizer
@@ -50,7 +50,7 @@ class CompileSettings:
     def __init__(self, optimizer: Any, loss: Any, metrics: Any, clip_norm: float | None) -> None:
         check_optimizer(optimizer)
         self.choice = optimizer
-        self.loss: Loss = get_loss(loss)
+        self.loss: TargetLoss = get_loss(loss)
         self.metrics = named_metrics(metrics)
         self.clip_norm = clip_norm
 

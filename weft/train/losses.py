@@ -64,7 +64,7 @@ for _names, _make, *_traits in (
     LOSSES.add(_names, _make, traits=_traits)
 
 
-class Loss:
+class TargetLoss:
     """A loss that brings targets into the form it takes, and can weight the samples of a batch.
 
     With weights it is the mean over the samples of weight times loss, divided by their number and
@@ -109,20 +109,20 @@ class Loss:
         return function(output, target)
 
 
-def get_loss(loss: Any, **options: Any) -> Loss:
+def get_loss(loss: Any, **options: Any) -> TargetLoss:
     """Return a loss from its name and options, a loss module, or a function of output and target.
 
     >>> import weft as wf
     >>> get_loss("mse")(wf.tensor([[1.0], [3.0]]), wf.tensor([1.0, 1.0]))
     tensor(2.)
     """
-    if isinstance(loss, Loss):
+    if isinstance(loss, TargetLoss):
         return loss
     if isinstance(loss, str):
         entry = LOSSES[loss]
-        return Loss(entry(**options), entry.traits)
+        return TargetLoss(entry(**options), entry.traits)
     if callable(loss) and not isinstance(loss, type):
-        return Loss(loss)
+        return TargetLoss(loss)
     raise ArgumentTypeError(
         f"a loss is a name or a function of output and target. Received: {loss!r:.60}"
     )

@@ -23,7 +23,7 @@ from ..shape import TensorType, size_of
 from .attributes import Attribute
 from .builder import Expr
 from .functions import FUNCTIONS
-from .text import NumpyBuilder, Source
+from .text import ExpressionSource, NumpyBuilder
 
 if TYPE_CHECKING:
     from ..op import Op
@@ -63,7 +63,7 @@ def _single_reduction(op: Op) -> Kernel | None:
     expr: Expr = op.lower_rule(builder, *operands, *given)
     if expr.kind != "reduce" or expr.data not in ("max", "min") or expr.args != (x,):
         return None
-    source = Source(op.inputs, expr)
+    source = ExpressionSource(op.inputs, expr)
     text = _function((*op.inputs, *op.attrs), source)
     variant = Variant(text, source.scope, ())
     kernel = _compiled(op.name, variant.text, variant.scope)
@@ -78,11 +78,13 @@ def formula_kernel(formula: Callable[..., Any], dtypes: Sequence[DType | None]) 
         Attribute(name, None, set()) if dtype is None else builder.load(i, dtype)
         for i, (name, dtype) in enumerate(zip(names, dtypes, strict=True))
     ]
-    source = Source(names, formula(builder, *values), axes=True)
+    source = ExpressionSource(names, formula(builder, *values), axes=True)
     return _compiled(formula.__name__, _function(names, source), source.scope | builder.rules)
 
 
-def _function(parameters: Sequence[str], source: Source, before: Sequence[str] = ()) -> str:
+def _function(
+    parameters: Sequence[str], source: ExpressionSource, before: Sequence[str] = ()
+) -> str:
     lines = (*before, *source.lines, f"return {source.result}")
     body = "".join(f"    {line}\n" for line in lines)
     return f"def kernel({', '.join(parameters)}):\n{body}"
@@ -194,7 +196,7 @@ class _Derived:
             builder.count = Attribute("count", None, seen)  # type: ignore[assignment]  # a parameter
         assert op.lower_rule is not None
         expr = builder.cast(op.lower_rule(builder, *operands, *given), builder.result)
-        source = Source(op.inputs, builder.cast(expr, result), alone=alone)
+        source = ExpressionSource(op.inputs, builder.cast(expr, result), alone=alone)
         source.scope |= {"float32": float32, "size_of": size_of, **builder.rules}
         if any("count" in line for line in source.lines):
             lines.append(f"count = size_of({op.inputs[0]}.shape[a] for a in axis)")

@@ -141,7 +141,7 @@ def _absorbs(expr: Expr, arg: Expr) -> bool:
     return expr.kind == "reduce" and expr.data in ("sum", "prod") and exact
 
 
-class Source:
+class ExpressionSource:
     """The lines that compute an expression, and the names they use."""
 
     def __init__(

@@ -15,7 +15,7 @@ from tests.backends.cpu.codegen.gemm.test_kernel import (
 )
 from tests.backends.cpu.codegen.jit import Native, assembly
 from weft.backends.cpu.codegen import ModuleText, avx2, avx512, host, neon, sse2
-from weft.backends.cpu.codegen.gemm.dot import Place, runs
+from weft.backends.cpu.codegen.gemm.dot import DotPlace, runs
 from weft.backends.cpu.codegen.gemm.kernel import gemm_units
 from weft.backends.cpu.codegen.gemm.plan import dot_tile, plan_for
 from weft.backends.cpu.codegen.lane_sums import lane_sums, lane_sums_cost
@@ -64,17 +64,17 @@ def test_adding_lanes_of_several_vectors_costs_less():
 
 
 def test_sums_that_lie_in_sequence_are_stored_at_once():
-    places = [Place(i, 0, i) for i in range(12)]
+    places = [DotPlace(i, 0, i) for i in range(12)]
     assert runs(places, 8) == [(0, 8), (8, 4)]
     assert runs(places[:7], 8) == [(0, 4), (4, 2), (6, 1)]
 
 
 def test_sums_with_gaps_or_other_biases_are_stored_apart():
-    assert runs([Place(2 * i, 0, i) for i in range(3)], 4) == [(0, 1), (1, 1), (2, 1)]
-    columns = [Place(i, i % 2, i) for i in range(4)]
+    assert runs([DotPlace(2 * i, 0, i) for i in range(3)], 4) == [(0, 1), (1, 1), (2, 1)]
+    columns = [DotPlace(i, i % 2, i) for i in range(4)]
     assert runs(columns, 4) == [(0, 2), (2, 2)]
-    assert runs([Place(i, i, i) for i in range(4)], 4) == [(0, 4)]
-    assert runs([Place(i, 3 * i, i) for i in range(2)], 4) == [(0, 1), (1, 1)]
+    assert runs([DotPlace(i, i, i) for i in range(4)], 4) == [(0, 4)]
+    assert runs([DotPlace(i, 3 * i, i) for i in range(2)], 4) == [(0, 1), (1, 1)]
 
 
 # -- products --------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from .values import (
 CACHE_LINE = 64  # bytes
 
 
-class Memory(Instructions):
+class MemoryInstructions(Instructions):
     """Instructions that go to memory."""
 
     def gep(self, pointer: Value, index: Operand, element: str = "i8") -> Value:

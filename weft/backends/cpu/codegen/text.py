@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from .lines import Operand
-from .memory import Memory
+from .memory import MemoryInstructions
 from .target import Target
 from .values import Value, bits_of, constant, is_constant
 
@@ -73,7 +73,7 @@ class LoopIndex(Value):
         self._next = values
 
 
-class FunctionText(Memory):
+class FunctionText(MemoryInstructions):
     """One function under construction; instructions go to the current block."""
 
     def __init__(

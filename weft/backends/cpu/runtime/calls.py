@@ -33,7 +33,7 @@ from ....core.errors import ArgumentError
 from ..codegen.target import host
 from .clock import clock_symbols, coarse_clock_module, seconds_per_tick
 from .linking import Library, link
-from .native.call import DTYPE_MASK, PYTHON_FUNCTIONS, Layout, entry_text
+from .native.call import DTYPE_MASK, PYTHON_FUNCTIONS, ObjectLayout, entry_text
 from .native.poll import EXPORTS as POLL_EXPORTS
 from .native.poll import PYTHON_FUNCTIONS as POLL_FUNCTIONS
 from .native.poll import poll_text
@@ -223,13 +223,13 @@ def address_of_function(name: str) -> int:
 
 
 @cache
-def layout() -> Layout:
+def layout() -> ObjectLayout:
     """Return where fields lie, counted from the end of the header that every object has.
 
     The fields of an ndarray, and their order, are part of NumPy's stable binary interface.
     """
     header = object.__basicsize__
-    return Layout(
+    return ObjectLayout(
         type=header - 8,
         tuple_size=header,
         tuple_items=tuple.__basicsize__,

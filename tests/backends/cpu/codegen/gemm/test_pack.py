@@ -7,7 +7,7 @@ import pytest
 
 from weft.backends.cpu.codegen import ModuleText, avx512, host, neon, sse2
 from weft.backends.cpu.codegen.gemm.pack import PARAMETERS, Stacks, write_stacks
-from weft.backends.cpu.codegen.gemm.source import Lines, Source
+from weft.backends.cpu.codegen.gemm.source import LineStrides, PanelSource
 from weft.backends.cpu.codegen.values import element_of
 from weft.backends.cpu.runtime.linking import compile_module, link
 
@@ -20,9 +20,9 @@ def stacks_of(x, height, depths, target=None):
     lanes = (target or host()).vector_bytes // x.itemsize
     down, across = (stride // x.itemsize for stride in x.strides)
     by_row = across == 1
-    lines = Lines(element_of(x.dtype), *((down, across) if by_row else (across, down)))
+    lines = LineStrides(element_of(x.dtype), *((down, across) if by_row else (across, down)))
     room = max(depths) + 64 // x.itemsize
-    return Stacks(lines.element, lanes, Source((lines,)), height, room, by_row, depths)
+    return Stacks(lines.element, lanes, PanelSource((lines,)), height, room, by_row, depths)
 
 
 def text_of(stacks, target=None):

@@ -53,11 +53,11 @@ class DotTile:
         """Tell whether something is added to the sums."""
         return self.bias_row is not None and self.bias_column is not None
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[DotPlace]:
         """Return where each sum goes."""
         bias_row, bias_column = self.bias_row or 0, self.bias_column or 0
         return [
-            Place(
+            DotPlace(
                 i * self.out_down + j * self.out_across,
                 i * bias_row + j * bias_column,
                 i * self.columns + j,
@@ -67,7 +67,7 @@ class DotTile:
         ]
 
 
-class Place(NamedTuple):
+class DotPlace(NamedTuple):
     """Where a sum is stored, and where its bias lies; in elements from those of the first."""
 
     out: int
@@ -169,7 +169,7 @@ class _DotWriter:
                 total = f.fadd(total, self._bias(bias, places[at : at + count]))
             f.store(total, self._at(out, places[at].out))
 
-    def _bias(self, bias: Value, places: list[Place]) -> Value:
+    def _bias(self, bias: Value, places: list[DotPlace]) -> Value:
         """Return the bias of a run."""
         f, element, count = self.f, self.tile.element, len(places)
         start = self._at(bias, places[0].bias)
@@ -178,7 +178,7 @@ class _DotWriter:
         return f.splat(f.load(element, start), count)
 
 
-def runs(places: list[Place], lanes: int) -> list[tuple[int, int]]:
+def runs(places: list[DotPlace], lanes: int) -> list[tuple[int, int]]:
     """Return (start, count) of sums that are stored at once; none is part of two vectors.
 
     They lie one behind another, and so does their bias, or it is the same.
@@ -193,7 +193,7 @@ def runs(places: list[Place], lanes: int) -> list[tuple[int, int]]:
     return found
 
 
-def _evenly(places: list[Place], bias_step: int) -> int:
+def _evenly(places: list[DotPlace], bias_step: int) -> int:
     """Return how many of the first places lie one behind another, their bias so far apart."""
     first = places[0]
     wanted = ((first.out + i, first.bias + i * bias_step) for i in range(len(places)))

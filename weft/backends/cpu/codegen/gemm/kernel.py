@@ -35,7 +35,7 @@ from ..target import Target
 from ..text import FunctionText, ModuleText
 from ..values import Value, element_of
 from .outer import OuterWriter, Rooms
-from .parts import Block, Epilogue
+from .parts import Epilogue, RowBlock
 from .plan import plan_for
 from .side import Places, sides_of
 from .thin import ThinWriter
@@ -197,12 +197,12 @@ class _UnitWriter:
                 places[i] = f.gep(places[i], offset, writer.dtypes[i])
         return _Matrices(x, y, places[0], tuple(places[1:]))
 
-    def _block(self, matrices: _Matrices, block: Value) -> Block:
+    def _block(self, matrices: _Matrices, block: Value) -> RowBlock:
         """Return the addresses of a block of rows."""
         f, plan, product = self.f, self.plan, self.product
         x, y, out, extras = matrices
         if plan.row_blocks == 1:
-            return Block(x, y, out, self.bias, f.constant("i64", product.m), extras)
+            return RowBlock(x, y, out, self.bias, f.constant("i64", product.m), extras)
         row = f.mul(block, plan.row_block)
         is_last = f.icmp("eq", block, plan.row_blocks - 1)
         rows = f.select(is_last, f.constant("i64", plan.last_rows), plan.row_block)
@@ -211,7 +211,7 @@ class _UnitWriter:
             bias = self.moved(bias, row, product.bias)
         x = self.writer.x.down(f, x, row)
         out = self.moved(out, row, product.out.down)
-        return Block(x, y, out, bias, rows, self._lower_extras(extras, row))
+        return RowBlock(x, y, out, bias, rows, self._lower_extras(extras, row))
 
     def _lower_extras(self, extras: tuple[Value, ...], row: Value) -> tuple[Value, ...]:
         """Return where the operands of the epilogue lie at a row; some have one for many rows."""

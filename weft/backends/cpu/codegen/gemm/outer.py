@@ -10,8 +10,8 @@ from .....core.shape import size_of
 from ..text import FunctionText, ModuleText
 from ..values import Value, bytes_of
 from .pack import Copy, Stacks, write_copy, write_panel_copy, write_stacks, write_strip_copy
-from .parts import Block, Epilogue, PartWriter
-from .plan import Form, Plan
+from .parts import Epilogue, PartWriter, RowBlock
+from .plan import Form, GemmPlan
 from .product import Strides
 from .side import Places, Side
 from .tile import UNROLL, Tile, write_tiles
@@ -24,7 +24,7 @@ PREFETCH_PANELS = 3
 class Rooms:
     """How much memory packed blocks take, in elements."""
 
-    def __init__(self, plan: Plan, itemsize: int) -> None:
+    def __init__(self, plan: GemmPlan, itemsize: int) -> None:
         line = CACHE_LINE // itemsize
         # A line more than needed: equal places of rows lie in different sets of a cache.
         self.depth = -(-plan.depth // line) * line + line
@@ -46,7 +46,7 @@ class _Part:
     first    whether this is the first inner block, as a number
     """
 
-    block: Block
+    block: RowBlock
     x: Value
     y: Places
     packed: Value
@@ -62,7 +62,7 @@ class OuterWriter(PartWriter):
         self,
         module: ModuleText,
         f: FunctionText,
-        plan: Plan,
+        plan: GemmPlan,
         sides: tuple[Side, Side],
         epilogue: Epilogue,
         element: str,
@@ -83,7 +83,7 @@ class OuterWriter(PartWriter):
         x = self.f.alloca(self.element, rooms.x) if rooms.x else none
         return x, self.f.alloca(self.element, rooms.y) if rooms.y else none
 
-    def panels(self, block: Block, first: Value, stop: Value) -> None:
+    def panels(self, block: RowBlock, first: Value, stop: Value) -> None:
         """Write the product for a range of panels of one block of rows."""
         with self._inner_blocks() as (k, depth):
             self._panels(block, first, stop, k, depth, None)
@@ -92,7 +92,7 @@ class OuterWriter(PartWriter):
     def strips(
         self,
         y: Places,
-        block_at: Callable[[Value], Block],
+        block_at: Callable[[Value], RowBlock],
         blocks: tuple[Value, Value],
         first: Value,
         stop: Value,
@@ -116,7 +116,7 @@ class OuterWriter(PartWriter):
                     with f.when(self._is_last(k, depth)):
                         self._finish(block, strip, end)
 
-    def _finish(self, block: Block, first: Value, stop: Value) -> None:
+    def _finish(self, block: RowBlock, first: Value, stop: Value) -> None:
         """Apply the epilogue to a range of panels."""
         f, width = self.f, self.plan.width
         column = f.mul(first, width)
@@ -155,7 +155,7 @@ class OuterWriter(PartWriter):
 
     def _panels(
         self,
-        block: Block,
+        block: RowBlock,
         first: Value,
         stop: Value,
         k: Value,
@@ -320,7 +320,7 @@ class OuterWriter(PartWriter):
             return None
         return product.bias if product.swapped else "column"
 
-    def _bias(self, block: Block, column: Value, columns: int) -> Value:
+    def _bias(self, block: RowBlock, column: Value, columns: int) -> Value:
         """Return where the bias of a panel lies, one element after another."""
         f, stride = self.f, self.product.bias
         if stride is None or self.product.swapped:

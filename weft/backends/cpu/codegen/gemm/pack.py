@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from ..text import FunctionText, ModuleText
 from ..values import Value, bits_of
-from .source import Reader, Source
+from .source import PanelReader, PanelSource
 
 INTERNAL = "internal void"  # a linkage is written where the return type is
 PARAMETERS = ["ptr noalias", "ptr noalias", "i64", "i64"]
@@ -30,7 +30,7 @@ class Copy:
 
     element: str
     lanes: int
-    source: Source
+    source: PanelSource
     target_line: int
     target_step: int
     lengths: tuple[int, ...]
@@ -45,10 +45,10 @@ class Copy:
         further = ["ptr noalias"] * (len(self.source.operands) - 1)
         return module.function(name, [*PARAMETERS, *further], INTERNAL)
 
-    def reader(self, f: FunctionText, line: Value, lanes: int) -> Reader:
+    def reader(self, f: FunctionText, line: Value, lanes: int) -> PanelReader:
         """Return what reads a line of the source."""
         source, _, _, _, *further = f.parameters
-        return Reader(f, self.source, (source, *further), line, lanes)
+        return PanelReader(f, self.source, (source, *further), line, lanes)
 
     def target(self, f: FunctionText, line: Value) -> Value:
         """Return where a line goes."""
@@ -83,12 +83,12 @@ def _write_transposing(f: FunctionText, copy: Copy) -> None:
             _square(f, copy, readers, line, _within(f, i, length, copy.lanes, copy.lengths))
 
 
-def _line_readers(f: FunctionText, copy: Copy, line: Value) -> list[Reader]:
+def _line_readers(f: FunctionText, copy: Copy, line: Value) -> list[PanelReader]:
     final = f.sub(f.parameters[2], 1)
     return [copy.reader(f, f.minimum(f.add(line, j), final), copy.lanes) for j in range(copy.lanes)]
 
 
-def _square(f: FunctionText, copy: Copy, readers: list[Reader], line: Value, i: Value) -> None:
+def _square(f: FunctionText, copy: Copy, readers: list[PanelReader], line: Value, i: Value) -> None:
     rows = [reader.read(i) for reader in readers]
     there = f.gep(f.parameters[1], f.add(line, f.mul(i, copy.target_step)), copy.element)
     for j, value in enumerate(transposed(f, rows)):
@@ -139,7 +139,7 @@ class Stacks:
 
     element: str
     lanes: int
-    source: Source
+    source: PanelSource
     height: int
     room: int
     by_row: bool
@@ -172,8 +172,8 @@ class _StackWriter:
             self._by_columns()
         f.ret()
 
-    def _reader(self, line: Value, lanes: int) -> Reader:
-        return Reader(self.f, self.stacks.source, self.pointers, line, lanes)
+    def _reader(self, line: Value, lanes: int) -> PanelReader:
+        return PanelReader(self.f, self.stacks.source, self.pointers, line, lanes)
 
     def _place(self, row: Value, column: Value, at: int) -> Value:
         """Return where an element of the stack goes that begins with a row."""
@@ -220,7 +220,7 @@ class _StackWriter:
                 with f.loop(begin, end, height) as row:
                     self._copy_part(row, column, readers)
 
-    def _copy_part(self, row: Value, column: Value, readers: list[tuple[int, Reader]]) -> None:
+    def _copy_part(self, row: Value, column: Value, readers: list[tuple[int, PanelReader]]) -> None:
         """Copy the part of a column that belongs to the stack at a row."""
         f, start = self.f, self._start(row)
         readers[0][1].prefetch(start, LINES_AHEAD)

@@ -9,12 +9,12 @@ from .....lower.kernels import Output
 from ..text import FunctionText, ModuleText
 from ..values import Value
 from .finish import Finish, write_finish
-from .plan import Plan
+from .plan import GemmPlan
 from .side import Places, Side
 
 
 @dataclass(frozen=True)
-class Block:
+class RowBlock:
     """The addresses of the matrices at a block of rows, and the number of its rows.
 
     x, y     each with what it is computed with
@@ -44,7 +44,7 @@ class PartWriter:
         self,
         module: ModuleText,
         f: FunctionText,
-        plan: Plan,
+        plan: GemmPlan,
         sides: tuple[Side, Side],
         epilogue: Epilogue,
         element: str,
@@ -71,7 +71,7 @@ class PartWriter:
             write(self._names[key])
         return self._names[key]
 
-    def finish(self, block: Block, column: Value, columns: Value) -> None:
+    def finish(self, block: RowBlock, column: Value, columns: Value) -> None:
         """Apply the epilogue to columns of a block of rows that are complete."""
         if not self.epilogue:
             return

@@ -58,7 +58,7 @@ class Form:
 
 
 @dataclass(frozen=True)
-class Plan:
+class GemmPlan:
     """Everything the writers need to know about a product.
 
     way            "outer", "dot" or "sweep"
@@ -149,18 +149,18 @@ class Plan:
         return parts - parts % threads if parts > threads else parts
 
 
-def plan_for(kernel: GemmKernel, target: Target) -> Plan:
+def plan_for(kernel: GemmKernel, target: Target) -> GemmPlan:
     """Return how a kernel is computed on a machine."""
     return _plan(product_of(kernel), target, kernel.out.dtype.itemsize)
 
 
 @lru_cache(maxsize=1024)
-def _plan(product: Product, target: Target, itemsize: int) -> Plan:
+def _plan(product: Product, target: Target, itemsize: int) -> GemmPlan:
     lanes = target.vector_bytes // itemsize
     return _with_whole_blocks(_free_plan(oriented(product, target, lanes), target, lanes, itemsize))
 
 
-def _with_whole_blocks(plan: Plan) -> Plan:
+def _with_whole_blocks(plan: GemmPlan) -> GemmPlan:
     """Let rows that are combined lie in one block of rows: one thread adds them up, in order."""
     block = plan.product.block
     if not block or plan.row_blocks == 1:
@@ -170,12 +170,12 @@ def _with_whole_blocks(plan: Plan) -> Plan:
     return replace(plan, row_block=rows, group=group)
 
 
-def _free_plan(product: Product, target: Target, lanes: int, itemsize: int) -> Plan:
+def _free_plan(product: Product, target: Target, lanes: int, itemsize: int) -> GemmPlan:
     if prefers_dot(product, target, lanes):
         return _dot_plan(product, target, lanes)
     if sweeps(product):
         form = Form(1, SWEEP_VECTORS)
-        return Plan(product, lanes, "sweep", form, None, product.k, 1, False, False)
+        return GemmPlan(product, lanes, "sweep", form, None, product.k, 1, False, False)
     return _outer_plan(product, target, lanes, itemsize)
 
 
@@ -243,7 +243,7 @@ def _form(vectors: int, m: int, target: Target) -> Form:
     return Form(min(range(1, min(most, max(1, m)) + 1), key=lambda r: (cost(r), -r)), vectors)
 
 
-def _outer_plan(product: Product, target: Target, lanes: int, itemsize: int) -> Plan:
+def _outer_plan(product: Product, target: Target, lanes: int, itemsize: int) -> GemmPlan:
     wide, last = _forms(product, target, lanes)
     width = wide.vectors * lanes
     panels = -(-product.n // width)
@@ -252,7 +252,7 @@ def _outer_plan(product: Product, target: Target, lanes: int, itemsize: int) -> 
         last = _as_high(last, wide)
     depth = _inner_block(product, target, width * itemsize, itemsize)
     step = math.lcm(wide.rows, last.rows if last else 1)
-    plan = Plan(
+    plan = GemmPlan(
         product,
         lanes,
         "outer",
@@ -271,7 +271,7 @@ def _as_high(last: Form | None, wide: Form) -> Form | None:
     return Form(wide.rows, last.vectors) if last else None
 
 
-def _grouped(plan: Plan, target: Target, step: int, row_bytes: int) -> Plan:
+def _grouped(plan: GemmPlan, target: Target, step: int, row_bytes: int) -> GemmPlan:
     """Let several blocks of rows share the packed panels of a large product."""
     large = plan.panels >= GROUP_LEAST_PANELS and plan.product.k >= GROUP_LEAST_DEPTH
     if not (large and plan.row_blocks > 1 and plan.pack_y):
@@ -345,10 +345,10 @@ def _packs_y(product: Product, form: Form, lanes: int, itemsize: int, target: Ta
     return product.k * product.y.down * itemsize > target.l1_bytes // 2
 
 
-def _dot_plan(product: Product, target: Target, lanes: int) -> Plan:
+def _dot_plan(product: Product, target: Target, lanes: int) -> GemmPlan:
     form, _ = dot_tile(product.m, product.n, product.k, target, lanes)
     rows = _dot_rows(product, form) if product.m > product.n else max(1, product.m)
-    return Plan(product, lanes, "dot", form, None, max(1, product.k), rows, False, False)
+    return GemmPlan(product, lanes, "dot", form, None, max(1, product.k), rows, False, False)
 
 
 def _dot_rows(product: Product, form: Form) -> int:

@@ -15,7 +15,7 @@ from .....lower.scalar import CHEAP, Expr, postorder
 from ..cost import PER_BYTE, expression_cost
 from ..target import Target
 from ..values import bytes_of
-from .plan import Plan, plan_for
+from .plan import GemmPlan, plan_for
 from .side import Side, sides_of
 
 IN_FIRST_CACHE, IN_SECOND_CACHE = 0.25, 0.5  # what a byte costs there, of what others do
@@ -39,17 +39,17 @@ def prologue_pays(
     return _y_by_vectors(plan, y) and _is_cheaper(y, _times_y(plan, y), price, target)
 
 
-def _sums(plan: Plan) -> Hashable:
+def _sums(plan: GemmPlan) -> Hashable:
     """Return all that decides in which order elements of the result are added up."""
     return plan.way, plan.product.swapped, plan.depth
 
 
-def _x_by_vectors(plan: Plan, x: Side) -> bool:
+def _x_by_vectors(plan: GemmPlan, x: Side) -> bool:
     by_row = x.strides[0].across == 1
     return x.source(by_row=by_row).by_vectors and (not by_row or min(plan.depths) >= plan.lanes)
 
 
-def _y_by_vectors(plan: Plan, y: Side) -> bool:
+def _y_by_vectors(plan: GemmPlan, y: Side) -> bool:
     by_row = y.strides[0].across == 1
     lengths = (plan.product.n,) if by_row else plan.depths
     return y.source(by_row=by_row).by_vectors and min(lengths) >= plan.lanes
@@ -82,7 +82,7 @@ def _bytes_read(side: Side) -> int:
     return sum(bytes_of(element) for s, element in pairs if s.down and s.across)
 
 
-def _times_x(plan: Plan, x: Side, threads: int) -> int:
+def _times_x(plan: GemmPlan, x: Side, threads: int) -> int:
     """Return how often an element of x is packed: for each part of the work and strip of it."""
     groups = size_of(plan.product.batch) * plan.row_groups
     parts = max(1, -(-plan.chunks(threads) // groups))
@@ -90,12 +90,12 @@ def _times_x(plan: Plan, x: Side, threads: int) -> int:
     return parts * strips * _repeated(plan, x)
 
 
-def _times_y(plan: Plan, y: Side) -> int:
+def _times_y(plan: GemmPlan, y: Side) -> int:
     """Return how often an element of y is packed: for each group of blocks of rows."""
     return plan.row_groups * _repeated(plan, y)
 
 
-def _repeated(plan: Plan, side: Side) -> int:
+def _repeated(plan: GemmPlan, side: Side) -> int:
     """Return for how many matrices of the batch an operand is the same."""
     sizes = enumerate(plan.product.batch)
     return size_of(n for axis, n in sizes if not any(s.batch[axis] for s in side.strides))

@@ -10,7 +10,7 @@ from .....lower.storage import View
 from ..text import FunctionText
 from ..values import Value, element_of
 from .product import Product, Strides
-from .source import Lines, Source
+from .source import LineStrides, PanelSource
 
 Places = tuple[Value, ...]  # an address in the matrix, and those of what it is computed with
 
@@ -43,13 +43,15 @@ class Side:
             for place, stride, element in zip(places, strides, self.elements, strict=True)
         )
 
-    def source(self, *, by_row: bool) -> Source:
+    def source(self, *, by_row: bool) -> PanelSource:
         """Return what a copy reads whose lines are rows, or columns."""
         lines = tuple(
-            Lines(element, s.down, s.across) if by_row else Lines(element, s.across, s.down)
+            LineStrides(element, s.down, s.across)
+            if by_row
+            else LineStrides(element, s.across, s.down)
             for s, element in zip(self.strides, self.elements, strict=True)
         )
-        return Source(lines, self.value)
+        return PanelSource(lines, self.value)
 
 
 def sides_of(kernel: GemmKernel, product: Product) -> tuple[Side, Side]:

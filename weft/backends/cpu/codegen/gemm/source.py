@@ -12,7 +12,7 @@ from ..values import Value, vector_of
 
 
 @dataclass(frozen=True)
-class Lines:
+class LineStrides:
     """How an operand lies: strides in elements, from line to line and within a line."""
 
     element: str
@@ -21,13 +21,13 @@ class Lines:
 
 
 @dataclass(frozen=True)
-class Source:
+class PanelSource:
     """Operands of which the first is the matrix, and what to take in place of its elements.
 
     value   of an element; None: the element itself
     """
 
-    operands: tuple[Lines, ...]
+    operands: tuple[LineStrides, ...]
     value: Expr | None = None
 
     @property
@@ -37,11 +37,16 @@ class Source:
         return first.step == 1 and all(lines.step in (0, 1) for lines in others)
 
 
-class Reader:
+class PanelReader:
     """Reads one line of a source, `lanes` elements at a time."""
 
     def __init__(
-        self, f: FunctionText, source: Source, pointers: Sequence[Value], line: Value, lanes: int
+        self,
+        f: FunctionText,
+        source: PanelSource,
+        pointers: Sequence[Value],
+        line: Value,
+        lanes: int,
     ) -> None:
         self.f = f
         self.source = source

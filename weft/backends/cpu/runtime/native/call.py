@@ -36,7 +36,7 @@ PYTHON_FUNCTIONS = (
 
 
 @dataclass(frozen=True)
-class Layout:
+class ObjectLayout:
     """Where CPython and NumPy keep what the code reads, in bytes from an object's start."""
 
     type: int
@@ -50,7 +50,7 @@ class Layout:
     dtype_word: int
 
 
-def entry_text(target: Target, layout: Layout) -> str:
+def entry_text(target: Target, layout: ObjectLayout) -> str:
     """Return the module of `weft_entry`; addresses of Python objects are symbols to be linked."""
     offsets = {
         **vars(layout),
