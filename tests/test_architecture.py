@@ -72,17 +72,6 @@ INJECTIONS = {
     "Module.predict": "likewise",
 }
 
-# Private modules that other packages of operators still import, until they have a place in common.
-PRIVATE_YET = {
-    "ops/nn/gradient.py": ("weft.ops.elementwise._shared",),
-    "ops/nn/loss_binary.py": ("weft.ops.elementwise._shared",),
-    "ops/reduce/moments.py": ("weft.ops.elementwise._shared",),
-    "ops/pool/average.py": ("weft.ops.resize._placed",),
-    "ops/pool/maximum.py": ("weft.ops.resize._placed", "weft.ops.resize._tables"),
-    "ops/pool/places.py": ("weft.ops.index._scatter",),
-    "lower/views.py": ("weft.ops.index._spec",),
-}
-
 # Classes that users know by these names in two places.
 TWICE = {
     "Checkpoint": "wf.io: a saved state; wf.train: the extension that saves them",
@@ -362,8 +351,6 @@ def _is_private(module: Module, imported: Import) -> bool:
     parts = [*imported.target.split("."), *([imported.name] if imported.name else [])]
     if imported.name and not module.root.joinpath(*parts).with_suffix(".py").is_file():
         parts.pop()
-    if ".".join(parts) in PRIVATE_YET.get(module.name, ()):
-        return False
     return any(
         part.startswith("_") and not part.startswith("__") and list(module.parts[:i]) != parts[:i]
         for i, part in enumerate(parts)

@@ -23,8 +23,8 @@ from weft.core.modes import no_grad
 from weft.core.op import F, registry
 from weft.core.shape import type_of
 from weft.core.tensor import Tensor, make_leaf
-from weft.ops.index._scatter import scatter_add_at, scatter_add_rows
 from weft.ops.index._spec import indexed_shape, split_index
+from weft.ops.index.scatter_add import scatter_add_at, scatter_add_rows
 
 examples = settings(max_examples=150, deadline=None)
 

@@ -34,3 +34,12 @@ def chosen_axis(fn: str, x: Any, axis: Any, dim: Any) -> int:
 def in_dtype(x: Any, dtype: Any) -> Any:
     """Return x in a dtype, or as it is if none is asked for."""
     return x if dtype is None or dt.as_dtype(dtype) == x.dtype else F.cast(x, dt.as_dtype(dtype))
+
+
+def constant(value: float, x: Any) -> Any:
+    """Return a number in the dtype of x.
+
+    Kernels and rules need it for fractions: bfloat16 is not one of NumPy's own dtypes, and a Python
+    float (an int does no harm) next to it would widen the result to float32.
+    """
+    return x.dtype.type(value)

@@ -38,15 +38,6 @@ def as_real(value: Any, what: str) -> float:
     return float(as_number(value, what))
 
 
-def constant(value: float, x: Any) -> Any:
-    """Return a number in the dtype of x.
-
-    Kernels and rules need it for fractions: bfloat16 is not one of NumPy's own dtypes, and a Python
-    float (an int does no harm) next to it would widen the result to float32.
-    """
-    return x.dtype.type(value)
-
-
 def named(error: WeftError, name: str, inner: str) -> WeftError:
     """Return an error of the operator `inner` as one of the function the user called."""
     return type(error)(f"{name}: {str(error).removeprefix(f'{inner}: ')}")

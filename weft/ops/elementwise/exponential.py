@@ -9,7 +9,8 @@ import numpy as np
 from ...core.op import F, elementwise, op
 from ...core.samples import Sample
 from ...core.tensor import Tensor
-from ._shared import binary_errors, constant, unary_errors
+from .._operands import constant
+from ._shared import binary_errors, unary_errors
 
 _LN2 = math.log(2.0)
 _LN10 = math.log(10.0)

@@ -10,7 +10,8 @@ from ...core.errors import ArgumentError
 from ...core.op import F, elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
-from ._shared import as_real, constant, same_type, unary_errors
+from .._operands import constant
+from ._shared import as_real, same_type, unary_errors
 
 
 @op(elementwise, promote="float", public=("wf", "nn.functional"))

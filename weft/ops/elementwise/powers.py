@@ -13,7 +13,8 @@ from ...core.op import F, elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType
 from ...core.tensor import Tensor
-from ._shared import binary_errors, constant, unary_errors
+from .._operands import constant
+from ._shared import binary_errors, unary_errors
 
 
 @op(elementwise, promote="common", aliases=("power",), operator="__pow__")

@@ -14,7 +14,8 @@ from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite, elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
-from ._shared import as_number, as_real, constant, counted, same_type, unary_errors
+from .._operands import constant
+from ._shared import as_number, as_real, counted, same_type, unary_errors
 
 
 @op(elementwise, laws=("idempotent",), numpy="np.maximum({x}, 0)", public=("wf", "nn.functional"))

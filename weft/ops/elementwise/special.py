@@ -13,7 +13,8 @@ from ...core.op import F, elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import as_int
 from ...core.tensor import Tensor
-from ._shared import constant, same_type, unary_errors
+from .._operands import constant
+from ._shared import same_type, unary_errors
 
 _MAX_ORDER = 500  # the highest derivative that the polygamma kernel computes
 

@@ -20,8 +20,8 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType, broadcast, normalize_axis
 from ...core.tensor import Tensor
 from ._checks import check_integer, check_range, names_errors, operands
-from ._scatter import scatter_add_at
 from ._spec import ARRAY
+from .scatter_add import scatter_add_at
 from .setitem import as_value
 
 

@@ -19,7 +19,6 @@ from ...core.shape import Shape, TensorType, size_of
 from ...core.tensor import Tensor
 from ._batching import ALL, BatchIndex, batch_taken, put_back
 from ._placing import part_places, within_part
-from ._scatter import scatter_add_at, scatter_add_rows
 from ._spec import (
     ARRAY,
     Spec,
@@ -32,6 +31,7 @@ from ._spec import (
     repeats_possible,
     split_index,
 )
+from .scatter_add import scatter_add_at, scatter_add_rows
 
 
 @composite(method="__getitem__", public=False)

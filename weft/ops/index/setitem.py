@@ -26,7 +26,6 @@ from ...core.tensor import Tensor, constant
 from ._batching import BatchIndex, MaskedWrite, written
 from ._checks import operands
 from ._placing import part_places, within_part
-from ._scatter import flat_positions
 from ._spec import (
     ARRAY,
     Spec,
@@ -37,6 +36,7 @@ from ._spec import (
     repeats_possible,
     split_index,
 )
+from .scatter_add import flat_positions
 
 ALL = (None, None, None)
 

@@ -15,8 +15,8 @@ from ...core.tensor import Tensor
 from .._halves import rounded_once
 from ._batching import ALL, BatchIndex, batch_taken, put_back
 from ._checks import check_integer, check_range, flat_axis, names_errors, operands
-from ._scatter import count_from_front, scatter_add_flat, scatter_add_rows
 from ._spec import ARRAY, check_integer_index
+from .scatter_add import count_from_front, scatter_add_flat, scatter_add_rows
 from .setitem import as_value
 
 

@@ -12,7 +12,7 @@ from ...core.op import F, composite, elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
 from .._halves import rounded_once
-from ..elementwise._shared import constant
+from .._operands import constant
 from ._arguments import (
     broadcast_shapes,
     check_ndim,

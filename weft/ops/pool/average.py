@@ -16,10 +16,10 @@ from ...core.shape import Shape, TensorType, size_of
 from ...core.sums import SHORT, sum_array
 from ...core.tensor import Tensor
 from .._halves import through_float32
+from .._placed_windows import MOST, boxes, total, window_elements
 from ..conv.convolution import Ints
 from ..conv.geometry import Pairs, per_axis, require_rank, window_counts
 from ..conv.windows import negated, pad_spatial
-from ..resize._placed import MOST, boxes, total, window_elements
 from .fitting import fit_windows
 
 

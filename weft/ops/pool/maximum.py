@@ -21,10 +21,10 @@ from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType, size_of
 from ...core.tensor import Tensor
+from .._axis_tables import ranges
+from .._placed_windows import MOST, boxes, range_elements, window_elements
 from ..conv.convolution import Ints
 from ..conv.geometry import Pairs, per_axis, require_rank, window_counts
-from ..resize._placed import MOST, boxes, range_elements, window_elements
-from ..resize._tables import ranges
 from .fitting import fit_windows
 
 

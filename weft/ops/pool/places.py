@@ -14,7 +14,7 @@ from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType, as_shape, size_of
 from ...core.tensor import Tensor
-from ..index._scatter import scatter_add_flat
+from ..index.scatter_add import scatter_add_flat
 
 
 @op(general, linear=("x",), method=False)

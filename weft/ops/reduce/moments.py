@@ -13,7 +13,7 @@ from ...core.op import F, op, reduction
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Axes
 from ...core.tensor import Tensor
-from ..elementwise._shared import constant
+from .._operands import constant
 from ._common import (
     as_flag,
     canon_reduction,

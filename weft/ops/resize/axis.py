@@ -17,9 +17,9 @@ from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType, as_int, normalize_axis
 from ...core.tensor import Tensor
+from .._axis_tables import Ranges, Taps, covering_ranges, ranges, taps, transposed_taps
 from .._halves import through_float32
-from ._placed import range_elements, tapped, total
-from ._tables import Ranges, Taps, covering_ranges, ranges, taps, transposed_taps
+from .._placed_windows import range_elements, tapped, total
 
 MODES = ("nearest", "nearest-exact", "linear", "cubic", "area")
 

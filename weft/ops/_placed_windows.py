@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...core.shape import Shape, size_of
-from ..conv.geometry import Pairs
-from ._tables import Ranges, Taps
+from ..core.shape import Shape, size_of
+from ._axis_tables import Ranges, Taps
+from .conv.geometry import Pairs
 
 MOST = 64  # elements of a window that code goes through one by one
 Element = tuple[Any, Any]  # a place along an axis, and whether it is there (None: surely)
