@@ -31,6 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     cache = config.rootpath / ".pytest_cache"
     os.environ.setdefault("WEFT_CACHE_DIR", str(cache / "objects"))
     os.environ.setdefault("WEFT_CACHE_KEY", str(cache / "keys" / "objects"))
+    os.environ.setdefault("WEFT_VERIFY", "1")  # kernel programs, after each stage
     if config.getoption("--hypothesis-profile") is None:  # the user's explicit choice stands
         settings.load_profile("long" if config.getoption("--long") else "ci")
 

@@ -105,7 +105,7 @@ def test_gradients_of_biases_are_sums_on_products(rows, activation):
                 assert_agree(a, b, PROGRAM)
     assert_same_bits_on_threads(graph, fetches, feeds)
     kernels = session.executable(fetches, feeds).program.kernels
-    assert sum(isinstance(k, GemmKernel) and bool(k.totals) for k in kernels) == 2
+    assert sum(isinstance(k, GemmKernel) and bool(k.row_sums) for k in kernels) == 2
 
 
 def test_a_value_held_elsewhere_is_not_written_to():

@@ -15,7 +15,7 @@ linear = wf.nn.functional.linear
 
 def combining(kernels):
     """Return the products that combine rows."""
-    return [k for k in kernels if isinstance(k, GemmKernel) and k.totals]
+    return [k for k in kernels if isinstance(k, GemmKernel) and k.row_sums]
 
 
 def no_rows(kernels):

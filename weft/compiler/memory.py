@@ -54,8 +54,8 @@ class MemoryReport:
         layout = program.memory
         assert layout is not None
         self.unshared_bytes = unshared_bytes
-        self.arena_bytes = layout.arena_bytes
-        self.fetch_bytes = sum(buffer.nbytes for buffer in layout.fresh)
+        self.arena_bytes: int = layout.arena_bytes
+        self.fetch_bytes: int = sum(buffer.nbytes for buffer in layout.fresh)
         self.constant_bytes = sum(buffer.nbytes for buffer in layout.constants)
         self.state_bytes = sum(b.nbytes for b in (*layout.states, *layout.numbers))
         self.feed_bytes = sum(b.nbytes for b in layout.arguments[: layout.first_state])

@@ -24,6 +24,7 @@ from ..graph.run import Program
 from ..lower.lowering import lower
 from ..lower.program import KernelProgram
 from ..lower.reductions import split_reductions
+from ..lower.verify import verified
 from ..passes.dce import remove_dead
 from ..passes.pipeline import canonicalize, same_nodes
 from ..passes.scan_split import split_scans
@@ -90,9 +91,10 @@ def plan_static(program: Program, static: Graph, device: Device | None = None) -
         return None
     graph = optimize_static(static)
     made, sources = lower(graph, states)
+    verified(made, sources)
     device = backend_named(CPU).describe() if device is None else device
     for stage in ON_PROGRAMS.values():
-        made = stage(made, device)
+        made = verified(stage(made, device), sources)
     return Planned(graph, made, sources, device)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from .kernels import Kernel, buffers_of, own_views, parts_of
+from .kernels import Kernel, buffers_of
 from .storage import Buffer, buffers_behind
 
 Span = tuple[int, int]
@@ -59,7 +59,7 @@ def _number(
 ) -> None:
     for kernel in kernels:
         start, regions = next(numbers), []
-        for part in parts_of(kernel):
+        for part in kernel.parts:
             regions.append(_Region())
             _number(part, (*path, regions[-1]), numbers, touches)
         end = next(numbers) if regions else start
@@ -71,7 +71,7 @@ def _number(
 
 def _touched(kernel: Kernel) -> list[Buffer]:
     """Return the memory that a kernel touches itself; that behind windows, and their words."""
-    return [buffer for view in own_views(kernel) for buffer in buffers_behind(view.buffer)]
+    return [buffer for view in kernel.views for buffer in buffers_behind(view.buffer)]
 
 
 def _span(found: Sequence[tuple[int, tuple[_Region, ...]]]) -> Span:

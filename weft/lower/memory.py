@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..core.shape import Size
 from .storage import Buffer, View
 
 # The first entries of a program's memory: the arena, the count of runs, and numbers that are read
@@ -23,8 +24,8 @@ class Place:
 
     is_argument: bool
     entry: int
-    offset: int = 0
-    moves: tuple[tuple[Place, int], ...] = ()
+    offset: Size = 0
+    moves: tuple[tuple[Place, Size], ...] = ()
 
     @property
     def in_arena(self) -> bool:
@@ -63,7 +64,7 @@ class MemoryPlan:
     shared: Mapping[Buffer, Buffer]
     copied: tuple[tuple[int, View], ...]
     new_numbers: tuple[tuple[int, View], ...]
-    arena_bytes: int
+    arena_bytes: Size
 
     @property
     def first_state(self) -> int:
@@ -75,7 +76,7 @@ class MemoryPlan:
         """Return the buffers of states that are changed in place."""
         return self.states[: self.changed]
 
-    def in_arena(self) -> dict[Buffer, int]:
+    def in_arena(self) -> dict[Buffer, Size]:
         """Return the buffers that have memory of their own in the arena, and where it begins."""
         kept = ((b, place) for b, place in self.places.items() if place.in_arena)
         return {buffer: place.offset for buffer, place in kept if buffer.kind == "arena"}

@@ -9,7 +9,7 @@ from typing import Any
 from ..graph.graph import Graph
 from ..graph.node import Node
 from ..graph.state import State, by_keeper
-from .kernels import Kernel, within
+from .kernels import Kernel, all_within
 from .program import KernelProgram, Sources, StateSlot
 from .storage import Buffer, View
 
@@ -64,7 +64,7 @@ class Numbering:
         fetches = len(views) - len(commits)
         written = [self.states.setdefault(state, len(self.states)) for state in commits]
         program = KernelProgram(
-            tuple(within(kernel, self.made) for kernel in kernels),
+            all_within(kernels, self.made),
             tuple(self.made[buffer] for buffer in self._places),
             len(self.graph.inputs),
             _slots(list(self.states)),

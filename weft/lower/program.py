@@ -20,6 +20,7 @@ from .kernels import Kernel, buffers_of
 from .memory import MemoryPlan
 from .schedule import RunSchedule
 from .storage import Buffer, View, contiguous
+from .text import program_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class StateSlot:
     keeper: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, repr=False, slots=True)
 class KernelProgram:
     """Kernels in the order in which they run, over numbered buffers.
 
@@ -61,6 +62,9 @@ class KernelProgram:
     flag: View | None = None
     memory: MemoryPlan | None = None
     schedule: RunSchedule | None = None
+
+    def __repr__(self) -> str:
+        return program_text(self)
 
     @property
     def outputs(self) -> list[View]:

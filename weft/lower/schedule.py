@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..core.shape import Size
 from .kernels import BranchKernel, Kernel, LoopKernel
 from .storage import View
 
@@ -24,8 +25,8 @@ class Piece:
     kernel: Kernel
     views: tuple[View, ...]
     written: frozenset[int]
-    units: int
-    chunks: int
+    units: Size
+    chunks: Size
     cost: float
 
     @property

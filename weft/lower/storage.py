@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..core.dtype import DType
-from ..core.shape import Shape, TensorType, size_of
+from ..core.shape import Shape, Size, TensorType, size_of
 
 
 @dataclass(frozen=True, eq=False, repr=False, slots=True)
@@ -33,7 +33,7 @@ class Buffer:
     window: Window | None = None
 
     @property
-    def size(self) -> int:
+    def size(self) -> Size:
         """Return the number of its elements."""
         return size_of(self.shape)
 
@@ -43,7 +43,7 @@ class Buffer:
         return TensorType(self.shape, self.dtype)
 
     @property
-    def nbytes(self) -> int:
+    def nbytes(self) -> Size:
         """Return its bytes."""
         return self.size * self.dtype.itemsize
 
@@ -59,9 +59,9 @@ class Window:
     """
 
     buffer: Buffer
-    offset: int
+    offset: Size
     word: Buffer
-    step: int
+    step: Size
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ class View:
 
     buffer: Buffer
     shape: Shape
-    strides: tuple[int, ...]
-    offset: int = 0
+    strides: Shape
+    offset: Size = 0
 
     @property
     def dtype(self) -> DType:
@@ -127,7 +127,7 @@ class View:
         return View(self.buffer, shape, strides, offset)
 
 
-def window(view: View, word: Buffer, step: int) -> View:
+def window(view: View, word: Buffer, step: Size) -> View:
     """Return a view that moves by so many elements for each unit of a word in memory."""
     source = Window(view.buffer, view.offset, word, step)
     moving = Buffer("window", view.shape, view.dtype, view.buffer.name, window=source)
@@ -143,7 +143,7 @@ def buffers_behind(buffer: Buffer) -> list[Buffer]:
     return [buffer, *found]
 
 
-def contiguous_strides(shape: Shape) -> tuple[int, ...]:
+def contiguous_strides(shape: Shape) -> Shape:
     """Return the strides, in elements, of a tensor in C order."""
     strides = []
     step = 1
@@ -158,9 +158,7 @@ def contiguous(buffer: Buffer, shape: Shape) -> View:
     return View(buffer, shape, contiguous_strides(shape))
 
 
-def reshaped_strides(
-    shape: Shape, strides: tuple[int, ...], wanted: Shape
-) -> tuple[int, ...] | None:
+def reshaped_strides(shape: Shape, strides: Shape, wanted: Shape) -> Shape | None:
     """Return the strides of the same elements in another shape, or None if there are none.
 
     Axes are taken in groups of equal size from both shapes; within a group the old axes must lie
@@ -169,7 +167,7 @@ def reshaped_strides(
     if size_of(shape) == 0:
         return contiguous_strides(wanted)
     old = [(size, stride) for size, stride in zip(shape, strides, strict=True) if size != 1]
-    result: list[int] = [0] * len(wanted)
+    result: list[Size] = [0] * len(wanted)
     axis = 0
     position = 0
     while axis < len(wanted):
@@ -195,5 +193,5 @@ def reshaped_strides(
     return tuple(result)
 
 
-def _consecutive(axes: list[tuple[int, int]]) -> bool:
+def _consecutive(axes: list[tuple[Size, Size]]) -> bool:
     return all(a[1] == b[0] * b[1] for a, b in pairwise(axes))

@@ -42,4 +42,4 @@ def _is_turned(view: View, split: int) -> bool:
     if not rows or not along:
         return False
     count, down = rows[-1]
-    return down == 1 and abs(along[-1]) > 1 and count >= LEAST_ROWS
+    return bool(down == 1 and abs(along[-1]) > 1 and count >= LEAST_ROWS)

@@ -22,7 +22,7 @@ def writes_in_place(kernel: Kernel, result: View, read: Buffer) -> bool:
             return False
         return _at_one_place([operand.view for operand in kernel.operands], result.buffer, read)
     if isinstance(kernel, GemmKernel):
-        used = (*kernel.matrices, *kernel.computed_from, *kernel.totals)
+        used = (*kernel.matrices, *kernel.computed_from, *kernel.row_sums)
         apart = all(view.buffer not in (result.buffer, read) for view in used)
         return apart and _at_one_place(kernel.extras, result.buffer, read)
     return False

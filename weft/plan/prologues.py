@@ -12,7 +12,15 @@ from dataclasses import replace
 
 from ..core.shape import size_of
 from ..lower.epilogues import AT_ONE_PLACE, MOST_STREAMS, renumbered
-from ..lower.kernels import GemmKernel, Kernel, Prologue, RowKernel, buffers_of, written_buffers
+from ..lower.kernels import (
+    GemmKernel,
+    Kernel,
+    Prologue,
+    RowKernel,
+    buffers_of,
+    reached,
+    written_buffers,
+)
 from ..lower.lifetimes import uses_of
 from ..lower.scalar import postorder
 from ..lower.storage import Buffer, View, contiguous_strides
@@ -84,7 +92,7 @@ def _fused(loops: Kernel, product: GemmKernel, side: str) -> GemmKernel | None:
         return None
     if any(view.buffer in written_buffers(product) for view in there.values()):
         return None
-    order = sorted(there, key=lambda i: (-_reach(there[i]), -there[i].dtype.itemsize, i))
+    order = sorted(there, key=lambda i: (-reached(there[i]), -there[i].dtype.itemsize, i))
     (value,) = renumbered([output.value], {i: number for number, i in enumerate(order)})
     first, *extras = (there[i] for i in order)
     prologue = Prologue(value, tuple(extras))
@@ -103,12 +111,6 @@ def _is_at_one_place(loops: RowKernel) -> bool:
 
 def _streams(views: Collection[View]) -> int:
     return sum(any(view.strides) for view in views)
-
-
-def _reach(view: View) -> int:
-    """Return how many elements of its buffer a view shows."""
-    axes = zip(view.shape, view.strides, strict=True)
-    return size_of(size for size, stride in axes if stride)
 
 
 def _seen_as(view: View, wanted: View) -> View | None:

@@ -15,17 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from ..core.shape import Size
 from ..lower.kernels import (
     BranchKernel,
     CallKernel,
-    ColumnKernel,
     Control,
-    GemmKernel,
     Kernel,
     LoopKernel,
-    RowKernel,
     calls_library,
-    own_views,
 )
 from ..lower.memory import Place
 from ..lower.program import KernelProgram
@@ -86,21 +83,8 @@ class _Planner:
         return BranchCalls(kernel, make(kernel.yes), make(kernel.no))
 
     def _piece(self, kernel: Kernel) -> Piece:
-        views, written = _touched(kernel)
-        work = self.device.work(kernel)
-        return Piece(kernel, views, written, work.units, work.chunks, work.cost)
-
-
-def _touched(kernel: Kernel) -> tuple[tuple[View, ...], frozenset[int]]:
-    """Return what a kernel takes, and which of it it writes."""
-    if isinstance(kernel, GemmKernel):
-        return tuple(kernel.views), kernel.written
-    views = tuple(own_views(kernel))
-    if isinstance(kernel, RowKernel):
-        return views, frozenset(output.operand for output in kernel.outputs)
-    if isinstance(kernel, ColumnKernel):
-        return views, frozenset((kernel.output.operand,))
-    return views, frozenset((len(views) - 1,))
+        work, views = self.device.work(kernel), tuple(kernel.views)
+        return Piece(kernel, views, kernel.written, work.units, work.chunks, work.cost)
 
 
 def arrange(pieces: Sequence[Piece], places: Places, threads: int) -> list[Region]:
@@ -123,7 +107,7 @@ def _divided(pieces: list[Piece], threads: int) -> Region:
     return Region(tuple(sorted(made, key=lambda p: -p.cost / p.chunks)), several)
 
 
-def _chunks(piece: Piece, wanted: float) -> int:
+def _chunks(piece: Piece, wanted: float) -> Size:
     return max(1, min(piece.units, round(piece.cost / wanted)))
 
 

@@ -27,7 +27,7 @@ Body = Callable[[list[Value]], list[Value]]
 def strips(kernel: ColumnKernel, lanes: int) -> int:
     """Return how many strips a kernel has."""
     kept = [n for n, gone in zip(kernel.loops, kernel.reduced, strict=True) if not gone]
-    return size_of(kept[:-1]) * -(-kept[-1] // (VECTORS * lanes))
+    return int(size_of(kept[:-1]) * -(-kept[-1] // (VECTORS * lanes)))
 
 
 def column_lanes(kernel: ColumnKernel, target_lanes: Callable[[object], int]) -> int:

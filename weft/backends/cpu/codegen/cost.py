@@ -31,7 +31,8 @@ def row_cost(kernel: RowKernel, target: Target) -> float:
     moved = sum(o.view.dtype.itemsize for o in kernel.operands if o.strides[-1]) * PER_BYTE
     strided = sum(abs(operand.strides[-1]) > 1 for operand in kernel.operands) * PER_STRIDED
     rows = 0 if len(kernel.loops) == 1 else kernel.rows
-    return rows * PER_ROW + size_of(kernel.loops) * (operations + moved + strided)
+    each = operations + moved + strided
+    return float(rows * PER_ROW + size_of(kernel.loops) * each)
 
 
 def column_cost(kernel: ColumnKernel, target: Target) -> float:
@@ -53,7 +54,7 @@ def scan_cost(kernel: ScanKernel) -> float:
 
 def gemm_cost(kernel: GemmKernel) -> float:
     """Return the cost of a matrix product."""
-    return size_of(kernel.batch) * kernel.m * kernel.n * kernel.k * PER_PRODUCT
+    return float(size_of(kernel.shape) * PER_PRODUCT)
 
 
 def expression_cost(values: list[Expr], target: Target, *, by_vectors: bool = True) -> float:

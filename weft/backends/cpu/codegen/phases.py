@@ -111,7 +111,7 @@ class Phases:
 
     def fits_scratch(self, expr: Expr) -> bool:
         """Tell whether a row of an expression's values is small enough for scratch memory."""
-        return self.kernel.columns * expr.dtype.itemsize <= SCRATCH_BYTES
+        return bool(self.kernel.columns * expr.dtype.itemsize <= SCRATCH_BYTES)
 
     def is_stored(self, expr: Expr) -> bool:
         """Tell whether a kept expression is an output itself, which needs no second place."""

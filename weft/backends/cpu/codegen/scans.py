@@ -22,7 +22,7 @@ VECTORS = 4
 def scan_units(kernel: ScanKernel, target: Target) -> int:
     """Return how many units of work a kernel has."""
     width = _lanes(kernel, target) * VECTORS
-    return size_of(kernel.loops[1:-1]) * -(-kernel.loops[-1] // width)
+    return int(size_of(kernel.loops[1:-1]) * -(-kernel.loops[-1] // width))
 
 
 def write_scan_kernel(module: ModuleText, name: str, kernel: ScanKernel) -> None:

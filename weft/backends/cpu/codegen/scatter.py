@@ -23,7 +23,7 @@ STRIP = 64
 
 def scatter_units(kernel: ScatterKernel) -> int:
     """Return how many units of work a kernel has."""
-    return size_of(kernel.loops[: kernel.apart]) * -(-kernel.columns // STRIP)
+    return int(size_of(kernel.loops[: kernel.apart]) * -(-kernel.columns // STRIP))
 
 
 def write_scatter_kernel(module: ModuleText, name: str, kernel: ScatterKernel) -> None:

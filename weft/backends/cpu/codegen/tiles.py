@@ -80,7 +80,7 @@ def _columns_of_tile(
     """Return how many columns a tile has; 0 if it would have to have more than there is room."""
     once = phases.count == 1 and not phases.reductions
     if once and all(phases.per_element(output) for output in kernel.outputs):
-        return min(kernel.columns, TILE_BYTES // column_bytes // (4 * lanes) * 4 * lanes)
+        return int(min(kernel.columns, TILE_BYTES // column_bytes // (4 * lanes) * 4 * lanes))
     return kernel.columns if kernel.columns * column_bytes <= room else 0
 
 

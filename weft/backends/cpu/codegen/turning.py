@@ -34,7 +34,7 @@ def is_turning(kernel: RowKernel, target: Target) -> bool:
         return False
     down, across = source.strides[-2:]
     turned = down == 1 and across > 1 and result.strides[-1] == 1
-    return turned and min(kernel.loops[-2:]) >= target.vector_bytes // size
+    return bool(turned and min(kernel.loops[-2:]) >= target.vector_bytes // size)
 
 
 def write_turning_kernel(module: ModuleText, name: str, kernel: RowKernel) -> None:

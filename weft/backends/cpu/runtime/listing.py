@@ -10,29 +10,12 @@ from typing import Any
 from ....core.dim import is_known
 from ....core.errors import ArgumentError, ArgumentTypeError
 from ....graph.node import Node
-from ....lower.counts import bytes_moved, operations
-from ....lower.kernels import (
-    CallKernel,
-    ColumnKernel,
-    GemmKernel,
-    Kernel,
-    RowKernel,
-    ScanKernel,
-    ScatterKernel,
-)
+from ....lower.kernels import CallKernel, bytes_moved
 from ....lower.program import Sources
 from ....lower.schedule import BranchCalls, LoopCalls, Piece, flattened
 from ..codegen.program import ProgramText
 from .tables import aligned, shortened
 
-KINDS: dict[type, str] = {
-    RowKernel: "row",
-    ColumnKernel: "column",
-    ScatterKernel: "scatter",
-    ScanKernel: "scan",
-    GemmKernel: "gemm",
-    CallKernel: "library",
-}
 SHOWN_NAMES = 48
 
 
@@ -128,12 +111,12 @@ def _piece_info(
     return KernelInfo(
         number,
         piece.name,
-        KINDS.get(type(kernel), type(kernel).__name__.removesuffix("Kernel").lower()),
-        _shape(kernel, piece),
+        kernel.kind,
+        kernel.shape,
         *_origin(nodes),
         piece.chunks,
         bytes_moved(piece.views) * times,
-        operations(kernel) * times,
+        kernel.operations * times,
         function,
     )
 
@@ -143,22 +126,14 @@ def _call_info(number: int, kernel: CallKernel, times: int, nodes: Sequence[Node
     return KernelInfo(
         number,
         kernel.name,
-        KINDS[CallKernel],
-        kernel.outputs[0].shape if kernel.outputs else (),
+        kernel.kind,
+        kernel.shape,
         *_origin(nodes),
         1,
         bytes_moved(views) * times,
-        operations(kernel) * times,
+        kernel.operations * times,
         "",
     )
-
-
-def _shape(kernel: Kernel, piece: Piece) -> tuple[int, ...]:
-    if isinstance(kernel, (RowKernel, ColumnKernel, ScatterKernel, ScanKernel)):
-        return kernel.loops
-    if isinstance(kernel, GemmKernel):
-        return (*kernel.batch, kernel.m, kernel.n, kernel.k)
-    return piece.views[-1].shape if piece.views else ()
 
 
 def _origin(

@@ -6,7 +6,7 @@ import pytest
 import weft as wf
 from weft.compiler.stages import optimize_static
 from weft.graph.run import Program
-from weft.lower.counts import bytes_moved, operations
+from weft.lower.kernels import bytes_moved
 from weft.lower.lowering import lower
 from weft.lower.storage import Buffer, View, contiguous
 from weft.passes.specialize import specialize
@@ -41,7 +41,7 @@ def only_kernel(build, *shapes, dtype=wf.float32):
     ],
 )
 def test_operations(build, shapes, expected):
-    assert operations(only_kernel(build, *shapes)) == expected
+    assert only_kernel(build, *shapes).operations == expected
 
 
 def test_bytes_of_repeated_elements_count_once():
