@@ -12,6 +12,7 @@ from ..core.errors import IndexOutOfRange
 from ..lower.kernels import CallKernel, walk
 from ..lower.program import KernelProgram, Sources
 from ..lower.storage import Buffer, View
+from .host import shown
 from .protocol import Array, Backend, Memories
 from .states import STATES
 
@@ -101,10 +102,3 @@ class Execution:
         flag = self.program.flag
         if flag is not None and self.backend.copy_out(memories[flag.buffer.number]).any():
             raise IndexOutOfRange("an index is out of range")
-
-
-def shown(array: Array, view: View) -> Array:
-    """Return the part of a buffer's array that a view shows."""
-    flat = array.reshape(-1)
-    strides = [step * flat.itemsize for step in view.strides]
-    return np.ndarray(view.shape, flat.dtype, flat, view.offset * flat.itemsize, strides)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core.dtype import Array
+from ..core.dtype import Array
 
 CUBIC = (
     -0.75

@@ -19,7 +19,7 @@ from ...lower.program import KernelProgram, Sources
 from ...plan.memory import with_memory
 from ...plan.run_plan import Planned, RunPlan
 from ...plan.threads import with_schedule
-from ..execution import shown
+from ..host import shown
 from ..protocol import Array, Keep, Memories, Plan
 from .device import CpuDevice, cpu_device
 from .runtime.analysis import Analysis

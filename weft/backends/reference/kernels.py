@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from ...lower.kernels import (
 )
 from ...lower.scalar import postorder
 from ...lower.storage import View
-from .calls import call_operator
+from ..host import call_operator, repeat
 from .elements import COMBINE, Elements, reduced
 from .memory import Array, Memory
 
@@ -158,25 +159,18 @@ def _windows(kernel: GemmKernel, memory: Memory) -> Array:
 
 def run_loop(kernel: LoopKernel, memory: Memory) -> None:
     """Repeat the body: so many times, or while the test holds, or until the body stops it."""
-    index, half = memory.word(kernel.index), memory.word(kernel.half)
-    index[...] = kernel.length - 1 if kernel.reverse and kernel.length is not None else 0
-    half[...] = 0
-    taken = 0
-    while kernel.length is None or taken < kernel.length:
-        run_kernels(kernel.test, memory)
-        if kernel.holds is not None and not memory.view(kernel.holds):
-            return
-        run_kernels(kernel.body, memory)
-        taken += 1
-        index += -1 if kernel.reverse else 1
-        half[...] = 1 - half
-        if kernel.stops is not None and memory.view(kernel.stops):
-            return
+    test, body = (partial(run_kernels, part, memory) for part in (kernel.test, kernel.body))
+    repeat(kernel, test, body, memory.view, memory.word)
 
 
 def run_branch(kernel: BranchKernel, memory: Memory) -> None:
     """Run one list of kernels or the other."""
     run_kernels(kernel.yes if memory.view(kernel.chosen) else kernel.no, memory)
+
+
+def run_call(kernel: CallKernel, memory: Memory) -> None:
+    """Call an operator by its eager kernel: what a graph cannot say in loops."""
+    call_operator(kernel, memory.view, memory.objects, memory.sizes)
 
 
 RUN: dict[type, Callable[[Any, Memory], None]] = {
@@ -185,7 +179,7 @@ RUN: dict[type, Callable[[Any, Memory], None]] = {
     ScatterKernel: run_scatter,
     ScanKernel: run_scan,
     GemmKernel: run_gemm,
-    CallKernel: call_operator,
+    CallKernel: run_call,
     LoopKernel: run_loop,
     BranchKernel: run_branch,
 }

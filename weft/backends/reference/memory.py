@@ -10,6 +10,7 @@ import numpy as np
 from ...graph.run import Sizes
 from ...lower.kernels import Operand
 from ...lower.storage import Buffer, View
+from ..host import behind_window, strided
 
 Array = np.ndarray[Any, Any]
 
@@ -43,12 +44,7 @@ class Memory:
 
     def place(self, view: View) -> tuple[Array, int]:
         """Return the elements of the buffer behind a view, and where its first one is now."""
-        buffer, offset = view.buffer, view.offset
-        while buffer.kind == "window":
-            window = buffer.window
-            assert window is not None
-            offset += window.offset + int(self.word(window.word)) * window.step
-            buffer = window.buffer
+        buffer, offset = behind_window(view.buffer, view.offset, self.word)
         return self.flat(buffer), offset
 
     def places(self, view: View, offsets: Array) -> tuple[Array, Array]:
@@ -72,8 +68,4 @@ class Memory:
     def strided(self, view: View, shape: Sequence[int], strides: Sequence[int]) -> Array:
         """Return elements from the beginning of a view on; raise if some lie outside its buffer."""
         flat, offset = self.place(view)
-        size = flat.itemsize
-        if 0 in shape:
-            return np.zeros(shape, flat.dtype)
-        steps = [step * size for step in strides]
-        return np.ndarray(shape, flat.dtype, flat, offset * size, steps)  # checks the bounds
+        return strided(flat, shape, strides, offset)

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ....lower.kernels import LoopKernel
 from ....lower.schedule import BranchCalls, Calls, LoopCalls, Region
 from ....lower.storage import Buffer, View, contiguous
+from ...host import first_index
 from .text import FunctionText
 from .values import Value
 
@@ -50,11 +50,6 @@ def _nanoseconds_of(call: Any) -> float:
         return max(_nanoseconds(call.yes), _nanoseconds(call.no))
     assert isinstance(call, Region)
     return sum(PER_TURN + piece.cost for piece in call.pieces)
-
-
-def first_index(kernel: LoopKernel) -> int:
-    """Return the place that the first step of a loop works on."""
-    return kernel.length - 1 if kernel.reverse and kernel.length is not None else 0
 
 
 def write_calls(f: FunctionText, calls: Calls, address: Address, write: Write) -> None:

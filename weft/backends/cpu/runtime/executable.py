@@ -16,26 +16,25 @@ from typing import Any, NamedTuple
 from weakref import WeakSet
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 
-from ....core.dispatch import ERRORS, canonical
+from ....core.dispatch import ERRORS
 from ....core.dtype import Array
 from ....core.errors import ArgumentTypeError, GraphError, IndexOutOfRange, is_from_signal
-from ....graph.node import resolve_attrs
-from ....graph.run import Sizes, bind_sizes, has_unknown_sizes
+from ....graph.run import Sizes
 from ....graph.state import KeptTogether, kept_together
 from ....lower.dynamic import OBJECT
 from ....lower.kernels import CallKernel
 from ....lower.memory import ARENA, WORD, MemoryPlan
 from ....lower.storage import Buffer, View
 from ....plan.run_plan import RunPlan
+from ...host import behind_window, call_operator, shown
 from ...states import STATES
 from .analysis import Analysis
 from .arena import aligned_empty
 from .buffers import array_maker
 from .calls import BUSY, ArraySpec, Entry, make_entry, poll_symbols
 from .clock import clock_symbols
-from .driving import behind_window, drive
+from .driving import drive
 from .inspection import Inspection
 from .linking import link
 from .short_run import ShortRun, shaped
@@ -274,10 +273,10 @@ class Executable(Inspection):
             elif not isinstance(step, CallKernel):
                 drive(step, partial(self._take, arguments=arguments), self._view, self._word)
             elif self.timing is None:
-                self._call_library(step)
+                call_operator(step, self._view, self._objects, self._sizes)
             else:
                 with self.timing.library_call(step):
-                    self._call_library(step)
+                    call_operator(step, self._view, self._objects, self._sizes)
 
     def _word(self, buffer: Buffer) -> Array:
         """Return a number in memory that windows move with."""
@@ -343,7 +342,7 @@ class Executable(Inspection):
         place = self.layout.places.get(view.buffer)
         if place is None or not place.is_argument:
             return self._view(view)
-        return _seen(arguments[place.entry], view)
+        return shown(arguments[place.entry], view)
 
     def _check_indices(self) -> None:
         """Raise if code met an index out of range; no state has changed then.
@@ -375,37 +374,7 @@ class Executable(Inspection):
     def _new_view(self, view: View) -> Array:
         buffer, offset = behind_window(view.buffer, view.offset, self._word)
         array = self._arrays[self.layout.shared.get(buffer, buffer)]
-        return _seen(array, replace(view, offset=offset))
-
-    def _call_library(self, kernel: CallKernel) -> None:
-        operands: list[Any] = [None if v is None else self._view(v) for v in kernel.inputs]
-        op = kernel.op
-        if op.variadic:
-            fixed = len(op.inputs) - 1
-            operands = [*operands[:fixed], operands[fixed:]]
-        attrs = self._attrs(kernel)
-        with np.errstate(all="ignore"):
-            if op.kind == "control":
-                made = op.kernel(*operands, *attrs, sizes=self._sizes)
-            else:
-                made = op.kernel(*operands, *attrs)
-        results = [made] if op.outputs == 1 else list(made)
-        for view, result in zip(kernel.outputs, results, strict=True):
-            if view.buffer.kind == OBJECT:
-                self._objects[view.buffer] = np.asarray(result)
-                bind_sizes(view.buffer, np.shape(result), self._sizes)
-            else:
-                self._view(view)[...] = result
-
-    def _attrs(self, kernel: CallKernel) -> tuple[Any, ...]:
-        """Return the attributes of a call; what only this run can tell is put in and checked."""
-        if not kernel.is_dynamic:
-            return kernel.attrs
-        attrs = resolve_attrs(kernel.attrs, self._sizes)
-        if kernel.op.kind == "control" or not has_unknown_sizes(kernel.op, kernel.inputs):
-            return attrs
-        given = tuple(None if v is None else self._view(v) for v in kernel.inputs)
-        return canonical(kernel.op, given, attrs)
+        return shown(array, replace(view, offset=offset))
 
 
 _alive: WeakSet[Executable] = WeakSet()
@@ -433,11 +402,3 @@ def _specs(layout: MemoryPlan) -> list[ArraySpec]:
         ArraySpec(b.dtype, b.shape, writeable=b in changed or b in fresh, owner=b in changed)
         for b in layout.arguments
     ]
-
-
-def _seen(array: Array, view: View) -> Array:
-    """Return the part of a buffer's array that a view shows."""
-    size = view.dtype.itemsize
-    strides = [step * size for step in view.strides]
-    flat = np.ascontiguousarray(array).reshape(-1)  # a feed may have gaps
-    return as_strided(flat[view.offset :], view.shape, strides)
