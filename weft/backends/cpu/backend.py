@@ -20,7 +20,7 @@ from ...plan.memory import with_memory
 from ...plan.run_plan import Planned, RunPlan
 from ...plan.threads import with_schedule
 from ..host import shown
-from ..protocol import Array, Keep, Memories, Plan
+from ..protocol import Array, Backend, Keep, Memories, Plan
 from .device import CpuDevice, cpu_device
 from .runtime.analysis import Analysis
 from .runtime.executable import Code, Executable
@@ -154,4 +154,4 @@ def _keep(view: Any, array: Array, memories: Memories) -> None:
         shown(memories[number], view)[...] = array
 
 
-BACKEND = CpuBackend()
+BACKEND: Backend = CpuBackend()

@@ -9,7 +9,7 @@ from ...core.shape import Shape
 from ...lower.program import KernelProgram, Sources
 from ...plan.device import Device
 from ..execution import Execution
-from ..protocol import Array, Memories
+from ..protocol import Array, Backend, Memories
 from .kernels import run_kernels
 from .memory import Memory
 
@@ -54,4 +54,4 @@ class ReferenceBackend:
         return Execution(self, program, sources)
 
 
-BACKEND = ReferenceBackend()
+BACKEND: Backend = ReferenceBackend()
