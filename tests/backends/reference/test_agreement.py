@@ -1,4 +1,4 @@
-"""Programs that were planned for the CPU, run by NumPy: prologues and what else planning adds.
+"""Programs that were planned for the CPU, run by NumPy, and graphs that meet special values.
 
 What `device="reference"` runs is held against machine code and eager mode in tests/compile.
 """
@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 import weft as wf
-from tests.compile.agreement import PROGRAM, assert_agree
+from tests.compile.agreement import PROGRAM, assert_agree, run_reference
 from tests.programs.mixed import MixedProgram
+from tests.programs.strategies import build_program
 from weft.backends import backend_named
 from weft.backends.execution import Execution
+from weft.graph.symbol import make_symbol
 from weft.lower.kernels import GemmKernel
 
 
@@ -48,3 +50,20 @@ def test_prologues_and_epilogues():
     expected = wf.Session(graph, compiled=False).run([y, total], feeds)
     for a, b in zip(found, expected, strict=True):
         assert_agree(a, b, PROGRAM)
+
+
+SPECIAL = {"float16": 4e-3, "float32": 1e-5, "float64": 1e-12}
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_graphs_with_special_values(seed):
+    """Unknown sizes, states, random draws, control flow, NaN and infinities: as in eager mode."""
+    rng = np.random.default_rng(seed)
+    steps = [tuple(map(int, rng.integers(0, 10_000, 5))) for _ in range(35)]
+    program = build_program(steps, seed)
+    expected = program.run().fetched
+    fetches = [make_symbol(program.graph, value) for value in program.outputs]
+    feeds = {make_symbol(program.graph, value): array for value, array in program.feeds}
+    wf.manual_seed(7)
+    for a, b in zip(run_reference(program.graph, fetches, feeds), expected, strict=True):
+        assert_agree(a, b, SPECIAL)
