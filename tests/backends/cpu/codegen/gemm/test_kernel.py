@@ -4,6 +4,7 @@ import ctypes
 import mmap
 import re
 import sys
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 
@@ -18,18 +19,19 @@ from weft.backends.cpu.codegen.gemm.kernel import (
     gemm_chunks,
     gemm_units,
     scratch_bytes,
-    with_scratch,
     write_gemm_kernel,
 )
 from weft.backends.cpu.codegen.gemm.pack import pieces, transposed
 from weft.backends.cpu.codegen.gemm.plan import plan_for
 from weft.backends.cpu.codegen.gemm.product import product_of
+from weft.backends.cpu.device import CpuDevice
 from weft.backends.cpu.runtime.arena import aligned_empty
 from weft.backends.cpu.runtime.linking import assembly, compile_module, link
 from weft.lower.kernels import GemmKernel, Output
 from weft.lower.program import KernelProgram
 from weft.lower.scalar import ScalarBuilder
 from weft.lower.storage import Buffer, View
+from weft.plan.products import with_scratch
 
 RNG = np.random.default_rng(7)
 
@@ -241,7 +243,8 @@ def at_the_end_of_memory(array, held):
 def scratched(kernel, target, threads):
     """Return a product with the memory that a program gives it."""
     program = KernelProgram((kernel,), (), 0, (), (), ())
-    made = with_scratch(program, target, threads)
+    device = CpuDevice("cpu", threads, "", target)
+    made = with_scratch(program, device)
     assert program.kernels[0].scratch is None
     assert [buffer.number for buffer in made.buffers] == [0]
     return made.kernels[0]
@@ -482,8 +485,8 @@ def run_with_epilogue(x, y, out, bias, extras, write):
     builder = ScalarBuilder()
     loads = [builder.load(i, a.dtype) for i, a in enumerate((out, *extras))]
     kernel = kernel_of(x, y, out, bias)
-    kernel.outputs = [Output(0, write(builder, *loads))]
-    kernel.extras = [view_of(np.broadcast_to(a, out.shape)) for a in extras]
+    views = tuple(view_of(np.broadcast_to(a, out.shape)) for a in extras)
+    kernel = replace(kernel, outputs=(Output(0, write(builder, *loads)),), extras=views)
     arrays = [a for a in (x, y, out, bias, *extras) if a is not None]
     native_function(kernel, arrays)(0, gemm_units(kernel, host()))
 
@@ -528,8 +531,8 @@ def run_combining(x, y, out, residual, ways, block, cuts=()):
     m, n = out.shape
     totals = [np.full((-(-m // block), n), np.nan, out.dtype) for _ in ways]
     outputs = [Output(2 + i, value, way) for i, way in enumerate(ways)]
-    kernel.outputs, kernel.block = [Output(0, value), *outputs], block
-    kernel.extras = [view_of(a) for a in (residual, *totals)]
+    views = tuple(view_of(a) for a in (residual, *totals))
+    kernel = replace(kernel, outputs=(Output(0, value), *outputs), extras=views, block=block)
     function = native_function(kernel, [x, y, out, residual, *totals])
     units = gemm_units(kernel, host())
     places = sorted({0, units, *(cut % (units + 1) for cut in cuts)})
@@ -596,7 +599,7 @@ def test_blocks_of_rows_hold_those_that_are_combined(size, dtype, target):
     m, n, k = size
     arrays = (np.zeros(shape, dtype) for shape in ((m, k), (k, n), (m, n)))
     kernel = kernel_of(*arrays)
-    kernel.block = 48
+    kernel = replace(kernel, block=48)
     made = plan_for(kernel, target)
     assert made.row_block % 48 == 0 or made.row_blocks == 1
     assert not made.product.swapped

@@ -1,5 +1,6 @@
 """Products that compute their operands while they pack them, against NumPy; and when that pays."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -99,7 +100,8 @@ def test_computed_operands_agree_with_numpy(m, n, k, batch, lying, extras, dtype
         value = combined(dtype, others)
         computed.append((Prologue(value, tuple(map(view_of, spread))), operand * 2 + sum(spread)))
         arrays += spread
-    (kernel.x_from, wide_x), (kernel.y_from, wide_y) = computed
+    (x_from, wide_x), (y_from, wide_y) = computed
+    kernel = replace(kernel, x_from=x_from, y_from=y_from)
     if plan_for(kernel, host()).way != "outer":
         return
     run(kernel, [x, y, out, *arrays], cuts)
@@ -118,8 +120,8 @@ def test_large_products_of_halves(size, layout):
     y = matrix((k, n), "float16", kinds[layout[1]])
     out = np.full((m, n), np.nan, "float32")
     kernel = kernel_of(x, y, out)
-    kernel.x_from = Prologue(activation("float32"))
-    kernel.y_from = Prologue(converted(y.dtype, "float32"))
+    y_from = Prologue(converted(y.dtype, "float32"))
+    kernel = replace(kernel, x_from=Prologue(activation("float32")), y_from=y_from)
     run(kernel, [x, y, out])
     assert_product(out, np.maximum(x, 0), y)
 
@@ -131,7 +133,7 @@ def test_the_division_and_where_it_is_computed_change_no_bit(size):
     whole, parts, plain = (np.full((m, n), np.nan, "float32") for _ in range(3))
     for out, divided in ((whole, False), (parts, True)):
         kernel = kernel_of(x, y, out)
-        kernel.x_from = Prologue(activation("float32"))
+        kernel = replace(kernel, x_from=Prologue(activation("float32")))
         units = gemm_units(kernel, host())
         run(kernel, [x, y, out], [i / units for i in range(1, units)] if divided else ())
     run(kernel_of(x, y, plain), [np.maximum(x, 0), y, plain])
@@ -146,8 +148,8 @@ def test_code_for_other_machines(target):
         np.zeros((50, 45), "f4"),
     )
     kernel = kernel_of(x, y, out)
-    kernel.x_from = Prologue(activation("float32"))
-    kernel.y_from = Prologue(converted(y.dtype, "float32"))
+    y_from = Prologue(converted(y.dtype, "float32"))
+    kernel = replace(kernel, x_from=Prologue(activation("float32")), y_from=y_from)
     assert "pack_y" in assembly(text_of(kernel, target), target)
 
 
@@ -162,7 +164,7 @@ def pays(x, y, value, *, extras=(), side="x", threads=1, stored=None):
     before = kernel_of(stored if side == "x" else x, stored if side == "y" else y, out)
     after = kernel_of(x, y, out)
     spread = tuple(view_of(np.broadcast_to(extra, operand.shape)) for extra in extras)
-    setattr(after, f"{side}_from", Prologue(value, spread))
+    after = replace(after, **{f"{side}_from": Prologue(value, spread)})
     return prologue_pays(avx2(), threads, before, after, side)
 
 
@@ -226,6 +228,6 @@ def test_packed_operands_have_room():
     x, y, out = empty(300, 4000), empty(4000, 16), empty(300, 16)
     kernel = kernel_of(x, y, out)
     before = scratch_bytes(kernel, avx2())
-    kernel.x_from = Prologue(activation("float32"))
+    kernel = replace(kernel, x_from=Prologue(activation("float32")))
     assert plan_for(kernel, avx2()).pack_x
     assert scratch_bytes(kernel, avx2()) > before
