@@ -154,15 +154,6 @@ def test_rows_are_colored_where_that_takes_fewer_passes():
     )
 
 
-@pytest.mark.parametrize("seed", range(5))
-def test_colors_never_meet_in_a_row(seed):
-    pattern = np.random.default_rng(seed).random((30, 40)) < 0.1
-    colors, count = color(pattern)
-    for row in pattern:
-        assert len(set(colors[row])) == row.sum()
-    assert set(colors) == set(range(count))
-
-
 def test_a_sparse_jacobian_is_differentiable():
     x = array(6)
 

@@ -1,10 +1,12 @@
 """Parameters to optimize, with and without a gradient."""
 
+import numpy as np
+
 import weft as wf
 
 
-def leaf(*values):
-    return wf.tensor([float(v) for v in values], requires_grad=True)
+def leaf(*values, dtype=np.float32):
+    return wf.tensor(np.array(values, dtype), requires_grad=True)
 
 
 def with_grad(value, grad):

@@ -1,4 +1,4 @@
-"""Implicit differentiation of fixed points and roots, and the linear solvers below it."""
+"""Implicit differentiation of fixed points and roots."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ import pytest
 import weft as wf
 from weft.autodiff import implicit
 from weft.autodiff.check import check_grads
-from weft.autodiff.krylov import Limits, conjugate_gradients, gmres, neumann
 from weft.core.errors import ArgumentError, ArgumentTypeError, ShapeError
 
 
@@ -98,33 +97,6 @@ def test_integers_among_the_arguments():
     power = implicit(lambda x, a, n: x - (x**n - a) / (2 * n * x ** (n - 1)))
     found = wf.grad(lambda a: power(scalar(1.5), a, wf.tensor(3)))(scalar(8.0))
     assert found.item() == pytest.approx(1 / 12)
-
-
-# -- linear solvers -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("size", [1, 5, 40])
-@pytest.mark.parametrize("solver", [conjugate_gradients, gmres, neumann])
-def test_solvers(solver, size):
-    matrix = array(size, size).numpy() / (4 * np.sqrt(size))
-    matrix = np.eye(size) + (matrix @ matrix.T if solver is conjugate_gradients else matrix)
-    b = array(size, seed=1)
-    a = wf.tensor(matrix)
-    found = solver(lambda v: a @ v, b, Limits())
-    np.testing.assert_allclose(matrix @ found.numpy(), b.numpy(), atol=1e-8)
-
-
-@pytest.mark.parametrize("solver", [conjugate_gradients, gmres, neumann])
-def test_zero_needs_no_steps(solver):
-    b = wf.tensor(np.zeros(3))
-    assert solver(lambda v: v / 0.0, b, Limits()).tolist() == [0.0, 0.0, 0.0]
-
-
-def test_gmres_when_the_space_is_exhausted_early():
-    a = wf.tensor(np.diag([1.0, 1.0, 2.0, 2.0]))
-    b = wf.tensor(np.ones(4))
-    found = gmres(lambda v: a @ v, b, Limits())
-    np.testing.assert_allclose(found.numpy(), [1, 1, 0.5, 0.5], atol=1e-12)
 
 
 # -- mistakes -------------------------------------------------------------------------------------

@@ -1,77 +1,11 @@
-"""Accumulation, averages of weights, loss scaling."""
+"""Averages of weights, and statistics of batch normalisation for them."""
 
 import numpy as np
 import pytest
 
 import weft as wf
+from tests.optim.parameters import leaf
 from weft import optim
-
-
-def leaf(*values, dtype=np.float32):
-    return wf.tensor(np.array(values, dtype), requires_grad=True)
-
-
-# -- accumulation ----------------------------------------------------------------------------------
-
-
-def squared_error(w, rows):
-    return ((wf.tensor(rows) @ w - 1.0) ** 2).mean()
-
-
-@pytest.mark.parametrize("name", ["SGD", "Adam", "Eve"])
-def test_small_batches_make_the_step_of_a_large_one(name):
-    rows = np.random.default_rng(0).normal(size=(5, 8, 3))
-    w, v = leaf(1, 2, 3, dtype=np.float64), leaf(1, 2, 3, dtype=np.float64)
-    whole = getattr(optim, name)([w], lr=0.1)
-    accumulator = optim.GradientAccumulator(getattr(optim, name)([v], lr=0.1), steps=4)
-    for batch in rows:
-        whole.minimize(squared_error(w, batch))
-        stepped = [accumulator.minimize(squared_error(v, part)) for part in np.split(batch, 4)]
-        assert stepped == [False, False, False, True]
-    np.testing.assert_allclose(w.detach().numpy(), v.detach().numpy(), rtol=1e-10)
-
-
-def test_a_round_cut_short_is_a_mean_too():
-    w = leaf(0.0)
-    accumulator = optim.GradientAccumulator(optim.SGD([w], lr=1.0), steps=4)
-    assert not accumulator.flush()
-    accumulator.minimize((w * 2.0).sum())
-    accumulator.minimize((w * 4.0).sum())
-    assert accumulator.flush()
-    assert w.item() == -3.0
-    assert not accumulator.flush()
-
-
-def test_accumulation_resumes_within_a_round():
-    w = leaf(0.0)
-    accumulator = optim.GradientAccumulator(optim.SGD([w], lr=1.0), steps=2)
-    accumulator.minimize((w * 2.0).sum())
-    saved = accumulator.state_dict()
-    v = leaf(0.0)
-    other = optim.GradientAccumulator(optim.SGD([v], lr=1.0), steps=2)
-    other.load_state_dict(saved)
-    for one, x in ((accumulator, w), (other, v)):
-        assert one.minimize((x * 4.0).sum())
-    assert w.item() == v.item() == -3.0
-
-
-def test_accumulation_with_loss_scaling():
-    w = leaf(0.0)
-    optimizer = optim.SGD([w], lr=1.0)
-    optim.LossScaler(optimizer, 8.0)
-    accumulator = optim.GradientAccumulator(optimizer, steps=2)
-    accumulator.minimize((w * 2.0).sum())
-    accumulator.minimize((w * 4.0).sum())
-    assert w.item() == -3.0
-
-
-@pytest.mark.parametrize("steps", [0, -1, 1.5, True])
-def test_bad_number_of_steps(steps):
-    with pytest.raises(ValueError, match="positive integer"):
-        optim.GradientAccumulator(optim.SGD([leaf(1.0)]), steps)
-
-
-# -- averages --------------------------------------------------------------------------------------
 
 
 def walk(average, w, values):
@@ -231,47 +165,3 @@ def test_update_bn_of_a_batch_norm():
     mean, var = batches.mean((0, 1)), batches.var(1, ddof=1).mean(0)
     np.testing.assert_allclose(layer.running_mean.numpy(), mean, atol=1e-5)
     np.testing.assert_allclose(layer.running_var.numpy(), var, rtol=1e-4)
-
-
-# -- loss scaling ----------------------------------------------------------------------------------
-
-
-def test_scaled_training_is_the_same():
-    w, v = leaf(1.0, 2.0), leaf(1.0, 2.0)
-    plain, scaled = optim.Adam([w]), optim.Adam([v])
-    optim.LossScaler(scaled, 1024.0)
-    for _ in range(5):
-        plain.minimize((w**4).sum())
-        scaled.minimize((v**4).sum())
-    np.testing.assert_array_equal(w.detach().numpy(), v.detach().numpy())
-
-
-def test_scale_falls_and_rises():
-    w = leaf(1.0)
-    optimizer = optim.SGD([w], lr=0.1)
-    scaler = optim.LossScaler(optimizer, 8.0, interval=2)
-    w.grad = wf.tensor([np.inf])
-    optimizer.step()
-    assert (w.item(), optimizer.t, scaler.factor, scaler.skipped) == (1.0, 0, 4.0, 1)
-    for _ in range(2):
-        w.grad = wf.tensor([0.0])
-        optimizer.step()
-    assert scaler.factor == 8.0
-    other = optim.LossScaler(optim.SGD([leaf(1.0)]))
-    other.load_state_dict(scaler.state_dict())
-    assert other.state_dict() == scaler.state_dict()
-
-
-def test_hooks_see_unscaled_gradients():
-    w, seen = leaf(1.0), []
-    optimizer = optim.SGD([w], lr=0.1)
-    optim.LossScaler(optimizer, 1024.0)
-    optimizer.register_step_pre_hook(lambda o: seen.append(w.grad.item()))
-    optimizer.minimize((3.0 * w).sum())
-    assert seen == [3.0]
-
-
-@pytest.mark.parametrize("options", [{"scale": 0.0}, {"growth": 0.5}, {"backoff": 2.0}])
-def test_bad_scaling_options(options):
-    with pytest.raises(ValueError, match="LossScaler needs"):
-        optim.LossScaler(optim.SGD([leaf(1.0)]), **options)
