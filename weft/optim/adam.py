@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..core.errors import ArgumentError
-from .optimizer import Optimizer
+from .optimizer import Optimizer, given
 from .scaling import scale_by_adam, scale_by_adamax, scale_by_nadam, scale_by_radam
 from .sgd import ascend_if
 from .transform import GradientTransform, add_decayed_weights, chain, scale
@@ -63,16 +63,7 @@ class Adam(MomentOptimizer):
         maximize: bool = False,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        super().__init__(
-            params,
-            lr=lr,
-            betas=betas,
-            eps=eps,
-            weight_decay=weight_decay,
-            amsgrad=amsgrad,
-            maximize=maximize,
-            decoupled_weight_decay=decoupled_weight_decay,
-        )
+        super().__init__(**given(locals()))
 
     def scaling(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return Adam's scaling."""
@@ -93,16 +84,7 @@ class AdamW(Adam):
         *,
         maximize: bool = False,
     ) -> None:
-        super().__init__(
-            params,
-            lr,
-            betas,
-            eps,
-            weight_decay,
-            amsgrad,
-            maximize=maximize,
-            decoupled_weight_decay=True,
-        )
+        super().__init__(**given(locals()), decoupled_weight_decay=True)
 
 
 class Amsgrad(Adam):
@@ -119,16 +101,7 @@ class Amsgrad(Adam):
         maximize: bool = False,
         decoupled_weight_decay: bool = False,
     ) -> None:
-        super().__init__(
-            params,
-            lr,
-            betas,
-            eps,
-            weight_decay,
-            True,
-            maximize=maximize,
-            decoupled_weight_decay=decoupled_weight_decay,
-        )
+        super().__init__(**given(locals()), amsgrad=True)
 
 
 class Adamax(MomentOptimizer):
@@ -144,9 +117,7 @@ class Adamax(MomentOptimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        super().__init__(
-            params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, maximize=maximize
-        )
+        super().__init__(**given(locals()))
 
     def scaling(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return Adamax's scaling."""
@@ -168,16 +139,7 @@ class NAdam(MomentOptimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        super().__init__(
-            params,
-            lr=lr,
-            betas=betas,
-            eps=eps,
-            weight_decay=weight_decay,
-            momentum_decay=momentum_decay,
-            decoupled_weight_decay=decoupled_weight_decay,
-            maximize=maximize,
-        )
+        super().__init__(**given(locals()))
 
     def scaling(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return NAdam's scaling."""
@@ -200,15 +162,7 @@ class RAdam(MomentOptimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        super().__init__(
-            params,
-            lr=lr,
-            betas=betas,
-            eps=eps,
-            weight_decay=weight_decay,
-            decoupled_weight_decay=decoupled_weight_decay,
-            maximize=maximize,
-        )
+        super().__init__(**given(locals()))
 
     def scaling(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return RAdam's scaling."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .optimizer import Optimizer
+from .optimizer import Optimizer, given
 from .scaling import scale_by_adadelta, scale_by_rms, scale_by_rss
 from .sgd import ascend_if
 from .transform import GradientTransform, add_decayed_weights, chain, scale, trace
@@ -25,15 +25,7 @@ class Adagrad(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        super().__init__(
-            params,
-            lr=lr,
-            lr_decay=lr_decay,
-            weight_decay=weight_decay,
-            initial_accumulator_value=initial_accumulator_value,
-            eps=eps,
-            maximize=maximize,
-        )
+        super().__init__(**given(locals()))
 
     def transform(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return decay, then the division, then the learning rate."""
@@ -62,9 +54,7 @@ class Adadelta(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        super().__init__(
-            params, lr=lr, rho=rho, eps=eps, weight_decay=weight_decay, maximize=maximize
-        )
+        super().__init__(**given(locals()))
 
     def transform(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return decay, then the ratio, then the learning rate."""
@@ -91,16 +81,7 @@ class RMSprop(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        super().__init__(
-            params,
-            lr=lr,
-            alpha=alpha,
-            eps=eps,
-            weight_decay=weight_decay,
-            momentum=momentum,
-            centered=centered,
-            maximize=maximize,
-        )
+        super().__init__(**given(locals()))
 
     def transform(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return decay, then the division, momentum and the learning rate."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .adam import Betas, MomentOptimizer
+from .optimizer import given
 from .scaling import scale_by_adam, scale_by_lion, scale_by_trust_ratio
 from .sgd import ascend_if
 from .transform import GradientTransform, add_decayed_weights, chain, scale
@@ -27,7 +28,7 @@ class Lion(MomentOptimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        super().__init__(params, lr=lr, betas=betas, weight_decay=weight_decay, maximize=maximize)
+        super().__init__(**given(locals()))
 
     def transform(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return the sign of the momentum, then decay, then the learning rate."""
@@ -52,9 +53,7 @@ class LAMB(MomentOptimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        super().__init__(
-            params, lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, maximize=maximize
-        )
+        super().__init__(**given(locals()))
 
     def transform(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return Adam's update with decay, its trust ratio, and the learning rate."""

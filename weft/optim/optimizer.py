@@ -209,6 +209,11 @@ class Optimizer(ABC):
         return "\n".join([*lines, ")"])
 
 
+def given(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the `locals()` of a constructor as what it was called with, each by its name."""
+    return {name: x for name, x in arguments.items() if name not in ("self", "__class__")}
+
+
 class StepHookHandle:
     """Lets a hook of an optimizer be removed again."""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..core.errors import ArgumentError
-from .optimizer import Optimizer
+from .optimizer import Optimizer, given
 from .transform import GradientTransform, add_decayed_weights, chain, scale, trace
 
 
@@ -37,15 +37,7 @@ class SGD(Optimizer):
         *,
         maximize: bool = False,
     ) -> None:
-        super().__init__(
-            params,
-            lr=lr,
-            momentum=momentum,
-            dampening=dampening,
-            weight_decay=weight_decay,
-            nesterov=nesterov,
-            maximize=maximize,
-        )
+        super().__init__(**given(locals()))
 
     def check_group(self, group: Mapping[str, Any]) -> None:
         """Raise unless Nesterov's method has a momentum to look ahead with."""
