@@ -1,0 +1,337 @@
+"""Every module has a test file of its name, or a stated reason why another file is its test.
+
+The test of `weft/graph/paths.py` is `tests/graph/test_paths.py`; that of a package that shows one
+thing, as `tests/core/test_dim.py`, is the test of the package's modules. A row of OTHERS names, for
+modules without either, the file that tests them and what makes it their test; it goes when the
+modules do, or when all of them have tests of their names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Row(NamedTuple):
+    """The file under tests/ that tests some modules, and why it does."""
+
+    test: str
+    reason: str
+
+
+OTHERS = {
+    # -- core --
+    "core/anomaly.py": Row("autodiff/test_anomaly.py", "the flag of detect_anomaly"),
+    "core/batching.py": Row("ops/test_vmap.py", "rules of operators for batches, each run"),
+    "core/bytecode.py": Row("core/test_keywords.py", "finds the arguments of failing calls"),
+    "core/errors.py": Row("core/test_tensor.py", "classes and words of messages"),
+    "core/facade.py": Row("test_operator_facts.py", "the lists of wf, linalg and functional"),
+    "core/facts.py": Row("test_operator_facts.py", "each fact is held against what kernels do"),
+    "core/modes.py": Row("autodiff/test_grad_modes.py", "no_grad, enable_grad and their like"),
+    "core/namespaces.py": Row("test_operator_facts.py", "public names stand for operators"),
+    "core/op.py": Row("ops/test_conformance.py", "declarations, each run in every mode"),
+    "core/placing.py": Row("core/test_device.py", "puts tensors on devices"),
+    "core/normal_quantile.py": Row(
+        "core/random/test_continuous.py", "normal numbers from uniform ones"
+    ),
+    "core/random/formulas.py": Row("core/random/test_exact.py", "the formulas of distributions"),
+    "core/random/lanes.py": Row("core/random/test_kernels.py", "streams of numbers"),
+    "core/samples.py": Row("ops/test_conformance.py", "samples of operators, each drawn"),
+    "core/scalar/*": Row("core/scalar/test_functions.py", "expressions of scalar functions"),
+    "core/snapshot.py": Row("core/test_lost_writes.py", "tensors of state_dict refuse writes"),
+    "core/specialize.py": Row("core/test_dispatch.py", "writes the calls that it dispatches"),
+    "core/tape.py": Row("autodiff/test_engine.py", "what the reverse engine walks over"),
+    # -- operators --
+    "ops/{*,*/*}.py": Row("ops/test_conformance.py", "every operator, with samples, in all modes"),
+    # -- graphs --
+    "graph/builder.py": Row("graph/text/test_printer.py", "builds what printed text says"),
+    "graph/call.py": Row("graph/test_session.py", "a call of a session, with its trees"),
+    "graph/control/*": Row("graph/test_control_flow.py", "cond, while_loop and scan, both modes"),
+    "graph/custom.py": Row("autodiff/test_function.py", "functions with rules of the user's"),
+    "graph/draws.py": Row("graph/test_session.py", "random numbers of runs"),
+    "graph/frontend.py": Row("graph/test_placeholders.py", "placeholder and assign"),
+    "graph/graph.py": Row("graph/test_bad_input.py", "membership, names and their errors"),
+    "graph/identity/content.py": Row("graph/identity/test_fingerprint.py", "what is hashed"),
+    "graph/identity/*": Row("graph/identity/test_canonical.py", "steps to one canonical form"),
+    "graph/members.py": Row("graph/test_bad_runs.py", "what may be fetched and fed"),
+    "graph/node.py": Row("graph/test_verify.py", "nodes and values, made and broken"),
+    "graph/operators.py": Row("graph/test_save.py", "operators that files name"),
+    "graph/run.py": Row("graph/test_session.py", "the interpreter of sessions"),
+    "graph/scope.py": Row("graph/text/test_printer.py", "prefixes of names, as printed"),
+    "graph/serial/*": Row("graph/test_save.py", "files of graphs, sound and damaged"),
+    "graph/special.py": Row("graph/test_verify.py", "nodes that are no operators"),
+    "graph/symbol.py": Row("graph/test_unknown_sizes.py", "symbols, over the whole registry"),
+    "graph/text/*": Row("graph/text/test_printer.py", "parts of a printed graph"),
+    "graph/tracer.py": Row("graph/test_bad_input.py", "what an open graph takes and refuses"),
+    "graph/update.py": Row("graph/test_static_training.py", "updates of optimizers"),
+    "graph/verify_control.py": Row("graph/test_verify.py", "the part for control flow"),
+    # -- derivatives --
+    "autodiff/arguments.py": Row("autodiff/test_gradient.py", "argnums and has_aux of grad"),
+    "autodiff/batching/static/*": Row(
+        "autodiff/test_vmap_compositions.py", "vmap of graphs and control flow"
+    ),
+    "autodiff/calls.py": Row("autodiff/test_compositions.py", "calls that transforms nest"),
+    "autodiff/custom_*": Row("autodiff/test_function.py", "rules of the user's"),
+    "autodiff/function_op.py": Row("autodiff/test_function.py", "Function, as an operator"),
+    "autodiff/layered.py": Row("autodiff/test_compositions.py", "values of nested transforms"),
+    "autodiff/matching.py": Row("autodiff/test_function.py", "errors of types that do not fit"),
+    "autodiff/policies.py": Row("autodiff/test_checkpointing.py", "what checkpoint keeps"),
+    "autodiff/pullback.py": Row("autodiff/test_gradient.py", "vjp and grad"),
+    "autodiff/pushforward.py": Row("autodiff/test_forward.py", "jvp"),
+    "autodiff/{record,replay}.py": Row(
+        "autodiff/test_linear.py", "recordings that linearize replays"
+    ),
+    "autodiff/reverse.py": Row("autodiff/test_backward.py", "backward and gradients"),
+    "autodiff/rules.py": Row("ops/test_conformance.py", "applies the rules of each operator"),
+    "autodiff/static/checkpoint.py": Row(
+        "autodiff/test_checkpointing.py", "checkpoint inside of graphs"
+    ),
+    "autodiff/static/*": Row("graph/test_gradients.py", "gradients and jvp of symbols"),
+    "autodiff/text/kernels.py": Row("autodiff/text/test_derivatives.py", "part of what is shown"),
+    "autodiff/where_mask.py": Row("autodiff/test_kinks.py", "zeros where a branch is not taken"),
+    "autodiff/batching/*": Row("autodiff/test_vmap.py", "parts of one function, vmap"),
+    # -- passes --
+    "passes/{recompute,remat}.py": Row(
+        "compiler/test_budget.py", "rematerialisation within a budget"
+    ),
+    "passes/match.py": Row("passes/test_simplify.py", "patterns of its rules"),
+    "passes/scan_edit.py": Row("passes/test_scan_split.py", "edits of scans that it makes"),
+    "passes/sized_control.py": Row("passes/test_scan_split.py", "sizes of control flow"),
+    "passes/sizes.py": Row("compiler/test_memory.py", "sizes that plans of memory are given"),
+    "passes/specialize.py": Row("passes/test_scan_split.py", "sizes put into a program"),
+    # -- from graphs to machine code --
+    "lower/control.py": Row("compile/test_control.py", "control flow, compiled"),
+    "lower/dynamic.py": Row("compile/test_registry.py", "operators without sizes, refused"),
+    "compiler/cache/*": Row("compile/test_kept_programs.py", "programs that are kept and found"),
+    "compiler/stages.py": Row("compile/test_programs.py", "every stage, in order"),
+    "eager/composites.py": Row("eager/test_compilation.py", "operations in large pieces"),
+    "eager/uses.py": Row("eager/test_choosers.py", "when machine code is worth it"),
+    "lower/checks.py": Row("lower/test_verify.py", "what the verifier asks of each kernel"),
+    "lower/frames.py": Row("compile/test_control.py", "values of loops and branches"),
+    "lower/indexing.py": Row("lower/test_places.py", "elements of views that are read by an index"),
+    "lower/kinds.py": Row("compile/test_registry.py", "the way into code of each operator"),
+    "lower/long_rows.py": Row("lower/test_reductions.py", "reductions of long rows"),
+    "lower/lowering.py": Row("compile/test_registry.py", "every operator, lowered and run"),
+    "lower/memory.py": Row("lower/test_verify.py", "memory plans, sound and broken"),
+    "lower/nest*.py": Row("lower/test_loops.py", "nests of loops and where their values go"),
+    "lower/numbering.py": Row("lower/test_text.py", "numbers of buffers, as printed"),
+    "lower/program.py": Row("lower/test_verify.py", "programs, sound and broken"),
+    "lower/scalar.py": Row("lower/test_order.py", "expressions of kernels"),
+    "lower/schedule.py": Row("plan/test_threads.py", "how work is shared out"),
+    "lower/{storage,views}.py": Row("test_operator_facts.py", "views, held against arrays"),
+    "plan/device.py": Row("backends/test_protocol.py", "what back ends say of themselves"),
+    "plan/in_place.py": Row("compiler/test_memory.py", "results that take the memory of operands"),
+    "plan/memory.py": Row("compiler/test_memory.py", "the arena of a program"),
+    "plan/products.py": Row("plan/test_prologues.py", "what planning adds to products"),
+    "plan/run_plan.py": Row("compiler/cache/test_packing.py", "plans of runs, packed and unpacked"),
+    # -- back ends --
+    "backends/execution.py": Row("backends/test_protocol.py", "runs of all back ends"),
+    "backends/private_file.py": Row("backends/test_store_trust.py", "files of this user alone"),
+    "backends/states.py": Row("backends/test_protocol.py", "states of all back ends"),
+    "backends/cpu/*.py": Row("backends/test_protocol.py", "one implementer of the protocol"),
+    "backends/cpu/codegen/gemm/*": Row(
+        "backends/cpu/codegen/gemm/test_kernel.py", "products of all shapes, layouts and kinds"
+    ),
+    "backends/cpu/codegen/mathematics/*": Row(
+        "backends/cpu/codegen/test_accuracy.py", "every function, held to its bound"
+    ),
+    "backends/reference/*": Row(
+        "backends/reference/test_kernels.py", "every kind of kernel, by NumPy"
+    ),
+    "backends/host.py": Row(
+        "backends/reference/test_agreement.py", "what all back ends run on the host"
+    ),
+    "backends/cpu/codegen/co[ls]*.py": Row(
+        "backends/cpu/codegen/test_keys.py", "kernels of columns and their cost"
+    ),
+    "backends/cpu/codegen/target.py": Row(
+        "backends/cpu/codegen/test_targets.py", "machines that code is made for"
+    ),
+    "backends/cpu/codegen/values.py": Row(
+        "backends/cpu/codegen/test_text.py", "values of the text of modules"
+    ),
+    "backends/cpu/codegen/{instructions,lines}.py": Row(
+        "backends/cpu/codegen/test_text.py", "what modules are written with"
+    ),
+    "backends/cpu/codegen/lane_sums.py": Row(
+        "backends/cpu/codegen/gemm/test_dot.py", "sums of lanes"
+    ),
+    "backends/cpu/codegen/*": Row(
+        "backends/cpu/codegen/test_program_targets.py", "programs with every kind of kernel"
+    ),
+    "backends/cpu/runtime/native/buffers.py": Row(
+        "backends/cpu/runtime/test_buffers.py", "what is given, checked by code"
+    ),
+    "backends/cpu/runtime/native/call.py": Row(
+        "backends/cpu/runtime/test_calls.py", "runs a program by one call"
+    ),
+    "backends/cpu/runtime/native/poll.py": Row(
+        "backends/cpu/runtime/test_interrupts.py", "handlers of signals"
+    ),
+    "backends/cpu/runtime/native/clock.py": Row(
+        "backends/cpu/runtime/test_inspection.py", "reads the clock"
+    ),
+    "backends/cpu/runtime/native/*": Row(
+        "backends/cpu/runtime/test_threads.py", "the pool of threads"
+    ),
+    "backends/cpu/runtime/products.py": Row(
+        "backends/cpu/codegen/gemm/test_any_size.py", "products of any size"
+    ),
+    "backends/cpu/runtime/executable.py": Row(
+        "compile/test_programs.py", "runs of compiled programs"
+    ),
+    "backends/cpu/runtime/tables.py": Row(
+        "backends/cpu/runtime/test_calls.py", "addresses that calls are given"
+    ),
+    "backends/cpu/runtime/driving.py": Row("compile/test_control.py", "loops that Python drives"),
+    "backends/cpu/runtime/{analysis,clock,listing,profile,timing}.py": Row(
+        "backends/cpu/runtime/test_inspection.py", "what is told of programs"
+    ),
+    # -- for users --
+    "nn/{*loss,adaptive_softmax,distance}.py": Row("nn/test_loss_layers.py", "losses as layers"),
+    "nn/calls.py": Row("nn/test_hooks.py", "calls of modules"),
+    "nn/scopes.py": Row("nn/test_module.py", "names of modules in graphs"),
+    "nn/state.py": Row("nn/test_module.py", "state_dict and load_state_dict"),
+    "nn/parameter.py": Row("nn/test_module.py", "parameters of modules"),
+    "nn/parameter_containers.py": Row(
+        "nn/test_containers.py", "lists and dictionaries of parameters"
+    ),
+    "nn/flops.py": Row("nn/test_summary.py", "counts that summaries show"),
+    "nn/functional.py": Row("test_operator_facts.py", "a namespace, whose names are checked"),
+    "nn/packed.py": Row("nn/test_recurrent_packed.py", "packed sequences"),
+    "nn/positional.py": Row("nn/test_transformer.py", "positions of tokens"),
+    "nn/{rnn_cells,time_*}.py": Row("nn/test_recurrent.py", "recurrent layers, step by step"),
+    "nn/starting_value.py": Row("nn/test_recurrent.py", "states that layers start with"),
+    "nn/models/*": Row("cli/test_models.py", "networks that configurations name"),
+    "nn/*.py": Row("nn/test_layers.py", "layers: what they compute, print and refuse"),
+    "optim/executor.py": Row("optim/test_optimizer.py", "steps on arrays, block by block"),
+    "optim/groups.py": Row("optim/test_optimizer.py", "groups of parameters and their errors"),
+    "optim/line_search.py": Row("optim/test_lbfgs.py", "the line search of LBFGS"),
+    "optim/lr/*": Row("optim/test_schedules.py", "schedules: formulas, combination, resuming"),
+    "optim/*.py": Row("optim/test_references.py", "optimizers, held against their formulas"),
+    "data/{csvfile,digits,errors,idx,imagefolder,numpyfile,parquet,ta*,text}.py": Row(
+        "data/test_readers.py", "readers of files"
+    ),
+    "data/tensors.py": Row("data/test_dataset.py", "one of the datasets"),
+    "data/checks.py": Row("data/test_sampler.py", "arguments that are refused"),
+    "data/order.py": Row("data/test_sampler.py", "orders of examples"),
+    "data/streams.py": Row("data/test_iterable.py", "streams of examples"),
+    "data/*.py": Row("data/test_workers.py", "processes that load examples"),
+    "io/graphs.py": Row("graph/test_save.py", "files of graphs"),
+    "io/tensorfile.py": Row("io/test_weights.py", "files of tensors"),
+    "io/encode.py": Row("io/test_state.py", "states as files hold them"),
+    "io/{foreign,errors}.py": Row("io/test_malformed.py", "files that are none of these"),
+    "viz/drawing/*": Row("viz/test_draw.py", "parts of one drawing"),
+    "train/{fitting,arrays,losses,summary}.py": Row(
+        "train/test_keras.py", "compile, fit, evaluate and predict"
+    ),
+    "train/checks.py": Row("train/test_estimators.py", "arguments that are refused"),
+    "train/{datasets,images}.py": Row("cli/test_models.py", "data that configurations name"),
+    "train/extension.py": Row("train/test_extensions.py", "what extensions are made of"),
+    "train/interrupts.py": Row("train/test_trainer.py", "training that is stopped"),
+    "train/{names,optimizers}.py": Row(
+        "train/test_registry.py", "what has a name, and its defaults"
+    ),
+    "train/objective.py": Row("train/test_updater.py", "losses of batches"),
+    "cli/{toml_*,config}.py": Row("cli/test_toml.py", "files, read and written"),
+    "cli/{errors,*schema}.py": Row("cli/test_bad_configs.py", "configurations that are refused"),
+    "cli/{assemble,model}.py": Row("cli/test_models.py", "networks from configurations"),
+    "cli/schedules.py": Row("train/test_registry.py", "schedules by their names"),
+    "cli/*.py": Row("cli/test_commands.py", "commands, run from end to end"),
+    "extend.py": Row("test_contributing.py", "operators added through this door"),
+    "injections.py": Row("test_architecture.py", "each slot is listed and filled"),
+    "linalg.py": Row("test_operator_facts.py", "a namespace, whose names are checked"),
+}
+
+
+# -- the check -------------------------------------------------------------------------------------
+
+
+def problems(root: Path, others: Mapping[str, Row] = OTHERS) -> list[str]:
+    """Return the modules under `root` without a test, and the rows that stand for none."""
+    patterns = spelled_out(others)
+    untested = [name for name in modules(root) if not has_own_test(root, name)]
+    found = [
+        f"weft/{name}: write tests/{place_of_test(name)}, or state in OTHERS which file tests it"
+        for name in untested
+        if row_of(name, patterns) is None
+    ]
+    used = {row_of(name, patterns) for name in untested}
+    found += [f"{pattern} in OTHERS stands for no module" for pattern in {*patterns} - used]
+    missing = [row.test for row in others.values() if not (root / "tests" / row.test).is_file()]
+    return sorted([*found, *(f"OTHERS names tests/{test}, which is not there" for test in missing)])
+
+
+def modules(root: Path) -> list[str]:
+    """Return all modules, as paths below weft/; what an `__init__` holds belongs to its package."""
+    found = (path.relative_to(root / "weft") for path in (root / "weft").rglob("*.py"))
+    return sorted(path.as_posix() for path in found if not path.name.startswith("__"))
+
+
+def place_of_test(name: str) -> str:
+    """Return where the test of a module belongs, below tests/."""
+    path = PurePosixPath(name)
+    return (path.parent / f"test_{path.stem.lstrip('_')}.py").as_posix()
+
+
+def has_own_test(root: Path, name: str) -> bool:
+    """Tell whether a module, or its package, has a test of its name."""
+    package = PurePosixPath(name).parent.as_posix()
+    return any((root / "tests" / place_of_test(owner)).is_file() for owner in (name, package))
+
+
+def row_of(name: str, patterns: Iterable[str]) -> str | None:
+    """Return the first pattern that fits a module."""
+    path = PurePosixPath("/", name)  # absolute, so that patterns fit as a whole
+    return next((pattern for pattern in patterns if path.match(f"/{pattern}")), None)
+
+
+def spelled_out(others: Mapping[str, Row]) -> list[str]:
+    """Return all patterns, those with {several,names} once for each name."""
+    found: list[str] = []
+    for pattern in others:
+        start, names, end = re.fullmatch(r"([^{]*)\{?([^}]*)\}?(.*)", pattern).groups()
+        found += [f"{start}{name}{end}" for name in names.split(",")]
+    return found
+
+
+def test_every_module_is_tested_by_a_file_of_its_name_or_a_stated_one():
+    assert problems(ROOT) == []
+
+
+# -- tests of the check ----------------------------------------------------------------------------
+
+
+def tree(root: Path, *names: str) -> Path:
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
+    return root
+
+
+def test_a_module_without_a_test_is_found(tmp_path):
+    tree(tmp_path, "weft/__init__.py", "weft/core/one.py", "weft/core/_two.py")
+    tree(tmp_path, "tests/core/test_two.py", "tests/test_one.py")
+    (found,) = problems(tmp_path, {})
+    assert found.startswith("weft/core/one.py: write tests/core/test_one.py")
+
+
+def test_the_test_of_a_package_is_that_of_its_modules(tmp_path):
+    tree(tmp_path, "weft/core/dim/one.py", "tests/core/test_dim.py")
+    assert problems(tmp_path, {}) == []
+
+
+def test_rows_go_with_what_they_stand_for(tmp_path):
+    tree(tmp_path, "weft/core/one.py", "tests/core/test_one.py", "tests/test_all.py")
+    (found,) = problems(tmp_path, {"core/*": Row("test_all.py", "runs it")})
+    assert found == "core/* in OTHERS stands for no module"
+
+
+def test_rows_name_tests_that_exist(tmp_path):
+    tree(tmp_path, "weft/core/one.py")
+    (found,) = problems(tmp_path, {"core/*": Row("test_all.py", "runs it")})
+    assert found == "OTHERS names tests/test_all.py, which is not there"
