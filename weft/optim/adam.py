@@ -8,8 +8,8 @@ from typing import Any
 from ..core.errors import ArgumentError
 from .optimizer import Optimizer, given
 from .scaling import scale_by_adam, scale_by_adamax, scale_by_nadam, scale_by_radam
-from .sgd import ascend_if
-from .transform import GradientTransform, add_decayed_weights, chain, scale
+from .sgd import descent
+from .transform import GradientTransform, add_decayed_weights
 
 Betas = tuple[float, float]
 
@@ -37,7 +37,7 @@ class MomentOptimizer(Optimizer):
         parts = [decay, self.scaling(group)]
         if group.get("decoupled_weight_decay", False):
             parts.reverse()
-        return chain(ascend_if(group.get("maximize", False)), *parts, scale(-group["lr"]))
+        return descent(group, *parts)
 
 
 class Adam(MomentOptimizer):

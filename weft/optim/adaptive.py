@@ -7,8 +7,8 @@ from typing import Any
 
 from .optimizer import Optimizer, given
 from .scaling import scale_by_adadelta, scale_by_rms, scale_by_rss
-from .sgd import ascend_if
-from .transform import GradientTransform, add_decayed_weights, chain, scale, trace
+from .sgd import descent
+from .transform import GradientTransform, add_decayed_weights, trace
 
 
 class Adagrad(Optimizer):
@@ -29,15 +29,14 @@ class Adagrad(Optimizer):
 
     def transform(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return decay, then the division, then the learning rate."""
-        return chain(
-            ascend_if(group["maximize"]),
+        return descent(
+            group,
             add_decayed_weights(group["weight_decay"]),
             scale_by_rss(
                 initial_accumulator_value=group["initial_accumulator_value"],
                 eps=group["eps"],
                 lr_decay=group["lr_decay"],
             ),
-            scale(-group["lr"]),
         )
 
 
@@ -58,11 +57,10 @@ class Adadelta(Optimizer):
 
     def transform(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return decay, then the ratio, then the learning rate."""
-        return chain(
-            ascend_if(group["maximize"]),
+        return descent(
+            group,
             add_decayed_weights(group["weight_decay"]),
             scale_by_adadelta(group["rho"], eps=group["eps"]),
-            scale(-group["lr"]),
         )
 
 
@@ -86,10 +84,9 @@ class RMSprop(Optimizer):
     def transform(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return decay, then the division, momentum and the learning rate."""
         momentum = group["momentum"]
-        return chain(
-            ascend_if(group["maximize"]),
+        return descent(
+            group,
             add_decayed_weights(group["weight_decay"]),
             scale_by_rms(group["alpha"], eps=group["eps"], centered=group["centered"]),
             *([trace(momentum)] if momentum else []),
-            scale(-group["lr"]),
         )

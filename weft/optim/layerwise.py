@@ -8,8 +8,8 @@ from typing import Any
 from .adam import Betas, MomentOptimizer
 from .optimizer import given
 from .scaling import scale_by_adam, scale_by_lion, scale_by_trust_ratio
-from .sgd import ascend_if
-from .transform import GradientTransform, add_decayed_weights, chain, scale
+from .sgd import descent
+from .transform import GradientTransform, add_decayed_weights
 
 
 class Lion(MomentOptimizer):
@@ -32,11 +32,10 @@ class Lion(MomentOptimizer):
 
     def transform(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return the sign of the momentum, then decay, then the learning rate."""
-        return chain(
-            ascend_if(group["maximize"]),
+        return descent(
+            group,
             scale_by_lion(*group["betas"]),
             add_decayed_weights(group["weight_decay"]),
-            scale(-group["lr"]),
         )
 
 
@@ -57,10 +56,9 @@ class LAMB(MomentOptimizer):
 
     def transform(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return Adam's update with decay, its trust ratio, and the learning rate."""
-        return chain(
-            ascend_if(group["maximize"]),
+        return descent(
+            group,
             scale_by_adam(*group["betas"], eps=group["eps"]),
             add_decayed_weights(group["weight_decay"]),
             scale_by_trust_ratio(),
-            scale(-group["lr"]),
         )

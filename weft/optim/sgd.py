@@ -10,9 +10,10 @@ from .optimizer import Optimizer, given
 from .transform import GradientTransform, add_decayed_weights, chain, scale, trace
 
 
-def ascend_if(maximize: bool) -> GradientTransform:
-    """Return the transform that turns gradients around when the objective is to be maximized."""
-    return scale(-1.0 if maximize else 1.0)
+def descent(group: Mapping[str, Any], *parts: GradientTransform) -> GradientTransform:
+    """Return transforms with the learning rate behind them, and ascent before if it is wanted."""
+    ascent = scale(-1.0 if group.get("maximize", False) else 1.0)
+    return chain(ascent, *parts, scale(-group["lr"]))
 
 
 class SGD(Optimizer):
@@ -50,10 +51,10 @@ class SGD(Optimizer):
     def transform(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return decay, then momentum, then the learning rate."""
         momentum = group["momentum"]
-        parts = [ascend_if(group["maximize"]), add_decayed_weights(group["weight_decay"])]
+        parts = [add_decayed_weights(group["weight_decay"])]
         if momentum:
             parts.append(trace(momentum, dampening=group["dampening"], nesterov=group["nesterov"]))
-        return chain(*parts, scale(-group["lr"]))
+        return descent(group, *parts)
 
 
 class Momentum(SGD):
