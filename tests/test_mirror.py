@@ -101,7 +101,6 @@ OTHERS = {
     "passes/match.py": Row("passes/test_simplify.py", "patterns of its rules"),
     "passes/scan_edit.py": Row("passes/test_scan_split.py", "edits of scans that it makes"),
     "passes/sized_control.py": Row("passes/test_scan_split.py", "sizes of control flow"),
-    "passes/sizes.py": Row("compiler/test_memory.py", "sizes that plans of memory are given"),
     "passes/specialize.py": Row("passes/test_scan_split.py", "sizes put into a program"),
     # -- from graphs to machine code --
     "lower/control.py": Row("compile/test_control.py", "control flow, compiled"),
@@ -124,7 +123,6 @@ OTHERS = {
     "lower/schedule.py": Row("plan/test_threads.py", "how work is shared out"),
     "lower/{storage,views}.py": Row("test_operator_facts.py", "views, held against arrays"),
     "plan/device.py": Row("backends/test_protocol.py", "what back ends say of themselves"),
-    "plan/in_place.py": Row("compiler/test_memory.py", "results that take the memory of operands"),
     "plan/memory.py": Row("compiler/test_memory.py", "the arena of a program"),
     "plan/products.py": Row("plan/test_prologues.py", "what planning adds to products"),
     "plan/run_plan.py": Row("compiler/cache/test_packing.py", "plans of runs, packed and unpacked"),
@@ -218,7 +216,6 @@ OTHERS = {
     ),
     "data/tensors.py": Row("data/test_dataset.py", "one of the datasets"),
     "data/checks.py": Row("data/test_sampler.py", "arguments that are refused"),
-    "data/order.py": Row("data/test_sampler.py", "orders of examples"),
     "data/streams.py": Row("data/test_iterable.py", "streams of examples"),
     "data/*.py": Row("data/test_workers.py", "processes that load examples"),
     "io/graphs.py": Row("graph/test_save.py", "files of graphs"),
