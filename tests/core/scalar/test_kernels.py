@@ -7,7 +7,6 @@ import pytest
 
 import weft as wf
 from weft.core.op import F, Op, elementwise, find_op
-from weft.core.scalar.arrays import on_arrays
 from weft.core.shape import TensorType
 
 
@@ -93,20 +92,6 @@ def test_what_has_a_view_is_not_overwritten():
     x = np.array([1.0, 2.0])
     total = x + 1
     np.testing.assert_array_equal(record.kernel(x, 0.5), total * 2 + total.view(np.int64))
-
-
-def test_rare_cases_are_computed_for_the_elements_they_are_for():
-    def root(b, x):
-        return b.sqrt(-x) * 2.0
-
-    def rule(b, x):
-        return b.rare(x < 0.0, root, [x], x * x)
-
-    run = on_arrays(rule)
-    x = np.array([1.0, -4.0, 3.0])
-    assert [run(x).tolist() for _ in range(2)] == [[1.0, 4.0, 9.0]] * 2
-    assert run(np.array([2.0])).tolist() == [4.0]
-    assert x.tolist() == [1, -4, 3]
 
 
 def test_an_operand_that_is_the_result_is_copied():

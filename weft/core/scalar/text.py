@@ -63,16 +63,23 @@ class NumpyBuilder(ScalarBuilder):
 
     def number(self, rule: Callable[..., Any], *given: Any) -> Any:
         """Return a number that follows from attributes when the kernel runs."""
-        self.rules[rule.__name__] = rule
         texts = [x.text if isinstance(x, Attribute) else repr(x) for x in given]
-        return Attribute(f"{rule.__name__}({', '.join(texts)})", None, set())
+        return Attribute(f"{self._named(rule, rule)}({', '.join(texts)})", None, set())
 
     def rare(
         self, condition: Expr, formula: Callable[..., Expr], operands: Sequence[Expr], no: Expr
     ) -> Expr:
         """Return a formula of operands where a condition holds, which is seldom, else a value."""
-        self.rules[formula.__name__] = on_arrays(formula)
-        return self.make("rare", (condition, no, *operands), no.dtype, formula.__name__)
+        name = self._named(formula, on_arrays(formula))
+        return self.make("rare", (condition, no, *operands), no.dtype, name)
+
+    def _named(self, rule: Callable[..., Any], function: Callable[..., Any]) -> str:
+        """Return the name under which the source calls a function."""
+        name = rule.__name__ if rule.__name__.isidentifier() else "rule"
+        if self.rules.get(name, function) is not function:
+            name = f"{name}_{len(self.rules)}"
+        self.rules[name] = function
+        return name
 
     def sign(self, x: Expr) -> Expr:
         """Return -1, 0 or 1 by the sign of a value."""
