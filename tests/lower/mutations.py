@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from weft.core.dtype import bool_, float64, int8, int64
+from weft.core.scalar.builder import ScalarBuilder, postorder
 from weft.lower.kernels import (
     BranchKernel,
     CallKernel,
@@ -25,7 +26,6 @@ from weft.lower.kernels import (
     ScatterKernel,
     walk,
 )
-from weft.lower.scalar import ScalarBuilder, postorder
 from weft.lower.storage import Buffer, View, buffers_behind, contiguous
 
 MUTATIONS = {}

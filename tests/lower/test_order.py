@@ -5,6 +5,7 @@ import pytest
 
 import weft as wf
 from tests.programs.smooth import SmoothProgram
+from weft.core.scalar.builder import ScalarBuilder
 from weft.lower.kernels import (
     GemmKernel,
     Operand,
@@ -13,7 +14,6 @@ from weft.lower.kernels import (
     buffers_of,
     written_buffers,
 )
-from weft.lower.scalar import ScalarBuilder
 from weft.lower.storage import Buffer, contiguous, window
 
 SEEDS = range(40)

@@ -16,10 +16,10 @@ from tests.programs.smooth import SmoothProgram
 from weft.compiler.stages import plan_program
 from weft.core.dim import unknown_size
 from weft.core.dtype import float32, int64
+from weft.core.scalar.builder import ScalarBuilder
 from weft.graph.run import Program
 from weft.lower.kernels import GemmKernel, LoopKernel, Operand, Output, RowKernel, walk
 from weft.lower.program import KernelProgram
-from weft.lower.scalar import ScalarBuilder
 from weft.lower.storage import Buffer, View, contiguous, window
 from weft.lower.verify import VerificationError, verify
 

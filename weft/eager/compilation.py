@@ -21,6 +21,7 @@ from ..core.errors import AllocationError, WeftError
 from ..core.locks import fork_safe_lock
 from ..core.modes import enable_grad
 from ..core.op import F, find_op
+from ..core.scalar.builder import postorder
 from ..core.scalar.functions import EXACT as EXACT_ULPS
 from ..core.scalar.functions import ROUNDED as ROUNDED_ULPS
 from ..core.scalar.functions import named
@@ -31,7 +32,6 @@ from ..graph.node import Value
 from ..graph.run import Program
 from ..graph.symbol import Symbol
 from ..lower.kernels import RowKernel
-from ..lower.scalar import postorder
 from .composites import CallShape
 from .uses import Code
 

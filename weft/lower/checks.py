@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..core.dim import Dim, bounds, may_equal, surely_less
 from ..core.dtype import DType, bool_, int64
+from ..core.scalar.builder import Expr, postorder
 from ..core.scalar.functions import FUNCTIONS
 from ..core.shape import Shape, Size
 from .kernels.base import WAYS, Kernel, LoopNest, Output
-from .scalar import Expr, postorder
 from .storage import Buffer, View
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
+from ..core.scalar.builder import Expr, ScalarBuilder, postorder
 from ..core.scalar.functions import FUNCTIONS
 from ..core.shape import size_of
 from .kernels import (
@@ -22,7 +23,6 @@ from .kernels import (
     written_buffers,
 )
 from .lifetimes import uses_of
-from .scalar import Expr, ScalarBuilder, postorder
 from .storage import Buffer, View
 
 MOST_STREAMS = 4  # memory that is not in the cache is better read in long runs than tile by tile

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.scalar.builder import Expr, ScalarBuilder, computed_dtype, is_defined, postorder
 from ..core.shape import broadcast_axes, normalize_axes, size_of
 from ..graph.node import Node, Value
 from ..ops.movement.broadcast import broadcast_to
@@ -21,7 +22,6 @@ from .dynamic import is_dynamic
 from .indexing import indexed_kind
 from .places import stored_operands
 from .remember import remembered
-from .scalar import Expr, ScalarBuilder, computed_dtype, is_defined, postorder
 
 DTYPES = frozenset(
     map(

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..core.scalar.builder import PLACED, Expr, ScalarBuilder, postorder, substituted
 from ..core.shape import Shape
 from .kernels import Operand, Output, RowKernel
-from .scalar import PLACED, Expr, ScalarBuilder, postorder, substituted
 from .storage import View, contiguous_strides
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.dim import is_known
+from ..core.scalar.builder import ScalarBuilder, computed_dtype
 from ..core.shape import Shape, size_of
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
@@ -37,7 +38,6 @@ from .places import Check
 from .products import is_product, product_kernel
 from .program import KernelProgram, Sources
 from .recompute import recompute_cheap
-from .scalar import ScalarBuilder, computed_dtype
 from .scans import scan_kernel
 from .scatter import scatter_kernels
 from .split import split_inner

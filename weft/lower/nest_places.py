@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.dtype import int64
+from ..core.scalar.builder import Expr
 from ..core.shape import size_of
 from ..graph.node import Node, Value
 from .frames import FULL
 from .indexing import index_bounds
 from .places import Check
-from .scalar import Expr
 from .storage import View
 
 if TYPE_CHECKING:

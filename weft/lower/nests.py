@@ -6,6 +6,14 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..core.scalar.builder import (
+    PLACED,
+    Expr,
+    ScalarBuilder,
+    computed_dtype,
+    postorder,
+    substituted,
+)
 from ..core.shape import size_of
 from ..graph.node import Node, Value
 from ..graph.special import CONSTANT
@@ -17,7 +25,6 @@ from .long_rows import LongRows
 from .loops import collapse
 from .nest_places import NestPlaces
 from .places import place_expressions
-from .scalar import PLACED, Expr, ScalarBuilder, computed_dtype, postorder, substituted
 from .storage import Buffer, View, contiguous
 from .turned import straightened
 from .views import views_of

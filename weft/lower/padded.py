@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from itertools import product
 
 from ..core.dtype import DType
+from ..core.scalar.builder import ScalarBuilder
 from ..core.shape import Shape, size_of
 from .kernels import Kernel, Operand, Output, RowKernel
 from .loops import collapse
 from .parts import copy_kernel
-from .scalar import ScalarBuilder
 from .storage import Buffer, View, contiguous_strides
 
 VECTOR = 16  # elements: no target has longer vectors

@@ -6,11 +6,11 @@ costs nothing; one that lies elsewhere is copied by a kernel of its own.
 
 from __future__ import annotations
 
+from ..core.scalar.builder import ScalarBuilder
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from .kernels import Operand, Output, RowKernel
 from .loops import collapse
-from .scalar import ScalarBuilder
 from .storage import View
 
 

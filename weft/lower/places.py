@@ -24,10 +24,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ..core.dtype import Array, DType, int64
+from ..core.scalar.builder import Expr, ScalarBuilder, is_defined, postorder
 from ..core.shape import Shape, TensorType
 from ..graph.node import Node, Value
 from .remember import remembered
-from .scalar import Expr, ScalarBuilder, is_defined, postorder
 from .storage import Buffer, View, contiguous, contiguous_strides
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from ..core.scalar.builder import CHEAP, Expr, ScalarBuilder, postorder
 from .kernels import Kernel, Operand, Output, RowKernel, buffers_of
-from .scalar import CHEAP, Expr, ScalarBuilder, postorder
 from .storage import Buffer
 
 MOST_OPERATIONS = 4

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..core.dtype import DType
 from ..core.op import reduction
+from ..core.scalar.builder import computed_dtype
 from ..core.shape import Shape, size_of
 from ..graph.graph import Graph
 from ..graph.node import Value
@@ -22,7 +23,6 @@ from ..graph.special import SOURCES
 from ..passes.match import Call, Match, P, Rule, RuleTable, Var, rewrite
 from ..passes.stabilize import shift_axes
 from .kinds import DTYPES, reduced_axes
-from .scalar import computed_dtype
 
 LEAST_ROW = 64  # elements that are worth a row of their own
 LEAST_ROWS = 8

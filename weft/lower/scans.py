@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..core.dtype import DType, int64
+from ..core.scalar.builder import Expr, ScalarBuilder, computed_dtype, is_defined, postorder
 from ..core.shape import size_of
 from ..graph.node import Node, Value
 from .kernels import Operand, Origins, ScanKernel
-from .scalar import Expr, ScalarBuilder, computed_dtype, is_defined, postorder
 from .storage import View
 
 

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..core.dtype import int64
+from ..core.scalar.builder import Expr, ScalarBuilder, computed_dtype, is_defined, postorder
 from ..core.shape import Shape, size_of
 from ..graph.node import Node, Value
 from .kernels import Kernel, Operand, Origins, Output, RowKernel, ScatterKernel
 from .parts import copy_kernel
 from .places import Affine, Check, Place, Places, Source
-from .scalar import Expr, ScalarBuilder, computed_dtype, is_defined, postorder
 from .storage import View, contiguous_strides
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..core.scalar.builder import ScalarBuilder
 from ..core.shape import size_of
 from .kernels import ColumnKernel, GemmKernel, Kernel, Operand, Output
-from .scalar import ScalarBuilder
 from .storage import Buffer, View, contiguous
 
 PARTS = 8

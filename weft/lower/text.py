@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from ..core.scalar.builder import Expr, postorder
 from ..core.shape import Shape
 from .kernels import Kernel, LoopNest, buffers_of
-from .scalar import Expr, postorder
 from .storage import Buffer, View, contiguous_strides
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+from ..core.scalar.builder import Expr, ScalarBuilder, postorder, substituted
 from ..core.shape import size_of
 from .epilogues import AT_ONE_PLACE, MOST_STREAMS
 from .kernels import (
@@ -25,7 +26,6 @@ from .kernels import (
     written_buffers,
 )
 from .lifetimes import uses_of
-from .scalar import Expr, ScalarBuilder, postorder, substituted
 from .storage import Buffer, View, contiguous
 
 # Products of fewer rows or columns may be better computed transposed, and are small anyway.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..core.scalar.builder import Expr, postorder
 from ..lower.kernels import GemmKernel, Kernel, RowKernel
-from ..lower.scalar import Expr, postorder
 from ..lower.storage import Buffer, View
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
+from ..core.scalar.builder import postorder
 from ..core.shape import size_of
 from ..lower.epilogues import AT_ONE_PLACE, MOST_STREAMS, renumbered
 from ..lower.kernels import (
@@ -22,7 +23,6 @@ from ..lower.kernels import (
     written_buffers,
 )
 from ..lower.lifetimes import uses_of
-from ..lower.scalar import postorder
 from ..lower.storage import Buffer, View, contiguous_strides
 
 SIDES = ("x", "y")

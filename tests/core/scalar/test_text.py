@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.core.scalar.text import NumpyBuilder, Source, numbers_of
+from weft.core.scalar.text import ExpressionSource, NumpyBuilder, numbers_of
 
 F64 = np.dtype("float64")
 
 
 def lines(rule, count=1, **options):
     b = NumpyBuilder()
-    return Source(("x", "y")[:count], rule(b, *(b.load(i, F64) for i in range(count))), **options)
+    return ExpressionSource(
+        ("x", "y")[:count], rule(b, *(b.load(i, F64) for i in range(count))), **options
+    )
 
 
 def test_a_temporary_takes_the_result():

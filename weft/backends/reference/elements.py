@@ -13,10 +13,10 @@ import numpy as np
 
 from ...core.dtype import float16, float32
 from ...core.rng import philox_blocks
+from ...core.scalar.builder import Expr
 from ...core.scalar.functions import FUNCTIONS
 from ...core.shape import size_of
 from ...lower.kernels import Operand
-from ...lower.scalar import Expr
 from .memory import Array, Memory
 
 BLOCK_BYTES = 32  # of the random generator

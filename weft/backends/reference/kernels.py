@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.scalar.builder import postorder
 from ...lower.kernels import (
     BranchKernel,
     CallKernel,
@@ -22,7 +23,6 @@ from ...lower.kernels import (
     ScanKernel,
     ScatterKernel,
 )
-from ...lower.scalar import postorder
 from ...lower.storage import View
 from ..host import call_operator, repeat
 from .elements import COMBINE, Elements, reduced

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from ...core.scalar.builder import Expr, postorder
 from ...core.shape import Shape, Size, size_of
-from ..scalar import Expr, postorder
 from ..storage import Buffer, View
 
 if TYPE_CHECKING:

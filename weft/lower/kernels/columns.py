@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ...core.scalar.builder import Expr
 from ...core.shape import Shape, size_of
-from ..scalar import Expr
 from .base import WAYS, LoopNest, Operand, Origins, Output, operations_along
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ...core.dtype import int64, uint8
+from ...core.scalar.builder import Expr
 from ...core.shape import Shape, Size, size_of
-from ..scalar import Expr
 from ..storage import Buffer, View
 from .base import WAYS, Kernel, Origins, Output, maybe_within, operations_each
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ...core.dtype import int64
+from ...core.scalar.builder import Expr
 from ...core.shape import Shape, size_of
-from ..scalar import Expr
 from ..storage import View
 from .base import LoopNest, Operand, Origins, Output, operations_each
 

@@ -13,10 +13,10 @@ from weft.backends.cpu.codegen.rows import write_row_kernel
 from weft.backends.cpu.codegen.target import avx2
 from weft.backends.cpu.codegen.text import ModuleText
 from weft.compiler.stages import optimize_static
+from weft.core.scalar.builder import ScalarBuilder
 from weft.graph.run import Program
 from weft.lower.kernels import ColumnKernel, GemmKernel, Operand, Output, RowKernel
 from weft.lower.lowering import lower
-from weft.lower.scalar import ScalarBuilder
 from weft.lower.storage import Buffer, contiguous
 from weft.passes.specialize import specialize
 

@@ -9,8 +9,8 @@ from weft.backends.cpu.codegen.phases import Phases
 from weft.backends.cpu.codegen.rows import write_row_kernel
 from weft.backends.cpu.codegen.strided import by_vectors
 from weft.backends.cpu.codegen.tiles import TILE_BYTES, tiling_of
+from weft.core.scalar.builder import ScalarBuilder
 from weft.lower.kernels import Operand, Output, RowKernel
-from weft.lower.scalar import ScalarBuilder
 from weft.lower.storage import Buffer, View
 from weft.lower.turned import LONG_ROW
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ....lower.scalar import Expr
+from ....core.scalar.builder import Expr
 from .elements import ElementWriter
 from .lines import Operand
 from .scalars import combine, identity_of, write_number

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ....core.scalar.builder import Expr, postorder
 from ....core.shape import size_of
 from ....lower.kernels import ColumnKernel
-from ....lower.scalar import Expr, postorder
 from .lines import Operand
 from .scalars import combine, identity_of, type_of, write_constant, write_number, write_operation
 from .strided import load_strided

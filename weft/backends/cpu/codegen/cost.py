@@ -6,10 +6,10 @@ is computed, so that they need only be right within a factor of two.
 
 from __future__ import annotations
 
+from ....core.scalar.builder import Expr, postorder
 from ....core.scalar.functions import FUNCTIONS, POLYNOMIAL, SIMPLE
 from ....core.shape import size_of
 from ....lower.kernels import ColumnKernel, GemmKernel, RowKernel, ScanKernel, ScatterKernel
-from ....lower.scalar import Expr, postorder
 from .strided import by_vectors
 from .target import Target
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from ....core.scalar.builder import PLACED, Expr
 from ....lower.kernels import Output, RowKernel
-from ....lower.scalar import PLACED, Expr
 from .fetching import LINE_BYTES, fetched_operands, fetching_pass
 from .phases import Phases
 from .placed import Turn, write_placed

@@ -11,8 +11,8 @@ from collections.abc import Hashable, Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from ....core.scalar.builder import Expr
 from ....lower.kernels import Kernel
-from ....lower.scalar import Expr
 from ....lower.storage import Buffer, View
 
 UNSEEN = frozenset(("name", "origins"))  # fields of kernels that do not enter their code

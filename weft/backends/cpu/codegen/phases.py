@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ....core.scalar.builder import CHEAP, Expr, postorder
 from ....lower.kernels import Output, RowKernel, ScatterKernel
-from ....lower.scalar import CHEAP, Expr, postorder
 
 SCRATCH_BYTES = 1 << 14  # of a row: several of them stay in the first-level cache
 

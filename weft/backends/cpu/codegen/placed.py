@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from ....core.scalar.builder import Expr
 from ....lower.kernels import RowKernel, ScatterKernel
-from ....lower.scalar import Expr
 from .random_lanes import write_random
 from .scalars import broadcast_to_lanes, type_of
 from .text import FunctionText

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ....core.rng import KEY_STEPS, MULTIPLIERS, ROUNDS
-from ....lower.scalar import Expr
+from ....core.scalar.builder import Expr
 from .text import FunctionText
 from .values import Value, element_of, vector_of
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....core.dtype import float32
-from ....lower.scalar import Expr
+from ....core.scalar.builder import Expr
 from .halves import half_bits, is_half, narrowed, widened
 from .text import FunctionText
 from .values import Value, bits_of, element_of, is_float, lanes_of, scalar_of, vector_of

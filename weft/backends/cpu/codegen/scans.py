@@ -8,9 +8,9 @@ while the steps go by; steps run in order.
 
 from __future__ import annotations
 
+from ....core.scalar.builder import Expr
 from ....core.shape import size_of
 from ....lower.kernels import ScanKernel
-from ....lower.scalar import Expr
 from .scalars import type_of, write_constant, write_operation
 from .target import Target
 from .text import FunctionText, ModuleText

@@ -9,9 +9,9 @@ units are divided.
 
 from __future__ import annotations
 
+from ....core.scalar.builder import PLACED, Expr
 from ....core.shape import size_of
 from ....lower.kernels import ScatterKernel
-from ....lower.scalar import PLACED, Expr
 from .phases import Phases
 from .placed import Turn, write_placed
 from .scalars import broadcast_to_lanes, combine, type_of, write_constant, write_operation

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ....core.scalar.builder import PLACED, Expr, postorder
 from ....lower.kernels import RowKernel
-from ....lower.scalar import PLACED, Expr, postorder
 from .cost import is_function, weight_of
 from .phases import Phases
 from .target import Target

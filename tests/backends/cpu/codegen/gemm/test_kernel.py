@@ -27,9 +27,9 @@ from weft.backends.cpu.codegen.gemm.product import product_of
 from weft.backends.cpu.device import CpuDevice
 from weft.backends.cpu.runtime.arena import aligned_empty
 from weft.backends.cpu.runtime.linking import assembly, compile_module, link
+from weft.core.scalar.builder import ScalarBuilder
 from weft.lower.kernels import GemmKernel, Output
 from weft.lower.program import KernelProgram
-from weft.lower.scalar import ScalarBuilder
 from weft.lower.storage import Buffer, View
 from weft.plan.products import with_scratch
 

@@ -21,8 +21,8 @@ from weft.backends.cpu.codegen import avx2, avx512, host, neon, sse2
 from weft.backends.cpu.codegen.gemm.kernel import gemm_units, scratch_bytes
 from weft.backends.cpu.codegen.gemm.plan import plan_for
 from weft.backends.cpu.codegen.gemm.prologue import prologue_pays
+from weft.core.scalar.builder import ScalarBuilder
 from weft.lower.kernels import Prologue
-from weft.lower.scalar import ScalarBuilder
 
 
 def activation(dtype):

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from .....core.scalar.builder import CHEAP, Expr, postorder
 from .....lower.kernels import Output
-from .....lower.scalar import CHEAP, Expr, postorder
 from ..scalars import broadcast_to_lanes, combine, identity_of, type_of, write_number, write_values
 from ..text import FunctionText, ModuleText
 from ..values import Value

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from .....core.scalar.builder import CHEAP, Expr, postorder
 from .....core.shape import size_of
 from .....lower.kernels import GemmKernel
-from .....lower.scalar import CHEAP, Expr, postorder
 from ..cost import PER_BYTE, expression_cost
 from ..target import Target
 from ..values import bytes_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .....core.scalar.builder import Expr
 from .....lower.kernels import GemmKernel, Prologue
-from .....lower.scalar import Expr
 from .....lower.storage import View
 from ..text import FunctionText
 from ..values import Value, element_of

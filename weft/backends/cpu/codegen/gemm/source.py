@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .....lower.scalar import Expr, postorder
+from .....core.scalar.builder import Expr, postorder
 from ..scalars import broadcast_to_lanes, type_of, write_values
 from ..text import FunctionText
 from ..values import Value, vector_of
