@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING
+
+from ..core.imports import load
 
 if TYPE_CHECKING:
     from .protocol import Backend
@@ -25,5 +26,5 @@ def _names_in(folders: tuple[str, ...]) -> tuple[str, ...]:
 
 def backend_named(name: str) -> Backend:
     """Return a back end by its name."""
-    found: Backend = import_module(f"{__name__}.{name}.backend").BACKEND
+    found: Backend = load(f"{__name__}.{name}.backend").BACKEND
     return found

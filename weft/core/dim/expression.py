@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, reduce
 from numbers import Integral
 from typing import Any, NoReturn
@@ -117,35 +117,39 @@ class Dim:
 
     # -- arithmetic --------------------------------------------------------------------------------
 
+    def _combined(self, fn: str, a: Any, b: Any) -> Any:
+        """Return fn(a, b): a size if both are sizes, else a number (see number.py)."""
+        return ARITHMETIC[fn](a, b) if _is_size(b if a is self else a) else _real(fn, a, b)
+
     def __add__(self, other: Any) -> Any:
-        return _sum((self, other)) if _is_size(other) else _real("add", self, other)
+        return self._combined("add", self, other)
 
     def __radd__(self, other: Any) -> Any:
-        return _sum((self, other)) if _is_size(other) else _real("add", other, self)
+        return self._combined("add", other, self)
 
     def __sub__(self, other: Any) -> Any:
-        return _sum((self, -other)) if _is_size(other) else _real("sub", self, other)
+        return self._combined("sub", self, other)
 
     def __rsub__(self, other: Any) -> Any:
-        return _sum((-self, other)) if _is_size(other) else _real("sub", other, self)
+        return self._combined("sub", other, self)
 
     def __mul__(self, other: Any) -> Any:
-        return _product(self, other) if _is_size(other) else _real("mul", self, other)
+        return self._combined("mul", self, other)
 
     def __rmul__(self, other: Any) -> Any:
-        return _product(self, other) if _is_size(other) else _real("mul", other, self)
+        return self._combined("mul", other, self)
 
     def __floordiv__(self, other: Any) -> Any:
-        return floor_divide(self, other) if _is_size(other) else _real("floordiv", self, other)
+        return self._combined("floordiv", self, other)
 
     def __rfloordiv__(self, other: Any) -> Any:
-        return floor_divide(other, self) if _is_size(other) else _real("floordiv", other, self)
+        return self._combined("floordiv", other, self)
 
     def __mod__(self, other: Any) -> Any:
-        return _remainder(self, other) if _is_size(other) else _real("mod", self, other)
+        return self._combined("mod", self, other)
 
     def __rmod__(self, other: Any) -> Any:
-        return _remainder(other, self) if _is_size(other) else _real("mod", other, self)
+        return self._combined("mod", other, self)
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
@@ -370,11 +374,10 @@ def _terms(size: Any) -> dict[Monomial, int]:
     return dict(size.terms) if isinstance(size, Dim) else {(): int(size)}
 
 
-def _sum(sizes: Iterable[Any]) -> Any:
-    total: dict[Monomial, int] = {}
-    for size in sizes:
-        for monomial, factor in _terms(size).items():
-            total[monomial] = total.get(monomial, 0) + factor
+def _sum(a: Any, b: Any) -> Any:
+    total = _terms(a)
+    for monomial, factor in _terms(b).items():
+        total[monomial] = total.get(monomial, 0) + factor
     return _make(total)
 
 
@@ -437,6 +440,13 @@ def _extreme(fn: str, a: Any, b: Any) -> Any:
     return _from_atom(SizeCall(fn, *sorted((a, b), key=_key)))
 
 
+ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "add": _sum,
+    "sub": lambda a, b: _sum(a, -b),
+    "mul": _product,
+    "floordiv": floor_divide,
+    "mod": _remainder,
+}
 FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "floordiv": floor_divide,
     "min": size_min,

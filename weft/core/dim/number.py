@@ -41,35 +41,8 @@ class RealDim(Dim):
         super().__init__(())
         self.expression = expression
 
-    def __add__(self, other: Any) -> Any:
-        return real("add", self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return real("add", other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return real("sub", self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return real("sub", other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return real("mul", self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return real("mul", other, self)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return real("floordiv", self, other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return real("floordiv", other, self)
-
-    def __mod__(self, other: Any) -> Any:
-        return real("mod", self, other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return real("mod", other, self)
+    def _combined(self, fn: str, a: Any, b: Any) -> Any:
+        return real(fn, a, b)
 
     def __pow__(self, other: Any) -> Any:
         return real("pow", self, other)
