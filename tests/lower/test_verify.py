@@ -20,6 +20,7 @@ from weft.core.scalar.builder import ScalarBuilder
 from weft.graph.run import Program
 from weft.lower.kernels import GemmKernel, LoopKernel, Operand, Output, RowKernel, walk
 from weft.lower.program import KernelProgram
+from weft.lower.schedule import Region
 from weft.lower.storage import Buffer, View, contiguous, window
 from weft.lower.verify import VerificationError, verify
 
@@ -153,6 +154,28 @@ def test_memory_must_lie_in_the_arena_and_apart(sound):
     refuse("same memory at the same time", {**memory.places, **first})
     largest = max(offsets, key=lambda b: b.nbytes)
     refuse("has no place", {b: p for b, p in memory.places.items() if b is not largest})
+
+
+def test_kernels_are_called_once_and_those_of_a_region_apart(sound):
+    program = sound[0].program
+    schedule = program.schedule
+    (stretch,) = schedule.stretches
+
+    def refuse(message, *regions):
+        wrong = replace(schedule, stretches=(regions,))
+        with pytest.raises(VerificationError, match=rf"kernel \d+ \(.*\): .*{message}"):
+            verify(replace(program, schedule=wrong))
+
+    refuse("is never called", *stretch[1:])
+    refuse("called twice", *stretch, stretch[0])
+    together = Region(tuple(piece for region in stretch for piece in region.pieces), parallel=True)
+    refuse("in memory, at the same time", together)
+    first, *others = stretch
+    piece, *rest = first.pieces
+    idle = replace(first, pieces=(replace(piece, chunks=0), *rest))
+    refuse("units of work in 0 chunks", idle, *others)
+    elsewhere = replace(first, pieces=(replace(piece, views=piece.views[::-1]), *rest))
+    refuse("other memory than it takes", elsewhere, *others)
 
 
 # -- unknown sizes ---------------------------------------------------------------------------------

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .program import KernelProgram
 
 COLUMNS = 100
+TOGETHER = 14  # names of buffers of one type
 INLINE = 48  # characters of a value that stands within another
 Stored = Sequence[tuple[str, Expr, str | None]]
 _INFIX = {
@@ -62,9 +63,13 @@ def _buffers(program: KernelProgram) -> list[str]:
             types.setdefault(_type(buffer), []).append(f"%{buffer.number}")
         else:
             found.setdefault(buffer.kind, []).append(_declared(buffer))
-    arena = [" ".join((type, *names)) for type, names in types.items()]
+    arena = [f"{type} {' '.join(some)}" for type, names in types.items() for some in _few(names)]
     found = {**found, "arena": arena} if arena else found
     return [line for kind, items in found.items() for line in _wrapped(kind, items)]
+
+
+def _few(names: list[str]) -> list[list[str]]:
+    return [names[i : i + TOGETHER] for i in range(0, len(names), TOGETHER)]
 
 
 def _type(buffer: Buffer) -> str:
@@ -80,7 +85,7 @@ def _declared(buffer: Buffer) -> str:
 
 
 def _wrapped(title: str, items: Sequence[str]) -> list[str]:
-    shown = ", ".join(items) if title == "arena" else ", ".join(i.replace(" ", "\0") for i in items)
+    shown = ", ".join(item.replace(" ", "\0") for item in items)  # no line ends within one
     lines = textwrap.wrap(
         f"{title:<10}{shown}", COLUMNS, subsequent_indent=" " * 10, break_long_words=False
     )

@@ -8,14 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from itertools import count
+from typing import NoReturn
 
 from ..core.dim import may_equal
 from .checks import VerificationError, Verifier
 from .kernels import BranchKernel, Kernel, LoopKernel, walk
-from .lifetimes import lifetimes
-from .memory import MemoryPlan
 from .program import KernelProgram, Sources
 from .storage import Buffer, View, buffers_behind
+from .verify_plan import verify_memory, verify_schedule
 
 __all__ = ["VerificationError", "verified", "verify"]
 
@@ -52,7 +52,9 @@ class _Program:
         self._check_slots()
         self._check_outputs()
         if self.program.memory is not None:
-            self._check_memory(self.program.memory)
+            verify_memory(self.program, self.program.memory, self._blame)
+        if self.program.schedule is not None:
+            verify_schedule(self.program, self.program.schedule, self._blame)
 
     # -- kernels -----------------------------------------------------------------------------------
 
@@ -118,6 +120,15 @@ class _Program:
 
     # -- the program -------------------------------------------------------------------------------
 
+    def _blame(self, part: Buffer | Kernel, message: str) -> NoReturn:
+        """Refuse the program for a buffer or a kernel."""
+        if isinstance(part, Buffer):
+            self._near(part)
+        else:
+            numbers = {id(kernel): i for i, kernel in enumerate(walk(self.program.kernels))}
+            self.check.where = f"kernel {numbers.get(id(part))} ({part.kind} {part.name})"
+        self.check.fail(message)
+
     def _near(self, buffer: Buffer) -> None:
         """Say in messages which kernel has to do with a buffer."""
         (behind, *_) = buffers_behind(buffer)
@@ -175,27 +186,6 @@ class _Program:
             check.dtype(view.dtype, slot.dtype, f"the new value of {slot.name}")
             if not _same(view.shape, slot.shape):
                 check.fail(f"the new value of {slot.name} has shape {view.shape}")
-
-    def _check_memory(self, memory: MemoryPlan) -> None:
-        """Check that all has a place, that of the arena within it and apart while both live."""
-        check, placed = self.check, list[tuple[int, int, int, Buffer]]()
-        for buffer in self.program.used_buffers:
-            if buffer not in memory.places and buffer.kind != "object":
-                self._near(buffer)
-                check.fail(f"{buffer} has no place in memory")
-        alive, offsets = lifetimes(self.program.kernels), memory.in_arena()
-        ends = {buffer for view in self.program.outputs for buffer in buffers_behind(view.buffer)}
-        for buffer, start in sorted(offsets.items(), key=lambda item: item[1]):
-            self._near(buffer)
-            birth, death = alive.spans.get(buffer, (0, 0))
-            death, end = (alive.end if buffer in ends else death), start + buffer.nbytes
-            if not 0 <= start <= end <= memory.arena_bytes:
-                check.fail(f"{buffer} at {start} is outside of {memory.arena_bytes} bytes")
-            placed = [item for item in placed if item[0] > start]
-            for _, first, last, other in placed if end > start else ():
-                if first <= death and birth <= last:
-                    check.fail(f"{buffer} and {other} lie in the same memory at the same time")
-            placed.append((end, birth, death, buffer))
 
 
 def _same(a: tuple[object, ...], b: tuple[object, ...]) -> bool:
