@@ -119,7 +119,6 @@ OTHERS = {
     "lower/nest*.py": Row("lower/test_loops.py", "nests of loops and where their values go"),
     "lower/numbering.py": Row("lower/test_text.py", "numbers of buffers, as printed"),
     "lower/program.py": Row("lower/test_verify.py", "programs, sound and broken"),
-    "lower/scalar.py": Row("lower/test_order.py", "expressions of kernels"),
     "lower/schedule.py": Row("plan/test_threads.py", "how work is shared out"),
     "lower/{storage,views}.py": Row("test_operator_facts.py", "views, held against arrays"),
     "plan/device.py": Row("backends/test_protocol.py", "what back ends say of themselves"),

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from weft.core.scalar.builder import ScalarBuilder
 from weft.lower.kernels import Operand, Output, RowKernel
 from weft.lower.lifetimes import lifetimes, uses_of
-from weft.lower.scalar import ScalarBuilder
 from weft.lower.storage import Buffer, contiguous
 
 FLOAT = np.dtype("float32")

@@ -14,7 +14,7 @@ from weft.lower.loops import collapse
         ([(20, 5, 1), (8, 1, 24)], (3, 4, 5)),
         ([(20, 5, 1), (1, 3, 0)], (3, 4, 5)),
     ],
-    ids=["one piece", "outer exchanged", "all reversed", "turned", "repeated"],
+    ids=["one piece", "outer exchanged", "all reversed", "transposed", "repeated"],
 )
 def test_the_loop_before_the_last_is_that_of_turned_operands(strides, loops):
     found, _ = collapse((3, 4, 5), strides, None)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from weft.core.scalar.builder import ScalarBuilder
 from weft.lower.kernels import GemmKernel, Operand, Output, RowKernel
-from weft.lower.scalar import ScalarBuilder
 from weft.lower.storage import Buffer, View, contiguous
 from weft.plan.in_place import writes_in_place
 

@@ -21,8 +21,9 @@ import numpy as np
 from ..core.dim import is_known
 from ..core.shape import Shape, size_of
 from ..graph.node import Node
+from .copies import fill_kernel
 from .kernels import GemmKernel, Windows
-from .padded import Axis, Padded, fill_kernel
+from .padded import Axis, Padded
 from .products import DTYPES
 from .split import split_inner, sum_of_parts
 from .storage import View
@@ -219,10 +220,11 @@ def _conv_input_grad(lowered: Lowering, node: Node, y: View, weight: View, out: 
     _, stride, padding, dilation, groups = node.attrs
     outputs, channels, *kernel = weight.shape
     grouped = _reshaped(lowered, weight, (groups, outputs // groups, channels, *kernel))
-    turned = grouped.permuted((0, 2, 1, *range(3, len(grouped.shape))))
+    transposed = grouped.permuted((0, 2, 1, *range(3, len(grouped.shape))))
     if _is_pointwise(node, tuple(kernel)):
         shape = (y.shape[0], groups, outputs // groups, size_of(y.shape[2:]))
-        filters = View(turned.buffer, turned.shape[:3], turned.strides[:3], turned.offset)
+        shown = (transposed.shape[:3], transposed.strides[:3], transposed.offset)
+        filters = View(transposed.buffer, *shown)
         _multiply(lowered, node, filters, _reshaped(lowered, y, shape), None, out)
         return
     settings = (out.shape[2:], kernel, stride, padding, dilation)
@@ -230,7 +232,7 @@ def _conv_input_grad(lowered: Lowering, node: Node, y: View, weight: View, out: 
     axes = [_reach(*each) for each in zip(y.shape[2:], shares, strict=True)]
     padded = _padded(lowered, y, axes)
     for combination in product(*shares):
-        _add_share(lowered, node, turned, padded, combination, out)
+        _add_share(lowered, node, transposed, padded, combination, out)
 
 
 def _add_share(

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from ..core.shape import Shape, size_of
 from ..graph.node import Node, Value
+from .index_maps import has_plain_rows, stored_values
 from .kinds import reduced_axes, reduced_input
-from .places import has_plain_rows, stored_values
 
 FULL, ROW, COLUMN = "full", "row", "column"
 FEW_ROWS = 8

@@ -19,8 +19,8 @@ from ..core.shape import broadcast_axes, normalize_axes, size_of
 from ..graph.node import Node, Value
 from ..ops.movement.broadcast import broadcast_to
 from .dynamic import is_dynamic
+from .index_maps import stored_operands
 from .indexing import indexed_kind
-from .places import stored_operands
 from .remember import remembered
 
 DTYPES = frozenset(

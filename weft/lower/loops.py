@@ -33,7 +33,7 @@ def collapse(
     if not loops:  # a single element
         return (1,), [(1,)] * len(strides)
     if split is None:
-        loops = _turned_loop_inward(loops, strides)
+        loops = _transposed_loop_inward(loops, strides)
     sizes = tuple(_size(domain, group) for group in loops)
     return sizes, [tuple(s[group[-1]] if group else 0 for group in loops) for s in strides]
 
@@ -49,11 +49,11 @@ def _join(axes: list[int], domain: Shape, strides: Sequence[Strides]) -> list[li
     return groups
 
 
-def _turned_loop_inward(groups: list[list[int]], strides: Sequence[Strides]) -> list[list[int]]:
-    """Return groups of axes with one before the last along which operands lie turned, if any do."""
+def _transposed_loop_inward(groups: list[list[int]], strides: Sequence[Strides]) -> list[list[int]]:
+    """Return groups of axes with one before the last along which operands lie transposed."""
     *outer, last = groups
-    turned = [s for s in strides if abs(s[last[-1]]) > 1]
-    wanted = [group for group in outer if any(s[group[-1]] == 1 for s in turned)]
+    transposed = [s for s in strides if abs(s[last[-1]]) > 1]
+    wanted = [group for group in outer if any(s[group[-1]] == 1 for s in transposed)]
     if not wanted or wanted[-1] is outer[-1]:
         return groups
     return [*(group for group in outer if group is not wanted[-1]), wanted[-1], last]

@@ -14,11 +14,14 @@ from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.special import ASSIGN, CONSTANT, PARAMETER, PLACEHOLDER, SOURCES, STATE
 from ..graph.state import State
+from .concat import find_homes, part_views
 from .control import lower_control
 from .convolutions import lower_convolution
+from .copies import copy_kernel
 from .dynamic import array_of_its_own, is_dynamic
 from .epilogues import fuse_epilogues
 from .groups import Group, Grouping
+from .index_maps import Check
 from .kernels import (
     CallKernel,
     ColumnKernel,
@@ -33,16 +36,14 @@ from .kinds import DTYPES, kind_of, only_reduction, reduced_axes, reduced_count
 from .layouts import laid_out, wanted_layouts
 from .nests import NestBuilder
 from .numbering import Numbering
-from .parts import copy_kernel, find_homes, part_views
-from .places import Check
 from .products import is_product, product_kernel
 from .program import KernelProgram, Sources
 from .recompute import recompute_cheap
+from .row_sums import fuse_row_sums
 from .scans import scan_kernel
 from .scatter import scatter_kernels
 from .split import split_inner
 from .storage import Buffer, View, contiguous
-from .totals import fuse_totals
 from .views import views_of
 
 
@@ -87,7 +88,7 @@ class Lowering:
         self.outside = _used_outside(graph, grouping)
         for group in sorted(grouping.groups, key=_sources_first):
             self._lower(group)
-        for change in (recompute_cheap, fuse_epilogues, fuse_totals):
+        for change in (recompute_cheap, fuse_epilogues, fuse_row_sums):
             self.rewrite(change)
 
     @property

@@ -19,14 +19,14 @@ from ..graph.node import Node, Value
 from ..graph.special import CONSTANT
 from .frames import COLUMN, FULL, ROW
 from .groups import Group
+from .index_maps import mapped_expressions
 from .kernels import ColumnKernel, Operand, Output, RowKernel
 from .kinds import kind_of, last_reduction, only_reduction, reduced_count
 from .long_rows import LongRows
 from .loops import collapse
-from .nest_places import NestPlaces
-from .places import place_expressions
+from .nest_index_maps import NestIndexMaps
 from .storage import Buffer, View, contiguous
-from .turned import straightened
+from .transposed import straightened
 from .views import views_of
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class NestBuilder:
         self.operands: list[View] = []  # each broadcast to the domain
         self.exprs: dict[Value, Expr] = {}
         self.loads: dict[tuple[int, tuple[int, ...], int], Expr] = {}
-        self.places = NestPlaces(self)
+        self.places = NestIndexMaps(self)
 
     def build(self) -> None:
         """Add the kernels to the lowered graph."""
@@ -101,7 +101,7 @@ class NestBuilder:
         """Return what a node computes, for each of its outputs."""
         if kind != "place":
             return [self._expression(node, kind)]
-        placed, _ = place_expressions(node, self.places, self.lowered.views.get)
+        placed, _ = mapped_expressions(node, self.places, self.lowered.views.get)
         assert placed is not None, node
         return placed
 

@@ -38,7 +38,8 @@ class Numbering:
                 window = replace(window, buffer=moved, word=word)
             # A window in a window is part of no view.
             number, slot = self._places.setdefault(buffer, len(self._places)), self._slot(buffer)
-            self.made[buffer] = replace(buffer, slot=slot, window=window, number=number)
+            type = (buffer.kind, buffer.shape, buffer.dtype, buffer.name)
+            self.made[buffer] = Buffer(*type, slot, number, window)
         return self.made[buffer]
 
     def _slot(self, buffer: Buffer) -> int:

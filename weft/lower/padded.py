@@ -16,9 +16,9 @@ from itertools import product
 from ..core.dtype import DType
 from ..core.scalar.builder import ScalarBuilder
 from ..core.shape import Shape, size_of
+from .copies import copy_kernel, fill_kernel
 from .kernels import Kernel, Operand, Output, RowKernel
 from .loops import collapse
-from .parts import copy_kernel
 from .storage import Buffer, View, contiguous_strides
 
 VECTOR = 16  # elements: no target has longer vectors
@@ -153,10 +153,3 @@ class Padded:
             inside = axis.inside(0) or range(axis.length, axis.length)
             gaps.append((inside.start * row, (axis.length - inside.stop) * row))
         return gaps
-
-
-def fill_kernel(name: str, target: View) -> RowKernel:
-    """Return the kernel that writes zeros."""
-    loops, (strides,) = collapse(target.shape, [target.strides], None)
-    zero = ScalarBuilder().constant(0, target.dtype)
-    return RowKernel(name, loops, (Operand(target, strides),), (Output(0, zero),))

@@ -21,9 +21,9 @@ from ..core.dtype import int64
 from ..core.scalar.builder import Expr, ScalarBuilder, computed_dtype, is_defined, postorder
 from ..core.shape import Shape, size_of
 from ..graph.node import Node, Value
+from .copies import copy_kernel
+from .index_maps import Affine, Check, Coordinate, IndexMaps, Source
 from .kernels import Kernel, Operand, Origins, Output, RowKernel, ScatterKernel
-from .parts import copy_kernel
-from .places import Affine, Check, Place, Places, Source
 from .storage import View, contiguous_strides
 
 
@@ -38,14 +38,14 @@ class Put:
     shape    in which the places are counted, if not that of the result
     """
 
-    places: Sequence[Place]
+    places: Sequence[Coordinate]
     value: Expr
     way: str
     base: Source | None
     shape: Shape
 
 
-class ScatterPlaces(Places):
+class ScatterMaps(IndexMaps):
     """What a scatter rule is given beside its operands."""
 
     def over(self, shape: Shape) -> list[Affine]:
@@ -58,7 +58,7 @@ class ScatterPlaces(Places):
 
     def put(
         self,
-        places: Sequence[Place],
+        places: Sequence[Coordinate],
         value: Expr,
         way: str,
         *,
@@ -129,7 +129,7 @@ def scatter_kernels(
     (result,) = node.outputs
     loops = ScatterLoops(lambda: places.shape, table)
     loops.error_flag = error_flag
-    places = ScatterPlaces(loops, result.shape, result.dtype)
+    places = ScatterMaps(loops, result.shape, result.dtype)
     args: list[Any] = [
         None if x is None else Source(places, x, i, view_of) for i, x in enumerate(node.inputs)
     ]
@@ -167,7 +167,7 @@ def _start(node: Node, whole: View, put: Put, origins: Origins) -> RowKernel:
 def _kernel(
     node: Node,
     loops: ScatterLoops,
-    places: ScatterPlaces,
+    places: ScatterMaps,
     put: Put,
     whole: View,
     origins: Origins,
@@ -209,7 +209,7 @@ def _destination(put: Put, builder: ScalarBuilder, ndim: int) -> tuple[tuple[int
 
 
 def _loop_order(
-    places: Sequence[Place], strides: tuple[int, ...], domain: Shape
+    places: Sequence[Coordinate], strides: tuple[int, ...], domain: Shape
 ) -> tuple[list[int | None], int]:
     """Return the axes in the order of the loops, and how many lead that touch different elements.
 

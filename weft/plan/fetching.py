@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ..lower.copies import copy_kernel
 from ..lower.kernels import Kernel
 from ..lower.kinds import DTYPES
-from ..lower.parts import copy_kernel
 from ..lower.program import KernelProgram, NewBuffers
 from ..lower.storage import Buffer, View
 

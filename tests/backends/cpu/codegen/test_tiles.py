@@ -12,7 +12,7 @@ from weft.backends.cpu.codegen.tiles import TILE_BYTES, tiling_of
 from weft.core.scalar.builder import ScalarBuilder
 from weft.lower.kernels import Operand, Output, RowKernel
 from weft.lower.storage import Buffer, View
-from weft.lower.turned import LONG_ROW
+from weft.lower.transposed import LONG_ROW
 
 MACHINES = [avx2(), avx512(), neon(), sse2()]
 

@@ -9,7 +9,7 @@ from tests.backends.cpu.codegen.jit import Native, assembly
 from weft.backends.cpu.codegen import ModuleText, avx2, avx512, host, neon, sse2
 from weft.backends.cpu.codegen.rows import write_row_kernel
 from weft.backends.cpu.codegen.turning import is_turning
-from weft.lower.parts import copy_kernel
+from weft.lower.copies import copy_kernel
 from weft.lower.storage import Buffer, View
 
 RNG = np.random.default_rng(3)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ....lower.kernels import RowKernel
-from ....lower.turned import LONG_ROW
+from ....lower.transposed import LONG_ROW
 from .memory import CACHE_LINE
 from .phases import Phases
 from .target import Target

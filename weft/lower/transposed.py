@@ -1,7 +1,8 @@
-"""Copies of operands that lie turned: whose elements follow one another from row to row.
+"""Copies of operands that lie transposed: whose elements follow one another from row to row.
 
-A kernel turns them itself, by tiles of a few rows. Where passes over whole rows follow one another
-and the rows are long, there is no room for such tiles, and a kernel of its own copies the operand.
+A kernel transposes them itself, by tiles of a few rows. Where passes over whole rows follow one
+another and the rows are long, there is no room for such tiles, and a kernel of its own copies the
+operand.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ from .storage import View
 if TYPE_CHECKING:
     from .lowering import Lowering
 
-LONG_ROW = 1 << 10  # elements, of all turned operands
+LONG_ROW = 1 << 10  # elements, of all transposed operands
 LEAST_ROWS = 8
 
 
 def straightened(lowered: Lowering, views: Sequence[View], split: int) -> list[View]:
-    """Return operands as they are, those that lie turned as copies in C order if rows are long."""
-    turned = [view for view in views if _is_turned(view, split)]
-    if not turned or len(turned) * size_of(turned[0].shape[split:]) <= LONG_ROW:
+    """Return operands as they are, or copies in C order of transposed ones whose rows are long."""
+    transposed = [view for view in views if _is_transposed(view, split)]
+    if not transposed or len(transposed) * size_of(transposed[0].shape[split:]) <= LONG_ROW:
         return list(views)
-    return [_copied(lowered, view) if view in turned else view for view in views]
+    return [_copied(lowered, view) if view in transposed else view for view in views]
 
 
 def _copied(lowered: Lowering, view: View) -> View:
@@ -35,7 +36,7 @@ def _copied(lowered: Lowering, view: View) -> View:
     return made.broadcast(view.shape)
 
 
-def _is_turned(view: View, split: int) -> bool:
+def _is_transposed(view: View, split: int) -> bool:
     axes = list(zip(view.shape, view.strides, strict=True))
     rows = [axis for axis in axes[:split] if axis[0] != 1]
     along = [stride for size, stride in axes[split:] if size != 1]

@@ -1,4 +1,4 @@
-"""Elements by their places: movement, indexing and random numbers inside loops.
+"""Index maps: which elements of operands make an element; movement and indexing inside loops.
 
 An operator's `place` rule says which elements of its operands an element of its result follows
 from:
@@ -9,7 +9,7 @@ from:
         ...
         return x.at(...)
 
-`b` is a `Places`: it knows the shape of the result and the coordinates of the element, and has all
+`b` is `IndexMaps`: it knows the shape of the result and the coordinates of the element, and has all
 functions of a `ScalarBuilder`. An operand is a `Source`: `x.at(i, j)` is one of its elements,
 `x.here()` the one at the place of the result. Coordinates that are linear in the loops' counters
 become strides, so that a flip or a window costs no more than a plain load; others are computed and
@@ -69,7 +69,7 @@ class Affine:
 
     __slots__ = ("constant", "places", "strides")
 
-    def __init__(self, places: Places, strides: tuple[int, ...], constant: int = 0) -> None:
+    def __init__(self, places: IndexMaps, strides: tuple[int, ...], constant: int = 0) -> None:
         self.places = places
         self.strides = strides
         self.constant = constant
@@ -122,7 +122,7 @@ class Affine:
         return truth
 
 
-Place = int | Affine | Expr
+Coordinate = int | Affine | Expr
 
 
 def _plain(number: Any) -> Any:
@@ -134,7 +134,7 @@ class Source:
 
     def __init__(
         self,
-        places: Places,
+        places: IndexMaps,
         value: Value | View,
         number: int,
         view_of: Callable[[Any], View | None],
@@ -160,7 +160,7 @@ class Source:
             self.places.origins[id(found)] = origin
         return found
 
-    def at(self, *places: Place, where: Expr | None = None) -> Expr:
+    def at(self, *places: Coordinate, where: Expr | None = None) -> Expr:
         """Return the element at a place; with `where`, zero elsewhere without looking there."""
         if not isinstance(self.value, View):
             self.places.stored.add(self.number)
@@ -183,7 +183,7 @@ class Source:
         return found
 
 
-class Places:
+class IndexMaps:
     """What a place rule is given beside its operands.
 
     shape         of the result
@@ -213,7 +213,7 @@ class Places:
         view = self.loops.table(np.ascontiguousarray(array))
         return Source(self, view, -1, lambda _: view)
 
-    def number(self, place: Place) -> Expr:
+    def number(self, place: Coordinate) -> Expr:
         """Return a place as an expression."""
         if isinstance(place, int):
             return self.loops.builder.constant(place, int64)
@@ -225,13 +225,13 @@ class Places:
             return b if a is None else a
         return a & b
 
-    def inside(self, place: Place, size: int) -> Expr:
+    def inside(self, place: Coordinate, size: int) -> Expr:
         """Tell whether a place lies within an axis."""
         number = self.number(place)
         truth: Expr = (number >= 0) & (number < size)
         return truth
 
-    def window_of(self, place: Affine, step: int, count: int) -> tuple[Place, Expr]:
+    def window_of(self, place: Affine, step: int, count: int) -> tuple[Coordinate, Expr]:
         """Return which of `count` windows, `step` apart, starts at a place; and if one does."""
         if step == 1:
             return place, self.inside(place, count)
@@ -258,7 +258,7 @@ class Places:
         return self.loops.builder.checked(x, size, flag, wraps, ignored)
 
 
-def place_expressions(
+def mapped_expressions(
     node: Node, loops: Loops, view_of: Callable[[Any], View | None]
 ) -> tuple[list[Expr] | None, set[int]]:
     """Return what the place rule of a node gives, and which operands must lie in memory."""
@@ -273,7 +273,7 @@ def _given(
     loops: Loops,
     view_of: Callable[[Any], View | None],
 ) -> tuple[list[Expr] | None, set[int]]:
-    places = Places(loops, outputs[0].shape, outputs[0].dtype)
+    places = IndexMaps(loops, outputs[0].shape, outputs[0].dtype)
     args: list[Any] = [
         None if x is None else Source(places, x, i, view_of) for i, x in enumerate(inputs)
     ]

@@ -6,11 +6,8 @@ costs nothing; one that lies elsewhere is copied by a kernel of its own.
 
 from __future__ import annotations
 
-from ..core.scalar.builder import ScalarBuilder
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
-from .kernels import Operand, Output, RowKernel
-from .loops import collapse
 from .storage import View
 
 
@@ -36,11 +33,3 @@ def find_homes(graph: Graph) -> dict[Value, Node]:
             if x not in homes and x not in outputs and values.count(x) == 1:
                 homes[x] = node
     return homes
-
-
-def copy_kernel(name: str, source: View, target: View) -> RowKernel:
-    """Return the kernel that copies one view to another of its shape."""
-    loops, strides = collapse(source.shape, [source.strides, target.strides], None)
-    value = ScalarBuilder().load(0, source.dtype)
-    operands = tuple(Operand(v, s) for v, s in zip((source, target), strides, strict=True))
-    return RowKernel(name, loops, operands, (Output(1, value),))

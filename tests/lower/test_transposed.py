@@ -1,10 +1,10 @@
-"""Operands of long rows that lie turned are copied before kernels that reduce the rows."""
+"""Operands of long rows that lie transposed are copied before kernels that reduce the rows."""
 
 import numpy as np
 import pytest
 
 import weft as wf
-from weft.lower.turned import LONG_ROW
+from weft.lower.transposed import LONG_ROW
 
 
 def compiled(function, *shapes):

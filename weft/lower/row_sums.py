@@ -35,7 +35,7 @@ BLOCK = 48  # rows that are combined: a multiple of most heights of tiles
 MOST_WHOLE = 96  # rows that make one block
 
 
-def fuse_totals(kernels: Sequence[Kernel], kept: Collection[Buffer]) -> list[Kernel]:
+def fuse_row_sums(kernels: Sequence[Kernel], kept: Collection[Buffer]) -> list[Kernel]:
     """Return the kernels with those that combine the rows of products joined to these.
 
     `kept` are buffers that are wanted after the last kernel.
@@ -44,7 +44,7 @@ def fuse_totals(kernels: Sequence[Kernel], kept: Collection[Buffer]) -> list[Ker
 
 
 @dataclass(frozen=True)
-class _Total:
+class _RowSums:
     """Where a product puts its combined rows, one for each block.
 
     finish   the kernel that combines the blocks and its place in the program, if there is one
@@ -81,13 +81,13 @@ class _Joining:
         product = _without_batch(kernel)
         if product is None:
             return
-        totals = [self._total(j, loops, output) for output in loops.outputs]
-        leaves = any(t.finish is None and t.rows.buffer in self.kept for t in totals)
-        fused = _Fusion(product, loops, [total.rows for total in totals]).kernel()
+        sums = [self._sums(j, loops, output) for output in loops.outputs]
+        leaves = any(t.finish is None and t.rows.buffer in self.kept for t in sums)
+        fused = _Fusion(product, loops, [total.rows for total in sums]).kernel()
         if fused is None or (leaves and i < self.checked):  # what leaves waits for all checks
             return
         self.made[i] = [fused]
-        finishes = [total.finish for total in totals if total.finish is not None]
+        finishes = [total.finish for total in sums if total.finish is not None]
         for place in (j, *(place for place, _ in finishes)):
             self.made[place] = [kernel for number, kernel in finishes if number == place]
 
@@ -112,21 +112,21 @@ class _Joining:
                     return False
         return True
 
-    def _total(self, j: int, loops: RowKernel, output: Output) -> _Total:
+    def _sums(self, j: int, loops: RowKernel, output: Output) -> _RowSums:
         """Return where the product puts combined rows: it has other blocks than the loops had."""
         place, columns = loops.operands[output.operand].view, loops.columns
         blocks = -(-loops.rows // _rows_of_a_block(loops.rows))
         if blocks == loops.units == 1:
-            return _Total(View(place.buffer, (1, columns), (columns, 1), place.offset))
+            return _RowSums(View(place.buffer, (1, columns), (columns, 1), place.offset))
         buffer = Buffer("arena", (blocks, columns), place.dtype, place.buffer.name)
         made = contiguous(buffer, buffer.shape)
         if loops.units == 1:
-            return _Total(made, (j, _combination(loops, output, made)))
+            return _RowSums(made, (j, _combination(loops, output, made)))
         (number,) = (k for k in self.users[place.buffer] if k != j)
         finish = self.given[number]
         assert isinstance(finish, ColumnKernel)
         operands = (Operand(made, made.strides), *finish.operands[1:])
-        return _Total(made, (number, replace(finish, loops=made.shape, operands=operands)))
+        return _RowSums(made, (number, replace(finish, loops=made.shape, operands=operands)))
 
 
 def _combination(loops: RowKernel, output: Output, made: View) -> ColumnKernel:
@@ -148,10 +148,10 @@ def _combination(loops: RowKernel, output: Output, made: View) -> ColumnKernel:
 class _Fusion:
     """A product and a kernel that combines its rows, as one kernel, if that can be."""
 
-    def __init__(self, product: GemmKernel, loops: RowKernel, totals: Sequence[View]) -> None:
+    def __init__(self, product: GemmKernel, loops: RowKernel, sums: Sequence[View]) -> None:
         self.product = product
         self.loops = loops
-        self.totals = totals
+        self.sums = sums
         self.builder = ScalarBuilder()
         self.outputs = [
             replace(o, value=substituted(self.builder, o.value, {})) for o in product.outputs
@@ -174,7 +174,7 @@ class _Fusion:
                 known[expr] = value
         if sum(any(view.strides) for view in self.views[1:]) > MOST_STREAMS:
             return None
-        for output, rows in zip(loops.outputs, self.totals, strict=True):
+        for output, rows in zip(loops.outputs, self.sums, strict=True):
             value = substituted(self.builder, output.value, known)
             self.outputs.append(Output(len(self.views), value, output.way))
             self.views.append(rows)

@@ -11,15 +11,15 @@ from ..core.scalar.builder import Expr
 from ..core.shape import size_of
 from ..graph.node import Node, Value
 from .frames import FULL
+from .index_maps import Check
 from .indexing import index_bounds
-from .places import Check
 from .storage import View
 
 if TYPE_CHECKING:
     from .nests import NestBuilder
 
 
-class NestPlaces:
+class NestIndexMaps:
     """The `Loops` of a nest.
 
     iotas       what each axis adds to the numbers that follow from the loops' counters
