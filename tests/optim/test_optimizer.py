@@ -6,7 +6,7 @@ import pytest
 import weft as wf
 from tests.optim.parameters import leaf, with_grad
 from weft import optim
-from weft.optim import executor
+from weft.optim import eager_step
 
 # -- stepping --------------------------------------------------------------------------------------
 
@@ -69,7 +69,7 @@ def test_zero_grad(set_to_none):
 
 
 def test_results_computed_before_a_step_keep_their_value(monkeypatch):
-    monkeypatch.setattr(executor, "BLOCK", 2)
+    monkeypatch.setattr(eager_step, "LARGE", 2)
     w = leaf(*range(6))
     optimizer = optim.SGD([w], lr=1.0)
     old, view = w.detach(), w.numpy()
@@ -84,7 +84,7 @@ def test_results_computed_before_a_step_keep_their_value(monkeypatch):
 
 
 def test_a_large_parameter_is_updated_in_its_own_buffer(monkeypatch):
-    monkeypatch.setattr(executor, "BLOCK", 2)
+    monkeypatch.setattr(eager_step, "LARGE", 2)
     w = leaf(*range(6))
     w.grad = wf.tensor([1.0] * 6)
     optimizer = optim.SGD([w], lr=1.0)

@@ -7,7 +7,7 @@ import pytest
 
 import weft as wf
 from weft import optim
-from weft.optim import executor
+from weft.optim import eager_step
 
 STEPS = 50
 
@@ -238,21 +238,21 @@ def test_shapes(name, shape):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", NAMES)
-def test_blocks_change_no_bit(name, dtype, monkeypatch):
+def test_machine_code_changes_no_bit(name, dtype, monkeypatch):
     rng = np.random.default_rng(2)
     start = rng.normal(size=(7, 11)).astype(dtype)
     grads = rng.normal(size=(8, 11, 7)).astype(dtype).transpose(0, 2, 1)  # not contiguous
     whole = trajectory(name, {}, start, grads)
-    monkeypatch.setattr(executor, "BLOCK", 10)
+    monkeypatch.setattr(eager_step, "LARGE", 2)
     np.testing.assert_array_equal(trajectory(name, {}, start, grads), whole)
 
 
-@pytest.mark.parametrize("blocked", [False, True])
+@pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("name", NAMES)
-def test_half_precision_is_computed_in_single(name, dtype, blocked, monkeypatch):
+def test_half_precision_is_computed_in_single(name, dtype, compiled, monkeypatch):
     rng = np.random.default_rng(2)
-    monkeypatch.setattr(executor, "BLOCK", 3 if blocked else 100)
+    monkeypatch.setattr(eager_step, "LARGE", 3 if compiled else 100)
     w = wf.tensor(rng.normal(size=(5,)).astype(np.float32)).to(dtype).requires_grad_()
     single = wf.tensor(np.array(w.detach().float()), requires_grad=True)
     g = wf.tensor(rng.normal(size=(5,)).astype(np.float32) * 1e-3).to(dtype)

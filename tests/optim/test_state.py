@@ -11,7 +11,7 @@ from tests.optim.parameters import leaf, with_grad
 from weft import optim
 from weft.core.errors import ArgumentError
 from weft.core.tensor import Tensor
-from weft.optim import executor
+from weft.optim import eager_step
 
 
 def plain_copy(state):
@@ -79,7 +79,7 @@ def test_resumed_training_is_the_same_bit_for_bit(name):
 
 
 def test_state_is_a_copy(monkeypatch):
-    monkeypatch.setattr(executor, "BLOCK", 2)
+    monkeypatch.setattr(eager_step, "LARGE", 2)
     w = with_grad([1.0] * 6, [1.0] * 6)
     optimizer = optim.Adam([w])
     optimizer.step()

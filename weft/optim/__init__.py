@@ -1,8 +1,8 @@
 """Optimizers, as classes around composable pure transforms; schedules; averages of weights.
 
 What enters: parameters (leaf tensors) whose `.grad` backward has filled. What leaves: new values in
-the same tensors. `transform` and `scaling` hold the pure (init, update) pairs, `executor` runs them
-on raw arrays, `optimizer` adds parameter groups, hooks and state. May import core, ops, graph,
+the same tensors. `transform` and `scaling` hold the pure (init, update) pairs, `eager_step` runs
+them on raw arrays, `optimizer` adds parameter groups, hooks and state. May import core, ops, graph,
 autodiff, and the public names of nn, data and io.
 """
 

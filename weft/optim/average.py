@@ -14,7 +14,7 @@ from ..core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ..core.modes import no_grad
 from ..core.tensor import Tensor, wrap
 from ..nn import Module
-from .executor import working
+from .eager_step import working
 from .groups import fraction
 
 

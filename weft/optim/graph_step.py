@@ -26,7 +26,7 @@ from ..graph.state import Alone, State, number_state
 from ..graph.symbol import Symbol, make_number, make_symbol
 from ..graph.tracer import Tracer
 from ..graph.update import Update, caused_updates
-from .executor import initial_state, working_dtype
+from .eager_step import initial_state, working_dtype
 from .transform import GradientTransform
 
 
@@ -68,7 +68,7 @@ def _assignments(
     for index, group in enumerate(optimizer.param_groups):
         members = [p for p in group["params"] if p in grads]
         if members:
-            assigns += _GroupStep(tracer, optimizer, index, group).build(members, grads, rule)
+            assigns += GroupStep(tracer, optimizer, index, group).build(members, grads, rule)
     caused = caused_updates(tracer.graph, tracer.value_of(loss), assigns)
     return assigns + [tracer.assign(state, value) for state, value in caused]
 
@@ -133,7 +133,7 @@ class GraphNumbers:
         return self.tracer.assign(state, self.tracer.value_of(value.to(state.type.dtype)))
 
 
-class _GroupStep:
+class GroupStep:
     """The update of the parameters of one group."""
 
     def __init__(self, tracer: Tracer, optimizer: Any, index: int, group: Any) -> None:

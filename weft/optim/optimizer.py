@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import count
 from operator import itemgetter
 from typing import Any, Protocol
@@ -18,9 +19,10 @@ from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.modes import enable_grad
 from ..core.tensor import Tensor, wrap
 from ..graph.symbol import Symbol
-from .executor import initial_state, run_transform
+from .eager_step import initial_state, run_transform
 from .graph_step import GraphNumbers, GraphRule, build_step
 from .groups import MULTIPLIERS, Group, as_groups, complete_group, effective_settings
+from .large_step import run_large
 from .state import dump_optimizer, load_optimizer
 from .transform import GradientTransform, State
 
@@ -60,6 +62,7 @@ class Optimizer(ABC):
         self._after: dict[int, StepHook] = {}
         self._read = itemgetter(*defaults, *MULTIPLIERS)
         self._seen: dict[int, tuple[Any, Mapping[str, Any]]] = {}
+        self._large_steps: dict[Tensor, Any] = {}
         for group in as_groups(params):
             self.add_param_group(group)
 
@@ -128,7 +131,12 @@ class Optimizer(ABC):
             params = [p for p in group["params"] if p.grad is not None]
             if params:
                 rule = self.transform(self._settings(index, group))
-                run_transform(rule, params, [self._state_of(p, rule) for p in params])
+                states = [self._state_of(p, rule) for p in params]
+                run_transform(rule, params, states, partial(self._run_large, index, group))
+
+    def _run_large(self, index: int, group: Group, p: Tensor) -> bool:
+        """Update a very large parameter by machine code; return whether that can be."""
+        return _has_own_rule(type(self)) and run_large(self, index, group, p)
 
     def _settings(self, index: int, group: Group) -> Mapping[str, Any]:
         """Return the hyperparameters of a group, checked again whenever one was changed."""
@@ -263,3 +271,12 @@ class TransformOptimizer(Optimizer):
         """Return the given transform."""
         chosen = self._transform
         return chosen if isinstance(chosen, GradientTransform) else chosen(group)
+
+
+def _has_own_rule(cls: type[Optimizer]) -> bool:
+    """Tell whether a rule follows from its group alone; a user's may read what changes."""
+    rule = cls.transform
+    ours = (
+        rule.__module__.startswith(f"{__package__}.") and rule is not TransformOptimizer.transform
+    )
+    return ours and cls.graph_rule is Optimizer.graph_rule

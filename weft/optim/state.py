@@ -12,7 +12,7 @@ from ..core.dtype import is_float
 from ..core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ..core.snapshot import snapshot
 from ..core.tensor import Tensor
-from .executor import working_dtype
+from .eager_step import working_dtype
 from .groups import check_names, checked_settings
 from .transform import State
 

@@ -29,13 +29,12 @@ UpdateOne = Callable[[Value, State, Value], tuple[Value, State]]
 
 
 class GradientTransform(NamedTuple):
-    """A pair (init, update) over lists, and what the executor may know of it.
+    """A pair (init, update) over lists, and what a step may know of it.
 
     init         parameters -> one state for each
     update       gradients, states, parameters -> updates, and the changed slots of each state
     each         the same pair for a single parameter, if parameters do not depend on each other
-    elementwise  whether elements do not depend on each other either, so that a large parameter may
-                 be updated block by block
+    elementwise  whether elements do not depend on each other either
     slots        the names of the entries of a state
     """
 

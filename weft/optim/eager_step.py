@@ -1,14 +1,12 @@
 """Run a transform eagerly: raw arrays in, new values into the parameters, nothing on the tape.
 
-Small parameters take new arrays. A large one is updated block by block: the dozen passes of a rule
-like Adam's then run in the processor's cache instead of main memory, and no full-size temporary is
-allocated. Blocks are written into the parameter's own buffer when nobody else holds it; slots of
-the state always belong to the optimizer, which hands out copies only.
+The rule runs on whole arrays, but for very large parameters: the dozen passes of a rule like Adam's
+would wait for memory there, and its temporaries take as much again. Machine code makes one pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,21 +15,26 @@ from ..core.dtype import Array, DType, float32
 from ..core.tensor import Tensor
 from .transform import GradientTransform, State, UpdateOne
 
-BLOCK = 1 << 15  # elements: the operands of one pass fit a second-level cache
+LARGE = 1 << 19  # elements, where compiling, at some 20 ms, is soon worth its while
 
 
 def run_transform(
-    transform: GradientTransform, params: Sequence[Tensor], states: Sequence[State]
+    transform: GradientTransform,
+    params: Sequence[Tensor],
+    states: Sequence[State],
+    run_large: Callable[[Tensor], bool] = lambda p: False,
 ) -> None:
-    """Update parameters that have gradients, and their states."""
+    """Update parameters that have gradients, and their states.
+
+    run_large   updates a parameter by machine code if it can, and tells whether it did
+    """
     if transform.each is None:
         _run_together(transform, params, states)
         return
     update = transform.each[1]
     for p, state in zip(params, states, strict=True):
-        if transform.elementwise and p._value.size > BLOCK:
-            _run_blocks(update, p, state)
-        else:
+        large = transform.elementwise and p._value.size >= LARGE
+        if not (large and run_large(p)):
             _run_one(update, p, state)
 
 
@@ -74,30 +77,6 @@ def _run_together(
     for p, value, u, state, new in zip(params, values, updates, states, changed, strict=True):
         p._value = np.asarray(value + u, p._value.dtype)
         state.update(new)
-
-
-def _run_blocks(update: UpdateOne, p: Tensor, state: State) -> None:
-    own = p._exclusive()
-    shape, size = p.shape, p.size
-    target = own if own is not None and own.flags.c_contiguous else np.empty(shape, p.dtype)
-    x, out = p._value.reshape(-1), target.reshape(-1)
-    dtype = working_dtype(x.dtype)
-    g = _gradient(p, dtype).reshape(-1)
-    arrays = {n: v.reshape(-1) for n, v in state.items() if getattr(v, "shape", None) == shape}
-    scalars = {n: v for n, v in state.items() if n not in arrays}
-    changed: State = {}
-    for start in range(0, size, BLOCK):
-        part = slice(start, start + BLOCK)
-        value = x[part].astype(dtype, copy=False)
-        block = {n: v[part] for n, v in arrays.items()}
-        u, changed = update(g[part], {**scalars, **block}, value)
-        np.add(value, u, out=out[part], casting="same_kind")
-        for name, array in arrays.items():
-            if name in changed:
-                array[part] = changed[name]
-    p._value = target
-    state.update({n: v for n, v in changed.items() if n not in arrays})
-    state.update({n: v.reshape(shape) for n, v in arrays.items()})
 
 
 def _gradient(p: Tensor, dtype: Any) -> Array:
