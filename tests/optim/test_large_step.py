@@ -82,7 +82,7 @@ def test_rules_of_users_may_change_and_are_not_compiled(made):
 
 
 def test_rules_over_layers_and_losses_are_not_compiled(made):
-    for make in (optim.LARS, optim.Eve):
+    for make in (optim.LAMB, optim.Eve):
         w = parameter()
         make([w], lr=0.1).step(loss=wf.tensor(1.0))
     assert not made
