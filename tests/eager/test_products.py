@@ -8,7 +8,7 @@ import weft.nn.functional as F
 from tests.threads import num_threads
 from weft.backends.cpu.runtime.arena import ALIGNMENT
 from weft.backends.cpu.runtime.buffers import POOLED_FROM
-from weft.backends.cpu.runtime.executable import Executable
+from weft.backends.cpu.runtime.memory import ProgramMemory
 from weft.core.errors import ShapeError
 from weft.core.op import find_op
 from weft.eager.compilation import SMALL_ARENA
@@ -128,14 +128,14 @@ def test_operands_with_gaps_and_half_precision_go_to_the_reference():
 
 
 def test_code_computes_in_aligned_memory(monkeypatch):
-    lend, lent = Executable.lend_arena, []
+    lend, lent = ProgramMemory.lend_arena, []
 
     def watch(self, arena):
         lent.append((arena.nbytes, arena.__array_interface__["data"][0] % ALIGNMENT))
         assert lent[-1][1] == 0  # before code stores there by whole vectors
         lend(self, arena)
 
-    monkeypatch.setattr(Executable, "lend_arena", watch)
+    monkeypatch.setattr(ProgramMemory, "lend_arena", watch)
     # How large packed blocks are depends on the machine; some lie below what the pool gives out.
     for rows in (36, 50, 70, 100, 190):
         x, y = wf.tensor(normal(0, 570 // rows, K, rows)), wf.tensor(normal(1, K, N))

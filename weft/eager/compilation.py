@@ -67,7 +67,7 @@ class ArrayProgram:
         self.own: Array | None = None
         if 0 < self.arena_bytes <= SMALL_ARENA:
             self.own = aligned_empty(self.arena_bytes)
-            executable.lend_arena(self.own)
+            executable.memory.lend_arena(self.own)
 
     def run(self, *arrays: Array) -> tuple[Array, ...] | None:
         """Return the results; None for arrays not in C order and aligned, or a bad index."""
@@ -87,7 +87,7 @@ class ArrayProgram:
             arena = pooled_arena(self.arena_bytes)
         with _lending:
             if arena is not None:
-                self.executable.lend_arena(arena)
+                self.executable.memory.lend_arena(arena)
             refused = self.entry(given, results)
             return 0 if self.executable.met_bad_index() else refused
 

@@ -7,8 +7,7 @@ kernels between them where an operator has no lowering, and writes the states at
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from functools import partial
 from operator import is_
 from threading import RLock
@@ -20,25 +19,23 @@ import numpy as np
 from ....core.dispatch import ERRORS
 from ....core.dtype import Array
 from ....core.errors import ArgumentTypeError, GraphError, IndexOutOfRange, is_from_signal
-from ....graph.run import Sizes
 from ....graph.state import KeptTogether, kept_together
-from ....lower.dynamic import OBJECT
 from ....lower.kernels import CallKernel
-from ....lower.memory import ARENA, WORD, MemoryPlan
-from ....lower.storage import Buffer, View
+from ....lower.memory import WORD, MemoryPlan
+from ....lower.storage import View
 from ....plan.run_plan import RunPlan
-from ...host import behind_window, call_operator, shown
+from ...host import call_operator, shown
 from ...states import STATES
 from .analysis import Analysis
-from .arena import aligned_empty
 from .buffers import array_maker
 from .calls import BUSY, ArraySpec, Entry, make_entry, poll_symbols
 from .clock import clock_symbols
 from .driving import drive
 from .inspection import Inspection
 from .linking import link
+from .memory import ProgramMemory
 from .short_run import ShortRun, shaped
-from .states import are_alone, numbers_in, parted, read_all, words_of
+from .states import are_alone, numbers_in, parted, read_all
 from .threads import pool_symbols
 from .timing import Timing
 
@@ -80,55 +77,36 @@ class Executable(Inspection):
 
     def _load(self, objects: Sequence[bytes]) -> None:
         """Make the code ready to run, with memory of its own."""
-        self._views: dict[View, Array] = {}
-        self._objects: dict[Buffer, Array] = {}  # whose shapes only a run can tell
-        self._sizes: Sizes = {}
         self._runs = 0
         self._complete = False
         self._calls_library = self.plan.calls_library
         self._ends_native = bool(self.plan.entries) and self.plan.steps[-1] == self.plan.entries[-1]
-        held = self._allocate()
+        self._allocate()
         self._find_states()
         self._find_fetches()
-        self._entries = self._link(objects, held) if self.plan.entries else {}
+        self._entries = self._link(objects) if self.plan.entries else {}
         self._short = self._short_run()
         self._short_as_fed = self._short.unchecked() if self._short else None
 
-    def _allocate(self) -> list[Array]:
-        """Make the memory that is the program's own; return what the table of it points to."""
-        layout, sources = self.layout, self.plan.sources
-        self.arena: Array = aligned_empty(max(64, layout.arena_bytes) if self.own_arena else 64)
-        self._counter: Array = np.zeros(1, np.int64)
-        numbers: Array = np.zeros(max(1, len(layout.numbers)), np.int64)
-        constants = [np.ascontiguousarray(array) for array in sources.constants]
+    def _allocate(self) -> None:
+        """Make the memory that is the program's own."""
+        layout, sources, flag = self.layout, self.plan.sources, self.plan.flag
         records = [] if self.timing is None else [self.timing.record]
-        held = [self.arena, self._counter, numbers, *constants, *records]
-        self.memory: Array = np.array([array.ctypes.data for array in held], np.uint64)
-        self._arrays: dict[Buffer, Array] = dict(zip(layout.constants, constants, strict=True))
-        self._arrays.update(zip(layout.numbers, words_of(numbers, layout.numbers), strict=True))
-        self._numbers = numbers_in(numbers, [sources.states[b.slot] for b in layout.numbers])
-        if self.own_arena:
-            self._arrays.update(self._parts_of_arena())
-        flag = self.plan.flag
-        self._flag = None if flag is None else self._arrays[flag.buffer]
-        return held
+        self.memory = ProgramMemory(layout, sources.constants, records, own=self.own_arena)
+        states = [sources.states[buffer.slot] for buffer in layout.numbers]
+        self._numbers = numbers_in(self.memory.numbers, states)
+        self._flag = None if flag is None else self.memory.arrays[flag.buffer]
 
-    def _parts_of_arena(self) -> Iterator[tuple[Buffer, Array]]:
-        for buffer, place in self.layout.places.items():
-            if place.in_arena and not place.moves:
-                part = self.arena[place.offset : place.offset + buffer.nbytes]
-                yield buffer, part.view(buffer.dtype)
-
-    def _link(self, objects: Sequence[bytes], held: list[Array]) -> dict[str, Entry]:
+    def _link(self, objects: Sequence[bytes]) -> dict[str, Entry]:
         """Return the native functions of the code."""
         symbols = pool_symbols() | poll_symbols() | clock_symbols()
         library = link(objects, self.plan.entries, symbols)
         make = partial(
             make_entry,
             arrays=_specs(self.layout),
-            context=self.memory.ctypes.data,
+            context=self.memory.table.ctypes.data,
             exclusive=self.own_arena,
-            keep=(library, self.memory, held),
+            keep=(library, self.memory.table, self.memory.held),
         )
         return {name: make(library.address(name)) for name in self.plan.entries}
 
@@ -145,7 +123,7 @@ class Executable(Inspection):
         kept = [states[buffer.slot] for buffer in layout.states]
         self._states_changed = kept[: layout.changed]
         copied = [(states[s], v, layout.places[v.buffer].is_argument) for s, v in layout.copied]
-        self._own_results = [(s, self._view(v)) for s, v, passed in copied if not passed]
+        self._own_results = [(s, self.memory.view(v)) for s, v, passed in copied if not passed]
         self._other_results = [(s, v) for s, v, passed in copied if passed]
         self._new_numbers = self._numbers_left(layout.new_numbers)
         self._changed = kept_together(self._states_changed)
@@ -158,7 +136,7 @@ class Executable(Inspection):
         if not numbers or not self.own_arena:
             return []
         first = self.layout.places[numbers[0][1].buffer].offset
-        words = self.arena[first : first + WORD * len(numbers)].view(np.int64)
+        words = self.memory.arena[first : first + WORD * len(numbers)].view(np.int64)
         return numbers_in(words, [self.plan.sources.states[number] for number, _ in numbers])
 
     # -- running -----------------------------------------------------------------------------------
@@ -240,10 +218,6 @@ class Executable(Inspection):
         order = [(e - first, view.shape) for view, e in self._fetches if e is not None]
         return ShortRun(entry, layout.used_feeds, self._makers, order)
 
-    def lend_arena(self, arena: Array) -> None:
-        """Let the calls of `entry` that follow compute in given memory."""
-        self.memory[ARENA] = arena.__array_interface__["data"][0]
-
     def _execute(self, feeds: Sequence[Array], states: Sequence[Array]) -> None:
         """Run all kernels on feeds and states; those updated in place are written to."""
         try:
@@ -260,7 +234,7 @@ class Executable(Inspection):
 
     def _take_steps(self, arguments: list[Array]) -> None:
         if self._calls_library:
-            self._arrays.update(zip(self.layout.arguments, arguments, strict=True))
+            self.memory.arrays.update(zip(self.layout.arguments, arguments, strict=True))
         self._take(self.plan.steps, arguments)
         self._complete = True
 
@@ -271,26 +245,20 @@ class Executable(Inspection):
                 self._call_native(self._entries[step], arguments)
                 self._check_indices()
             elif not isinstance(step, CallKernel):
-                drive(step, partial(self._take, arguments=arguments), self._view, self._word)
+                run = partial(self._take, arguments=arguments)
+                drive(step, run, self.memory.view, self.memory.word)
             elif self.timing is None:
-                call_operator(step, self._view, self._objects, self._sizes)
+                call_operator(step, self.memory.view, self.memory.objects, self.memory.sizes)
             else:
                 with self.timing.library_call(step):
-                    call_operator(step, self._view, self._objects, self._sizes)
-
-    def _word(self, buffer: Buffer) -> Array:
-        """Return a number in memory that windows move with."""
-        return self._arrays[buffer].reshape(())
+                    call_operator(step, self.memory.view, self.memory.objects, self.memory.sizes)
 
     def _let_go(self) -> None:
         """Be ready for another run; nobody but their owners may hold the arrays of this one."""
-        self._runs = self._counter.item()
+        self._runs = self.memory.counter.item()
         self._complete = False
-        self._objects.clear()
-        self._sizes.clear()
         if self._calls_library:
-            for buffer in self.layout.arguments:
-                self._arrays.pop(buffer, None)
+            self.memory.forget_run()
 
     def _call_native(self, entry: Entry, arguments: list[Array]) -> None:
         """Run native code; arrays that do not suit it are replaced by copies."""
@@ -308,11 +276,11 @@ class Executable(Inspection):
             arguments[wrong] = suited
             replaced = wrong
             if self._calls_library:
-                self._arrays[buffer] = suited
+                self.memory.arrays[buffer] = suited
 
     def _ended(self) -> bool:
         """Tell whether all steps were taken; an interrupt may hide that the last has returned."""
-        return self._complete or (self._ends_native and self._counter.item() != self._runs)
+        return self._complete or (self._ends_native and self.memory.counter.item() != self._runs)
 
     def _fetched(self, arguments: list[Array]) -> list[Array]:
         """Return the fetches: arrays made for them, or copies of what the arena holds."""
@@ -341,7 +309,7 @@ class Executable(Inspection):
         """Return the value of a view when the code has run."""
         place = self.layout.places.get(view.buffer)
         if place is None or not place.is_argument:
-            return self._view(view)
+            return self.memory.view(view)
         return shown(arguments[place.entry], view)
 
     def _check_indices(self) -> None:
@@ -358,23 +326,6 @@ class Executable(Inspection):
             return False
         self._flag[0] = 0
         return True
-
-    def _view(self, view: View) -> Array:
-        """Return a view as an array; those of the program's own memory are made once."""
-        if view.buffer.kind == OBJECT:
-            return self._objects[view.buffer]
-        known = self._views.get(view)
-        if known is None:
-            known = self._new_view(view)
-            place = self.layout.places[view.buffer]
-            if not place.is_argument and not place.moves:
-                self._views[view] = known
-        return known
-
-    def _new_view(self, view: View) -> Array:
-        buffer, offset = behind_window(view.buffer, view.offset, self._word)
-        array = self._arrays[self.layout.shared.get(buffer, buffer)]
-        return shown(array, replace(view, offset=offset))
 
 
 _alive: WeakSet[Executable] = WeakSet()

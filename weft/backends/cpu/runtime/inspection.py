@@ -22,6 +22,7 @@ from .analysis import Analysis
 from .clock import seconds
 from .linking import assembly
 from .listing import KernelInfo, KernelList, count_control, list_kernels
+from .memory import ProgramMemory
 from .objects import object_code
 from .profile import Profile, RunTimes
 from .timing import Timing
@@ -33,7 +34,7 @@ class Inspection(ABC):
     """What can be asked of an executable."""
 
     plan: RunPlan
-    memory: Array
+    memory: ProgramMemory
     timing: Timing | None
     _lock: RLock
     _analyse: Callable[[], Analysis | None]
@@ -151,7 +152,7 @@ class Inspection(ABC):
         timed._lock = RLock()
         timed.plan = analysis.plan
         places = analysis.memory.places
-        timed.timing = Timing(analysis.text, places, analysis.target, len(self.memory))
+        timed.timing = Timing(analysis.text, places, analysis.target, len(self.memory.table))
         modules = timed.timing.modules.values()
         timed._load([object_code(text, analysis.target) for text in modules])
         return timed
