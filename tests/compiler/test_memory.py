@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from weft import nn
 from weft.compiler.memory import bytes_text, memory_plan
 from weft.core.errors import ArgumentError, ArgumentTypeError, GraphError, ShapeError
 from weft.graph import Graph, Session, Update, placeholder
+from weft.lower.memory import ARENA, Place
+from weft.lower.verify import VerificationError
 from weft.plan.arena import ALIGNMENT
 
 from ..programs.chains import STEPS, apply_steps
@@ -49,12 +52,13 @@ def test_check_finds_an_overlap():
         z = wf.sort(wf.sort(y) * wf.flip(wf.sort(x), 0))
     plan = memory_plan(graph, z)
     plan.check()
-    assert len(plan.storages) > 1
-    plan.storages = [s._replace(offset=0, birth=0) for s in plan.storages]
-    with pytest.raises(GraphError, match="overlap"):
+    program, memory = plan._program, plan._program.memory
+    here = {b: Place(False, ARENA) if p.in_arena else p for b, p in memory.places.items()}
+    plan._program = replace(program, memory=replace(memory, places=here))
+    with pytest.raises(VerificationError, match="in the same memory at the same time"):
         plan.check()
-    plan.storages = [s._replace(offset=plan.arena_bytes) for s in plan.storages]
-    with pytest.raises(GraphError, match="outside of the arena"):
+    plan._program = replace(program, memory=replace(memory, arena_bytes=1))
+    with pytest.raises(VerificationError, match="outside of 1 bytes"):
         plan.check()
 
 

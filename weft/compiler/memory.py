@@ -19,6 +19,7 @@ from ..graph.special import ASSIGN, GraphOp
 from ..lower.lifetimes import lifetimes
 from ..lower.memory import MemoryPlan
 from ..lower.program import KernelProgram
+from ..lower.verify import verify
 from ..passes.sizes import Known, known_shape, known_sizes
 from ..plan.arena import ArenaBlock, most_alive, place_blocks
 from .stages import plan_static, specialized
@@ -60,6 +61,7 @@ class MemoryReport:
         self.state_bytes = sum(b.nbytes for b in (*layout.states, *layout.numbers))
         self.feed_bytes = sum(b.nbytes for b in layout.arguments[: layout.first_state])
         self.storages = _storages(program, layout)
+        self._program = program
 
     @cached_property
     def shared_bytes(self) -> int:
@@ -97,15 +99,8 @@ class MemoryReport:
         raise GraphError(f"the arena has no memory for {name!r:.80}")
 
     def check(self) -> None:
-        """Raise unless every storage is inside the arena and none overlaps another in its life."""
-        alive: list[Storage] = []
-        for storage in sorted(self.storages, key=lambda s: s.birth):
-            if storage.offset + storage.bytes > self.arena_bytes:
-                raise GraphError(f"{storage.name} lies outside of the arena")
-            alive = [other for other in alive if other.death >= storage.birth]
-            for other in alive:
-                _check_apart(storage, other)
-            alive.append(storage)
+        """Raise if what lives at the same time overlaps, or leaves the arena."""
+        verify(self._program)
 
     def __repr__(self) -> str:
         return (
@@ -140,11 +135,6 @@ def _row(storage: Storage) -> str:
     alive = f"{storage.birth}..{storage.death}"
     size = bytes_text(storage.bytes)
     return f"{storage.offset:>12}{size:>12}{alive:>14}  {storage.name}  {type_text(storage.type)}"
-
-
-def _check_apart(a: Storage, b: Storage) -> None:
-    if a.offset < b.offset + b.bytes and b.offset < a.offset + a.bytes:
-        raise GraphError(f"{a.name} and {b.name} overlap at {a.offset} and {b.offset}")
 
 
 def memory_plan(

@@ -77,24 +77,17 @@ def _operand(product: GemmKernel, side: str) -> View:
 def _fused(loops: Kernel, product: GemmKernel, side: str) -> GemmKernel | None:
     """Return a product that computes the operand of a side as a kernel does, if it can."""
     assert isinstance(loops, RowKernel)
-    if len(loops.outputs) != 1 or not _is_at_one_place(loops):
-        return None
-    if side == "y" and product.windows is not None:
-        return None
-    (output,) = loops.outputs
     wanted = _operand(product, side)
-    if not loops.operands[output.operand].view.whole or output.value.dtype != wanted.dtype:
+    windows = side == "y" and product.windows is not None
+    if windows or not _is_at_one_place(loops) or not _gives(loops, wanted):
         return None
-    loaded = {e.data for e in postorder([output.value]) if e.kind == "load"}
-    views = {i: _seen_as(loops.operands[i].view, wanted) for i in loaded}
-    there = {i: view for i, view in views.items() if view is not None}
-    if len(there) < len(views) or not there or _streams(there.values()) > MOST_STREAMS:
+    views = _operands_seen_as(loops, wanted)
+    if views is None or any(v.buffer in written_buffers(product) for v in views.values()):
         return None
-    if any(view.buffer in written_buffers(product) for view in there.values()):
-        return None
-    order = sorted(there, key=lambda i: (-reached(there[i]), -there[i].dtype.itemsize, i))
-    (value,) = renumbered([output.value], {i: number for number, i in enumerate(order)})
-    first, *extras = (there[i] for i in order)
+    order = sorted(views, key=lambda i: (-reached(views[i]), -views[i].dtype.itemsize, i))
+    numbers = {i: number for number, i in enumerate(order)}
+    (value,) = renumbered([loops.outputs[0].value], numbers)
+    first, *extras = (views[i] for i in order)
     prologue = Prologue(value, tuple(extras))
     origins = (*loops.origins, *product.origins)
     if side == "x":
@@ -102,7 +95,26 @@ def _fused(loops: Kernel, product: GemmKernel, side: str) -> GemmKernel | None:
     return replace(product, y=first, y_from=prologue, origins=origins)
 
 
+def _gives(loops: RowKernel, wanted: View) -> bool:
+    """Tell whether a kernel makes the whole of what is wanted, in its dtype."""
+    (output,) = loops.outputs
+    return loops.operands[output.operand].view.whole and output.value.dtype == wanted.dtype
+
+
+def _operands_seen_as(loops: RowKernel, wanted: View) -> dict[int, View] | None:
+    """Return what a kernel loads as a product sees its result, by number; None if it cannot be."""
+    (output,) = loops.outputs
+    loaded = {e.data for e in postorder([output.value]) if e.kind == "load"}
+    views = {i: _seen_as(loops.operands[i].view, wanted) for i in loaded}
+    found = {i: view for i, view in views.items() if view is not None}
+    complete = bool(found) and len(found) == len(views)
+    return found if complete and _streams(found.values()) <= MOST_STREAMS else None
+
+
 def _is_at_one_place(loops: RowKernel) -> bool:
+    """Tell whether a kernel has one result, whose elements follow from those at their places."""
+    if len(loops.outputs) != 1:
+        return False
     (output,) = loops.outputs
     exprs = postorder([output.value])
     plain = output.way is None and loops.flag is None

@@ -72,7 +72,7 @@ def buffers_text(target: Target, system: str, array_data: int, array_flags: int)
     return module_text(target, _BODY + system, numbers)
 
 
-# In the whole text %at.x is an address and %x what lies there.
+# %at.x is an address, %x what lies there.
 _BODY = """
 @weft_buffers = global [<words> x i64] zeroinitializer, align 64
 
@@ -324,32 +324,26 @@ declare void @Py_IncRef(ptr)
 ; A builtin function whose `self` is an array that holds a record: it returns a new array.
 define ptr @weft_new_array(ptr %self, ptr %arguments, i64 %count) {
 start:
-  %at.record = getelementptr i8, ptr %self, i64 <array_data>
-  %record = load ptr, ptr %at.record
-  %at.bytes = getelementptr i8, ptr %record, i64 <record_bytes>
-  %bytes = load i64, ptr %at.bytes
+  %record = field ptr, %self + <array_data>
+  %bytes = field i64, %record + <record_bytes>
   %data = call ptr @weft_take(ptr null, i64 %bytes)
   %failed = icmp eq ptr %data, null
   br i1 %failed, label %fail, label %wrap
 wrap:
-  %at.dtype = getelementptr i8, ptr %record, i64 <record_dtype>
-  %dtype = load ptr, ptr %at.dtype
+  %dtype = field ptr, %record + <record_dtype>
   call void @Py_IncRef(ptr %dtype)
-  %at.dimensions = getelementptr i8, ptr %record, i64 <record_dimensions>
-  %dimensions = load i32, ptr %at.dimensions
+  %dimensions = field i32, %record + <record_dimensions>
   %sizes = getelementptr i8, ptr %record, i64 <record_sizes>
   %array = call ptr @numpy_new_from_descr(ptr @python_ndarray, ptr %dtype, i32 %dimensions,
       ptr %sizes, ptr null, ptr %data, i32 <not_owned>, ptr null)
   %lost = icmp eq ptr %array, null
   br i1 %lost, label %undo, label %own
 own:
-  %at.handler = getelementptr i8, ptr %record, i64 <record_handler>
-  %handler = load ptr, ptr %at.handler
+  %handler = field ptr, %record + <record_handler>
   call void @Py_IncRef(ptr %handler)
   %at.allocator = getelementptr i8, ptr %array, i64 <array_handler>
   store ptr %handler, ptr %at.allocator
-  %at.flags = getelementptr i8, ptr %array, i64 <array_flags>
-  %flags = load i32, ptr %at.flags
+  %flags = field i32, %array + <array_flags>
   %owned = or i32 %flags, <owned>
   store i32 %owned, ptr %at.flags
   ret ptr %array

@@ -88,10 +88,8 @@ declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
 
 define ptr @weft_entry(ptr %self, ptr %arguments, i64 %given) nounwind {
-  %at.record = getelementptr i8, ptr %self, i64 <array_data>
-  %record = load ptr, ptr %at.record, align 8
-  %at.count = getelementptr i8, ptr %record, i64 <record_arrays>
-  %count = load i64, ptr %at.count, align 8
+  %record = field ptr, %self + <array_data>, align 8
+  %count = field i64, %record + <record_arrays>, align 8
   %rows = getelementptr i8, ptr %record, i64 <record_rows>
   %table = alloca ptr, i64 %count, align 16
   br label %arguments.loop
@@ -105,8 +103,7 @@ arguments.loop:
 argument:                          ; an array is a span of one array, a tuple a span of its items
   %at.argument = getelementptr ptr, ptr %arguments, i64 %a
   %argument.object = load ptr, ptr %at.argument, align 8
-  %at.argument.type = getelementptr i8, ptr %argument.object, i64 <type>
-  %argument.type = load ptr, ptr %at.argument.type, align 8
+  %argument.type = field ptr, %argument.object + <type>, align 8
   %is.tuple = icmp eq ptr %argument.type, @python_tuple
   br i1 %is.tuple, label %tuple, label %span
 
@@ -134,48 +131,40 @@ item:
 check.type:
   %at.item = getelementptr ptr, ptr %items, i64 %i
   %array = load ptr, ptr %at.item, align 8
-  %at.type = getelementptr i8, ptr %array, i64 <type>
-  %type = load ptr, ptr %at.type, align 8
+  %type = field ptr, %array + <type>, align 8
   %is.array = icmp eq ptr %type, @python_ndarray
   br i1 %is.array, label %check.row, label %no.array
 
 check.row:
   %row.offset = mul i64 %k, <row>
   %row = getelementptr i8, ptr %rows, i64 %row.offset
-  %at.row.dtype = getelementptr i8, ptr %row, i64 <row_dtype>
-  %row.dtype = load i64, ptr %at.row.dtype, align 8
+  %row.dtype = field i64, %row + <row_dtype>, align 8
   %anything = icmp eq i64 %row.dtype, 0
   br i1 %anything, label %accept, label %check.dtype
 
 check.dtype:
-  %at.dtype = getelementptr i8, ptr %array, i64 <array_dtype>
-  %dtype = load ptr, ptr %at.dtype, align 8
-  %at.word = getelementptr i8, ptr %dtype, i64 <dtype_word>
-  %word = load i64, ptr %at.word, align 8
+  %dtype = field ptr, %array + <array_dtype>, align 8
+  %word = field i64, %dtype + <dtype_word>, align 8
   %masked = and i64 %word, <dtype_mask>
   %same.dtype = icmp eq i64 %masked, %row.dtype
   %at.flags = getelementptr i8, ptr %array, i64 <array_flags>
   %flags.32 = load i32, ptr %at.flags, align 4
   %flags = zext i32 %flags.32 to i64
-  %at.row.flags = getelementptr i8, ptr %row, i64 <row_flags>
-  %row.flags = load i64, ptr %at.row.flags, align 8
+  %row.flags = field i64, %row + <row_flags>, align 8
   %flags.kept = and i64 %flags, %row.flags
   %same.flags = icmp eq i64 %flags.kept, %row.flags
   %at.rank = getelementptr i8, ptr %array, i64 <array_dimensions>
   %rank.32 = load i32, ptr %at.rank, align 4
   %rank = zext i32 %rank.32 to i64
-  %at.row.rank = getelementptr i8, ptr %row, i64 <row_dimensions>
-  %row.rank = load i64, ptr %at.row.rank, align 8
+  %row.rank = field i64, %row + <row_dimensions>, align 8
   %same.rank = icmp eq i64 %rank, %row.rank
   %same.both = and i1 %same.dtype, %same.flags
   %same = and i1 %same.both, %same.rank
   br i1 %same, label %check.sizes, label %mismatch
 
 check.sizes:
-  %at.sizes = getelementptr i8, ptr %array, i64 <array_sizes>
-  %sizes = load ptr, ptr %at.sizes, align 8
-  %at.row.sizes = getelementptr i8, ptr %row, i64 <row_sizes>
-  %row.sizes = load ptr, ptr %at.row.sizes, align 8
+  %sizes = field ptr, %array + <array_sizes>, align 8
+  %row.sizes = field ptr, %row + <row_sizes>, align 8
   br label %sizes.loop
 
 sizes.loop:
@@ -193,8 +182,7 @@ size.check:
   br i1 %same.extent, label %sizes.loop, label %mismatch
 
 accept:
-  %at.data = getelementptr i8, ptr %array, i64 <array_data>
-  %data = load ptr, ptr %at.data, align 8
+  %data = field ptr, %array + <array_data>, align 8
   %at.slot = getelementptr ptr, ptr %table, i64 %k
   store ptr %data, ptr %at.slot, align 8
   br label %advance
@@ -213,13 +201,10 @@ collected:
   br i1 %complete, label %enter, label %bad.count
 
 enter:
-  %at.run = getelementptr i8, ptr %record, i64 <record_run>
-  %run = load ptr, ptr %at.run, align 8
-  %at.context = getelementptr i8, ptr %record, i64 <record_context>
-  %context = load ptr, ptr %at.context, align 8
+  %run = field ptr, %record + <record_run>, align 8
+  %context = field ptr, %record + <record_context>, align 8
   %at.busy = getelementptr i8, ptr %record, i64 <record_busy>
-  %at.exclusive = getelementptr i8, ptr %record, i64 <record_exclusive>
-  %exclusive = load i64, ptr %at.exclusive, align 8
+  %exclusive = field i64, %record + <record_exclusive>, align 8
   %generation.32 = load i32, ptr @weft_pool_generation, align 4
   %generation = zext i32 %generation.32 to i64
   %claim = mul i64 %exclusive, %generation
@@ -228,8 +213,7 @@ enter:
   br i1 %refused, label %occupied, label %choose
 
 choose:
-  %at.releases = getelementptr i8, ptr %record, i64 <record_releases>
-  %releases = load i64, ptr %at.releases, align 8
+  %releases = field i64, %record + <record_releases>, align 8
   call void @weft_run(ptr %run, ptr %table, ptr %context, i64 %releases)
   store atomic i64 0, ptr %at.busy release, align 8
   %error = call ptr @PyErr_Occurred()
