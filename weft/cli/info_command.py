@@ -16,6 +16,7 @@ from typing import Any
 from ..backends.cpu.codegen.target import host
 from ..backends.store import cache_info
 from ..core.config import config
+from ..core.device import devices
 from ..io import load, load_metadata
 from ..train.names import REGISTRIES
 from ..train.registry import Entry, hint
@@ -55,6 +56,7 @@ def installation() -> dict[str, Any]:
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "processors": _processors(),
         "target": f"{host().cpu}, vectors of {host().vector_bytes} bytes",
+        "devices": ", ".join(devices()),
         "executable": Path(sys.executable).name,
         "eager kernels": "on" if config.eager_kernels else "off",
         "cache": asdict(cache_info()),
