@@ -86,8 +86,7 @@ def tensor(
 def _number_when_run(number: Dim, dtype: Any) -> Tensor:
     """Return a number that a graph computes from sizes, in the dtype that it would have as such."""
     implied = default_float() if isinstance(number, RealDim) else int64
-    symbol: Tensor = F.size_value(number, implied if dtype is None else as_dtype(dtype))
-    return symbol
+    return F.size_value(number, implied if dtype is None else as_dtype(dtype))
 
 
 def asarray(
@@ -294,8 +293,7 @@ def eye(
     diagonal = as_int(k, "eye: k")
     if not is_known((n, m)):
         same = F.equal(F.iota(n)[:, None] + diagonal, F.iota(n if m is None else m))
-        unit: Tensor = F.cast(same, default_float() if dtype is None else as_dtype(dtype))
-        return unit
+        return F.cast(same, default_float() if dtype is None else as_dtype(dtype))
 
     def fill(sizes: tuple[int, int], dtype: DType) -> np.ndarray[Any, Any]:
         return np.eye(sizes[0], sizes[1], k=diagonal, dtype=dtype)
@@ -322,8 +320,7 @@ def _filled(
 
 def _filled_when_run(fill: Callable[..., Any], sizes: Any, dtype: DType) -> Tensor:
     """Return a constant of a graph whose size is known when it runs."""
-    result: Tensor = F.broadcast_to(constant(fill((), dtype)), sizes)
-    return result
+    return F.broadcast_to(constant(fill((), dtype)), sizes)
 
 
 def new_leaf(array: np.ndarray[Any, Any], requires_grad: Any, device: Any) -> Tensor:

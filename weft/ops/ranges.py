@@ -66,8 +66,7 @@ def _range_of_tensors(start: Any, stop: Any, step: Any, dtype: Any) -> Tensor:
     count = _steps(*numbers)
     check_allocation("arange", (count,), wanted)
     first, by = (tensor_from(v, "arange", float64) for v in (start, step))
-    result: Tensor = F.cast(first + F.iota(count) * by, wanted)
-    return result
+    return F.cast(first + F.iota(count) * by, wanted)
 
 
 def _range_when_run(start: Any, stop: Any, step: Any, dtype: Any) -> Tensor:
@@ -75,8 +74,7 @@ def _range_when_run(start: Any, stop: Any, step: Any, dtype: Any) -> Tensor:
     by = as_int(step, "arange: step with an unknown size")
     count = (stop - start + by - (1 if by > 0 else -1)) // by
     numbers = F.iota(size_max(count, 0)) * by + start
-    result: Tensor = numbers if dtype is None else F.cast(numbers, as_dtype(dtype))
-    return result
+    return numbers if dtype is None else F.cast(numbers, as_dtype(dtype))
 
 
 def _steps(start: float, stop: float, step: float) -> int:
@@ -146,8 +144,7 @@ def logspace(
 
 def _count(what: str, num: Any) -> int:
     (count,) = as_shape(num if np.ndim(num) == 0 else as_int(num, f"{what}: num"), f"{what}: num")
-    known: int = known_size(count, f"{what}: the distance of the elements")
-    return known
+    return known_size(count, f"{what}: the distance of the elements")
 
 
 def _spaced(

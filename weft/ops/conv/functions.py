@@ -190,8 +190,7 @@ def check_bias(bias: Any, outputs: int) -> None:
 def _finish(out: Tensor, bias: Any, unbatched: bool) -> Tensor:
     if bias is not None:
         out = out + F.reshape(bias, (1, bias.shape[0], *(1,) * (out.ndim - 2)))
-    result: Tensor = F.reshape(out, out.shape[1:]) if unbatched else out
-    return result
+    return F.reshape(out, out.shape[1:]) if unbatched else out
 
 
 def _numeric(padding: Any) -> Any:

@@ -92,8 +92,7 @@ def _correlate_flipped(
     reach = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
     pairs = tuple((r - lo, r - hi) for r, (lo, hi) in zip(reach, padding, strict=True))
     ones = (1,) * len(kernel)
-    result: Array = correlate(y, np.ascontiguousarray(flipped), ones, pairs, dilation, groups)
-    return result
+    return correlate(y, np.ascontiguousarray(flipped), ones, pairs, dilation, groups)
 
 
 def _scatter_products(

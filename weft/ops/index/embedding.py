@@ -132,8 +132,7 @@ def embedding_of(input: Tensor, weight: Tensor, padding_idx: int | None = None) 
             [1., 2.]])
     """
     index, weight = operands(input, weight)
-    result: Tensor = F.embedding(weight, index, padding_idx)
-    return result
+    return F.embedding(weight, index, padding_idx)
 
 
 # -- one-hot ------------------------------------------------------------------------------------
@@ -211,5 +210,4 @@ def one_hot(index: Tensor, num_classes: int = -1, *, dtype: Any = int64) -> Tens
         if index.size == 0:
             raise ArgumentError("an empty index does not tell num_classes; give it")
         num_classes = int(F.max(index)) + 1
-    result: Tensor = F.one_hot_rows(index, num_classes, dtype)
-    return result
+    return F.one_hot_rows(index, num_classes, dtype)

@@ -281,8 +281,7 @@ def scatter(x: Tensor, dim: int, index: Tensor, src: Any) -> Tensor:
     """
     x, index = operands(x, index)
     value = _cut_to_index(as_value(src, x.dtype), index)
-    result: Tensor = F.scatter_along(x, index, value, dim)
-    return result
+    return F.scatter_along(x, index, value, dim)
 
 
 @composite(method=True)
@@ -299,8 +298,7 @@ def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     dim = _check_along(x, index, dim)
     addend = addend if addend.dtype == x.dtype else F.cast(addend, x.dtype)
     addend = _broadcast(addend, tuple(index.shape))
-    result: Tensor = x + F.gather_adjoint(addend, index, tuple(x.shape), dim)
-    return result
+    return x + F.gather_adjoint(addend, index, tuple(x.shape), dim)
 
 
 def _cut_to_index(src: Tensor, index: Any) -> Tensor:
@@ -336,8 +334,7 @@ def take_along_axis(x: Tensor, indices: Tensor, axis: int | None = -1) -> Tensor
         x, axis = F.reshape(x, (-1,)), 0
     axis = _axis_of_both(x, indices, axis)
     x, indices = _match_outside(x, indices, axis)
-    result: Tensor = F.gather(x, axis, indices)
-    return result
+    return F.gather(x, axis, indices)
 
 
 @composite(method=True)
@@ -358,14 +355,12 @@ def put_along_axis(x: Tensor, indices: Tensor, values: Any, axis: int | None = -
     pairs = zip(indices.shape, x.shape, strict=True)
     shape = tuple(n if i == axis else d for i, (n, d) in enumerate(pairs))
     indices = _broadcast(indices, shape)
-    result: Tensor = F.scatter_along(x, indices, _broadcast(as_value(values, x.dtype), shape), axis)
-    return result
+    return F.scatter_along(x, indices, _broadcast(as_value(values, x.dtype), shape), axis)
 
 
 def _put_flat(x: Tensor, indices: Tensor, values: Any) -> Tensor:
     written = put_along_axis(F.reshape(x, (-1,)), indices, values, 0)
-    result: Tensor = F.reshape(written, tuple(x.shape))
-    return result
+    return F.reshape(written, tuple(x.shape))
 
 
 def _axis_of_both(x: Any, indices: Any, axis: Any) -> int:

@@ -52,8 +52,7 @@ def index_get(x: Tensor, index: Any) -> Tensor:
     tensor([3., 4., 5., 6.])
     """
     spec, arrays = split_index(index)
-    result: Tensor = F.getitem_arrays(x, arrays, spec) if arrays else F.getitem(x, spec)
-    return result
+    return F.getitem_arrays(x, arrays, spec) if arrays else F.getitem(x, spec)
 
 
 # -- integers, slices, new axes -----------------------------------------------------------------

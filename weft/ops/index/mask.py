@@ -38,8 +38,7 @@ def masked_fill(x: Tensor, mask: Tensor, value: Any) -> Tensor:
             "use where(mask, value, x) for a tensor of values"
         )
     value = value if value.dtype == x.dtype else F.cast(value, x.dtype)
-    result: Tensor = F.where(mask, value, x)
-    return result
+    return F.where(mask, value, x)
 
 
 @composite(method=True)
@@ -131,8 +130,7 @@ def argwhere(x: Tensor) -> Tensor:
             [1, 0]])
     """
     (x,) = operands(x)
-    result: Tensor = F.stack(F.nonzero(x), axis=1)
-    return result
+    return F.stack(F.nonzero(x), axis=1)
 
 
 @composite()
@@ -145,5 +143,4 @@ def flatnonzero(x: Tensor) -> Tensor:
     tensor([1, 2])
     """
     (x,) = operands(x)
-    result: Tensor = F.nonzero(F.reshape(x, (-1,)))[0]
-    return result
+    return F.nonzero(F.reshape(x, (-1,)))[0]

@@ -43,16 +43,14 @@ def scatter_reduce(
     x, index, src = operands(x, index, src)
     if reduce in ("amax", "amin"):
         largest, own = reduce == "amax", bool(include_self)
-        extreme: Tensor = F.scatter_extreme(x, index, src, dim, largest, own)
-        return extreme
+        return F.scatter_extreme(x, index, src, dim, largest, own)
     counts = F.scatter_add(F.zeros_like(x), dim, index, F.full_like(src, 1))
     start = x if include_self else F.where(counts == 0, x, F.zeros_like(x))
     total: Tensor = F.scatter_add(start, dim, index, src)
     if reduce == "sum":
         return total
     own_count = F.full_like(x, 1) if include_self else F.cast(counts == 0, x.dtype)
-    result: Tensor = total / (counts + own_count)
-    return result
+    return total / (counts + own_count)
 
 
 @op(general, promote=("x", "src"), method=False)

@@ -137,8 +137,7 @@ def searchsorted(
         (values,) = operands(values)
     if sorter is not None:
         sorted_sequence = F.take_along_axis(sorted_sequence, *operands(sorter), -1)
-    result: Tensor = F.sorted_search(sorted_sequence, values, right or side == "right")
-    return result
+    return F.sorted_search(sorted_sequence, values, right or side == "right")
 
 
 @composite()
@@ -153,8 +152,7 @@ def bucketize(x: Any, boundaries: Any, *, right: bool = False) -> Tensor:
     tensor([0, 0, 2])
     """
     x, boundaries = operands(x, boundaries)
-    result: Tensor = F.sorted_search(boundaries, x, right)
-    return result
+    return F.sorted_search(boundaries, x, right)
 
 
 # -- sets ---------------------------------------------------------------------------------------

@@ -90,10 +90,7 @@ composite_methods |= {"__setitem__": _assign, "copy_": copy_, "fill_": fill_, "z
 
 
 def _write(x: Tensor, spec: Spec, arrays: Sequence[Tensor], value: Any) -> Tensor:
-    result: Tensor = (
-        F.setitem_arrays(x, value, arrays, spec) if arrays else F.setitem(x, value, spec)
-    )
-    return result
+    return F.setitem_arrays(x, value, arrays, spec) if arrays else F.setitem(x, value, spec)
 
 
 def _write_in_place(x: Tensor, spec: Spec, arrays: Sequence[Tensor], value: Tensor) -> bool:

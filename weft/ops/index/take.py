@@ -202,8 +202,7 @@ def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
             f"index must be 1-D. Received: shape {tuple(index.shape)}; "
             "use take for an index of any shape"
         )
-    result: Tensor = F.take(x, F.reshape(index, (-1,)), dim)
-    return result
+    return F.take(x, F.reshape(index, (-1,)), dim)
 
 
 @composite(method=True)
@@ -228,8 +227,7 @@ def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: floa
         )
     source = source if source.dtype == x.dtype else F.cast(source, x.dtype)
     added = F.take_adjoint(source, index, tuple(x.shape), dim)
-    result: Tensor = x + (added if is_number(alpha, 1) else alpha * added)
-    return result
+    return x + (added if is_number(alpha, 1) else alpha * added)
 
 
 # -- one slice, one range -----------------------------------------------------------------------
@@ -255,8 +253,7 @@ def narrow(x: Tensor, axis: int, start: int, length: int) -> Tensor:
         raise IndexOutOfRange(
             f"start {start} with length {length} leaves axis {axis} of size {size}"
         )
-    result: Tensor = F.getitem(x, (*[ALL] * axis, (begin, begin + length, None)))
-    return result
+    return F.getitem(x, (*[ALL] * axis, (begin, begin + length, None)))
 
 
 @composite(method=True)
@@ -271,5 +268,4 @@ def select(x: Tensor, axis: int, index: int) -> Tensor:
     (x,) = operands(x)
     axis, index = normalize_axis(axis, x.ndim), as_int(index, "index")
     check_integer_index(index, x.shape[axis], axis)
-    result: Tensor = F.getitem(x, (*[ALL] * axis, index))
-    return result
+    return F.getitem(x, (*[ALL] * axis, index))

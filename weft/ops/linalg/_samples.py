@@ -26,18 +26,15 @@ def regular(s: Sampler, *shape: int) -> Array:
     *batch, m, n = shape
     rank = min(m, n)
     u, v = orthonormal(s, *batch, m, rank), orthonormal(s, *batch, rank, n)
-    result: Array = u * spectrum(s, *batch, rank)[..., None, :] @ v
-    return result
+    return u * spectrum(s, *batch, rank)[..., None, :] @ v
 
 
 def definite(s: Sampler, *shape: int) -> Array:
     """Return symmetric positive definite matrices with distinct eigenvalues."""
     q = orthonormal(s, *shape)
-    result: Array = q * spectrum(s, *shape[:-1])[..., None, :] @ np.swapaxes(q, -1, -2)
-    return result
+    return q * spectrum(s, *shape[:-1])[..., None, :] @ np.swapaxes(q, -1, -2)
 
 
 def symmetric(s: Sampler, *shape: int) -> Array:
     """Return symmetric matrices with distinct eigenvalues of both signs."""
-    result: Array = definite(s, *shape) - 2.25 * np.eye(shape[-1])
-    return result
+    return definite(s, *shape) - 2.25 * np.eye(shape[-1])

@@ -59,8 +59,7 @@ def _(g, axes):
 def _permute_method(x: Tensor, *axes: Any) -> Tensor:
     """Return x with its axes reordered: x.permute(2, 0, 1) or x.permute((2, 0, 1))."""
     one_sequence = len(axes) == 1 and isinstance(axes[0], (tuple, list))
-    result: Tensor = permute.function(x, axes[0] if one_sequence else axes)
-    return result
+    return permute.function(x, axes[0] if one_sequence else axes)
 
 
 @permute.batch

@@ -57,8 +57,7 @@ def _(g, axis):
 def _flip_method(x: Tensor, *axis: Any, **keywords: Any) -> Tensor:
     """Return x with the order of elements along the given axes (all by default) reversed."""
     axes = axis[0] if len(axis) == 1 else axis or None
-    result: Tensor = flip.function(x, axes, **keywords)
-    return result
+    return flip.function(x, axes, **keywords)
 
 
 flip.batch(shifted)

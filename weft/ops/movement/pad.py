@@ -295,8 +295,7 @@ def _as_value(value: Any, dtype: Any) -> float:
         raise ArgumentTypeError(f"value must be a number. Received: {value!r}")
     if not is_float(dtype) and value != int(value):
         raise DTypeError(f"a tensor of dtype {dtype} cannot hold the value. Received: {value!r}")
-    plain: float = value if isinstance(value, (bool, int, float)) else value.item()
-    return plain
+    return value if isinstance(value, (bool, int, float)) else value.item()
 
 
 @composite(public={"nn.functional": ("pad",)})

@@ -65,8 +65,7 @@ def _(g, x_shape):
 @reshape.as_method
 def _reshape_method(x: Tensor, *shape: Any) -> Tensor:
     """Return the elements in another shape: x.reshape(2, 3) or x.reshape((2, 3))."""
-    result: Tensor = reshape.function(x, sizes_from(shape))
-    return result
+    return reshape.function(x, sizes_from(shape))
 
 
 reshape.batch(shifted)

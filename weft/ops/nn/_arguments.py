@@ -55,8 +55,7 @@ def reduce_loss(fn: str, loss: Any, reduction: str) -> Tensor:
         loss = F.mean(loss)
     elif reduction == "sum":
         loss = F.sum(loss)
-    result: Tensor = loss
-    return result
+    return loss
 
 
 def weighted(loss: Any, weight: Any) -> Any:

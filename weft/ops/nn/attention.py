@@ -64,8 +64,7 @@ def scaled_dot_product_attention(
     dropout_p = check_probability(fn, dropout_p, "dropout_p")
     if dropout_p:
         weights = dropout(weights, dropout_p, generator=generator)
-    result: Tensor = F.matmul(weights, value)
-    return result
+    return F.matmul(weights, value)
 
 
 # -- the parts --------------------------------------------------------------------------------

@@ -124,8 +124,7 @@ def _soft_cross_entropy(
     rows: Tensor = -F.sum(terms, axis=axis)
     if reduction == "none":
         return rows
-    result: Tensor = F.mean(rows) if reduction == "mean" else F.sum(rows)
-    return result
+    return F.mean(rows) if reduction == "mean" else F.sum(rows)
 
 
 def _reduce_rows(loss: Any, kept: Any, row_weights: Any, reduction: str) -> Tensor:
@@ -136,14 +135,12 @@ def _reduce_rows(loss: Any, kept: Any, row_weights: Any, reduction: str) -> Tens
 def _divide_rows(loss: Any, kept: Any, row_weights: Any, reduction: str) -> Tensor:
     """Reduce weighted rows; a mean divides by the sum of their weights."""
     if reduction == "none":
-        whole: Tensor = loss
-        return whole
+        return loss
     total: Tensor = F.sum(loss)
     if reduction == "sum":
         return total
     count = F.sum(kept, dtype=loss.dtype) if row_weights is None else F.sum(row_weights)
-    mean: Tensor = total / count
-    return mean
+    return total / count
 
 
 def _kept(fn: str, target: Any, ignore_index: Any) -> Any:

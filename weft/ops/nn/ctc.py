@@ -72,8 +72,7 @@ def ctc_loss(
         loss = F.sum(loss)
     elif single:
         loss = loss[0]
-    result: Tensor = loss
-    return result
+    return loss
 
 
 # -- the recursion ----------------------------------------------------------------------------

@@ -32,8 +32,7 @@ def cosine_similarity(
     shape = broadcast_shapes(fn, x1, x2)
     if x1.shape != x2.shape:  # norms are of the repeated vectors
         x1, x2 = F.broadcast_to(x1, shape), F.broadcast_to(x2, shape)
-    similarity: Tensor = F.sum(_unit(x1, axis, eps) * _unit(x2, axis, eps), axis=axis)
-    return similarity
+    return F.sum(_unit(x1, axis, eps) * _unit(x2, axis, eps), axis=axis)
 
 
 @composite()
@@ -58,8 +57,7 @@ def pairwise_distance(
     broadcast_shapes(fn, x1, x2)
     p, eps = check_number(fn, "p", p), check_not_negative(fn, "eps", eps)
     keepdims = keepdims if keepdim is None else keepdim
-    distance: Tensor = F.vector_norm(x1 - x2 + eps, p, -1, keepdims)
-    return distance
+    return F.vector_norm(x1 - x2 + eps, p, -1, keepdims)
 
 
 def _unit(x: Any, axis: int, eps: float) -> Any:

@@ -81,26 +81,22 @@ def feature_alpha_dropout(
 def _drop(fn: str, x: Any, p: Any, training: bool, generator: Any, spatial: int) -> Tensor:
     x, p = _checked(fn, x, p, spatial)
     if not training or p == 0:
-        unchanged: Tensor = x
-        return unchanged
+        return x
     return _masked(x, p, spatial, generator)
 
 
 @rounded_once
 def _masked(x: Any, p: float, spatial: int, generator: Any) -> Tensor:
     scale = 0.0 if p == 1 else 1 / (1 - p)
-    result: Tensor = x * dropout_mask(x, p, spatial, scale=scale, generator=generator)
-    return result
+    return x * dropout_mask(x, p, spatial, scale=scale, generator=generator)
 
 
 def _alpha_drop(fn: str, x: Any, p: Any, training: bool, generator: Any, spatial: int) -> Tensor:
     x, p = _checked(fn, x, p, 0)
     if not training or p == 0:
-        unchanged: Tensor = x
-        return unchanged
+        return x
     if p == 1:
-        everything_dropped: Tensor = x * 0.0
-        return everything_dropped
+        return x * 0.0
     return _alpha_masked(x, p, spatial, generator)
 
 
@@ -108,8 +104,7 @@ def _alpha_drop(fn: str, x: Any, p: Any, training: bool, generator: Any, spatial
 def _alpha_masked(x: Any, p: float, spatial: int, generator: Any) -> Tensor:
     keep = dropout_mask(x, p, spatial, generator=generator)
     a = 1 / math.sqrt((1 - p) * (1 + p * SELU_FLOOR**2))
-    result: Tensor = x * keep * a + (keep * (-a * SELU_FLOOR) + a * SELU_FLOOR * (1 - p))
-    return result
+    return x * keep * a + (keep * (-a * SELU_FLOOR) + a * SELU_FLOOR * (1 - p))
 
 
 def _checked(fn: str, x: Any, p: Any, spatial: int) -> tuple[Any, float]:

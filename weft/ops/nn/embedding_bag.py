@@ -62,18 +62,15 @@ def _reduced(members: Any, rows: Any, factors: Any, mode: str) -> Tensor:
     if mode == "sum":
         return total
     count = F.maximum(F.sum(members, axis=1, keepdims=True, dtype=rows.dtype), 1.0)
-    mean: Tensor = total / count
-    return mean
+    return total / count
 
 
 def _largest(members: Any, rows: Any) -> Tensor:
     if rows.shape[0] == 0:
-        empty: Tensor = F.matmul(F.cast(members, rows.dtype), rows)
-        return empty
+        return F.matmul(F.cast(members, rows.dtype), rows)
     spread = F.where(members[:, :, None], rows, -np.inf)
     largest = F.max(spread, axis=1)
-    result: Tensor = F.where(F.any(members, axis=1)[:, None], largest, 0.0)
-    return result
+    return F.where(F.any(members, axis=1)[:, None], largest, 0.0)
 
 
 def _members(fn: str, input: Any, offsets: Any, include_last: bool) -> Any:

@@ -19,5 +19,4 @@ def glu(x: Tensor, axis: int = -1, *, dim: int | None = None) -> Tensor:
     if odd != 0:
         raise ShapeError(f"glu: the size of axis {axis} must be even. Received: {x.shape}")
     before = (slice(None),) * axis
-    result: Tensor = x[(*before, slice(half))] * F.sigmoid(x[(*before, slice(half, None))])
-    return result
+    return x[(*before, slice(half))] * F.sigmoid(x[(*before, slice(half, None))])

@@ -148,8 +148,7 @@ def kl_div(
         return reduce_loss("kl_div", loss, reduction)
     if input.ndim == 0:
         raise ShapeError("kl_div: reduction 'batchmean' needs a batch dimension. Received: ()")
-    result: Tensor = F.sum(loss) / input.shape[0]
-    return result
+    return F.sum(loss) / input.shape[0]
 
 
 # -- the parts --------------------------------------------------------------------------------

@@ -180,8 +180,7 @@ def normalize(
     axis = chosen_axis("normalize", x, axis, dim)
     eps = check_not_negative("normalize", "eps", eps)
     norm = F.vector_norm(x, check_number("normalize", "p", p), axis, True)
-    result: Tensor = x / F.maximum(norm, eps)
-    return result
+    return x / F.maximum(norm, eps)
 
 
 @composite()
@@ -203,8 +202,7 @@ def local_response_norm(
     for offset in range(1, size):
         total = total + squares[:, offset : offset + channels]
     alpha, beta = check_number(fn, "alpha", alpha), check_number(fn, "beta", beta)
-    result: Tensor = x / (total * (alpha / size) + check_number(fn, "k", k)) ** beta
-    return result
+    return x / (total * (alpha / size) + check_number(fn, "k", k)) ** beta
 
 
 # -- the parts --------------------------------------------------------------------------------
@@ -224,8 +222,7 @@ def _standardized(x: Any, axes: tuple[int, ...], eps: float) -> Any:
 
 def _affine(x: Any, weight: Any, bias: Any) -> Tensor:
     x = x if weight is None else x * weight
-    result: Tensor = x if bias is None else x + bias
-    return result
+    return x if bias is None else x + bias
 
 
 def _channel_affine(x: Any, weight: Any, bias: Any) -> Tensor:

@@ -51,5 +51,4 @@ def _straight_through(soft: Tensor, axis: int) -> Tensor:
     constant = F.stop_gradient(soft)
     hot = F.one_hot(F.argmax(constant, axis=axis), soft.shape[axis])
     hard = F.cast(F.moveaxis(hot, -1, axis), soft.dtype)
-    result: Tensor = soft + (hard - constant)
-    return result
+    return soft + (hard - constant)

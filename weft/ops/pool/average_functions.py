@@ -144,8 +144,7 @@ def global_avg_pool(x: Tensor) -> Tensor:
             f"global_avg_pool: the input must be (batch, channels, *spatial). "
             f"Received: {tuple(x.shape)}"
         )
-    result: Tensor = F.mean(x, axis=tuple(range(2, x.ndim)), keepdims=True)
-    return result
+    return F.mean(x, axis=tuple(range(2, x.ndim)), keepdims=True)
 
 
 def _avg_pool(name: str, x: Any, options: tuple[Any, ...]) -> Tensor:
@@ -227,8 +226,7 @@ def _lp_pool(name: str, x: Any, norm_type: Any, options: tuple[Any, ...]) -> Ten
     sums: Any = averages * float(elements)
     # d s**(1/p) / ds is infinite at 0; the root is taken of 1 there and put back to 0.
     zero = sums == 0
-    root: Tensor = F.where(zero, 0.0, F.where(zero, 1.0, sums) ** (1.0 / p))
-    return root
+    return F.where(zero, 0.0, F.where(zero, 1.0, sums) ** (1.0 / p))
 
 
 def _adaptive_avg_pool(name: str, x: Any, output_size: Any) -> Tensor:

@@ -152,8 +152,7 @@ def global_max_pool(x: Tensor) -> Tensor:
             f"global_max_pool: the input must be (batch, channels, *spatial). "
             f"Received: {tuple(x.shape)}"
         )
-    result: Tensor = F.max(x, axis=tuple(range(2, x.ndim)), keepdims=True)
-    return result
+    return F.max(x, axis=tuple(range(2, x.ndim)), keepdims=True)
 
 
 def output_sizes(output_size: Any, size: tuple[int, ...]) -> tuple[Any, ...]:
@@ -170,8 +169,7 @@ def output_sizes(output_size: Any, size: tuple[int, ...]) -> tuple[Any, ...]:
 
 def without_batch(result: Tensor, unbatched: bool) -> Tensor:
     """Return a result without the batch axis that was added to its input."""
-    plain: Tensor = F.reshape(result, result.shape[1:]) if unbatched else result
-    return plain
+    return F.reshape(result, result.shape[1:]) if unbatched else result
 
 
 def _max_pool(name: str, x: Any, options: tuple[Any, ...], return_indices: bool) -> Pooled:

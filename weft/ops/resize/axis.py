@@ -177,8 +177,7 @@ def _(g, y_shape, axis, mode, align_corners, scale):
 def sum_taps(x: Array, table: Taps, axis: int) -> Array:
     """Return the weighted sum of the elements at the taps along an axis."""
     if table.weights is None:
-        taken: Array = x.take(table.positions[0], axis)
-        return taken
+        return x.take(table.positions[0], axis)
     weights = table.weights.astype(x.dtype).reshape(len(table.weights), *_column(x, axis))
     total: Array = x.take(table.positions[0], axis) * weights[0]
     for positions, weight in zip(table.positions[1:], weights[1:], strict=True):
@@ -199,8 +198,7 @@ def sum_ranges(x: Array, where: Ranges, axis: int) -> Array:
     """
     start, stop = where
     if np.all(stop - start == 1):
-        taken: Array = x.take(start, axis)
-        return taken
+        return x.take(start, axis)
     if np.array_equal(start[1:], stop[:-1]):
         return np.add.reduceat(x, start, axis)
     size = x.shape[axis]

@@ -77,8 +77,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = False) ->
         raise DTypeError(f"affine_grid: theta must be floating-point. Received: {theta.dtype}")
     base = _base_coordinates(spatial, bool(align_corners)).astype(theta.dtype)
     moved = F.matmul(base, F.permute(theta, (0, 2, 1)))
-    result: Tensor = F.reshape(moved, (shape[0], *spatial, len(spatial)))
-    return result
+    return F.reshape(moved, (shape[0], *spatial, len(spatial)))
 
 
 def _base_coordinates(spatial: tuple[int, ...], align_corners: bool) -> np.ndarray[Any, Any]:
@@ -157,8 +156,7 @@ def _read(x: Any, places: list[Any], share: Any) -> Tensor:
     values = F.where(_for_channels(inside, x), values, 0)
     if share is not None:
         values = values * F.unsqueeze(F.where(inside, share, 0), 1)
-    result: Tensor = values
-    return result
+    return values
 
 
 def _for_channels(places: Any, x: Any) -> Any:

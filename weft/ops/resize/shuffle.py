@@ -29,8 +29,7 @@ def pixel_shuffle(x: Tensor, upscale_factor: int) -> Tensor:
     k = len(lead)
     split = F.reshape(x, (*lead, channels // (r * r), r, r, height, width))
     moved = F.permute(split, (*range(k), k, k + 3, k + 1, k + 4, k + 2))
-    result: Tensor = F.reshape(moved, (*lead, channels // (r * r), height * r, width * r))
-    return result
+    return F.reshape(moved, (*lead, channels // (r * r), height * r, width * r))
 
 
 @composite()
@@ -46,8 +45,7 @@ def pixel_unshuffle(x: Tensor, downscale_factor: int) -> Tensor:
     k = len(lead)
     split = F.reshape(x, (*lead, channels, height // r, r, width // r, r))
     moved = F.permute(split, (*range(k), k, k + 2, k + 4, k + 1, k + 3))
-    result: Tensor = F.reshape(moved, (*lead, channels * r * r, height // r, width // r))
-    return result
+    return F.reshape(moved, (*lead, channels * r * r, height // r, width // r))
 
 
 @composite()
@@ -67,8 +65,7 @@ def channel_shuffle(x: Tensor, groups: int) -> Tensor:
         )
     split = F.reshape(x, (batch, count, channels // count, *rest))
     moved = F.permute(split, (0, 2, 1, *range(3, x.ndim + 1)))
-    result: Tensor = F.reshape(moved, x.shape)
-    return result
+    return F.reshape(moved, x.shape)
 
 
 def _factor(name: str, what: str, value: Any) -> int:
