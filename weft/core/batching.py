@@ -22,7 +22,7 @@ from functools import cache
 from typing import Any
 
 from .dispatch import group, run
-from .op import F, Op, elementwise, reduction
+from .op import F, Op, elementwise, movement, reduction
 from .shape import size_of
 
 AXES = frozenset({"axis", "axis1", "axis2", "axes", "dim", "dimension"})
@@ -103,7 +103,8 @@ def rule_of(op: Any) -> Callable[..., Any] | None:
         return own
     if op.kind == elementwise:
         return aligned
-    return shifted if op.kind == reduction and "axis" in op.attrs else None
+    moves = op.kind == movement or (op.kind == reduction and "axis" in op.attrs)
+    return shifted if moves else None
 
 
 # -- rules that many operators share ---------------------------------------------------------------

@@ -307,6 +307,7 @@ def op(
     *,
     keywords: Mapping[str, str] | None = None,
     public: Public | None = None,
+    batch: Rule | None = None,
     **options: Any,
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declare an operator from a function whose signature and docstring describe it.
@@ -321,6 +322,7 @@ def op(
     aliases      other names of the same function (and method)
     keywords     PyTorch's names of parameters beyond those of core/keywords.py
     public       in which namespaces it is: see core/namespaces.py
+    batch        the batching rule, where it is one that many operators share
 
     Further options are facts, explained in core/facts.py.
     """
@@ -329,6 +331,7 @@ def op(
     def declare(declaration: Callable[..., Any]) -> Op:
         record = Op(declaration, kind, **options)
         record.keywords = keywords or {}
+        record.batch_rule = batch
         assert record.name not in registry, f"operator {record.name} is declared twice"
         registry[record.name] = record
         _add_aliases(record.name, record.aliases)

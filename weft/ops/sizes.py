@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ..core.batching import shifted
 from ..core.dim import Dim, may_equal
 from ..core.dim.number import RealDim, check_expression, number_value
 from ..core.dtype import as_dtype, int64, is_float
@@ -138,9 +137,6 @@ def _(x, shape):
 @ensure_shape.vjp("x")
 def _(g, x_shape):
     return F.ensure_shape(g, x_shape)
-
-
-ensure_shape.batch(shifted)
 
 
 @ensure_shape.samples

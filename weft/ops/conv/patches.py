@@ -18,7 +18,7 @@ from .geometry import Pairs, padding_pairs, per_axis, require_rank, window_count
 from .windows import add_windows, negated, pad_spatial, window_view
 
 
-@op(general, linear=("x",), method=False, public={"nn.functional": ("unfold",)})
+@op(general, linear=("x",), method=False, public={"nn.functional": ("unfold",)}, batch=folded)
 def unfold_patches(
     x: Tensor,
     kernel_size: Ints,
@@ -83,7 +83,7 @@ def _(g, x_shape, kernel_size, dilation, padding, stride):
     return F.fold(g, x_shape[2:], kernel_size, dilation, padding, stride)
 
 
-@op(general, linear=("x",), method=False, public=True)
+@op(general, linear=("x",), method=False, public=True, batch=folded)
 def fold(
     x: Tensor,
     output_size: Ints,
@@ -176,9 +176,6 @@ CASES: tuple[tuple[Shape, dict[str, Any]], ...] = (
 )
 
 
-unfold_patches.batch(folded)
-
-
 @unfold_patches.samples
 def _(s):
     for shape, settings in CASES:
@@ -193,9 +190,6 @@ def _(s):
     yield ErrorSample(s.real(2, 3, 3), 2, error=ValueError, match=r"\(C, H, W\) image")
     yield ErrorSample(s.real(1, 1, 2, 2), 3, error=ValueError, match=r"kernel \(3, 3\) is larger")
     yield ErrorSample(s.real(1, 1, 2, 2), 0, error=ValueError, match="kernel_size must be at least")
-
-
-fold.batch(folded)
 
 
 @fold.samples

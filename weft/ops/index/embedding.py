@@ -138,7 +138,7 @@ def embedding_of(input: Tensor, weight: Tensor, padding_idx: int | None = None) 
 # -- one-hot ------------------------------------------------------------------------------------
 
 
-@op(general, method=False)
+@op(general, method=False, batch=shifted)
 def one_hot_rows(index: Tensor, num_classes: int, dtype: Any = int64) -> Tensor:
     """Return a row of `num_classes` numbers for each index: one at that place, zeros elsewhere."""
 
@@ -170,9 +170,6 @@ def _(b, index, num_classes, dtype):
         return None
     *rows, column = b.coordinates
     return b.eq(b.index(index.at(*rows), num_classes, wraps=False), column.expr)
-
-
-one_hot_rows.batch(shifted)
 
 
 @one_hot_rows.samples

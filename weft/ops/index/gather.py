@@ -43,7 +43,7 @@ def _places(size: Any, axis: int, ndim: int) -> Any:
 # -- gather -------------------------------------------------------------------------------------
 
 
-@op(general, linear=("x",))
+@op(general, linear=("x",), batch=shifted)
 def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
     """Return, for each place of `index`, the element of x that it names along `dim`.
 
@@ -102,9 +102,6 @@ def _(b, x, index, dim):
     return x.at(*places)
 
 
-gather.batch(shifted)
-
-
 @gather.samples
 def _(s):
     yield Sample(s.real(3), 0, s.integers(4, high=3))
@@ -129,7 +126,7 @@ def _(s):
     yield ErrorSample(x, 0, s.integers(2, 4), error=ValueError, match=r"\(2, 4\)")
 
 
-@op(general, linear=("g",), method=False)
+@op(general, linear=("g",), method=False, batch=shifted)
 def gather_adjoint(g: Tensor, index: Tensor, shape: Shape, dim: int) -> Tensor:
     """Return zeros of `shape` with each element of g added where `index` points along `dim`."""
 
@@ -177,9 +174,6 @@ def put_along(b, index, src, size, dim, way, base=None):
 @gather_adjoint.lower
 def _(b, g, index, shape, dim):
     return b.picked(index, g)
-
-
-gather_adjoint.batch(shifted)
 
 
 @gather_adjoint.samples

@@ -53,7 +53,7 @@ def scatter_reduce(
     return total / (counts + own_count)
 
 
-@op(general, promote=("x", "src"), method=False)
+@op(general, promote=("x", "src"), method=False, batch=shifted)
 def scatter_extreme(
     x: Tensor, index: Tensor, src: Tensor, dim: int, largest: bool, include_self: bool
 ) -> Tensor:
@@ -123,9 +123,6 @@ def _shares(
         chosen = chosen & (touched == 0)
     winners = F.gather_adjoint(F.cast(sent, g.dtype), index, shape, dim) + F.cast(chosen, g.dtype)
     return chosen, sent, g / F.where(winners == 0, F.full_like(winners, 1), winners)
-
-
-scatter_extreme.batch(shifted)
 
 
 @scatter_extreme.samples

@@ -21,7 +21,7 @@ from .._pairs import Pair, one_axis, pair_at
 from ._checks import flat_axis, names_errors, operands
 
 
-@op(general)
+@op(general, batch=shifted)
 def sort(x: Tensor, axis: int | None = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """Return the elements of x sorted along an axis (None: all of them, as a 1-D tensor).
 
@@ -66,9 +66,6 @@ def _(g, x, x_shape, axis, descending):
     return F.gather_adjoint(g, order, x_shape, axis)
 
 
-sort.batch(shifted)
-
-
 @sort.samples
 def _(s):
     yield Sample(s.distinct(5))
@@ -89,7 +86,7 @@ def _(s):
     yield ErrorSample(s.real(), error=IndexError, match="axis -1 .* 0-d")
 
 
-@op(general)
+@op(general, batch=shifted)
 def argsort(
     x: Tensor, axis: int | None = -1, descending: bool = False, stable: bool = True
 ) -> Tensor:
@@ -115,9 +112,6 @@ def _(x, axis, descending, stable):
 @argsort.infer
 def _(x, axis, descending, stable):
     return TensorType((size_of(x.shape),) if axis is None else x.shape, int64)
-
-
-argsort.batch(shifted)
 
 
 @argsort.samples
@@ -156,7 +150,7 @@ def topk(x: Tensor, k: int, axis: int = -1, largest: bool = True, sorted: bool =
     return Pair(*F.top_k(x, k, axis, largest, sorted))
 
 
-@op(general, outputs=2, method=False)
+@op(general, outputs=2, method=False, batch=shifted)
 def top_k(
     x: Tensor, k: int, axis: int = -1, largest: bool = True, sorted: bool = True
 ) -> tuple[Tensor, Tensor]:
@@ -189,9 +183,6 @@ def _(x, k, axis, largest, sorted):
 @top_k.vjp("x")
 def _(g, out, x_shape, axis):
     return F.gather_adjoint(g[0], out[1], x_shape, axis)
-
-
-top_k.batch(shifted)
 
 
 @top_k.samples

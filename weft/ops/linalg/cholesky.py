@@ -21,7 +21,7 @@ from ._matrices import (
 from ._samples import definite
 
 
-@op(general, promote="float")
+@op(general, promote="float", batch=shifted)
 def cholesky(x: Tensor, *, upper: bool = False) -> Tensor:
     """Return the triangular factor L of symmetric positive definite matrices, x = L @ L.T.
 
@@ -72,9 +72,6 @@ def _(g, out, upper):
     left = F.triangular_solve(factor, phi, transpose=True)
     both = F.triangular_solve(factor, transposed(left), transpose=True)
     return symmetric_part(both)
-
-
-cholesky.batch(shifted)
 
 
 @cholesky.samples

@@ -18,7 +18,7 @@ from ._matrices import check_square, column, in_working_precision, operand, tran
 from ._samples import regular
 
 
-@op(general, promote="float")
+@op(general, promote="float", batch=shifted)
 def det(x: Tensor) -> Tensor:
     """Return the determinants of square matrices, (..., n, n) -> (...).
 
@@ -44,9 +44,6 @@ def _(g, x):
     return column(column(g)) * F.cofactor(x)  # Jacobi's formula
 
 
-det.batch(shifted)
-
-
 @det.samples
 def _(s):
     yield from _square_samples(s)
@@ -58,7 +55,7 @@ def _(s):
     yield from _square_errors(s)
 
 
-@op(general, promote="float", method=False)
+@op(general, promote="float", method=False, batch=shifted)
 def cofactor(x: Tensor) -> Tensor:
     """Return the cofactor matrices: det(x) * inv(x).T, continued to singular matrices."""
 
@@ -95,9 +92,6 @@ def _(g, x, out):
     return scale * out - F.matmul(F.matmul(w, transposed(g)), out)
 
 
-cofactor.batch(shifted)
-
-
 @cofactor.samples
 def _(s):
     yield from _square_samples(s)
@@ -110,7 +104,7 @@ def _(s):
     yield from _square_errors(s)
 
 
-@op(general, promote="float", outputs=2)
+@op(general, promote="float", outputs=2, batch=shifted)
 def slogdet(x: Tensor) -> tuple[Tensor, Tensor]:
     """Return the sign and the logarithm of the absolute value of determinants.
 
@@ -132,9 +126,6 @@ slogdet.eval(in_working_precision(_lapack.slogdet))
 @slogdet.vjp("x")
 def _(g, x):
     return column(column(g[1])) * transposed(F.inv(x))
-
-
-slogdet.batch(shifted)
 
 
 @slogdet.samples

@@ -27,7 +27,7 @@ FAILED = "the eigenvalues did not converge"
 ASYMMETRY = 0.01  # of the largest element: more than rounding, even in 16 bits, brings about
 
 
-@op(general, promote="float", outputs=2)
+@op(general, promote="float", outputs=2, batch=shifted)
 def eigh(x: Tensor, UPLO: str | None = None) -> tuple[Tensor, Tensor]:
     """Return the eigenvalues, ascending, and the eigenvectors (columns) of symmetric matrices.
 
@@ -48,7 +48,7 @@ def eigh(x: Tensor, UPLO: str | None = None) -> tuple[Tensor, Tensor]:
     """
 
 
-@op(general, promote="float")
+@op(general, promote="float", batch=shifted)
 def eigvalsh(x: Tensor, UPLO: str | None = None) -> Tensor:
     """Return the eigenvalues of symmetric matrices in ascending order; see `eigh`.
 
@@ -65,8 +65,6 @@ def _check_triangle(x, UPLO):
 
 eigh.canon(_check_triangle)
 eigvalsh.canon(_check_triangle)
-eigh.batch(shifted)
-eigvalsh.batch(shifted)
 
 
 @eigh.infer

@@ -34,7 +34,7 @@ PADE = (
 LARGEST_NORM = 5.371920351148152
 
 
-@op(general, promote="float", aliases=("matrix_exp",))
+@op(general, promote="float", aliases=("matrix_exp",), batch=shifted)
 def expm(x: Tensor) -> Tensor:
     """Return the exponentials of square matrices, by scaling and squaring."""
 
@@ -80,9 +80,6 @@ def _(g, x):
     top = F.concat([turned, g], axis=-1)
     bottom = F.concat([F.zeros_like(turned), turned], axis=-1)
     return F.expm(F.concat([top, bottom], axis=-2))[..., :n, n:]
-
-
-expm.batch(shifted)
 
 
 @expm.samples

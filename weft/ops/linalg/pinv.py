@@ -30,7 +30,7 @@ from ._samples import regular
 from .svd import FAILED, default_rtol
 
 
-@op(general, promote="float")
+@op(general, promote="float", batch=shifted)
 def pinv(x: Tensor, *, rtol: float | None = None) -> Tensor:
     """Return the Moore-Penrose inverses of matrices, (..., m, n) -> (..., n, m).
 
@@ -87,9 +87,6 @@ def _outside(x, p, y):
     return y - F.matmul(x, F.matmul(p, y))
 
 
-pinv.batch(shifted)
-
-
 @pinv.samples
 def _(s):
     for shape in ((3, 3), (4, 2), (2, 3), (2, 3, 2), (1, 1), (0, 0), (0, 3, 2), (0, 2), (2, 0)):
@@ -106,7 +103,7 @@ def _(s):
     yield ErrorSample(np.full((2, 2), np.nan), error=ValueError, match="NaN or infinity")
 
 
-@op(general, promote="float", method=False)
+@op(general, promote="float", method=False, batch=solved)
 def lstsq_solution(a: Tensor, b: Tensor, *, rtol: float | None = None) -> Tensor:
     """Return the x of least norm that minimises |a @ x - b|; shapes are those of `solve`.
 
@@ -169,9 +166,6 @@ LEAST_SQUARES_SHAPES = (
     ((2, 3, 2), (3,)),
     ((0, 0), (0,)),
 )
-
-
-lstsq_solution.batch(solved)
 
 
 @lstsq_solution.samples

@@ -18,7 +18,7 @@ from ._samples import regular
 MODES = ("reduced", "complete")
 
 
-@op(general, promote="float", outputs=2)
+@op(general, promote="float", outputs=2, batch=shifted)
 def qr(x: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:
     """Return orthonormal Q and upper triangular R with x = Q @ R.
 
@@ -75,9 +75,6 @@ def _gradient(q, r, gq, gr):
     mirrored = lower + transposed(F.tril(inner, -1))
     left = gq + F.matmul(q, mirrored)
     return transposed(F.triangular_solve(r, transposed(left), upper=True))
-
-
-qr.batch(shifted)
 
 
 @qr.samples

@@ -32,7 +32,7 @@ SINGULAR = "the matrix is singular"
 BLOCK = 32  # rows solved one by one before a matrix product brings them into the rest
 
 
-@op(general, promote="float")
+@op(general, promote="float", batch=solved)
 def solve(a: Tensor, b: Tensor) -> Tensor:
     """Return x with a @ x = b for square matrices a; batch dimensions broadcast.
 
@@ -89,9 +89,6 @@ SYSTEM_SHAPES = (
 )
 
 
-solve.batch(solved)
-
-
 @solve.samples
 def _(s):
     for a, b in SYSTEM_SHAPES:
@@ -112,7 +109,7 @@ def _(s):
     yield ErrorSample(np.zeros((2, 2)), s.real(2), error=ValueError, match="matrix is singular")
 
 
-@op(general, promote="float", aliases=("inverse",))
+@op(general, promote="float", aliases=("inverse",), batch=shifted)
 def inv(x: Tensor) -> Tensor:
     """Return the inverses of square matrices.
 
@@ -133,9 +130,6 @@ inv.eval(in_working_precision(naming_failures(_lapack.inv, SINGULAR)))
 def _(g, out):
     turned = transposed(out)
     return -F.matmul(F.matmul(turned, g), turned)
-
-
-inv.batch(shifted)
 
 
 @inv.samples
@@ -162,6 +156,7 @@ def _(s):
     aliases=("solve_triangular",),
     keywords={"unitriangular": "unit_diagonal"},
     public=True,
+    batch=solved,
 )
 def triangular_solve(
     a: Tensor,
@@ -257,9 +252,6 @@ def _(g, a, b_shape, upper, transpose, unit_diagonal):
     if len(b_shape) == 1:
         return sum_to(F.triangular_solve(a, column(g), **flags)[..., 0], b_shape)
     return sum_to(F.triangular_solve(a, g, **flags), b_shape)
-
-
-triangular_solve.batch(solved)
 
 
 @triangular_solve.samples

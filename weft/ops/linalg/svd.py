@@ -35,7 +35,8 @@ from ._samples import regular
 FAILED = "the singular values did not converge"
 
 
-@op(general, promote="float", outputs=3, method=False, public=True)  # PyTorch's method gives V
+# Not a method: PyTorch's gives V.
+@op(general, promote="float", outputs=3, method=False, public=True, batch=shifted)
 def svd(x: Tensor, full_matrices: bool = True) -> tuple[Tensor, Tensor, Tensor]:
     """Return U, S and Vh with x = U @ diag(S) @ Vh; S descends.
 
@@ -103,9 +104,6 @@ def _skew(x):
     return x - transposed(x)
 
 
-svd.batch(shifted)
-
-
 @svd.samples
 def _(s):
     for shape in ((3, 3), (4, 2), (2, 4), (2, 3, 2), (1, 1), (3, 1), (1, 3), (0, 0), (0, 3, 2)):
@@ -125,7 +123,7 @@ def _(s):
     yield ErrorSample(s.real(2, 2), full_matrices="no", error=TypeError, match=flag)
 
 
-@op(general, promote="float", method=False, public=True)
+@op(general, promote="float", method=False, public=True, batch=shifted)
 def svdvals(x: Tensor) -> Tensor:
     """Return the singular values of matrices in descending order.
 
@@ -149,9 +147,6 @@ def _(g, x):
     return F.matmul(u * row(g), vh)
 
 
-svdvals.batch(shifted)
-
-
 @svdvals.samples
 def _(s):
     for shape in ((3, 3), (4, 2), (2, 4), (2, 3, 2), (1, 1), (0, 0), (0, 3, 2)):
@@ -164,7 +159,7 @@ def _(s):
     yield ErrorSample(s.real(), error=ValueError, match=r"must be a matrix.*\(\)")
 
 
-@op(general, promote="float")
+@op(general, promote="float", batch=shifted)
 def matrix_rank(x: Tensor, *, tol: float | None = None, rtol: float | None = None) -> Tensor:
     """Return the number of singular values above a tolerance, as int64; it has no gradient.
 
@@ -199,9 +194,6 @@ def _(x, tol, rtol):
 def default_rtol(x: Any) -> float:
     """Return the relative size below which a singular value is taken for rounding noise."""
     return float(max(x.shape[-2:]) * np.finfo(x.dtype).eps)
-
-
-matrix_rank.batch(shifted)
 
 
 @matrix_rank.samples

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ...core.batching import shifted
 from ...core.dim import may_equal, size_max, size_min
 from ...core.errors import AxisError, ShapeError
 from ...core.op import F, composite, movement, op
@@ -95,7 +94,6 @@ def _triangle_errors(s):
 for _triangle in (tril, triu):
     _triangle.canon(_canon_triangle)
     _triangle.infer(_same_type)
-    _triangle.batch(shifted)
     _triangle.samples(_triangle_samples)
     _triangle.error_samples(_triangle_errors)
 
@@ -142,9 +140,6 @@ def _(x, offset, axis1, axis2):
 @diagonal.vjp("x")
 def _(g, x_shape, offset, axis1, axis2):
     return F.embed_diagonal(g, x_shape, offset, axis1, axis2)
-
-
-diagonal.batch(shifted)
 
 
 @diagonal.samples
@@ -213,9 +208,6 @@ def _(b, x, shape, offset, axis1, axis2):
     return (
         x.at(*rest, (i if offset >= 0 else j), where=on) if x.shape[-1] else b.constant(0, x.dtype)
     )
-
-
-embed_diagonal.batch(shifted)
 
 
 @embed_diagonal.samples

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.batching import behind, shifted
+from ...core.batching import behind
 from ...core.errors import ArgumentError, AxisError, ShapeError
 from ...core.op import F, composite, movement, op
 from ...core.samples import ErrorSample, Sample
@@ -58,9 +58,6 @@ def _flip_method(x: Tensor, *axis: Any, **keywords: Any) -> Tensor:
     """Return x with the order of elements along the given axes (all by default) reversed."""
     axes = axis[0] if len(axis) == 1 else axis or None
     return flip.function(x, axes, **keywords)
-
-
-flip.batch(shifted)
 
 
 @flip.samples

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ...core.batching import shifted
 from ...core.dim import may_equal
 from ...core.dispatch import as_sequence
 from ...core.errors import ArgumentError, ShapeError
@@ -155,9 +154,6 @@ def _(whole, shapes, axis):
 @stack.vjp("tensors")
 def _(g, axis):
     return list(F.unbind(g, axis))
-
-
-stack.batch(shifted)
 
 
 @stack.samples

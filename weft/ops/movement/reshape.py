@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ...core.batching import shifted
 from ...core.dim import Dim, differ_unless_empty, may_equal, surely_less
 from ...core.errors import ArgumentTypeError, ShapeError, UnknownSizeError
 from ...core.op import F, composite, movement, op
@@ -66,9 +65,6 @@ def _(g, x_shape):
 def _reshape_method(x: Tensor, *shape: Any) -> Tensor:
     """Return the elements in another shape: x.reshape(2, 3) or x.reshape((2, 3))."""
     return reshape.function(x, sizes_from(shape))
-
-
-reshape.batch(shifted)
 
 
 @reshape.samples
@@ -228,9 +224,6 @@ def _(g, axis):
     return F.unsqueeze(g, axis)
 
 
-squeeze.batch(shifted)
-
-
 @squeeze.samples
 def _(s):
     yield Sample(s.real())
@@ -285,9 +278,6 @@ def _(x, axis):
 @unsqueeze.vjp("x")
 def _(g, axis):
     return F.squeeze(g, axis)
-
-
-unsqueeze.batch(shifted)
 
 
 @unsqueeze.samples

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import accumulate, pairwise
 from typing import Any
 
-from ...core.batching import shifted
 from ...core.dim import Dim, is_known, known_size, size_max, size_min, surely_less
 from ...core.errors import ArgumentError, ShapeError, UnknownSizeError
 from ...core.op import F, composite, movement, op
@@ -73,9 +72,6 @@ def _(x, sizes, axis):
 @split.vjp("x")
 def _(g, axis):
     return F.concat(g, axis)
-
-
-split.batch(shifted)
 
 
 @split.samples
@@ -146,9 +142,6 @@ def _(x, axis):
 @unbind.vjp("x")
 def _(g, axis):
     return F.stack(g, axis)
-
-
-unbind.batch(shifted)
 
 
 @unbind.samples

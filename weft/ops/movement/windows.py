@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ...core.batching import shifted
 from ...core.dim import surely_less
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite, movement, op
@@ -68,9 +67,6 @@ def _(x, dimension, size, step):
 @sliding_windows.vjp("x")
 def _(g, x_shape, dimension, size, step):
     return F.fold_windows(g, dimension, size, step, x_shape[dimension])
-
-
-sliding_windows.batch(shifted)
 
 
 @sliding_windows.samples
@@ -155,9 +151,6 @@ def _(b, x, dimension, size, step, length):
 
 
 WIDEST_FOLD = 64  # elements of a window that code adds one by one
-
-
-fold_windows.batch(shifted)
 
 
 @fold_windows.samples

@@ -16,7 +16,7 @@ from ...core.tensor import Tensor
 from ._arguments import same_dims
 
 
-@op(general, linear=("x",), method=False)
+@op(general, linear=("x",), method=False, batch=shifted)
 def pick_class(x: Tensor, target: Tensor, axis: int = 1, ignore_index: int = -100) -> Tensor:
     """Return x[..., target, ...]: at each position the entry of the class that `target` names.
 
@@ -69,9 +69,6 @@ def _(b, x, target, axis, ignore_index):
     return b.select(index >= 0, x.at(*places), 0)
 
 
-pick_class.batch(shifted)
-
-
 @pick_class.samples
 def _(s):
     yield Sample(s.real(3, 4), s.integers(3, high=4))
@@ -93,7 +90,7 @@ def _(s):
     yield ErrorSample(x, np.array([0, 1]), axis=2, error=IndexError, match="axis 2")
 
 
-@op(general, linear=("x",), method=False)
+@op(general, linear=("x",), method=False, batch=shifted)
 def place_class(
     x: Tensor, target: Tensor, num_classes: int, axis: int = 1, ignore_index: int = -100
 ) -> Tensor:
@@ -143,9 +140,6 @@ def _(b, x, target, num_classes, axis, ignore_index):
     rest = [c for i, c in enumerate(b.coordinates) if i != axis]
     index = b.index(target.at(*rest), num_classes, wraps=False, ignored=ignore_index)
     return b.select(b.eq(b.coordinates[axis].expr, index), x.at(*rest), 0)
-
-
-place_class.batch(shifted)
 
 
 @place_class.samples

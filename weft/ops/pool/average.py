@@ -23,7 +23,7 @@ from ..conv.windows import negated, pad_spatial
 from .fitting import fit_windows
 
 
-@op(general, promote="float", linear=("x",), method=False, work="windows")
+@op(general, promote="float", linear=("x",), method=False, work="windows", batch=folded)
 def sum_pool(
     x: Tensor,
     kernel_size: Ints,
@@ -73,7 +73,7 @@ def _(g, x_shape, kernel_size, stride, padding):
     return F.sum_pool_adjoint(g, x_shape[2:], kernel_size, stride, padding)
 
 
-@op(general, promote="float", linear=("y",), method=False)
+@op(general, promote="float", linear=("y",), method=False, batch=folded)
 def sum_pool_adjoint(
     y: Tensor,
     input_size: tuple[int, ...],
@@ -175,9 +175,6 @@ CASES: tuple[tuple[Shape, dict[str, Any]], ...] = (
 )
 
 
-sum_pool.batch(folded)
-
-
 @sum_pool.samples
 def _(s):
     for shape, settings in CASES:
@@ -194,9 +191,6 @@ def _(s):
     yield ErrorSample(x, 5, error=ValueError, match=r"extent \(5, 5\)")
     yield ErrorSample(x, 2, padding=2, error=ValueError, match=r"padding=\(2, 2\)")
     yield ErrorSample(x, 2.5, error=TypeError, match="kernel_size must be an integer.*2.5")
-
-
-sum_pool_adjoint.batch(folded)
 
 
 @sum_pool_adjoint.samples

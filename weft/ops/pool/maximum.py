@@ -28,7 +28,7 @@ from ..conv.geometry import Pairs, per_axis, require_rank, window_counts
 from .fitting import fit_windows
 
 
-@op(general, outputs=2, method=False, work="windows")
+@op(general, outputs=2, method=False, work="windows", batch=folded)
 def max_pool(
     x: Tensor,
     kernel_size: Ints,
@@ -110,7 +110,7 @@ def _(g, out, x_shape):
     return F.pool_scatter(g[0], out[1], x_shape[2:])
 
 
-@op(general, outputs=2, method=False, work="operands")
+@op(general, outputs=2, method=False, work="operands", batch=folded)
 def adaptive_max_pool(x: Tensor, output_size: Ints) -> Tensor:
     """Return maxima over windows chosen so that the result is (N, C, *output_size), and places.
 
@@ -282,9 +282,6 @@ def _selector(positions: Array) -> Any:
 # -- samples ----------------------------------------------------------------------------------
 
 
-max_pool.batch(folded)
-
-
 @max_pool.samples
 def _(s):
     yield Sample(s.distinct(2, 2, 5), 2)
@@ -313,9 +310,6 @@ def _(s):
     yield ErrorSample(x, 2, ceil_mode=1, error=TypeError, match="ceil_mode must be True or False")
     yield ErrorSample(s.booleans(1, 1, 4), 2, error=TypeError, match="bool")
     yield ErrorSample(s.real(1, 1, 1), 2, 1, 2, 4, error=ValueError, match="holds no element")
-
-
-adaptive_max_pool.batch(folded)
 
 
 @adaptive_max_pool.samples

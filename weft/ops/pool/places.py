@@ -17,7 +17,7 @@ from ...core.tensor import Tensor
 from ..index.scatter_add import scatter_add_flat
 
 
-@op(general, linear=("x",), method=False)
+@op(general, linear=("x",), method=False, batch=folded)
 def pool_gather(x: Tensor, index: Tensor) -> Tensor:
     """Return x (N, C, *spatial) at flat spatial places: index (N, C, *windows) gives its shape."""
 
@@ -58,7 +58,7 @@ def _(g, index, x_shape):
     return F.pool_scatter(g, index, x_shape[2:])
 
 
-@op(general, linear=("y",), method=False)
+@op(general, linear=("y",), method=False, batch=folded)
 def pool_scatter(y: Tensor, index: Tensor, size: tuple[int, ...]) -> Tensor:
     """Return zeros (N, C, *size) with y (N, C, *windows) added at flat spatial places.
 
@@ -103,7 +103,7 @@ def _(g, index):
     return F.pool_gather(g, index)
 
 
-@op(general, method=False)
+@op(general, method=False, batch=folded)
 def pool_last_write(index: Tensor, size: tuple[int, ...]) -> Tensor:
     """Return True where an element of index (N, C, *windows) is the last to name its place.
 
@@ -163,9 +163,6 @@ CASES: tuple[tuple[Shape, Shape], ...] = (
 )
 
 
-pool_gather.batch(folded)
-
-
 @pool_gather.samples
 def _(s):
     for x, index in CASES:
@@ -181,9 +178,6 @@ def _(s):
     yield ErrorSample(x, np.full((1, 2, 1), 3), error=IndexError, match="index 3 .*3 spatial")
 
 
-pool_scatter.batch(folded)
-
-
 @pool_scatter.samples
 def _(s):
     for x, index in CASES:
@@ -197,9 +191,6 @@ def _(s):
     yield ErrorSample(
         s.real(1, 2, 3), index - 9, (4,), error=IndexError, match="out of range for 4"
     )
-
-
-pool_last_write.batch(folded)
 
 
 @pool_last_write.samples

@@ -24,7 +24,7 @@ from .._placed_windows import range_elements, tapped, total
 MODES = ("nearest", "nearest-exact", "linear", "cubic", "area")
 
 
-@op(general, linear=("x",), method=False, work="result")
+@op(general, linear=("x",), method=False, work="result", batch=shifted)
 def resize_axis(
     x: Tensor,
     size: int,
@@ -104,7 +104,7 @@ def _(g, x_shape, axis, mode, align_corners, scale):
     return F.resize_axis_adjoint(g, x_shape[axis], axis, mode, align_corners, scale)
 
 
-@op(general, linear=("y",), method=False)
+@op(general, linear=("y",), method=False, batch=shifted)
 def resize_axis_adjoint(
     y: Tensor,
     input_size: int,
@@ -261,9 +261,6 @@ def _settings() -> list[dict[str, Any]]:
     return [*plain, *aligned, {"mode": "linear", "scale": 0.4}, {"mode": "nearest", "scale": 0.7}]
 
 
-resize_axis.batch(shifted)
-
-
 @resize_axis.samples
 def _(s):
     for settings in _settings():
@@ -286,9 +283,6 @@ def _(s):
     yield ErrorSample(x, 2, 1, align_corners=2, error=TypeError, match="align_corners must be")
     yield ErrorSample(s.integers(2, 3), 2, 1, error=TypeError, match="'linear'.*int64")
     yield ErrorSample(s.real(2, 0), 2, 1, error=ValueError, match=r"empty axis.*\(2, 0\)")
-
-
-resize_axis_adjoint.batch(shifted)
 
 
 @resize_axis_adjoint.samples
