@@ -21,7 +21,7 @@ from ...core.errors import (
 )
 from ...core.op import F
 from ...core.operands import tensor_from
-from ...core.shape import Shape, broadcast
+from ...core.shape import Shape, TensorType, broadcast
 
 # -- checks: they accept anything that has a shape ----------------------------------------------
 
@@ -43,6 +43,12 @@ def check_square(x: Any, name: str = "x") -> None:
             f"{name} must be square in its last two dimensions, (..., n, n). "
             f"Received: shape {tuple(x.shape)}"
         )
+
+
+def square_type(x: Any, *attrs: Any) -> TensorType:
+    """Return the type of square matrices: the shape rule of what makes others of their size."""
+    check_square(x)
+    return TensorType(x.shape, x.dtype)
 
 
 def solution_shape(a: Any, b: Any) -> Shape:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from ...core.dtype import Array
-from ...core.samples import Sampler
+from ...core.samples import ErrorSample, Sample, Sampler
 
 
 def orthonormal(s: Sampler, *shape: int) -> Array:
@@ -38,3 +40,17 @@ def definite(s: Sampler, *shape: int) -> Array:
 def symmetric(s: Sampler, *shape: int) -> Array:
     """Return symmetric matrices with distinct eigenvalues of both signs."""
     return definite(s, *shape) - 2.25 * np.eye(shape[-1])
+
+
+def square_samples(s: Sampler) -> Iterator[Sample]:
+    """Yield stacks of regular matrices of all kinds."""
+    for shape in ((3, 3), (2, 2), (2, 2, 2), (1, 1), (0, 0), (0, 2, 2)):
+        yield Sample(regular(s, *shape))
+    yield Sample(regular(s, 3, 3).T, label="non-contiguous")
+    yield Sample(np.array([[2, 1], [1, 3]]), grad=0, label="integers")
+
+
+def square_errors(s: Sampler) -> Iterator[ErrorSample]:
+    """Yield what is no stack of square matrices."""
+    yield ErrorSample(s.real(2, 3), error=ValueError, match=r"square.*\(2, 3\)")
+    yield ErrorSample(s.real(3), error=ValueError, match=r"must be a matrix.*\(3,\)")

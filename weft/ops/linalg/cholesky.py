@@ -7,7 +7,6 @@ import numpy as np
 from ...core.batching import shifted
 from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
-from ...core.shape import TensorType
 from ...core.tensor import Tensor
 from . import _lapack
 from ._matrices import (
@@ -15,6 +14,7 @@ from ._matrices import (
     check_square,
     in_working_precision,
     naming_failures,
+    square_type,
     symmetric_part,
     transposed,
 )
@@ -41,10 +41,7 @@ def _(x, upper):
     return (as_flag(upper, "upper"),)
 
 
-@cholesky.infer
-def _(x, upper):
-    check_square(x)
-    return TensorType(x.shape, x.dtype)
+cholesky.infer(square_type)
 
 
 def _factor(x, upper):

@@ -9,13 +9,20 @@ import numpy as np
 from ...core.batching import shifted
 from ...core.op import F, composite, general, op
 from ...core.products import products
-from ...core.samples import ErrorSample, Sample
+from ...core.samples import Sample
 from ...core.shape import TensorType
 from ...core.tensor import Tensor
 from .._halves import rounded_once
 from . import _lapack
-from ._matrices import check_square, column, in_working_precision, operand, transposed
-from ._samples import regular
+from ._matrices import (
+    check_square,
+    column,
+    in_working_precision,
+    operand,
+    square_type,
+    transposed,
+)
+from ._samples import square_errors, square_samples
 
 
 @op(general, promote="float", batch=shifted)
@@ -46,13 +53,11 @@ def _(g, x):
 
 @det.samples
 def _(s):
-    yield from _square_samples(s)
+    yield from square_samples(s)
     yield Sample(np.array([[1.0, 2.0], [2.0, 4.0]]), grad=1, label="singular")
 
 
-@det.error_samples
-def _(s):
-    yield from _square_errors(s)
+det.error_samples(square_errors)
 
 
 @op(general, promote="float", method=False, batch=shifted)
@@ -60,10 +65,7 @@ def cofactor(x: Tensor) -> Tensor:
     """Return the cofactor matrices: det(x) * inv(x).T, continued to singular matrices."""
 
 
-@cofactor.infer
-def _(x):
-    check_square(x)
-    return TensorType(x.shape, x.dtype)
+cofactor.infer(square_type)
 
 
 @cofactor.eval
@@ -94,14 +96,12 @@ def _(g, x, out):
 
 @cofactor.samples
 def _(s):
-    yield from _square_samples(s)
+    yield from square_samples(s)
     yield Sample(np.array([[1.0, 2.0], [2.0, 4.0]]), grad=0, label="singular")
     yield Sample(np.zeros((3, 3)), grad=0, label="zero")
 
 
-@cofactor.error_samples
-def _(s):
-    yield from _square_errors(s)
+cofactor.error_samples(square_errors)
 
 
 @op(general, promote="float", outputs=2, batch=shifted)
@@ -130,13 +130,11 @@ def _(g, x):
 
 @slogdet.samples
 def _(s):
-    yield from _square_samples(s)
+    yield from square_samples(s)
     yield Sample(np.ones((2, 2)), grad=0, label="singular")
 
 
-@slogdet.error_samples
-def _(s):
-    yield from _square_errors(s)
+slogdet.error_samples(square_errors)
 
 
 @composite(method=True)
@@ -145,15 +143,3 @@ def logdet(x: Any) -> Any:
     """Return the logarithms of determinants; NaN where one is negative, -inf where it is zero."""
     sign, logarithm = F.slogdet(operand(x))
     return F.where(sign < 0, np.nan, logarithm)
-
-
-def _square_samples(s):
-    for shape in ((3, 3), (2, 2), (2, 2, 2), (1, 1), (0, 0), (0, 2, 2)):
-        yield Sample(regular(s, *shape))
-    yield Sample(regular(s, 3, 3).T, label="non-contiguous")
-    yield Sample(np.array([[2, 1], [1, 3]]), grad=0, label="integers")
-
-
-def _square_errors(s):
-    yield ErrorSample(s.real(2, 3), error=ValueError, match=r"square.*\(2, 3\)")
-    yield ErrorSample(s.real(3), error=ValueError, match=r"must be a matrix.*\(3,\)")

@@ -7,11 +7,11 @@ import numpy as np
 from ...core.batching import shifted
 from ...core.op import F, general, op
 from ...core.products import products
-from ...core.samples import ErrorSample, Sample
-from ...core.shape import TensorType
+from ...core.samples import Sample
 from ...core.tensor import Tensor
 from . import _lapack
-from ._matrices import check_square, in_working_precision, transposed
+from ._matrices import check_square, in_working_precision, square_type, transposed
+from ._samples import square_errors
 
 # Coefficients of the [13/13] Pade approximant of exp, and the norm up to which it is accurate in
 # double precision (Higham 2005, "The scaling and squaring method", tables 2.1 and 2.3).
@@ -39,10 +39,7 @@ def expm(x: Tensor) -> Tensor:
     """Return the exponentials of square matrices, by scaling and squaring."""
 
 
-@expm.infer
-def _(x):
-    check_square(x)
-    return TensorType(x.shape, x.dtype)
+expm.infer(square_type)
 
 
 @expm.eval
@@ -92,7 +89,4 @@ def _(s):
     yield Sample(spread, grad=0, label="different scalings")
 
 
-@expm.error_samples
-def _(s):
-    yield ErrorSample(s.real(2, 3), error=ValueError, match=r"square.*\(2, 3\)")
-    yield ErrorSample(s.real(3), error=ValueError, match=r"must be a matrix.*\(3,\)")
+expm.error_samples(square_errors)

@@ -24,9 +24,10 @@ from ._matrices import (
     operand,
     solution_shape,
     solved,
+    square_type,
     transposed,
 )
-from ._samples import regular
+from ._samples import regular, square_errors, square_samples
 
 SINGULAR = "the matrix is singular"
 BLOCK = 32  # rows solved one by one before a matrix product brings them into the rest
@@ -117,12 +118,7 @@ def inv(x: Tensor) -> Tensor:
     """
 
 
-@inv.infer
-def _(x):
-    check_square(x)
-    return TensorType(x.shape, x.dtype)
-
-
+inv.infer(square_type)
 inv.eval(in_working_precision(naming_failures(_lapack.inv, SINGULAR)))
 
 
@@ -132,18 +128,12 @@ def _(g, out):
     return -F.matmul(F.matmul(turned, g), turned)
 
 
-@inv.samples
-def _(s):
-    for shape in ((3, 3), (2, 2, 2), (1, 1), (0, 0), (0, 2, 2)):
-        yield Sample(regular(s, *shape))
-    yield Sample(regular(s, 3, 3).T, label="non-contiguous")
-    yield Sample(np.array([[2, 1], [1, 3]]), grad=0, label="integers")
+inv.samples(square_samples)
 
 
 @inv.error_samples
 def _(s):
-    yield ErrorSample(s.real(2, 3), error=ValueError, match=r"square.*\(2, 3\)")
-    yield ErrorSample(s.real(3), error=ValueError, match=r"must be a matrix.*\(3,\)")
+    yield from square_errors(s)
     yield ErrorSample(np.zeros((2, 2)), error=ValueError, match="matrix is singular")
     stack = np.stack([np.eye(2), np.zeros((2, 2))])
     yield ErrorSample(stack, error=ValueError, match=r"singular at batch index \(1,\)")

@@ -82,11 +82,12 @@ def _(b, x, size, axis, mode, align_corners, scale):
     return _sum_at(b, x, axis, elements) / _length_at(b, where, b.coordinates[axis])
 
 
-def _sum_at(b, x, axis, elements):
+def _sum_at(b, x, axis, elements, shared=None):
+    """Return the sum of elements along an axis, each over the length of the range it is from."""
     parts, places = [], list(b.coordinates)
     for place, holds in elements:
         places[axis] = place
-        found = x.at(*places)
+        found = x.at(*places) if shared is None else x.at(*places) / _length_at(b, shared, place)
         parts.append(found if holds is None else b.select(holds, found, 0))
     return total(parts)
 
@@ -158,12 +159,7 @@ def _(b, y, input_size, axis, mode, align_corners, scale):
     elements = range_elements(b, b.coordinates[axis], count, readers)
     if elements is None:
         return None
-    where, places, parts = ranges(input_size, count), list(b.coordinates), []
-    for place, holds in elements:
-        places[axis] = place
-        share = y.at(*places) / _length_at(b, where, place)
-        parts.append(share if holds is None else b.select(holds, share, 0))
-    return total(parts)
+    return _sum_at(b, y, axis, elements, ranges(input_size, count))
 
 
 @resize_axis_adjoint.vjp("y")

@@ -15,7 +15,6 @@ from .files import write_text
 if TYPE_CHECKING:
     from ..trainer import Trainer
 
-_POSITION = ("epoch", "iteration", "elapsed_time")
 _HEADER_EVERY = 30  # rows, so that the names stay on the screen
 
 

@@ -21,7 +21,6 @@ from .values import Value, element_of
 
 VECTORS = 4
 BLOCK = 512
-Body = Callable[[list[Value]], list[Value]]
 
 
 def strips(kernel: ColumnKernel, lanes: int) -> int:

@@ -98,10 +98,6 @@ class Instructions(Lines):
         """Return a / b."""
         return self._binary("fdiv", a, b, flags)
 
-    def frem(self, a: Operand, b: Operand) -> Value:
-        """Return C's fmod(a, b); a library call in each lane on most machines."""
-        return self._binary("frem", a, b)
-
     def fneg(self, x: Value) -> Value:
         """Return -x."""
         return self.define(x.type, f"fneg {x.typed}")

@@ -208,11 +208,6 @@ def pool_symbols() -> dict[str, int]:
     return pool().symbols()
 
 
-def parallel_for_address() -> int:
-    """Return the address of `weft_parallel_for`."""
-    return pool().library.address("weft_parallel_for")
-
-
 def _platform_sleep() -> Sleep:
     if sys.platform == "win32":
         return WAIT_ON_ADDRESS

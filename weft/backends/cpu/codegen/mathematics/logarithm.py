@@ -26,7 +26,6 @@ from .formats import (
 )
 
 LN_2 = 0.6931471805599453
-_ROOT_2 = 1.4142135623730951
 _SQUARES_VANISH = {"float": 2.0**28, "double": 2.0**58}  # beyond, 1 + x^2 rounds to x^2
 
 

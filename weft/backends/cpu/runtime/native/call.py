@@ -21,7 +21,6 @@ from ...codegen.target import Target
 from .template import c_string, module_text, places
 
 RECORD = ("run", "context", "arrays", "releases", "exclusive", "busy", "rows")
-RECORD_WORDS = len(RECORD) - 1  # the rows follow
 ROW = ("dtype", "dimensions", "flags", "sizes")  # dtype 0 admits anything; sizes is an address
 ROW_WORDS = len(ROW)
 
