@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..core import dtype as dt
-from ..core.errors import ArgumentTypeError
-from ..core.op import F
+from ..core.errors import ArgumentTypeError, WeftError
+from ..core.op import F, composites, registry
 from ..core.operands import tensor_from
 from ..core.shape import normalize_axis
 from ..core.tensor import Tensor
+
+FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
+
+
+def names_errors(fn: FunctionT) -> FunctionT:
+    """Return a function whose errors begin with its own name, not that of an operator within."""
+    own = fn.__name__
+
+    @wraps(fn)
+    def named(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return fn(*args, **kwargs)
+        except WeftError as error:
+            name, _, rest = str(error).partition(": ")
+            message = rest if name in registry or name in composites else str(error)
+            raise type(error)(f"{own}: {message.removeprefix(f'{own}: ')}") from None
+
+    return named  # type: ignore[return-value]  # wraps keeps the signature
 
 
 def operand(fn: str, name: str, x: Any) -> Any:

@@ -6,32 +6,14 @@ value, where it stands, and what would have been allowed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from ...core.dtype import Array
-from ...core.errors import DTypeError, IndexOutOfRange, WeftError
-from ...core.op import composites, registry
+from ...core.errors import ArgumentError, DTypeError, IndexOutOfRange
 from ...core.operands import tensor_from
 from ...core.shape import normalize_axis
-
-FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
-
-
-def names_errors(fn: FunctionT) -> FunctionT:
-    """Return a composite whose errors begin with its own name, not that of an operator within."""
-
-    @wraps(fn)
-    def named(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return fn(*args, **kwargs)
-        except WeftError as error:
-            raise type(error)(f"{fn.__name__}: {_without_name(str(error))}") from None
-
-    return named  # type: ignore[return-value]  # wraps keeps the signature
 
 
 def operands(*values: Any) -> tuple[Any, ...]:
@@ -41,9 +23,12 @@ def operands(*values: Any) -> tuple[Any, ...]:
     )
 
 
-def _without_name(message: str) -> str:
-    name, _, rest = message.partition(": ")
-    return rest if name in registry or name in composites else message
+def uncountable(call: Any) -> Any:
+    """Refuse vmap, as the batching rule of operators whose results differ in size."""
+    raise ArgumentError(
+        "how many there are differs between the examples of vmap, and results must have one shape; "
+        "use wf.where, wf.sort or a count, or call it outside of vmap"
+    )
 
 
 def check_integer(index: Any, what: str = "index") -> None:

@@ -14,8 +14,9 @@ from ...core.op import F, composite, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int
 from ...core.tensor import Tensor
+from .._operands import names_errors
 from ._batching import BatchIndex, batch_taken
-from ._checks import allowed, check_integer, check_non_negative, check_range, names_errors, operands
+from ._checks import allowed, check_integer, check_non_negative, check_range, operands
 from ._spec import ARRAY
 from .take import taken
 

@@ -19,7 +19,8 @@ from ...core.op import F, composite, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType, broadcast, normalize_axis
 from ...core.tensor import Tensor
-from ._checks import check_integer, check_range, names_errors, operands
+from .._operands import names_errors
+from ._checks import check_integer, check_range, operands
 from ._spec import ARRAY
 from .scatter_add import scatter_add_at
 from .setitem import as_value

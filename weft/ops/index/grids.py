@@ -8,7 +8,7 @@ from ...core.errors import ArgumentError
 from ...core.op import composite
 from ...core.shape import as_int
 from ...core.tensor import Tensor, constant
-from ._checks import names_errors
+from .._operands import names_errors
 
 
 @composite()

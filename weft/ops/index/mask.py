@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from ...core.dtype import int64
-from ...core.errors import ArgumentError, ShapeError
+from ...core.errors import ShapeError
 from ...core.op import F, composite, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, broadcast
 from ...core.tensor import Tensor
-from ._checks import check_boolean, names_errors, operands
+from .._operands import names_errors
+from ._checks import check_boolean, operands, uncountable
 from ._spec import UNKNOWN
 from .setitem import as_value
 
@@ -63,7 +64,7 @@ def masked_select(x: Tensor, mask: Tensor) -> Tensor:
 # -- places -------------------------------------------------------------------------------------
 
 
-@op(general, outputs=None)
+@op(general, outputs=None, batch=uncountable)
 def nonzero(x: Tensor) -> tuple[Tensor, ...]:
     """Return the indices of the elements that are not zero: one int64 tensor for each axis.
 
@@ -96,14 +97,6 @@ def _(x):
 @nonzero.infer
 def _(x):
     return tuple(TensorType((UNKNOWN,), int64) for _ in range(x.ndim))
-
-
-@nonzero.batch
-def _(x):
-    raise ArgumentError(
-        "how many there are differs between the examples of vmap, and results must have one shape; "
-        "use wf.where, wf.sort or a count, or call it outside of vmap"
-    )
 
 
 @nonzero.samples

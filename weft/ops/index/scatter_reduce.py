@@ -14,7 +14,8 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, normalize_axis
 from ...core.tensor import Tensor
 from .._halves import rounded_once
-from ._checks import check_integer, check_range, names_errors, operands
+from .._operands import names_errors
+from ._checks import check_integer, check_range, operands
 from .gather import along, put_along
 
 REDUCTIONS = ("sum", "mean", "amax", "amin")

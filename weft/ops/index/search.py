@@ -18,7 +18,8 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int, size_of
 from ...core.sums import widened
 from ...core.tensor import Tensor
-from ._checks import check_integer, check_non_negative, names_errors, operands
+from .._operands import names_errors
+from ._checks import check_integer, check_non_negative, operands
 from ._spec import UNKNOWN
 
 # -- searchsorted -------------------------------------------------------------------------------

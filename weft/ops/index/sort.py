@@ -17,8 +17,9 @@ from ...core.ordering import first_places, sorted_values, sorting_places
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int, normalize_axis, size_of
 from ...core.tensor import Tensor
+from .._operands import names_errors
 from .._pairs import Pair, one_axis, pair_at
-from ._checks import flat_axis, names_errors, operands
+from ._checks import flat_axis, operands
 
 
 @op(general, batch=shifted)

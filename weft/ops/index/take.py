@@ -13,8 +13,9 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType, as_int, normalize_axis, size_of
 from ...core.tensor import Tensor
 from .._halves import rounded_once
+from .._operands import names_errors
 from ._batching import ALL, BatchIndex, batch_taken, put_back
-from ._checks import check_integer, check_range, flat_axis, names_errors, operands
+from ._checks import check_integer, check_range, flat_axis, operands
 from ._spec import ARRAY, check_integer_index
 from .scatter_add import count_from_front, scatter_add_flat, scatter_add_rows
 from .setitem import as_value

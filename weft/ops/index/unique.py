@@ -7,17 +7,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.dtype import int64
-from ...core.errors import ArgumentError
 from ...core.op import F, composite, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType
 from ...core.sums import widened
 from ...core.tensor import Tensor
-from ._checks import flat_axis, names_errors, operands
+from .._operands import names_errors
+from ._checks import flat_axis, operands, uncountable
 from ._spec import UNKNOWN
 
 
-@op(general, outputs=4, method=False)
+@op(general, outputs=4, method=False, batch=uncountable)
 def distinct(
     x: Tensor, axis: int | None = None, equal_nan: bool = True
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -48,14 +48,6 @@ def _(x, axis, equal_nan):
     inverse = x.shape if axis is None else (x.shape[axis],)
     number = TensorType((UNKNOWN,), int64)
     return TensorType(found, x.dtype), number, TensorType(inverse, int64), number
-
-
-@distinct.batch
-def _(x, axis, equal_nan):
-    raise ArgumentError(
-        "how many there are differs between the examples of vmap, and results must have one shape; "
-        "use wf.where, wf.sort or a count, or call it outside of vmap"
-    )
 
 
 @distinct.samples

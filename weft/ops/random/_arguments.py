@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from ...core.dim import may_equal
 from ...core.dtype import default_float, is_float, promote
-from ...core.errors import ArgumentTypeError, DTypeError, ShapeError, WeftError, user_site
-from ...core.op import F, registry
+from ...core.errors import ArgumentTypeError, DTypeError, ShapeError, user_site
+from ...core.op import F
 from ...core.operands import tensor_from
 from ...core.placing import made_on
 from ...core.shape import as_shape, broadcast
 from ...core.tensor import Tensor, constant
-
-FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
 
 def made(tensor: Any, requires_grad: bool, device: Any) -> Tensor:
@@ -31,23 +27,6 @@ def made(tensor: Any, requires_grad: bool, device: Any) -> Tensor:
 def as_sizes(shape: tuple[Any, ...]) -> tuple[int, ...]:
     """Return sizes given one by one or as a single sequence."""
     return as_shape(shape[0] if len(shape) == 1 else shape)
-
-
-def names_errors(fn: FunctionT) -> FunctionT:
-    """Return a public function whose errors begin with its name, not that of its operator."""
-
-    @wraps(fn)
-    def named(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return fn(*args, **kwargs)
-        except WeftError as error:
-            prefix, _, rest = str(error).partition(": ")
-            message = rest if prefix in registry else str(error)
-            raise type(error)(
-                f"{fn.__name__}: {message.removeprefix(f'{fn.__name__}: ')}"
-            ) from None
-
-    return named  # type: ignore[return-value]  # wraps keeps the signature
 
 
 def shape_or_scalar(shape: Any) -> Any:

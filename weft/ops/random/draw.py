@@ -18,13 +18,13 @@ from ...core.op import F
 from ...core.rng import Generator, manual_seed
 from ...core.shape import normalize_axis, size_of
 from ...core.tensor import Tensor, constant
+from .._operands import names_errors
 from . import continuous, discrete
 from ._arguments import (
     as_sizes,
     as_tensor,
     like_dtype,
     made,
-    names_errors,
     plain,
     read_floats,
     read_parameters,
