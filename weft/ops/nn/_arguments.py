@@ -88,11 +88,24 @@ def check_same_shape(fn: str, input: Any, target: Any, names: str = "input and t
     return of_shape(target, input.shape)
 
 
+def pair(fn: str, input: Any, target: Any) -> tuple[Any, Any]:
+    """Return input and target of a loss, which must have one shape."""
+    input, target = operands(fn, input=input, target=target)
+    return input, check_same_shape(fn, input, target)
+
+
 def _shape_hint(a: tuple[Any, ...], b: tuple[Any, ...]) -> str:
     short, long = sorted((a, b), key=len)
     if len(short) < len(long) and tuple(d for d in long if d != 1) == short:
         return f"; remove the axis of size 1 with x.reshape({short}), or add it with x[..., None]"
     return "; a loss does not broadcast: use broadcast_to if that is meant"
+
+
+def along_channels(vector: Any, x: Any) -> Any:
+    """Return a vector over channels with trailing axes, so that it broadcasts along axis 1."""
+    if vector is None or x.ndim <= 2:
+        return vector
+    return F.reshape(vector, (vector.shape[0], *(1,) * (x.ndim - 2)))
 
 
 def broadcast_shapes(fn: str, *operands: Any) -> Shape:

@@ -18,6 +18,7 @@ from .._halves import rounded_once
 from .._operands import in_dtype
 from ..reduce.softmax import log_softmax
 from ._arguments import (
+    along_channels,
     check_floats,
     check_integers,
     check_ndim,
@@ -27,7 +28,9 @@ from ._arguments import (
     constant,
     of_shape,
     operands,
+    reduce_loss,
     same_dims,
+    weighted,
 )
 from .classes import picked
 
@@ -106,8 +109,8 @@ def _smoothed(
     axis, kept = _class_axis(log_probs), _kept("cross_entropy", target, ignore_index)
     row_weights = _row_weights(log_probs, target, weight, ignore_index)
     hard = -picked("cross_entropy", log_probs, target, axis, ignore_index)
-    hard = hard if row_weights is None else hard * row_weights
-    every = log_probs if weight is None else log_probs * _class_shaped(weight, log_probs)
+    hard = weighted(hard, row_weights)
+    every = weighted(log_probs, along_channels(weight, log_probs))
     even = F.where(kept, F.sum(every, axis=axis) * (-1.0 / log_probs.shape[axis]), 0.0)
     return _divide_rows(hard * (1 - smoothing) + even * smoothing, kept, row_weights, reduction)
 
@@ -118,18 +121,12 @@ def _soft_cross_entropy(
     axis = _class_axis(input)
     if smoothing:
         target = target * (1 - smoothing) + smoothing / input.shape[axis]
-    terms = target * log_softmax(input, axis)
-    if weight is not None:
-        terms = terms * _class_shaped(weight, input)
-    rows: Tensor = -F.sum(terms, axis=axis)
-    if reduction == "none":
-        return rows
-    return F.mean(rows) if reduction == "mean" else F.sum(rows)
+    terms = weighted(target * log_softmax(input, axis), along_channels(weight, input))
+    return reduce_loss("cross_entropy", -F.sum(terms, axis=axis), reduction)
 
 
 def _reduce_rows(loss: Any, kept: Any, row_weights: Any, reduction: str) -> Tensor:
-    loss = loss if row_weights is None else loss * row_weights
-    return _divide_rows(loss, kept, row_weights, reduction)
+    return _divide_rows(weighted(loss, row_weights), kept, row_weights, reduction)
 
 
 def _divide_rows(loss: Any, kept: Any, row_weights: Any, reduction: str) -> Tensor:
@@ -152,14 +149,8 @@ def _row_weights(input: Any, target: Any, weight: Any, ignore_index: int) -> Any
     """Return the class weight of each target, 0 where it is ignored, or None without weights."""
     if weight is None:
         return None
-    spread = F.broadcast_to(_class_shaped(weight, input), input.shape)
+    spread = F.broadcast_to(along_channels(weight, input), input.shape)
     return F.pick_class(spread, target, _class_axis(input), ignore_index)
-
-
-def _class_shaped(weight: Any, input: Any) -> Any:
-    """Return class weights with trailing axes, so that they broadcast along the class axis."""
-    trailing = input.ndim - 2
-    return F.reshape(weight, (weight.shape[0], *(1,) * trailing)) if trailing > 0 else weight
 
 
 # -- checks -----------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from ._arguments import (
     check_same_shape,
     concrete,
     operands,
+    pair,
     reduce_loss,
     weighted,
 )
@@ -143,8 +144,7 @@ def sigmoid_focal_loss(
     alpha and negative ones 1 - alpha (a negative alpha: all count 1).
     """
     fn = "sigmoid_focal_loss"
-    input, target = operands(fn, input=input, target=target)
-    target = check_same_shape(fn, input, target)
+    input, target = pair(fn, input, target)
     loss = binary_cross_entropy_with_logits(input, target, reduction="none")
     p = F.sigmoid(input)
     missed = p + target - 2 * p * target  # 1 - p where the target is 1, p where it is 0
@@ -159,8 +159,7 @@ def sigmoid_focal_loss(
 @rounded_once
 def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """Return log(1 + exp(-target * input)) for targets 1 and -1."""
-    input, target = operands("soft_margin_loss", input=input, target=target)
-    target = check_same_shape("soft_margin_loss", input, target)
+    input, target = pair("soft_margin_loss", input, target)
     return reduce_loss("soft_margin_loss", -F.log_sigmoid(target * input), reduction)
 
 

@@ -20,6 +20,7 @@ from ._arguments import (
     concrete,
     of_shape,
     operands,
+    pair,
     reduce_loss,
     same_dims,
 )
@@ -35,8 +36,7 @@ def hinge_loss(
     input: Tensor, target: Tensor, *, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
     """Return max(0, margin - target * input) for targets 1 and -1."""
-    input, target = operands("hinge_loss", input=input, target=target)
-    target = check_same_shape("hinge_loss", input, target)
+    input, target = pair("hinge_loss", input, target)
     margin = check_number("hinge_loss", "margin", margin)
     return reduce_loss("hinge_loss", F.relu(margin - target * input), reduction)
 
@@ -48,8 +48,7 @@ def hinge_embedding_loss(
 ) -> Tensor:
     """Return input where target is 1 and max(0, margin - input) where it is -1."""
     fn = "hinge_embedding_loss"
-    input, target = operands(fn, input=input, target=target)
-    target = check_same_shape(fn, input, target)
+    input, target = pair(fn, input, target)
     far = F.relu(check_number(fn, "margin", margin) - input)
     return reduce_loss(fn, F.where(F.equal(target, 1), input, far), reduction)
 

@@ -20,9 +20,8 @@ from ._arguments import (
     check_not_negative,
     check_number,
     check_reduction,
-    check_same_shape,
     concrete,
-    operands,
+    pair,
     reduce_loss,
     same_dims,
 )
@@ -93,7 +92,7 @@ def poisson_nll_loss(
     logarithm finite). `full` adds Stirling's approximation of log(target!) for targets above 1.
     """
     fn = "poisson_nll_loss"
-    input, target = _pair(fn, input, target)
+    input, target = pair(fn, input, target)
     eps = check_not_negative(fn, "eps", eps)
     rate, log_rate = (F.exp(input), input) if log_input else (input, F.log(input + eps))
     loss = rate - target * log_rate
@@ -119,7 +118,7 @@ def gaussian_nll_loss(
     number. It is raised to eps where it is smaller. `full` adds the constant log(2 pi) / 2.
     """
     fn = "gaussian_nll_loss"
-    input, target = _pair(fn, input, target)
+    input, target = pair(fn, input, target)
     eps = check_number(fn, "eps", eps, above=0)
     var = F.maximum(_variance(fn, input, operand(fn, "var", var)), eps)
     loss = 0.5 * (F.log(var) + F.square(input - target) / var)
@@ -139,7 +138,7 @@ def kl_div(
     elements; "batchmean" divides the sum by the first dimension, the divergence by definition.
     """
     check_reduction("kl_div", reduction, (*REDUCTIONS, "batchmean"))
-    input, target = _pair("kl_div", input, target)
+    input, target = pair("kl_div", input, target)
     if log_target:
         loss = F.exp(target) * (target - input)
     else:
@@ -154,13 +153,8 @@ def kl_div(
 # -- the parts --------------------------------------------------------------------------------
 
 
-def _pair(fn: str, input: Any, target: Any) -> list[Any]:
-    input, target = operands(fn, input=input, target=target)
-    return [input, check_same_shape(fn, input, target)]
-
-
 def _difference(fn: str, input: Any, target: Any) -> Any:
-    input, target = _pair(fn, input, target)
+    input, target = pair(fn, input, target)
     return input - target
 
 

@@ -18,6 +18,7 @@ from ...core.tensor import Tensor
 from .._halves import common_float, rounded, rounded_once, widened
 from .._operands import chosen_axis, operand
 from ._arguments import (
+    along_channels,
     check_ndim,
     check_not_negative,
     check_number,
@@ -226,14 +227,7 @@ def _affine(x: Any, weight: Any, bias: Any) -> Tensor:
 
 
 def _channel_affine(x: Any, weight: Any, bias: Any) -> Tensor:
-    return _affine(x, _per_channel(weight, x), _per_channel(bias, x))
-
-
-def _per_channel(vector: Any, x: Any) -> Any:
-    """Return a vector over channels with trailing axes, so that it broadcasts along axis 1."""
-    if vector is None or x.ndim == 2:
-        return vector
-    return F.reshape(vector, (vector.shape[0], *(1,) * (x.ndim - 2)))
+    return _affine(x, along_channels(weight, x), along_channels(bias, x))
 
 
 def _normalized(

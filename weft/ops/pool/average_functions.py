@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.dim import is_known
 from ...core.dtype import float32, is_float, to_float
-from ...core.errors import ArgumentError, ArgumentTypeError, ShapeError
+from ...core.errors import ArgumentError, ArgumentTypeError
 from ...core.op import F, composite
 from ...core.shape import Shape, as_int, size_of
 from ...core.tensor import Tensor
@@ -20,7 +20,7 @@ from ..conv.convolution import Ints
 from ..conv.geometry import Pairs, named, per_axis, with_batch
 from .average import pool_shape
 from .fitting import fit_windows
-from .maximum_functions import output_sizes, without_batch
+from .maximum_functions import check_spatial, output_sizes, without_batch
 
 
 @composite()
@@ -139,11 +139,7 @@ def adaptive_avg_pool3d(x: Tensor, output_size: Any) -> Tensor:
 @composite()
 def global_avg_pool(x: Tensor) -> Tensor:
     """Return the average of each channel of (N, C, *spatial) as (N, C, 1, ...)."""
-    if x.ndim < 3:
-        raise ShapeError(
-            f"global_avg_pool: the input must be (batch, channels, *spatial). "
-            f"Received: {tuple(x.shape)}"
-        )
+    check_spatial("global_avg_pool", x)
     return F.mean(x, axis=tuple(range(2, x.ndim)), keepdims=True)
 
 

@@ -147,12 +147,16 @@ def max_unpool3d(
 @composite()
 def global_max_pool(x: Tensor) -> Tensor:
     """Return the maximum of each channel of (N, C, *spatial) as (N, C, 1, ...); ties share."""
+    check_spatial("global_max_pool", x)
+    return F.max(x, axis=tuple(range(2, x.ndim)), keepdims=True)
+
+
+def check_spatial(name: str, x: Any) -> None:
+    """Raise unless an input has a batch, channels and more."""
     if x.ndim < 3:
         raise ShapeError(
-            f"global_max_pool: the input must be (batch, channels, *spatial). "
-            f"Received: {tuple(x.shape)}"
+            f"{name}: the input must be (batch, channels, *spatial). Received: {tuple(x.shape)}"
         )
-    return F.max(x, axis=tuple(range(2, x.ndim)), keepdims=True)
 
 
 def output_sizes(output_size: Any, size: tuple[int, ...]) -> tuple[Any, ...]:
