@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from .dtype import bool_
 from .facts import Facts, Rule, RuleT
+from .imports import deferred_imports
 from .keywords import synonyms
 from .large import fused as fused_composite
 from .locks import fork_safe_lock
@@ -254,7 +255,8 @@ class Op(Facts):
     @cached_property
     def derived(self) -> Rule:
         """Return the kernel that `lower` says, whatever is attached."""
-        from .scalar.kernels import derived_kernel  # noqa: PLC0415  (`import weft` needs none)
+        with deferred_imports:
+            from .scalar.kernels import derived_kernel  # noqa: PLC0415  (`import weft` needs none)
 
         return derived_kernel(self)
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from ..imports import deferred_imports
+
 Formula = Callable[..., Any]
 
 
@@ -22,7 +24,8 @@ def on_arrays(formula: Formula) -> Callable[..., Any]:
         try:
             return known[key](*given)
         except KeyError:
-            from .kernels import formula_kernel  # noqa: PLC0415  (`import weft` needs none)
+            with deferred_imports:
+                from .kernels import formula_kernel  # noqa: PLC0415  (`import weft` needs none)
 
             return known.setdefault(key, formula_kernel(formula, key))(*given)
 
