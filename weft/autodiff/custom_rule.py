@@ -10,7 +10,7 @@ from inspect import signature
 from typing import Any, ClassVar
 
 from ..core.errors import ArgumentError, ArgumentTypeError, GradientError
-from ..core.modes import current_interpreter, is_grad_enabled
+from ..core.modes import current_transform, is_grad_enabled
 from ..core.tensor import Tensor
 from ..core.tree import Structure, flatten
 from .function import Function
@@ -42,7 +42,7 @@ class CustomRule(ABC):
             args = self._positional(args, kwargs)
         fixed = {i: a for i, a in enumerate(args) if i in self.nondiff_argnums}
         leaves, structure = flatten([a for i, a in enumerate(args) if i not in fixed])
-        if current_interpreter() is None and not _is_recorded(leaves):
+        if current_transform() is None and not _is_recorded(leaves):
             return self.fn(*args)
         call = self._call(self, Arguments(fixed, len(args), structure))
         outputs = self._function.apply(call, *leaves)

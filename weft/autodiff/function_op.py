@@ -10,7 +10,7 @@ from ..core.dispatch import run
 from ..core.dtype import is_float
 from ..core.errors import GradientError, user_site
 from ..core.imports import deferred_imports
-from ..core.modes import current_interpreter, is_grad_enabled, no_grad
+from ..core.modes import current_transform, is_grad_enabled, no_grad
 from ..core.op import F
 from ..core.tape import FanNode, TapeNode, make_node, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
@@ -76,7 +76,7 @@ class FunctionOp(TapeOp):
         if call.ctx._stale:
             traced = call.trace(inputs)
             call.ctx._seal(inputs, traced, lambda tensor: tensor)
-        around = current_interpreter() is not None or _on_tape(inputs)
+        around = current_transform() is not None or _on_tape(inputs)
         return partial(call.again, inputs) if around and call.computed() else None
 
     @property

@@ -15,7 +15,7 @@ import numpy as np
 from ..core.device import device
 from ..core.dtype import DType
 from ..core.errors import GradientError, ShapeError
-from ..core.modes import current_interpreter, interpret_with
+from ..core.modes import current_interpreter, interpret_with, modes
 from ..core.tape import Leaf
 from ..core.tensor import Tensor
 
@@ -55,9 +55,9 @@ class Running:
 def is_differentiated() -> bool:
     """Tell whether a transform around may differentiate: any but vmap."""
     interpreter: Any = current_interpreter()
-    while interpreter is not None and hasattr(interpreter, "draws"):
+    while hasattr(interpreter, "draws"):
         interpreter = interpreter.below
-    return interpreter is not None
+    return interpreter is not modes.base  # which is None while all tensors are on the CPU
 
 
 class Layered(Tensor):

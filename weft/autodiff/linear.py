@@ -18,6 +18,7 @@ from ..core.errors import ArgumentTypeError, GradientError
 from ..core.modes import (
     current_interpreter,
     current_tracer,
+    current_transform,
     enable_grad,
     interpret_with,
     is_grad_enabled,
@@ -208,7 +209,7 @@ def _results(node: GraphNode, values: dict[Value, Any]) -> Sequence[Any]:
 
 
 def _arrays_suffice(tensors: Sequence[Any]) -> bool:
-    if current_interpreter() is not None:
+    if current_transform() is not None:
         return False
     return not is_grad_enabled() or not any(x.requires_grad for x in tensors)
 

@@ -14,10 +14,10 @@ import numpy as np
 
 from ..core.dtype import is_float
 from ..core.imports import deferred_imports
-from ..core.modes import current_interpreter, enable_grad, is_grad_enabled
+from ..core.modes import current_interpreter, current_transform, enable_grad, is_grad_enabled, modes
 from ..core.op import F, find_op
 from ..core.tape import Leaf, make_node
-from ..core.tensor import Tensor, placed_like, wrap, wrap_with_node
+from ..core.tensor import Tensor, marked, placed_like, wrap, wrap_with_node
 from .layered import is_differentiated
 from .record import Recording
 from .reverse import TapeWalk, as_tensor
@@ -62,6 +62,7 @@ def pull_back_of(fn: FlatFunction, primals: Sequence[Any], *, once: bool = False
 
 def _on_tape(fn: FlatFunction, primals: Sequence[Any], once: bool) -> Pulled:
     linked = is_grad_enabled()
+    marks = [getattr(x, "_mark", None) for x in primals]
     places = [_place(x, linked) if differentiable(x) else x for x in primals]
     nodes: list[Any] = [x._node if differentiable(x) else None for x in places]
     with enable_grad():
@@ -77,11 +78,12 @@ def _on_tape(fn: FlatFunction, primals: Sequence[Any], once: bool) -> Pulled:
         # Rules on raw arrays are the fast ones, where nobody differentiates or batches the result.
         tracked = any(g is not None and g.requires_grad for g in gs)
         record = (is_grad_enabled() and (linked or tracked)) or is_differentiated()
-        raw = not record and current_interpreter() is None
+        raw = not record and current_transform() is None
         walk = TapeWalk(raw=raw, retain=linked or not once)
         keys, wanted = (origins, None) if closed else (nodes, set(filter(None, nodes)))
         found = walk.run(roots, gs, wanted, record=record)
-        return [as_tensor(found[key]) if key in found else None for key in keys]
+        grads = [as_tensor(found[key]) if key in found else None for key in keys]
+        return grads if modes.base is None else [*map(marked, grads, marks)]
 
     shown = outputs if linked else [_unlinked(y) for y in outputs]
     return Pulled(shown, pull, [root is not None for root in roots])

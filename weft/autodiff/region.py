@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from ..core.dispatch import run
-from ..core.modes import current_interpreter, interpret_with, is_grad_enabled, modes, no_grad
+from ..core.modes import current_transform, interpret_with, is_grad_enabled, modes, no_grad
 from ..core.op import Op, random
 from ..core.shape import TensorType
 from ..core.tensor import Tensor, placed_like, wrap, wrap_with_node
@@ -219,7 +219,7 @@ def take(step: RegionStep, values: dict[Ref, Any]) -> None:
 
 
 def _run(step: RegionStep, operands: tuple[Any, ...]) -> Any:
-    if step.op.kind == CHECKPOINT and current_interpreter() is not None:
+    if step.op.kind == CHECKPOINT and current_transform() is not None:
         return tuple(step.op.plan.forward(operands))  # which only the tape can put off
     return run(step.op, operands, step.attrs)
 

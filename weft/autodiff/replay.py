@@ -12,7 +12,7 @@ from typing import Any
 
 from ..core.dtype import is_float
 from ..core.errors import user_site
-from ..core.modes import current_interpreter
+from ..core.modes import current_transform
 from ..core.tape import FanNode, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
 from .region import Ref, RegionPlan, RegionStep, take
@@ -78,7 +78,7 @@ class RegionReplay:
 
     def outputs(self, inputs: Sequence[Tensor], kept: Mapping[Ref, Any]) -> list[Any]:
         """Return the outputs at their places on the tape; some have no value."""
-        if current_interpreter() is not None:
+        if current_transform() is not None:
             return self.plan.forward(inputs)
         values: dict[Ref, Any] = {-1 - i: x for i, x in enumerate(inputs)}
         must_run = self.steps_to_run(kept)

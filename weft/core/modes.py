@@ -169,6 +169,12 @@ def current_interpreter() -> Interpreter | None:
 interpreter_here = _interpreter.get
 
 
+def current_transform() -> Interpreter | None:
+    """Return the interpreter of this context unless it does no more than mark tensors."""
+    found = current_interpreter()
+    return None if found is modes.base else found
+
+
 def current_tracer() -> Any:
     """Return the interpreter that builds a graph, also from below dual numbers, or None."""
     interpreter: Any = current_interpreter()

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from .device import CPU, check_device, device, scopes
 from .errors import GENERATED_PREFIX, PACKAGE_DIR, ArgumentError
-from .modes import modes, run_below
+from .modes import modes
 from .tensor import Constant, Tensor
 
 TensorT = TypeVar("TensorT", bound=Tensor)
@@ -82,7 +82,7 @@ class Marking:
         """Run one operation."""
         found = {x.device: None for x in inputs if x is not None and x.__class__ is not Constant}
         where = common_device(op.name, found) if found else check_device(None)
-        result = run_below(None, op.specialized.execute, inputs, attrs)
+        result = op.specialized.execute(inputs, attrs)
         for y in result if isinstance(result, tuple) else (result,):
             place(y, where)
         self._leave_if_done()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,8 @@ from .large import LARGE, door
 from .modes import current_tracer, is_grad_enabled, modes
 from .shape import Shape
 from .tape import HookHandle, Leaf, TapeNode, add_hook, watch_of
+
+T = TypeVar("T", bound="Tensor | None")
 
 
 class Tensor:
@@ -396,8 +398,12 @@ def wrap(value: np.ndarray[Any, Any], cls: type[Tensor] = Tensor) -> Tensor:
 
 def placed_like(other: Tensor, tensor: Tensor) -> Tensor:
     """Put a new tensor on the device of another, and return it."""
-    mark = getattr(other, "_mark", None)
-    if mark is not None:
+    return marked(tensor, getattr(other, "_mark", None))
+
+
+def marked(tensor: T, mark: Any) -> T:
+    """Put a new tensor where a mark says, None for the CPU, and return it; None stays None."""
+    if tensor is not None and mark is not None:
         tensor._mark = mark
     return tensor
 
