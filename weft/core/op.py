@@ -3,14 +3,14 @@
 An operator is a signature with a docstring, to which rules are attached:
 
     @op(elementwise, promote="float")
-    def exp(x: Tensor) -> Tensor:
-        \"\"\"Return e**x for each element.\"\"\"
+    def softsign(x: Tensor) -> Tensor:
+        \"\"\"Return x / (1 + |x|) for each element.\"\"\"
 
-    exp.lower(lambda b, x: b.exp(x))
+    softsign.lower(lambda b, x: x / (1.0 + b.abs(x)))
 
-    @exp.partial("x")
-    def _(out):
-        return out
+    @softsign.partial("x")
+    def _(x):
+        return F.reciprocal(F.square(1 + abs(x)))
 
 Parameters annotated `Tensor`, `Tensor | None` or `Sequence[Tensor]` are inputs, the others are
 attributes. A rule asks for what it needs by parameter name, and nothing else is kept for it:
@@ -310,6 +310,7 @@ def op(
     keywords: Mapping[str, str] | None = None,
     public: Public | None = None,
     batch: Rule | None = None,
+    scalar: bool = False,
     **options: Any,
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declare an operator from a function whose signature and docstring describe it.
@@ -325,6 +326,7 @@ def op(
     keywords     PyTorch's names of parameters beyond those of core/keywords.py
     public       in which namespaces it is: see core/namespaces.py
     batch        the batching rule, where it is one that many operators share
+    scalar       True: it computes the scalar function of its name (core/scalar/functions.py)
 
     Further options are facts, explained in core/facts.py.
     """
@@ -334,6 +336,8 @@ def op(
         record = Op(declaration, kind, **options)
         record.keywords = keywords or {}
         record.batch_rule = batch
+        if scalar:
+            record.lower(_scalar_function(record.name))
         assert record.name not in registry, f"operator {record.name} is declared twice"
         registry[record.name] = record
         _add_aliases(record.name, record.aliases)
@@ -342,6 +346,13 @@ def op(
         return record
 
     return declare
+
+
+def _scalar_function(name: str) -> Rule:
+    def lower(b: Any, *operands: Any) -> Any:
+        return getattr(b, name)(*operands)
+
+    return lower
 
 
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])

@@ -276,7 +276,14 @@ def _(s):
     yield ErrorSample(["a"], error=TypeError, match="must hold numbers")
 
 
-@op(elementwise, aliases=("absolute",), laws=("idempotent",), exact=True, operator="__abs__")
+@op(
+    elementwise,
+    aliases=("absolute",),
+    laws=("idempotent",),
+    exact=True,
+    operator="__abs__",
+    scalar=True,
+)
 def abs(x: Tensor) -> Tensor:
     """Return the absolute value of each element. The derivative at 0 is taken as 0.
 
@@ -293,9 +300,6 @@ def _(x):
     return F.sign(x)
 
 
-abs.lower(lambda b, x: b.abs(x))
-
-
 @abs.samples
 def _(s):
     yield from s.unary(s.away)
@@ -309,7 +313,7 @@ def _(s):
     yield ErrorSample([[1.0], [2.0, 3.0]], error=ValueError, match="ragged")
 
 
-@op(elementwise, laws=("idempotent",))
+@op(elementwise, laws=("idempotent",), scalar=True)
 def sign(x: Tensor) -> Tensor:
     """Return -1, 0 or 1 by the sign of each element, NaN for NaN. The derivative is 0.
 
@@ -321,9 +325,6 @@ def sign(x: Tensor) -> Tensor:
 
 sign.infer(refuse_bool("cast them, e.g. x.to(wf.int64)"))
 without_derivative(sign)
-
-
-sign.lower(lambda b, x: b.sign(x))
 
 
 @sign.samples

@@ -12,7 +12,7 @@ from ...core.tensor import Tensor
 from ._shared import binary_errors, without_derivative
 
 
-@op(elementwise, promote="common", operator="__floordiv__")
+@op(elementwise, promote="common", operator="__floordiv__", scalar=True)
 def floor_divide(x: Tensor, y: Tensor) -> Tensor:
     """Return the largest whole number not above x / y; the derivative is 0.
 
@@ -24,13 +24,10 @@ def floor_divide(x: Tensor, y: Tensor) -> Tensor:
     """
 
 
-floor_divide.lower(lambda b, x, y: b.floor_divide(x, y))
-
-
 without_derivative(floor_divide)
 
 
-@op(elementwise, promote="common", aliases=("remainder",), operator="__mod__")
+@op(elementwise, promote="common", aliases=("remainder",), operator="__mod__", scalar=True)
 def mod(x: Tensor, y: Tensor) -> Tensor:
     """Return the remainder of floor division, which has the sign of y (Python's %).
 
@@ -40,9 +37,6 @@ def mod(x: Tensor, y: Tensor) -> Tensor:
     >>> wf.mod(wf.tensor([7, -7]), 3)
     tensor([1, 2])
     """
-
-
-mod.lower(lambda b, x, y: b.mod(x, y))
 
 
 @mod.vjp("x")
@@ -55,7 +49,7 @@ def _(x, y):
     return -F.floor_divide(x, y)
 
 
-@op(elementwise, promote="common")
+@op(elementwise, promote="common", scalar=True)
 def fmod(x: Tensor, y: Tensor) -> Tensor:
     """Return the remainder of division towards zero, which has the sign of x (C's fmod).
 
@@ -63,9 +57,6 @@ def fmod(x: Tensor, y: Tensor) -> Tensor:
     >>> wf.fmod(wf.tensor([7, -7]), 3)
     tensor([ 1, -1])
     """
-
-
-fmod.lower(lambda b, x, y: b.fmod(x, y))
 
 
 @fmod.vjp("x")

@@ -16,7 +16,7 @@ _LN2 = math.log(2.0)
 _LN10 = math.log(10.0)
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", scalar=True)
 def exp(x: Tensor) -> Tensor:
     """Return e**x for each element.
 
@@ -26,16 +26,12 @@ def exp(x: Tensor) -> Tensor:
     """
 
 
-exp.lower(lambda b, x: b.exp(x))
 exp.partial_is("x", "out")
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", scalar=True)
 def exp2(x: Tensor) -> Tensor:
     """Return 2**x for each element."""
-
-
-exp2.lower(lambda b, x: b.exp2(x))
 
 
 @exp2.partial("x")
@@ -43,12 +39,9 @@ def _(out):
     return out * constant(_LN2, out)
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", scalar=True)
 def expm1(x: Tensor) -> Tensor:
     """Return e**x - 1, accurate also for small x."""
-
-
-expm1.lower(lambda b, x: b.expm1(x))
 
 
 @expm1.partial("x")
@@ -56,7 +49,7 @@ def _(x):
     return F.exp(x)  # not out + 1, which is 0 long before e**x is
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", scalar=True)
 def log(x: Tensor) -> Tensor:
     """Return the natural logarithm of each element: -inf at 0, NaN below.
 
@@ -66,20 +59,14 @@ def log(x: Tensor) -> Tensor:
     """
 
 
-log.lower(lambda b, x: b.log(x))
-
-
 @log.vjp("x")
 def _(g, x):
     return g / x
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", scalar=True)
 def log2(x: Tensor) -> Tensor:
     """Return the logarithm to base 2 of each element."""
-
-
-log2.lower(lambda b, x: b.log2(x))
 
 
 @log2.vjp("x")
@@ -87,12 +74,9 @@ def _(g, x):
     return g / (x * constant(_LN2, x))
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", scalar=True)
 def log10(x: Tensor) -> Tensor:
     """Return the logarithm to base 10 of each element."""
-
-
-log10.lower(lambda b, x: b.log10(x))
 
 
 @log10.vjp("x")
@@ -100,12 +84,9 @@ def _(g, x):
     return g / (x * constant(_LN10, x))
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", scalar=True)
 def log1p(x: Tensor) -> Tensor:
     """Return log(1 + x), accurate also for small x."""
-
-
-log1p.lower(lambda b, x: b.log1p(x))
 
 
 @log1p.vjp("x")

@@ -15,7 +15,7 @@ from ...core.tensor import Tensor
 from ._shared import as_number, binary_errors, named, same_type
 
 
-@op(elementwise, promote="common", laws=("idempotent",))
+@op(elementwise, promote="common", laws=("idempotent",), scalar=True)
 def maximum(x: Tensor, y: Tensor) -> Tensor:
     """Return the larger of x and y, NaN if either is; at a tie each gets half the gradient.
 
@@ -23,9 +23,6 @@ def maximum(x: Tensor, y: Tensor) -> Tensor:
     >>> wf.maximum(wf.tensor([1.0, 5.0]), 3)
     tensor([3., 5.])
     """
-
-
-maximum.lower(lambda b, x, y: b.maximum(x, y))
 
 
 @maximum.vjp("x")
@@ -38,12 +35,9 @@ def _(g, x, y):
     return _share(g, y > x, x == y)
 
 
-@op(elementwise, promote="common", laws=("idempotent",))
+@op(elementwise, promote="common", laws=("idempotent",), scalar=True)
 def minimum(x: Tensor, y: Tensor) -> Tensor:
     """Return the smaller of x and y, NaN if either is; at a tie each gets half the gradient."""
-
-
-minimum.lower(lambda b, x, y: b.minimum(x, y))
 
 
 @minimum.vjp("x")

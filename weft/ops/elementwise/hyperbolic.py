@@ -10,12 +10,9 @@ from ...core.tensor import Tensor
 from ._shared import unary_errors
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", scalar=True)
 def sinh(x: Tensor) -> Tensor:
     """Return the hyperbolic sine of each element."""
-
-
-sinh.lower(lambda b, x: b.sinh(x))
 
 
 @sinh.partial("x")
@@ -23,12 +20,9 @@ def _(x):
     return F.cosh(x)
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", scalar=True)
 def cosh(x: Tensor) -> Tensor:
     """Return the hyperbolic cosine of each element."""
-
-
-cosh.lower(lambda b, x: b.cosh(x))
 
 
 @cosh.partial("x")
@@ -36,7 +30,7 @@ def _(x):
     return F.sinh(x)
 
 
-@op(elementwise, promote="float", public=("wf", "nn.functional"))
+@op(elementwise, promote="float", public=("wf", "nn.functional"), scalar=True)
 def tanh(x: Tensor) -> Tensor:
     """Return the hyperbolic tangent of each element.
 
@@ -46,20 +40,14 @@ def tanh(x: Tensor) -> Tensor:
     """
 
 
-tanh.lower(lambda b, x: b.tanh(x))
-
-
 @tanh.partial("x")
 def _(out):
     return 1 - out * out
 
 
-@op(elementwise, promote="float", aliases=("arcsinh",))
+@op(elementwise, promote="float", aliases=("arcsinh",), scalar=True)
 def asinh(x: Tensor) -> Tensor:
     """Return the inverse hyperbolic sine of each element."""
-
-
-asinh.lower(lambda b, x: b.asinh(x))
 
 
 @asinh.vjp("x")
@@ -67,7 +55,7 @@ def _(g, x):
     return g / F.hypot(x, 1)  # x**2 would overflow
 
 
-@op(elementwise, promote="float", aliases=("arccosh",))
+@op(elementwise, promote="float", aliases=("arccosh",), scalar=True)
 def acosh(x: Tensor) -> Tensor:
     """Return the inverse hyperbolic cosine of each element; NaN below 1."""
 
@@ -77,7 +65,7 @@ def _(g, x):
     return g / (F.sqrt(x - 1) * F.sqrt(x + 1))  # x**2 would overflow, and cancel near 1
 
 
-@op(elementwise, promote="float", aliases=("arctanh",))
+@op(elementwise, promote="float", aliases=("arctanh",), scalar=True)
 def atanh(x: Tensor) -> Tensor:
     """Return the inverse hyperbolic tangent of each element; NaN outside [-1, 1]."""
 
@@ -98,17 +86,11 @@ for _record in (sinh, cosh, tanh, asinh, acosh, atanh):
     _record.error_samples(unary_errors)
 
 
-acosh.lower(lambda b, x: b.acosh(x))
-
-
 @acosh.samples
 def _(s):
     yield from s.unary(lambda *shape: s.positive(*shape, low=1.3, high=3.0))
     yield Sample(s.integers(3, low=1), label="integers")
     yield Sample(np.array([0.5, 1.0, np.inf]), grad=0, label="special values")
-
-
-atanh.lower(lambda b, x: b.atanh(x))
 
 
 @atanh.samples

@@ -117,7 +117,7 @@ def _(s):
     yield ErrorSample(s.booleans(2), s.booleans(2), error=TypeError, match="dtype bool")
 
 
-@op(elementwise, numpy="{x} ** 2")
+@op(elementwise, numpy="{x} ** 2", scalar=True)
 def square(x: Tensor) -> Tensor:
     """Return x * x."""
 
@@ -125,9 +125,6 @@ def square(x: Tensor) -> Tensor:
 @square.partial("x")
 def _(x):
     return 2 * x
-
-
-square.lower(lambda b, x: b.square(x))
 
 
 @square.infer
@@ -145,7 +142,7 @@ def _(s):
 square.error_samples(unary_errors)
 
 
-@op(elementwise, promote="float", exact=True)
+@op(elementwise, promote="float", exact=True, scalar=True)
 def sqrt(x: Tensor) -> Tensor:
     """Return the square root of each element: NaN below 0, and an infinite derivative at 0.
 
@@ -155,20 +152,14 @@ def sqrt(x: Tensor) -> Tensor:
     """
 
 
-sqrt.lower(lambda b, x: b.sqrt(x))
-
-
 @sqrt.vjp("x")
 def _(g, out):
     return g / (2 * out)
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", scalar=True)
 def rsqrt(x: Tensor) -> Tensor:
     """Return 1 / sqrt(x) for each element."""
-
-
-rsqrt.lower(lambda b, x: b.rsqrt(x))
 
 
 @rsqrt.partial("x")
@@ -176,12 +167,9 @@ def _(out):
     return out * out * out / -2
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", scalar=True)
 def reciprocal(x: Tensor) -> Tensor:
     """Return 1 / x for each element; integers become the default float first."""
-
-
-reciprocal.lower(lambda b, x: b.reciprocal(x))
 
 
 @reciprocal.partial("x")
@@ -199,7 +187,7 @@ for _record in (sqrt, rsqrt, reciprocal):
     _record.error_samples(unary_errors)
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", scalar=True)
 def hypot(x: Tensor, y: Tensor) -> Tensor:
     """Return sqrt(x**2 + y**2) without overflow on the way; the derivative at (0, 0) is 0.
 
@@ -217,9 +205,6 @@ def _(x, out):
 @hypot.partial("y")
 def _(y, out):
     return y / F.where(out == 0, 1, out)
-
-
-hypot.lower(lambda b, x, y: b.hypot(x, y))
 
 
 @hypot.samples

@@ -12,28 +12,19 @@ from ...core.tensor import Tensor
 from ._shared import same_type, unary_errors, without_derivative
 
 
-@op(elementwise, laws=("idempotent",))
+@op(elementwise, laws=("idempotent",), scalar=True)
 def floor(x: Tensor) -> Tensor:
     """Return the largest whole number not above each element; integers stay as they are."""
 
 
-floor.lower(lambda b, x: b.floor(x))
-
-
-@op(elementwise, laws=("idempotent",))
+@op(elementwise, laws=("idempotent",), scalar=True)
 def ceil(x: Tensor) -> Tensor:
     """Return the smallest whole number not below each element; integers stay as they are."""
 
 
-ceil.lower(lambda b, x: b.ceil(x))
-
-
-@op(elementwise, laws=("idempotent",))
+@op(elementwise, laws=("idempotent",), scalar=True)
 def trunc(x: Tensor) -> Tensor:
     """Return each element without its fraction; integers stay as they are."""
-
-
-trunc.lower(lambda b, x: b.trunc(x))
 
 
 def _samples(s):

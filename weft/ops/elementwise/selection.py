@@ -125,7 +125,7 @@ def _(s):
     yield ErrorSample(s.real(2), s.real(2), "a", error=TypeError, match="weight must be a tensor")
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", scalar=True)
 def copysign(x: Tensor, y: Tensor) -> Tensor:
     """Return the magnitude of x with the sign of y, that of -0.0 included.
 
@@ -141,9 +141,6 @@ def _(x, y):
 @copysign.vjp("y")
 def _(g):
     return F.zeros_like(g)
-
-
-copysign.lower(lambda b, x, y: b.copysign(x, y))
 
 
 @copysign.samples

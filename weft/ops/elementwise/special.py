@@ -19,7 +19,7 @@ from ._shared import same_type, unary_errors
 _MAX_ORDER = 500  # the highest derivative that the polygamma kernel computes
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", scalar=True)
 def erf(x: Tensor) -> Tensor:
     """Return the error function, 2/sqrt(pi) times the integral of exp(-t**2) from 0 to x.
 
@@ -29,20 +29,14 @@ def erf(x: Tensor) -> Tensor:
     """
 
 
-erf.lower(lambda b, x: b.erf(x))
-
-
 @erf.partial("x")
 def _(x):
     return F.exp(-(x * x)) * constant(2 / math.sqrt(math.pi), x)
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", scalar=True)
 def erfc(x: Tensor) -> Tensor:
     """Return 1 - erf(x), accurate also where erf(x) is close to 1."""
-
-
-erfc.lower(lambda b, x: b.erfc(x))
 
 
 @erfc.partial("x")
@@ -50,12 +44,9 @@ def _(x):
     return F.exp(-(x * x)) * constant(-2 / math.sqrt(math.pi), x)
 
 
-@op(elementwise, promote="float", method=False)
+@op(elementwise, promote="float", method=False, scalar=True)
 def normal_cdf(x: Tensor) -> Tensor:
     """Return the probability that a standard normal variable is at most x."""
-
-
-normal_cdf.lower(lambda b, x: b.normal_cdf(x))
 
 
 @normal_cdf.partial("x")

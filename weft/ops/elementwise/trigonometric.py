@@ -13,12 +13,9 @@ from .._operands import constant
 from ._shared import binary_errors, unary_errors
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", scalar=True)
 def sin(x: Tensor) -> Tensor:
     """Return the sine of each element, in radians."""
-
-
-sin.lower(lambda b, x: b.sin(x))
 
 
 @sin.partial("x")
@@ -26,12 +23,9 @@ def _(x):
     return F.cos(x)
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", scalar=True)
 def cos(x: Tensor) -> Tensor:
     """Return the cosine of each element, in radians."""
-
-
-cos.lower(lambda b, x: b.cos(x))
 
 
 @cos.partial("x")
@@ -39,12 +33,9 @@ def _(x):
     return -F.sin(x)
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", scalar=True)
 def tan(x: Tensor) -> Tensor:
     """Return the tangent of each element, in radians."""
-
-
-tan.lower(lambda b, x: b.tan(x))
 
 
 @tan.partial("x")
@@ -52,12 +43,9 @@ def _(out):
     return out * out + 1
 
 
-@op(elementwise, promote="float", aliases=("arcsin",))
+@op(elementwise, promote="float", aliases=("arcsin",), scalar=True)
 def asin(x: Tensor) -> Tensor:
     """Return the angle in [-pi/2, pi/2] whose sine is x; NaN outside [-1, 1]."""
-
-
-asin.lower(lambda b, x: b.asin(x))
 
 
 @asin.partial("x")
@@ -65,12 +53,9 @@ def _(x):
     return F.rsqrt((1 - x) * (1 + x))  # 1 - x**2 would cancel near the ends
 
 
-@op(elementwise, promote="float", aliases=("arccos",))
+@op(elementwise, promote="float", aliases=("arccos",), scalar=True)
 def acos(x: Tensor) -> Tensor:
     """Return the angle in [0, pi] whose cosine is x; NaN outside [-1, 1]."""
-
-
-acos.lower(lambda b, x: b.acos(x))
 
 
 @acos.partial("x")
@@ -78,12 +63,9 @@ def _(x):
     return -F.rsqrt((1 - x) * (1 + x))
 
 
-@op(elementwise, promote="float", aliases=("arctan",))
+@op(elementwise, promote="float", aliases=("arctan",), scalar=True)
 def atan(x: Tensor) -> Tensor:
     """Return the angle in [-pi/2, pi/2] whose tangent is x."""
-
-
-atan.lower(lambda b, x: b.atan(x))
 
 
 @atan.vjp("x")
@@ -110,7 +92,7 @@ for _record in (asin, acos):
     _record.error_samples(unary_errors)
 
 
-@op(elementwise, promote="float", aliases=("arctan2",))
+@op(elementwise, promote="float", aliases=("arctan2",), scalar=True)
 def atan2(y: Tensor, x: Tensor) -> Tensor:
     """Return the angle of the point (x, y) in (-pi, pi]. Mind the order: y comes first.
 
@@ -138,9 +120,6 @@ def _radius(x, y):
     """Return the distance from the origin; dividing by it twice overflows later than its square."""
     r = F.hypot(x, y)
     return F.where(r == 0, 1, r)
-
-
-atan2.lower(lambda b, y, x: b.atan2(y, x))
 
 
 @atan2.samples
