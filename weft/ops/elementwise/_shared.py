@@ -53,11 +53,6 @@ def _zeros(g):
     return F.zeros_like(g)
 
 
-def same_type(x: TensorType, *attrs: Any) -> TensorType:
-    """Return the type of x: the shape rule of a function of one tensor with attributes."""
-    return x
-
-
 def refuse_bool(hint: str) -> Any:
     """Return a shape rule for an operator that is not defined for truth values."""
 

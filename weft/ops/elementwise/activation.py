@@ -12,7 +12,7 @@ from ...core.op import F, elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
 from .._operands import constant
-from ._shared import as_real, same_type, unary_errors
+from ._shared import as_real, unary_errors
 from .special import normal_density
 
 
@@ -175,9 +175,6 @@ def _(x, approximate):
     return (approximate,)
 
 
-gelu.infer(same_type)
-
-
 @gelu.lower
 def _(b, x, approximate):
     # In the terms of the derivative, so that a kernel of both has them once.
@@ -236,9 +233,6 @@ def _(x, beta, threshold):
     if beta == 0 or not math.isfinite(beta):
         raise ArgumentError(f"beta must be finite and not zero. Received: beta={beta}")
     return beta, as_real(threshold, "threshold")
-
-
-softplus.infer(same_type)
 
 
 @softplus.lower

@@ -12,7 +12,7 @@ from ...core.op import F, composite, elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, broadcast
 from ...core.tensor import Tensor
-from ._shared import as_number, as_real, binary_errors, same_type, unary_errors
+from ._shared import as_number, as_real, binary_errors, unary_errors
 
 
 @op(elementwise, result="bool", exact=True)
@@ -91,9 +91,6 @@ def _(x, nan, posinf, neginf):
         largest if posinf is None else as_number(posinf, "posinf"),
         -largest if neginf is None else as_number(neginf, "neginf"),
     )
-
-
-nan_to_num.infer(same_type)
 
 
 @nan_to_num.lower

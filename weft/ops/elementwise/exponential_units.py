@@ -11,7 +11,7 @@ from ...core.op import F, elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
 from .._operands import constant
-from ._shared import as_real, same_type, unary_errors
+from ._shared import as_real, unary_errors
 
 
 @op(elementwise, promote="float", public=("wf", "nn.functional"))
@@ -25,9 +25,6 @@ def elu(x: Tensor, alpha: Any = 1.0) -> Tensor:
 @elu.canon
 def _(x, alpha):
     return (as_real(alpha, "alpha"),)
-
-
-elu.infer(same_type)
 
 
 elu.lower(lambda b, x, alpha: b.select(x > 0.0, x, b.expm1(b.minimum(x, 0.0)) * alpha))
@@ -49,9 +46,6 @@ def _(x, alpha):
     if alpha == 0:
         raise ArgumentError("alpha must not be zero, since x is divided by it. Received: alpha=0")
     return (alpha,)
-
-
-celu.infer(same_type)
 
 
 @celu.lower

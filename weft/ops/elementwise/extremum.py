@@ -12,7 +12,7 @@ from ...core.errors import ArgumentError, DTypeError, WeftError
 from ...core.op import F, composite, elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
-from ._shared import as_number, binary_errors, named, same_type
+from ._shared import as_number, binary_errors, named
 
 
 @op(elementwise, promote="common", laws=("idempotent",), scalar=True)
@@ -190,9 +190,6 @@ def _bound(x, bound, what):
     if beyond:
         raise DTypeError(f"{what}={bound} is not a value of {x.dtype}; cast x first")
     return int(np.clip(bound, limits.min, limits.max))
-
-
-clip_to.infer(same_type)
 
 
 @clip_to.partial("x")

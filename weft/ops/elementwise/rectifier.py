@@ -15,7 +15,7 @@ from ...core.op import F, composite, elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
 from .._operands import constant
-from ._shared import as_number, as_real, counted, same_type, unary_errors
+from ._shared import as_number, as_real, counted, unary_errors
 
 
 @op(elementwise, laws=("idempotent",), numpy="np.maximum({x}, 0)", public=("wf", "nn.functional"))
@@ -73,9 +73,6 @@ def leaky_relu(x: Tensor, negative_slope: Any = 0.01) -> Tensor:
 @leaky_relu.canon
 def _(x, negative_slope):
     return (as_real(negative_slope, "negative_slope"),)
-
-
-leaky_relu.infer(same_type)
 
 
 @leaky_relu.eval
@@ -145,9 +142,6 @@ def _(x, min_val, max_val):
             f"min_val must not exceed max_val. Received: min_val={low}, max_val={high}"
         )
     return low, high
-
-
-hardtanh.infer(same_type)
 
 
 @hardtanh.partial("x")
@@ -258,7 +252,6 @@ def _shrink_errors(s):
 
 for _record in (softshrink, hardshrink):
     _record.canon(_shrink_canon)
-    _record.infer(same_type)
     _record.samples(_shrink_samples)
     _record.error_samples(_shrink_errors)
 
@@ -271,9 +264,6 @@ def threshold(x: Tensor, threshold: Any, value: Any) -> Tensor:
 @threshold.canon
 def _(x, threshold, value):
     return as_number(threshold, "threshold"), as_number(value, "value")
-
-
-threshold.infer(same_type)
 
 
 @threshold.partial("x")

@@ -9,7 +9,7 @@ from ...core.op import elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import as_int
 from ...core.tensor import Tensor
-from ._shared import same_type, unary_errors, without_derivative
+from ._shared import unary_errors, without_derivative
 
 
 @op(elementwise, laws=("idempotent",), scalar=True)
@@ -55,9 +55,6 @@ def round(x: Tensor, decimals: int = 0) -> Tensor:
 @round.canon
 def _(x, decimals):
     return (as_int(decimals, "decimals"),)
-
-
-round.infer(same_type)
 
 
 @round.lower

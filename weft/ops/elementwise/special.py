@@ -14,7 +14,7 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import as_int
 from ...core.tensor import Tensor
 from .._operands import constant
-from ._shared import same_type, unary_errors
+from ._shared import unary_errors
 
 _MAX_ORDER = 500  # the highest derivative that the polygamma kernel computes
 
@@ -115,9 +115,6 @@ def _(x, n):
     if not 0 <= order <= _MAX_ORDER:
         raise ArgumentError(f"n must be from 0 to {_MAX_ORDER}. Received: n={order}")
     return (order,)
-
-
-polygamma.infer(same_type)
 
 
 @polygamma.eval
