@@ -53,19 +53,19 @@ OTHERS = {
     "graph/control/{adjoint,tangent}.py": Row("graph/test_control_gradients.py", "derivatives"),
     "graph/control/*": Row("graph/test_control_flow.py", "cond, while_loop and scan, both modes"),
     "graph/custom.py": Row("graph/test_gradients.py", "rules of the user's, inside of graphs"),
-    "graph/draws.py": Row("graph/test_session.py", "random numbers of runs"),
+    "graph/draws.py": Row("graph/test_control_flow.py", "random numbers, in loops too"),
     "graph/frontend.py": Row("graph/test_placeholders.py", "placeholder and assign"),
     "graph/graph.py": Row("graph/test_bad_input.py", "membership, names and their errors"),
     "graph/identity/content.py": Row("graph/identity/test_fingerprint.py", "what is hashed"),
     "graph/identity/*": Row("graph/identity/test_canonical.py", "steps to one canonical form"),
     "graph/members.py": Row("graph/test_bad_runs.py", "what may be fetched and fed"),
-    "graph/node.py": Row("graph/test_verify.py", "nodes and values, made and broken"),
+    "graph/node.py": Row("graph/test_session.py", "nodes and values, as they are run"),
     "graph/operators.py": Row("graph/test_save.py", "operators that files name"),
     "graph/run.py": Row("graph/test_session.py", "the interpreter of sessions"),
     "graph/scope.py": Row("graph/test_bad_input.py", "scopes of names, and their errors"),
     "graph/serial/*": Row("graph/test_save.py", "files of graphs, sound and damaged"),
     "graph/special.py": Row("graph/test_verify.py", "nodes that are no operators"),
-    "graph/symbol.py": Row("graph/test_unknown_sizes.py", "symbols, over the whole registry"),
+    "graph/symbol.py": Row("graph/test_bad_input.py", "what symbols can and cannot do"),
     "graph/text/*": Row("graph/text/test_printer.py", "parts of a printed graph"),
     "graph/tracer.py": Row("graph/test_bad_input.py", "what an open graph takes and refuses"),
     "graph/update.py": Row("graph/test_static_training.py", "updates of optimizers"),
@@ -93,6 +93,9 @@ OTHERS = {
     "autodiff/static/*": Row("graph/test_gradients.py", "gradients and jvp of symbols"),
     "autodiff/text/kernels.py": Row("autodiff/text/test_derivatives.py", "part of what is shown"),
     "autodiff/where_mask.py": Row("autodiff/test_kinks.py", "zeros where a branch is not taken"),
+    "autodiff/batching/{control,functions,tape}.py": Row(
+        "autodiff/test_vmap_compositions.py", "what vmap meets inside of functions"
+    ),
     "autodiff/batching/*": Row("autodiff/test_vmap.py", "parts of one function, vmap"),
     # -- passes --
     "passes/{recompute,remat}.py": Row(
@@ -105,18 +108,22 @@ OTHERS = {
     # -- from graphs to machine code --
     "lower/control.py": Row("compile/test_control.py", "control flow, compiled"),
     "lower/dynamic.py": Row("compile/test_registry.py", "operators without sizes, refused"),
+    "compiler/cache/columns.py": Row(
+        "compiler/cache/test_packing.py", "plans, packed and unpacked"
+    ),
     "compiler/cache/*": Row("compile/test_kept_programs.py", "programs that are kept and found"),
     "compiler/stages.py": Row("compile/test_programs.py", "every stage, in order"),
     "eager/composites.py": Row("eager/test_compilation.py", "operations in large pieces"),
     "eager/uses.py": Row("eager/test_choosers.py", "when machine code is worth it"),
     "lower/checks.py": Row("lower/test_verify.py", "what the verifier asks of each kernel"),
     "lower/frames.py": Row("compile/test_control.py", "values of loops and branches"),
-    "lower/indexing.py": Row("lower/test_places.py", "elements of views that are read by an index"),
+    "lower/indexing.py": Row("compile/test_registry.py", "operators that read by an index"),
     "lower/kinds.py": Row("compile/test_registry.py", "the way into code of each operator"),
     "lower/long_rows.py": Row("lower/test_reductions.py", "reductions of long rows"),
     "lower/lowering.py": Row("compile/test_registry.py", "every operator, lowered and run"),
-    "lower/memory.py": Row("lower/test_verify.py", "memory plans, sound and broken"),
-    "lower/nest*.py": Row("lower/test_loops.py", "nests of loops and where their values go"),
+    "lower/memory.py": Row("compiler/test_memory.py", "what a plan of memory holds"),
+    "lower/nests.py": Row("lower/test_order.py", "nests of loops, in their order"),
+    "lower/nest_places.py": Row("lower/test_places.py", "index maps inside of nests"),
     "lower/numbering.py": Row("lower/test_text.py", "numbers of buffers, as printed"),
     "lower/program.py": Row("lower/test_verify.py", "programs, sound and broken"),
     "lower/schedule.py": Row("plan/test_threads.py", "how work is shared out"),
@@ -124,7 +131,7 @@ OTHERS = {
     "plan/device.py": Row("backends/test_protocol.py", "what back ends say of themselves"),
     "plan/memory.py": Row("compiler/test_memory.py", "the arena of a program"),
     "plan/products.py": Row("plan/test_prologues.py", "what planning adds to products"),
-    "plan/run_plan.py": Row("compiler/cache/test_packing.py", "plans of runs, packed and unpacked"),
+    "plan/run_plan.py": Row("compile/test_programs.py", "plans, as they are run"),
     # -- back ends --
     "backends/execution.py": Row("backends/test_protocol.py", "runs of all back ends"),
     "backends/private_file.py": Row("backends/test_store_trust.py", "files of this user alone"),
@@ -136,14 +143,14 @@ OTHERS = {
     "backends/cpu/codegen/mathematics/*": Row(
         "backends/cpu/codegen/test_accuracy.py", "every function, held to its bound"
     ),
+    "backends/reference/backend.py": Row(
+        "backends/test_protocol.py", "one implementer of the protocol"
+    ),
     "backends/reference/*": Row(
         "backends/reference/test_kernels.py", "every kind of kernel, by NumPy"
     ),
     "backends/host.py": Row(
         "backends/reference/test_agreement.py", "what all back ends run on the host"
-    ),
-    "backends/cpu/codegen/co[ls]*.py": Row(
-        "backends/cpu/codegen/test_keys.py", "kernels of columns and their cost"
     ),
     "backends/cpu/codegen/target.py": Row(
         "backends/cpu/codegen/test_targets.py", "machines that code is made for"
@@ -154,8 +161,22 @@ OTHERS = {
     "backends/cpu/codegen/{instructions,lines}.py": Row(
         "backends/cpu/codegen/test_text.py", "what modules are written with"
     ),
+    "backends/cpu/codegen/{columns,rows,strided}.py": Row(
+        "backends/cpu/codegen/test_tiles.py", "rows and columns in tiles"
+    ),
+    "backends/cpu/codegen/cost.py": Row(
+        "lower/test_text.py", "costs, by which printed programs share work out"
+    ),
+    "backends/cpu/codegen/fetching.py": Row(
+        "backends/cpu/codegen/test_row_passes.py", "which pass asks for the next row"
+    ),
     "backends/cpu/codegen/lane_sums.py": Row(
         "backends/cpu/codegen/gemm/test_dot.py", "sums of lanes"
+    ),
+    "backends/cpu/codegen/random_lanes.py": Row("lower/test_random.py", "random numbers, compiled"),
+    "backends/cpu/codegen/scans.py": Row("lower/test_scans.py", "running sums, compiled"),
+    "backends/cpu/codegen/scatter.py": Row(
+        "lower/test_scatter.py", "elements put by an index, compiled"
     ),
     "backends/cpu/codegen/*": Row(
         "backends/cpu/codegen/test_program_targets.py", "programs with every kind of kernel"
@@ -181,17 +202,14 @@ OTHERS = {
     "backends/cpu/runtime/executable.py": Row(
         "compile/test_programs.py", "runs of compiled programs"
     ),
-    "backends/cpu/runtime/tables.py": Row(
-        "backends/cpu/runtime/test_calls.py", "addresses that calls are given"
-    ),
     "backends/cpu/runtime/driving.py": Row("compile/test_control.py", "loops that Python drives"),
-    "backends/cpu/runtime/{analysis,clock,listing,profile,timing}.py": Row(
+    "backends/cpu/runtime/{analysis,clock,listing,profile,tables,timing}.py": Row(
         "backends/cpu/runtime/test_inspection.py", "what is told of programs"
     ),
     # -- for users --
-    "nn/{*loss,adaptive_softmax,distance}.py": Row("nn/test_loss_layers.py", "losses as layers"),
+    "nn/*loss.py": Row("nn/test_loss_layers.py", "losses as layers"),
     "nn/calls.py": Row("nn/test_hooks.py", "calls of modules"),
-    "nn/scopes.py": Row("nn/test_module.py", "names of modules in graphs"),
+    "nn/scopes.py": Row("viz/test_draw.py", "scopes of modules, as drawn"),
     "nn/state.py": Row("nn/test_module.py", "state_dict and load_state_dict"),
     "nn/parameter.py": Row("nn/test_module.py", "parameters of modules"),
     "nn/parameter_containers.py": Row(
@@ -210,12 +228,13 @@ OTHERS = {
     "optim/line_search.py": Row("optim/test_lbfgs.py", "the line search of LBFGS"),
     "optim/lr/*": Row("optim/test_schedules.py", "schedules: formulas, combination, resuming"),
     "optim/*.py": Row("optim/test_references.py", "optimizers, held against their formulas"),
-    "data/{csvfile,digits,errors,idx,imagefolder,numpyfile,parquet,ta*,text}.py": Row(
+    "data/{bounded,csvfile,digits,errors,idx,imagefolder,numpyfile,parquet,ta*,text}.py": Row(
         "data/test_readers.py", "readers of files"
     ),
     "data/tensors.py": Row("data/test_dataset.py", "one of the datasets"),
-    "data/checks.py": Row("data/test_sampler.py", "arguments that are refused"),
-    "data/streams.py": Row("data/test_iterable.py", "streams of examples"),
+    "data/checks.py": Row("data/test_transforms.py", "arguments that are refused"),
+    "data/streams.py": Row("data/test_sampler.py", "random numbers of epochs and examples"),
+    "data/run.py": Row("data/test_resume.py", "walks through an epoch, broken off and continued"),
     "data/*.py": Row("data/test_workers.py", "processes that load examples"),
     "io/graphs.py": Row("graph/test_save.py", "files of graphs"),
     "io/tensorfile.py": Row("io/test_weights.py", "files of tensors"),
@@ -226,7 +245,7 @@ OTHERS = {
         "train/test_keras.py", "compile, fit, evaluate and predict"
     ),
     "train/checks.py": Row("train/test_estimators.py", "arguments that are refused"),
-    "train/{datasets,images}.py": Row("cli/test_models.py", "data that configurations name"),
+    "train/{datasets,images}.py": Row("cli/test_commands.py", "data and pictures of commands"),
     "train/extension.py": Row("train/test_extensions.py", "what extensions are made of"),
     "train/interrupts.py": Row("train/test_trainer.py", "training that is stopped"),
     "train/{names,optimizers}.py": Row(
