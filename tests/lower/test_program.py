@@ -13,6 +13,7 @@ from weft.backends import backend_named
 from weft.compiler.stages import ON_PROGRAMS, optimize_static, specialized
 from weft.core.dtype import float32
 from weft.core.op import Op
+from weft.core.scalar.builder import Expr, postorder
 from weft.graph.graph import Graph
 from weft.graph.node import Node, Value
 from weft.graph.run import Program
@@ -20,7 +21,6 @@ from weft.graph.state import State
 from weft.lower.kernels import CallKernel
 from weft.lower.lowering import lower
 from weft.lower.program import KernelProgram, NewBuffers
-from weft.lower.scalar import Expr, postorder
 
 OUTSIDE = (Graph, Node, Value, State, np.ndarray, wf.Tensor)
 
