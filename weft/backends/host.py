@@ -95,7 +95,7 @@ def call_operator(
 
 def _attrs(kernel: CallKernel, given: list[Any], sizes: Sizes) -> tuple[Any, ...]:
     """Return the attributes of a call; what only this run can tell is put in and checked."""
-    if not kernel.is_dynamic:
+    if not sizes or not kernel.is_dynamic:  # nothing was told yet: that is soon looked up
         return kernel.attrs
     attrs = resolve_attrs(kernel.attrs, sizes)
     if kernel.op.kind == "control" or not has_unknown_sizes(kernel.op, kernel.inputs):
