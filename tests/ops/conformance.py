@@ -28,7 +28,7 @@ from weft.core.dispatch import group
 from weft.core.methods import attach_operators
 from weft.core.modes import interpret_with
 from weft.core.op import Op, load_all
-from weft.core.samples import Sample, Sampler
+from weft.core.samples import ErrorSample, Sample, Sampler
 from weft.core.shape import TensorType, type_of
 from weft.core.tensor import Tensor, make_leaf
 
@@ -144,7 +144,33 @@ def sample_rule(name: str) -> Callable[[Sampler], Any] | None:
 def error_rule(name: str) -> Callable[[Sampler], Any] | None:
     """Return the rule that draws bad inputs of an operator or composite."""
     record = op_module.registry.get(name)
-    return record.error_rule if record is not None else REFERENCES.error_samples.get(name)
+    if record is None:
+        return REFERENCES.error_samples.get(name)
+    return _with_common_errors(record) if _takes_tensors_alone(record) else record.error_rule
+
+
+def _takes_tensors_alone(record: Any) -> bool:
+    """Tell whether an elementwise operator can be called with one or two tensors and no more."""
+    parameters = inspect.signature(record.declaration).parameters.values()
+    needed = [p.name for p in parameters if p.default is p.empty]
+    return record.kind == "elementwise" and len(needed) < 3 and needed == list(record.inputs)
+
+
+def _with_common_errors(record: Any) -> Callable[[Sampler], Any]:
+    """Return bad inputs that no elementwise operator takes, and those of one of them."""
+
+    def draw(s: Sampler) -> Iterator[ErrorSample]:
+        no_tensor = f"{record.inputs[-1]} must be a tensor.*text"
+        if len(record.inputs) == 1:
+            yield ErrorSample("text", error=TypeError, match=no_tensor)
+            yield ErrorSample([[1.0], [2.0, 3.0]], error=ValueError, match="ragged")
+        else:
+            two, three = s.integers(2), s.integers(3)  # which all of them take
+            yield ErrorSample(two, three, error=ValueError, match=r"\(2,\) and \(3,\)")
+            yield ErrorSample(two, "text", error=TypeError, match=no_tensor)
+        yield from record.error_rule(s) if record.error_rule is not None else ()
+
+    return draw
 
 
 def cases(rule_of: Callable[[str], Callable[[Sampler], Any] | None] = sample_rule) -> list[Case]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import numpy as np
 from ...core.dtype import bool_, int64
 from ...core.errors import ArgumentTypeError, DTypeError, WeftError
 from ...core.op import F, Op
-from ...core.samples import ErrorSample, Sampler
 from ...core.shape import TensorType, broadcast
 
 
@@ -63,15 +61,3 @@ def refuse_bool(hint: str) -> Any:
         return TensorType(broadcast(*(t.shape for t in types)), dtype)
 
     return rule
-
-
-def unary_errors(s: Sampler) -> Iterator[ErrorSample]:
-    """Yield arguments that no function of one tensor takes."""
-    yield ErrorSample("text", error=TypeError, match="x must be a tensor.*text")
-    yield ErrorSample([[1.0], [2.0, 3.0]], error=ValueError, match="ragged")
-
-
-def binary_errors(s: Sampler) -> Iterator[ErrorSample]:
-    """Yield arguments that no function of two broadcast tensors takes."""
-    yield ErrorSample(s.real(2), s.real(3), error=ValueError, match=r"\(2,\) and \(3,\)")
-    yield ErrorSample(s.real(2), "text", error=TypeError, match="must be a tensor.*text")

@@ -307,12 +307,6 @@ def _(s):
     yield Sample(np.array([0.0, -0.0, -np.inf, np.nan]), grad=0, label="special values")
 
 
-@abs.error_samples
-def _(s):
-    yield ErrorSample("text", error=TypeError, match="x must be a tensor.*text")
-    yield ErrorSample([[1.0], [2.0, 3.0]], error=ValueError, match="ragged")
-
-
 @op(elementwise, laws=("idempotent",), scalar=True)
 def sign(x: Tensor) -> Tensor:
     """Return -1, 0 or 1 by the sign of each element, NaN for NaN. The derivative is 0.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.op import elementwise, op
-from ...core.samples import ErrorSample, Sample
+from ...core.samples import Sample
 from ...core.tensor import Tensor
 
 
@@ -69,14 +69,8 @@ def _samples(s):
     yield Sample(special[:, None], special, grad=0, label="special values")
 
 
-def _error_samples(s):
-    yield ErrorSample(s.real(2), s.real(3), error=ValueError, match=r"\(2,\) and \(3,\)")
-    yield ErrorSample(s.real(2), "text", error=TypeError, match="y must be a tensor.*text")
-
-
 for _record in (equal, not_equal, less, less_equal, greater, greater_equal):
     _record.samples(_samples)
-    _record.error_samples(_error_samples)
 
 equal.lower(lambda b, x, y: b.eq(x, y))
 not_equal.lower(lambda b, x, y: b.ne(x, y))

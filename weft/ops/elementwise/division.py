@@ -9,7 +9,7 @@ from ...core.errors import DTypeError
 from ...core.op import F, elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
-from ._shared import binary_errors, without_derivative
+from ._shared import without_derivative
 
 
 @op(elementwise, promote="common", operator="__floordiv__", scalar=True)
@@ -86,7 +86,6 @@ def _samples(s):
 
 
 def _error_samples(s):
-    yield from binary_errors(s)
     yield ErrorSample(s.booleans(2), s.booleans(2), error=TypeError, match="dtype bool")
 
 

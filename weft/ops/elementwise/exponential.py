@@ -10,7 +10,6 @@ from ...core.op import F, elementwise, op
 from ...core.samples import Sample
 from ...core.tensor import Tensor
 from .._operands import constant
-from ._shared import binary_errors, unary_errors
 
 _LN2 = math.log(2.0)
 _LN10 = math.log(10.0)
@@ -106,10 +105,8 @@ def _positive_samples(s):
 
 for _record in (exp, exp2, expm1):
     _record.samples(_real_samples)
-    _record.error_samples(unary_errors)
 for _record in (log, log2, log10, log1p):
     _record.samples(_positive_samples)
-    _record.error_samples(unary_errors)
 
 
 @op(elementwise, promote="float")
@@ -155,9 +152,6 @@ def _(s):
     yield Sample(inf, inf, grad=0, label="infinite")
 
 
-logaddexp.error_samples(binary_errors)
-
-
 @op(elementwise, promote="float")
 def xlogy(x: Tensor, y: Tensor) -> Tensor:
     """Return x * log(y), which is 0 where x is 0 (unless y is NaN).
@@ -193,6 +187,3 @@ def _away_from_origin(x, y):
 def _(s):
     yield from s.binary(s.real, s.positive)
     yield Sample(np.zeros(4), np.array([0.0, 1.0, -1.0, np.inf]), grad=0, label="x zero")
-
-
-xlogy.error_samples(binary_errors)

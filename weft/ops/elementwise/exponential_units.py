@@ -11,7 +11,7 @@ from ...core.op import F, elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
 from .._operands import constant
-from ._shared import as_real, unary_errors
+from ._shared import as_real
 
 
 @op(elementwise, promote="float", public=("wf", "nn.functional"))
@@ -67,7 +67,6 @@ def _alpha_samples(s):
 
 
 def _alpha_errors(s):
-    yield from unary_errors(s)
     yield ErrorSample(s.real(3), alpha="a", error=TypeError, match="alpha must be.*str 'a'")
 
 
@@ -102,6 +101,3 @@ selu.lower(
 def _(s):
     yield from s.unary(s.away)
     yield Sample(np.array([-1000.0, 1000.0]), label="saturated")
-
-
-selu.error_samples(unary_errors)

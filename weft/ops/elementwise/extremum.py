@@ -12,7 +12,7 @@ from ...core.errors import ArgumentError, DTypeError, WeftError
 from ...core.op import F, composite, elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
-from ._shared import as_number, binary_errors, named
+from ._shared import as_number, named
 
 
 @op(elementwise, promote="common", laws=("idempotent",), scalar=True)
@@ -115,7 +115,6 @@ def _samples(s):
 
 for _record in (maximum, minimum, fmax, fmin):
     _record.samples(_samples)
-    _record.error_samples(binary_errors)
 
 
 # -- clip -----------------------------------------------------------------------------------------

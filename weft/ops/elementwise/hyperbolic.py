@@ -7,7 +7,6 @@ import numpy as np
 from ...core.op import F, elementwise, op
 from ...core.samples import Sample
 from ...core.tensor import Tensor
-from ._shared import unary_errors
 
 
 @op(elementwise, promote="float", scalar=True)
@@ -82,8 +81,6 @@ def _real_samples(s):
 
 for _record in (sinh, cosh, tanh, asinh):
     _record.samples(_real_samples)
-for _record in (sinh, cosh, tanh, asinh, acosh, atanh):
-    _record.error_samples(unary_errors)
 
 
 @acosh.samples

@@ -14,7 +14,6 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType
 from ...core.tensor import Tensor
 from .._operands import constant
-from ._shared import binary_errors, unary_errors
 
 
 @op(elementwise, promote="common", aliases=("power",), operator="__pow__")
@@ -112,7 +111,6 @@ def _(s):
 
 @pow.error_samples
 def _(s):
-    yield from binary_errors(s)
     yield ErrorSample(s.integers(3), -2, error=ValueError, match="smallest exponent of -2")
     yield ErrorSample(s.booleans(2), s.booleans(2), error=TypeError, match="dtype bool")
 
@@ -137,9 +135,6 @@ def _(s):
     yield from s.unary()
     yield Sample(s.integers(3), label="integers")
     yield Sample(s.booleans(3), label="booleans")
-
-
-square.error_samples(unary_errors)
 
 
 @op(elementwise, promote="float", exact=True, scalar=True)
@@ -184,7 +179,6 @@ def _positive_samples(s):
 
 for _record in (sqrt, rsqrt, reciprocal):
     _record.samples(_positive_samples)
-    _record.error_samples(unary_errors)
 
 
 @op(elementwise, promote="float", scalar=True)
@@ -211,6 +205,3 @@ def _(y, out):
 def _(s):
     yield from s.binary(s.away)
     yield Sample(np.array([0.0, 3e30]), np.array([0.0, 4e30]), grad=0, label="extremes")
-
-
-hypot.error_samples(binary_errors)

@@ -15,7 +15,7 @@ from ...core.op import F, composite, elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
 from .._operands import constant
-from ._shared import as_number, as_real, counted, unary_errors
+from ._shared import as_number, as_real, counted
 
 
 @op(elementwise, laws=("idempotent",), numpy="np.maximum({x}, 0)", public=("wf", "nn.functional"))
@@ -44,9 +44,6 @@ def _(s):
     yield from s.unary(s.away)
     yield Sample(s.integers(3, low=-3), label="integers")
     yield Sample(s.booleans(3), label="booleans")
-
-
-relu.error_samples(unary_errors)
 
 
 @op(elementwise, laws=("idempotent",), public=("wf", "nn.functional"))
@@ -100,7 +97,6 @@ def _(s):
 
 @leaky_relu.error_samples
 def _(s):
-    yield from unary_errors(s)
     yield ErrorSample(s.real(3), None, error=TypeError, match="negative_slope must be.*None")
 
 
@@ -160,7 +156,6 @@ def _(s):
 
 @hardtanh.error_samples
 def _(s):
-    yield from unary_errors(s)
     yield ErrorSample(s.real(3), 2, 1, error=ValueError, match="min_val=2, max_val=1")
     yield ErrorSample(s.real(3), "a", error=TypeError, match="min_val must be.*'a'")
 
@@ -199,7 +194,6 @@ def _bounded_samples(s):
 
 for _record in (relu6, hardsigmoid, hardswish):
     _record.samples(_bounded_samples)
-    _record.error_samples(unary_errors)
 
 
 # -- shrinking ------------------------------------------------------------------------------------
@@ -245,7 +239,6 @@ def _shrink_samples(s):
 
 
 def _shrink_errors(s):
-    yield from unary_errors(s)
     yield ErrorSample(s.real(3), -1, error=ValueError, match="Received: lambd=-1")
     yield ErrorSample(s.real(3), "a", error=TypeError, match="lambd must be.*'a'")
 

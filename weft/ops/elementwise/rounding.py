@@ -9,7 +9,7 @@ from ...core.op import elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import as_int
 from ...core.tensor import Tensor
-from ._shared import unary_errors, without_derivative
+from ._shared import without_derivative
 
 
 @op(elementwise, laws=("idempotent",), scalar=True)
@@ -37,7 +37,6 @@ def _samples(s):
 for _record in (floor, ceil, trunc):
     without_derivative(_record)
     _record.samples(_samples)
-    _record.error_samples(unary_errors)
 
 
 @op(elementwise)
@@ -82,7 +81,6 @@ def _(s):
 
 @round.error_samples
 def _(s):
-    yield from unary_errors(s)
     yield ErrorSample(s.real(3), 1.5, error=TypeError, match="decimals must be an integer.*1.5")
 
 
@@ -100,4 +98,3 @@ def _(g):
 
 
 frac.samples(_samples)
-frac.error_samples(unary_errors)

@@ -11,7 +11,6 @@ from ...core.operands import is_number
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
 from .._halves import rounded_once
-from ._shared import binary_errors
 
 
 @op(
@@ -150,9 +149,6 @@ def _(s):
     yield Sample(np.array([1.0, -1.0]), zeros, grad=0, label="signed zeros")
 
 
-copysign.error_samples(binary_errors)
-
-
 @op(elementwise, promote="float")
 def heaviside(x: Tensor, values: Tensor) -> Tensor:
     """Return 0 below 0, 1 above it, and `values` where x is 0; the derivative of the step is 0.
@@ -186,9 +182,6 @@ def _(x):
 def _(s):
     yield from s.binary(s.away, s.real)
     yield Sample(np.zeros(3), s.real(3), grad=0, label="at zero")
-
-
-heaviside.error_samples(binary_errors)
 
 
 @composite(method=True)

@@ -14,7 +14,6 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import as_int
 from ...core.tensor import Tensor
 from .._operands import constant
-from ._shared import unary_errors
 
 _MAX_ORDER = 500  # the highest derivative that the polygamma kernel computes
 
@@ -174,5 +173,3 @@ for _record, _samples in (
     (digamma, _gamma_samples),
 ):
     _record.samples(_samples)
-for _record in (erf, erfc, normal_cdf, erfinv, lgamma, digamma):
-    _record.error_samples(unary_errors)

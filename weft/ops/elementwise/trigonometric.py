@@ -10,7 +10,6 @@ from ...core.op import F, elementwise, op
 from ...core.samples import Sample
 from ...core.tensor import Tensor
 from .._operands import constant
-from ._shared import binary_errors, unary_errors
 
 
 @op(elementwise, promote="float", scalar=True)
@@ -86,10 +85,8 @@ def _ratio_samples(s):
 
 for _record in (sin, cos, tan, atan):
     _record.samples(_angle_samples)
-    _record.error_samples(unary_errors)
 for _record in (asin, acos):
     _record.samples(_ratio_samples)
-    _record.error_samples(unary_errors)
 
 
 @op(elementwise, promote="float", aliases=("arctan2",), scalar=True)
@@ -127,9 +124,6 @@ def _(s):
     yield from s.binary(s.away)
     zeros = np.array([0.0, -0.0])
     yield Sample(zeros[:, None], zeros, grad=0, label="origin")
-
-
-atan2.error_samples(binary_errors)
 
 
 @op(elementwise, promote="float")
@@ -184,9 +178,6 @@ def _(s):
     yield Sample(s.integers(3, high=2), label="integers")
 
 
-sinc.error_samples(unary_errors)
-
-
 @op(elementwise, promote="float", linear=("x",))
 def deg2rad(x: Tensor) -> Tensor:
     """Return angles in degrees as radians."""
@@ -215,4 +206,3 @@ def _(g):
 
 for _record in (deg2rad, rad2deg):
     _record.samples(_angle_samples)
-    _record.error_samples(unary_errors)
