@@ -111,10 +111,10 @@ def _constant_like(
 ) -> Any:
     try:
         result = _fill(x, value, dtype)
+        made = result.detach().requires_grad_() if requires_grad else result
+        return made if device is None else made_on(made, device)
     except WeftError as error:
         raise named(error, name, "fill_like") from None
-    made = result.detach().requires_grad_() if requires_grad else result
-    return made if device is None else made_on(made, device)
 
 
 def _fill(x: Any, value: Any, dtype: Any) -> Any:
