@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from ...core.dtype import bool_, int64
 from ...core.errors import ArgumentTypeError, DTypeError, WeftError
 from ...core.op import F, Op
+from ...core.samples import Sample, Sampler
 from ...core.shape import TensorType, broadcast
 
 
@@ -61,3 +63,15 @@ def refuse_bool(hint: str) -> Any:
         return TensorType(broadcast(*(t.shape for t in types)), dtype)
 
     return rule
+
+
+def real_samples(s: Sampler) -> Iterator[Sample]:
+    """Yield numbers of both signs."""
+    yield from s.unary()
+    yield Sample(s.integers(3), label="integers")
+
+
+def positive_samples(s: Sampler) -> Iterator[Sample]:
+    """Yield numbers above zero."""
+    yield from s.unary(s.positive)
+    yield Sample(s.integers(3, low=1), label="integers")

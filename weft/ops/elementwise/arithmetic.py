@@ -9,7 +9,7 @@ from ...core.errors import ArgumentError, ArgumentTypeError
 from ...core.op import F, elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
-from ._shared import refuse_bool, without_derivative
+from ._shared import real_samples, refuse_bool, without_derivative
 
 
 @op(
@@ -235,10 +235,7 @@ neg.partial_is("x", -1)
 neg.lower(lambda b, x: -x)
 
 
-@neg.samples
-def _(s):
-    yield from s.unary()
-    yield Sample(s.integers(3), label="integers")
+neg.samples(real_samples)
 
 
 @neg.error_samples

@@ -10,6 +10,7 @@ from ...core.op import F, elementwise, op
 from ...core.samples import Sample
 from ...core.tensor import Tensor
 from .._operands import constant
+from ._shared import positive_samples, real_samples
 
 _LN2 = math.log(2.0)
 _LN10 = math.log(10.0)
@@ -93,20 +94,10 @@ def _(g, x):
     return g / (x + 1)
 
 
-def _real_samples(s):
-    yield from s.unary()
-    yield Sample(s.integers(3), label="integers")
-
-
-def _positive_samples(s):
-    yield from s.unary(s.positive)
-    yield Sample(s.integers(3, low=1), label="integers")
-
-
 for _record in (exp, exp2, expm1):
-    _record.samples(_real_samples)
+    _record.samples(real_samples)
 for _record in (log, log2, log10, log1p):
-    _record.samples(_positive_samples)
+    _record.samples(positive_samples)
 
 
 @op(elementwise, promote="float")

@@ -7,6 +7,7 @@ import numpy as np
 from ...core.op import F, elementwise, op
 from ...core.samples import Sample
 from ...core.tensor import Tensor
+from ._shared import real_samples
 
 
 @op(elementwise, promote="float", scalar=True)
@@ -74,13 +75,8 @@ def _(g, x):
     return g / ((1 - x) * (1 + x))
 
 
-def _real_samples(s):
-    yield from s.unary()
-    yield Sample(s.integers(3), label="integers")
-
-
 for _record in (sinh, cosh, tanh, asinh):
-    _record.samples(_real_samples)
+    _record.samples(real_samples)
 
 
 @acosh.samples

@@ -14,6 +14,7 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType
 from ...core.tensor import Tensor
 from .._operands import constant
+from ._shared import positive_samples
 
 
 @op(elementwise, promote="common", aliases=("power",), operator="__pow__")
@@ -172,13 +173,8 @@ def _(out):
     return -(out * out)
 
 
-def _positive_samples(s):
-    yield from s.unary(s.positive)
-    yield Sample(s.integers(3, low=1), label="integers")
-
-
 for _record in (sqrt, rsqrt, reciprocal):
-    _record.samples(_positive_samples)
+    _record.samples(positive_samples)
 
 
 @op(elementwise, promote="float", scalar=True)

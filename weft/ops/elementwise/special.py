@@ -14,6 +14,7 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import as_int
 from ...core.tensor import Tensor
 from .._operands import constant
+from ._shared import real_samples
 
 _MAX_ORDER = 500  # the highest derivative that the polygamma kernel computes
 
@@ -148,11 +149,6 @@ def _(s):
     yield ErrorSample(1, "text", error=TypeError, match="x must be a tensor")
 
 
-def _real_samples(s):
-    yield from s.unary()
-    yield Sample(s.integers(3), label="integers")
-
-
 @erfinv.samples
 def _(s):
     yield from s.unary(lambda *shape: s.real(*shape, low=-0.9, high=0.9))
@@ -166,9 +162,9 @@ def _gamma_samples(s):
 
 
 for _record, _samples in (
-    (erf, _real_samples),
-    (erfc, _real_samples),
-    (normal_cdf, _real_samples),
+    (erf, real_samples),
+    (erfc, real_samples),
+    (normal_cdf, real_samples),
     (lgamma, _gamma_samples),
     (digamma, _gamma_samples),
 ):
