@@ -17,8 +17,7 @@ from ...core.shape import TensorType, broadcast
 def as_number(value: Any, what: str) -> int | float:
     """Return a numeric attribute as a Python number; an integer stays one."""
     if value.__class__ is float or value.__class__ is int:
-        number: int | float = value
-        return number
+        return value
     if isinstance(value, (float, np.floating)):
         return float(value)
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):

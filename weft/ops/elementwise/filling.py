@@ -144,8 +144,7 @@ def fill_number(value: Any, what: str) -> bool | int | float:
     if isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, np.generic) and value.dtype.kind in "biuf":
-        number: bool | int | float = value.item()
-        return number
+        return value.item()
     raise ArgumentTypeError(
         f"{what} must be a number. Received: {type(value).__name__} {value!r:.60}"
     )

@@ -20,8 +20,7 @@ def made(tensor: Any, requires_grad: bool, device: Any) -> Tensor:
     """Return a draw as the tensor the user made: with the line that made it, a leaf if asked."""
     if tensor.__class__ is Tensor:  # a symbol knows its line already
         tensor._site = user_site()
-    result: Tensor = made_on(tensor.requires_grad_() if requires_grad else tensor, device)
-    return result
+    return made_on(tensor.requires_grad_() if requires_grad else tensor, device)
 
 
 def as_sizes(shape: tuple[Any, ...]) -> tuple[int, ...]:
@@ -90,8 +89,7 @@ def as_tensor(parameter: Any, dtype: Any) -> Tensor:
     """Return a parameter as a tensor of a dtype."""
     if not isinstance(parameter, Tensor):
         return constant(np.asarray(parameter, dtype))
-    cast: Tensor = parameter if parameter.dtype == dtype else F.cast(parameter, dtype)
-    return cast
+    return parameter if parameter.dtype == dtype else F.cast(parameter, dtype)
 
 
 def like_dtype(x: Any) -> Any:

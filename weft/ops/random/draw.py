@@ -248,8 +248,7 @@ def dirichlet(
     x = gamma(alpha, shape=shape, dtype=dtype, generator=generator)
     if x.ndim == 0:
         raise ShapeError("dirichlet: alpha must have shape (..., K). Received: a single number")
-    shares: Tensor = x / F.sum(x, axis=-1, keepdims=True)
-    return shares
+    return x / F.sum(x, axis=-1, keepdims=True)
 
 
 @names_errors
@@ -357,8 +356,7 @@ def permutation(x: Any, axis: int = 0, *, generator: Generator | None = None) ->
     x = read_tensor("permutation", "x", x)
     axis = normalize_axis(axis, x.ndim, "permutation: axis")
     order = randperm(x.shape[axis], generator=generator)
-    result: Tensor = F.take(x, order, axis=axis)
-    return result
+    return F.take(x, order, axis=axis)
 
 
 @names_errors
@@ -372,5 +370,4 @@ def dropout_mask(
 ) -> Tensor:
     """Draw a mask for x: 0 with probability p, else `scale`; see the operator random_dropout."""
     inputs = (x if isinstance(x, Tensor) else constant(x),)
-    mask: Tensor = draw(continuous.random_dropout, inputs, (p, spatial, scale), generator)
-    return mask
+    return draw(continuous.random_dropout, inputs, (p, spatial, scale), generator)

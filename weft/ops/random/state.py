@@ -52,8 +52,7 @@ def reserve_state(generator: Generator | None, blocks: int) -> Tensor:
     if modes.interpreters:
         tracer, blocks = current_tracer(), blocks * drawn_examples()
     if tracer is not None:
-        symbol: Tensor = tracer.reserve(generator, blocks)
-        return symbol
+        return tracer.reserve(generator, blocks)
     return wrap(make_state(*generator.reserve(blocks)))
 
 

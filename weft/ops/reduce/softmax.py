@@ -33,8 +33,7 @@ def _shares(x: Any, axis: int) -> Tensor:
     # Dividing keeps the sum at one to rounding; exp(x - logsumexp(x)) would be off by the
     # rounding of logsumexp, which grows with the logits.
     e = F.exp(_shifted(x, axis))
-    result: Tensor = e / F.sum(e, axis=axis, keepdims=True)
-    return result
+    return e / F.sum(e, axis=axis, keepdims=True)
 
 
 @composite(method=True, fused=True, public=("wf", "nn.functional"))
@@ -55,8 +54,7 @@ def _log_shares(x: Any, axis: int) -> Tensor:
     # Both parts have one sign, so that nothing cancels; x - logsumexp(x) would round at the size
     # of the logits.
     shifted = _shifted(x, axis)
-    result: Tensor = shifted - F.log(F.sum(F.exp(shifted), axis=axis, keepdims=True))
-    return result
+    return shifted - F.log(F.sum(F.exp(shifted), axis=axis, keepdims=True))
 
 
 def _shifted(x: Any, axis: int) -> Any:
