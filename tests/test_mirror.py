@@ -38,10 +38,8 @@ OTHERS = {
     "core/normal_quantile.py": Row(
         "core/random/test_continuous.py", "normal numbers from uniform ones"
     ),
-    "core/random/formulas.py": Row("core/random/test_exact.py", "the formulas of distributions"),
     "core/random/lanes.py": Row("core/random/test_kernels.py", "streams of numbers"),
     "core/samples.py": Row("ops/test_conformance.py", "samples of operators, each drawn"),
-    "core/scalar/*": Row("core/scalar/test_kernels.py", "kernels, written from expressions"),
     "core/snapshot.py": Row("core/test_lost_writes.py", "tensors of state_dict refuse writes"),
     "core/specialize.py": Row("core/test_dispatch.py", "writes the calls that it dispatches"),
     "core/tape.py": Row("autodiff/test_backward.py", "what backward walks over"),
@@ -106,13 +104,13 @@ OTHERS = {
     "passes/sized_control.py": Row("passes/test_scan_split.py", "sizes of control flow"),
     "passes/specialize.py": Row("passes/test_scan_split.py", "sizes put into a program"),
     # -- from graphs to machine code --
+    "lower/copies.py": Row("lower/test_concat.py", "parts that are copied to their places"),
     "lower/control.py": Row("compile/test_control.py", "control flow, compiled"),
     "lower/dynamic.py": Row("compile/test_registry.py", "operators without sizes, refused"),
     "compiler/cache/columns.py": Row(
         "compiler/cache/test_packing.py", "plans, packed and unpacked"
     ),
     "compiler/cache/*": Row("compile/test_kept_programs.py", "programs that are kept and found"),
-    "compiler/stages.py": Row("compile/test_programs.py", "every stage, in order"),
     "eager/composites.py": Row("eager/test_compilation.py", "operations in large pieces"),
     "eager/uses.py": Row("eager/test_choosers.py", "when machine code is worth it"),
     "lower/{checks,verify_plan}.py": Row("lower/test_verify.py", "what verifiers ask"),
@@ -127,7 +125,6 @@ OTHERS = {
     "lower/schedule.py": Row("plan/test_threads.py", "how work is shared out"),
     "lower/{storage,views}.py": Row("test_operator_facts.py", "views, held against arrays"),
     "plan/device.py": Row("backends/test_protocol.py", "what back ends say of themselves"),
-    "plan/memory.py": Row("compiler/test_memory.py", "the arena of a program"),
     "plan/products.py": Row("plan/test_prologues.py", "what planning adds to products"),
     "plan/run_plan.py": Row("compile/test_programs.py", "plans, as they are run"),
     # -- back ends --
@@ -146,6 +143,9 @@ OTHERS = {
     ),
     "backends/reference/*": Row(
         "backends/reference/test_kernels.py", "every kind of kernel, by NumPy"
+    ),
+    "backends/cpu/runtime/memory.py": Row(
+        "backends/cpu/runtime/test_arena.py", "the memory that a program works in"
     ),
     "backends/host.py": Row(
         "backends/reference/test_agreement.py", "what all back ends run on the host"
@@ -221,7 +221,6 @@ OTHERS = {
     "nn/starting_value.py": Row("nn/test_recurrent.py", "states that layers start with"),
     "nn/models/*": Row("cli/test_models.py", "networks that configurations name"),
     "nn/*.py": Row("nn/test_layers.py", "layers: what they compute, print and refuse"),
-    "optim/executor.py": Row("optim/test_optimizer.py", "steps on arrays, block by block"),
     "optim/groups.py": Row("optim/test_optimizer.py", "groups of parameters and their errors"),
     "optim/line_search.py": Row("optim/test_lbfgs.py", "the line search of LBFGS"),
     "optim/lr/*": Row("optim/test_schedules.py", "schedules: formulas, combination, resuming"),
