@@ -106,6 +106,7 @@ OTHERS = {
     # -- from graphs to machine code --
     "lower/copies.py": Row("lower/test_concat.py", "parts that are copied to their places"),
     "lower/control.py": Row("compile/test_control.py", "control flow, compiled"),
+    "lower/copies.py": Row("backends/cpu/codegen/test_turning.py", "copies, transposed too"),
     "lower/dynamic.py": Row("compile/test_registry.py", "operators without sizes, refused"),
     "compiler/cache/columns.py": Row(
         "compiler/cache/test_packing.py", "plans, packed and unpacked"
@@ -119,10 +120,12 @@ OTHERS = {
     "lower/kinds.py": Row("compile/test_registry.py", "the way into code of each operator"),
     "lower/long_rows.py": Row("lower/test_reductions.py", "reductions of long rows"),
     "lower/lowering.py": Row("compile/test_registry.py", "every operator, lowered and run"),
-    "lower/memory.py": Row("lower/test_verify.py", "memory plans, sound and broken"),
-    "lower/nest*.py": Row("lower/test_loops.py", "nests of loops and where their values go"),
+    "lower/memory.py": Row("compiler/test_memory.py", "what a plan of memory holds"),
+    "lower/nests.py": Row("lower/test_order.py", "nests of loops, in their order"),
+    "lower/nest_index_maps.py": Row("lower/test_index_maps.py", "index maps inside of nests"),
     "lower/numbering.py": Row("lower/test_program.py", "numbers of buffers and slots"),
     "lower/schedule.py": Row("plan/test_threads.py", "how work is shared out"),
+    "lower/verify_plan.py": Row("lower/test_verify.py", "plans, sound and broken"),
     "lower/{storage,views}.py": Row("test_operator_facts.py", "views, held against arrays"),
     "plan/device.py": Row("backends/test_protocol.py", "what back ends say of themselves"),
     "plan/products.py": Row("plan/test_prologues.py", "what planning adds to products"),
@@ -194,13 +197,18 @@ OTHERS = {
     "backends/cpu/runtime/native/*": Row(
         "backends/cpu/runtime/test_threads.py", "the pool of threads"
     ),
+    "backends/cpu/runtime/memory.py": Row(
+        "compile/test_programs.py", "memory of compiled programs"
+    ),
     "backends/cpu/runtime/products.py": Row(
         "backends/cpu/codegen/gemm/test_any_size.py", "products of any size"
     ),
     "backends/cpu/runtime/executable.py": Row(
         "compile/test_programs.py", "runs of compiled programs"
     ),
-    "backends/cpu/runtime/driving.py": Row("compile/test_control.py", "loops that Python drives"),
+    "backends/cpu/runtime/driving.py": Row(
+        "compile/test_kept_programs.py", "loops that Python drives, kept"
+    ),
     "backends/cpu/runtime/{analysis,clock,listing,profile,tables,timing}.py": Row(
         "backends/cpu/runtime/test_inspection.py", "what is told of programs"
     ),
