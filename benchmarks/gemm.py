@@ -213,7 +213,7 @@ def _kernel(case: Case, arrays: tuple[Any, Any, Any]) -> Any:
 
 def _write_entry(module: Any, units: int, chunks: int, operands: int) -> None:
     """Add `run(ptr table)`, which has the pool do the chunks of a product."""
-    from weft.backends.cpu.codegen.values import Value
+    from weft.backends.cpu.codegen.values import IRValue
 
     task = module.function("task", ["ptr", "i64", "i64"])
     table, chunk, _ = task.parameters
@@ -229,7 +229,7 @@ def _write_entry(module: Any, units: int, chunks: int, operands: int) -> None:
     else:
         module.declare("weft_parallel_for", ["ptr", "ptr", "i64"])
         count = run.constant("i64", chunks)
-        run.call("weft_parallel_for", "void", Value("@task", "ptr"), run.parameters[0], count)
+        run.call("weft_parallel_for", "void", IRValue("@task", "ptr"), run.parameters[0], count)
     run.ret()
 
 

@@ -104,7 +104,6 @@ OTHERS = {
     "passes/sized_control.py": Row("passes/test_scan_split.py", "sizes of control flow"),
     "passes/specialize.py": Row("passes/test_scan_split.py", "sizes put into a program"),
     # -- from graphs to machine code --
-    "lower/copies.py": Row("lower/test_concat.py", "parts that are copied to their places"),
     "lower/control.py": Row("compile/test_control.py", "control flow, compiled"),
     "lower/copies.py": Row("backends/cpu/codegen/test_turning.py", "copies, transposed too"),
     "lower/dynamic.py": Row("compile/test_registry.py", "operators without sizes, refused"),
@@ -146,9 +145,6 @@ OTHERS = {
     ),
     "backends/reference/*": Row(
         "backends/reference/test_kernels.py", "every kind of kernel, by NumPy"
-    ),
-    "backends/cpu/runtime/memory.py": Row(
-        "backends/cpu/runtime/test_arena.py", "the memory that a program works in"
     ),
     "backends/host.py": Row(
         "backends/reference/test_agreement.py", "what all back ends run on the host"

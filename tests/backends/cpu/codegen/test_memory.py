@@ -8,17 +8,17 @@ import pytest
 from tests.backends.cpu.codegen.jit import Native, assembly
 from weft.backends.cpu.codegen import ModuleText, avx512, element_of, host, vector_of
 from weft.backends.cpu.codegen.text import FunctionText
-from weft.backends.cpu.codegen.values import Value
+from weft.backends.cpu.codegen.values import IRValue
 
 INTEGERS = ("int8", "int16", "int32", "int64")
 CUTS = [(a, b) for a in INTEGERS for b in INTEGERS if np.dtype(a).itemsize > np.dtype(b).itemsize]
 
 
-def known(f: FunctionText, count: int) -> Value:
+def known(f: FunctionText, count: int) -> IRValue:
     return f.constant("i64", count)
 
 
-def computed(f: FunctionText, count: int) -> Value:
+def computed(f: FunctionText, count: int) -> IRValue:
     """Return a number that is no constant in the text, but one for whoever computes."""
     return f.sub(f.constant("i64", 100 + count), 100)
 

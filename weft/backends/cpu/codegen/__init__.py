@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from .target import Target, avx2, avx512, host, neon, sse2
 from .text import FunctionText, LoopIndex, ModuleText, Phi
-from .values import Value, constant, element_of, lanes_of, scalar_of, vector_of, with_element
+from .values import IRValue, constant, element_of, lanes_of, scalar_of, vector_of, with_element
 
 __all__ = [
     "FunctionText",
+    "IRValue",
     "LoopIndex",
     "ModuleText",
     "Phi",
     "Target",
-    "Value",
     "avx2",
     "avx512",
     "constant",

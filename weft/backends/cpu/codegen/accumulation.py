@@ -13,7 +13,7 @@ from ....core.scalar.builder import Expr
 from .elements import ElementWriter
 from .lines import Operand
 from .scalars import combine, identity_of, write_number
-from .values import Value, bytes_of, element_of
+from .values import IRValue, bytes_of, element_of
 
 BLOCK = 4096  # elements summed into one partial sum, so that rounding errors do not add up
 CHAINS = 4  # vectors at a time, each with accumulators of its own
@@ -47,7 +47,7 @@ class Accumulation:
             totals = self._finish(self._joined(sums[n * size : (n + 1) * size]), whole)
             line.rows |= {id(e): v for e, v in zip(self.reductions, totals, strict=True)}
 
-    def _finish(self, sums: list[Value], whole: int) -> list[Value]:
+    def _finish(self, sums: list[IRValue], whole: int) -> list[IRValue]:
         """Return the totals of a row: of the accumulators, and of the elements that remain."""
         with self.writer.narrowed(self.columns - whole):
             sums = [self._across_lanes(e, v, self.lanes) for e, v in self._each(sums)]
@@ -57,10 +57,10 @@ class Accumulation:
                 sums = self._turn(self.f.constant("i64", begin), rest, sums)
         return [self._across_lanes(e, v, 1) for e, v in self._each(sums)]
 
-    def _each(self, sums: list[Value]) -> Iterator[tuple[Expr, Value]]:
+    def _each(self, sums: list[IRValue]) -> Iterator[tuple[Expr, IRValue]]:
         return zip(self.reductions, sums, strict=True)
 
-    def _whole_vectors(self, begin: int, sums: list[Value]) -> tuple[int, list[Value]]:
+    def _whole_vectors(self, begin: int, sums: list[IRValue]) -> tuple[int, list[IRValue]]:
         """Take the vectors that are left of a row into accumulators; return where they end."""
         end = begin + (self.columns - begin) // self.lanes * self.lanes
         if begin < end:
@@ -69,15 +69,15 @@ class Accumulation:
             sums = list(i.results)
         return end, sums
 
-    def _across_lanes(self, expr: Expr, value: Value, lanes: int) -> Value:
+    def _across_lanes(self, expr: Expr, value: IRValue, lanes: int) -> IRValue:
         return self.f.reduce(
             value, lambda a, b: combine(self.f, expr.data, expr.dtype, a, b), lanes
         )
 
-    def _identity(self, expr: Expr) -> Value:
+    def _identity(self, expr: Expr) -> IRValue:
         return write_number(self.f, expr.dtype, identity_of(expr.data, expr.dtype), self.lanes)
 
-    def _in_blocks(self, whole: int, start: list[Value]) -> list[Value]:
+    def _in_blocks(self, whole: int, start: list[IRValue]) -> list[IRValue]:
         if whole <= BLOCK:
             return self._accumulate(0, whole, start)
         f, full = self.f, whole // BLOCK * BLOCK
@@ -88,11 +88,11 @@ class Accumulation:
             return list(block.results)
         return self._combined(self.exprs, block.results, self._accumulate(full, whole, start))
 
-    def _accumulate(self, start: Operand, stop: Operand, carry: list[Value]) -> list[Value]:
+    def _accumulate(self, start: Operand, stop: Operand, carry: list[IRValue]) -> list[IRValue]:
         if start == stop:
             return carry
         with self.f.loop(start, stop, self.lanes * self.values, carry=carry) as i:
-            before, after = list(i.carried), list[Value]()
+            before, after = list(i.carried), list[IRValue]()
             for _ in self.writer.each_line():
                 for k in range(self.values):
                     at = i if k == 0 else self.f.add(i, k * self.lanes)
@@ -101,7 +101,7 @@ class Accumulation:
             i.next(*after)
         return list(i.results)
 
-    def _turn(self, i: Value, rest: int | None, sums: list[Value]) -> list[Value]:
+    def _turn(self, i: IRValue, rest: int | None, sums: list[IRValue]) -> list[IRValue]:
         """Take one vector of elements of the current row into its accumulators."""
         f, writer = self.f, self.writer
         count = None if rest is None else f.constant("i64", rest)
@@ -115,7 +115,7 @@ class Accumulation:
             result.append(combine(f, expr.data, expr.dtype, total, value))
         return result
 
-    def _joined(self, sums: list[Value]) -> list[Value]:
+    def _joined(self, sums: list[IRValue]) -> list[IRValue]:
         """Return the accumulators of a row's vectors as one for each reduction."""
         while len(sums) > len(self.reductions):
             half = len(sums) // 2
@@ -123,5 +123,7 @@ class Accumulation:
             sums = self._combined(exprs, sums[:half], sums[half:])
         return sums
 
-    def _combined(self, exprs: list[Expr], a: Sequence[Value], b: Sequence[Value]) -> list[Value]:
+    def _combined(
+        self, exprs: list[Expr], a: Sequence[IRValue], b: Sequence[IRValue]
+    ) -> list[IRValue]:
         return [combine(self.f, e.data, e.dtype, x, y) for e, x, y in zip(exprs, a, b, strict=True)]

@@ -17,7 +17,7 @@ from .lines import Operand
 from .scalars import combine, identity_of, type_of, write_constant, write_number, write_operation
 from .strided import load_strided
 from .text import FunctionText, ModuleText
-from .values import Value, element_of
+from .values import IRValue, element_of
 
 VECTORS = 4
 BLOCK = 512
@@ -71,7 +71,7 @@ class _ColumnWriter:
                 self._last_or_whole(bases, first, columns)
         f.ret()
 
-    def _last_or_whole(self, bases: list[Value], first: Value, columns: int) -> None:
+    def _last_or_whole(self, bases: list[IRValue], first: IRValue, columns: int) -> None:
         f = self.f
         whole, last, done = f.label("whole"), f.label("last"), f.label("next")
         f.branch_if(f.icmp("sle", first, columns - self.width), whole, last)
@@ -84,7 +84,7 @@ class _ColumnWriter:
         f.branch(done)
         f.block(done)
 
-    def _base(self, operand: int, outer: Value | None) -> Value:
+    def _base(self, operand: int, outer: IRValue | None) -> IRValue:
         """Return the address of an operand for the kept axes before the last."""
         f, place = self.f, self.pointers[operand]
         strides = self.kernel.operands[operand].strides
@@ -98,12 +98,12 @@ class _ColumnWriter:
                 place = self._address(operand, place, f.mul(index, strides[axis]))
         return place
 
-    def _address(self, operand: int, base: Value, index: Value) -> Value:
+    def _address(self, operand: int, base: IRValue, index: IRValue) -> IRValue:
         return self.f.gep(base, index, element_of(self.kernel.operands[operand].view.dtype))
 
     # -- one strip ---------------------------------------------------------------------------------
 
-    def _strip(self, bases: list[Value], first: Value, rest: int | None) -> None:
+    def _strip(self, bases: list[IRValue], first: IRValue, rest: int | None) -> None:
         """Write the reduction of one strip; `rest` is its width if that is not the full one."""
         vectors = VECTORS if rest is None else -(-rest // self.lanes)
         counts = [self._count(rest, v) for v in range(vectors)]
@@ -114,7 +114,7 @@ class _ColumnWriter:
             place = self._address(output, bases[output], self._column(first, v))
             self.f.store(self._finished(total), place, count=count)
 
-    def _finished(self, total: Value) -> Value:
+    def _finished(self, total: IRValue) -> IRValue:
         """Return what is stored: the result of the reduction, or a function of it."""
         expr = self.kernel.finish
         if expr is None:
@@ -122,35 +122,35 @@ class _ColumnWriter:
         env = {id(e): total for e in postorder([expr]) if e.kind == "reduce"}
         return self._value(expr, [], total, None, env)
 
-    def _count(self, rest: int | None, vector: int) -> Value | None:
+    def _count(self, rest: int | None, vector: int) -> IRValue | None:
         if rest is None or self.lanes == 1:
             return None
         left = rest - vector * self.lanes
         return None if left >= self.lanes else self.f.constant("i64", left)
 
-    def _identity(self) -> Value:
+    def _identity(self) -> IRValue:
         expr = self.kernel.output.value
         neutral = identity_of(self.kernel.way, expr.dtype)
         return write_number(self.f, expr.dtype, neutral, self.lanes)
 
-    def _column(self, first: Value, vector: int) -> Value:
+    def _column(self, first: IRValue, vector: int) -> IRValue:
         return first if vector == 0 else self.f.add(first, vector * self.lanes)
 
     def _over_rows(
         self,
         depth: int,
-        bases: list[Value],
-        first: Value,
-        counts: list[Value | None],
-        sums: list[Value],
-    ) -> list[Value]:
+        bases: list[IRValue],
+        first: IRValue,
+        counts: list[IRValue | None],
+        sums: list[IRValue],
+    ) -> list[IRValue]:
         """Write the loops over reduced axes, the outermost in blocks if it is long."""
         if depth == len(self.reduced):
             return self._take(bases, first, counts, sums)
         axis = self.reduced[depth]
         size = self.kernel.loops[axis]
 
-        def rows(start: Operand, stop: Operand, carry: list[Value]) -> list[Value]:
+        def rows(start: Operand, stop: Operand, carry: list[IRValue]) -> list[IRValue]:
             with self.f.loop(start, stop, 1, carry=carry) as row:
                 here = [self._row(i, base, axis, row) for i, base in enumerate(bases)]
                 row.next(*self._over_rows(depth + 1, here, first, counts, list(row.carried)))
@@ -167,22 +167,26 @@ class _ColumnWriter:
         total = list(block.results)
         return total if whole == size else self._joined(total, rows(whole, size, zeros))
 
-    def _row(self, operand: int, base: Value, axis: int, row: Value) -> Value:
+    def _row(self, operand: int, base: IRValue, axis: int, row: IRValue) -> IRValue:
         stride = self.kernel.operands[operand].strides[axis]
         if not stride:
             return base
         return self._address(operand, base, self.f.mul(row, stride))
 
-    def _joined(self, a: list[Value], b: list[Value]) -> list[Value]:
+    def _joined(self, a: list[IRValue], b: list[IRValue]) -> list[IRValue]:
         dtype = self.kernel.output.value.dtype
         return [combine(self.f, self.kernel.way, dtype, x, y) for x, y in zip(a, b, strict=True)]
 
     def _take(
-        self, bases: list[Value], first: Value, counts: list[Value | None], sums: list[Value]
-    ) -> list[Value]:
+        self,
+        bases: list[IRValue],
+        first: IRValue,
+        counts: list[IRValue | None],
+        sums: list[IRValue],
+    ) -> list[IRValue]:
         values = []
         for v, count in enumerate(counts):
-            env: dict[int, Value] = {}
+            env: dict[int, IRValue] = {}
             column = self._column(first, v)
             values.append(self._value(self.kernel.output.value, bases, column, count, env))
         return self._joined(sums, values)
@@ -190,11 +194,11 @@ class _ColumnWriter:
     def _value(
         self,
         expr: Expr,
-        bases: list[Value],
-        column: Value,
-        count: Value | None,
-        env: dict[int, Value],
-    ) -> Value:
+        bases: list[IRValue],
+        column: IRValue,
+        count: IRValue | None,
+        env: dict[int, IRValue],
+    ) -> IRValue:
         known = env.get(id(expr))
         if known is None:
             if expr.kind == "const":
@@ -207,7 +211,9 @@ class _ColumnWriter:
             env[id(expr)] = known
         return known
 
-    def _load(self, expr: Expr, bases: list[Value], column: Value, count: Value | None) -> Value:
+    def _load(
+        self, expr: Expr, bases: list[IRValue], column: IRValue, count: IRValue | None
+    ) -> IRValue:
         stride = self.kernel.operands[expr.data].strides[-1]
         if stride == 0:
             return self.f.splat(self.f.load(element_of(expr.dtype), bases[expr.data]), self.lanes)

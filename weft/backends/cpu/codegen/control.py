@@ -16,14 +16,14 @@ from ....lower.schedule import BranchCalls, Calls, LoopCalls, Region
 from ....lower.storage import Buffer, View, contiguous
 from ...host import first_index
 from .text import FunctionText
-from .values import Value
+from .values import IRValue
 
 POLL = "weft_poll"  # i32 (), not 0: give up
 POLL_EVERY = 20_000.0  # nanoseconds
 MOST_TURNS = 4096
 PER_TURN = 5.0  # nanoseconds of a turn, and of each kernel in it, beside those of its work
 
-Address = Callable[[View], Value]
+Address = Callable[[View], IRValue]
 Write = Callable[[Sequence[Any]], None]
 
 
@@ -96,7 +96,7 @@ class _LoopWriter:
         taken.incoming(following, self._end_step(head, done))
         f.block(done)
 
-    def _leave_unless_more(self, taken: Value, step: str, done: str) -> None:
+    def _leave_unless_more(self, taken: IRValue, step: str, done: str) -> None:
         f, kernel = self.f, self.kernel
         if kernel.length is not None:
             more = f.icmp("slt", taken, kernel.length)
@@ -113,7 +113,7 @@ class _LoopWriter:
         f.store(f.add(f.load("i64", index), -1 if kernel.reverse else 1), index)
         f.store(f.sub(f.constant("i64", 1), f.load("i64", half)), half)
 
-    def _leave_if_interrupted(self, taken: Value) -> None:
+    def _leave_if_interrupted(self, taken: IRValue) -> None:
         """End the run if the handler of a signal has raised."""
         f, turns = self.f, turns_between_polls(self.calls)
         if self.kernel.length is not None and self.kernel.length < turns:
@@ -135,5 +135,5 @@ class _LoopWriter:
             f.branch_if(f.load("i1", self.address(stops)), done, head)
         return last
 
-    def _word(self, word: Buffer) -> Value:
+    def _word(self, word: Buffer) -> IRValue:
         return self.address(contiguous(word, ()))

@@ -19,7 +19,7 @@ from .streaming import AHEAD, operands_read_ahead, streamed_operands
 from .strided import by_vectors, load_strided
 from .text import FunctionText, ModuleText
 from .tiles import Tiles, tiling_of
-from .values import Value, element_of, vector_of
+from .values import IRValue, element_of, vector_of
 from .width import register_lanes, rows_together, vectors_of
 
 
@@ -33,10 +33,10 @@ class Line:
     scratch      memory of kept values
     """
 
-    bases: list[Value] = field(default_factory=list)
-    iota_bases: list[Value] = field(default_factory=list)
-    rows: dict[int, Value] = field(default_factory=dict)
-    scratch: dict[int, Value] = field(default_factory=dict)
+    bases: list[IRValue] = field(default_factory=list)
+    iota_bases: list[IRValue] = field(default_factory=list)
+    rows: dict[int, IRValue] = field(default_factory=dict)
+    scratch: dict[int, IRValue] = field(default_factory=dict)
 
 
 class ElementWriter:
@@ -77,12 +77,12 @@ class ElementWriter:
         self.lanes = wide
 
     @property
-    def bases(self) -> list[Value]:
+    def bases(self) -> list[IRValue]:
         """Where the operands of the current row lie."""
         return self.line.bases
 
     @property
-    def iota_bases(self) -> list[Value]:
+    def iota_bases(self) -> list[IRValue]:
         """What numbers that follow from the loops' counters begin with in the current row."""
         return self.line.iota_bases
 
@@ -92,12 +92,12 @@ class ElementWriter:
             self.line = line
             yield line
 
-    def address(self, operand: int, index: Value, base: Value | None = None) -> Value:
+    def address(self, operand: int, index: IRValue, base: IRValue | None = None) -> IRValue:
         """Return where an element lies, counted from the start of its operand or another place."""
         element = element_of(self.kernel.operands[operand].view.dtype)
         return self.f.gep(self.pointers[operand] if base is None else base, index, element)
 
-    def row_value(self, expr: Expr) -> Value:
+    def row_value(self, expr: Expr) -> IRValue:
         """Return the value of an expression that all elements of a row share."""
         if id(expr) not in self.line.rows:
             if expr.kind == "const":
@@ -112,9 +112,9 @@ class ElementWriter:
             self.line.rows[id(expr)] = value
         return self.line.rows[id(expr)]
 
-    def elements(self, phase: int, i: Value, count: Value | None) -> dict[int, Value]:
+    def elements(self, phase: int, i: IRValue, count: IRValue | None) -> dict[int, IRValue]:
         """Write what a pass computes for one vector of elements; return its values."""
-        env: dict[int, Value] = {}
+        env: dict[int, IRValue] = {}
         if phase == self.fetching and count is None:
             self._fetch_next_row(i)
         roots = self.phases.roots(phase)
@@ -127,7 +127,7 @@ class ElementWriter:
                 self._keep(expr, value, i, count)
         return env
 
-    def _fetch_next_row(self, i: Value) -> None:
+    def _fetch_next_row(self, i: IRValue) -> None:
         """Ask for the place of a vector of elements in the next row; there need not be one."""
         for number in fetched_operands(self.kernel, self.phases):
             operand = self.kernel.operands[number]
@@ -136,8 +136,8 @@ class ElementWriter:
                 self.f.prefetch(self.address(number, place, self.line.bases[number]))
 
     def value(
-        self, expr: Expr, phase: int, i: Value, count: Value | None, env: dict[int, Value]
-    ) -> Value:
+        self, expr: Expr, phase: int, i: IRValue, count: IRValue | None, env: dict[int, IRValue]
+    ) -> IRValue:
         """Return the value of an expression for one vector of elements."""
         known = env.get(id(expr))
         if known is None:
@@ -145,8 +145,8 @@ class ElementWriter:
         return known
 
     def _new_value(
-        self, expr: Expr, phase: int, i: Value, count: Value | None, env: dict[int, Value]
-    ) -> Value:
+        self, expr: Expr, phase: int, i: IRValue, count: IRValue | None, env: dict[int, IRValue]
+    ) -> IRValue:
         if expr.kind == "const":
             return write_constant(self.f, expr, self.lanes)
         if not self.phases.is_full(expr):
@@ -164,22 +164,22 @@ class ElementWriter:
         return write_operation(self.f, expr, args)
 
     def _placed_args(
-        self, expr: Expr, phase: int, i: Value, count: Value | None, env: dict[int, Value]
-    ) -> list[Value]:
+        self, expr: Expr, phase: int, i: IRValue, count: IRValue | None, env: dict[int, IRValue]
+    ) -> list[IRValue]:
         """Return what an expression is computed from, values per row as scalars."""
         return [
             self.value(a, phase, i, count, env) if self.phases.is_full(a) else self.row_value(a)
             for a in expr.args
         ]
 
-    def _numbers(self, i: Value) -> Value:
+    def _numbers(self, i: IRValue) -> IRValue:
         """Return where in the row the elements of a vector stand."""
         if self.lanes == 1:
             return i
         numbers = self.f.lane_numbers(vector_of("i64", self.lanes))
         return self.f.add(self.f.splat(i, self.lanes), numbers)
 
-    def _load(self, expr: Expr, i: Value, count: Value | None) -> Value:
+    def _load(self, expr: Expr, i: IRValue, count: IRValue | None) -> IRValue:
         stride, base = self.kernel.operands[expr.data].strides[-1], self.line.bases[expr.data]
         if self.tiles is not None and expr.data in self.tiles.places:
             i = self.f.sub(i, self.tiles.left)
@@ -191,7 +191,7 @@ class ElementWriter:
         masked = count if self.lanes > 1 else None
         return self.f.load(type_of(expr, self.lanes), place, count=masked)
 
-    def store(self, expr: Expr, value: Value, i: Value, count: Value | None) -> None:
+    def store(self, expr: Expr, value: IRValue, i: IRValue, count: IRValue | None) -> None:
         """Store a vector of elements wherever the kernel puts them."""
         for output in self.kernel.outputs:
             if output.value is expr and self.phases.per_element(output):
@@ -200,7 +200,7 @@ class ElementWriter:
                 place = self.address(output.operand, index, self.line.bases[output.operand])
                 self._put(output, value, place, count if self.lanes > 1 else None)
 
-    def _put(self, output: Output, value: Value, place: Value, count: Value | None) -> None:
+    def _put(self, output: Output, value: IRValue, place: IRValue, count: IRValue | None) -> None:
         """Store a value, or combine it with that of the rows before."""
         if output.way is not None:
             before = self.f.load(value.type, place, count=count)
@@ -208,15 +208,15 @@ class ElementWriter:
         past = output.operand in self.streamed and count is None
         self.f.store(value, place, count=count, streamed=past)
 
-    def _keep(self, expr: Expr, value: Value, i: Value, count: Value | None) -> None:
+    def _keep(self, expr: Expr, value: IRValue, i: IRValue, count: IRValue | None) -> None:
         masked = count if self.lanes > 1 else None
         self.f.store(value, self._kept_place(expr, i), count=masked)
 
-    def _kept(self, expr: Expr, i: Value, count: Value | None) -> Value:
+    def _kept(self, expr: Expr, i: IRValue, count: IRValue | None) -> IRValue:
         masked = count if self.lanes > 1 else None
         return self.f.load(type_of(expr, self.lanes), self._kept_place(expr, i), count=masked)
 
-    def _kept_place(self, expr: Expr, i: Value) -> Value:
+    def _kept_place(self, expr: Expr, i: IRValue) -> IRValue:
         operand = self.places.get(id(expr))
         if operand is not None:
             return self.address(operand, i, self.line.bases[operand])

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .instructions import Instructions
-from .values import Value, lanes_of, vector_of
+from .values import IRValue, lanes_of, vector_of
 
 _SIGN, _INFINITE = 0x8000, 0x7C00  # of float16
 _MORE_MANTISSA = 13  # bits that float32 has beyond float16
@@ -40,7 +40,7 @@ def half_bits(dtype: Any, number: float) -> int:
     return bits + 0x7FFF + (bits >> 16 & 1) >> 16
 
 
-def widened(f: Instructions, x: Value, dtype: Any) -> Value:
+def widened(f: Instructions, x: IRValue, dtype: Any) -> IRValue:
     """Return the float32 numbers that bits of a 16-bit float stand for; exact."""
     if dtype.name == "bfloat16":
         return f.as_float(f.shl(f.zext(x, "i32"), 16))
@@ -49,7 +49,7 @@ def widened(f: Instructions, x: Value, dtype: Any) -> Value:
     return _float_of_half(f, f.zext(x, "i32"))
 
 
-def narrowed(f: Instructions, x: Value, dtype: Any) -> Value:
+def narrowed(f: Instructions, x: IRValue, dtype: Any) -> IRValue:
     """Return the bits of the 16-bit floats nearest to float32 numbers, the even ones of two."""
     if dtype.name == "bfloat16":
         return _upper_half(f, x)
@@ -59,7 +59,7 @@ def narrowed(f: Instructions, x: Value, dtype: Any) -> Value:
     return _half_of_float(f, f.as_integer(x))
 
 
-def _upper_half(f: Instructions, x: Value) -> Value:
+def _upper_half(f: Instructions, x: IRValue) -> IRValue:
     """Return the upper bits of float32 numbers, rounded by an addition to all of them."""
     bits = f.as_integer(x)
     odd = f.and_(f.lshr(bits, 16), 1)
@@ -68,7 +68,7 @@ def _upper_half(f: Instructions, x: Value) -> Value:
     return f.trunc(f.lshr(upper, 16), "i16")
 
 
-def _float_of_half(f: Instructions, bits: Value) -> Value:
+def _float_of_half(f: Instructions, bits: IRValue) -> IRValue:
     """Return float16 numbers by moving mantissa and exponent to their places.
 
     There the exponent is too small by the difference of the biases: a multiplication sets it
@@ -81,7 +81,7 @@ def _float_of_half(f: Instructions, bits: Value) -> Value:
     return f.as_float(f.or_(size, f.shl(f.and_(bits, _SIGN), 16)))
 
 
-def _half_of_float(f: Instructions, bits: Value) -> Value:
+def _half_of_float(f: Instructions, bits: IRValue) -> IRValue:
     """Return the bits of float16 numbers, by the three ranges of the result."""
     size = f.and_(bits, 0x7FFFFFFF)
     # The last bit that stays decides where the middle between two numbers goes.

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .text import FunctionText
-from .values import Value, lanes_of
+from .values import IRValue, lanes_of
 
 
-def lane_sums(f: FunctionText, vectors: Sequence[Value]) -> list[Value]:
+def lane_sums(f: FunctionText, vectors: Sequence[IRValue]) -> list[IRValue]:
     """Return the sum of the lanes of each vector, in vectors of as many lanes, in order.
 
     The last has fewer lanes if need be, but a power of two; those that are left over are of no use.
@@ -40,7 +40,7 @@ def _power_of_two(count: int) -> int:
     return 1 << (count - 1).bit_length()
 
 
-def _sums_of_group(f: FunctionText, vectors: list[Value]) -> Value:
+def _sums_of_group(f: FunctionText, vectors: list[IRValue]) -> IRValue:
     vectors = vectors + vectors[-1:] * (_power_of_two(len(vectors)) - len(vectors))
     step = lanes_of(vectors[0].type) // 2
     while len(vectors) > 1:
@@ -55,7 +55,7 @@ def _sums_of_group(f: FunctionText, vectors: list[Value]) -> Value:
     return total
 
 
-def _met(f: FunctionText, a: Value, b: Value, step: int) -> Value:
+def _met(f: FunctionText, a: IRValue, b: IRValue, step: int) -> IRValue:
     """Add lanes `step` apart: those of a where that bit of the lane's number is 0, else of b."""
     lanes = lanes_of(a.type)
     own = [lane if lane & step == 0 else lanes + lane for lane in range(lanes)]
@@ -63,7 +63,7 @@ def _met(f: FunctionText, a: Value, b: Value, step: int) -> Value:
     return f.fadd(f.shuffle(a, b, own), f.shuffle(a, b, other))
 
 
-def _folded(f: FunctionText, vector: Value, step: int) -> Value:
+def _folded(f: FunctionText, vector: IRValue, step: int) -> IRValue:
     """Add lanes `step` apart, half as many remaining, without that bit of their numbers."""
     lanes = lanes_of(vector.type)
     if lanes == 2:

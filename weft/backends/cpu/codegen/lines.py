@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .target import Target
-from .values import Value, constant, constants, suffix_of, with_element
+from .values import IRValue, constant, constants, suffix_of, with_element
 
-Operand = Value | float
+Operand = IRValue | float
 
 
 class Lines:
@@ -26,31 +26,31 @@ class Lines:
         """Append a line to the current block."""
         raise NotImplementedError
 
-    def define(self, type: str, text: str) -> Value:
+    def define(self, type: str, text: str) -> IRValue:
         """Append an instruction, given as text, and return its result."""
         name = f"%v{self._fresh}"
         self._fresh += 1
         self.write(f"{name} = {text}")
-        return Value(name, type)
+        return IRValue(name, type)
 
-    def fresh(self, type: str) -> Value:
+    def fresh(self, type: str) -> IRValue:
         """Return a name that is used nowhere else in this function."""
         self._fresh += 1
-        return Value(f"%v{self._fresh - 1}", type)
+        return IRValue(f"%v{self._fresh - 1}", type)
 
-    def constant(self, type: str, number: float) -> Value:
+    def constant(self, type: str, number: float) -> IRValue:
         """Return a number as a constant, the same in each lane."""
         return constant(type, number)
 
-    def constants(self, type: str, numbers: Sequence[float]) -> Value:
+    def constants(self, type: str, numbers: Sequence[float]) -> IRValue:
         """Return a vector constant with a number for each lane."""
         return constants(type, list(numbers))
 
-    def intrinsic(self, name: str, returns: str, *arguments: Value) -> Value:
+    def intrinsic(self, name: str, returns: str, *arguments: IRValue) -> IRValue:
         """Call `llvm.<name>` overloaded by its result type, declaring it."""
         return self.call(f"llvm.{name}.{suffix_of(returns)}", returns, *arguments, declare=True)
 
-    def call(self, name: str, returns: str, *arguments: Value, declare: bool = False) -> Value:
+    def call(self, name: str, returns: str, *arguments: IRValue, declare: bool = False) -> IRValue:
         """Call a function; with `declare`, one that this module does not define."""
         if declare:
             types = ", ".join(a.type for a in arguments)
@@ -58,19 +58,19 @@ class Lines:
         call = f"call {returns} @{name}({', '.join(a.typed for a in arguments)})"
         if returns == "void":
             self.write(call)
-            return Value("", "void")
+            return IRValue("", "void")
         return self.define(returns, call)
 
-    def hidden(self, x: Value) -> Value:
+    def hidden(self, x: IRValue) -> IRValue:
         """Return an integer unchanged, as a number that LLVM knows nothing of; costs nothing."""
         return self.define(x.type, f'call {x.type} asm "", "=r,0"({x.typed})')
 
-    def _like(self, x: Operand, type: str) -> Value:
-        return x if isinstance(x, Value) else constant(type, x)
+    def _like(self, x: Operand, type: str) -> IRValue:
+        return x if isinstance(x, IRValue) else constant(type, x)
 
-    def _same(self, *operands: Operand) -> tuple[Value, ...]:
+    def _same(self, *operands: Operand) -> tuple[IRValue, ...]:
         """Return the operands with plain numbers made constants of the others' type."""
-        types = {x.type for x in operands if isinstance(x, Value)}
+        types = {x.type for x in operands if isinstance(x, IRValue)}
         if len(types) != 1:
             raise TypeError(
                 f"operands need one common type; got {[str(x) for x in operands]} of {types}"
@@ -78,25 +78,25 @@ class Lines:
         (type,) = types
         return tuple(self._like(x, type) for x in operands)
 
-    def _pair(self, a: Operand, b: Operand) -> tuple[Value, Value]:
+    def _pair(self, a: Operand, b: Operand) -> tuple[IRValue, IRValue]:
         """Return two operands of one type; a plain number becomes a constant of the other's."""
-        if isinstance(a, Value):
-            if not isinstance(b, Value):
+        if isinstance(a, IRValue):
+            if not isinstance(b, IRValue):
                 return a, constant(a.type, b)
             if a.type == b.type:
                 return a, b
         one, other = self._same(a, b)
         return one, other
 
-    def _binary(self, name: str, a: Operand, b: Operand, flags: str = "") -> Value:
+    def _binary(self, name: str, a: Operand, b: Operand, flags: str = "") -> IRValue:
         a, b = self._pair(a, b)
         opcode = f"{name} {flags}" if flags else name
         return self.define(a.type, f"{opcode} {a.typed}, {b}")
 
-    def _compare(self, name: str, predicate: str, a: Operand, b: Operand) -> Value:
+    def _compare(self, name: str, predicate: str, a: Operand, b: Operand) -> IRValue:
         a, b = self._pair(a, b)
         return self.define(with_element(a.type, "i1"), f"{name} {predicate} {a.typed}, {b}")
 
-    def _cast(self, name: str, x: Value, element: str) -> Value:
+    def _cast(self, name: str, x: IRValue, element: str) -> IRValue:
         type = with_element(x.type, element)
         return self.define(type, f"{name} {x.typed} to {type}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .instructions import Instructions, bytes_of_vector
 from .lines import Operand
 from .values import (
-    Value,
+    IRValue,
     bits_of,
     bytes_of,
     constant,
@@ -23,7 +23,7 @@ CACHE_LINE = 64  # bytes
 class MemoryInstructions(Instructions):
     """Instructions that go to memory."""
 
-    def gep(self, pointer: Value, index: Operand, element: str = "i8") -> Value:
+    def gep(self, pointer: IRValue, index: Operand, element: str = "i8") -> IRValue:
         """Return the address of an element at an index (of bytes, unless a type is given)."""
         element = "i8" if element == "i1" else element
         offset = self._like(index, "i64")
@@ -31,26 +31,26 @@ class MemoryInstructions(Instructions):
             "ptr", f"getelementptr inbounds {element}, {pointer.typed}, {offset.typed}"
         )
 
-    def gep_beyond(self, pointer: Value, index: Operand, element: str = "i8") -> Value:
+    def gep_beyond(self, pointer: IRValue, index: Operand, element: str = "i8") -> IRValue:
         """Return an address that may lie outside of the array that the pointer belongs to."""
         element = "i8" if element == "i1" else element
         offset = self._like(index, "i64")
         return self.define("ptr", f"getelementptr {element}, {pointer.typed}, {offset.typed}")
 
-    def number_of(self, pointer: Value) -> Value:
+    def number_of(self, pointer: IRValue) -> IRValue:
         """Return an address as a number."""
         return self.define("i64", f"ptrtoint {pointer.typed} to i64")
 
     def load(
         self,
         type: str,
-        pointer: Value,
+        pointer: IRValue,
         *,
         aligned: bool = False,
-        count: Value | None = None,
+        count: IRValue | None = None,
         flags: str = "",
         apart: bool = False,
-    ) -> Value:
+    ) -> IRValue:
         """Read a scalar or a vector; with `count` only the first lanes, the others being zero.
 
         `aligned` promises a multiple of the whole vector's size. A bool is read as a byte. `apart`
@@ -70,11 +70,11 @@ class MemoryInstructions(Instructions):
 
     def store(
         self,
-        value: Value,
-        pointer: Value,
+        value: IRValue,
+        pointer: IRValue,
         *,
         aligned: bool = False,
-        count: Value | None = None,
+        count: IRValue | None = None,
         streamed: bool = False,
     ) -> None:
         """Write a scalar or a vector; with `count` only the first lanes.
@@ -97,7 +97,7 @@ class MemoryInstructions(Instructions):
         else:
             self._masked_store(value, pointer, align, self.hidden(count))
 
-    def _masked_store(self, value: Value, pointer: Value, align: int, count: Value) -> None:
+    def _masked_store(self, value: IRValue, pointer: IRValue, align: int, count: IRValue) -> None:
         """Write the first lanes by an instruction of the machine.
 
         LLVM makes a store of one lane, if the mask is a constant, a plain store; of lanes cut from
@@ -109,7 +109,7 @@ class MemoryInstructions(Instructions):
         name = f"llvm.masked.store.{suffix_of(value.type)}.p0"
         self.call(name, "void", value, pointer, constant("i32", align), mask, declare=True)
 
-    def _store_parts(self, value: Value, pointer: Value, align: int, count: int) -> None:
+    def _store_parts(self, value: IRValue, pointer: IRValue, align: int, count: int) -> None:
         """Write a known number of first lanes by plain stores, whose sizes are powers of two."""
         first = 0
         for size in (1 << bit for bit in reversed(range(count.bit_length()))):
@@ -121,24 +121,24 @@ class MemoryInstructions(Instructions):
                 self.write(f"store {part.typed}, {place.typed}, align {fits}")
                 first += size
 
-    def load_where(self, type: str, pointer: Value, mask: Value) -> Value:
+    def load_where(self, type: str, pointer: IRValue, mask: IRValue) -> IRValue:
         """Read the lanes of a vector for which a mask holds, the others being zero."""
         if scalar_of(type) == "i1":
             byte = self.load_where(vector_of("i8", lanes_of(type)), pointer, mask)
             return self.icmp("ne", byte, 0)
         return self._masked_load(type, pointer, bytes_of(type), mask)
 
-    def _masked_load(self, type: str, pointer: Value, align: int, mask: Value) -> Value:
+    def _masked_load(self, type: str, pointer: IRValue, align: int, mask: IRValue) -> IRValue:
         name = f"llvm.masked.load.{suffix_of(type)}.p0"
         zeros = constant(type, 0)
         return self.call(name, type, pointer, constant("i32", align), mask, zeros, declare=True)
 
-    def read_ahead(self, pointer: Value, size: int, ahead: int) -> None:
+    def read_ahead(self, pointer: IRValue, size: int, ahead: int) -> None:
         """Ask for the cache lines of `size` bytes that lie so far ahead, existing or not."""
         for offset in range(ahead, ahead + size, CACHE_LINE):
             self.prefetch(self.gep_beyond(pointer, offset))
 
-    def prefetch(self, pointer: Value, *, write: bool = False) -> None:
+    def prefetch(self, pointer: IRValue, *, write: bool = False) -> None:
         """Ask for the cache line at an address."""
         arguments = [constant("i32", number) for number in (int(write), 3, 1)]
         self.call("llvm.prefetch.p0", "void", pointer, *arguments, declare=True)

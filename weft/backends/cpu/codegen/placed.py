@@ -15,7 +15,7 @@ from ....lower.kernels import RowKernel, ScatterKernel
 from .random_lanes import write_random
 from .scalars import broadcast_to_lanes, type_of
 from .text import FunctionText
-from .values import Value, bytes_of, element_of, lanes_of, vector_of
+from .values import IRValue, bytes_of, element_of, lanes_of, vector_of
 
 
 class Stand(Protocol):
@@ -23,14 +23,14 @@ class Stand(Protocol):
 
     f: FunctionText
     lanes: int
-    pointers: list[Value]
+    pointers: list[IRValue]
 
     @property
-    def bases(self) -> list[Value]:
+    def bases(self) -> list[IRValue]:
         """Return where the operands of the row lie."""
 
     @property
-    def iota_bases(self) -> list[Value]:
+    def iota_bases(self) -> list[IRValue]:
         """Return what numbers that follow from the loops' counters begin with."""
 
     @property
@@ -47,7 +47,7 @@ class Turn:
     """
 
     def __init__(
-        self, writer: Stand, i: Value | None, count: Value | None, args: list[Value]
+        self, writer: Stand, i: IRValue | None, count: IRValue | None, args: list[IRValue]
     ) -> None:
         self.writer = writer
         self.i = i
@@ -60,23 +60,23 @@ class Turn:
         """Return the function that is written."""
         return self.writer.f
 
-    def spread(self, x: Value) -> Value:
+    def spread(self, x: IRValue) -> IRValue:
         """Return a value in all lanes."""
         return broadcast_to_lanes(self.f, x, self.lanes)
 
-    def live(self, mask: Value, bits: int = 32) -> Value:
+    def live(self, mask: IRValue, bits: int = 32) -> IRValue:
         """Return a mask without the lanes behind the end of the row."""
         if self.count is None:
             return mask
         return self.f.and_(mask, self.f.first_lanes(self.count, self.lanes, bits))
 
 
-def write_placed(expr: Expr, turn: Turn) -> Value:
+def write_placed(expr: Expr, turn: Turn) -> IRValue:
     """Return the value of an expression of one of the kinds above."""
     return _WRITERS[expr.kind](expr, turn)
 
 
-def _iota(expr: Expr, turn: Turn) -> Value:
+def _iota(expr: Expr, turn: Turn) -> IRValue:
     f, i = turn.f, turn.i
     base = turn.writer.iota_bases[expr.data]
     stride = turn.writer.kernel.iotas[expr.data][-1]
@@ -89,7 +89,7 @@ def _iota(expr: Expr, turn: Turn) -> Value:
     return f.add(f.splat(first, turn.lanes), f.constants(vector_of("i64", turn.lanes), steps))
 
 
-def _checked(expr: Expr, turn: Turn) -> Value:
+def _checked(expr: Expr, turn: Turn) -> IRValue:
     f = turn.f
     size, flag, wraps, ignored = expr.data
     (given,) = [turn.spread(x) for x in turn.args]
@@ -105,7 +105,7 @@ def _checked(expr: Expr, turn: Turn) -> Value:
     return held if skipped is None else f.select(skipped, -1, held)
 
 
-def _load_at(expr: Expr, turn: Turn) -> Value:
+def _load_at(expr: Expr, turn: Turn) -> IRValue:
     number, has_offset, has_guard = expr.data
     args = list(turn.args)
     offset = args.pop(0) if has_offset else turn.f.constant("i64", 0)
@@ -127,7 +127,7 @@ def _load_at(expr: Expr, turn: Turn) -> Value:
     return _guarded(expr, turn, base, place, guard)
 
 
-def _guarded(expr: Expr, turn: Turn, base: Value, place: Value, guard: Value) -> Value:
+def _guarded(expr: Expr, turn: Turn, base: IRValue, place: IRValue, guard: IRValue) -> IRValue:
     """Return a load that does not touch memory where the guard is false, and gives zero there."""
     f, type = turn.f, type_of(expr, turn.lanes)
     if turn.lanes == 1:
@@ -138,7 +138,7 @@ def _guarded(expr: Expr, turn: Turn, base: Value, place: Value, guard: Value) ->
     return f.load_where(type, place, mask)
 
 
-def _guarded_splat(expr: Expr, turn: Turn, place: Value, guard: Value | None) -> Value:
+def _guarded_splat(expr: Expr, turn: Turn, place: IRValue, guard: IRValue | None) -> IRValue:
     f, element = turn.f, element_of(expr.dtype)
     if guard is None:
         return turn.spread(f.load(element, place))
@@ -149,8 +149,8 @@ def _guarded_splat(expr: Expr, turn: Turn, place: Value, guard: Value | None) ->
 
 
 def _gathered(
-    expr: Expr, turn: Turn, base: Value, stride: int, offset: Value, guard: Value | None
-) -> Value:
+    expr: Expr, turn: Turn, base: IRValue, stride: int, offset: IRValue, guard: IRValue | None
+) -> IRValue:
     """Return elements from a place for each lane, loaded one by one."""
     f, lanes, element = turn.f, turn.lanes, element_of(expr.dtype)
     if stride:

@@ -20,7 +20,7 @@ from ....lower.schedule import Piece
 from .program import Part, ProgramText, ProgramWriter
 from .target import Target
 from .text import FunctionText
-from .values import Value
+from .values import IRValue
 
 CLOCK = "weft_profile_clock"  # i64 (), in units of the runtime's choice
 SLOT_WORDS = 3
@@ -66,7 +66,7 @@ class _TimedWriter(ProgramWriter):
         self.slots: dict[int, range] = {}
 
     def call_kernel(
-        self, f: FunctionText, tables: tuple[Value, ...], piece: Piece, part: Part
+        self, f: FunctionText, tables: tuple[IRValue, ...], piece: Piece, part: Part
     ) -> None:
         """Write the call of a kernel's function between two readings."""
         begin = _clock(f)
@@ -75,7 +75,7 @@ class _TimedWriter(ProgramWriter):
         self._note(f, tables[1], slot, begin, part.thread)
 
     def _note(
-        self, f: FunctionText, memory: Value, slot: Value, begin: Value, thread: Value
+        self, f: FunctionText, memory: IRValue, slot: IRValue, begin: IRValue, thread: IRValue
     ) -> None:
         """Add the time that has passed since `begin` to a slot: in a loop, all calls add up."""
         record = f.load("ptr", f.gep(memory, self.record, "ptr"))
@@ -89,5 +89,5 @@ class _TimedWriter(ProgramWriter):
             f.store(word, f.gep(place, i, "i64"))
 
 
-def _clock(f: FunctionText) -> Value:
+def _clock(f: FunctionText) -> IRValue:
     return f.call(CLOCK, "i64", declare=True)

@@ -36,7 +36,7 @@ from .scans import write_scan_kernel
 from .scatter import write_scatter_kernel
 from .target import Target
 from .text import FunctionText, ModuleText
-from .values import Value
+from .values import IRValue
 
 PARALLEL_FOR = "weft_parallel_for"
 CALLS = 128  # of regions in one function: LLVM's time grows with the square of a function's length
@@ -75,10 +75,10 @@ def write_program(program: KernelProgram, target: Target) -> ProgramText:
 class Part:
     """A part of a kernel's work: its units, and which of the kernel's chunks it is, on whom."""
 
-    begin: Value
-    end: Value
-    chunk: Value
-    thread: Value
+    begin: IRValue
+    end: IRValue
+    chunk: IRValue
+    thread: IRValue
 
 
 class ProgramWriter:
@@ -149,7 +149,7 @@ class ProgramWriter:
         self,
         module: ModuleText,
         run: FunctionText,
-        tables: Value,
+        tables: IRValue,
         calls: Sequence[Any],
         inside: bool = False,
     ) -> None:
@@ -183,14 +183,14 @@ class ProgramWriter:
         run.call(part.name, "void", *run.parameters)
 
     def _regions(
-        self, module: ModuleText, run: FunctionText, tables: Value, regions: Sequence[Region]
+        self, module: ModuleText, run: FunctionText, tables: IRValue, regions: Sequence[Region]
     ) -> None:
         for region in regions:
             self._tasks += 1
             self._region(module, run, region, tables, f"task_{self._tasks}")
 
     def _region(
-        self, module: ModuleText, run: FunctionText, region: Region, tables: Value, name: str
+        self, module: ModuleText, run: FunctionText, region: Region, tables: IRValue, name: str
     ) -> None:
         """Write the call of all pieces of a region: one after another, or by the thread pool."""
         if not region.parallel:
@@ -203,10 +203,10 @@ class ProgramWriter:
         both = tuple(f.load("ptr", f.gep(f.parameters[0], i, "ptr")) for i in range(2))
         self._choose(f, both, region.pieces, f.parameters[1])
         chunks = run.constant("i64", sum(piece.chunks for piece in region.pieces))
-        run.call(PARALLEL_FOR, "void", Value(f"@{name}", "ptr"), tables, chunks)
+        run.call(PARALLEL_FOR, "void", IRValue(f"@{name}", "ptr"), tables, chunks)
 
     def _choose(
-        self, f: FunctionText, tables: tuple[Value, ...], pieces: Sequence[Piece], chunk: Value
+        self, f: FunctionText, tables: tuple[IRValue, ...], pieces: Sequence[Piece], chunk: IRValue
     ) -> None:
         """Write the search for the piece that a chunk belongs to, and its call."""
         if len(pieces) == 1:
@@ -223,7 +223,7 @@ class ProgramWriter:
         self._choose(f, tables, pieces[half:], f.sub(chunk, first))
 
     def _chunk(
-        self, f: FunctionText, tables: tuple[Value, ...], piece: Piece, chunk: Value
+        self, f: FunctionText, tables: tuple[IRValue, ...], piece: Piece, chunk: IRValue
     ) -> None:
         """Write the call for one chunk of a kernel; fixed chunks, whoever does them."""
         begin = f.udiv(f.mul(chunk, piece.units), piece.chunks)
@@ -231,13 +231,13 @@ class ProgramWriter:
         self.call_kernel(f, tables, piece, Part(begin, end, chunk, f.parameters[2]))
 
     def call_kernel(
-        self, f: FunctionText, tables: tuple[Value, ...], piece: Piece, part: Part
+        self, f: FunctionText, tables: tuple[IRValue, ...], piece: Piece, part: Part
     ) -> None:
         """Write the call of a kernel's function for a part of its units."""
         pointers = [self._pointer(f, tables, view) for view in piece.views]
         f.call(self.program.function_of(piece), "void", *pointers, part.begin, part.end)
 
-    def _pointer(self, f: FunctionText, tables: tuple[Value, ...], view: View) -> Value:
+    def _pointer(self, f: FunctionText, tables: tuple[IRValue, ...], view: View) -> IRValue:
         place = self.places[view.buffer]
         pointer = _address(f, tables, place, view.offset * view.dtype.itemsize)
         for word, step in place.moves:
@@ -246,7 +246,7 @@ class ProgramWriter:
         return pointer
 
 
-def _address(f: FunctionText, tables: tuple[Value, ...], place: Place, further: int) -> Value:
+def _address(f: FunctionText, tables: tuple[IRValue, ...], place: Place, further: int) -> IRValue:
     arrays, memory = tables
     base = f.load("ptr", f.gep(arrays if place.is_argument else memory, place.entry, "ptr"))
     offset = place.offset + further
@@ -263,7 +263,7 @@ WRITERS: dict[type, Callable[[ModuleText, str, Any], None]] = {
 }
 
 
-def _both_tables(run: FunctionText) -> Value:
+def _both_tables(run: FunctionText) -> IRValue:
     """Return where a function has its two tables side by side, for the tasks of the pool."""
     tables = run.alloca("ptr", 2)
     for i, table in enumerate(run.parameters):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ....core.rng import KEY_STEPS, MULTIPLIERS, ROUNDS
 from ....core.scalar.builder import Expr
 from .text import FunctionText
-from .values import Value, element_of, vector_of
+from .values import IRValue, element_of, vector_of
 
 if TYPE_CHECKING:
     from .placed import Turn
@@ -20,7 +20,7 @@ PHILOX = "weft_philox"
 BLOCK_BYTES = 32
 
 
-def write_random(expr: Expr, turn: Turn) -> Value:
+def write_random(expr: Expr, turn: Turn) -> IRValue:
     """Return the lanes of a draw at the places of a vector of elements."""
     f = turn.f
     f.adopt(_philox(f))
@@ -43,7 +43,7 @@ def _is_in_sequence(expr: Expr, turn: Turn) -> bool:
     return place.kind == "iota" and turn.writer.kernel.iotas[place.data][-1] == 1
 
 
-def _lane(f: FunctionText, state: list[Value], place: Value, element: str) -> Value:
+def _lane(f: FunctionText, state: list[IRValue], place: IRValue, element: str) -> IRValue:
     per_block = _per_block(element)
     words = f.alloca("i64", 4)
     _block(f, state, f.lshr(place, per_block.bit_length() - 1), words)
@@ -51,8 +51,8 @@ def _lane(f: FunctionText, state: list[Value], place: Value, element: str) -> Va
 
 
 def _neighbours(
-    f: FunctionText, state: list[Value], places: Value, element: str, lanes: int
-) -> Value:
+    f: FunctionText, state: list[IRValue], places: IRValue, element: str, lanes: int
+) -> IRValue:
     per_block = _per_block(element)
     whole = -(-lanes // per_block)
     words = f.alloca("i64", 4 * (whole + 1))
@@ -70,7 +70,7 @@ def _per_block(element: str) -> int:
     return 8 if element == "i32" else 4
 
 
-def _block(f: FunctionText, state: list[Value], block: Value, words: Value) -> None:
+def _block(f: FunctionText, state: list[IRValue], block: IRValue, words: IRValue) -> None:
     low, high, counter = state
     f.call(PHILOX, "void", low, high, f.add(counter, block), words)
 
@@ -81,7 +81,7 @@ def _philox(caller: FunctionText) -> FunctionText:
     f = FunctionText(caller.target, PHILOX, parameters, linkage="internal")
     *key, first, words = f.parameters
     zero = f.constant("i64", 0)
-    c: list[Value] = [first, zero, zero, zero]
+    c: list[IRValue] = [first, zero, zero, zero]
     for number in range(ROUNDS):
         high0, low0 = _product(f, c[0], MULTIPLIERS[0])
         high1, low1 = _product(f, c[2], MULTIPLIERS[1])
@@ -93,7 +93,7 @@ def _philox(caller: FunctionText) -> FunctionText:
     return f
 
 
-def _product(f: FunctionText, x: Value, factor: int) -> tuple[Value, Value]:
+def _product(f: FunctionText, x: IRValue, factor: int) -> tuple[IRValue, IRValue]:
     """Return the upper and the lower word of a product."""
     wide = f.mul(f.zext(x, "i128"), factor)
     return f.trunc(f.lshr(wide, 64), "i64"), f.trunc(wide, "i64")

@@ -19,7 +19,7 @@ from .elements import ElementWriter, Line
 from .scalars import identity_of, write_number
 from .text import ModuleText
 from .turning import is_turning, write_turning_kernel
-from .values import Value, element_of
+from .values import IRValue, element_of
 
 
 def write_row_kernel(module: ModuleText, name: str, kernel: RowKernel) -> None:
@@ -77,7 +77,7 @@ class RowWriter(ElementWriter):
         f.block(other)
         self.streamed = frozenset()
 
-    def _rows(self, begin: Value, end: Value) -> None:
+    def _rows(self, begin: IRValue, end: IRValue) -> None:
         """Write the loop over rows, by tiles if operands must be turned."""
         if self.tiles is None:
             self._each_row(begin, end)
@@ -85,7 +85,7 @@ class RowWriter(ElementWriter):
             for rows in self.tiles.each(self.pointers, begin, end):
                 self._each_row(*rows)
 
-    def _each_row(self, begin: Value, end: Value) -> None:
+    def _each_row(self, begin: IRValue, end: IRValue) -> None:
         """Write the loop over rows, several at a time where that is best, and over what remains."""
         f, lines = self.f, self.lines
         if len(lines) > 1:
@@ -98,7 +98,7 @@ class RowWriter(ElementWriter):
             self._row(row)
         self.lines = lines
 
-    def _begin(self, line: Line, row: Value) -> None:
+    def _begin(self, line: Line, row: IRValue) -> None:
         """Find out where a row lies."""
         places = self._places_of_loops(row)
         zero = self.f.constant("i64", 0)
@@ -127,14 +127,14 @@ class RowWriter(ElementWriter):
     def _clear(self, operand: int, way: str) -> None:
         dtype = self.kernel.operands[operand].view.dtype
 
-        def body(i: Value, count: Value | None) -> None:
+        def body(i: IRValue, count: IRValue | None) -> None:
             place = self.address(operand, i)
             start = write_number(self.f, dtype, identity_of(way, dtype), self.lanes)
             self.f.store(start, place, count=count if self.lanes > 1 else None)
 
         self._loop_over(0, self.kernel.columns, body)
 
-    def _places_of_loops(self, row: Value) -> list[Value]:
+    def _places_of_loops(self, row: IRValue) -> list[IRValue]:
         """Return the index of each loop over rows, outermost first."""
         f, (_, *sizes, _) = self.f, self.kernel.loops
         places, rest = [], row
@@ -143,16 +143,16 @@ class RowWriter(ElementWriter):
             rest = f.udiv(rest, size)
         return [rest, *reversed(places)]
 
-    def _base(self, operand: int, places: list[Value]) -> Value:
+    def _base(self, operand: int, places: list[IRValue]) -> IRValue:
         """Return the address of a row of an operand."""
         offset = self._offset(self.kernel.operands[operand].strides, places)
         return self.pointers[operand] if offset is None else self.address(operand, offset)
 
-    def _offset(self, all_strides: tuple[int, ...], places: list[Value]) -> Value | None:
+    def _offset(self, all_strides: tuple[int, ...], places: list[IRValue]) -> IRValue | None:
         """Return how far a row lies behind the first one; None if not at all."""
         f = self.f
         *strides, _ = all_strides
-        offset: Value | None = None
+        offset: IRValue | None = None
         for index, stride in zip(places, strides, strict=True):
             if stride:
                 part = f.mul(index, stride) if stride != 1 else index
@@ -168,8 +168,8 @@ class RowWriter(ElementWriter):
         roots = self.phases.roots(0)
         count = f.sub(self.end, self.begin)
 
-        def body(i: Value, rest: Value | None) -> None:
-            env: dict[int, Value] = {}
+        def body(i: IRValue, rest: IRValue | None) -> None:
+            env: dict[int, IRValue] = {}
             at = f.add(self.begin, i)
             # Everything is loaded before anything is stored: an output may lie where an input did.
             values = [self.value(root, 0, at, rest, env) for root in roots]
@@ -183,7 +183,7 @@ class RowWriter(ElementWriter):
             with self.narrowed(), f.loop(whole, count, self.lanes) as i:
                 body(i, f.sub(count, i))
 
-    def _row(self, first: Value) -> None:
+    def _row(self, first: IRValue) -> None:
         """Write all passes over a row, or over several that do not wait for one another."""
         for n, line in enumerate(self.lines):
             self._begin(line, first if n == 0 else self.f.add(first, n))
@@ -222,13 +222,13 @@ class RowWriter(ElementWriter):
         """How many elements of a row are treated before others of the next one."""
         return self.kernel.columns if self.tiles is None else self.tiles.columns
 
-    def _all_elements(self, phase: int, i: Value, count: Value | None) -> None:
+    def _all_elements(self, phase: int, i: IRValue, count: IRValue | None) -> None:
         i = i if self.tiles is None else self.f.add(self.tiles.left, i)
         for _ in self.each_line():
             self.elements(phase, i, count)
 
     def _loop_over(
-        self, start: int, stop: int, body: Callable[[Value, Value | None], object]
+        self, start: int, stop: int, body: Callable[[IRValue, IRValue | None], object]
     ) -> None:
         """Write a loop over vectors of a row whose length is known, and what remains."""
         f = self.f
@@ -239,7 +239,7 @@ class RowWriter(ElementWriter):
                 body(f.constant("i64", start), f.constant("i64", stop - start))
 
     def _whole_vectors(
-        self, start: int, stop: int, body: Callable[[Value, Value | None], object]
+        self, start: int, stop: int, body: Callable[[IRValue, IRValue | None], object]
     ) -> int:
         """Write a loop over whole vectors; return where they end."""
         end = start + (stop - start) // self.lanes * self.lanes

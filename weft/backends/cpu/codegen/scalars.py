@@ -12,9 +12,9 @@ from ....core.dtype import float32
 from ....core.scalar.builder import Expr
 from .halves import half_bits, is_half, narrowed, widened
 from .text import FunctionText
-from .values import Value, bits_of, element_of, is_float, lanes_of, scalar_of, vector_of
+from .values import IRValue, bits_of, element_of, is_float, lanes_of, scalar_of, vector_of
 
-Writer = Callable[..., Value]
+Writer = Callable[..., IRValue]
 _MOST_EXPONENT = 100  # of numbers that are normal, as are their inverses, in every format
 
 
@@ -23,18 +23,18 @@ def type_of(expr: Expr, lanes: int) -> str:
     return vector_of(element_of(expr.dtype), lanes)
 
 
-def write_constant(f: FunctionText, expr: Expr, lanes: int) -> Value:
+def write_constant(f: FunctionText, expr: Expr, lanes: int) -> IRValue:
     """Return the constant in all lanes."""
     return write_number(f, expr.dtype, expr.data, lanes)
 
 
-def write_number(f: FunctionText, dtype: Any, number: float, lanes: int) -> Value:
+def write_number(f: FunctionText, dtype: Any, number: float, lanes: int) -> IRValue:
     """Return a number of a dtype in all lanes."""
     type = vector_of(element_of(dtype), lanes)
     return f.constant(type, half_bits(dtype, number) if is_half(dtype) else number)
 
 
-def write_operation(f: FunctionText, expr: Expr, args: list[Value]) -> Value:
+def write_operation(f: FunctionText, expr: Expr, args: list[IRValue]) -> IRValue:
     """Return the value of an operation on values that are there."""
     kind = expr.kind
     if kind == "cast":
@@ -51,7 +51,7 @@ def write_operation(f: FunctionText, expr: Expr, args: list[Value]) -> Value:
     return narrowed(f, value, expr.dtype) if is_half(expr.dtype) else value
 
 
-def _write_arithmetic(f: FunctionText, expr: Expr, args: list[Value]) -> Value:
+def _write_arithmetic(f: FunctionText, expr: Expr, args: list[IRValue]) -> IRValue:
     kind, dtype = expr.kind, expr.args[0].dtype.kind
     if kind == "div" and _has_exact_inverse(expr.args[1]):
         return f.fmul(args[0], 1.0 / expr.args[1].data)
@@ -70,9 +70,9 @@ def write_values(
     f: FunctionText,
     order: Sequence[Expr],
     lanes: int,
-    known: dict[int, Value],
-    load: Callable[[Expr], Value],
-) -> dict[int, Value]:
+    known: dict[int, IRValue],
+    load: Callable[[Expr], IRValue],
+) -> dict[int, IRValue]:
     """Return the values of expressions at one place by their id, arguments coming first.
 
     Those that are known are not written again; `load` writes the loads.
@@ -106,7 +106,7 @@ def mathematics(kind: str) -> Writer:
     return found
 
 
-def write_cast(f: FunctionText, x: Value, source: Any, wanted: Any) -> Value:
+def write_cast(f: FunctionText, x: IRValue, source: Any, wanted: Any) -> IRValue:
     """Return a value converted between dtypes as NumPy converts it."""
     if source == wanted:
         return x
@@ -117,7 +117,7 @@ def write_cast(f: FunctionText, x: Value, source: Any, wanted: Any) -> Value:
     return _write_wide_cast(f, x, source, wanted)
 
 
-def _write_wide_cast(f: FunctionText, x: Value, source: Any, wanted: Any) -> Value:
+def _write_wide_cast(f: FunctionText, x: IRValue, source: Any, wanted: Any) -> IRValue:
     element = element_of(wanted)
     if wanted.kind == "b":
         zero = f.constant(x.type, 0)
@@ -133,7 +133,7 @@ def _write_wide_cast(f: FunctionText, x: Value, source: Any, wanted: Any) -> Val
     return f.integer_cast(x, element, signed=source.kind == "i")
 
 
-def _as_single(f: FunctionText, x: Value, source: Any) -> Value:
+def _as_single(f: FunctionText, x: IRValue, source: Any) -> IRValue:
     """Return numbers as float32 from which rounding to 16 bits gives the same as from themselves.
 
     Integers that are too long for float32 round twice, as they do in NumPy.
@@ -171,11 +171,13 @@ def _comparison(of_floats: str, signed: str, unsigned: str) -> ByDType:
     )
 
 
-def _integer_abs(f: FunctionText, x: Value) -> Value:
+def _integer_abs(f: FunctionText, x: IRValue) -> IRValue:
     return f.select(f.icmp("slt", x, 0), f.sub(f.constant(x.type, 0), x), x)
 
 
-def _divided(f: FunctionText, x: Value, y: Value, signed: bool) -> tuple[Value, Value, Value]:
+def _divided(
+    f: FunctionText, x: IRValue, y: IRValue, signed: bool
+) -> tuple[IRValue, IRValue, IRValue]:
     """Return y or a divisor that does no harm, the quotient cut towards zero, and the rest.
 
     A division by zero, and that of the least number by -1, stop the machine.
@@ -190,54 +192,54 @@ def _divided(f: FunctionText, x: Value, y: Value, signed: bool) -> tuple[Value, 
     return safe, f.udiv(x, safe), f.urem(x, safe)
 
 
-def _zero_by_zero(f: FunctionText, y: Value, result: Value) -> Value:
+def _zero_by_zero(f: FunctionText, y: IRValue, result: IRValue) -> IRValue:
     return f.select(f.icmp("eq", y, 0), 0, result)
 
 
-def _floor_divide(f: FunctionText, x: Value, y: Value) -> Value:
+def _floor_divide(f: FunctionText, x: IRValue, y: IRValue) -> IRValue:
     safe, quotient, rest = _divided(f, x, y, True)
     return _zero_by_zero(f, y, f.select(_crosses(f, rest, safe), f.sub(quotient, 1), quotient))
 
 
-def _mod(f: FunctionText, x: Value, y: Value) -> Value:
+def _mod(f: FunctionText, x: IRValue, y: IRValue) -> IRValue:
     safe, _, rest = _divided(f, x, y, True)
     return _zero_by_zero(f, y, f.select(_crosses(f, rest, safe), f.add(rest, safe), rest))
 
 
-def _crosses(f: FunctionText, rest: Value, divisor: Value) -> Value:
+def _crosses(f: FunctionText, rest: IRValue, divisor: IRValue) -> IRValue:
     """Tell whether a rest and its divisor differ in sign: the floor lies one lower then."""
     return f.and_(f.icmp("ne", rest, 0), f.icmp("slt", f.xor(rest, divisor), 0))
 
 
-def _unsigned_quotient(f: FunctionText, x: Value, y: Value) -> Value:
+def _unsigned_quotient(f: FunctionText, x: IRValue, y: IRValue) -> IRValue:
     return _zero_by_zero(f, y, _divided(f, x, y, False)[1])
 
 
-def _unsigned_rest(f: FunctionText, x: Value, y: Value) -> Value:
+def _unsigned_rest(f: FunctionText, x: IRValue, y: IRValue) -> IRValue:
     return _zero_by_zero(f, y, _divided(f, x, y, False)[2])
 
 
-def _shift_left(f: FunctionText, x: Value, y: Value) -> Value:
+def _shift_left(f: FunctionText, x: IRValue, y: IRValue) -> IRValue:
     """Return x << y, 0 where y is no number of bits, as NumPy."""
     return f.select(f.icmp("ult", y, bits_of(x.type)), f.shl(x, y), 0)
 
 
-def _shift_right(f: FunctionText, x: Value, y: Value) -> Value:
+def _shift_right(f: FunctionText, x: IRValue, y: IRValue) -> IRValue:
     """Return x >> y, the sign where y is no number of bits, as NumPy."""
     most = bits_of(x.type) - 1
     return f.ashr(x, f.select(f.icmp("ult", y, most), y, most))
 
 
-def _unsigned_shift_right(f: FunctionText, x: Value, y: Value) -> Value:
+def _unsigned_shift_right(f: FunctionText, x: IRValue, y: IRValue) -> IRValue:
     return f.select(f.icmp("ult", y, bits_of(x.type)), f.lshr(x, y), 0)
 
 
-def _upper_product(f: FunctionText, x: Value, y: Value) -> Value:
+def _upper_product(f: FunctionText, x: IRValue, y: IRValue) -> IRValue:
     wide = f.mul(f.zext(x, "i128"), f.zext(y, "i128"))
     return f.trunc(f.lshr(wide, 64), "i64")
 
 
-def _itself(f: FunctionText, x: Value) -> Value:
+def _itself(f: FunctionText, x: IRValue) -> IRValue:
     return x
 
 
@@ -297,7 +299,7 @@ WRITERS: dict[str, Writer | ByDType] = {
 }
 
 
-def broadcast_to_lanes(f: FunctionText, x: Value, lanes: int) -> Value:
+def broadcast_to_lanes(f: FunctionText, x: IRValue, lanes: int) -> IRValue:
     """Return a scalar in all lanes."""
     return x if lanes == 1 or lanes_of(x.type) == lanes else f.splat(x, lanes)
 
@@ -316,7 +318,7 @@ def identity_of(way: str, dtype: Any) -> float:
     return limits.min if way == "max" else limits.max
 
 
-def combine(f: FunctionText, way: str, dtype: Any, a: Value, b: Value) -> Value:
+def combine(f: FunctionText, way: str, dtype: Any, a: IRValue, b: IRValue) -> IRValue:
     """Return two partial results of a reduction as one."""
     if is_half(dtype):
         wide = combine(f, way, float32, widened(f, a, dtype), widened(f, b, dtype))

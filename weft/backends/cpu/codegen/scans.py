@@ -14,7 +14,7 @@ from ....lower.kernels import ScanKernel
 from .scalars import type_of, write_constant, write_operation
 from .target import Target
 from .text import FunctionText, ModuleText
-from .values import Value, element_of
+from .values import IRValue, element_of
 
 VECTORS = 4
 
@@ -65,7 +65,7 @@ class _ScanWriter:
                 self._whole_or_last(bases, first, columns)
         f.ret()
 
-    def _whole_or_last(self, bases: list[Value], first: Value, columns: int) -> None:
+    def _whole_or_last(self, bases: list[IRValue], first: IRValue, columns: int) -> None:
         f = self.f
         whole, last, done = f.label("whole"), f.label("last"), f.label("next")
         f.branch_if(f.icmp("sle", first, columns - self.width), whole, last)
@@ -77,7 +77,7 @@ class _ScanWriter:
         f.branch(done)
         f.block(done)
 
-    def _bases(self, turn: Value, first: Value) -> list[Value]:
+    def _bases(self, turn: IRValue, first: IRValue) -> list[IRValue]:
         """Return the addresses of a unit's first elements."""
         f, bases, rest = self.f, list(self.pointers), turn
         for axis in range(len(self.kernel.loops) - 2, 0, -1):
@@ -88,7 +88,7 @@ class _ScanWriter:
         last = len(self.kernel.loops) - 1
         return [self._ahead(i, base, last, first) for i, base in enumerate(bases)]
 
-    def _ahead(self, operand: int, base: Value, axis: int, index: Value) -> Value:
+    def _ahead(self, operand: int, base: IRValue, axis: int, index: IRValue) -> IRValue:
         given = self.kernel.operands[operand]
         stride = given.strides[axis]
         if not stride:
@@ -96,7 +96,7 @@ class _ScanWriter:
         step = index if stride == 1 else self.f.mul(index, stride)
         return self.f.gep(base, step, element_of(given.view.dtype))
 
-    def _steps(self, bases: list[Value], rest: int | None) -> None:
+    def _steps(self, bases: list[IRValue], rest: int | None) -> None:
         """Write the steps of one strip; `rest` is its width if that is not the full one."""
         f, kernel = self.f, self.kernel
         vectors = VECTORS if rest is None else -(-rest // self.lanes)
@@ -104,7 +104,7 @@ class _ScanWriter:
         start = [write_constant(f, first, self.lanes) for first, _ in kernel.carried] * vectors
         with f.loop(0, kernel.loops[0], 1, carry=start) as step:
             here = [self._ahead(i, base, 0, step) for i, base in enumerate(bases)]
-            following: list[Value] = []
+            following: list[IRValue] = []
             for v in range(vectors):
                 carried = list(step.carried[v * count : (v + 1) * count])
                 turn = _Turn(self, here, step, v, self._count(rest, v), carried)
@@ -112,7 +112,7 @@ class _ScanWriter:
                 following += [turn.value(after) for _, after in kernel.carried]
             step.next(*following)
 
-    def _count(self, rest: int | None, vector: int) -> Value | None:
+    def _count(self, rest: int | None, vector: int) -> IRValue | None:
         if rest is None or self.lanes == 1:
             return None
         left = rest - vector * self.lanes
@@ -125,38 +125,38 @@ class _Turn:
     def __init__(
         self,
         writer: _ScanWriter,
-        bases: list[Value],
-        step: Value,
+        bases: list[IRValue],
+        step: IRValue,
         vector: int,
-        count: Value | None,
-        carried: list[Value],
+        count: IRValue | None,
+        carried: list[IRValue],
     ) -> None:
         self.writer = writer
         self.f = writer.f
         self.bases = bases
-        self.step: Value = step
+        self.step: IRValue = step
         self.vector = vector
         self.count = count
         self.carried = carried
-        self.known: dict[int, Value] = {}
+        self.known: dict[int, IRValue] = {}
 
     def store(self) -> None:
         """Write what the step stores."""
         last = len(self.bases) - 1
         self.f.store(self.value(self.writer.kernel.value), self._place(last), count=self.count)
 
-    def value(self, expr: Expr) -> Value:
+    def value(self, expr: Expr) -> IRValue:
         """Return the value of an expression."""
         if id(expr) not in self.known:
             self.known[id(expr)] = self._new_value(expr)
         return self.known[id(expr)]
 
-    def _new_value(self, expr: Expr) -> Value:
+    def _new_value(self, expr: Expr) -> IRValue:
         lanes = self.writer.lanes
         if expr.kind == "const":
             return write_constant(self.f, expr, lanes)
         if expr.kind == "carry":
-            carried: Value = self.carried[expr.data]
+            carried: IRValue = self.carried[expr.data]
             return carried
         if expr.kind == "step":
             return self.f.splat(self.step, lanes)
@@ -164,14 +164,14 @@ class _Turn:
             return self._load(expr)
         return write_operation(self.f, expr, [self.value(a) for a in expr.args])
 
-    def _load(self, expr: Expr) -> Value:
+    def _load(self, expr: Expr) -> IRValue:
         lanes = self.writer.lanes
         if self.writer.kernel.operands[expr.data].strides[-1] == 0 and lanes > 1:
             return self.f.splat(self.f.load(element_of(expr.dtype), self.bases[expr.data]), lanes)
         type = type_of(expr, lanes)
         return self.f.load(type, self._place(expr.data), count=self.count)
 
-    def _place(self, operand: int) -> Value:
+    def _place(self, operand: int) -> IRValue:
         given = self.writer.kernel.operands[operand]
         columns = self.vector * self.writer.lanes * given.strides[-1]
         base = self.bases[operand]

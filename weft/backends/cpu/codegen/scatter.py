@@ -16,7 +16,7 @@ from .phases import Phases
 from .placed import Turn, write_placed
 from .scalars import broadcast_to_lanes, combine, type_of, write_constant, write_operation
 from .text import FunctionText, ModuleText
-from .values import Value, element_of
+from .values import IRValue, element_of
 
 STRIP = 64
 
@@ -40,9 +40,9 @@ class _ScatterWriter:
         pointers = ["ptr"] * len(kernel.operands)
         self.f: FunctionText = module.function(name, [*pointers, "i64", "i64"])
         *self.pointers, self.begin, self.end = self.f.parameters
-        self.bases: list[Value] = []
-        self.iota_bases: list[Value] = []
-        self.rows: dict[int, Value] = {}
+        self.bases: list[IRValue] = []
+        self.iota_bases: list[IRValue] = []
+        self.rows: dict[int, IRValue] = {}
         self.lanes = self._lanes()
 
     def _lanes(self) -> int:
@@ -66,8 +66,8 @@ class _ScatterWriter:
         f.ret()
 
     def _moved(
-        self, bases: list[Value], iotas: list[Value], start: int, stop: int, turn: Value
-    ) -> tuple[list[Value], list[Value]]:
+        self, bases: list[IRValue], iotas: list[IRValue], start: int, stop: int, turn: IRValue
+    ) -> tuple[list[IRValue], list[IRValue]]:
         """Return addresses and numbers for one turn of some of the loops, counted together."""
         f = self.f
         rest = turn
@@ -82,15 +82,15 @@ class _ScatterWriter:
             ]
         return bases, iotas
 
-    def _ahead(self, operand: int, base: Value, axis: int, index: Value) -> Value:
+    def _ahead(self, operand: int, base: IRValue, axis: int, index: IRValue) -> IRValue:
         stride = self.kernel.operands[operand].strides[axis]
         return self._at(operand, base, self.f.mul(index, stride)) if stride else base
 
-    def _at(self, operand: int, base: Value, index: Value) -> Value:
+    def _at(self, operand: int, base: IRValue, index: IRValue) -> IRValue:
         return self.f.gep(base, index, element_of(self.kernel.operands[operand].view.dtype))
 
     def _in_order(
-        self, axis: int, bases: list[Value], iotas: list[Value], first: Value, width: Value
+        self, axis: int, bases: list[IRValue], iotas: list[IRValue], first: IRValue, width: IRValue
     ) -> None:
         """Write the loops over values that may meet."""
         if axis == len(self.kernel.loops) - 1:
@@ -101,20 +101,20 @@ class _ScatterWriter:
             moved = self._moved(bases, iotas, axis, axis + 1, index)
             self._in_order(axis + 1, *moved, first, width)
 
-    def _row(self, first: Value, width: Value) -> None:
+    def _row(self, first: IRValue, width: IRValue) -> None:
         """Write what happens to one strip of a row."""
         for expr in self.phases.order:
             if not self.phases.is_full(expr):
                 self._row_value(expr)
 
-        def body(i: Value, count: Value | None) -> None:
+        def body(i: IRValue, count: IRValue | None) -> None:
             self._put(self.f.add(first, i), count)
 
         self.f.each_vector(width, self.lanes, body)
 
-    def _put(self, i: Value, count: Value | None) -> None:
+    def _put(self, i: IRValue, count: IRValue | None) -> None:
         f, kernel = self.f, self.kernel
-        env: dict[int, Value] = {}
+        env: dict[int, IRValue] = {}
         value = self._value(kernel.value, i, count, env)
         whole = len(self.pointers) - 1
         offset = kernel.offset
@@ -132,12 +132,12 @@ class _ScatterWriter:
 
     # -- values ------------------------------------------------------------------------------------
 
-    def _row_value(self, expr: Expr) -> Value:
+    def _row_value(self, expr: Expr) -> IRValue:
         if id(expr) not in self.rows:
             self.rows[id(expr)] = self._new_row_value(expr)
         return self.rows[id(expr)]
 
-    def _new_row_value(self, expr: Expr) -> Value:
+    def _new_row_value(self, expr: Expr) -> IRValue:
         if expr.kind == "const":
             return write_constant(self.f, expr, 1)
         if expr.kind == "load":
@@ -147,12 +147,16 @@ class _ScatterWriter:
             return write_placed(expr, Turn(self, None, None, args))
         return write_operation(self.f, expr, args)
 
-    def _value(self, expr: Expr, i: Value, count: Value | None, env: dict[int, Value]) -> Value:
+    def _value(
+        self, expr: Expr, i: IRValue, count: IRValue | None, env: dict[int, IRValue]
+    ) -> IRValue:
         if id(expr) not in env:
             env[id(expr)] = self._new_value(expr, i, count, env)
         return env[id(expr)]
 
-    def _new_value(self, expr: Expr, i: Value, count: Value | None, env: dict[int, Value]) -> Value:
+    def _new_value(
+        self, expr: Expr, i: IRValue, count: IRValue | None, env: dict[int, IRValue]
+    ) -> IRValue:
         if expr.kind == "const":
             return write_constant(self.f, expr, self.lanes)
         if not self.phases.is_full(expr):

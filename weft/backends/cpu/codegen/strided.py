@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ....lower.kernels import RowKernel
 from .text import FunctionText
-from .values import Value, bits_of, lanes_of, scalar_of, vector_of
+from .values import IRValue, bits_of, lanes_of, scalar_of, vector_of
 
 LEAST_COLUMNS = 16  # rows this short do not fill vectors, which are dear to collect
 
@@ -21,8 +21,8 @@ def by_vectors(kernel: RowKernel) -> bool:
 
 
 def load_strided(
-    f: FunctionText, type: str, base: Value, first: Value, stride: int, count: Value | None
-) -> Value:
+    f: FunctionText, type: str, base: IRValue, first: IRValue, stride: int, count: IRValue | None
+) -> IRValue:
     """Return the elements number `first` and following of a row that begins at `base`.
 
     With `count` only so many of them exist; what the lanes behind them hold is of no account.
@@ -38,8 +38,8 @@ def load_strided(
 
 
 def _load_backwards(
-    f: FunctionText, type: str, base: Value, first: Value, count: Value | None
-) -> Value:
+    f: FunctionText, type: str, base: IRValue, first: IRValue, count: IRValue | None
+) -> IRValue:
     """Return a vector of a row that runs backwards in memory: loaded as it lies, then reversed."""
     lanes = lanes_of(type)
     order = list(reversed(range(lanes)))
@@ -54,8 +54,8 @@ def _load_backwards(
 
 
 def _collected(
-    f: FunctionText, type: str, base: Value, first: Value, stride: int, count: Value | None
-) -> Value:
+    f: FunctionText, type: str, base: IRValue, first: IRValue, stride: int, count: IRValue | None
+) -> IRValue:
     """Return a vector whose elements are loaded one by one."""
     element, result = scalar_of(type), f.constant(type, 0)
     start = f.gep(base, f.mul(first, stride), element)

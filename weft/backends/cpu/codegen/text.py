@@ -33,18 +33,18 @@ from contextlib import contextmanager
 from .lines import Operand
 from .memory import MemoryInstructions
 from .target import Target
-from .values import Value, bits_of, constant, is_constant
+from .values import IRValue, bits_of, constant, is_constant
 
-VectorBody = Callable[[Value, Value | None], None]
+VectorBody = Callable[[IRValue, IRValue | None], None]
 
 
-class Phi(Value):
+class Phi(IRValue):
     """A value that depends on the block control came from; `incoming` may be added later."""
 
     __slots__ = ("_incoming",)
-    _incoming: list[tuple[Value, str]]
+    _incoming: list[tuple[IRValue, str]]
 
-    def incoming(self, value: Value, block: str) -> None:
+    def incoming(self, value: IRValue, block: str) -> None:
         """Say what the value is when control comes from a block."""
         if value.type != self.type:
             raise TypeError(f"phi of type {self.type} got {value.typed}")
@@ -56,15 +56,15 @@ class Phi(Value):
         return f"{self} = phi {self.type} {pairs}"
 
 
-class LoopIndex(Value):
+class LoopIndex(IRValue):
     """The index of a loop, with the values it carries from turn to turn."""
 
     __slots__ = ("_next", "carried", "results")
-    carried: tuple[Value, ...]
-    results: tuple[Value, ...]
-    _next: tuple[Value, ...]
+    carried: tuple[IRValue, ...]
+    results: tuple[IRValue, ...]
+    _next: tuple[IRValue, ...]
 
-    def next(self, *values: Value) -> None:
+    def next(self, *values: IRValue) -> None:
         """Set what the carried values are in the next turn."""
         if [v.type for v in values] != [c.type for c in self.carried]:
             raise TypeError(
@@ -92,7 +92,7 @@ class FunctionText(MemoryInstructions):
         self._attributes = attributes
         self._parameters = list(parameters)
         self.parameters = tuple(
-            Value(f"%p{k}", _type_of_parameter(spelled)) for k, spelled in enumerate(parameters)
+            IRValue(f"%p{k}", _type_of_parameter(spelled)) for k, spelled in enumerate(parameters)
         )
         self._blocks: dict[str, list[str | Phi]] = {"entry": []}
         self._allocations: list[str] = []
@@ -127,15 +127,15 @@ class FunctionText(MemoryInstructions):
         """End the block by going to another."""
         self.write(f"br label %{label}")
 
-    def branch_if(self, condition: Value, then: str, otherwise: str) -> None:
+    def branch_if(self, condition: IRValue, then: str, otherwise: str) -> None:
         """End the block by going to one of two others."""
         self.write(f"br {condition.typed}, label %{then}, label %{otherwise}")
 
-    def ret(self, value: Value | None = None) -> None:
+    def ret(self, value: IRValue | None = None) -> None:
         """End the function."""
         self.write(f"ret {value.typed}" if value is not None else "ret void")
 
-    def phi(self, type: str, *incoming: tuple[Value, str]) -> Phi:
+    def phi(self, type: str, *incoming: tuple[IRValue, str]) -> Phi:
         """Start the block with a value that depends on where control came from."""
         phi = Phi(self.fresh(type), type)
         phi._incoming = list(incoming)
@@ -144,7 +144,7 @@ class FunctionText(MemoryInstructions):
 
     @contextmanager
     def loop(
-        self, start: Operand, stop: Operand, step: Operand, *, carry: Sequence[Value] = ()
+        self, start: Operand, stop: Operand, step: Operand, *, carry: Sequence[IRValue] = ()
     ) -> Iterator[LoopIndex]:
         """Run a block for i = start, start + step, ... while i < stop (signed, of 64 bits)."""
         start, stop, step = (self._like(x, "i64") for x in (start, stop, step))
@@ -174,7 +174,7 @@ class FunctionText(MemoryInstructions):
         turn.results = tuple(result for _, result in ends)
 
     @contextmanager
-    def when(self, condition: Value) -> Iterator[None]:
+    def when(self, condition: IRValue) -> Iterator[None]:
         """Run a block only if a condition holds."""
         then, done = self.label("then"), self.label("done")
         self.branch_if(condition, then, done)
@@ -183,7 +183,9 @@ class FunctionText(MemoryInstructions):
         self.branch(done)
         self.block(done)
 
-    def replaced_where(self, rare: Value, usual: Value, write: Callable[[], Value]) -> Value:
+    def replaced_where(
+        self, rare: IRValue, usual: IRValue, write: Callable[[], IRValue]
+    ) -> IRValue:
         """Return `usual`, or, if a mask holds in some lane, what `write` writes in its place.
 
         The other way is a branch, taken for all lanes.
@@ -214,7 +216,7 @@ class FunctionText(MemoryInstructions):
             with self.when(self.icmp("sgt", rest, 0)):
                 body(whole, rest)
 
-    def alloca(self, type: str, count: int = 1, align: int = 64) -> Value:
+    def alloca(self, type: str, count: int = 1, align: int = 64) -> IRValue:
         """Return memory on the stack that lives until the function returns."""
         name = self.fresh("ptr")
         self._allocations.append(f"{name} = alloca {type}, i64 {count}, align {align}")
@@ -265,10 +267,10 @@ class ModuleText:
         """Name a function that is defined elsewhere."""
         self._declarations[name] = f"declare {returns} @{name}({', '.join(parameters)})"
 
-    def constant_array(self, name: str, element: str, numbers: Sequence[float]) -> Value:
+    def constant_array(self, name: str, element: str, numbers: Sequence[float]) -> IRValue:
         """Add a read-only table aligned to 64 bytes and return its address."""
         self._globals[name] = table_text(name, element, numbers)
-        return Value(f"@{name}", "ptr")
+        return IRValue(f"@{name}", "ptr")
 
     def text(self) -> str:
         """Return the module: the same text for the same calls, in any process."""
@@ -289,7 +291,7 @@ def _type_of_parameter(spelled: str) -> str:
     return spelled if end == -1 else spelled[:end]
 
 
-def _is_less(a: Value, b: Value) -> bool:
+def _is_less(a: IRValue, b: IRValue) -> bool:
     """Whether two constants are known to be in order."""
     return is_constant(a) and is_constant(b) and int(a) < int(b)
 

@@ -18,7 +18,7 @@ from .phases import Phases
 from .target import Target
 from .text import FunctionText
 from .turning import SQUARES, WIDTHS, Matrices, turn_square
-from .values import Value, element_of
+from .values import IRValue, element_of
 
 TILE_BYTES = 1 << 14  # half of a usual first cache
 
@@ -104,8 +104,8 @@ class Tiles:
         self.places = {i: f.alloca(e, size) for i, e in self.elements.items()}
 
     def each(
-        self, pointers: list[Value], begin: Value, end: Value
-    ) -> Iterator[tuple[Value, Value]]:
+        self, pointers: list[IRValue], begin: IRValue, end: IRValue
+    ) -> Iterator[tuple[IRValue, IRValue]]:
         """Yield the first row of a tile and that behind its last one, all being copied."""
         f, height = self.f, self.kernel.loops[-2]
         matrices = Matrices(f, self.kernel.loops)
@@ -123,7 +123,7 @@ class Tiles:
                     self._copy(sources)
                     yield f.add(before, row), last
 
-    def _pieces(self) -> Iterator[tuple[Value, int]]:
+    def _pieces(self) -> Iterator[tuple[IRValue, int]]:
         """Yield where tiles begin in a row and how wide they are: within a loop, and the rest."""
         f, all_columns, piece = self.f, self.kernel.columns, self.tiling.columns
         whole = all_columns // piece * piece
@@ -136,12 +136,12 @@ class Tiles:
             yield f.constant("i64", whole), all_columns - whole
 
     def _source(
-        self, number: int, pointer: Value, matrices: Matrices, matrix: Value, top: Value
-    ) -> Value:
+        self, number: int, pointer: IRValue, matrices: Matrices, matrix: IRValue, top: IRValue
+    ) -> IRValue:
         strides, element = self.kernel.operands[number].strides, self.elements[number]
         return self.f.gep(matrices.place(pointer, matrix, strides, element), top, element)
 
-    def _copy(self, sources: dict[int, Value]) -> None:
+    def _copy(self, sources: dict[int, IRValue]) -> None:
         """Copy the turned operands of a tile, by squares; the last ones may overlap."""
         f, lanes, all_columns = self.f, self.tiling.lanes, self.kernel.columns
         for number, source in sources.items():
@@ -157,7 +157,7 @@ class Tiles:
                     square = f.gep(there, row * self.width, element)
                     turn_square(f, f.gep(here, row, element), square, element, across, self.width)
 
-    def row_of(self, number: int, row: Value) -> Value:
+    def row_of(self, number: int, row: IRValue) -> IRValue:
         """Return where the elements of a row of a turned operand lie that belong to the tile."""
         offset = self.f.mul(self.f.sub(row, self.top), self.width)
         return self.f.gep(

@@ -17,7 +17,7 @@ from ....lower.kernels import RowKernel
 from .gemm.pack import transposed
 from .target import Target
 from .text import FunctionText, ModuleText
-from .values import Value, bytes_of, element_of, vector_of
+from .values import IRValue, bytes_of, element_of, vector_of
 
 SQUARES = 2
 WIDTHS = (4, 8)  # bytes of elements that vectors are transposed of
@@ -51,7 +51,7 @@ class Matrices:
         self.rows = loops[-2]
 
     @contextmanager
-    def between(self, begin: Value, end: Value) -> Iterator[tuple[Value, Value, Value]]:
+    def between(self, begin: IRValue, end: IRValue) -> Iterator[tuple[IRValue, IRValue, IRValue]]:
         """Write a loop over matrices; yield the number of one, and from where to where it goes."""
         f = self.f
         if not self.outer:
@@ -63,7 +63,9 @@ class Matrices:
             start = f.maximum(f.sub(begin, before), 0)
             yield matrix, start, f.minimum(f.sub(end, before), self.rows)
 
-    def place(self, start: Value, number: Value, strides: tuple[int, ...], element: str) -> Value:
+    def place(
+        self, start: IRValue, number: IRValue, strides: tuple[int, ...], element: str
+    ) -> IRValue:
         """Return where a matrix lies of all those that the outer loops count."""
         f = self.f
         for axis in reversed(range(len(self.outer))):
@@ -74,7 +76,7 @@ class Matrices:
 
 
 def turn_square(
-    f: FunctionText, source: Value, target: Value, element: str, across: int, down: int
+    f: FunctionText, source: IRValue, target: IRValue, element: str, across: int, down: int
 ) -> None:
     """Copy a square, a vector wide and high: its lines are `across` apart, then `down`."""
     lanes = f.target.vector_bytes // bytes_of(element)
@@ -103,7 +105,7 @@ class _TurningWriter:
             self._turn(here, there, start, stop)
         self.f.ret()
 
-    def _turn(self, source: Value, target: Value, start: Value, stop: Value) -> None:
+    def _turn(self, source: IRValue, target: IRValue, start: IRValue, stop: IRValue) -> None:
         """Write rows by squares side by side, by one square, and what is left singly."""
         f = self.f
         for count in (SQUARES * self.lanes, self.lanes, 1):
@@ -117,7 +119,7 @@ class _TurningWriter:
                     self._squares(here, there, count)
             start = whole
 
-    def _squares(self, source: Value, target: Value, rows: int) -> None:
+    def _squares(self, source: IRValue, target: IRValue, rows: int) -> None:
         f, lanes, down = self.f, self.lanes, self.target_strides[-2]
         with f.loop(0, self.columns, lanes) as i:
             column = f.minimum(i, self.columns - lanes) if self.columns % lanes else i
@@ -127,10 +129,10 @@ class _TurningWriter:
                 there = f.gep(there, column, self.element)
                 turn_square(f, here, there, self.element, self.source_strides[-1], down)
 
-    def _source(self, source: Value, column: Value) -> Value:
+    def _source(self, source: IRValue, column: IRValue) -> IRValue:
         return self.f.gep(source, self.f.mul(column, self.source_strides[-1]), self.element)
 
-    def _row(self, source: Value, target: Value) -> None:
+    def _row(self, source: IRValue, target: IRValue) -> None:
         f = self.f
         with f.loop(0, self.columns, 1) as i:
             element = f.load(self.element, self._source(source, i))

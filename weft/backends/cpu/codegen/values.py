@@ -35,13 +35,13 @@ _POINTER_BITS = 64
 _SINGLE, _DOUBLE, _WORD = (struct.Struct(f"<{letter}") for letter in "fdQ")
 
 
-class Value(str):
+class IRValue(str):
     """The text of an operand, with its LLVM type in `type`."""
 
     __slots__ = ("type",)
     type: str
 
-    def __new__(cls, text: str, type: str) -> Value:
+    def __new__(cls, text: str, type: str) -> IRValue:
         """Make a value from the text of an operand and the text of its type."""
         value = super().__new__(cls, text)
         value.type = type
@@ -100,7 +100,7 @@ def is_float(type: str) -> bool:
     return scalar_of(type) in _FLOAT_BITS
 
 
-def is_constant(x: Value) -> bool:
+def is_constant(x: IRValue) -> bool:
     """Whether a value is known while text is written."""
     return not x.startswith("%")
 
@@ -129,7 +129,7 @@ def suffix_of(type: str) -> str:
     return name if lanes == 1 else f"v{lanes}{name}"
 
 
-def constant(type: str, number: float) -> Value:
+def constant(type: str, number: float) -> IRValue:
     """Return a number as a constant of a type, the same in every lane.
 
     >>> constant("<2 x float>", 0.5)
@@ -138,19 +138,19 @@ def constant(type: str, number: float) -> Value:
     element, lanes = scalar_of(type), lanes_of(type)
     text = _literal(element, number)
     if lanes == 1:
-        return Value(text, type)
-    return Value("<" + ", ".join([f"{element} {text}"] * lanes) + ">", type)
+        return IRValue(text, type)
+    return IRValue("<" + ", ".join([f"{element} {text}"] * lanes) + ">", type)
 
 
-def constants(type: str, numbers: list[float]) -> Value:
+def constants(type: str, numbers: list[float]) -> IRValue:
     """Return a vector constant with a number for each lane."""
     element = scalar_of(type)
     texts = [_literal(element, number) for number in numbers]
     if len(texts) != lanes_of(type):
         raise ValueError(f"a constant of type {type} got {len(texts)} numbers")
     if lanes_of(type) == 1:
-        return Value(texts[0], type)
-    return Value("<" + ", ".join(f"{element} {text}" for text in texts) + ">", type)
+        return IRValue(texts[0], type)
+    return IRValue("<" + ", ".join(f"{element} {text}" for text in texts) + ">", type)
 
 
 def _literal(element: str, number: float) -> str:

@@ -26,7 +26,7 @@ import numpy as np
 from .....plan.arena import align
 from ..target import Target
 from ..text import FunctionText, ModuleText
-from ..values import Value, element_of, vector_of
+from ..values import IRValue, element_of, vector_of
 from .pack import INTERNAL, transposed
 
 # Words of 64 bits; strides in elements. `depth` is what a block of the inner dimension has,
@@ -98,12 +98,12 @@ def _write_entry(module: ModuleText) -> None:
     f = module.function("product", ["ptr", "ptr"])
     record = f.load("ptr", f.gep(f.parameters[0], 8 * TABLE.index("record")))
     chunks, areas = (_word(f, record, name) for name in ("chunks", "areas"))
-    part = Value("@part", "ptr")
+    part = IRValue("@part", "ptr")
     f.call("weft_parallel_for_up_to", "void", part, f.parameters[0], chunks, areas)
     f.ret()
 
 
-def _word(f: FunctionText, record: Value, name: str) -> Value:
+def _word(f: FunctionText, record: IRValue, name: str) -> IRValue:
     return f.load("i64", f.gep(record, 8 * RECORD.index(name)))
 
 
@@ -130,7 +130,9 @@ def _write_part(f: FunctionText, shape: Shape) -> None:
     f.ret()
 
 
-def _range(f: FunctionText, number: Value, step: Value, size: Value) -> tuple[Value, Value]:
+def _range(
+    f: FunctionText, number: IRValue, step: IRValue, size: IRValue
+) -> tuple[IRValue, IRValue]:
     start = f.mul(number, step)
     return start, f.minimum(f.add(start, step), size)
 
@@ -142,17 +144,17 @@ class _Part:
         self,
         f: FunctionText,
         shape: Shape,
-        size: dict[str, Value],
-        x: Value,
-        y: Value,
-        out: Value,
-        scratch: Value,
+        size: dict[str, IRValue],
+        x: IRValue,
+        y: IRValue,
+        out: IRValue,
+        scratch: IRValue,
     ) -> None:
         self.f, self.shape, self.size = f, shape, size
         self.x, self.y, self.out = x, y, out
         self.panel, self.block = scratch, f.gep(scratch, shape.panel_bytes)
 
-    def write(self, rows: tuple[Value, Value], columns: tuple[Value, Value]) -> None:
+    def write(self, rows: tuple[IRValue, IRValue], columns: tuple[IRValue, IRValue]) -> None:
         f, size = self.f, self.size
         with f.loop(0, size["k"], size["depth"]) as begin:
             depth = f.minimum(size["depth"], f.sub(size["k"], begin))
@@ -165,13 +167,13 @@ class _Part:
                     self._pack_panel(column, left, begin, depth)
                     self._tiles((row, count), (column, left), depth, first)
 
-    def _at(self, start: Value, *steps: tuple[Value, Value]) -> Value:
+    def _at(self, start: IRValue, *steps: tuple[IRValue, IRValue]) -> IRValue:
         f = self.f
         for index, stride in steps:
             start = f.gep(start, f.mul(index, stride), self.shape.element)
         return start
 
-    def _pack_block(self, row: Value, count: Value, begin: Value, depth: Value) -> None:
+    def _pack_block(self, row: IRValue, count: IRValue, begin: IRValue, depth: IRValue) -> None:
         f, size = self.f, self.size
         with f.loop(0, count, self.shape.rows) as i:
             lines = f.minimum(f.sub(count, i), self.shape.rows)
@@ -180,7 +182,7 @@ class _Part:
             strides = (size["x_row"], size["x_column"])
             f.call("pack_rows", "void", here, there, lines, depth, *strides)
 
-    def _pack_panel(self, column: Value, left: Value, begin: Value, depth: Value) -> None:
+    def _pack_panel(self, column: IRValue, left: IRValue, begin: IRValue, depth: IRValue) -> None:
         size = self.size
         here = self._at(self.y, (begin, size["y_row"]), (column, size["y_column"]))
         strides = (size["y_column"], size["y_row"])
@@ -188,10 +190,10 @@ class _Part:
 
     def _tiles(
         self,
-        rows: tuple[Value, Value],
-        columns: tuple[Value, Value],
-        depth: Value,
-        first: Value,
+        rows: tuple[IRValue, IRValue],
+        columns: tuple[IRValue, IRValue],
+        depth: IRValue,
+        first: IRValue,
     ) -> None:
         """Multiply all stacks with a panel, by a narrower tile where the panel is narrow."""
         f, shape, size = self.f, self.shape, self.size
@@ -240,7 +242,7 @@ def _square_of(shape: Shape, height: int) -> int:
     return min(shape.lanes, 1 << (height - 1).bit_length())
 
 
-def _line_starts(f: FunctionText, shape: Shape, height: int) -> list[Value]:
+def _line_starts(f: FunctionText, shape: Shape, height: int) -> list[IRValue]:
     source, _, lines, _, line, _ = f.parameters
     last = f.sub(lines, 1)
     numbers = [f.minimum(f.constant("i64", j), last) for j in range(height)]
@@ -261,7 +263,7 @@ def _pack_squares(f: FunctionText, shape: Shape, height: int) -> None:
                 f.store(value, f.gep(there, j * height, shape.element))
 
 
-def _turned(f: FunctionText, shape: Shape, lines: list[Value], square: int) -> list[Value]:
+def _turned(f: FunctionText, shape: Shape, lines: list[IRValue], square: int) -> list[IRValue]:
     """Return the columns of some lines, as many as would make a square."""
     rows = [f.load(vector_of(shape.element, square), line) for line in lines]
     columns = transposed(f, rows + rows[-1:] * (square - len(rows)))
@@ -336,7 +338,7 @@ def _write_tile(f: FunctionText, shape: Shape, vectors: int) -> None:
     f.ret()
 
 
-def _tile_sums(f: FunctionText, shape: Shape, vectors: int) -> list[Value]:
+def _tile_sums(f: FunctionText, shape: Shape, vectors: int) -> list[IRValue]:
     stack, panel, _, depth, *_ = f.parameters
     vector = vector_of(shape.element, shape.lanes)
     state = [stack, panel, *[f.constant(vector, 0)] * (shape.rows * vectors)]
@@ -358,8 +360,8 @@ def _tile_sums(f: FunctionText, shape: Shape, vectors: int) -> list[Value]:
 
 
 def _step(
-    f: FunctionText, shape: Shape, vector: str, x: Value, y: Value, sums: list[Value]
-) -> list[Value]:
+    f: FunctionText, shape: Shape, vector: str, x: IRValue, y: IRValue, sums: list[IRValue]
+) -> list[IRValue]:
     vectors = len(sums) // shape.rows
     ys = [
         f.load(vector, f.gep(y, v * shape.lanes, shape.element), aligned=True)
@@ -374,15 +376,15 @@ def _step(
 
 
 def _places(
-    f: FunctionText, shape: Shape, vectors: int, sums: list[Value]
-) -> list[tuple[Value, Value]]:
+    f: FunctionText, shape: Shape, vectors: int, sums: list[IRValue]
+) -> list[tuple[IRValue, IRValue]]:
     out, down = f.parameters[2], f.parameters[4]
     lines = [f.gep(out, f.mul(down, i), shape.element) for i in range(shape.rows)]
     places = [f.gep(line, v * shape.lanes, shape.element) for line in lines for v in range(vectors)]
     return list(zip(sums, places, strict=True))
 
 
-def _store_edge(f: FunctionText, shape: Shape, vectors: int, sums: list[Value]) -> None:
+def _store_edge(f: FunctionText, shape: Shape, vectors: int, sums: list[IRValue]) -> None:
     """Store the rows and columns that there are."""
     out, down, rows, columns, first = f.parameters[2], *f.parameters[4:]
     fresh = f.icmp("ne", first, 0)

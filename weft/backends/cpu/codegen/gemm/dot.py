@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ..lane_sums import lane_sums
 from ..text import FunctionText, ModuleText
-from ..values import Value, vector_of
+from ..values import IRValue, vector_of
 from .pack import INTERNAL, pieces
 
 PARAMETERS = [*["ptr noalias"] * 4, "i64"]
@@ -95,10 +95,10 @@ class _DotWriter:
             self._store(sums, self._at(out, f.mul(start, tile.out_down)), here)
         f.ret()
 
-    def _at(self, place: Value, index: Value | int) -> Value:
+    def _at(self, place: IRValue, index: IRValue | int) -> IRValue:
         return place if index == 0 else self.f.gep(place, index, self.tile.element)
 
-    def _sums(self, x: Value, y: Value) -> list[Value]:
+    def _sums(self, x: IRValue, y: IRValue) -> list[IRValue]:
         f, tile = self.f, self.tile
         size = tile.rows * tile.columns
         chains = -(-BUSY // size)  # few sums are divided, so that they need not wait for themselves
@@ -121,7 +121,7 @@ class _DotWriter:
             sums = self._step(self._at(x, start), self._at(y, start), sums, count)
         return sums
 
-    def _joined(self, sums: list[Value], size: int) -> list[Value]:
+    def _joined(self, sums: list[IRValue], size: int) -> list[IRValue]:
         """Return the sums of several chains as one, by pairs."""
         groups = [sums[i : i + size] for i in range(0, len(sums), size)]
         while len(groups) > 1:
@@ -131,12 +131,14 @@ class _DotWriter:
             groups = added + groups[2 * half :]
         return groups[0]
 
-    def _step(self, x: Value, y: Value, sums: list[Value], count: Value | None) -> list[Value]:
+    def _step(
+        self, x: IRValue, y: IRValue, sums: list[IRValue], count: IRValue | None
+    ) -> list[IRValue]:
         """Multiply lines pairwise; the fewer lines are held, the others read one by one."""
         f, tile = self.f, self.tile
         result = list(sums)
 
-        def line(place: Value, index: int, stride: int) -> Value:
+        def line(place: IRValue, index: int, stride: int) -> IRValue:
             return f.load(tile.vector, self._at(place, index * stride), count=count)
 
         if tile.rows <= tile.columns:
@@ -155,7 +157,7 @@ class _DotWriter:
                 result[number] = f.multiply_add(held[j], other, sums[number])
         return result
 
-    def _store(self, sums: list[Value], out: Value, bias: Value) -> None:
+    def _store(self, sums: list[IRValue], out: IRValue, bias: IRValue) -> None:
         """Store the sums in the order in which they lie in memory, by vectors where they can be."""
         f, tile = self.f, self.tile
         places = sorted(tile.places())
@@ -169,7 +171,7 @@ class _DotWriter:
                 total = f.fadd(total, self._bias(bias, places[at : at + count]))
             f.store(total, self._at(out, places[at].out))
 
-    def _bias(self, bias: Value, places: list[DotPlace]) -> Value:
+    def _bias(self, bias: IRValue, places: list[DotPlace]) -> IRValue:
         """Return the bias of a run."""
         f, element, count = self.f, self.tile.element, len(places)
         start = self._at(bias, places[0].bias)

@@ -16,7 +16,7 @@ from .....core.scalar.builder import CHEAP, Expr, postorder
 from .....lower.kernels import Output
 from ..scalars import broadcast_to_lanes, combine, identity_of, type_of, write_number, write_values
 from ..text import FunctionText, ModuleText
-from ..values import Value
+from ..values import IRValue
 from .pack import INTERNAL
 from .product import Strides
 
@@ -90,7 +90,7 @@ class _Line:
     """One row of the result, and what lies at its place in other operands."""
 
     def __init__(
-        self, f: FunctionText, finish: Finish, pointers: Sequence[Value], row: Value
+        self, f: FunctionText, finish: Finish, pointers: Sequence[IRValue], row: IRValue
     ) -> None:
         self.f = f
         self.finish = finish
@@ -101,25 +101,25 @@ class _Line:
         self.starts = [self._start(i, pointer, row) for i, pointer in enumerate(pointers)]
         self.order = postorder([output.value for output in finish.outputs])
         self.replaced = {output.operand for output in finish.outputs}
-        self.same: dict[int, Value] = {}
+        self.same: dict[int, IRValue] = {}
         for expr in self.order:
             if expr.kind == "load" and finish.strides[expr.data].across == 0:
                 one = f.load(type_of(expr, 1), self.starts[expr.data])
                 self.same[id(expr)] = broadcast_to_lanes(f, one, self.lanes)
 
-    def _start(self, operand: int, pointer: Value, row: Value) -> Value:
+    def _start(self, operand: int, pointer: IRValue, row: IRValue) -> IRValue:
         down = self.finish.strides[operand].down
         if down == 0 or operand in self.totals:
             return pointer
         return self.f.gep(pointer, self.f.mul(row, down), self.dtypes[operand])
 
-    def results(self, column: Value, rest: Value | None) -> list[Value]:
+    def results(self, column: IRValue, rest: IRValue | None) -> list[IRValue]:
         """Write a vector of elements and return its outputs; those that combine are not stored.
 
         All is read before the first is stored: it may lie there.
         """
 
-        def load(expr: Expr) -> Value:
+        def load(expr: Expr) -> IRValue:
             place = self._place(expr.data, column)
             apart = expr.data in self.replaced
             return self.f.load(type_of(expr, self.lanes), place, count=rest, apart=apart)
@@ -131,7 +131,7 @@ class _Line:
                 self.f.store(known[id(output.value)], place, count=rest)
         return [known[id(output.value)] for output in self.finish.outputs]
 
-    def _place(self, operand: int, column: Value) -> Value:
+    def _place(self, operand: int, column: IRValue) -> IRValue:
         f, across = self.f, self.finish.strides[operand].across
         offset = column if across == 1 else f.mul(column, across)
         return f.gep(self.starts[operand], offset, self.dtypes[operand])
@@ -141,7 +141,7 @@ class _Writer:
     """Writes the loops over rows, a few at a time."""
 
     def __init__(
-        self, f: FunctionText, finish: Finish, pointers: Sequence[Value], columns: Value
+        self, f: FunctionText, finish: Finish, pointers: Sequence[IRValue], columns: IRValue
     ) -> None:
         self.f = f
         self.finish = finish
@@ -149,7 +149,7 @@ class _Writer:
         self.columns = columns
         self.combined = [(i, o) for i, o in enumerate(finish.outputs) if o.way is not None]
 
-    def blocks(self, rows: Value) -> None:
+    def blocks(self, rows: IRValue) -> None:
         """Write the loop over blocks of rows, each with totals of its own."""
         f, block = self.f, self.finish.block
         starts = list(self.pointers)
@@ -162,7 +162,7 @@ class _Writer:
             self._clear()
             self.rows(first, f.minimum(f.add(first, block), rows))
 
-    def rows(self, first: Value, end: Value) -> None:
+    def rows(self, first: IRValue, end: IRValue) -> None:
         """Write the loops over rows."""
         f, count = self.f, self.finish.rows_at_once
         whole = f.sub(end, f.urem(f.sub(end, first), count)) if count > 1 else first
@@ -172,13 +172,13 @@ class _Writer:
         with f.loop(whole, end, 1) as row:
             self._lines([row])
 
-    def _behind(self, operand: int, index: Value, places: Sequence[Value]) -> Value:
+    def _behind(self, operand: int, index: IRValue, places: Sequence[IRValue]) -> IRValue:
         return self.f.gep(places[operand], index, self.finish.dtypes[operand])
 
     def _clear(self) -> None:
         """Store what changes nothing."""
 
-        def body(column: Value, rest: Value | None) -> None:
+        def body(column: IRValue, rest: IRValue | None) -> None:
             for _, output in self.combined:
                 assert output.way is not None
                 dtype = output.value.dtype
@@ -188,12 +188,12 @@ class _Writer:
 
         self.f.each_vector(self.columns, self.finish.width, body)
 
-    def _lines(self, rows: Sequence[Value]) -> None:
+    def _lines(self, rows: Sequence[IRValue]) -> None:
         """Write a few rows; those that are combined meet one another, then those above."""
         f = self.f
         lines = [_Line(f, self.finish, self.pointers, row) for row in rows]
 
-        def body(column: Value, rest: Value | None) -> None:
+        def body(column: IRValue, rest: IRValue | None) -> None:
             found = [line.results(column, rest) for line in lines]
             for i, output in self.combined:
                 values = [results[i] for results in found]
@@ -206,9 +206,9 @@ class _Writer:
 
         f.each_vector(self.columns, self.finish.width, body)
 
-    def _combine(self, output: Output, a: Value, b: Value) -> Value:
+    def _combine(self, output: Output, a: IRValue, b: IRValue) -> IRValue:
         assert output.way is not None
         return combine(self.f, output.way, output.value.dtype, a, b)
 
-    def _total(self, output: Output, column: Value) -> Value:
+    def _total(self, output: Output, column: IRValue) -> IRValue:
         return self._behind(output.operand, column, self.pointers)

@@ -33,7 +33,7 @@ from .....lower.storage import View
 from .....plan.arena import align
 from ..target import Target
 from ..text import FunctionText, ModuleText
-from ..values import Value, element_of
+from ..values import IRValue, element_of
 from .outer import OuterWriter, Rooms
 from .parts import Epilogue, RowBlock
 from .plan import plan_for
@@ -107,7 +107,7 @@ def write_gemm_kernel(module: ModuleText, name: str, kernel: GemmKernel) -> None
     f.ret()
 
 
-def _area(f: FunctionText, scratch: View | None, units: int) -> Value | None:
+def _area(f: FunctionText, scratch: View | None, units: int) -> IRValue | None:
     """Return the scratch memory of the part that is to be computed.
 
     Part c of C begins at unit c U / C, rounded down; so c is begin C / U, rounded up.
@@ -125,8 +125,8 @@ class _Matrices(NamedTuple):
 
     x: Places
     y: Places
-    out: Value
-    extras: tuple[Value, ...]
+    out: IRValue
+    extras: tuple[IRValue, ...]
 
 
 class _UnitWriter:
@@ -166,7 +166,7 @@ class _UnitWriter:
         f.branch_if(f.icmp("slt", following, self.end), many, done)
         f.block(done)
 
-    def _group(self, number: Value, first: Value, stop: Value) -> None:
+    def _group(self, number: IRValue, first: IRValue, stop: IRValue) -> None:
         """Write the product for a range of panels of a group of blocks of rows."""
         f, plan = self.f, self.plan
         groups, batched = plan.row_groups, bool(self.product.batch)
@@ -181,7 +181,7 @@ class _UnitWriter:
             matrices.y, lambda block: self._block(matrices, block), (begin, end), first, stop
         )
 
-    def _matrices(self, number: Value) -> _Matrices:
+    def _matrices(self, number: IRValue) -> _Matrices:
         """Return the addresses of the matrices at one place of the batch."""
         f, product, writer = self.f, self.product, self.writer
         x, y, places = self.x, self.y, [self.out, *self.extras]
@@ -197,7 +197,7 @@ class _UnitWriter:
                 places[i] = f.gep(places[i], offset, writer.dtypes[i])
         return _Matrices(x, y, places[0], tuple(places[1:]))
 
-    def _block(self, matrices: _Matrices, block: Value) -> RowBlock:
+    def _block(self, matrices: _Matrices, block: IRValue) -> RowBlock:
         """Return the addresses of a block of rows."""
         f, plan, product = self.f, self.plan, self.product
         x, y, out, extras = matrices
@@ -213,7 +213,7 @@ class _UnitWriter:
         out = self.moved(out, row, product.out.down)
         return RowBlock(x, y, out, bias, rows, self._lower_extras(extras, row))
 
-    def _lower_extras(self, extras: tuple[Value, ...], row: Value) -> tuple[Value, ...]:
+    def _lower_extras(self, extras: tuple[IRValue, ...], row: IRValue) -> tuple[IRValue, ...]:
         """Return where the operands of the epilogue lie at a row; some have one for many rows."""
         f, product, elements = self.f, self.product, self.writer.dtypes[1:]
         combined = {o.operand - 1 for o in self.writer.epilogue if o.way is not None}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from .....core.shape import size_of
 from ..text import FunctionText, ModuleText
-from ..values import Value, bytes_of
+from ..values import IRValue, bytes_of
 from .pack import Copy, Stacks, write_copy, write_panel_copy, write_stacks, write_strip_copy
 from .parts import Epilogue, PartWriter, RowBlock
 from .plan import Form, GemmPlan
@@ -47,12 +47,12 @@ class _Part:
     """
 
     block: RowBlock
-    x: Value
+    x: IRValue
     y: Places
-    packed: Value
-    packs: Value | None
-    depth: Value
-    first: Value
+    packed: IRValue
+    packs: IRValue | None
+    depth: IRValue
+    first: IRValue
 
 
 class OuterWriter(PartWriter):
@@ -66,7 +66,7 @@ class OuterWriter(PartWriter):
         sides: tuple[Side, Side],
         epilogue: Epilogue,
         element: str,
-        scratch: Value | None,
+        scratch: IRValue | None,
     ) -> None:
         super().__init__(module, f, plan, sides, epilogue, element)
         rooms = Rooms(plan, bytes_of(element))
@@ -75,7 +75,7 @@ class OuterWriter(PartWriter):
         if self.product.bias not in (None, 1) and not self.product.swapped:
             self.packed_bias = f.alloca(element, plan.width)
 
-    def _packed(self, rooms: Rooms, scratch: Value | None) -> tuple[Value, Value]:
+    def _packed(self, rooms: Rooms, scratch: IRValue | None) -> tuple[IRValue, IRValue]:
         """Return where packed blocks of x and panels of y lie: on the stack, unless told."""
         if scratch is not None:
             return scratch, self.f.gep(scratch, rooms.x, self.element)
@@ -83,7 +83,7 @@ class OuterWriter(PartWriter):
         x = self.f.alloca(self.element, rooms.x) if rooms.x else none
         return x, self.f.alloca(self.element, rooms.y) if rooms.y else none
 
-    def panels(self, block: RowBlock, first: Value, stop: Value) -> None:
+    def panels(self, block: RowBlock, first: IRValue, stop: IRValue) -> None:
         """Write the product for a range of panels of one block of rows."""
         with self._inner_blocks() as (k, depth):
             self._panels(block, first, stop, k, depth, None)
@@ -92,10 +92,10 @@ class OuterWriter(PartWriter):
     def strips(
         self,
         y: Places,
-        block_at: Callable[[Value], RowBlock],
-        blocks: tuple[Value, Value],
-        first: Value,
-        stop: Value,
+        block_at: Callable[[IRValue], RowBlock],
+        blocks: tuple[IRValue, IRValue],
+        first: IRValue,
+        stop: IRValue,
     ) -> None:
         """Write the product for a range of panels of several blocks of rows.
 
@@ -116,18 +116,18 @@ class OuterWriter(PartWriter):
                     with f.when(self._is_last(k, depth)):
                         self._finish(block, strip, end)
 
-    def _finish(self, block: RowBlock, first: Value, stop: Value) -> None:
+    def _finish(self, block: RowBlock, first: IRValue, stop: IRValue) -> None:
         """Apply the epilogue to a range of panels."""
         f, width = self.f, self.plan.width
         column = f.mul(first, width)
         end = f.minimum(f.mul(stop, width), self.product.n)
         self.finish(block, column, f.sub(end, column))
 
-    def _is_last(self, k: Value, depth: Value) -> Value:
+    def _is_last(self, k: IRValue, depth: IRValue) -> IRValue:
         return self.f.icmp("sge", self.f.add(k, depth), self.product.k)
 
     @contextmanager
-    def _inner_blocks(self) -> Iterator[tuple[Value, Value]]:
+    def _inner_blocks(self) -> Iterator[tuple[IRValue, IRValue]]:
         """Loop over blocks of the inner dimension: where one begins, and its depth."""
         f, plan, k = self.f, self.plan, self.product.k
         if plan.inner_blocks == 1:
@@ -136,7 +136,9 @@ class OuterWriter(PartWriter):
         with f.loop(0, k, plan.depth) as start:
             yield start, f.minimum(f.sub(f.constant("i64", k), start), plan.depth)
 
-    def _pack_strip(self, y: Places, first: Value, stop: Value, k: Value, depth: Value) -> None:
+    def _pack_strip(
+        self, y: Places, first: IRValue, stop: IRValue, k: IRValue, depth: IRValue
+    ) -> None:
         """Copy the whole panels of a strip, if y lies along rows."""
         f, plan = self.f, self.plan
         lines = self.y.source(by_row=True)
@@ -156,11 +158,11 @@ class OuterWriter(PartWriter):
     def _panels(
         self,
         block: RowBlock,
-        first: Value,
-        stop: Value,
-        k: Value,
-        depth: Value,
-        packs: Value | None,
+        first: IRValue,
+        stop: IRValue,
+        k: IRValue,
+        depth: IRValue,
+        packs: IRValue | None,
     ) -> None:
         """Write the loop over panels; `packs` tells whether to pack them, None that it is so."""
         f, plan = self.f, self.plan
@@ -177,7 +179,7 @@ class OuterWriter(PartWriter):
             part = _Part(block, x, y, place, packs, depth, is_first)
             self._panel(part, panel)
 
-    def _pack_x(self, x: Places, rows: Value, depth: Value) -> None:
+    def _pack_x(self, x: Places, rows: IRValue, depth: IRValue) -> None:
         """Copy a block of x to stacks of as many rows as a tile has."""
         plan = self.plan
         by_row = self.product.x.across == 1
@@ -190,13 +192,19 @@ class OuterWriter(PartWriter):
         self.f.call(name, "void", place, self.packed_x, rows, depth, *further)
 
     def _call_copy(
-        self, hint: str, copy: Copy, places: Places, target: Value, lines: Value, length: Value
+        self,
+        hint: str,
+        copy: Copy,
+        places: Places,
+        target: IRValue,
+        lines: IRValue,
+        length: IRValue,
     ) -> None:
         name = self.once((hint, copy), hint, lambda name: write_copy(self.module, name, copy))
         source, *further = places
         self.f.call(name, "void", source, target, lines, length, *further)
 
-    def _panel(self, part: _Part, panel: Value) -> None:
+    def _panel(self, part: _Part, panel: IRValue) -> None:
         """Write the tiles of a panel: whole ones, and the last if it is narrower."""
         f, plan = self.f, self.plan
         column = f.mul(panel, plan.width)
@@ -216,7 +224,9 @@ class OuterWriter(PartWriter):
             f.branch(done)
             f.block(done)
 
-    def _tiles(self, part: _Part, column: Value, form: Form, columns: int, whole: Value) -> None:
+    def _tiles(
+        self, part: _Part, column: IRValue, form: Form, columns: int, whole: IRValue
+    ) -> None:
         """Write the tiles of a panel, after packing it if that is due."""
         f, product = self.f, self.product
         x, rows = part.x, part.block.rows
@@ -263,7 +273,7 @@ class OuterWriter(PartWriter):
             with self.f.when(part.packs):
                 yield
 
-    def _call_tiles(self, tile: Tile, *arguments: Value) -> None:
+    def _call_tiles(self, tile: Tile, *arguments: IRValue) -> None:
         name = self.once(
             tile,
             f"tile_{tile.rows}x{tile.vectors}",
@@ -320,7 +330,7 @@ class OuterWriter(PartWriter):
             return None
         return product.bias if product.swapped else "column"
 
-    def _bias(self, block: RowBlock, column: Value, columns: int) -> Value:
+    def _bias(self, block: RowBlock, column: IRValue, columns: int) -> IRValue:
         """Return where the bias of a panel lies, one element after another."""
         f, stride = self.f, self.product.bias
         if stride is None or self.product.swapped:
@@ -334,7 +344,7 @@ class OuterWriter(PartWriter):
         return self.packed_bias
 
     def _pack_windows(
-        self, y: Places, place: Value, form: Form, column: Value, depth: Value
+        self, y: Places, place: IRValue, form: Form, column: IRValue, depth: IRValue
     ) -> None:
         """Copy a block of a panel out of windows."""
         source, offsets = y
@@ -344,7 +354,7 @@ class OuterWriter(PartWriter):
         )
         self.f.call(name, "void", source, place, offsets, depth, column)
 
-    def _pack_y(self, y: Places, place: Value, form: Form, columns: int, depth: Value) -> None:
+    def _pack_y(self, y: Places, place: IRValue, form: Form, columns: int, depth: IRValue) -> None:
         """Copy a block of a panel, line by line of as many columns as the tile has."""
         f, plan = self.f, self.plan
         width = form.vectors * plan.lanes

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..text import FunctionText, ModuleText
-from ..values import Value, bits_of
+from ..values import IRValue, bits_of
 from .source import PanelReader, PanelSource
 
 INTERNAL = "internal void"  # a linkage is written where the return type is
@@ -45,12 +45,12 @@ class Copy:
         further = ["ptr noalias"] * (len(self.source.operands) - 1)
         return module.function(name, [*PARAMETERS, *further], INTERNAL)
 
-    def reader(self, f: FunctionText, line: Value, lanes: int) -> PanelReader:
+    def reader(self, f: FunctionText, line: IRValue, lanes: int) -> PanelReader:
         """Return what reads a line of the source."""
         source, _, _, _, *further = f.parameters
         return PanelReader(f, self.source, (source, *further), line, lanes)
 
-    def target(self, f: FunctionText, line: Value) -> Value:
+    def target(self, f: FunctionText, line: IRValue) -> IRValue:
         """Return where a line goes."""
         return f.gep(f.parameters[1], f.mul(line, self.target_line), self.element)
 
@@ -66,8 +66,8 @@ def write_copy(module: ModuleText, name: str, copy: Copy) -> None:
 
 
 def _within(
-    f: FunctionText, i: Value, length: Value, lanes: int, lengths: tuple[int, ...]
-) -> Value:
+    f: FunctionText, i: IRValue, length: IRValue, lanes: int, lengths: tuple[int, ...]
+) -> IRValue:
     """Return where the vector at i begins, so that it ends within a line; lengths that occur."""
     if all(known % lanes == 0 for known in lengths):
         return i
@@ -83,12 +83,14 @@ def _write_transposing(f: FunctionText, copy: Copy) -> None:
             _square(f, copy, readers, line, _within(f, i, length, copy.lanes, copy.lengths))
 
 
-def _line_readers(f: FunctionText, copy: Copy, line: Value) -> list[PanelReader]:
+def _line_readers(f: FunctionText, copy: Copy, line: IRValue) -> list[PanelReader]:
     final = f.sub(f.parameters[2], 1)
     return [copy.reader(f, f.minimum(f.add(line, j), final), copy.lanes) for j in range(copy.lanes)]
 
 
-def _square(f: FunctionText, copy: Copy, readers: list[PanelReader], line: Value, i: Value) -> None:
+def _square(
+    f: FunctionText, copy: Copy, readers: list[PanelReader], line: IRValue, i: IRValue
+) -> None:
     rows = [reader.read(i) for reader in readers]
     there = f.gep(f.parameters[1], f.add(line, f.mul(i, copy.target_step)), copy.element)
     for j, value in enumerate(transposed(f, rows)):
@@ -172,16 +174,16 @@ class _StackWriter:
             self._by_columns()
         f.ret()
 
-    def _reader(self, line: Value, lanes: int) -> PanelReader:
+    def _reader(self, line: IRValue, lanes: int) -> PanelReader:
         return PanelReader(self.f, self.stacks.source, self.pointers, line, lanes)
 
-    def _place(self, row: Value, column: Value, at: int) -> Value:
+    def _place(self, row: IRValue, column: IRValue, at: int) -> IRValue:
         """Return where an element of the stack goes that begins with a row."""
         f, stacks = self.f, self.stacks
         offset = f.add(f.mul(row, stacks.room), f.mul(column, stacks.height))
         return f.gep(self.target, f.add(offset, at), stacks.element)
 
-    def _start(self, row: Value) -> Value:
+    def _start(self, row: IRValue) -> IRValue:
         """Return the row that a stack begins with in the source."""
         return self.f.minimum(row, self.f.sub(self.rows, self.stacks.height))
 
@@ -220,7 +222,9 @@ class _StackWriter:
                 with f.loop(begin, end, height) as row:
                     self._copy_part(row, column, readers)
 
-    def _copy_part(self, row: Value, column: Value, readers: list[tuple[int, PanelReader]]) -> None:
+    def _copy_part(
+        self, row: IRValue, column: IRValue, readers: list[tuple[int, PanelReader]]
+    ) -> None:
         """Copy the part of a column that belongs to the stack at a row."""
         f, start = self.f, self._start(row)
         readers[0][1].prefetch(start, LINES_AHEAD)
@@ -256,7 +260,7 @@ def write_panel_copy(
     f.ret()
 
 
-def _panel_line(f: FunctionText, copy: Copy, line: Value, columns: int, prefetch: int) -> None:
+def _panel_line(f: FunctionText, copy: Copy, line: IRValue, columns: int, prefetch: int) -> None:
     reader, there = copy.reader(f, line, copy.lanes), copy.target(f, line)
     for at in range(0, columns, copy.lanes):
         left = columns - at
@@ -266,7 +270,7 @@ def _panel_line(f: FunctionText, copy: Copy, line: Value, columns: int, prefetch
         f.prefetch(reader.place(prefetch))
 
 
-def transposed(f: FunctionText, rows: list[Value]) -> list[Value]:
+def transposed(f: FunctionText, rows: list[IRValue]) -> list[IRValue]:
     """Return the columns of a square of values, one vector each, by log2 rounds of shuffles.
 
     A round exchanges one bit of the row's number with the same bit of the lane's. For 32-bit
@@ -284,7 +288,7 @@ def transposed(f: FunctionText, rows: list[Value]) -> list[Value]:
     return rows
 
 
-def _fours_transposed(f: FunctionText, rows: list[Value]) -> list[Value]:
+def _fours_transposed(f: FunctionText, rows: list[IRValue]) -> list[IRValue]:
     """Transpose each square of four by four."""
     n = len(rows)
     fours = range(0, n, 4)
@@ -298,8 +302,8 @@ def _fours_transposed(f: FunctionText, rows: list[Value]) -> list[Value]:
 
 
 def _paired(
-    f: FunctionText, rows: list[Value], step: int, low: list[int], high: list[int]
-) -> list[Value]:
+    f: FunctionText, rows: list[IRValue], step: int, low: list[int], high: list[int]
+) -> list[IRValue]:
     """Shuffle rows whose numbers differ by `step` with each other."""
     result = list(rows)
     for i in (i for i in range(len(rows)) if i & step == 0):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .....lower.kernels import Output
 from ..text import FunctionText, ModuleText
-from ..values import Value
+from ..values import IRValue
 from .finish import Finish, write_finish
 from .plan import GemmPlan
 from .side import Places, Side
@@ -23,10 +23,10 @@ class RowBlock:
 
     x: Places
     y: Places
-    out: Value
-    bias: Value
-    rows: Value
-    extras: tuple[Value, ...]
+    out: IRValue
+    bias: IRValue
+    rows: IRValue
+    extras: tuple[IRValue, ...]
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class PartWriter:
         self.element = element
         self._names: dict[Hashable, str] = {}
 
-    def moved(self, place: Value, index: Value, stride: int) -> Value:
+    def moved(self, place: IRValue, index: IRValue, stride: int) -> IRValue:
         """Return the address so many strides of elements behind another."""
         offset = index if stride == 1 else self.f.mul(index, stride)
         return self.f.gep(place, offset, self.element)
@@ -71,7 +71,7 @@ class PartWriter:
             write(self._names[key])
         return self._names[key]
 
-    def finish(self, block: RowBlock, column: Value, columns: Value) -> None:
+    def finish(self, block: RowBlock, column: IRValue, columns: IRValue) -> None:
         """Apply the epilogue to columns of a block of rows that are complete."""
         if not self.epilogue:
             return

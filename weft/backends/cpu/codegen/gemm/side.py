@@ -8,11 +8,11 @@ from .....core.scalar.builder import Expr
 from .....lower.kernels import GemmKernel, Prologue
 from .....lower.storage import View
 from ..text import FunctionText
-from ..values import Value, element_of
+from ..values import IRValue, element_of
 from .product import Product, Strides
 from .source import LineStrides, PanelSource
 
-Places = tuple[Value, ...]  # an address in the matrix, and those of what it is computed with
+Places = tuple[IRValue, ...]  # an address in the matrix, and those of what it is computed with
 
 
 @dataclass(frozen=True)
@@ -23,20 +23,20 @@ class Side:
     elements: tuple[str, ...]
     value: Expr | None
 
-    def at_batch(self, f: FunctionText, places: Places, axis: int, index: Value) -> Places:
+    def at_batch(self, f: FunctionText, places: Places, axis: int, index: IRValue) -> Places:
         """Return the addresses so much further along an axis of the batch."""
         return self._moved(f, places, index, tuple(s.batch[axis] for s in self.strides))
 
-    def down(self, f: FunctionText, places: Places, index: Value) -> Places:
+    def down(self, f: FunctionText, places: Places, index: IRValue) -> Places:
         """Return the addresses so many rows further."""
         return self._moved(f, places, index, tuple(s.down for s in self.strides))
 
-    def across(self, f: FunctionText, places: Places, index: Value) -> Places:
+    def across(self, f: FunctionText, places: Places, index: IRValue) -> Places:
         """Return the addresses so many columns further."""
         return self._moved(f, places, index, tuple(s.across for s in self.strides))
 
     def _moved(
-        self, f: FunctionText, places: Places, index: Value, strides: tuple[int, ...]
+        self, f: FunctionText, places: Places, index: IRValue, strides: tuple[int, ...]
     ) -> Places:
         return tuple(
             f.gep(place, index if stride == 1 else f.mul(index, stride), element)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from .....core.scalar.builder import Expr, postorder
 from ..scalars import broadcast_to_lanes, type_of, write_values
 from ..text import FunctionText
-from ..values import Value, vector_of
+from ..values import IRValue, vector_of
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class PanelReader:
         self,
         f: FunctionText,
         source: PanelSource,
-        pointers: Sequence[Value],
-        line: Value,
+        pointers: Sequence[IRValue],
+        line: IRValue,
         lanes: int,
     ) -> None:
         self.f = f
@@ -60,35 +60,35 @@ class PanelReader:
     def _stays(self, expr: Expr) -> bool:
         return expr.kind == "load" and self.source.operands[expr.data].step == 0
 
-    def _spread(self, expr: Expr) -> Value:
+    def _spread(self, expr: Expr) -> IRValue:
         one = self.f.load(type_of(expr, 1), self.starts[expr.data])
         return broadcast_to_lanes(self.f, one, self.lanes)
 
-    def place(self, at: Value | int, operand: int = 0) -> Value:
+    def place(self, at: IRValue | int, operand: int = 0) -> IRValue:
         """Return where an element of the line lies in an operand."""
         lines = self.source.operands[operand]
         offset = at if lines.step == 1 else self.f.mul(_number(self.f, at), lines.step)
         return self.f.gep(self.starts[operand], offset, lines.element)
 
-    def prefetch(self, at: Value, lines: int) -> None:
+    def prefetch(self, at: IRValue, lines: int) -> None:
         """Ask for what lies some lines further."""
         for i, operand in enumerate(self.source.operands):
             if operand.line and operand.step:
                 ahead = self.f.gep(self.place(at, i), lines * operand.line, operand.element)
                 self.f.prefetch(ahead)
 
-    def read(self, at: Value | int, *, count: Value | None = None) -> Value:
+    def read(self, at: IRValue | int, *, count: IRValue | None = None) -> IRValue:
         """Return the elements from one on; with `count` only so many, others being of no use."""
         f, source = self.f, self.source
         if source.value is None:
             type = vector_of(source.operands[0].element, self.lanes)
             return f.load(type, self.place(at), count=count)
 
-        def load(expr: Expr) -> Value:
+        def load(expr: Expr) -> IRValue:
             return f.load(type_of(expr, self.lanes), self.place(at, expr.data), count=count)
 
         return write_values(f, self.order, self.lanes, self.same, load)[id(source.value)]
 
 
-def _number(f: FunctionText, at: Value | int) -> Value:
-    return at if isinstance(at, Value) else f.constant("i64", at)
+def _number(f: FunctionText, at: IRValue | int) -> IRValue:
+    return at if isinstance(at, IRValue) else f.constant("i64", at)

@@ -15,10 +15,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..text import FunctionText, ModuleText
-from ..values import Value, bytes_of, vector_of
+from ..values import IRValue, bytes_of, vector_of
 from .pack import INTERNAL
 
-Reader = Callable[[Value, Value | None], Value]
+Reader = Callable[[IRValue, IRValue | None], IRValue]
 PARAMETERS = [*["ptr noalias"] * 4, "i64"]
 ROWS = 8  # read side by side
 PAGE_BYTES = 4096
@@ -72,7 +72,7 @@ class _SweepWriter:
             self._rows(f.constant("i64", last), depth - last, self._reader(sums), self.out)
         f.ret()
 
-    def _room(self) -> Value:
+    def _room(self) -> IRValue:
         """Return where the sums lie: on the stack, half a page away from y in a page."""
         f, sweep = self.f, self.sweep
         itemsize = bytes_of(sweep.element)
@@ -90,12 +90,12 @@ class _SweepWriter:
             start = f.splat(f.load(sweep.element, self.bias), sweep.lanes)
         return lambda _i, _rest: start
 
-    def _reader(self, place: Value) -> Reader:
+    def _reader(self, place: IRValue) -> Reader:
         """Return what reads the vector at an index."""
         f, sweep = self.f, self.sweep
         return lambda i, rest: f.load(sweep.vector, f.gep(place, i, sweep.element), count=rest)
 
-    def _rows(self, k: Value, rows: int, earlier: Reader, to: Value) -> None:
+    def _rows(self, k: IRValue, rows: int, earlier: Reader, to: IRValue) -> None:
         """Write the sums of earlier ones and of a few rows, each times its factor."""
         f, sweep = self.f, self.sweep
         here = f.gep(self.x, f.mul(k, sweep.x_step), sweep.element)
@@ -107,7 +107,7 @@ class _SweepWriter:
             for r in range(rows)
         ]
 
-        def body(i: Value, rest: Value | None) -> None:
+        def body(i: IRValue, rest: IRValue | None) -> None:
             total = earlier(i, rest)
             start = f.gep(lines, i, sweep.element)
             for r, factor in enumerate(factors):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..values import Value
+from ..values import IRValue
 from .dot import DotTile, write_dots
 from .parts import PartWriter, RowBlock
 from .plan import dot_lanes
@@ -14,7 +14,7 @@ SWEEP_PANELS = 4  # done in one run: the longer, the better memory is read
 class ThinWriter(PartWriter):
     """Writes the loop over the panels of a block of rows."""
 
-    def panels(self, block: RowBlock, first: Value, stop: Value) -> None:
+    def panels(self, block: RowBlock, first: IRValue, stop: IRValue) -> None:
         """Write the product for a range of panels."""
         if self.plan.way == "sweep":
             self._sweep(block, first, stop)
@@ -22,7 +22,7 @@ class ThinWriter(PartWriter):
         with self.f.loop(first, stop, 1) as panel:
             self._dots(block, panel)
 
-    def _sweep(self, block: RowBlock, first: Value, stop: Value) -> None:
+    def _sweep(self, block: RowBlock, first: IRValue, stop: IRValue) -> None:
         f, plan, product = self.f, self.plan, self.product
         bias = None if product.bias is None else "one" if product.swapped else "column"
         sweep = Sweep(
@@ -44,7 +44,7 @@ class ThinWriter(PartWriter):
             f.call(name, "void", block.x[0], y, out, along, columns)
             self.finish(block, column, columns)
 
-    def _dots(self, block: RowBlock, panel: Value) -> None:
+    def _dots(self, block: RowBlock, panel: IRValue) -> None:
         f, plan, n = self.f, self.plan, self.product.n
         last_columns = n % plan.width
         if last_columns == 0 or plan.panels == 1:
@@ -58,7 +58,7 @@ class ThinWriter(PartWriter):
             f.branch(done)
         f.block(done)
 
-    def _dot_panel(self, block: RowBlock, panel: Value, columns: int) -> None:
+    def _dot_panel(self, block: RowBlock, panel: IRValue, columns: int) -> None:
         product, plan = self.product, self.plan
         column = self.f.mul(panel, plan.width)
         y = self.moved(block.y[0], column, product.y.across)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..text import FunctionText, ModuleText
-from ..values import Value, vector_of
+from ..values import IRValue, vector_of
 from .pack import INTERNAL, pieces
 
 UNROLL = 4
@@ -90,7 +90,7 @@ class _TileWriter:
     def write(self) -> None:
         f, tile = self.f, self.tile
         with f.loop(0, self.rows, tile.rows) as row:
-            start: Value = row
+            start: IRValue = row
             self.skipped = f.constant("i64", 0)
             if tile.ragged:
                 start = f.minimum(row, f.sub(self.rows, tile.rows))
@@ -105,7 +105,7 @@ class _TileWriter:
             self._store(self._sums())
         f.ret()
 
-    def _at(self, place: Value, index: Value | int) -> Value:
+    def _at(self, place: IRValue, index: IRValue | int) -> IRValue:
         return place if index == 0 else self.f.gep(place, index, self.tile.element)
 
     def _prefetch(self) -> None:
@@ -122,7 +122,7 @@ class _TileWriter:
 
     # -- the inner loop ----------------------------------------------------------------------------
 
-    def _sums(self) -> list[Value]:
+    def _sums(self) -> list[IRValue]:
         f, tile = self.f, self.tile
         zeros = [f.constant(tile.vector, 0)] * (tile.rows * tile.vectors)
         state = [self.x_here, self.y, *([self.packed] if tile.packs else []), *zeros]
@@ -131,7 +131,9 @@ class _TileWriter:
             state = self._steps(self.unrolled, self.depth, 1, state)
         return state[-len(zeros) :]
 
-    def _steps(self, start: Value, stop: Value, step: int, state: list[Value]) -> list[Value]:
+    def _steps(
+        self, start: IRValue, stop: IRValue, step: int, state: list[IRValue]
+    ) -> list[IRValue]:
         f, tile = self.f, self.tile
         moves = [tile.x_across, tile.y_line]
         if tile.packs:
@@ -145,7 +147,7 @@ class _TileWriter:
             k.next(*ends, *sums)
         return list(k.results)
 
-    def _step(self, here: list[Value], sums: list[Value]) -> list[Value]:
+    def _step(self, here: list[IRValue], sums: list[IRValue]) -> list[IRValue]:
         f, tile = self.f, self.tile
         x, y, *packed = here
         ys = [
@@ -167,12 +169,12 @@ class _TileWriter:
 
     # -- the result --------------------------------------------------------------------------------
 
-    def _store(self, sums: list[Value]) -> None:
+    def _store(self, sums: list[IRValue]) -> None:
         """Store vectors if all of the tile is wanted, else what is wanted by way of the stack."""
         f, tile = self.f, self.tile
         width = tile.vectors * tile.lanes
         narrow = tile.columns if tile.columns != width else 0
-        quick: list[Value] = []
+        quick: list[IRValue] = []
         if tile.ragged:
             quick.append(f.icmp("eq", self.skipped, 0))
         if narrow and not tile.only_last:
@@ -190,7 +192,7 @@ class _TileWriter:
             )
 
     def _branch(
-        self, condition: Value, then: Callable[[], None], otherwise: Callable[[], None]
+        self, condition: IRValue, then: Callable[[], None], otherwise: Callable[[], None]
     ) -> None:
         f = self.f
         yes, no, done = f.label("yes"), f.label("no"), f.label("done")
@@ -201,7 +203,7 @@ class _TileWriter:
             f.branch(done)
         f.block(done)
 
-    def _store_slowly(self, sums: list[Value], narrow: int) -> None:
+    def _store_slowly(self, sums: list[IRValue], narrow: int) -> None:
         f, tile = self.f, self.tile
         spare = f.alloca(tile.element, tile.rows * tile.vectors * tile.lanes)
         for number, total in enumerate(sums):
@@ -220,7 +222,7 @@ class _TileWriter:
         else:
             self._branch(self.whole, all_columns, last_columns)
 
-    def _store_whole(self, sums: list[Value]) -> None:
+    def _store_whole(self, sums: list[IRValue]) -> None:
         """Store vectors; what they are added to is read in one of two branches."""
         f, tile = self.f, self.tile
         places = [
@@ -229,13 +231,13 @@ class _TileWriter:
             for v in range(tile.vectors)
         ]
 
-        def with_bias() -> list[Value]:
+        def with_bias() -> list[IRValue]:
             return [
                 self._with_bias(total, f.constant("i64", i), v * tile.lanes, tile.lanes)
                 for total, (i, v, _) in zip(sums, places, strict=True)
             ]
 
-        def with_earlier() -> list[Value]:
+        def with_earlier() -> list[IRValue]:
             return [
                 f.fadd(total, f.load(tile.vector, place))
                 for total, (_, _, place) in zip(sums, places, strict=True)
@@ -245,7 +247,7 @@ class _TileWriter:
         for total, (_, _, place) in zip(totals, places, strict=True):
             f.store(total, place)
 
-    def _store_pieces(self, spare: Value, columns: int) -> None:
+    def _store_pieces(self, spare: IRValue, columns: int) -> None:
         """Store columns of the new rows of a tile from the stack."""
         f, tile = self.f, self.tile
         scattered = tile.out_across != 1
@@ -256,7 +258,7 @@ class _TileWriter:
             for at, lanes in parts:
                 self._store_piece(line, out, row, at, lanes)
 
-    def _store_piece(self, line: Value, out: Value, row: Value, at: int, lanes: int) -> None:
+    def _store_piece(self, line: IRValue, out: IRValue, row: IRValue, at: int, lanes: int) -> None:
         f, tile = self.f, self.tile
         type = vector_of(tile.element, lanes)
         place = self._at(out, at * tile.out_across)
@@ -267,7 +269,7 @@ class _TileWriter:
         )
         f.store(total, place)
 
-    def _with_bias(self, total: Value, row: Value, column: int, lanes: int) -> Value:
+    def _with_bias(self, total: IRValue, row: IRValue, column: int, lanes: int) -> IRValue:
         f, tile = self.f, self.tile
         if tile.bias is None:
             return total
@@ -278,8 +280,8 @@ class _TileWriter:
         return f.fadd(total, f.load(type, self._at(self.bias_here, column)))
 
     def _either(
-        self, at_first: Callable[[], list[Value]], later: Callable[[], list[Value]]
-    ) -> list[Value]:
+        self, at_first: Callable[[], list[IRValue]], later: Callable[[], list[IRValue]]
+    ) -> list[IRValue]:
         """Return values computed one way in the first block and another way in later ones."""
         f = self.f
         if not self.tile.several:

@@ -15,10 +15,12 @@ from dataclasses import dataclass
 
 from .....core.shape import size_of
 from ..text import FunctionText, ModuleText
-from ..values import Value, bits_of, vector_of
+from ..values import IRValue, bits_of, vector_of
 from .pack import INTERNAL, UNROLL
 
-Piece = tuple[Value, Value | None]  # how far behind its row, and which lanes those before it keep
+Piece = tuple[
+    IRValue, IRValue | None
+]  # how far behind its row, and which lanes those before it keep
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def write_window_panel(module: ModuleText, name: str, panel: WindowPanel) -> Non
 
 
 def _copy_row(
-    f: FunctionText, panel: WindowPanel, row: Value, there: Value, vectors: list[list[Piece]]
+    f: FunctionText, panel: WindowPanel, row: IRValue, there: IRValue, vectors: list[list[Piece]]
 ) -> None:
     type = vector_of(panel.element, panel.lanes)
     for v, pieces in enumerate(vectors):
@@ -71,7 +73,7 @@ def _copy_row(
         f.store(value, f.gep(there, v * panel.lanes, panel.element), aligned=True)
 
 
-def _pieces(f: FunctionText, panel: WindowPanel, column: Value) -> list[Piece]:
+def _pieces(f: FunctionText, panel: WindowPanel, column: IRValue) -> list[Piece]:
     """Return the pieces of the vector that begins with a column."""
     line = panel.columns[-1][0]
     last = size_of(n for n, _ in panel.columns) - 1
@@ -85,7 +87,7 @@ def _pieces(f: FunctionText, panel: WindowPanel, column: Value) -> list[Piece]:
     return pieces
 
 
-def _place(f: FunctionText, panel: WindowPanel, column: Value) -> Value:
+def _place(f: FunctionText, panel: WindowPanel, column: IRValue) -> IRValue:
     """Return how far behind the first column one lies."""
     place, rest = f.constant("i64", 0), column
     for i, (size, stride) in reversed(list(enumerate(panel.columns))):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ..values import Value
+from ..values import IRValue
 from .error import erf, erfc
 from .exponential import cosh, exp, exp2, expm1, sigmoid, sinh, tanh
 from .inverse import acos, asin, atan, atan2
@@ -21,7 +21,7 @@ from .trigonometric import cos, sin, tan
 
 __all__ = ["FUNCTIONS"]
 
-Writer = Callable[..., Value]
+Writer = Callable[..., IRValue]
 
 
 FUNCTIONS: dict[str, Writer] = {

@@ -7,7 +7,7 @@ and so a polynomial in t = (a - 4) / (a + 4) (Schonfelder 1978; Shepherd and Laf
 from __future__ import annotations
 
 from ..text import FunctionText
-from ..values import Value
+from ..values import IRValue
 from . import coefficients as table
 from .exact import fast_two_sum, fma, quotient, two_product
 from .exponential import exp_reduced, reduce_by_ln2, scale
@@ -19,7 +19,7 @@ _ONE_AFTER = 4.18
 _ZERO_AFTER = {"float": 10.5, "double": 27.5}  # erfc is 0 after rounding
 
 
-def erf(f: FunctionText, x: Value) -> Value:
+def erf(f: FunctionText, x: IRValue) -> IRValue:
     """Return the error function."""
     element = format_of(x).element
     a = f.fabs(x)
@@ -30,7 +30,7 @@ def erf(f: FunctionText, x: Value) -> Value:
     return f.select(f.fcmp("ult", a, 1.0), inner, outer)  # NaN too
 
 
-def erfc(f: FunctionText, x: Value) -> Value:
+def erfc(f: FunctionText, x: IRValue) -> IRValue:
     """Return 1 - erf(x), relatively accurate in the tail at the right."""
     a = f.fabs(x)
     outer = _erfc_of_size(f, a)
@@ -39,13 +39,13 @@ def erfc(f: FunctionText, x: Value) -> Value:
     return f.select(f.fcmp("olt", a, 0.5), inner, outer)
 
 
-def _erf_near_zero(f: FunctionText, x: Value) -> Value:
+def _erf_near_zero(f: FunctionText, x: IRValue) -> IRValue:
     """Return erf(x) for |x| <= 1."""
     series = polynomial(f, f.fmul(x, x), table.ERF[format_of(x).element])
     return f.multiply_add(x, series, x)
 
 
-def _outer_erf_of_float(f: FunctionText, a: Value) -> Value:
+def _outer_erf_of_float(f: FunctionText, a: IRValue) -> IRValue:
     """Return erf(a), a >= 1, in float32: 1 - q^4, where q is a polynomial.
 
     A root of erfc needs few coefficients, and no exponential. The power multiplies the error of q
@@ -57,7 +57,7 @@ def _outer_erf_of_float(f: FunctionText, a: Value) -> Value:
     return f.multiply_add(f.fneg(square), square, 1.0)
 
 
-def _erfc_of_size(f: FunctionText, a: Value) -> Value:
+def _erfc_of_size(f: FunctionText, a: IRValue) -> IRValue:
     """Return erfc(a) for a >= 0."""
     element = format_of(a).element
     held = at_most(f, a, _ZERO_AFTER[element])
@@ -70,7 +70,7 @@ def _erfc_of_size(f: FunctionText, a: Value) -> Value:
     return scale(f, quotient(f, top, bottom, lost), k)
 
 
-def _moved_to_unit(f: FunctionText, a: Value) -> Value:
+def _moved_to_unit(f: FunctionText, a: IRValue) -> IRValue:
     """Return (a - 4) / (a + 4), the roundings of both sums made good."""
     top, bottom = f.fsub(a, 4.0), f.fadd(a, 4.0)
     inverse = f.fdiv(1.0, bottom)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from ..lines import Operand
 from ..text import FunctionText
-from ..values import Value, scalar_of
+from ..values import IRValue, scalar_of
 from .formats import number_where
 
 _LOW_BITS = 27  # of a double that go to the lower of two numbers: either has 26 of them
 _EXPONENT = 0x7FF << 52
 
 
-def fma(f: FunctionText, a: Value, b: Value, c: Value) -> Value:
+def fma(f: FunctionText, a: IRValue, b: IRValue, c: IRValue) -> IRValue:
     """Return a * b + c rounded once, or, if the machine cannot, exactly where that is a number.
 
     It is one in what functions use it for: the rest of a division, and what a product has lost.
@@ -30,7 +30,7 @@ def fma(f: FunctionText, a: Value, b: Value, c: Value) -> Value:
     return f.fmul(f.fadd(total, f.fadd(rest, lost)), up)
 
 
-def two_product(f: FunctionText, a: Value, b: Value) -> tuple[Value, Value]:
+def two_product(f: FunctionText, a: IRValue, b: IRValue) -> tuple[IRValue, IRValue]:
     """Return a * b rounded, and what the rounding lost."""
     product = f.fmul(a, b)
     if f.target.has_fma or scalar_of(a.type) == "float":
@@ -38,13 +38,13 @@ def two_product(f: FunctionText, a: Value, b: Value) -> tuple[Value, Value]:
     return product, _lost(f, a, b, product)
 
 
-def fast_two_sum(f: FunctionText, a: Operand, b: Value) -> tuple[Value, Value]:
+def fast_two_sum(f: FunctionText, a: Operand, b: IRValue) -> tuple[IRValue, IRValue]:
     """Return a + b rounded, and what the rounding lost, for |a| >= |b| (Dekker 1971)."""
     total = f.fadd(a, b)
     return total, f.fsub(b, f.fsub(total, a))
 
 
-def quotient(f: FunctionText, top: Value, bottom: Value, lost: Value) -> Value:
+def quotient(f: FunctionText, top: IRValue, bottom: IRValue, lost: IRValue) -> IRValue:
     """Return top / (bottom + lost), where `lost` is what rounding took from the sum."""
     if not f.target.has_fma:
         return f.fdiv(top, bottom)
@@ -55,14 +55,14 @@ def quotient(f: FunctionText, top: Value, bottom: Value, lost: Value) -> Value:
     return f.fma(rest, inverse, ratio)
 
 
-def _two_sum(f: FunctionText, a: Value, b: Value) -> tuple[Value, Value]:
+def _two_sum(f: FunctionText, a: IRValue, b: IRValue) -> tuple[IRValue, IRValue]:
     """Return a + b rounded, and what the rounding lost (Knuth 1969, 4.2.2, theorem B)."""
     total = f.fadd(a, b)
     of_b = f.fsub(total, a)
     return total, f.fadd(f.fsub(a, f.fsub(total, of_b)), f.fsub(b, of_b))
 
 
-def _lost(f: FunctionText, a: Value, b: Value, product: Value) -> Value:
+def _lost(f: FunctionText, a: IRValue, b: IRValue, product: IRValue) -> IRValue:
     """Return what a product of doubles has lost, from the exact products of parts (Dekker 1971)."""
     (a_high, a_low), (b_high, b_low) = _in_parts(f, a), _in_parts(f, b)
     rest = f.fsub(f.fmul(a_high, b_high), product)
@@ -70,7 +70,7 @@ def _lost(f: FunctionText, a: Value, b: Value, product: Value) -> Value:
     return f.fadd(rest, f.fmul(a_low, b_low))
 
 
-def _in_parts(f: FunctionText, x: Value) -> tuple[Value, Value]:
+def _in_parts(f: FunctionText, x: IRValue) -> tuple[IRValue, IRValue]:
     """Return doubles as sums of two numbers with half of the bits, the higher one rounded.
 
     The largest doubles would round to infinity: they are cut.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ..text import FunctionText
-from ..values import Value
+from ..values import IRValue
 from . import coefficients as table
 from .exact import fast_two_sum, quotient
 from .formats import Format, at_most, format_of, polynomial, power_of_two, with_sign_of
@@ -26,7 +26,7 @@ _TANH_END = {"float": 9.5, "double": 20.0}  # tanh is 1 after rounding
 _HYPERBOLIC_END = {"float": 90.0, "double": 711.0}  # sinh and cosh overflow before it
 
 
-def reduce_by_ln2(f: FunctionText, x: Value) -> tuple[Value, Value]:
+def reduce_by_ln2(f: FunctionText, x: IRValue) -> tuple[IRValue, IRValue]:
     """Return (r, k): x = n ln(2) + r, and an integer k with n in its low bits."""
     format = format_of(x)
     high, low = table.LN2[format.element]
@@ -36,18 +36,18 @@ def reduce_by_ln2(f: FunctionText, x: Value) -> tuple[Value, Value]:
     return r, f.as_integer(sum)
 
 
-def expm1_reduced(f: FunctionText, r: Value) -> Value:
+def expm1_reduced(f: FunctionText, r: IRValue) -> IRValue:
     """Return exp(r) - 1 for |r| <= ln(2) / 2."""
     tail = polynomial(f, r, table.EXP[format_of(r).element])
     return f.multiply_add(f.fmul(r, r), tail, r)
 
 
-def exp_reduced(f: FunctionText, r: Value) -> Value:
+def exp_reduced(f: FunctionText, r: IRValue) -> IRValue:
     """Return exp(r) for |r| <= ln(2) / 2, with less work and error than 1 + expm1(r)."""
     return polynomial(f, r, (1.0, 1.0, *table.EXP[format_of(r).element]))
 
 
-def scale(f: FunctionText, y: Value, k: Value) -> Value:
+def scale(f: FunctionText, y: IRValue, k: IRValue) -> IRValue:
     """Return y 2^n, in two steps, so that n may exceed the range of normal exponents."""
     bits = format_of(y).mantissa
     half = f.shl(f.lshr(k, 1), bits)
@@ -55,17 +55,17 @@ def scale(f: FunctionText, y: Value, k: Value) -> Value:
     return f.fmul(f.fmul(y, power_of_two(f, half)), power_of_two(f, rest))
 
 
-def scale_factor(f: FunctionText, format: Format, k: Value) -> Value:
+def scale_factor(f: FunctionText, format: Format, k: IRValue) -> IRValue:
     """Return 2^n where n is known to be a normal exponent."""
     return power_of_two(f, f.shl(k, format.mantissa))
 
 
-def times_power_of_two(f: FunctionText, y: Value, k: Value) -> Value:
+def times_power_of_two(f: FunctionText, y: IRValue, k: IRValue) -> IRValue:
     """Return y 2^n where that is a normal number: n is added to the exponent."""
     return f.as_float(f.add(f.as_integer(y), f.shl(k, format_of(y).mantissa)))
 
 
-def exp(f: FunctionText, x: Value) -> Value:
+def exp(f: FunctionText, x: IRValue) -> IRValue:
     """Return e^x; where it may be subnormal or infinite, and for NaN, by a longer way."""
     format = format_of(x)
     r, k = reduce_by_ln2(f, x)
@@ -74,12 +74,12 @@ def exp(f: FunctionText, x: Value) -> Value:
     return f.replaced_where(far, near, lambda: _exp_anywhere(f, x))
 
 
-def _exp_anywhere(f: FunctionText, x: Value) -> Value:
+def _exp_anywhere(f: FunctionText, x: IRValue) -> IRValue:
     r, k = reduce_by_ln2(f, f.clamp(x, *_EXP_RANGE[format_of(x).element]))
     return scale(f, exp_reduced(f, r), k)
 
 
-def exp2(f: FunctionText, x: Value) -> Value:
+def exp2(f: FunctionText, x: IRValue) -> IRValue:
     """Return 2^x."""
     format = format_of(x)
     held = f.clamp(x, *_EXP2_RANGE[format.element])
@@ -88,7 +88,7 @@ def exp2(f: FunctionText, x: Value) -> Value:
     return scale(f, exp_reduced(f, r), f.as_integer(sum))
 
 
-def expm1(f: FunctionText, x: Value) -> Value:
+def expm1(f: FunctionText, x: IRValue) -> IRValue:
     """Return e^x - 1, accurate near 0."""
     format = format_of(x)
     r, k = reduce_by_ln2(f, f.clamp(x, *_EXPM1_RANGE[format.element]))
@@ -100,13 +100,13 @@ def expm1(f: FunctionText, x: Value) -> Value:
     return f.copysign(f.select(near, p, y), x)
 
 
-def tanh(f: FunctionText, x: Value) -> Value:
+def tanh(f: FunctionText, x: IRValue) -> IRValue:
     """Return the hyperbolic tangent."""
     small = format_of(x).element == "float"
     return _tanh_of_float(f, x) if small else _tanh_of_double(f, x)
 
 
-def _tanh_of_float(f: FunctionText, x: Value) -> Value:
+def _tanh_of_float(f: FunctionText, x: IRValue) -> IRValue:
     """Return 1 - 2 / (e^2|x| + 1), and near 0, where that cancels, a polynomial."""
     size = at_most(f, f.fabs(x), _TANH_END["float"])
     r, k = reduce_by_ln2(f, f.fadd(size, size))
@@ -117,7 +117,7 @@ def _tanh_of_float(f: FunctionText, x: Value) -> Value:
     return with_sign_of(f, f.select(f.fcmp("olt", size, 0.55), inner, outer), x)
 
 
-def _tanh_of_double(f: FunctionText, x: Value) -> Value:
+def _tanh_of_double(f: FunctionText, x: IRValue) -> IRValue:
     """Return e / (e + 2) with e = expm1(2 |x|), which needs no second polynomial."""
     size = at_most(f, f.fabs(x), _TANH_END["double"])
     r, k = reduce_by_ln2(f, f.fadd(size, size))
@@ -126,7 +126,7 @@ def _tanh_of_double(f: FunctionText, x: Value) -> Value:
     return f.copysign(f.fdiv(e, f.fadd(e, 2.0)), x)
 
 
-def sigmoid(f: FunctionText, x: Value) -> Value:
+def sigmoid(f: FunctionText, x: IRValue) -> IRValue:
     """Return 1 / (1 + e^-x), relatively accurate in the tail at the left too."""
     e = exp(f, f.fneg(f.fabs(x)))
     top = f.select(f.fcmp("olt", x, 0.0), e, f.constant(x.type, 1.0))
@@ -134,14 +134,14 @@ def sigmoid(f: FunctionText, x: Value) -> Value:
     return quotient(f, top, bottom, lost)
 
 
-def sinh(f: FunctionText, x: Value) -> Value:
+def sinh(f: FunctionText, x: IRValue) -> IRValue:
     """Return the hyperbolic sine."""
     parts = _hyperbolic_parts(f, x)
     y = f.multiply_add(parts.difference, parts.cosh, f.fmul(parts.sum, parts.sinh))
     return f.copysign(f.fmul(y, parts.factor), x)
 
 
-def cosh(f: FunctionText, x: Value) -> Value:
+def cosh(f: FunctionText, x: IRValue) -> IRValue:
     """Return the hyperbolic cosine."""
     parts = _hyperbolic_parts(f, x)
     y = f.multiply_add(parts.difference, parts.sinh, f.fmul(parts.sum, parts.cosh))
@@ -156,14 +156,14 @@ class _HyperbolicParts(NamedTuple):
     factor            1, or 16 where 2^n alone would overflow although the result may not
     """
 
-    sinh: Value
-    cosh: Value
-    difference: Value
-    sum: Value
-    factor: Value
+    sinh: IRValue
+    cosh: IRValue
+    difference: IRValue
+    sum: IRValue
+    factor: IRValue
 
 
-def _hyperbolic_parts(f: FunctionText, x: Value) -> _HyperbolicParts:
+def _hyperbolic_parts(f: FunctionText, x: IRValue) -> _HyperbolicParts:
     format = format_of(x)
     size = at_most(f, f.fabs(x), _HYPERBOLIC_END[format.element])
     r, k = reduce_by_ln2(f, size)

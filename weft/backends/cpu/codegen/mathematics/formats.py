@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..text import FunctionText
-from ..values import Value, bytes_of, constant, lanes_of, scalar_of, suffix_of
+from ..values import IRValue, bytes_of, constant, lanes_of, scalar_of, suffix_of
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ DOUBLE = Format("double", 64, 52, 1023)
 _FORMATS = {"float": FLOAT, "double": DOUBLE}
 
 
-def format_of(x: Value) -> Format:
+def format_of(x: IRValue) -> Format:
     """Return the format of a value, scalar or vector."""
     element = scalar_of(x.type)
     if element not in _FORMATS:
@@ -57,7 +57,7 @@ def format_of(x: Value) -> Format:
     return _FORMATS[element]
 
 
-def polynomial(f: FunctionText, x: Value, coefficients: Sequence[float]) -> Value:
+def polynomial(f: FunctionText, x: IRValue, coefficients: Sequence[float]) -> IRValue:
     """Return c0 + c1 x + c2 x^2 + ... by Horner's rule, the fewest operations.
 
     Of many terms only the first two, which decide the accuracy, are added so; the others are
@@ -71,7 +71,7 @@ def polynomial(f: FunctionText, x: Value, coefficients: Sequence[float]) -> Valu
     return total
 
 
-def _estrin(f: FunctionText, x: Value, terms: list[Value]) -> Value:
+def _estrin(f: FunctionText, x: IRValue, terms: list[IRValue]) -> IRValue:
     while len(terms) > 1:
         pairs = [f.multiply_add(b, x, a) for a, b in zip(terms[::2], terms[1::2], strict=False)]
         terms = pairs + terms[2 * len(pairs) :]
@@ -79,7 +79,7 @@ def _estrin(f: FunctionText, x: Value, terms: list[Value]) -> Value:
     return terms[0]
 
 
-def _coefficient(f: FunctionText, type: str, number: float) -> Value:
+def _coefficient(f: FunctionText, type: str, number: float) -> IRValue:
     """Return a constant, with AVX2 from memory as whole vectors, which an instruction can read.
 
     LLVM would keep one number and broadcast it into a register first; registers are scarce.
@@ -87,15 +87,15 @@ def _coefficient(f: FunctionText, type: str, number: float) -> Value:
     size, width = bytes_of(type) * lanes_of(type), f.target.vector_bytes
     if f.target.architecture != "x86_64" or size % width or width > 32:
         return f.constant(type, number)
-    name = f"weft.constant.{suffix_of(type)}.{format_of(Value('', type)).bits(number):x}"
+    name = f"weft.constant.{suffix_of(type)}.{format_of(IRValue('', type)).bits(number):x}"
     text = f"private unnamed_addr constant {constant(type, number).typed}, align {size}"
     f.helpers[name] = f"@{name} = {text}"
-    return f.load(type, Value(f"@{name}", "ptr"), aligned=True)
+    return f.load(type, IRValue(f"@{name}", "ptr"), aligned=True)
 
 
 def number_where(
-    f: FunctionText, type: str, cases: Sequence[tuple[Value, float]], otherwise: float
-) -> Value:
+    f: FunctionText, type: str, cases: Sequence[tuple[IRValue, float]], otherwise: float
+) -> IRValue:
     """Return the number of the first mask that holds, lane by lane."""
     value = f.constant(type, otherwise)
     for mask, number in reversed(cases):
@@ -103,23 +103,23 @@ def number_where(
     return value
 
 
-def at_most(f: FunctionText, x: Value, high: float) -> Value:
+def at_most(f: FunctionText, x: IRValue, high: float) -> IRValue:
     """Return the smaller of x and a number; a NaN stays."""
     return f.select(f.fcmp("olt", high, x), high, x)
 
 
-def power_of_two(f: FunctionText, shifted: Value) -> Value:
+def power_of_two(f: FunctionText, shifted: IRValue) -> IRValue:
     """Return 2^n for integers n already in the place of the exponent, all results normal."""
     format = {32: FLOAT, 64: DOUBLE}[int(scalar_of(shifted.type)[1:])]
     return f.as_float(f.add(shifted, format.one))
 
 
-def keep_zero(f: FunctionText, x: Value, y: Value) -> Value:
+def keep_zero(f: FunctionText, x: IRValue, y: IRValue) -> IRValue:
     """Return y, but x itself where it is zero: the sign of a zero is kept."""
     return f.select(f.fcmp("oeq", x, 0.0), x, y)
 
 
-def split_number(f: FunctionText, x: Value) -> tuple[Value, Value, Value]:
+def split_number(f: FunctionText, x: IRValue) -> tuple[IRValue, IRValue, IRValue]:
     """Return (e, m, b): x = m 2^e for normal x > 0, m in [sqrt(1/2), sqrt(2)).
 
     e is a float and b the integer e + bias.
@@ -135,7 +135,7 @@ def split_number(f: FunctionText, x: Value) -> tuple[Value, Value, Value]:
     return exponent, f.as_float(fraction), biased
 
 
-def is_outside(f: FunctionText, x: Value, low: float, high: float) -> Value:
+def is_outside(f: FunctionText, x: IRValue, low: float, high: float) -> IRValue:
     """Return where low <= x < high does not hold, for numbers above 0; a NaN is outside.
 
     The bits of what is inside are a range of integers, moved here to the lower end of all: one
@@ -147,7 +147,7 @@ def is_outside(f: FunctionText, x: Value, low: float, high: float) -> Value:
     return f.icmp("sge", moved, lowest + format.bits(high) - format.bits(low))
 
 
-def split_any_number(f: FunctionText, x: Value) -> tuple[Value, Value]:
+def split_any_number(f: FunctionText, x: IRValue) -> tuple[IRValue, IRValue]:
     """Return (e, m): x = m 2^e for every finite x > 0, subnormal ones included."""
     format = format_of(x)
     lift = format.mantissa + 1
@@ -157,7 +157,7 @@ def split_any_number(f: FunctionText, x: Value) -> tuple[Value, Value]:
     return f.fsub(exponent, f.select(tiny, float(lift), zero)), fraction
 
 
-def with_sign_of(f: FunctionText, magnitude: Value, x: Value) -> Value:
+def with_sign_of(f: FunctionText, magnitude: IRValue, x: IRValue) -> IRValue:
     """Return a number that is not negative with the sign of another: less than a copysign."""
     sign = f.and_(f.as_integer(x), -1 << (format_of(x).width - 1))
     return f.as_float(f.or_(f.as_integer(magnitude), sign))

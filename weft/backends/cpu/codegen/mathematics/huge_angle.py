@@ -11,7 +11,7 @@ from itertools import pairwise
 from math import nan
 
 from ..text import FunctionText, table_text
-from ..values import Value, lanes_of, scalar_of
+from ..values import IRValue, lanes_of, scalar_of
 from .coefficients import TWO_OVER_PI
 from .formats import DOUBLE, format_of
 
@@ -23,11 +23,11 @@ _HALF_PI = 1.5707963267948966
 
 def vector_reduction(parent: FunctionText, name: str, type: str) -> FunctionText:
     """Return a helper from x to {r, n}, x = n pi/2 + r modulo 2 pi, for each lane."""
-    integers = type.replace(scalar_of(type), f"i{format_of(Value('', type)).width}")
+    integers = type.replace(scalar_of(type), f"i{format_of(IRValue('', type)).width}")
     pair = f"{{ {type}, {integers} }}"
     f = FunctionText(parent.target, name, [type], pair, _COLD, linkage="internal")
     f.adopt(_scalar_reduction(parent))
-    rs, quadrants = Value("poison", type), Value("poison", integers)
+    rs, quadrants = IRValue("poison", type), IRValue("poison", integers)
     for lane in range(lanes_of(type)):
         x = f.float_cast(f.extract(f.parameters[0], lane), "double")
         both = f.call(_SCALAR, "{ double, i64 }", x)
@@ -58,7 +58,7 @@ def _scalar_reduction(parent: FunctionText) -> FunctionText:
     return f
 
 
-def _fixed_point(f: FunctionText, x: Value) -> tuple[Value, Value]:
+def _fixed_point(f: FunctionText, x: IRValue) -> tuple[IRValue, IRValue]:
     """Return |x| 2/pi modulo 4: the nearest integer, and the rest in units of 2^-128 (signed)."""
     bits = f.as_integer(x)
     field = f.and_(f.lshr(bits, DOUBLE.mantissa), 2 * DOUBLE.bias + 1)
@@ -76,9 +76,9 @@ def _fixed_point(f: FunctionText, x: Value) -> tuple[Value, Value]:
     return f.trunc(f.lshr(rounded, 126), "i64"), f.shl(total, 2)
 
 
-def _window(f: FunctionText, first: Value) -> tuple[Value, Value, Value]:
+def _window(f: FunctionText, first: IRValue) -> tuple[IRValue, IRValue, IRValue]:
     """Return 192 bits of 2/pi from a bit on, as three words in i128."""
-    table = Value(f"@{_TABLE}", "ptr")
+    table = IRValue(f"@{_TABLE}", "ptr")
     word, shift = f.lshr(first, 6), f.and_(first, 63)
     words = [f.load("i64", f.gep(table, f.add(word, k), "i64")) for k in range(4)]
     shifted = [f.intrinsic("fshl", "i64", a, b, shift) for a, b in pairwise(words)]
@@ -86,7 +86,7 @@ def _window(f: FunctionText, first: Value) -> tuple[Value, Value, Value]:
     return high, middle, low
 
 
-def _signed_fraction(f: FunctionText, fraction: Value) -> Value:
+def _signed_fraction(f: FunctionText, fraction: IRValue) -> IRValue:
     """Return a signed 128-bit fraction as a double, accurate however many leading bits are 0."""
     negative = f.icmp("slt", fraction, 0)
     size = f.select(negative, f.sub(0, fraction), fraction)

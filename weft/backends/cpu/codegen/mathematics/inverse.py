@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 
 from ..text import FunctionText
-from ..values import Value
+from ..values import IRValue
 from . import coefficients as table
 from .formats import at_most, format_of, number_where, polynomial
 
@@ -14,7 +14,7 @@ _TAN_EIGHTH = 0.41421356237309503  # tan(pi / 8)
 _SAFE = {"float": (2.0**-60, 2.0**60), "double": (2.0**-500, 2.0**500)}
 
 
-def asin(f: FunctionText, x: Value) -> Value:
+def asin(f: FunctionText, x: IRValue) -> IRValue:
     """Return the arc sine; NaN beyond 1."""
     high, low = _half_pi(x)
     outer, t, tail = _asin_parts(f, x)
@@ -22,7 +22,7 @@ def asin(f: FunctionText, x: Value) -> Value:
     return f.copysign(f.select(outer, flipped, f.fadd(t, tail)), x)
 
 
-def acos(f: FunctionText, x: Value) -> Value:
+def acos(f: FunctionText, x: IRValue) -> IRValue:
     """Return the arc cosine; NaN beyond 1."""
     high, low = _half_pi(x)
     outer, t, tail = _asin_parts(f, x)
@@ -34,7 +34,7 @@ def acos(f: FunctionText, x: Value) -> Value:
     return f.select(outer, far, near)
 
 
-def _asin_parts(f: FunctionText, x: Value) -> tuple[Value, Value, Value]:
+def _asin_parts(f: FunctionText, x: IRValue) -> tuple[IRValue, IRValue, IRValue]:
     """Return whether |x| exceeds 1/2, and (t, tail) with asin(t) = t + tail.
 
     t is |x|, or beyond 1/2 sqrt((1 - |x|) / 2), as asin(x) = pi/2 - 2 asin(sqrt((1 - x) / 2)).
@@ -47,7 +47,7 @@ def _asin_parts(f: FunctionText, x: Value) -> tuple[Value, Value, Value]:
     return outer, t, tail
 
 
-def atan(f: FunctionText, x: Value) -> Value:
+def atan(f: FunctionText, x: IRValue) -> IRValue:
     """Return the arc tangent."""
     a = f.fabs(x)
     one = f.constant(x.type, 1.0)
@@ -56,7 +56,7 @@ def atan(f: FunctionText, x: Value) -> Value:
     return f.copysign(y, x)
 
 
-def atan2(f: FunctionText, y: Value, x: Value) -> Value:
+def atan2(f: FunctionText, y: IRValue, x: IRValue) -> IRValue:
     """Return the angle of the point (x, y), signs of zeros and infinities as in C."""
     high, low = (2 * part for part in _half_pi(x))
     b, a = _scaled_pair(f, f.fabs(y), f.fabs(x))
@@ -67,7 +67,7 @@ def atan2(f: FunctionText, y: Value, x: Value) -> Value:
     return f.select(f.fcmp("uno", x, y), f.fadd(x, y), result)
 
 
-def _scaled_pair(f: FunctionText, b: Value, a: Value) -> tuple[Value, Value]:
+def _scaled_pair(f: FunctionText, b: IRValue, a: IRValue) -> tuple[IRValue, IRValue]:
     """Return both sizes times a power of two that makes sums and quotients safe."""
     low, high = _SAFE[format_of(a).element]
     both = f.and_(f.fcmp("oeq", a, inf), f.fcmp("oeq", b, inf))
@@ -79,7 +79,7 @@ def _scaled_pair(f: FunctionText, b: Value, a: Value) -> tuple[Value, Value]:
     return f.fmul(b, factor), f.fmul(a, factor)
 
 
-def _angle(f: FunctionText, b: Value, a: Value) -> Value:
+def _angle(f: FunctionText, b: IRValue, a: IRValue) -> IRValue:
     """Return atan(b / a) for sizes a, b >= 0, not both infinite; 0 if both are 0.
 
     One division serves three zones: t = b / a up to pi/8, (b - a) / (b + a) around pi/4 and
@@ -99,6 +99,6 @@ def _angle(f: FunctionText, b: Value, a: Value) -> Value:
     return f.fadd(base, f.fadd(t, f.fadd(tail, rest)))
 
 
-def _half_pi(x: Value) -> tuple[float, float]:
+def _half_pi(x: IRValue) -> tuple[float, float]:
     high, low = table.PI[format_of(x).element]
     return high / 2, low / 2

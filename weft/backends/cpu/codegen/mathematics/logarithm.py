@@ -12,7 +12,7 @@ from functools import partial
 from math import inf, nan
 
 from ..text import FunctionText
-from ..values import Value
+from ..values import IRValue
 from . import coefficients as table
 from .formats import (
     format_of,
@@ -29,16 +29,16 @@ LN_2 = 0.6931471805599453
 _SQUARES_VANISH = {"float": 2.0**28, "double": 2.0**58}  # beyond, 1 + x^2 rounds to x^2
 
 
-def log(f: FunctionText, x: Value) -> Value:
+def log(f: FunctionText, x: IRValue) -> IRValue:
     """Return the natural logarithm."""
     return _of_parts(f, x, lambda e, m: _join(f, e, f.fsub(m, 1.0)))
 
 
-def log2(f: FunctionText, x: Value) -> Value:
+def log2(f: FunctionText, x: IRValue) -> IRValue:
     """Return the logarithm to base 2, exact for powers of two."""
     high, low = table.LOG2_E[format_of(x).element]
 
-    def join(e: Value, m: Value) -> Value:
+    def join(e: IRValue, m: IRValue) -> IRValue:
         t = f.fsub(m, 1.0)
         tail = log1p_tail(f, t)
         part = f.multiply_add(t, high, f.multiply_add(tail, high, f.fmul(t, low)))
@@ -47,13 +47,13 @@ def log2(f: FunctionText, x: Value) -> Value:
     return _of_parts(f, x, join)
 
 
-def log10(f: FunctionText, x: Value) -> Value:
+def log10(f: FunctionText, x: IRValue) -> IRValue:
     """Return the logarithm to base 10."""
     element = format_of(x).element
     high, low = table.LOG10_E[element]
     two_high, two_low = table.LOG10_2[element]
 
-    def join(e: Value, m: Value) -> Value:
+    def join(e: IRValue, m: IRValue) -> IRValue:
         t = f.fsub(m, 1.0)
         small = f.multiply_add(e, two_low, f.fmul(t, low))
         part = f.multiply_add(t, high, f.multiply_add(log1p_tail(f, t), high, small))
@@ -62,7 +62,7 @@ def log10(f: FunctionText, x: Value) -> Value:
     return _of_parts(f, x, join)
 
 
-def _of_parts(f: FunctionText, x: Value, join: Callable[[Value, Value], Value]) -> Value:
+def _of_parts(f: FunctionText, x: IRValue, join: Callable[[IRValue, IRValue], IRValue]) -> IRValue:
     """Return the logarithm of x = m 2^e as `join` makes it of e and m.
 
     What is no normal number above 0 goes a longer way.
@@ -74,11 +74,13 @@ def _of_parts(f: FunctionText, x: Value, join: Callable[[Value, Value], Value]) 
     return f.replaced_where(unusual, usual, anywhere)
 
 
-def _of_any_parts(f: FunctionText, x: Value, join: Callable[[Value, Value], Value]) -> Value:
+def _of_any_parts(
+    f: FunctionText, x: IRValue, join: Callable[[IRValue, IRValue], IRValue]
+) -> IRValue:
     return _with_limits(f, x, join(*split_any_number(f, x)))
 
 
-def log1p(f: FunctionText, x: Value) -> Value:
+def log1p(f: FunctionText, x: IRValue) -> IRValue:
     """Return log(1 + x), accurate near 0."""
     total = f.fadd(x, 1.0)
     # What the sum lost: by Dekker's rule, the larger summand subtracted first.
@@ -93,14 +95,14 @@ def log1p(f: FunctionText, x: Value) -> Value:
     return f.replaced_where(unusual, usual, lambda: _log1p_anywhere(f, x, total, lost))
 
 
-def _log1p_anywhere(f: FunctionText, x: Value, total: Value, lost: Value) -> Value:
+def _log1p_anywhere(f: FunctionText, x: IRValue, total: IRValue, lost: IRValue) -> IRValue:
     """Return log(1 + x), given the sum 1 + x and what its rounding lost."""
     e, m, biased = split_number(f, total)
     t = f.multiply_add(_inverse_power(f, x, biased), lost, f.fsub(m, 1.0))
     return keep_zero(f, x, _with_limits(f, total, _join(f, e, t)))
 
 
-def _inverse_power(f: FunctionText, x: Value, biased: Value) -> Value:
+def _inverse_power(f: FunctionText, x: IRValue, biased: IRValue) -> IRValue:
     """Return 2^-e, or 2^-bias where e is too large for its inverse to be normal."""
     format = format_of(x)
     exponent = f.sub(format.bias, biased)
@@ -108,7 +110,7 @@ def _inverse_power(f: FunctionText, x: Value, biased: Value) -> Value:
     return power_of_two(f, f.shl(f.select(normal, exponent, 1 - format.bias), format.mantissa))
 
 
-def log1p_tail(f: FunctionText, t: Value) -> Value:
+def log1p_tail(f: FunctionText, t: IRValue) -> IRValue:
     """Return log(1 + t) - t for sqrt(1/2) <= 1 + t <= sqrt(2)."""
     square = f.fmul(t, t)
     if format_of(t).element == "float":
@@ -121,20 +123,20 @@ def log1p_tail(f: FunctionText, t: Value) -> Value:
     return f.multiply_add(s, rest, f.fneg(half))
 
 
-def _join(f: FunctionText, e: Value, t: Value) -> Value:
+def _join(f: FunctionText, e: IRValue, t: IRValue) -> IRValue:
     """Return e ln(2) + log(1 + t), the small parts first."""
     high, low = table.LN2[format_of(t).element]
     return f.multiply_add(e, high, f.fadd(t, f.multiply_add(e, low, log1p_tail(f, t))))
 
 
-def _with_limits(f: FunctionText, x: Value, y: Value) -> Value:
+def _with_limits(f: FunctionText, x: IRValue, y: IRValue) -> IRValue:
     """Return y, a logarithm of x, with the right values at 0, infinity, NaN and below 0."""
     y = f.select(f.fcmp("olt", x, inf), y, x)
     y = f.select(f.fcmp("oeq", x, 0.0), f.constant(x.type, -inf), y)
     return f.select(f.fcmp("olt", x, 0.0), f.constant(x.type, nan), y)
 
 
-def asinh(f: FunctionText, x: Value) -> Value:
+def asinh(f: FunctionText, x: IRValue) -> IRValue:
     """Return the inverse hyperbolic sine: log1p(a + a^2 / (1 + sqrt(1 + a^2))), a = |x|."""
     a = f.fabs(x)
     huge = f.fcmp("ogt", a, _SQUARES_VANISH[format_of(x).element])
@@ -144,7 +146,7 @@ def asinh(f: FunctionText, x: Value) -> Value:
     return f.copysign(_log1p_or_log_of_double(f, huge, a, inside), x)
 
 
-def acosh(f: FunctionText, x: Value) -> Value:
+def acosh(f: FunctionText, x: IRValue) -> IRValue:
     """Return the inverse hyperbolic cosine: log1p(t + sqrt(2 t + t^2)), t = x - 1."""
     t = f.fsub(x, 1.0)
     huge = f.fcmp("ogt", x, _SQUARES_VANISH[format_of(x).element])
@@ -153,13 +155,13 @@ def acosh(f: FunctionText, x: Value) -> Value:
     return f.select(f.fcmp("olt", x, 1.0), f.constant(x.type, nan), y)
 
 
-def _log1p_or_log_of_double(f: FunctionText, huge: Value, a: Value, inside: Value) -> Value:
+def _log1p_or_log_of_double(f: FunctionText, huge: IRValue, a: IRValue, inside: IRValue) -> IRValue:
     """Return log1p(inside), but log(2 a) for huge a."""
     y = log1p(f, f.select(huge, a, inside))
     return f.select(huge, f.fadd(y, LN_2), y)
 
 
-def atanh(f: FunctionText, x: Value) -> Value:
+def atanh(f: FunctionText, x: IRValue) -> IRValue:
     """Return the inverse hyperbolic tangent: log1p(2 a / (1 - a)) / 2, a = |x|."""
     a = f.fabs(x)
     y = log1p(f, f.fdiv(f.fadd(a, a), f.fsub(1.0, a)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import inf, nan
 
 from ..text import FunctionText
-from ..values import Value, scalar_of
+from ..values import IRValue, scalar_of
 from . import coefficients as table
 from .exact import fast_two_sum, fma, two_product
 from .exponential import LN_2, LOG2_E, scale, scale_factor
@@ -27,7 +27,7 @@ from .rounding import round
 _LARGEST_EXPONENT = 2.0**70  # more overflows or vanishes for every base but 1
 
 
-def pow(f: FunctionText, x: Value, y: Value) -> Value:
+def pow(f: FunctionText, x: IRValue, y: IRValue) -> IRValue:
     """Return x to the power of y, special values as in C and NumPy."""
     size = f.fabs(x)
     short = scalar_of(x.type) == "float"
@@ -37,7 +37,9 @@ def pow(f: FunctionText, x: Value, y: Value) -> Value:
     return f.replaced_where(unusual, power, lambda: _pow_anywhere(f, x, size, y, power))
 
 
-def _pow_anywhere(f: FunctionText, x: Value, size: Value, y: Value, power: Value) -> Value:
+def _pow_anywhere(
+    f: FunctionText, x: IRValue, size: IRValue, y: IRValue, power: IRValue
+) -> IRValue:
     """Return the power of |x|, made that of x whatever x and y are."""
     power = _at_ends(f, size, y, power)
     power = _of_negative_base(f, x, size, y, power)
@@ -47,7 +49,7 @@ def _pow_anywhere(f: FunctionText, x: Value, size: Value, y: Value, power: Value
     return f.select(f.or_(unit, endless), f.constant(x.type, 1.0), power)
 
 
-def _at_ends(f: FunctionText, size: Value, y: Value, power: Value) -> Value:
+def _at_ends(f: FunctionText, size: IRValue, y: IRValue, power: IRValue) -> IRValue:
     """Return the power, exact for a base of 0 or infinity."""
     infinite = f.fcmp("oeq", size, inf)
     end = f.or_(infinite, f.fcmp("oeq", size, 0.0))
@@ -56,7 +58,9 @@ def _at_ends(f: FunctionText, size: Value, y: Value, power: Value) -> Value:
     return f.select(end, limit, power)
 
 
-def _of_negative_base(f: FunctionText, x: Value, size: Value, y: Value, power: Value) -> Value:
+def _of_negative_base(
+    f: FunctionText, x: IRValue, size: IRValue, y: IRValue, power: IRValue
+) -> IRValue:
     """Return the power with its sign, or NaN where it would be complex."""
     half = f.fmul(y, 0.5)
     whole = f.fcmp("oeq", round(f, y), y)
@@ -67,7 +71,7 @@ def _of_negative_base(f: FunctionText, x: Value, size: Value, y: Value, power: V
     return f.select(f.and_(negative, f.not_(whole)), f.constant(x.type, nan), signed)
 
 
-def _pow_of_float(f: FunctionText, size: Value, y: Value) -> Value:
+def _pow_of_float(f: FunctionText, size: IRValue, y: IRValue) -> IRValue:
     e, m, _ = split_number(f, f.fpext(size, "double"))
     s = f.fdiv(f.fsub(m, 1.0), f.fadd(m, 1.0))
     z = f.fmul(s, s)
@@ -82,7 +86,7 @@ def _pow_of_float(f: FunctionText, size: Value, y: Value) -> Value:
     return f.fptrunc(f.fmul(power, scale_factor(f, DOUBLE, f.as_integer(sum))), "float")
 
 
-def _pow_of_double(f: FunctionText, size: Value, y: Value) -> Value:
+def _pow_of_double(f: FunctionText, size: IRValue, y: IRValue) -> IRValue:
     high, low = _log_in_two(f, size)
     held = f.clamp(y, -_LARGEST_EXPONENT, _LARGEST_EXPONENT)
     product, lost = two_product(f, held, high)
@@ -92,7 +96,7 @@ def _pow_of_double(f: FunctionText, size: Value, y: Value) -> Value:
     return _exp_of_two(f, f.clamp(product, -800.0, 800.0), lost)
 
 
-def _log_in_two(f: FunctionText, x: Value) -> tuple[Value, Value]:
+def _log_in_two(f: FunctionText, x: IRValue) -> tuple[IRValue, IRValue]:
     """Return log(x) as a sum of two doubles: 2 s + 2/3 s^3 + s^5 T(s^2), s = (m - 1) / (m + 1)."""
     e, m = split_any_number(f, x)
     s, s_low = _quotient_in_two(f, m)
@@ -110,7 +114,7 @@ def _log_in_two(f: FunctionText, x: Value) -> tuple[Value, Value]:
     return fast_two_sum(f, high, low)
 
 
-def _quotient_in_two(f: FunctionText, m: Value) -> tuple[Value, Value]:
+def _quotient_in_two(f: FunctionText, m: IRValue) -> tuple[IRValue, IRValue]:
     """Return (m - 1) / (m + 1) as a sum of two doubles."""
     top = f.fsub(m, 1.0)
     bottom = f.fadd(m, 1.0)
@@ -122,13 +126,13 @@ def _quotient_in_two(f: FunctionText, m: Value) -> tuple[Value, Value]:
 
 
 def _product_in_two(
-    f: FunctionText, a: tuple[Value, Value], b: tuple[Value, Value]
-) -> tuple[Value, Value]:
+    f: FunctionText, a: tuple[IRValue, IRValue], b: tuple[IRValue, IRValue]
+) -> tuple[IRValue, IRValue]:
     product, lost = two_product(f, a[0], b[0])
     return product, f.multiply_add(a[0], b[1], f.multiply_add(a[1], b[0], lost))
 
 
-def _exp_of_two(f: FunctionText, high: Value, low: Value) -> Value:
+def _exp_of_two(f: FunctionText, high: IRValue, low: IRValue) -> IRValue:
     """Return exp(high + low), nearly correctly rounded, so that exact powers come out exact."""
     ln2, ln2_low = table.LN2["double"]
     sum = f.multiply_add(high, LOG2_E, DOUBLE.rounding)
@@ -139,7 +143,7 @@ def _exp_of_two(f: FunctionText, high: Value, low: Value) -> Value:
     return scale(f, f.fadd(total, f.fadd(lost, tail)), f.as_integer(sum))
 
 
-def hypot(f: FunctionText, x: Value, y: Value) -> Value:
+def hypot(f: FunctionText, x: IRValue, y: IRValue) -> IRValue:
     """Return sqrt(x^2 + y^2) without overflow on the way; infinite if either operand is."""
     if scalar_of(x.type) == "float":
         a, b = f.fpext(x, "double"), f.fpext(y, "double")
@@ -150,7 +154,7 @@ def hypot(f: FunctionText, x: Value, y: Value) -> Value:
     return f.select(infinite, f.constant(x.type, inf), root)
 
 
-def _scaled_root(f: FunctionText, a: Value, b: Value) -> Value:
+def _scaled_root(f: FunctionText, a: IRValue, b: IRValue) -> IRValue:
     """Return sqrt(a^2 + b^2) of doubles scaled by a power of two to safe squares."""
     larger = f.maximum(a, b)
     up = f.fcmp("olt", larger, 2.0**-450)

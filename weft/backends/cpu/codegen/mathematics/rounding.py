@@ -5,14 +5,14 @@ from __future__ import annotations
 from math import inf, nan
 
 from ..text import FunctionText
-from ..values import Value, lanes_of, scalar_of, suffix_of
+from ..values import IRValue, lanes_of, scalar_of, suffix_of
 from .exact import fma
 from .formats import DOUBLE, format_of
 
 _DIGITS = 11  # how many bits a 53-bit remainder can be shifted up within 64
 
 
-def floor(f: FunctionText, x: Value) -> Value:
+def floor(f: FunctionText, x: IRValue) -> IRValue:
     """Return the largest integer not above x."""
     if f.target.has_rounding:
         return f.intrinsic("floor", x.type, x)
@@ -21,7 +21,7 @@ def floor(f: FunctionText, x: Value) -> Value:
     return f.copysign(lower, x)
 
 
-def ceil(f: FunctionText, x: Value) -> Value:
+def ceil(f: FunctionText, x: IRValue) -> IRValue:
     """Return the smallest integer not below x."""
     if f.target.has_rounding:
         return f.intrinsic("ceil", x.type, x)
@@ -30,14 +30,14 @@ def ceil(f: FunctionText, x: Value) -> Value:
     return f.copysign(higher, x)
 
 
-def trunc(f: FunctionText, x: Value) -> Value:
+def trunc(f: FunctionText, x: IRValue) -> IRValue:
     """Return x without its fraction."""
     if f.target.has_rounding:
         return f.intrinsic("trunc", x.type, x)
     return f.copysign(floor(f, f.fabs(x)), x)
 
 
-def round(f: FunctionText, x: Value) -> Value:
+def round(f: FunctionText, x: IRValue) -> IRValue:
     """Return the nearest integer, the even one of two."""
     if f.target.has_rounding:
         return f.intrinsic("rint", x.type, x)
@@ -48,14 +48,14 @@ def round(f: FunctionText, x: Value) -> Value:
     return f.copysign(f.select(f.fcmp("olt", size, anchor), near, x), x)
 
 
-def sign(f: FunctionText, x: Value) -> Value:
+def sign(f: FunctionText, x: IRValue) -> IRValue:
     """Return -1, 0 or 1, or NaN, as np.sign does."""
     one = f.copysign(1.0, x)
     zero = f.select(f.fcmp("oeq", x, 0.0), f.constant(x.type, 0.0), x)
     return f.select(f.fcmp("one", x, 0.0), one, zero)
 
 
-def fmod(f: FunctionText, x: Value, y: Value) -> Value:
+def fmod(f: FunctionText, x: IRValue, y: IRValue) -> IRValue:
     """Return the remainder of a quotient cut towards zero, with the sign of x: exact, as in C."""
     a, b = f.fabs(x), f.fabs(y)
     quotient = f.fdiv(a, b)
@@ -70,19 +70,19 @@ def fmod(f: FunctionText, x: Value, y: Value) -> Value:
     return f.select(f.fcmp("uno", x, y), f.fadd(x, y), f.copysign(rest, x))
 
 
-def remainder(f: FunctionText, x: Value, y: Value) -> Value:
+def remainder(f: FunctionText, x: IRValue, y: IRValue) -> IRValue:
     """Return the remainder of a floored quotient, with the sign of y, as np.remainder does."""
     return _floored(f, y, fmod(f, x, y))
 
 
-def _floored(f: FunctionText, y: Value, rest: Value) -> Value:
+def _floored(f: FunctionText, y: IRValue, rest: IRValue) -> IRValue:
     zero = f.constant(y.type, 0.0)
     differ = f.xor(f.fcmp("olt", y, 0.0), f.fcmp("olt", rest, 0.0))
     shifted = f.select(differ, f.fadd(rest, y), rest)
     return f.select(f.fcmp("oeq", rest, 0.0), f.copysign(zero, y), shifted)
 
 
-def floor_divide(f: FunctionText, x: Value, y: Value) -> Value:
+def floor_divide(f: FunctionText, x: IRValue, y: IRValue) -> IRValue:
     """Return the floored quotient, by np.floor_divide's steps: consistent with `remainder`."""
     rest = fmod(f, x, y)
     quotient = f.fdiv(f.fsub(x, rest), y)
@@ -96,7 +96,9 @@ def floor_divide(f: FunctionText, x: Value, y: Value) -> Value:
     return f.select(f.fcmp("oeq", y, 0.0), plain, whole)
 
 
-def _or_long_division(f: FunctionText, q: Value, a: Value, b: Value, rest: Value) -> Value:
+def _or_long_division(
+    f: FunctionText, q: IRValue, a: IRValue, b: IRValue, rest: IRValue
+) -> IRValue:
     """Return `rest`, but the long division's where the quotient has more bits than a mantissa."""
     long = f.fcmp("oge", q, 2.0 ** format_of(a).mantissa)
     long = f.and_(long, f.and_(f.fcmp("olt", a, inf), f.fcmp("ogt", b, 0.0)))
@@ -151,7 +153,7 @@ def _scalar_division(parent: FunctionText) -> FunctionText:
     return f
 
 
-def _integer_parts(f: FunctionText, x: Value) -> tuple[Value, Value]:
+def _integer_parts(f: FunctionText, x: IRValue) -> tuple[IRValue, IRValue]:
     """Return (e, m): x = m 2^(e - 1074) with an integer m; subnormal numbers have e = 0."""
     bits = f.as_integer(x)
     field = f.lshr(bits, DOUBLE.mantissa)
@@ -161,7 +163,7 @@ def _integer_parts(f: FunctionText, x: Value) -> tuple[Value, Value]:
     return f.select(normal, f.sub(field, 1), 0), whole
 
 
-def _times_power(f: FunctionText, x: Value, e: Value) -> Value:
+def _times_power(f: FunctionText, x: IRValue, e: IRValue) -> IRValue:
     """Return x 2^(e - 1074), exactly representable, in two exact steps."""
     power = f.as_float(f.shl(f.add(e, 1), DOUBLE.mantissa))
     return f.fmul(f.fmul(x, 2.0**-52), power)

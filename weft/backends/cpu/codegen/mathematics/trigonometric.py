@@ -8,7 +8,7 @@ helper of `huge_angle`. A lane's result never depends on its neighbours.
 from __future__ import annotations
 
 from ..text import FunctionText
-from ..values import Value, suffix_of, with_element
+from ..values import IRValue, suffix_of, with_element
 from . import coefficients as table
 from .formats import format_of, keep_zero, polynomial
 from .huge_angle import vector_reduction
@@ -19,19 +19,19 @@ _FUSED_LIMIT = {"float": 2.0**15, "double": 2.0**26}
 _PLAIN_LIMIT = {"float": 2.0**12, "double": 2.0**19}
 
 
-def sin(f: FunctionText, x: Value) -> Value:
+def sin(f: FunctionText, x: IRValue) -> IRValue:
     """Return the sine; NaN of infinities."""
     r, quadrant = _reduce(f, x)
     return keep_zero(f, x, _sine_or_cosine(f, r, quadrant))
 
 
-def cos(f: FunctionText, x: Value) -> Value:
+def cos(f: FunctionText, x: IRValue) -> IRValue:
     """Return the cosine; NaN of infinities."""
     r, quadrant = _reduce(f, x)
     return _sine_or_cosine(f, r, f.add(quadrant, 1))
 
 
-def tan(f: FunctionText, x: Value) -> Value:
+def tan(f: FunctionText, x: IRValue) -> IRValue:
     """Return the tangent; NaN of infinities."""
     r, quadrant = _reduce(f, x)
     sine, cosine = _sine(f, r), _cosine(f, r)
@@ -40,23 +40,23 @@ def tan(f: FunctionText, x: Value) -> Value:
     return keep_zero(f, x, f.fdiv(top, f.select(odd, sine, cosine)))
 
 
-def _sine_or_cosine(f: FunctionText, r: Value, quadrant: Value) -> Value:
+def _sine_or_cosine(f: FunctionText, r: IRValue, quadrant: IRValue) -> IRValue:
     """Return the sine of r + quadrant pi/2."""
     y = f.select(_is_odd(f, quadrant), _cosine(f, r), _sine(f, r))
     sign = f.shl(f.and_(quadrant, 2), format_of(r).width - 2)
     return f.as_float(f.xor(f.as_integer(y), sign))
 
 
-def _is_odd(f: FunctionText, n: Value) -> Value:
+def _is_odd(f: FunctionText, n: IRValue) -> IRValue:
     return f.icmp("ne", f.and_(n, 1), 0)
 
 
-def _sine(f: FunctionText, r: Value) -> Value:
+def _sine(f: FunctionText, r: IRValue) -> IRValue:
     z = f.fmul(r, r)
     return f.multiply_add(f.fmul(r, z), polynomial(f, z, table.SIN[format_of(r).element]), r)
 
 
-def _cosine(f: FunctionText, r: Value) -> Value:
+def _cosine(f: FunctionText, r: IRValue) -> IRValue:
     """Return 1 - z/2 + z^2 Q(z), with what 1 - z/2 loses in rounding given back."""
     z = f.fmul(r, r)
     half = f.fmul(z, 0.5)
@@ -66,7 +66,7 @@ def _cosine(f: FunctionText, r: Value) -> Value:
     return f.fadd(first, f.multiply_add(f.fmul(z, z), tail, lost))
 
 
-def _reduce(f: FunctionText, x: Value) -> tuple[Value, Value]:
+def _reduce(f: FunctionText, x: IRValue) -> tuple[IRValue, IRValue]:
     """Return (r, k): x = n pi/2 + r, and an integer k equal to n in its last two bits."""
     fused = f.target.has_fma
     element = format_of(x).element
@@ -82,8 +82,8 @@ def _reduce(f: FunctionText, x: Value) -> tuple[Value, Value]:
 
 
 def _or_huge(
-    f: FunctionText, x: Value, huge: Value, r: Value, quadrant: Value
-) -> tuple[Value, Value]:
+    f: FunctionText, x: IRValue, huge: IRValue, r: IRValue, quadrant: IRValue
+) -> tuple[IRValue, IRValue]:
     """Return the reduction given, replaced where x is huge."""
     before, reduce, done = f.current, f.label("huge"), f.label("reduced")
     f.branch_if(f.any_lane(huge), reduce, done)
