@@ -296,11 +296,11 @@ class CachedDataset(_View):
         return self._items[i]
 
 
-class RepeatedDataset(Dataset):
+class RepeatedDataset(_View):
     """The items of a dataset several times over."""
 
     def __init__(self, source: Dataset, times: int) -> None:
-        self._source = checked_source(source)
+        super().__init__(source)
         self._times = as_count("repeat", "times", times)
 
     def __len__(self) -> int:
