@@ -1,5 +1,6 @@
 """Configure the whole test run: extra options, their markers, and Hypothesis profiles."""
 
+import gc
 import os
 from collections.abc import Iterator
 from importlib.util import find_spec
@@ -7,6 +8,7 @@ from importlib.util import find_spec
 import pytest
 from hypothesis import HealthCheck, settings
 
+from weft.core.modes import modes
 from weft.core.rng import manual_seed
 
 GUARDED = frozenset(("codegen", "compile", "lower"))  # directories whose tests run compiled code
@@ -60,6 +62,14 @@ def _skip_reasons(config: pytest.Config) -> dict[str, str]:
 def _same_random_numbers() -> None:
     """Start every test at the same random state, whatever ran before it."""
     manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def _no_tensors_elsewhere() -> Iterator[None]:
+    """Leave no tensor on another device behind: while there is one, operations are marked."""
+    yield
+    if modes.base is not None:
+        gc.collect()
 
 
 @pytest.fixture(autouse=True)

@@ -93,7 +93,7 @@ def test_a_failing_run_changes_nothing(error, monkeypatch):
     def failing(*_):
         raise error("stop")
 
-    monkeypatch.setattr(find_op("sort"), "kernel", failing)
+    monkeypatch.setattr(find_op("sort"), "_kernel", failing)
     with pytest.raises(error):
         wf.Session(graph).run(updates)
     assert (float(a), float(b)) == (1.0, 2.0)

@@ -35,6 +35,10 @@ class Mark:
 
     def __del__(self) -> None:
         _marks.discard(id(self))
+        if not _marks:
+            modes.base = None
+            if _marks:  # another thread has made one in the meantime
+                modes.base = MARKING
 
 
 _marks: set[int] = set()
@@ -85,14 +89,7 @@ class Marking:
         result = op.specialized.execute(inputs, attrs)
         for y in result if isinstance(result, tuple) else (result,):
             place(y, where)
-        self._leave_if_done()
         return result
-
-    def _leave_if_done(self) -> None:
-        if not _marks:
-            modes.base = None
-            if _marks:  # another thread has made one in the meantime
-                modes.base = self
 
 
 MARKING = Marking()

@@ -64,13 +64,14 @@ class Numbering:
         views = [view.within(self.made) for view in outputs]
         fetches = len(views) - len(commits)
         written = [self.states.setdefault(state, len(self.states)) for state in commits]
+        last = dict(zip(written, views[fetches:], strict=True))  # a later commit wins
         program = KernelProgram(
             all_within(kernels, self.made),
             tuple(self.made[buffer] for buffer in self._places),
             len(self.graph.inputs),
             _slots(list(self.states)),
             tuple(views[:fetches]),
-            tuple(zip(written, views[fetches:], strict=True)),
+            tuple(last.items()),
             None if flag is None else flag.within(self.made),
         )
         given = (tuple(self.graph.inputs), tuple(self.constants), tuple(self.states))

@@ -81,8 +81,7 @@ def _verify_apart(region: Region, memory: MemoryPlan, blame: Blame) -> None:
         for other in active:
             if (span.writes or other.writes) and span.kernel is not other.kernel:
                 blame(span.kernel, f"meets {other.kernel.name} in memory, at the same time")
-        if span.end > span.start:
-            active.append(span)
+        active.append(span)
 
 
 def _spans(region: Region, memory: MemoryPlan) -> Iterator[_Span]:
@@ -92,4 +91,5 @@ def _spans(region: Region, memory: MemoryPlan) -> Iterator[_Span]:
             place = memory.places[buffer]
             where = (place.is_argument, place.entry)
             end = place.offset + buffer.nbytes
-            yield _Span(where, place.offset, end, i in piece.written, piece.kernel)
+            if end > place.offset:  # what is empty meets nobody
+                yield _Span(where, place.offset, end, i in piece.written, piece.kernel)

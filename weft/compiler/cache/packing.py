@@ -91,7 +91,7 @@ def unpack(content: bytes, known: Fingerprint) -> RunPlan | None:
         (types, buffers, windows, top), blobs = from_bytes(content)
         r.arrays += arrays_in(blobs, ((t.dtype, t.shape) for t in _TYPE.read(r, types)))
         for parts, window in zip(_BUFFER.read(r, buffers), _WINDOWS.read(r, windows), strict=True):
-            r.buffers.append(_buffer(window and _window(r, *window), *parts))
+            r.buffers.append(Buffer(*parts, window=window and _window(r, *window)))
         plan: RunPlan
         (plan,) = PLAN.read(r, top)
     except _FOREIGN:
@@ -131,7 +131,7 @@ VIEW = fields(View, _VIEW_FIELDS)
 PLACE: Kind = fields(Place, _PLACE_FIELDS)
 MAYBE_VIEW, BUFFERS = optional(VIEW), listed(BUFFER, tuple)
 
-_BUFFER_FIELDS = {
+_BUFFER_FIELDS = {  # in the order in which a Buffer takes them
     "kind": WORD,
     "shape": SIZES,
     "dtype": DTYPE,
@@ -148,10 +148,6 @@ _SOURCES_FIELDS = {
     "constants": listed(numbered(Writer.array, lambda r: r.arrays), tuple),
     "states": listed(STATE, tuple),
 }
-
-
-def _buffer(window: Window | None, *parts: Any) -> Buffer:
-    return Buffer(**dict(zip(_BUFFER_FIELDS, parts, strict=True)), window=window)
 
 
 def _window(r: Reader, buffer: int, offset: int, word: int, step: int) -> Window:

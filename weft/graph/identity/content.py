@@ -88,13 +88,16 @@ def _write_text(item: str) -> bytes:
     return b"s%d:%b" % (len(text), text)
 
 
-_WRITERS: dict[type, Callable[[Any], bytes]] = {
+PLAIN_WRITERS: dict[type, Callable[[Any], bytes]] = {
     int: lambda item: b"%d" % item,
     bool: lambda item: b"T" if item else b"F",
-    float: lambda item: item.hex().encode(),
     str: _write_text,
     type(None): lambda _: b"N",
     type(Ellipsis): lambda _: b"...",
+}
+_WRITERS: dict[type, Callable[[Any], bytes]] = {
+    **PLAIN_WRITERS,
+    float: lambda item: item.hex().encode(),
     Literal: lambda item: item.digest.encode(),
 }
 

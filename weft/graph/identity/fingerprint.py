@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from ..operators import operator_named
 from ..run import Program
 from ..special import PARAMETER, Literal
 from ..state import State
-from .content import Encoder
+from .content import PLAIN_WRITERS, Encoder
 
 # The rules of an operator that decide about its code.
 _RULES = (
@@ -90,8 +90,11 @@ class _Writer(Encoder):
     def attr(self, item: Any) -> bytes:
         """Return an attribute as bytes that no other attribute has."""
         kind = item.__class__
-        if kind is float:
-            return b"f" + struct.pack("<d", item)
+        if kind is tuple:
+            return b"(%b)" % b",".join(map(self.attr, item))
+        write = _WRITERS.get(kind)
+        if write is not None:
+            return write(item)
         if kind is TensorType:
             return self.type(item)
         if kind is Literal:
@@ -157,6 +160,12 @@ class _Writer(Encoder):
         for node in graph.nodes:
             self._node(node)
         return b"G%d[%b->%b]" % (len(self.lines) - start, inputs, self._taken(graph.outputs))
+
+
+_WRITERS: dict[type, Callable[[Any], bytes]] = {
+    **PLAIN_WRITERS,
+    float: lambda item: b"f" + struct.pack("<d", item),
+}
 
 
 class _Numbers(Mapping[SizeVar, bytes]):

@@ -11,9 +11,9 @@ import numpy as np
 
 from weft.backends.cpu.codegen import (
     FunctionText,
+    IRValue,
     ModuleText,
     Target,
-    Value,
     element_of,
     host,
     vector_of,
@@ -22,7 +22,7 @@ from weft.backends.cpu.codegen import (
 llvm.initialize_all_targets()
 llvm.initialize_all_asmprinters()
 
-Expression = Callable[..., Value]
+Expression = Callable[..., IRValue]
 
 
 def machine(target: Target) -> Any:
@@ -93,12 +93,12 @@ def map_text(
 def _write_map(
     f: FunctionText,
     expression: Expression,
-    sources: list[tuple[Value, str]],
-    sink: tuple[Value, str],
-    count: Value,
+    sources: list[tuple[IRValue, str]],
+    sink: tuple[IRValue, str],
+    count: IRValue,
     lanes: int,
 ) -> None:
-    def body(i: Value, rest: Value | None) -> None:
+    def body(i: IRValue, rest: IRValue | None) -> None:
         values = [
             f.load(vector_of(element_of(dtype), lanes), f.gep(p, i, element_of(dtype)), count=rest)
             for p, dtype in sources

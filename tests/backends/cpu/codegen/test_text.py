@@ -5,8 +5,8 @@ import pytest
 
 from tests.backends.cpu.codegen.jit import Native, evaluate, verify
 from weft.backends.cpu.codegen import (
+    IRValue,
     ModuleText,
-    Value,
     avx2,
     constant,
     element_of,
@@ -174,8 +174,8 @@ def test_tails_touch_nothing_beyond_the_end(dtype: str, count: int) -> None:
     type = vector_of(element_of(dtype), lanes)
     element = element_of(dtype)
 
-    def write(f: FunctionText, source: Value, sink: Value) -> None:
-        def body(i: Value, rest: Value | None) -> None:
+    def write(f: FunctionText, source: IRValue, sink: IRValue) -> None:
+        def body(i: IRValue, rest: IRValue | None) -> None:
             value = f.load(type, f.gep(source, i, element), count=rest)
             f.store(value, f.gep(sink, i, element), count=rest)
 
@@ -204,7 +204,7 @@ def test_reduce_leaves_as_many_lanes_as_wanted() -> None:
 @pytest.mark.parametrize(("dtype", "element"), [("float32", "float"), ("float64", "double")])
 @pytest.mark.parametrize("lanes", [1, 2, 8, 16, 32])
 def test_any_lane_finds_each(dtype: str, element: str, lanes: int) -> None:
-    def body(f: FunctionText, a: Value, b: Value) -> None:
+    def body(f: FunctionText, a: IRValue, b: IRValue) -> None:
         mask = f.fcmp("olt", f.load(vector_of(element, lanes), a), 0.0)
         f.store(f.zext(f.any_lane(mask, bits_of(element)), "i8"), b)
 
@@ -256,7 +256,7 @@ def test_casts_of_what_does_not_fit_give_the_least_integer() -> None:
 
 
 def test_branches_join_in_a_phi() -> None:
-    def write(f: FunctionText, sink: Value) -> None:
+    def write(f: FunctionText, sink: IRValue) -> None:
         then, done = f.label("then"), f.label("done")
         before = f.current
         f.branch_if(f.icmp("sgt", f.load("i64", sink), 3), then, done)
