@@ -10,6 +10,7 @@ comes only from the store, which takes nothing that this user's processes have n
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from types import EllipsisType
 from typing import Any
 
@@ -91,7 +92,8 @@ def unpack(content: bytes, known: Fingerprint) -> RunPlan | None:
         (types, buffers, windows, top), blobs = from_bytes(content)
         r.arrays += arrays_in(blobs, ((t.dtype, t.shape) for t in _TYPE.read(r, types)))
         for parts, window in zip(_BUFFER.read(r, buffers), _WINDOWS.read(r, windows), strict=True):
-            r.buffers.append(Buffer(*parts, window=window and _window(r, *window)))
+            made = Buffer(*parts)
+            r.buffers.append(made if window is None else replace(made, window=_window(r, *window)))
         plan: RunPlan
         (plan,) = PLAN.read(r, top)
     except _FOREIGN:
