@@ -217,3 +217,11 @@ def test_the_cpu_is_alone_again_when_other_tensors_are_gone(x):
     )
     code += "; assert modes.base; del x; wf.ones(2) + 1; assert modes.base is None"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_writes_are_in_place_again_when_no_tensor_is_elsewhere():
+    wf.ones(2, device="reference")
+    x = wf.zeros(3)
+    buffer = id(x._value)
+    x[0] = 1.0
+    assert id(x._value) == buffer

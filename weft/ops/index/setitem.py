@@ -17,7 +17,7 @@ from ...core.dispatch import ERRORS
 from ...core.dtype import DType, is_float
 from ...core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ...core.masked import check_unmasked
-from ...core.modes import is_grad_enabled, modes
+from ...core.modes import current_interpreter, is_grad_enabled
 from ...core.op import F, composite, composite_methods, general, op
 from ...core.operands import holds_tensors, scalar_array, tensor_from
 from ...core.samples import ErrorSample, Sample
@@ -96,7 +96,8 @@ def _write(x: Tensor, spec: Spec, arrays: Sequence[Tensor], value: Any) -> Tenso
 def _write_in_place(x: Tensor, spec: Spec, arrays: Sequence[Tensor], value: Tensor) -> bool:
     """Write into the buffer itself if nothing records it and nobody shares it; tell if done."""
     recorded = x._node is not None or value._node is not None
-    if modes.interpreters or not x.is_leaf or (recorded and is_grad_enabled()):
+    watched = current_interpreter() is not None
+    if watched or not x.is_leaf or (recorded and is_grad_enabled()):
         return False
     buffer = x._exclusive()
     if buffer is None:
