@@ -14,11 +14,34 @@ from ..node import attr_items
 from ..special import Literal
 
 
+def _write_text(item: str) -> bytes:
+    text = item.encode("utf-8", "surrogatepass")
+    return b"s%d:%b" % (len(text), text)
+
+
+PLAIN_WRITERS: dict[type, Callable[[Any], bytes]] = {
+    int: lambda item: b"%d" % item,
+    bool: lambda item: b"T" if item else b"F",
+    str: _write_text,
+    type(None): lambda _: b"N",
+    type(Ellipsis): lambda _: b"...",
+}
+_WRITERS: dict[type, Callable[[Any], bytes]] = {
+    **PLAIN_WRITERS,
+    float: lambda item: item.hex().encode(),
+    Literal: lambda item: item.digest.encode(),
+}
+
+
 class Encoder:
     """Writes types and attributes as bytes, unknown sizes by their colours.
 
     A size without a colour is `?`: while states are told apart, sizes are not known yet.
+
+    writers   how attributes are written, by their classes
     """
+
+    writers: Mapping[type, Callable[[Any], bytes]] = _WRITERS
 
     def __init__(self, colours: Mapping[SizeVar, bytes] | None = None) -> None:
         self._colours = {} if colours is None else colours
@@ -37,12 +60,12 @@ class Encoder:
         kind = item.__class__
         if kind is tuple:
             return b"(%b)" % b",".join(map(self.attr, item))
-        write = _WRITERS.get(kind)
-        if write is not None:
-            return write(item)
-        if kind is Dim:
-            return self._size(item)
-        return _unusual(item)
+        write = self.writers.get(kind)
+        return self.unusual(item) if write is None else write(item)
+
+    def unusual(self, item: Any) -> bytes:
+        """Return what no writer of its class writes."""
+        return self._size(item) if item.__class__ is Dim else _unusual(item)
 
     def has_sizes(self, types: Sequence[TensorType], attrs: tuple[Any, ...]) -> bool:
         """Tell whether there are unknown sizes in types or attributes."""
@@ -81,25 +104,6 @@ def same_content(a: Any, b: Any) -> bool:
 
 def _has_dim(type: TensorType) -> bool:
     return not is_known(type.shape)
-
-
-def _write_text(item: str) -> bytes:
-    text = item.encode("utf-8", "surrogatepass")
-    return b"s%d:%b" % (len(text), text)
-
-
-PLAIN_WRITERS: dict[type, Callable[[Any], bytes]] = {
-    int: lambda item: b"%d" % item,
-    bool: lambda item: b"T" if item else b"F",
-    str: _write_text,
-    type(None): lambda _: b"N",
-    type(Ellipsis): lambda _: b"...",
-}
-_WRITERS: dict[type, Callable[[Any], bytes]] = {
-    **PLAIN_WRITERS,
-    float: lambda item: item.hex().encode(),
-    Literal: lambda item: item.digest.encode(),
-}
 
 
 def _unusual(item: Any) -> bytes:

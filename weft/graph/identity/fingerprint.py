@@ -65,6 +65,11 @@ def fingerprint(program: Program, shapes: Mapping[Value, Shape]) -> Fingerprint 
 class _Writer(Encoder):
     """Writes a program, one line for each node; values, states and sizes are numbered."""
 
+    writers: Mapping[type, Callable[[Any], bytes]] = {
+        **PLAIN_WRITERS,
+        float: lambda item: b"f" + struct.pack("<d", item),
+    }
+
     def __init__(self, program: Program) -> None:
         super().__init__(_Numbers())
         self.program = program
@@ -87,25 +92,21 @@ class _Writer(Encoder):
         for state, value in program.commits:
             self.lines.append(b"commit %b %b" % (self.attr(state), self._taken([value])))
 
-    def attr(self, item: Any) -> bytes:
+    def unusual(self, item: Any) -> bytes:
         """Return an attribute as bytes that no other attribute has."""
         kind = item.__class__
-        if kind is tuple:
-            return b"(%b)" % b",".join(map(self.attr, item))
-        write = _WRITERS.get(kind)
-        if write is not None:
-            return write(item)
         if kind is TensorType:
             return self.type(item)
-        if kind is Literal:
+        if isinstance(item, Literal):
             self.literals.append(item)
-        elif kind is State:
+            return item.digest.encode()
+        if kind is State:
             return self._state(item)
-        elif kind is Graph:
+        if kind is Graph:
             return self._body(item)
-        elif isinstance(item, np.generic):
+        if isinstance(item, np.generic):
             return b"g%b:%b" % (item.dtype.str.encode(), item.tobytes())
-        return super().attr(item)
+        return super().unusual(item)
 
     def _node(self, node: Node) -> None:
         name = self._operators.get(id(node.op)) or self._operator(node.op)
@@ -160,12 +161,6 @@ class _Writer(Encoder):
         for node in graph.nodes:
             self._node(node)
         return b"G%d[%b->%b]" % (len(self.lines) - start, inputs, self._taken(graph.outputs))
-
-
-_WRITERS: dict[type, Callable[[Any], bytes]] = {
-    **PLAIN_WRITERS,
-    float: lambda item: b"f" + struct.pack("<d", item),
-}
 
 
 class _Numbers(Mapping[SizeVar, bytes]):
