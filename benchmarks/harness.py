@@ -21,7 +21,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,14 +38,19 @@ def main(
     frameworks: dict[str, Callable[[], Workloads]],
     bars: dict[str, float] | None = None,
     tolerance: float | None = None,
+    arguments: Sequence[str] = (),
 ) -> None:
-    """Run the benchmark, or serve as a worker process of it."""
+    """Run the benchmark, or serve as a worker process of it, which is given the arguments."""
     options = _parse(sys.argv[1:])
     options.tolerance = tolerance
     if options.worker:
         serve(frameworks[options.worker])
-    else:
-        compare(file, list(frameworks), options, bars or {})
+        return
+    ours, *peers = frameworks
+    chosen = peers if options.against is None else options.against.split(",")
+    if unknown := set(chosen) - {*peers}:
+        raise SystemExit(f"--against takes some of {', '.join(peers)}. Received: {unknown}")
+    compare(file, [ours, *chosen], options, bars or {}, arguments)
 
 
 def _parse(argv: list[str]) -> argparse.Namespace:
@@ -54,6 +59,7 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--slot", type=float, default=0.3, help="seconds per framework and round")
     parser.add_argument("--only", help="run workloads whose name contains this")
+    parser.add_argument("--against", help="the peers to compare with, separated by commas")
     parser.add_argument(
         "--peer-python",
         default=os.environ.get("WEFT_PEER_PYTHON", sys.executable),
@@ -131,11 +137,18 @@ def _batch_size(fn: Callable[[], None]) -> int:
 class Worker:
     """A framework in its own process."""
 
-    def __init__(self, file: str, framework: str, python: str, root: Path = ROOT) -> None:
+    def __init__(
+        self,
+        file: str,
+        framework: str,
+        python: str,
+        root: Path = ROOT,
+        arguments: Sequence[str] = (),
+    ) -> None:
         self.framework = framework
         environment = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{root / 'benchmarks'}"}
         self.process = subprocess.Popen(
-            [python, file, "--worker", framework],
+            [python, file, "--worker", framework, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -155,16 +168,17 @@ class Worker:
 
     def measure(self, name: str, slot: float) -> float:
         """Return the best time of a workload within one slot."""
-        return float(self._ask(name, slot)["seconds"])
+        return float(self.ask(name=name, slot=slot)["seconds"])
 
     def sketch(self, name: str) -> Sketch:
         """Return the numbers by which the results of a workload are compared."""
-        found: Sketch = self._ask(name, 0)["sketch"]
+        found: Sketch = self.ask(name=name, slot=0)["sketch"]
         return found
 
-    def _ask(self, name: str, slot: float) -> dict[str, Any]:
+    def ask(self, **request: Any) -> dict[str, Any]:
+        """Return the answer to a request."""
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps({"name": name, "slot": slot}) + "\n")
+        self.process.stdin.write(json.dumps(request) + "\n")
         self.process.stdin.flush()
         return self._read()
 
@@ -176,13 +190,17 @@ class Worker:
 
 
 def compare(
-    file: str, frameworks: list[str], options: argparse.Namespace, bars: dict[str, float]
+    file: str,
+    frameworks: list[str],
+    options: argparse.Namespace,
+    bars: dict[str, float],
+    arguments: Sequence[str] = (),
 ) -> None:
     """Print a table of times and ratios; the first framework is compared with the others."""
     workers = []
     for framework in frameworks:
         python = sys.executable if framework == frameworks[0] else options.peer_python
-        worker = Worker(file, framework, python)
+        worker = Worker(file, framework, python, arguments=arguments)
         if worker.missing:
             print(f"{framework}: not measured ({worker.missing})")
         else:

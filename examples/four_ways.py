@@ -81,11 +81,16 @@ def by_loop(epochs):
     net, digits = start()
     loader = batches_of(digits)
     optimizer = wf.optim.Adam(net.parameters(), lr=0.01)
+
+    @wf.jit  # as the other ways do it; without it, the last bits are those of eager operations
+    def step(images, labels):
+        optimizer.zero_grad()
+        F.cross_entropy(net(images), labels).backward()
+        optimizer.step()
+
     for _ in range(epochs):
         for images, labels in loader:
-            optimizer.zero_grad()
-            F.cross_entropy(net(images), labels).backward()
-            optimizer.step()
+            step(images, labels)
     return net.state_dict()
 
 

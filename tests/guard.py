@@ -20,7 +20,7 @@ from functools import cache
 import numpy as np
 
 from weft.backends.cpu.codegen import host
-from weft.backends.cpu.runtime import arena, buffers
+from weft.backends.cpu.runtime import arena, buffers, calls
 from weft.backends.cpu.runtime.linking import Library, compile_module, link
 
 STRIP = 64  # bytes before and behind; the first hold size, previous and next block, what to free
@@ -71,7 +71,7 @@ def _guarded_arena(nbytes: int) -> arena.Bytes:
 
 
 def _set_handler(handler: object) -> object:
-    function = buffers._numpy_function(_SET_HANDLER)
+    function = calls.numpy_function(_SET_HANDLER)
     assert function is not None
     return ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(function)(handler)
 

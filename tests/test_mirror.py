@@ -27,7 +27,6 @@ OTHERS = {
     # -- core --
     "core/anomaly.py": Row("autodiff/test_anomaly.py", "the flag of detect_anomaly"),
     "core/batching.py": Row("ops/test_vmap.py", "rules of operators for batches, each run"),
-    "core/bytecode.py": Row("core/test_keywords.py", "finds the arguments of failing calls"),
     "core/errors.py": Row("core/test_tensor.py", "classes and words of messages"),
     "core/facade.py": Row("test_operator_facts.py", "the lists of wf, linalg and functional"),
     "core/facts.py": Row("test_operator_facts.py", "each fact is held against what kernels do"),
@@ -43,9 +42,28 @@ OTHERS = {
     "core/snapshot.py": Row("core/test_lost_writes.py", "tensors of state_dict refuse writes"),
     "core/specialize.py": Row("core/test_dispatch.py", "writes the calls that it dispatches"),
     "core/tape.py": Row("autodiff/test_backward.py", "what backward walks over"),
+    # -- capture --
+    "capture/{calls,evaluation,history}.py": Row(
+        "capture/test_jit.py", "parts of what jit does, run by it"
+    ),
+    "capture/{entry,jitted,report,written_guards}.py": Row(
+        "capture/test_jit.py", "how every call of a jitted function begins"
+    ),
+    "capture/{recorded,recorded_array,recorder,signature,trace}.py": Row(
+        "capture/test_jit.py", "parts of what jit does, run by it"
+    ),
+    "nn/version.py": Row("capture/test_jit.py", "train and eval, two programs of jit"),
+    "optim/recorded_average.py": Row("jit/test_programs.py", "averages of weights in steps"),
     # -- operators --
     "ops/{*,*/*}.py": Row("ops/test_conformance.py", "every operator, with samples, in all modes"),
     # -- graphs --
+    "backends/cpu/codegen/told.py": Row(
+        "compile/test_run_time_sizes.py", "what code for many sizes is told, in every program"
+    ),
+    "backends/cpu/runtime/{sharing,sized}.py": Row(
+        "compile/test_run_time_sizes.py", "executables that share code and arena"
+    ),
+    "lower/size_numbers.py": Row("lower/test_at_sizes.py", "numbers that follow from sizes"),
     "graph/builder.py": Row("graph/text/test_printer.py", "builds what printed text says"),
     "graph/call.py": Row("graph/test_session.py", "a call of a session, with its trees"),
     "graph/control/{adjoint,tangent}.py": Row("graph/test_control_gradients.py", "derivatives"),
@@ -100,6 +118,9 @@ OTHERS = {
         "compiler/test_budget.py", "rematerialisation within a budget"
     ),
     "passes/match.py": Row("passes/test_simplify.py", "patterns of its rules"),
+    "passes/rolling/{alphabet,builder,phases,stacks,trips}.py": Row(
+        "passes/test_roll.py", "parts of one pass, over loops of all kinds"
+    ),
     "passes/scan_edit.py": Row("passes/test_scan_split.py", "edits of scans that it makes"),
     "passes/sized_control.py": Row("passes/test_scan_split.py", "sizes of control flow"),
     "passes/specialize.py": Row("passes/test_scan_split.py", "sizes put into a program"),
@@ -111,7 +132,8 @@ OTHERS = {
         "compiler/cache/test_packing.py", "plans, packed and unpacked"
     ),
     "compiler/cache/*": Row("compile/test_kept_programs.py", "programs that are kept and found"),
-    "eager/composites.py": Row("eager/test_compilation.py", "operations in large pieces"),
+    "eager/array_program.py": Row("eager/test_compilation.py", "machine code as a function"),
+    "eager/composites.py": Row("eager/test_composite_kernel.py", "calls in one piece"),
     "eager/uses.py": Row("eager/test_choosers.py", "when machine code is worth it"),
     "lower/{checks,verify_plan}.py": Row("lower/test_verify.py", "what verifiers ask"),
     "lower/frames.py": Row("compile/test_control.py", "values of loops and branches"),
@@ -207,6 +229,9 @@ OTHERS = {
     ),
     "backends/cpu/runtime/{analysis,clock,listing,profile,tables,timing}.py": Row(
         "backends/cpu/runtime/test_inspection.py", "what is told of programs"
+    ),
+    "capture/watch/*": Row(
+        "capture/watch/test_random_functions.py", "random functions, watched and repeated"
     ),
     # -- for users --
     "nn/*loss.py": Row("nn/test_loss_layers.py", "losses as layers"),

@@ -64,7 +64,7 @@ if _TYPE_CHECKING:
     from .autodiff.jacobian import hessian, hvp, jacfwd, jacobian, jacrev
     from .autodiff.linear import linear_transpose, linearize
     from .autodiff.static.forward import forward_gradients
-    from .capture import compile
+    from .capture import compile, jit
     from .core.rng import Generator
     from .core.threads import get_num_threads, set_num_threads
     from .graph import Graph, Session, Symbol, cond, name_scope, placeholder, scan, while_loop
@@ -150,6 +150,7 @@ __all__ = [
     "jacfwd",
     "jacobian",
     "jacrev",
+    "jit",
     "jvp",
     "linalg",
     "linear_transpose",
@@ -218,7 +219,7 @@ _deferred = _lazy_attributes(
         "weft.autodiff.static.forward": ("forward_gradients",),
         "weft.autodiff.jacobian": ("hessian", "hvp", "jacfwd", "jacobian", "jacrev"),
         "weft.autodiff.linear": ("linear_transpose", "linearize"),
-        "weft.capture": ("compile",),
+        "weft.capture": ("compile", "jit"),
         "weft.core.rng": ("Generator",),
         "weft.core.threads": ("get_num_threads", "set_num_threads"),
         "weft.graph": (

@@ -2,7 +2,7 @@
 
 A layer imports downward only. Where one must call upward (a method of Graph that a pass implements)
 it declares a slot by `injected` (core/imports.py), and here stands what fills it. Modules are
-imported when the slot is first used. tests/test_architecture.py gives the reason for each.
+imported when the slot is first used. tests/architecture/layers.py gives the reason for each.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ INJECTED = {
     "multiply_matrices": "weft.backends.cpu.runtime.products:multiply",
     "cond_of_batches": "weft.autodiff.batching.control:cond_of_batches",
     "loop_of_batches": "weft.autodiff.batching.control:loop_of_batches",
+    "compile_for_sizes": "weft.compiler.stages:compile_for_sizes",
     "compile_program": "weft.compiler.stages:compile_program",
     "Graph.optimize": "weft.compiler.budget:optimize",
     "Graph.memory_plan": "weft.compiler.memory:memory_plan",

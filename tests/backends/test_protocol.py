@@ -176,3 +176,14 @@ def test_the_cpu_by_the_protocol_is_the_cpu(seed):
     for a, b, c in zip(*results, strict=True):
         np.testing.assert_array_equal(a, b)
         np.testing.assert_array_equal(a, c)
+
+
+@pytest.mark.parametrize("name", backend_names())
+def test_what_is_prepared_tells_what_it_is(name):
+    with wf.Graph() as graph:
+        x = wf.placeholder((3, 4), wf.float32)
+        y = wf.exp(x) + wf.sort(x)
+    analysis = wf.Session(graph).executable([y], {x: np.zeros((3, 4))}).analysis
+    ready = backend_named(name).prepare(analysis.program, analysis.sources)
+    assert ready.stats()["library"] == ["sort"]
+    assert "row" in repr(ready)

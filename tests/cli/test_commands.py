@@ -146,9 +146,10 @@ def test_dry_run_writes_nothing(work, capsys):
     assert not (work / "runs").exists()
 
 
-def test_the_same_model_in_a_loop_of_ones_own(work):
+@pytest.mark.parametrize("compile", ["true", "false"])
+def test_the_same_model_in_a_loop_of_ones_own(work, compile):
     """A program that does what the file says gets the same weights, bit for bit."""
-    assert weft("train", "small.toml", "--out", "a") == 0
+    assert weft("train", "small.toml", "--out", "a", "--compile", compile) == 0
     dataset = wf.data.make_blobs(150, std=0.5, seed=0)
     train, _, _ = wf.data.random_split(dataset, [0.6, 0.2, 0.2], seed=0)
     loader = wf.data.DataLoader(train, batch_size=16, shuffle=True, seed=3)
@@ -156,12 +157,40 @@ def test_the_same_model_in_a_loop_of_ones_own(work):
     net = MLP(2, 3, [16], dropout=0.1)
     optimizer = wf.optim.Adam(net.parameters(), lr=0.02)
     schedule = wf.optim.lr.CosineAnnealingLR(optimizer, 4)
+
+    def step(x, y):
+        optimizer.minimize(wf.nn.functional.cross_entropy(net(x), y))
+
+    run = wf.jit(step) if compile == "true" else step
     for _ in range(4):
         for x, y in loader:
-            optimizer.minimize(wf.nn.functional.cross_entropy(net(x), y))
+            run(x, y)
         schedule.step()
     state = {name: x.numpy() for name, x in net.state_dict().items()}
     assert same(weights(work / "a"), state)
+
+
+def test_what_cannot_be_compiled(work, capsys):
+    arguments = ("train", "small.toml", "--set", "optimizer=lbfgs", "--out")
+    assert weft(*arguments, "a", "--compile", "true") == 1
+    assert "take_step cannot be compiled: LBFGS steps by values" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        weft(*arguments, "b", "--compile", "perhaps")
+    assert "must be auto, true or false. Received: perhaps" in capsys.readouterr().err
+
+
+def test_compiled_and_eager_commands_agree(work, capsys):
+    assert weft("train", "small.toml", "--out", "a") == 0
+    (work / "points.csv").write_text("x0,x1\n0.5,1.0\n-1.0,2.0\n")
+    found = []
+    for compile in ("true", "false"):
+        assert weft("test", "a", "--compile", compile, "--out", f"{compile}.json") == 0
+        capsys.readouterr()
+        assert weft("predict", "a", "points.csv", "--compile", compile) == 0
+        labels = [line.split(",")[1] for line in capsys.readouterr().out.split()]
+        found.append((json.loads((work / f"{compile}.json").read_text()), labels))
+    assert found[0][1] == found[1][1]
+    assert found[0][0]["loss"] == pytest.approx(found[1][0]["loss"], rel=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +206,8 @@ def test_the_same_model_in_a_loop_of_ones_own(work):
         ["schedule={type='cosine', warmup=1, unit='epoch'}"],
         ["schedule={type='constant', then=[{type='exponential', gamma=0.5, after=1}]}"],
         ["optimizer={type='sgd', lr=0.1, groups=[{match='*.bias', lr_mult=2.0}]}"],
-        ["optimizer={type='lbfgs'}", "trainer.epochs=1"],
+        ["optimizer={type='lbfgs'}", "trainer.epochs=1", "compile=false"],
+        ["compile=true", "trainer.clip_norm=0.5", "trainer.accumulate=3"],
         ["optimizer={type='eve'}", "loss={type='cross_entropy', label_smoothing=0.1}"],
         ["data.batch_transforms=[{type='mix_up', num_classes=3}]", "metrics=[]"],
         ["metrics=['accuracy', 'f1', {type='top_k_accuracy', k=2}, 'confusion_matrix']"],

@@ -234,8 +234,8 @@ def test_a_child_ends_the_run_of_a_thread_that_it_does_not_have():
     inside, done = threading.Event(), threading.Event()
 
     def run():
-        with program._lock:  # as in the middle of a run
-            program._trusts_feeds, program._running = False, True
+        with program._run_lock.lock:  # as in the middle of a run
+            program._trusts_feeds, program._run_lock.running = False, True
             inside.set()
             done.wait(60)
 

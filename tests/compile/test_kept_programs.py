@@ -17,7 +17,7 @@ from weft.compiler.cache import programs as plans
 from weft.compiler.cache.columns import MAGIC
 from weft.core.errors import IndexOutOfRange
 
-from ..test_architecture import CHAIN
+from ..architecture.layers import CHAIN
 
 F = wf.nn.functional
 

@@ -7,8 +7,8 @@ import sys
 import pytest
 
 import weft as wf
-from weft.backends.cpu.backend import analyse
 from weft.backends.cpu.codegen.program import CALLS
+from weft.backends.cpu.runtime.analysis import analyse
 from weft.compiler.stages import plan_program
 from weft.graph.run import Program
 

@@ -5,12 +5,17 @@ import pytest
 
 import weft as wf
 from weft.backends import backend_named, backend_names
+from weft.backends.execution import Execution
+from weft.backends.reference.backend import ReferenceBackend
+from weft.backends.store import ObjectStore
 from weft.compiler import stages
+from weft.compiler.cache import programs
 from weft.graph.run import Program
 from weft.graph.verify import verify as verify_graph
 from weft.lower.lowering import lower
 from weft.lower.verify import verify
 from weft.passes.specialize import specialize
+from weft.plan.run_plan import RunPlan
 
 
 def training():
@@ -49,3 +54,76 @@ def test_programs_are_ready_on_every_device(device):
     program = Program(graph, [y.value], [x.value])
     ready = stages.compile_program(program, {x.value: (4,)}, device=device)
     np.testing.assert_array_equal(ready.run([np.zeros(4, np.float32)])[0], np.ones(4))
+
+
+class Ready(Execution):
+    """A program with the plan by which it is restored."""
+
+    def __init__(self, backend, program, plan):
+        super().__init__(backend, program, plan.sources)
+        self.plan = plan
+
+    def explain_by(self, planner):
+        self.planner = planner
+
+
+class Keeping(ReferenceBackend):
+    """Keeps programs by name, and notes what it is asked for."""
+
+    def __init__(self):
+        self.calls, self.programs = [], {}
+
+    def build(self, planned):
+        self.calls.append("build")
+        self.programs[b"name"] = made = planned.program
+        outputs = made.fetches, made.commits, made.flag
+        plan = RunPlan(made.memory, planned.sources, *outputs, (), [], [b"name"])
+        return Ready(self, made, plan)
+
+    def restore(self, plan):
+        self.calls.append("restore")
+        kept = self.programs.get(*plan.objects)
+        return None if kept is None else Ready(self, kept, plan)
+
+
+@pytest.fixture
+def keeping(tmp_path, monkeypatch):
+    """Return a back end that keeps its code, in a process whose compiler keeps plans."""
+    made, store, plan = Keeping(), ObjectStore(tmp_path), stages.plan_program
+    monkeypatch.setattr(programs, "user_store", lambda: store)
+    monkeypatch.setattr(stages, "backend_named", lambda name: made)
+    monkeypatch.setattr(
+        stages, "plan_program", lambda *args: made.calls.append("plan") or plan(*args)
+    )
+    return made
+
+
+def compile_exp():
+    with wf.Graph() as graph:
+        x = wf.placeholder((4,), wf.float32, name="x")
+        y = wf.exp(x)
+    program = Program(graph, [y.value], [x.value])
+    return stages.compile_program(program, {x.value: (4,)})
+
+
+def test_what_was_kept_is_asked_for_before_anything_is_planned(keeping):
+    compile_exp()
+    assert keeping.calls == ["plan", "build"]
+    restored = compile_exp()
+    assert keeping.calls == ["plan", "build", "restore"]
+    assert restored.run([np.zeros(4, np.float32)])[0].tolist() == [1, 1, 1, 1]
+    assert len(restored.planner().program.kernels) == 1
+    assert keeping.calls[3:] == ["plan"]
+
+
+def test_what_is_no_longer_kept_is_built_again(keeping):
+    compile_exp()
+    keeping.programs.clear()
+    assert compile_exp().run([np.zeros(4, np.float32)])[0].tolist() == [1, 1, 1, 1]
+    assert keeping.calls == ["plan", "build", "restore", "plan", "build"]
+
+
+def test_what_cannot_be_planned_is_not_built(keeping, monkeypatch):
+    monkeypatch.setattr(stages, "plan_program", lambda *args: None)
+    assert compile_exp() is None
+    assert keeping.calls == []

@@ -16,15 +16,20 @@ from weft.core.dim import (
     SizeVar,
     bounds,
     broadcast_sizes,
+    deciding,
     differ_unless_empty,
     evaluate,
     floor_divide,
     is_known,
+    is_told,
+    leaving_open,
     may_equal,
     parse,
+    run_time_size,
     size_max,
     size_min,
     surely_less,
+    typical,
     unknown_size,
     variables,
 )
@@ -336,3 +341,53 @@ def test_known_sizes_stay_numbers():
 def test_bad_expressions(bad):
     with pytest.raises(ArgumentTypeError, match="not an expression of sizes"):
         check_expression(bad)
+
+
+# -- sizes that every run is told ------------------------------------------------------------------
+
+
+def test_a_run_time_size_is_at_least_two():
+    n = run_time_size("n")
+    assert n != 1
+    assert n > 1
+    assert not n == unknown_size("n")  # noqa: SIM201  (of sizes, != means surely different)
+    assert is_told((n, n * 2 + 1, 3))
+    assert not is_told((n, unknown_size("n")))
+
+
+def test_questions_are_answered_by_sizes_at_hand_and_noted():
+    n = run_time_size("n")
+    (variable,) = n.variables()
+    with deciding({variable: 64}) as decisions:
+        assert n < 100
+        assert n != 7
+        assert not surely_less(n, 10)
+        assert n * 2 > n
+    assert len(decisions.conditions) == 3
+    assert decisions.hold({variable: 12})
+    assert not decisions.hold({variable: 7})
+    assert not decisions.hold({variable: 9})
+    assert not decisions.hold({variable: 100})
+    with pytest.raises(UnknownSizeError):
+        assert n < 100
+
+
+def test_typical_sizes_are_those_at_hand_and_nothing_is_noted():
+    n = run_time_size("n")
+    (variable,) = n.variables()
+    with deciding({variable: 5}) as decisions:
+        assert typical(n * 3) == 15
+        with leaving_open(), pytest.raises(UnknownSizeError):
+            assert n < 100
+    assert not decisions.conditions
+    assert typical(n) == 32
+
+
+def test_run_time_sizes_broadcast_only_with_their_like():
+    n, m = run_time_size("n"), run_time_size("m")
+    ((a,), (b,)) = n.variables(), m.variables()
+    with deciding({a: 4, b: 4}) as decisions:
+        assert broadcast_sizes(n, m) in (n, m)
+        with pytest.raises(ShapeError, match="broadcast"):
+            broadcast_sizes(n, 5)
+    assert not decisions.hold({a: 4, b: 6})

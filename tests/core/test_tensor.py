@@ -400,3 +400,11 @@ def test_exclusive_only_without_other_holders():
     assert x._exclusive() is None
     del view
     assert x._exclusive() is not None
+
+
+def test_iterating_records_one_node():
+    x = wf.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], requires_grad=True)
+    rows = list(x)
+    assert {row.grad_fn.parents[0].op.name for row in rows} == {"unbind"}
+    (rows[0] * rows[2]).sum().backward()
+    assert x.grad.tolist() == [[5.0, 6.0], [0.0, 0.0], [1.0, 2.0]]

@@ -7,7 +7,7 @@ from weft.core.config import config
 from weft.core.large import LARGE
 from weft.eager import choosers, compilation, uses
 from weft.eager.choosers import make_chooser
-from weft.eager.uses import VERY_LARGE, Operations
+from weft.eager.uses import Operations
 
 
 class Compiler:
@@ -40,7 +40,7 @@ def compiler(monkeypatch):
 
 
 X = np.zeros(LARGE, np.float32)
-Y = np.zeros(VERY_LARGE, np.float32)
+Y = np.zeros(LARGE, np.float32)
 
 
 @pytest.mark.parametrize(("name", "array"), [("neg", X[:-1]), ("f", Y[:-1])])
@@ -54,7 +54,7 @@ def test_small_operands_never_count(compiler, name, array):
 def test_code_that_rounds_otherwise_computes_from_the_first_use_on(compiler):
     choose = make_chooser("f", np.negative, 1, exact=False)
     assert [float(choose(Y)[0]) for _ in range(3)] == [100] * 3
-    assert compiler.asked == [("f", [((VERY_LARGE,), Y.dtype)], ())]
+    assert compiler.asked == [("f", [((LARGE,), Y.dtype)], ())]
 
 
 def test_exact_code_takes_over_when_ready(compiler):
@@ -107,12 +107,12 @@ def test_any_operand_may_be_the_large_one(compiler, count):
 def test_small_operands_may_make_a_large_result(compiler, name, asked):
     compiler.kernel = np.multiply
     choose = make_chooser(name, np.multiply, 2, exact=name == "mul")
-    column, row = np.ones((VERY_LARGE // 256, 1), np.float32), np.ones(256, np.float32)
+    column, row = np.ones((LARGE // 256, 1), np.float32), np.ones(256, np.float32)
     for _ in range(3):
         choose(column, row)
         choose(column, column)
     with pytest.raises(ValueError, match="could not be broadcast"):
-        choose(np.ones((300, 300)), np.ones(256))
+        choose(np.ones((200, 200)), np.ones(256))
     assert len(compiler.asked) == asked  # code that rounds otherwise would depend on the past
 
 

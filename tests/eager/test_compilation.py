@@ -19,11 +19,11 @@ from weft.core.large import LARGE
 from weft.core.op import registry
 from weft.eager.choosers import install_chooser
 from weft.eager.compilation import compile_kernel
-from weft.eager.uses import VERY_LARGE, operations
+from weft.eager.uses import operations
 
 ROWS, COLUMNS = 2048, 257
 SHAPE = (ROWS, COLUMNS)
-assert ROWS * COLUMNS >= VERY_LARGE
+assert ROWS * COLUMNS >= LARGE
 
 EXACT = {
     "add": lambda x, y: x + y,
@@ -296,11 +296,11 @@ def test_gradients_of_gradients(name, by_numpy):
 
 
 def test_tensor_given_twice_gets_both_gradients(by_numpy):
-    x = make(17, (VERY_LARGE,), grad=True)
+    x = make(17, (LARGE,), grad=True)
 
     def second():
-        out = F.layer_norm(x, (VERY_LARGE,), x, x)
-        (g,) = wf.gradients([out], [x], [make(18, (VERY_LARGE,))], create_graph=True)
+        out = F.layer_norm(x, (LARGE,), x, x)
+        (g,) = wf.gradients([out], [x], [make(18, (LARGE,))], create_graph=True)
         return g, wf.gradients(g.sum(), x)
 
     for a, b in zip(hot(second), by_numpy(second), strict=True):

@@ -6,8 +6,9 @@ import pytest
 import weft as wf
 import weft.nn.functional as F
 from tests.threads import num_threads
+from weft.core.large import LARGE
+from weft.eager.composite_kernel import CompositeKernel
 from weft.eager.products import LARGE_PRODUCT
-from weft.eager.uses import operations
 
 IMAGES, FILTERS = (16, 16, 40, 40), (48, 16, 3, 3)
 MULTIPLICATIONS = 16 * 40 * 40 * np.prod(FILTERS)
@@ -32,12 +33,6 @@ def with_gradients(dtype=np.float32, filters=FILTERS, **settings):
     return [y.numpy(), x.grad.numpy(), weight.grad.numpy()]
 
 
-def runs_on_code():
-    """Return the attributes of products whose machine code has taken over."""
-    met = [(key, uses[key]) for uses, key in operations.known if key in uses]
-    return {key[1] for key, use in met if use.run is not None and len(key) == 2}
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     "settings",
@@ -54,10 +49,29 @@ def test_convolutions_and_their_gradients(settings, dtype, monkeypatch):
         assert a.dtype == b.dtype
 
 
-def test_machine_code_takes_over():
-    with_gradients(padding=1)
-    settings = ((1, 1), ((1, 1), (1, 1)), (1, 1), 1)
-    assert {settings, ((40, 40), *settings), ((3, 3), *settings)} <= runs_on_code()
+def test_a_convolution_and_its_gradients_are_one_node():
+    x = wf.tensor(normal(0, *IMAGES), requires_grad=True)
+    y = F.conv2d(x, wf.tensor(normal(1, *FILTERS)), wf.tensor(normal(2, FILTERS[0])), padding=1)
+    assert isinstance(y.grad_fn.op, CompositeKernel)
+    assert y.grad_fn.op.name == "conv2d"
+
+
+def test_few_channels_of_many_images_are_large_too():
+    x = wf.tensor(normal(0, 64, 1, 28, 28), requires_grad=True)
+    assert x.numel() < LARGE
+    y = F.conv2d(x, wf.tensor(normal(1, 32, 1, 3, 3)))
+    assert isinstance(y.grad_fn.op, CompositeKernel)
+
+
+def test_small_convolutions_run_by_numpy():
+    x = wf.tensor(normal(0, 2, 3, 8, 8), requires_grad=True)
+    assert not isinstance(F.conv2d(x, wf.ones(4, 3, 3, 3)).grad_fn.op, CompositeKernel)
+
+
+@pytest.mark.parametrize("size", [(0, 3, 8, 8), (2, 0, 8, 8)])
+def test_empty_images(size):
+    weight = wf.ones(4, size[1], 3, 3)
+    assert F.conv2d(wf.zeros(*size), weight).shape == (size[0], 4, 6, 6)
 
 
 def test_threads_do_not_change_a_bit():

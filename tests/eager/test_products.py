@@ -11,7 +11,7 @@ from weft.backends.cpu.runtime.buffers import POOLED_FROM
 from weft.backends.cpu.runtime.memory import ProgramMemory
 from weft.core.errors import ShapeError
 from weft.core.op import find_op
-from weft.eager.compilation import SMALL_ARENA
+from weft.eager.array_program import SMALL_ARENA
 from weft.eager.products import LARGE_PRODUCT, make_product_chooser
 from weft.eager.uses import operations
 

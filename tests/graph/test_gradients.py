@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -275,3 +278,22 @@ def test_gradient_nodes_stand_in_a_scope_of_their_own_at_the_line_of_the_operati
     node = g.value.node
     assert node.scope[:2] == ("gradients", "layer")
     assert node.where == y.value.node.where
+
+
+def test_operators_that_this_process_has_never_called(tmp_path):
+    with wf.Graph() as graph:
+        x = wf.placeholder((3,), wf.float64, name="x")
+        graph.name_value(wf.take(wf.lgamma(x), wf.tensor([0, 2])).sum().value, "y")
+    graph.save(tmp_path / "graph")
+    code = (
+        "import sys, weft as wf\n"
+        "from weft.graph.symbol import make_symbol\n"
+        "graph = wf.Graph.load(sys.argv[1])\n"
+        "with graph:\n"
+        "    x, y = (make_symbol(graph, graph.find(name)) for name in 'xy')\n"
+        "    (g,) = wf.gradients(y, [x])\n"
+        "print(wf.Session(graph).run(g, {x: [1.0, 2.0, 2.0]}).round(4).tolist())"
+    )
+    command = [sys.executable, "-c", code, tmp_path / "graph"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.stdout.strip() == "[-0.5772, 0.0, 0.4228]", found.stderr

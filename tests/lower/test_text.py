@@ -17,6 +17,7 @@ def text_of(function, *arrays):
     return repr(session.executable(fetches, feeds).program)
 
 
+WIDE = np.ones((8, 5000), np.float32)  # of narrow ones, few rows are a row kernel
 X, W, B = (np.ones(shape, np.float32) for shape in ((8, 20), (20, 30), (30,)))
 
 
@@ -39,7 +40,7 @@ LINES = {
     "broadcast": (lambda x, r: x * r, (X, X[0]), "%2 = %0 * %1{0, 1}"),
     "slice": (lambda x: x[2:, :4] + 1.0, (X,), "= %0{20, 1}+40 + 1.0"),
     "rows": (lambda x: x.sum(axis=1), (X,), "%1{1, 0} = sum(%0)"),
-    "columns": (lambda x: x.sum(axis=0), (X,), "[8 x 20], over 8: %1{0, 1} = sum(%0)"),
+    "columns": (lambda x: x.sum(axis=0), (WIDE,), "[8 x 5000], over 8: %1{0, 1} = sum(%0)"),
     "transposed": (lambda x, w: x @ w, (X, W.T.copy()[:20].T), "%2 = %0 @ %1"),
     "shared": (lambda x: wf.exp(x) * wf.exp(x), (X,), "t0 = exp(%0)"),
     "call": (lambda x: wf.sort(x, axis=1), (X,), "= sort(%0, 1, False, True)"),

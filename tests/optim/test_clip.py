@@ -89,3 +89,47 @@ def test_bad_arguments():
             call()
     with pytest.raises(TypeError, match="expected parameters"):
         clip_grad_value_([3], 1.0)
+
+
+# -- in recorded functions -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("order", [1.0, 2.0, 3.0, np.inf])
+@pytest.mark.parametrize("limit", [1.0, 1e6])
+def test_norm_in_a_recorded_function(dtype, order, limit):
+    w, v = params([3.0, 0.0, -7.0], [[4.0]], dtype=dtype)
+    x, y = params([3.0, 0.0, -7.0], [[4.0]], dtype=dtype)
+    clip = wf.jit(lambda: clip_grad_norm_([w, v], limit, order))
+    expected = clip_grad_norm_([x, y], limit, order)
+    tolerance = 1e-2 if dtype == np.float16 else 1e-6
+    found = clip()
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), tolerance)
+    for a, b in ((w, x), (v, y)):
+        assert a.grad.dtype == b.grad.dtype
+        np.testing.assert_allclose(a.grad.numpy(), b.grad.numpy(), tolerance)
+
+
+@pytest.mark.parametrize("grads", [[0.0, 0.0], [np.nan, 1.0], [np.inf, 1.0], [1e30, 1e30], [1e-30]])
+def test_unusual_gradients_in_a_recorded_function(grads):
+    (w,), (x,) = params(grads), params(grads)
+    found = wf.jit(lambda: clip_grad_norm_([w], 1.0))()
+    np.testing.assert_allclose(found.numpy(), clip_grad_norm_([x], 1.0).numpy(), 1e-6)
+    np.testing.assert_allclose(w.grad.numpy(), x.grad.numpy(), 1e-6)
+
+
+def test_nonfinite_gradients_in_a_recorded_function():
+    (w,) = params([1.0, 2.0])
+    clip = wf.jit(lambda: clip_grad_norm_([w], 1.0, error_if_nonfinite=True))
+    clip()
+    w.grad = wf.tensor([np.inf, 1.0])
+    with pytest.raises(GradientError, match="inf"):
+        clip()
+    assert w.grad.tolist() == [np.inf, 1.0]
+
+
+def test_values_in_a_recorded_function():
+    (w,) = params([-3.0, 0.5, np.nan])
+    wf.jit(lambda: clip_grad_value_([w], 1.0))()
+    np.testing.assert_array_equal(w.grad.numpy(), [-1.0, 0.5, np.nan])

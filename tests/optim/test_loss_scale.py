@@ -47,3 +47,19 @@ def test_hooks_see_unscaled_gradients():
 def test_bad_scaling_options(options):
     with pytest.raises(ValueError, match="LossScaler needs"):
         optim.LossScaler(optim.SGD([leaf(1.0)]), **options)
+
+
+def test_recorded_steps_scale_as_eager_ones():
+    runs = []
+    for record in (lambda f: f, wf.jit):
+        w = leaf(1.0)
+        optimizer = optim.SGD([w], lr=0.1)
+        scaler = optim.LossScaler(optimizer, 8.0, interval=2)
+        step = record(lambda x, w=w, o=optimizer: o.minimize((w * x).sum()))
+        seen = []
+        for x in (1.0, np.inf, 2.0, 3.0, np.nan, 1.0, 1.0, 1.0):
+            step(wf.tensor([x]))
+            seen.append((w.item(), optimizer.t, scaler.state_dict()))
+        runs.append(seen)
+    assert runs[0] == runs[1]
+    assert runs[0][-1][2] == {"factor": 8.0, "good_steps": 1, "skipped": 2}

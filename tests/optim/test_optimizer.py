@@ -293,6 +293,11 @@ def test_hooks_can_be_removed_and_change_gradients():
     w.grad = wf.tensor([100.0])
     optimizer.step()
     assert w.item() == -99.5
+    handle.restore()
+    handle.restore()
+    w.grad = wf.tensor([100.0])
+    optimizer.step()
+    assert w.item() == -100.0
     with pytest.raises(TypeError, match="callable"):
         optimizer.register_step_post_hook(3)
 

@@ -5,9 +5,12 @@ strategies    Hypothesis: graphs of many operators, dtypes and shapes whose resu
 mixed         graphs from a seed: exact values beside smooth ones, states, special values
 smooth        graphs from a seed: smooth operations with gradients
 loops         loops from a seed, with random smooth bodies
-drawn         what the three above share: drawing, and functions that keep errors small
+recorded_loops  Python loops from a seed, recorded trip by trip
+drawn         what the four above share: drawing, and functions that keep errors small
 chains        Hypothesis: long chains of values that live long, for memory plans
+python_text   text of Python programs that train, from a seed; `python_expressions` in it
 control_flow  written by hand: differentiable programs with all kinds of control flow
 graphs        written by hand: graphs that are printed, hashed, saved and shuffled
+python_functions   functions from a seed that read and write Python objects, and their world
 running       a function run compiled, at one and two threads, and by the interpreter
 """

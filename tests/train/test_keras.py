@@ -250,6 +250,7 @@ def test_methods_of_module() -> None:
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.filterwarnings("ignore:.*LBFGS steps by values")  # so it runs eagerly
 def test_every_optimizer_by_name(name: str) -> None:
     fitted(1, name)
 

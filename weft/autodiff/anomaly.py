@@ -13,7 +13,7 @@ from typing import Any
 
 from ..core.anomaly import detecting, detecting_anomaly, has_nan
 from ..core.errors import AnomalyError, SiteSearch, format_site, user_site
-from ..core.modes import current_interpreter, interpret_with
+from ..core.modes import current_interpreter, interpret_with, refuse_recording
 from ..core.tensor import Tensor
 
 
@@ -33,6 +33,7 @@ class detect_anomaly:  # noqa: N801  (used like a function, as in PyTorch)
 
     def __enter__(self) -> detect_anomaly:
         """Switch detection on."""
+        refuse_recording("NaNs are looked for")
         context = interpret_with(AnomalyInterpreter(current_interpreter()))
         self._tokens.append((detecting.set(True), context))
         SiteSearch.depth = SiteSearch.FULL

@@ -15,8 +15,11 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import GradientError, format_site
+from ..core.large import LARGE
+from ..core.modes import GradMode
+from ..core.op import F
 from ..core.tape import FREED, OUTPUT, FanNode, Leaf, TapeNode
-from ..core.tensor import wrap
+from ..core.tensor import Tensor, wrap
 from .where_mask import ON_ARRAYS, ON_TENSORS, WHERE, WhereMask
 
 AnyNode = TapeNode | Leaf
@@ -29,7 +32,10 @@ class ReverseWalk:
 
     raw      whether gradients are arrays, on which rules are fast; else tensors or symbols
     retain   whether nodes keep what they saved
+    record   whether gradients can be differentiated again
     """
+
+    record = False
 
     def __init__(self, *, raw: bool = False, retain: bool = True) -> None:
         self.raw = raw
@@ -112,7 +118,8 @@ class ReverseWalk:
                     total += grad
                     pending[parent] = total
                 else:
-                    pending[parent] = total = plus(pending[parent], grad)
+                    add = F.add if special is None and grad.size >= LARGE else plus
+                    pending[parent] = total = add(pending[parent], grad)
                     if special is None and total.nbytes > IN_PLACE_BYTES:
                         owned.add(parent)
 
@@ -176,10 +183,31 @@ class ReverseWalk:
         return parts
 
     def _settle(self, node: AnyNode, g: Any) -> Any:
-        """Keep a complete gradient where it was asked for."""
+        """Run the hooks on a complete gradient, and keep it where that was asked for."""
+        watch = node.watch
+        if watch is not None:
+            for hook in tuple(watch.hooks.values()):
+                g = self._run_hook(hook, g)
+                self.masks.pop(node, None)  # it may put something where nothing was
+            if watch.retain and isinstance(node, TapeNode):
+                watch.grad = as_tensor(g) if watch.grad is None else watch.grad + as_tensor(g)
         if self.useful is not None and node in self.wanted:
             self.found[node] = g
         return g
+
+    def _run_hook(self, hook: Callable[[Tensor], Any], g: Any) -> Any:
+        with GradMode(self.record):
+            result = hook(as_tensor(g))
+        if result is None:
+            return g
+        if not isinstance(result, Tensor) or result.shape != g.shape:
+            received = f"shape {result.shape}" if isinstance(result, Tensor) else repr(result)
+            raise GradientError(
+                f"a hook must return None or a tensor of the gradient's shape {g.shape}. "
+                f"Received: {received}"
+            )
+        result = result.to(g.dtype)
+        return result._value if self.raw else result
 
     def _finish(self) -> dict[AnyNode, Any]:
         """Return what was asked for; all that is pending now are leaves."""
@@ -187,6 +215,11 @@ class ReverseWalk:
             if leaf.watch is not None or self.useful is not None:
                 self.pending[leaf] = self._settle(leaf, g)
         return self.pending if self.useful is None else self.found
+
+
+def as_tensor(g: Any) -> Tensor:
+    """Return a gradient, raw or not, as a tensor."""
+    return g if isinstance(g, Tensor) else wrap(np.asarray(g))
 
 
 def _by_itself(node: Any, rule: Callable[[Any], Sequence[Any]], g: Any) -> Sequence[Any]:

@@ -18,9 +18,10 @@ from ..core.modes import current_interpreter, current_transform, enable_grad, is
 from ..core.op import F, find_op
 from ..core.tape import Leaf, make_node
 from ..core.tensor import Tensor, marked, placed_like, wrap, wrap_with_node
+from .engine import as_tensor
 from .layered import is_differentiated
 from .record import Recording
-from .reverse import TapeWalk, as_tensor
+from .reverse import TapeWalk
 
 FlatFunction = Callable[[list[Any]], Sequence[Any]]
 Pull = Callable[[Sequence[Any]], list[Any]]

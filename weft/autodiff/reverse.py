@@ -7,7 +7,7 @@ tensors, so that the gradients can be differentiated again.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,12 @@ import numpy as np
 from ..core.anomaly import detecting_anomaly
 from ..core.errors import ArgumentTypeError, GradientError, ShapeError
 from ..core.imports import deferred_imports
-from ..core.modes import GradMode
-from ..core.tape import FanNode, TapeNode, output_node
+from ..core.modes import GradMode, current_recorder, modes
+from ..core.op import F
+from ..core.tape import FanNode, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
 from .anomaly import checked
-from .engine import AnyNode, GradientsOf, ReverseWalk
+from .engine import AnyNode, GradientsOf, ReverseWalk, as_tensor
 from .matching import array_of
 
 
@@ -42,16 +43,21 @@ def backward(
     >>> x.grad
     tensor([11.])
     """
-    if tensor._node is None:
-        raise GradientError(
-            "backward: this tensor does not depend on any leaf that requires gradients; create "
-            "one with requires_grad=True, and compute outside of no_grad()"
-        )
+    check_root(tensor)
     seed = initial_gradient(tensor, gradient, "backward")
     retain = create_graph if retain_graph is None else retain_graph
     walk = TapeWalk(raw=not create_graph, retain=retain)
     for leaf, grad in walk.run([tensor._node], [seed]).items():
         accumulate(leaf, grad)
+
+
+def check_root(tensor: Tensor) -> None:
+    """Raise if backward has nowhere to go from a tensor."""
+    if not tensor.requires_grad:
+        raise GradientError(
+            "backward: this tensor does not depend on any leaf that requires gradients; create "
+            "one with requires_grad=True, and compute outside of no_grad()"
+        )
 
 
 def gradients(
@@ -75,6 +81,9 @@ def gradients(
     """
     outputs, inputs = as_tensors(ys, "ys"), as_tensors(xs, "xs")
     given = _given_seeds(outputs, grad_ys)
+    if modes.interpreters and (recorder := current_recorder()) is not None:
+        made = recorder.gradients(outputs, inputs, given, retain_graph, create_graph)
+        return made[0] if isinstance(xs, Tensor) else made
     if any(tensor.symbolic for tensor in (*outputs, *inputs)):
         with deferred_imports:
             from .static.reverse import symbol_gradients  # noqa: PLC0415  (for graphs only)
@@ -96,9 +105,7 @@ def gradients(
 
 
 class TapeWalk(ReverseWalk):
-    """A walk over the tape; it runs hooks, keeps gradients that are retained, and finds NaNs."""
-
-    record = False  # whether gradients can be differentiated again
+    """A walk over the tape, which can find NaNs."""
 
     def run(
         self,
@@ -126,31 +133,6 @@ class TapeWalk(ReverseWalk):
         if self.raw:
             return node.op.backward, node.saved
         return node.op.linked, linked_saved(node)
-
-    def _settle(self, node: AnyNode, g: Any) -> Any:
-        """Run the hooks on a complete gradient, and keep it where that was asked for."""
-        watch = node.watch
-        if watch is not None:
-            for hook in tuple(watch.hooks.values()):
-                g = self._run_hook(hook, g)
-                self.masks.pop(node, None)  # it may put something where nothing was
-            if watch.retain and isinstance(node, TapeNode):
-                watch.grad = as_tensor(g) if watch.grad is None else watch.grad + as_tensor(g)
-        return super()._settle(node, g)
-
-    def _run_hook(self, hook: Callable[[Tensor], Any], g: Any) -> Any:
-        with GradMode(self.record):
-            result = hook(as_tensor(g))
-        if result is None:
-            return g
-        if not isinstance(result, Tensor) or result.shape != g.shape:
-            received = f"shape {result.shape}" if isinstance(result, Tensor) else repr(result)
-            raise GradientError(
-                f"a hook must return None or a tensor of the gradient's shape {g.shape}. "
-                f"Received: {received}"
-            )
-        result = result.to(g.dtype)
-        return result._value if self.raw else result
 
 
 # -- one node ---------------------------------------------------------------------------------
@@ -201,20 +183,35 @@ def accumulate(leaf: Any, g: Any) -> None:
         leaf.grad = leaf.grad + grad
 
 
+def forget_gradients(tensors: Iterable[Tensor], set_to_none: bool) -> None:
+    """Let tensors have no gradient, or one of zeros where they have one."""
+    for tensor in tensors:
+        if set_to_none:
+            tensor.grad = None
+        elif tensor.grad is not None:
+            tensor.grad = F.zeros_like(tensor.grad.detach())
+
+
 def initial_gradient(tensor: Tensor, gradient: Any, what: str) -> Tensor:
     """Return the gradient a walk starts with; ones are implied for a single element only."""
     if gradient is None:
-        if tensor.numel() != 1:
-            raise GradientError(
-                f"{what}: the gradient of a tensor of shape {tensor.shape} is not defined without "
-                "an argument; reduce it first (e.g. .sum() or .mean()) or pass a gradient of "
-                "that shape"
-            )
+        check_single(tensor, what)
         return wrap(np.ones(tensor.shape, tensor.dtype))
-    return _checked_gradient(tensor, gradient, what)
+    return checked_gradient(tensor, gradient, what)
 
 
-def _checked_gradient(tensor: Tensor, gradient: Any, what: str) -> Tensor:
+def check_single(tensor: Tensor, what: str) -> None:
+    """Raise unless a gradient of one is implied: for a single element only."""
+    if tensor.numel() != 1:
+        raise GradientError(
+            f"{what}: the gradient of a tensor of shape {tensor.shape} is not defined without "
+            "an argument; reduce it first (e.g. .sum() or .mean()) or pass a gradient of "
+            "that shape"
+        )
+
+
+def checked_gradient(tensor: Tensor, gradient: Any, what: str) -> Tensor:
+    """Return a given gradient as a tensor of the shape and dtype it must have."""
     if not isinstance(gradient, Tensor):
         gradient = wrap(array_of(gradient, tensor, f"{what}: gradient"))
     if gradient.shape != tensor.shape:
@@ -268,8 +265,3 @@ def as_tensors(value: Any, what: str) -> list[Tensor]:
 
 def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple)) else [value]
-
-
-def as_tensor(g: Any) -> Tensor:
-    """Return a gradient, raw or not, as a tensor."""
-    return g if isinstance(g, Tensor) else wrap(np.asarray(g))

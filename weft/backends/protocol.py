@@ -7,11 +7,12 @@ everything above goes through here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from ..core.dim import Decisions, SizeVar
 from ..core.dtype import DType
 from ..core.shape import Shape
 from ..lower.program import KernelProgram, Sources
@@ -59,29 +60,33 @@ class Backend(Protocol):
         """
 
 
-class Kept(Protocol):
-    """Where the code of one program is kept between processes."""
+@runtime_checkable
+class KeepingBackend(Backend, Protocol):
+    """A back end that keeps the code of programs between processes."""
 
-    def find(self) -> RunPlan | None:
-        """Return what was kept."""
+    def restore(self, plan: RunPlan, **options: Any) -> Restorable | None:
+        """Return a program that some process has built; None if its code is no longer kept."""
 
-    def keep(self, plan: RunPlan) -> None:
-        """Keep what a run needs to know, but for the code, whose keys it has."""
-
-
-Plan = Callable[[], Planned | None]  # goes through all stages; None if it cannot be compiled
-Keep = Callable[[], Kept | None]  # looks for the place; None if there is none
+    def build(self, planned: Planned, **options: Any) -> Restorable:
+        """Return a program ready to run, and keep its code by the keys that its plan has."""
 
 
 @runtime_checkable
-class KeepingBackend(Backend, Protocol):
-    """A back end whose code can be kept between processes."""
+class SizedBackend(Backend, Protocol):
+    """A back end whose code can be for many sizes."""
 
-    def load(self, plan: Plan, kept: Keep, **options: Any) -> Runnable | None:
-        """Return a program ready to run: by code that was kept, else by what it keeps now.
+    def prepare_for_sizes(self, planned: Planned, decisions: Decisions) -> Sizable:
+        """Return a program ready for sizes that runs are told; UnknownSizeError if it cannot be."""
 
-        None if it cannot be compiled.
-        """
+
+class Sizable(Protocol):
+    """A program that is ready for many sizes."""
+
+    def admits(self, sizes: Mapping[SizeVar, int]) -> bool:
+        """Tell whether the code is right for some sizes."""
+
+    def bind(self, sizes: Mapping[SizeVar, int]) -> Runnable:
+        """Return it for some sizes."""
 
 
 class Runnable(Protocol):
@@ -99,3 +104,17 @@ class Runnable(Protocol):
 
     def stats(self) -> dict[str, Any]:
         """Return how many kernels of each kind there are, and what runs in Python."""
+
+
+Planner = Callable[[], Planned | None]  # goes through all stages; None if it cannot be compiled
+
+
+class Restorable(Runnable, Protocol):
+    """A program that is ready to run, and that another process can restore."""
+
+    @property
+    def plan(self) -> RunPlan:
+        """What restores it."""
+
+    def explain_by(self, planner: Planner) -> None:
+        """Take who plans it again when someone looks inside, which no run needs."""

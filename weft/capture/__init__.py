@@ -1,5 +1,6 @@
-"""Functions as machine code."""
+"""Functions as machine code: compiled ahead of time, or recorded when they are first called."""
 
 from .ahead import Compiled, compile
+from .jitted import Jitted, jit
 
-__all__ = ["Compiled", "compile"]
+__all__ = ["Compiled", "Jitted", "compile", "jit"]

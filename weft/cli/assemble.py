@@ -191,4 +191,5 @@ def build_updater(run: Run) -> Updater:
         accumulate=trainer["accumulate"],
         clip_norm=trainer.get("clip_norm"),
         clip_value=trainer.get("clip_value"),
+        compile=run.config["compile"],
     )

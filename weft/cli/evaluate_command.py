@@ -26,7 +26,8 @@ def evaluate_run(options: Namespace) -> int:
         have = ", ".join(run.data.splits)
         raise UsageError(f"the data has no {options.split} part; it has: {have}")
     used = load_weights(run.model, directory, options.weights, best_metric(run.config))
-    figures = evaluate(run.objective, _ordered(run, options.split), run.metrics())
+    batches = _ordered(run, options.split)
+    figures = evaluate(run.objective, batches, run.metrics(), compile=run.config["compile"])
     plain = {name: _plain(value) for name, value in figures.items()}
     print(f"weights: {used}")
     print(f"{options.split}: {len(run.data.splits[options.split])} samples")

@@ -94,6 +94,7 @@ def _add_train(commands: Any) -> None:
         help="continue the newest run of that name, if there is one; or a run or checkpoint",
     )
     made.add_argument("--dry-run", action="store_true", help="only check the configuration")
+    _add_compile(made)
 
 
 def _add_test(commands: Any) -> None:
@@ -102,6 +103,7 @@ def _add_test(commands: Any) -> None:
     _add_weights(made)
     made.add_argument("--split", default="test", choices=("train", "val", "test"))
     made.add_argument("--out", metavar="FILE", help="write the figures as JSON")
+    _add_compile(made)
 
 
 def _add_predict(commands: Any) -> None:
@@ -113,6 +115,7 @@ def _add_predict(commands: Any) -> None:
     made.add_argument("--format", choices=("csv", "json"), help="default: by the name of --out")
     made.add_argument("--top", type=_at_least(1), default=1, help="so many classes of each sample")
     made.add_argument("--batch-size", type=_at_least(1), metavar="N")
+    _add_compile(made)
 
 
 def _add_time(commands: Any) -> None:
@@ -164,6 +167,24 @@ def _add_weights(made: Any) -> None:
         metavar="auto|final|last|best|PATH",
         help="which weights: the final ones (default), the last or best checkpoint, or a file",
     )
+
+
+def _add_compile(made: Any) -> None:
+    made.add_argument(
+        "--compile",
+        dest="set",
+        action="append",
+        type=_compile_setting,
+        metavar="auto|true|false",
+        help="run as compiled programs: auto (eagerly where that cannot be), true (or else an "
+        "error), false (eagerly); sets `compile` of the configuration",
+    )
+
+
+def _compile_setting(text: str) -> str:
+    if text not in {"auto", "true", "false"}:
+        raise argparse.ArgumentTypeError(f"must be auto, true or false. Received: {text}")
+    return f"compile={text}"
 
 
 def _at_least(least: int) -> Callable[[str], int]:

@@ -10,11 +10,13 @@ from typing import Any
 from ..core.errors import WeftError
 from ..data.transforms import Compose
 from ..nn import Module
+from ..train.captured import Compile, as_compiled
+from ..train.objective import evaluating
 from .config import ConfigSource
 from .data import Prepare, Standardize, eval_transform
 from .errors import UsageError
 from .evaluate_command import best_metric
-from .model import build_model, run_example
+from .model import build_model
 from .predict_inputs import PredictInput, batches, read_samples
 from .predict_outputs import Row, rows_of, write_rows
 from .run_schema import resolve
@@ -34,13 +36,14 @@ def predict(options: Namespace) -> int:
     size = options.batch_size or config["data"].get("eval_batch_size", config["data"]["batch_size"])
     prepare = Prepare(config["precision"], "last")
     rows: list[Row] = []
-    model: Module | None = None
+    model: CompiledModel | None = None
     for labels, inputs in batches(samples, size):
         prepared = prepare(inputs)
         if model is None:
-            model = _loaded(source, config, prepared, facts)
-            load_weights(model, directory, options.weights, best_metric(config))
-        output = _applied(model, prepared, labels)
+            loaded = _loaded(source, config, prepared, facts)
+            load_weights(loaded, directory, options.weights, best_metric(config))
+            model = CompiledModel(loaded, config["compile"])
+        output = model(prepared, labels)
         rows += rows_of(labels, output, config["loss"]["type"], facts.get("classes"), options.top)
     if not rows:
         raise UsageError("there are no samples to predict")
@@ -66,8 +69,17 @@ def _loaded(source: ConfigSource, config: Any, inputs: Any, facts: Any) -> Modul
     return model.to(Prepare(config["precision"], "last").dtype)
 
 
-def _applied(model: Module, inputs: Any, labels: list[str]) -> Any:
-    try:
-        return run_example(model, inputs)
-    except WeftError as error:
-        raise UsageError(f"the model cannot take {labels[0]}: {error}") from error
+class CompiledModel:
+    """A trained model that is applied to batches, as compiled programs or eagerly."""
+
+    def __init__(self, model: Module, compile: Compile) -> None:
+        self._model = model
+        self._run = as_compiled(model, compile)
+
+    def __call__(self, inputs: Any, labels: list[str]) -> Any:
+        """Return the output for samples, which have labels for messages."""
+        try:
+            with evaluating(self._model):
+                return self._run(*inputs)
+        except WeftError as error:
+            raise UsageError(f"the model cannot take {labels[0]}: {error}") from error

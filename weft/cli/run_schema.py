@@ -224,6 +224,7 @@ ROOT = {
     "seed": Field(integer(), 0),
     "precision": Field(choice(*PRECISIONS), "float32"),
     "device": Field(choice("cpu"), "cpu"),
+    "compile": Field(_AUTO, "auto"),
     "data": Field(_check_data, REQUIRED),
     "model": Field(check_model, REQUIRED),
     "loss": Field(typed(LOSSES), REQUIRED),

@@ -82,7 +82,8 @@ def _finish(trainer: Trainer, run: Run, directory: Path) -> None:
     save(directory / WEIGHTS, run.model.state_dict(), {"config": run.config, **run.data.facts})
     results: dict[str, Any] = {"epoch": trainer.epoch_detail, "iteration": trainer.iteration}
     if run.config["trainer"]["test"] and "test" in run.data.splits:
-        figures = evaluate(run.objective, run.loader("test"), run.metrics())
+        compile = run.config["compile"]
+        figures = evaluate(run.objective, run.loader("test"), run.metrics(), compile=compile)
         results["test"] = scalars_of(figures)
         print("test  " + "  ".join(f"{k} {v:.4g}" for k, v in results["test"].items()))
     write_text(directory / RESULTS, json.dumps(results, indent=1) + "\n")

@@ -1,7 +1,7 @@
 """The compiler: all stages in order. Nobody else calls one.
 
 program       what a session would run, for given fetches and feeds
-specialise    unknown sizes become numbers
+specialise    unknown sizes become numbers, or words that every run is told
 ON_GRAPHS     fold, share, simplify, stabilise, take reductions apart, split scans
 lower         kernels over buffers
 ON_PROGRAMS   what products compute, memory to pack into, fetches, memory, threads
@@ -15,8 +15,9 @@ from functools import partial
 from typing import Any
 
 from ..backends import backend_named
-from ..backends.protocol import KeepingBackend
+from ..backends.protocol import KeepingBackend, Restorable, SizedBackend
 from ..core.device import CPU
+from ..core.dim import SizeVar, deciding
 from ..core.shape import Shape
 from ..graph.graph import Graph
 from ..graph.node import Value
@@ -26,7 +27,8 @@ from ..lower.program import KernelProgram
 from ..lower.reductions import split_reductions
 from ..lower.verify import verified
 from ..passes.dce import remove_dead
-from ..passes.pipeline import canonicalize, same_nodes
+from ..passes.pipeline import canonicalize
+from ..passes.rewrite import same_nodes
 from ..passes.scan_split import split_scans
 from ..passes.simplify import simplify_finally
 from ..passes.specialize import NotStaticError, specialize
@@ -113,6 +115,26 @@ def optimize_static(graph: Graph) -> Graph:
     return graph
 
 
+def compile_for_sizes(
+    program: Program,
+    shapes: Mapping[Value, Shape],
+    sizes: Mapping[SizeVar, int],
+    *,
+    device: str = CPU,
+) -> Any:
+    """Return what a program runs on a device for many sizes, those in the shapes of its feeds.
+
+    None if it cannot be compiled, or if the device takes no such programs. UnknownSizeError says
+    what of a program needs a number.
+    """
+    backend = backend_named(device)
+    if not isinstance(backend, SizedBackend):
+        return None
+    with deciding(sizes) as decisions:
+        planned = plan_program(program, shapes, backend.describe())
+        return None if planned is None else backend.prepare_for_sizes(planned, decisions)
+
+
 def compile_program(
     program: Program, shapes: Mapping[Value, Shape], *, device: str = CPU, **options: Any
 ) -> Any:
@@ -121,9 +143,29 @@ def compile_program(
     None if it cannot be compiled. The options are those of the device's back end.
     """
     backend = backend_named(device)
-    described = backend.describe()
-    plan = partial(plan_program, program, shapes, described)
     if isinstance(backend, KeepingBackend):
-        return backend.load(plan, partial(known_program, program, shapes, described), **options)
-    planned = plan()
+        return _restored_or_built(backend, program, shapes, options)
+    planned = plan_program(program, shapes, backend.describe())
     return None if planned is None else backend.prepare(planned.program, planned.sources)
+
+
+def _restored_or_built(
+    backend: KeepingBackend,
+    program: Program,
+    shapes: Mapping[Value, Shape],
+    options: Mapping[str, Any],
+) -> Restorable | None:
+    """Return a program by what some process kept of it, else by all stages; keep it then."""
+    device = backend.describe()
+    planner = partial(plan_program, program, shapes, device)
+    known = known_program(program, shapes, device)
+    plan = None if known is None else known.find()
+    restored = None if plan is None else backend.restore(plan, **options)
+    if restored is not None:
+        restored.explain_by(planner)
+        return restored
+    planned = planner()
+    built = None if planned is None else backend.build(planned, **options)
+    if known is not None and built is not None:
+        known.keep(built.plan)
+    return built

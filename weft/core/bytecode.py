@@ -5,6 +5,8 @@ each item assignment, the expression that the receiver was computed by: `x[0]`, 
 needs no source text, so it works for functions typed at a prompt. Whatever it does not know (an
 instruction of a later Python, paths that meet with different values) is None: unknown, never wrong.
 `use_of_result(code, offset)` tells how the result of one call is taken apart.
+`steps(code)` tells a tracer which instruction a frame comes to, `stack_depths(code)` how many
+values are on its stack then.
 """
 
 from __future__ import annotations
@@ -166,6 +168,82 @@ def _discards(following: Any) -> bool:
     return shown or following.opname in _DISCARDS
 
 
+class Step(NamedTuple):
+    """An instruction, as a tracer comes to it; calls also have the names of their keywords."""
+
+    name: str
+    arg: int
+    argument: Any
+    symbol: str
+    keywords: tuple[str, ...]
+    offset: int
+
+
+def steps(code: CodeType) -> dict[int, Step]:
+    """Return the instructions of a code object, by their offsets and those of their prefixes."""
+    starts = _starts(code)
+    instructions = _instructions(code)
+    found: dict[int, Step] = {}
+    for place, at in enumerate(instructions):
+        called = at.opname.startswith("CALL")
+        keywords = _keyword_names(code, instructions, place) if called else ()
+        step = Step(at.opname, at.arg or 0, at.argval, at.argrepr, keywords, at.offset)
+        found[at.offset] = found[starts.get(at.offset, at.offset)] = step
+    return found
+
+
+def stack_depths(code: CodeType) -> dict[int, int]:
+    """Return how many values are on the stack before each instruction, by offset.
+
+    An instruction is always reached with the same depth: the compiler sees to that.
+    """
+    about: Any = dis.Bytecode(code)  # whose table of exceptions is not in its public description
+    instructions = [at for at in about if at.opname != "CACHE"]
+    places = {at.offset: place for place, at in enumerate(instructions)}
+    handlers = ((e.target, e.depth + bool(e.lasti) + 1) for e in about.exception_entries)
+    pending, found = [(0, 0), *handlers], dict[int, int]()
+    while pending:
+        offset, depth = pending.pop()
+        if offset not in found:
+            found[offset] = depth
+            pending += _next_depths(*instructions[places[offset] : places[offset] + 2], depth=depth)
+    return found
+
+
+def _next_depths(at: Any, following: Any = None, *, depth: int) -> Iterator[tuple[int, int]]:
+    """Yield where a frame may come to from an instruction, and the depth there."""
+    if at.opcode in _JUMPS:
+        yield at.argval, depth + _effect(at, jump=True)
+    if following is not None and at.opname not in _ENDS:
+        yield following.offset, depth + _effect(at, jump=False)
+
+
+def _effect(at: Any, jump: bool) -> int:
+    """Return by how much an instruction changes the depth of the stack."""
+    if at.opname in ("PRECALL", "EXTENDED_ARG"):  # of 3.11; what comes next does it all
+        return 0
+    if at.opname == "CALL":
+        return -int(at.arg) - 1
+    if at.opname == "RETURN_GENERATOR":  # the frame goes on with what is sent to it first
+        return 1
+    return dis.stack_effect(at.opcode, at.arg, jump=jump)
+
+
+_JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs, *getattr(dis, "hasjump", ())))
+
+
+def _starts(code: CodeType) -> dict[int, int]:
+    """Return where instructions begin that have prefixes."""
+    found: dict[int, int] = {}
+    start: int | None = None
+    for at in dis.get_instructions(code):
+        if at.opname == "EXTENDED_ARG":
+            start = at.offset if start is None else start
+        elif start is not None:
+            found[at.offset], start = start, None
+    return found
+
+
 def use_of_result(code: CodeType, offset: int) -> str | None:
     """Return how the code takes the result of the call at an offset in two, or None if it does not.
 
@@ -201,10 +279,10 @@ def _keyword_names(
     if instructions[place].opname == "CALL_KW":
         names = instructions[place - 1].argval
         return names if isinstance(names, tuple) else ()
-    for at in instructions[max(place - 2, 0) : place]:
-        if at.opname == "KW_NAMES":
-            names = code.co_consts[at.arg or 0]
-            return names if isinstance(names, tuple) else ()
+    before = [at for at in instructions[max(place - 2, 0) : place] if at.opname != "PRECALL"]
+    if before and before[-1].opname == "KW_NAMES":
+        names = code.co_consts[before[-1].arg or 0]
+        return names if isinstance(names, tuple) else ()
     return ()
 
 

@@ -136,6 +136,16 @@ def user_stacklevel() -> int:
     return level
 
 
+def user_line(error: BaseException) -> str | None:
+    """Return "file.py:12", the innermost line outside Weft that an error was raised through."""
+    found, traceback = None, error.__traceback__
+    while traceback is not None:
+        if not _classify(traceback.tb_frame.f_code):
+            found = (traceback.tb_frame.f_code, traceback.tb_lasti)
+        traceback = traceback.tb_next
+    return format_site(found)
+
+
 def format_site(site: Site) -> str | None:
     """Return "file.py:12" for a recorded source position."""
     code, offset = site or (None, 0)

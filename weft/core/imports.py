@@ -1,7 +1,7 @@
 """Imports that are no statements: by name, when first used. No other module may make one.
 
 `import weft` must not load what most programs never use, and a layer may need something of a layer
-above it, whose name it must not know. These are the ways, which tests/test_architecture.py reads:
+above it, whose name it must not know. These are the ways; tests/architecture/imports.py reads them:
 
     deferred_imports   a lock, for import statements inside functions
     lazy_attributes    public names of a package that are imported when somebody asks for them

@@ -22,7 +22,6 @@ from .locks import fork_safe_lock
 
 if TYPE_CHECKING:
     from .op import Op
-    from .tensor import Tensor
 
 LARGE = 1 << 16  # elements
 
@@ -38,7 +37,7 @@ class LargeKernels(Protocol):
 
     def run_composite(
         self, name: str, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Tensor | None:
+    ) -> Any:
         """Return the result of a composite, or None where its operators are to run one by one."""
 
 
@@ -75,15 +74,31 @@ class Door:
 door = Door()
 
 
-def fused(name: str, fn: FunctionT) -> FunctionT:
-    """Return a composite whose calls on large tensors may run as one program."""
+def fused(name: str, fn: FunctionT, is_large: Callable[..., bool] | None = None) -> FunctionT:
+    """Return a composite whose calls on large tensors run as one program.
+
+    is_large   tells from the arguments whether they are, where that is not one of LARGE elements
+    """
 
     @wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if door.open and config.eager_kernels:
+        if config.eager_kernels and (
+            door.open and _is_any_large(args, kwargs)
+            if is_large is None
+            else is_large(*args, **kwargs)
+        ):
             result = large_kernels.get().run_composite(name, fn, args, kwargs)
             if result is not None:
                 return result
         return fn(*args, **kwargs)
 
     return call  # type: ignore[return-value]  # it has the function's signature, by `wraps`
+
+
+def _is_any_large(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Tell whether an argument is a large tensor; one of a graph may not know its size."""
+    for x in (*args, *kwargs.values()) if kwargs else args:
+        value = getattr(x, "_value", None)
+        if value is not None and value.size >= LARGE:
+            return True
+    return False

@@ -183,6 +183,21 @@ def current_tracer() -> Any:
     return interpreter
 
 
+def current_recorder() -> Any:
+    """Return the tracer that records a function while it runs (capture/recorder.py), or None."""
+    tracer = current_tracer() if modes.interpreters else None
+    return None if tracer is None or not tracer.root.recording else tracer.root
+
+
+def refuse_recording(what: str, *, once: bool = False) -> None:
+    """End the recording that runs, if one does, at what only eager mode can do.
+
+    once   the next call may well be recorded
+    """
+    if modes.interpreters and (recorder := current_recorder()) is not None:
+        recorder.refuse(what, once=once)
+
+
 def drawn_examples() -> Any:
     """Return for how many examples each random draw of this context is made, because of vmap."""
     examples: Any = 1
@@ -199,6 +214,7 @@ def eagerly(fn: Callable[P, R]) -> Callable[P, R]:
     @wraps(fn)
     def outside(*args: P.args, **kwargs: P.kwargs) -> R:
         if modes.interpreters and current_tracer() is not None:
+            refuse_recording(f"{fn.__qualname__} makes state in each call")
             with interpret_with(None):
                 return fn(*args, **kwargs)
         return fn(*args, **kwargs)

@@ -365,7 +365,7 @@ def composite(
     name: str | None = None,
     aliases: Sequence[str] = (),
     keywords: Mapping[str, str] | None = None,
-    fused: bool = False,
+    fused: bool | Callable[..., bool] = False,
     public: Public = True,
 ) -> Callable[[FunctionT], FunctionT]:
     """Register a function written in operators; it needs no rules of its own.
@@ -373,7 +373,8 @@ def composite(
     method   True: also a Tensor method of that name; a string: under that name
     name     the name in the namespace F, if the function's own name is taken in its module
     keywords PyTorch's names of parameters beyond those of core/keywords.py
-    fused    worth one compiled kernel on large tensors: one pass over its operands would do
+    fused    whether it is one compiled kernel on large tensors; a function of its arguments may
+             tell whether these are large
     public   in which namespaces it is: see core/namespaces.py
     """
 
@@ -381,7 +382,8 @@ def composite(
         known_as = name or fn.__name__
         assert known_as not in composites, f"composite {known_as} is declared twice"
         assert known_as not in registry, f"{known_as} is an operator already"
-        fn = fused_composite(known_as, fn) if fused else fn
+        if fused:
+            fn = fused_composite(known_as, fn, None if fused is True else fused)
         composites[known_as] = fn
         if keywords:
             composite_keywords[fn] = keywords

@@ -47,9 +47,12 @@ def holds_floats(data: Any) -> bool:
 
 
 def _opened(data: Any) -> Any:
-    """Return an array of objects as the nested lists that it stands for."""
-    is_objects = isinstance(data, np.ndarray) and data.dtype == object
-    return data.tolist() if is_objects else data
+    """Return what an array stands for: one of objects for nested lists, a recorded one a tensor."""
+    if not isinstance(data, np.ndarray):
+        return data
+    if data.dtype == object:
+        return data.tolist()
+    return getattr(data, "recorded", data)
 
 
 def _stacked(data: Any, dtype: dt.DType, what: str) -> Tensor:

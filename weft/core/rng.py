@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from .errors import ArgumentError, ArgumentTypeError
 from .locks import fork_safe_lock
+from .modes import refuse_recording
 
 __all__ = [
     "Generator",
@@ -132,6 +133,7 @@ class Generator:
     def seed(self, seed: SupportsIndex) -> Self:
         """Restart from ``seed`` (0 to 2**64 - 1), which becomes the Philox key, at counter 0."""
         key = _checked_seed(seed)
+        refuse_recording("a generator is seeded")
         with _state_lock:
             self._key, self._counter = key, 0
         return self
@@ -164,6 +166,7 @@ class Generator:
         is the hash, at counters no draw ever reaches. It depends on the key and the stream alone,
         not on how much was drawn before; equal streams give equal children.
         """
+        refuse_recording("a generator is forked")
         stream = _checked_index("stream", stream, _GENERATOR_LIMIT)
         with _state_lock:
             key = self._seeded_key()
@@ -174,12 +177,14 @@ class Generator:
 
     def get_state(self) -> dict[str, str]:
         """Return the state as a dictionary of strings, ready for JSON or file metadata."""
+        refuse_recording("the state of a generator is read")
         with _state_lock:
             key, counter = self._seeded_key(), self._counter
         return {"algorithm": _ALGORITHM, "key": f"{key:#x}", "counter": f"{counter:#x}"}
 
     def set_state(self, state: dict[str, str]) -> Self:
         """Continue exactly where ``get_state`` was taken."""
+        refuse_recording("the state of a generator is set")
         key, counter = _parsed_state(state)
         with _state_lock:
             self._key, self._counter = key, counter

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .errors import LostWriteError
+from .modes import current_recorder
 from .tensor import Tensor, wrap
 
 
@@ -44,5 +45,8 @@ def snapshot(value: np.ndarray[Any, Any]) -> Tensor:
 
 def snapshot_of(tensor: Tensor) -> Tensor:
     """Return the value that a tensor has now, read-only; of a symbol, the symbol detached."""
+    if (recorder := current_recorder()) is not None:
+        recorded: Tensor = recorder.snapshot(tensor)
+        return recorded
     detached = tensor.detach()
     return snapshot(detached._value) if detached.__class__ is Tensor else detached

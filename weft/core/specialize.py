@@ -18,7 +18,6 @@ Names in the text: for an input x, `x_` is its array and `x_n` its tape node.
 
 from __future__ import annotations
 
-import linecache
 import operator
 import sys
 from collections.abc import Callable
@@ -30,6 +29,7 @@ import numpy as np
 from . import dispatch
 from .dtype import float32, float64
 from .errors import GENERATED_PREFIX, ArgumentTypeError, caller_site, internal_code
+from .generated import show_source
 from .keywords import (
     MISSING,
     OPERANDS,
@@ -79,16 +79,17 @@ def specialize(op: Op) -> Specialized:
     filename = f"{GENERATED_PREFIX}{op.name}>"
     scope = writer.scope()
     exec(compile(source, filename, "exec"), scope)
+    generated = scope.get("backward")
     door.admit(op, scope)
-    linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
+    show_source(filename, source)
     call = scope["public"] = scope[writer.name]  # by a name that no parameter has
     call.__doc__ = op.doc
     call.__annotations__ = dict(op.declaration.__annotations__)
     call.op = op
     call.__wrapped__ = op.declaration  # whose signature help() shows
     backward, linked = scope.get("backward"), None
-    if backward is not None:
-        linked = FunctionType(backward.__code__, scope | TENSOR_ARITHMETIC, "linked")
+    if generated is not None:
+        linked = FunctionType(generated.__code__, scope | TENSOR_ARITHMETIC, "linked")
     poly, execute = scope["poly"], scope["execute"]
     operation = scope.get("operation", call)
     return Specialized(call, operation, execute, poly, backward, linked, writer.saves, source)

@@ -27,7 +27,7 @@ from .errors import (
     user_site,
 )
 from .large import LARGE, door
-from .modes import current_tracer, is_grad_enabled, modes
+from .modes import current_recorder, current_tracer, is_grad_enabled, modes
 from .shape import Shape
 from .tape import HookHandle, Leaf, TapeNode, add_hook, watch_of
 
@@ -120,6 +120,8 @@ class Tensor:
 
     def requires_grad_(self, flag: bool = True) -> Tensor:
         """Start (or stop) recording gradients with respect to this leaf; return it."""
+        if modes.interpreters and (recorder := current_recorder()) is not None:
+            recorder.refuse_switch(self, flag)
         if not self.is_leaf:
             raise GradientError(
                 "requires_grad can be changed only on leaves; this tensor is the result of "
@@ -140,17 +142,25 @@ class Tensor:
     @property
     def grad(self) -> Any:
         """Return the gradient that `backward` left here, or None."""
-        node = self._node or paused_leaf(self)
-        if isinstance(node, Leaf):
-            found = node.grad
-        else:
-            found = node.watch.grad if node is not None and node.watch is not None else None
-        return found if modes.base is None or found is None else placed_like(self, found)
+        if modes.interpreters and (recorder := current_recorder()) is not None:
+            return recorder.grads.read(self)
+        return self._kept_grad()
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
             _check_grad_value(self, value)
+        if modes.interpreters and (recorder := current_recorder()) is not None:
+            recorder.grads.write(self, value)
+            return
+        self._keep_grad(value)
+
+    @grad.deleter
+    def grad(self) -> None:
+        self.grad = None
+
+    def _keep_grad(self, value: Tensor | None) -> None:
+        """Let another gradient stand here, whoever records."""
         node = self._node or paused_leaf(self)
         if isinstance(node, Leaf):
             node.grad = value
@@ -162,9 +172,14 @@ class Tensor:
                 "call x.requires_grad_() first"
             )
 
-    @grad.deleter
-    def grad(self) -> None:
-        self.grad = None
+    def _kept_grad(self) -> Any:
+        """Return the gradient that stands here, whoever records."""
+        node = self._node or paused_leaf(self)
+        if isinstance(node, Leaf):
+            found = node.grad
+        else:
+            found = node.watch.grad if node is not None and node.watch is not None else None
+        return found if modes.base is None or found is None else placed_like(self, found)
 
     @property
     def grad_fn(self) -> TapeNode | None:
@@ -196,20 +211,29 @@ class Tensor:
 
     # -- reading values ----------------------------------------------------------------------
 
+    def _read(self) -> np.ndarray[Any, Any]:
+        """Return the value for Python to look at: what it does next may depend on it."""
+        if modes.interpreters and (recorder := current_recorder()) is not None:
+            seen: np.ndarray[Any, Any] = recorder.look(self)
+            return seen
+        return self._value
+
     def numpy(self) -> np.ndarray[Any, Any]:
         """Return the value as a read-only NumPy view (no copy); np.array(x) gives a copy."""
-        view = self._value.view()
+        view = self._read().view()
         view.flags.writeable = False
         return view
 
     def item(self) -> Any:
         """Return the only element as a Python number."""
         self._check_single("item()")
+        if modes.interpreters and (recorder := current_recorder()) is not None:
+            return recorder.number(self)
         return self._value.item()
 
     def tolist(self) -> Any:
         """Return the value as nested Python lists (a number if 0-d)."""
-        return self._value.tolist()
+        return self._read().tolist()
 
     def _check_single(self, what: str) -> None:
         if self.numel() != 1:
@@ -223,14 +247,14 @@ class Tensor:
         if copy is False:
             return self.numpy()
         if dtype is None or np.dtype(dtype) == self.dtype:
-            return self._value.copy() if copy else self.numpy()
-        return self._value.astype(dtype)
+            return self._read().copy() if copy else self.numpy()
+        return self._read().astype(dtype)
 
     def __dlpack__(self, *, copy: bool | None = None, **kwargs: Any) -> Any:
         # A consumer may write, and tensors are values: what is handed over is always a copy.
         if copy is False:
             raise BufferError("a tensor is exported by copying; leave copy=False out")
-        return self._value.copy().__dlpack__(**kwargs)
+        return self._read().copy().__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._value.__dlpack_device__()
@@ -244,6 +268,8 @@ class Tensor:
     def __iter__(self) -> Iterator[Tensor]:
         if self.ndim == 0:
             raise ArgumentTypeError("cannot iterate over a 0-d tensor")
+        if not self.symbolic and self._node is not None:  # one node: gradients are stacked, once
+            return iter(self.unbind())
         return (self[i] for i in range(self.shape[0]))
 
     def __bool__(self) -> bool:
@@ -252,15 +278,18 @@ class Tensor:
                 f"the truth value of a tensor of shape {self.shape} is ambiguous; "
                 "use x.any() or x.all()"
             )
+        if modes.interpreters and (recorder := current_recorder()) is not None:
+            truth: bool = recorder.truth(self)
+            return truth
         return bool(self._value.item())
 
     def __float__(self) -> float:
         self._check_single("float()")
-        return float(self._value.item())
+        return float(self._read().item())
 
     def __int__(self) -> int:
         self._check_single("int()")
-        return int(self._value.item())
+        return int(self._read().item())
 
     def __index__(self) -> int:
         if self.ndim != 0 or not dt.is_integer(self.dtype):
@@ -268,12 +297,12 @@ class Tensor:
                 "only 0-d integer tensors can be used as an index; "
                 f"this one has shape {self.shape} and dtype {self.dtype}"
             )
-        return int(self._value.item())
+        return int(self._read().item())
 
     def __contains__(self, element: Any) -> bool:
         value = np.asarray(element)
         try:
-            return bool((self._value == value).any())
+            return bool((self._read() == value).any())
         except ValueError:
             raise ShapeError(
                 f"a tensor of shape {self.shape} cannot hold an element of shape {value.shape}"
@@ -281,7 +310,7 @@ class Tensor:
 
     def __format__(self, spec: str) -> str:
         try:
-            return format(self.item() if spec and self.numel() == 1 else repr(self), spec)
+            return format(self._read().item() if spec and self.numel() == 1 else repr(self), spec)
         except ValueError:
             raise ArgumentError(
                 f"the format {spec!r} does not fit a tensor of shape {self.shape} and dtype "
@@ -337,6 +366,10 @@ class Tensor:
             raise GradientError(
                 "only leaves can be deep-copied; use x.detach() or x.clone() for a result"
             )
+        if (recorder := current_recorder()) is not None:
+            recorded: Tensor = recorder.copied(self)
+            memo[id(self)] = recorded
+            return recorded
         copy = placed_like(self, wrap(self._value, cls=type(self)))
         if isinstance(self._node, Leaf):
             copy._node = Leaf(self._node.site)
@@ -370,6 +403,9 @@ class Tensor:
 
     def _move_into(self, target: Tensor) -> None:
         """Make another tensor of this shape and dtype hold this value."""
+        if modes.interpreters and (recorder := current_recorder()) is not None:
+            recorder.write_tensor(target, recorder.symbol_of(self))
+            return
         target._value = self._value
         if not isinstance(target._node, Leaf):
             target._node = self._node
@@ -496,7 +532,7 @@ def _rebuild(
 
 def format_tensor(tensor: Tensor) -> str:
     """Return the repr: values, dtype where it is not the obvious one, and grad state."""
-    value = tensor._value
+    value = tensor._read()
     body = np.array2string(value, separator=", ", prefix="tensor(", threshold=1000)
     parts = [body]
     obvious = (dt.default_float(), dt.int64, dt.bool_)

@@ -2,41 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-import numpy as np
-
+from ..core import options
 from ..core.errors import ArgumentError, ArgumentTypeError
-from ..core.shape import as_int
+from ..core.options import as_choice, as_count, as_number, label_of
 
-
-def as_count(owner: object, name: str, value: Any, least: int = 1) -> int:
-    """Return an integer option that must not be smaller than `least`."""
-    number = as_int(value, f"{label_of(owner)}: {name}")
-    if number < least:
-        raise ArgumentError(
-            f"{label_of(owner)}: {name} must be at least {least}. Received: {number}"
-        )
-    return number
+__all__ = [
+    "as_choice",
+    "as_count",
+    "as_pair",
+    "as_probability",
+    "as_range",
+    "as_real",
+    "check_callable",
+    "label_of",
+    "several",
+]
 
 
 def as_real(owner: object, name: str, value: Any, least: float | None = None) -> float:
     """Return a finite real number, not smaller than `least`."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise ArgumentTypeError(f"{label_of(owner)}: {name} must be a number. Received: {value!r}")
-    number = float(value)
-    if not np.isfinite(number) or (least is not None and number < least):
+    number = float(as_number(owner, name, value))
+    if not math.isfinite(number) or (least is not None and number < least):
         wanted = "finite" if least is None else f"finite and at least {least:g}"
         raise ArgumentError(f"{label_of(owner)}: {name} must be {wanted}. Received: {value!r}")
     return number
 
 
 def as_probability(owner: object, name: str, value: Any) -> float:
-    """Return a number from 0 to 1."""
-    number = as_real(owner, name, value)
-    if not 0 <= number <= 1:
-        raise ArgumentError(f"{label_of(owner)}: {name} must lie in [0, 1]. Received: {value!r}")
-    return number
+    """Return a number from 0 to 1, as a float."""
+    return float(options.as_probability(owner, name, value))
 
 
 def as_range(
@@ -71,14 +68,6 @@ def as_pair(owner: object, name: str, value: Any, least: int = 1) -> tuple[int, 
     return height, width
 
 
-def as_choice(owner: object, name: str, value: Any, choices: tuple[str, ...]) -> str:
-    """Return an option that must be one of a few words."""
-    if not isinstance(value, str) or value not in choices:
-        shown = " or ".join(map(repr, choices))
-        raise ArgumentError(f"{label_of(owner)}: {name} must be {shown}. Received: {value!r}")
-    return value
-
-
 def check_callable(owner: object, name: str, value: Any) -> None:
     """Raise unless an argument can be called."""
     if not callable(value):
@@ -86,11 +75,6 @@ def check_callable(owner: object, name: str, value: Any) -> None:
             f"{label_of(owner)}: {name} must be callable. Received: {type(value).__name__} "
             f"{value!r:.60}"
         )
-
-
-def label_of(owner: object) -> str:
-    """Return the name with which messages begin."""
-    return owner if isinstance(owner, str) else type(owner).__name__
 
 
 def several(given: tuple[Any, ...], kind: type) -> tuple[Any, ...]:

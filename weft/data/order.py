@@ -103,7 +103,10 @@ def _tell_epoch(sampler: Any, epoch: int) -> None:
 
 def _as_lists(batches: Iterable[Any]) -> Batches:
     for batch in batches:
-        yield batch.tolist() if isinstance(batch, np.ndarray) else list(batch)
+        if isinstance(batch, np.ndarray):
+            yield batch.tolist()
+        else:
+            yield batch if type(batch) is list else list(batch)
 
 
 def _split(batches: list[list[Any]]) -> dict[str, Any]:

@@ -252,8 +252,12 @@ class BatchSampler(Sampler):
 
 def batched(items: Iterable[T], size: int, drop_last: bool = False) -> Iterator[list[T]]:
     """Yield lists of `size` successive items."""
+    if isinstance(items, np.ndarray):
+        end = len(items) - len(items) % size if drop_last else len(items)
+        yield from (items[i : i + size].tolist() for i in range(0, end, size))
+        return
     batch: list[T] = []
-    for index in items.tolist() if isinstance(items, np.ndarray) else items:
+    for index in items:
         batch.append(index)
         if len(batch) == size:
             yield batch

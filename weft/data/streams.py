@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -132,15 +131,20 @@ def set_worker(info: WorkerInfo | None) -> None:
     _current.worker = info
 
 
-@contextmanager
-def using(streams: Streams | None) -> Iterator[None]:
+class using:  # noqa: N801  (called like a function; a generator would take longer to enter)
     """Draw from the given streams within the block."""
-    before = _current.streams
-    _current.streams = streams
-    try:
-        yield
-    finally:
-        _current.streams = before
+
+    __slots__ = ("_before", "_streams")
+
+    def __init__(self, streams: Streams | None) -> None:
+        self._streams = streams
+
+    def __enter__(self) -> None:
+        self._before = _current.streams
+        _current.streams = self._streams
+
+    def __exit__(self, *_: object) -> None:
+        _current.streams = self._before
 
 
 # -- draws ------------------------------------------------------------------------------------

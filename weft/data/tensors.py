@@ -56,7 +56,7 @@ class TensorDataset(Dataset):
 
     def take_batch(self, indices: Array) -> Any:
         """Return the rows at `indices`, all columns at once."""
-        rows = tuple(wrap(array[indices]) for array in self._arrays)
+        rows = tuple([wrap(array.take(indices, axis=0)) for array in self._arrays])
         return rows if len(rows) > 1 else rows[0]
 
 

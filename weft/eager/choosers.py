@@ -14,7 +14,8 @@ from ..core.large import LARGE
 from ..core.op import Op
 from ..core.shape import size_of
 from .products import make_product_chooser
-from .uses import VERY_LARGE, Code, Use, Uses, operations, tick
+from .pullbacks import has_own_pullback, make_pullback_chooser
+from .uses import Code, Use, Uses, operations, tick
 
 Chooser = Callable[..., Any]
 
@@ -36,6 +37,10 @@ def install_chooser(op: Op, scope: dict[str, Any]) -> None:
         scope["kernel"] = make_chooser(
             op.name, op.kernel, len(op.inputs), exact=op.exact, by_text=by_text
         )
+    if has_own_pullback(op) and "backward" in scope:
+        scope["backward"] = make_pullback_chooser(op, scope["backward"])
+        if op.backward is not None:  # else its functions are being made
+            op.backward = scope["backward"]
     scope["times"] = _TIMES
 
 
@@ -49,8 +54,7 @@ def make_chooser(
     uses: Uses = {}
     make = {1: _of_one, 2: _of_two}.get(count, partial(_of_several, count=count))
     describe: Callable[[Any], Any] = repr if by_text else _as_they_are
-    least = LARGE if exact else VERY_LARGE
-    return make(uses, kernel, describe, _newcomer(uses, name, kernel, count, exact), least)
+    return make(uses, kernel, describe, _newcomer(uses, name, kernel, count, exact), exact)
 
 
 # The first two are the third, written out for few arrays: after a large operation nothing of the
@@ -61,13 +65,13 @@ def make_chooser(
 _NONE_YET: tuple[Use, Any, Any] = (Use(), None, object())  # no attributes are equal to these
 
 
-def _of_one(uses: Uses, kernel: Any, describe: Any, new: Any, least: int) -> Chooser:
+def _of_one(uses: Uses, kernel: Any, describe: Any, new: Any, exact: bool) -> Chooser:
     latest = _NONE_YET
 
     def choose(x: Any, *attrs: Any) -> Any:
         nonlocal latest
         try:
-            large = x.size >= least
+            large = x.size >= LARGE
         except AttributeError:  # rules may give Python numbers
             large = False
         if not large:
@@ -87,14 +91,13 @@ def _of_one(uses: Uses, kernel: Any, describe: Any, new: Any, least: int) -> Cho
     return choose
 
 
-def _of_two(uses: Uses, kernel: Any, describe: Any, new: Any, least: int) -> Chooser:
-    exact = least == LARGE
+def _of_two(uses: Uses, kernel: Any, describe: Any, new: Any, exact: bool) -> Chooser:
     latest = _NONE_YET
 
     def choose(x: Any, y: Any, *attrs: Any) -> Any:
         nonlocal latest
         try:
-            large = max(x.size, y.size) >= least or (exact and _makes_large(x, y))
+            large = max(x.size, y.size) >= LARGE or (exact and _makes_large(x, y))
         except AttributeError:
             large = False
         if not large:
@@ -128,12 +131,12 @@ def _makes_large(x: Any, y: Any) -> bool:
 
 
 def _of_several(
-    uses: Uses, kernel: Any, describe: Any, new: Any, least: int, count: int
+    uses: Uses, kernel: Any, describe: Any, new: Any, exact: bool, count: int
 ) -> Chooser:
     def choose(*args: Any) -> Any:
         arrays = args[:count]
         try:
-            large = max(x.size for x in arrays) >= least
+            large = max(x.size for x in arrays) >= LARGE
             types = [part for x in arrays for part in (x.shape, x.dtype)] if large else None
         except AttributeError:
             types = None

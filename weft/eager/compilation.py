@@ -1,4 +1,4 @@
-"""Compiled kernels for eager mode: an operation or a composite as a program of its own.
+"""Compiled kernels for eager mode: an operation as a program of its own.
 
 The choosers decide when; here what was called becomes a graph, goes through the same compiler as
 every graph, and comes back as a function of arrays.
@@ -7,32 +7,27 @@ every graph, and comes back as a function of arrays.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from ..autodiff.reverse import gradients
-from ..backends.cpu.runtime.arena import aligned_empty
-from ..backends.cpu.runtime.buffers import array_maker, pooled_arena
 from ..backends.cpu.runtime.executable import Executable
 from ..compiler.stages import compile_program
-from ..core.dtype import Array
-from ..core.errors import AllocationError, WeftError
-from ..core.locks import fork_safe_lock
-from ..core.modes import enable_grad
+from ..core.errors import WeftError
 from ..core.op import F, find_op
 from ..core.scalar.builder import postorder
 from ..core.scalar.functions import EXACT as EXACT_ULPS
 from ..core.scalar.functions import ROUNDED as ROUNDED_ULPS
 from ..core.scalar.functions import named
-from ..core.tensor import Tensor, wrap_with_node
+from ..core.shape import size_of
+from ..core.tape import make_node
 from ..graph.frontend import placeholder
 from ..graph.graph import Graph
 from ..graph.node import Value
 from ..graph.run import Program
 from ..graph.symbol import Symbol
 from ..lower.kernels import RowKernel
-from .composites import CallShape
+from .array_program import ArrayProgram
 from .uses import Code
 
 Types = Sequence[tuple[tuple[int, ...], np.dtype[Any]]]
@@ -44,123 +39,6 @@ UNROUNDED |= {"load", "const"}
 ROUNDED_ONCE = named(lambda record: record.ulps == ROUNDED_ULPS) - {"cast"}
 
 MOST_BETWEEN = 4  # times the bytes of its operands: what a program may keep in between
-SMALL_ARENA = 1 << 16  # bytes that a program may keep for itself
-
-# Held while a program computes in memory that it was lent.
-_lending = fork_safe_lock("lending")
-
-
-class ArrayProgram:
-    """Machine code that takes arrays of given types and returns new ones."""
-
-    def __init__(self, executable: Executable) -> None:
-        entry = executable.entry
-        assert entry is not None
-        self.entry = entry
-        self.executable = executable
-        self.used = executable.layout.used_feeds
-        self.arena_bytes = executable.layout.arena_bytes
-        self.checks = executable.plan.flag is not None  # indices: in memory of the program
-        self.makers = [array_maker(view.shape, view.dtype) for view in executable.plan.outputs]
-        buffers = [view.buffer for view in executable.plan.outputs]
-        self.order = [buffers.index(buffer) for buffer in executable.layout.fresh]
-        self.own: Array | None = None
-        if 0 < self.arena_bytes <= SMALL_ARENA:
-            self.own = aligned_empty(self.arena_bytes)
-            executable.memory.lend_arena(self.own)
-
-    def run(self, *arrays: Array) -> tuple[Array, ...] | None:
-        """Return the results; None for arrays not in C order and aligned, or a bad index."""
-        given = tuple(arrays[i] for i in self.used)
-        try:
-            results = tuple(make() for make in self.makers)
-            refused = self._call(given, tuple(results[i] for i in self.order))
-        except (MemoryError, TypeError):
-            return None
-        return results if refused is None else None
-
-    def _call(self, given: tuple[Array, ...], results: tuple[Array, ...]) -> int | None:
-        if not self.arena_bytes and not self.checks:
-            return self.entry(given, results)
-        arena = None
-        if self.arena_bytes and self.own is None:
-            arena = pooled_arena(self.arena_bytes)
-        with _lending:
-            if arena is not None:
-                self.executable.memory.lend_arena(arena)
-            refused = self.entry(given, results)
-            return 0 if self.executable.met_bad_index() else refused
-
-    def single(self) -> Callable[..., Array | None]:
-        """Return `run` for one result, as short as can be where it is no more than a call."""
-        lent = self.arena_bytes and self.own is None
-        if lent or self.checks or len(self.used) < self.executable.layout.feeds:
-            return self._run_single
-        entry, (make,), own = self.entry, self.makers, self.own
-
-        def run(*arrays: Array) -> Array | None:
-            try:
-                result = make()
-                if own is None:
-                    refused = entry(arrays, result)
-                else:  # the code computes in there, one call at a time
-                    with _lending:
-                        refused = entry(arrays, result)
-            except (MemoryError, TypeError):  # the reference kernel will say so; a NumPy scalar
-                return None
-            return result if refused is None else None
-
-        return run
-
-    def _run_single(self, *arrays: Array) -> Array | None:
-        results = self.run(*arrays)
-        return None if results is None else results[0]
-
-
-class CompositeKernel:
-    """A composite's result on large arrays, and its gradient; the `op` of its tape nodes."""
-
-    saves = None  # a node saves the operands as they are
-
-    def __init__(
-        self,
-        name: str,
-        recompute: Callable[..., Any],
-        forward: ArrayProgram,
-        pull_back: ArrayProgram | None,
-        tracked: Sequence[bool],
-    ) -> None:
-        self.name = name
-        self.recompute = recompute
-        self.forward = forward.single()
-        self.pull_back = pull_back
-        self.tracked = tracked
-
-    def __call__(self, *arrays: Array) -> Array | None:
-        """Return the result, or None for arrays that the code does not take."""
-        return self.forward(*arrays)
-
-    def backward(self, node: Any, saved: Sequence[Array], g: Array) -> list[Array | None]:
-        """Return the gradients of the operands on raw arrays."""
-        assert self.pull_back is not None
-        found = self.pull_back.run(*saved, np.require(g, requirements=["C", "A"]))
-        if found is None:  # the operands were taken before, so that only memory can be missing
-            raise AllocationError(f"{self.name}: not enough memory for its gradient")
-        rest = iter(found)
-        return [next(rest) if wanted else None for wanted in self.tracked]
-
-    def linked(self, node: Any, saved: Sequence[Array], g: Tensor) -> list[Tensor | None]:
-        """Return the gradients of the operands as tensors, to be differentiated again."""
-        with enable_grad():
-            # A node of its own for each operand, also where two are the same tensor.
-            operands = [
-                F.positive(wrap_with_node(x, parent))
-                for x, parent in zip(saved, node.parents, strict=True)
-            ]
-            out = self.recompute(operands)
-            wanted = [x for x, tracked in zip(operands, self.tracked, strict=True) if tracked]
-            found = iter(gradients(out, wanted, g, create_graph=True))
-        return [next(found) if tracked else None for tracked in self.tracked]
 
 
 def compile_kernel(name: str, types: Types, attrs: tuple[Any, ...]) -> Code | None:
@@ -174,7 +52,7 @@ def compile_kernel(name: str, types: Types, attrs: tuple[Any, ...]) -> Code | No
         out = _traced(lambda: graph.tracer.apply(op, tuple(feeds), attrs))
     if out is None:
         return None
-    executable = _compiled(graph, [out], feeds)
+    executable = compile_fixed(graph, [out.value], [x.value for x in feeds])
     if executable is None or (op.exact and not is_exact(executable)):
         return None
     if not executable.checks_feeds:  # it is called with anything, and must tell by itself
@@ -194,29 +72,32 @@ def compile_product(
         ]
         operands = (*turned, *[None] * (len(op.inputs) - len(turned)))
         out = _traced(lambda: graph.tracer.apply(op, operands, attrs))
-    executable = None if out is None else _compiled(graph, [out], feeds)
+    executable = (
+        None if out is None else compile_fixed(graph, [out.value], [x.value for x in feeds])
+    )
     return None if executable is None else ArrayProgram(executable).single()
 
 
-def compile_composite(name: str, fn: Callable[..., Any], shape: CallShape) -> Code | None:
-    """Return machine code for a call of a composite, or None if it has none."""
-    graph = Graph()
+def compile_pullback(
+    name: str, types: Types, others: Sequence[Any], attrs: tuple[Any, ...]
+) -> Code | None:
+    """Return machine code for the gradient of an operator of one operand, or None.
+
+    types    of the arrays that its node saves, and of the gradient of the result
+    others   what the node saves, with None for the arrays
+    """
+    op, graph = find_op(name), Graph()
     with graph:
-        feeds = [placeholder(*kind) for kind in shape.types]
-        out = _traced(lambda: shape.call(fn, feeds))
-        if out is None:
-            return None
-        forward = _compiled(graph, [out], feeds)
-        pull_back = _gradient(graph, out, feeds, shape.tracked)
-    if forward is None or (any(shape.tracked) and pull_back is None):
+        *arrays, g = feeds = [placeholder(shape, dtype) for shape, dtype in types]
+        rest = iter(arrays)
+        saved = tuple(next(rest) if x is None else x for x in others)
+        node = make_node(op, (None,), saved, attrs)
+        linked = cast("Callable[..., Any]", op.linked)
+        out = _traced(lambda: linked(node, saved, g)[0])
+    if out is None:
         return None
-    return CompositeKernel(
-        name,
-        lambda tensors: shape.call(fn, tensors),
-        ArrayProgram(forward),
-        None if pull_back is None else ArrayProgram(pull_back),
-        shape.tracked,
-    )
+    executable = compile_fixed(graph, [out.value], [x.value for x in feeds])
+    return None if executable is None else ArrayProgram(executable).single()
 
 
 def _traced(call: Callable[[], Any]) -> Symbol | None:
@@ -228,30 +109,26 @@ def _traced(call: Callable[[], Any]) -> Symbol | None:
     return out if isinstance(out, Symbol) else None
 
 
-def _gradient(
-    graph: Graph, out: Symbol, feeds: Sequence[Symbol], tracked: Sequence[bool]
+def compile_fixed(
+    graph: Graph, fetches: Sequence[Value], feeds: Sequence[Value]
 ) -> Executable | None:
-    """Return the gradients of the operands, from the operands and the gradient of the result."""
-    wanted = [x for x, needed in zip(feeds, tracked, strict=True) if needed]
-    if not wanted:
-        return None
-    seed = placeholder(out.shape, out.dtype)
-    found = gradients(out, wanted, seed)
-    if any(g is None for g in found):
-        return None
-    return _compiled(graph, found, [*feeds, seed])
+    """Return the program for these very shapes, or None: where there is none, or it needs states.
 
-
-def _compiled(
-    graph: Graph, fetches: Sequence[Symbol], feeds: Sequence[Symbol]
-) -> Executable | None:
-    values: list[Value] = [x.value for x in feeds]
-    program = Program(graph, [y.value for y in fetches], values)
-    executable = compile_program(program, {value: value.shape for value in values}, own_arena=False)
-    if executable is None or executable.entry is None:
+    The one place where eager mode decides for which sizes code is made.
+    """
+    program = Program(graph, fetches, feeds)
+    if program.states or program.commits:
         return None
-    taken = sum(x.size * x.dtype.itemsize for x in feeds)
+    executable = compile_program(program, {x: x.shape for x in feeds}, own_arena=False)
+    if executable is None or executable.entry is None or not _hands_out(executable):
+        return None
+    taken = sum(size_of(x.shape) * x.dtype.itemsize for x in (*feeds, *fetches))
     return executable if executable.layout.arena_bytes <= MOST_BETWEEN * taken else None
+
+
+def _hands_out(executable: Executable) -> bool:
+    """Tell whether each result is a new array of its own, and no operand, say."""
+    return all(view.buffer in executable.layout.fresh for view in executable.plan.outputs)
 
 
 def is_exact(executable: Executable) -> bool:

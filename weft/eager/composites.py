@@ -1,8 +1,8 @@
 """Composites on large tensors: compiled code for the whole function, and for its gradient.
 
 A composite is written in operators and runs them one by one. Where it is declared as `fused`, calls
-on very large tensors come here: the function is then one node of the tape, whose code was derived
-from its own.
+on large tensors come here: the function is then one node of the tape, whose code was derived from
+its own. It has one result or a tuple of them, and no side effects.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.dispatch import wrap_outputs
 from ..core.errors import user_site
 from ..core.imports import deferred_imports
 from ..core.modes import current_interpreter, is_grad_enabled
-from ..core.tape import TapeNode, next_order
+from ..core.tape import make_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
-from .uses import VERY_LARGE, Code, Uses, operations
+from .uses import Code, Uses, operations
 
 SLOT = type("Slot", (), {"__repr__": lambda self: "<tensor>"})()  # stands where a tensor was given
 PLAIN = (type(None), bool, int, float, str, np.dtype)
@@ -55,10 +56,10 @@ _uses: defaultdict[str, Uses] = defaultdict(dict)  # by the names of composites
 
 def run_composite(
     name: str, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Tensor | None:
+) -> Any:
     """Return the result of a composite, or None where its operators are to run one by one."""
     tensors = [x for x in (*args, *kwargs.values()) if isinstance(x, Tensor)]
-    if current_interpreter() is not None or not _are_large(tensors):
+    if current_interpreter() is not None or any(x.symbolic for x in tensors):
         return None
     shape = _shape_of(args, kwargs, tensors)
     if shape is None:
@@ -70,12 +71,9 @@ def run_composite(
 
 def _compiled(name: str, fn: Callable[..., Any], shape: CallShape) -> Code | None:
     with deferred_imports:
-        from .compilation import compile_composite  # noqa: PLC0415  (the compiler, slow to import)
-    return compile_composite(name, fn, shape)
-
-
-def _are_large(tensors: Sequence[Tensor]) -> bool:
-    return not any(x.symbolic for x in tensors) and any(x.numel() >= VERY_LARGE for x in tensors)
+        from .composite_kernel import compile_composite  # noqa: PLC0415  (the compiler is slow)
+    code: Code | None = compile_composite(name, fn, shape)
+    return code
 
 
 def _shape_of(
@@ -98,19 +96,18 @@ def _is_plain(value: Any) -> bool:
     return all(map(_is_plain, value)) if type(value) is tuple else isinstance(value, PLAIN)
 
 
-def _record(kernel: Any, tensors: Sequence[Tensor], shape: CallShape) -> Tensor | None:
+def _record(kernel: Any, tensors: Sequence[Tensor], shape: CallShape) -> Any:
     """Run a kernel, and let it be the `op` of a node of the tape if a gradient is wanted."""
-    arrays = tuple(x._value for x in tensors)
-    value = kernel(*arrays)
-    if value is None or not any(shape.tracked):
-        return None if value is None else wrap(value)
-    node = TapeNode()
-    node.order = next_order()
-    node.op = kernel
-    node.parents = tuple(
-        x._node if wanted else None for x, wanted in zip(tensors, shape.tracked, strict=True)
-    )
-    node.saved = arrays
-    node.watch = None
-    node.code, node.offset = user_site() or (None, 0)
-    return wrap_with_node(value, node)
+    found = kernel(*[x._value for x in tensors])
+    if found is None:
+        return None
+    values, saved = found
+    node = None
+    if any(shape.tracked):
+        pairs = zip(tensors, shape.tracked, strict=True)
+        parents = tuple(x._node if wanted else None for x, wanted in pairs)
+        outputs = None if kernel.results is None else values
+        node = make_node(kernel, parents, saved, outputs=outputs, site=user_site())
+    if kernel.results is None:
+        return wrap(values[0]) if node is None else wrap_with_node(values[0], node)
+    return wrap_outputs(values, node)  # type: ignore[arg-type]  # with outputs: a FanNode

@@ -13,7 +13,6 @@ from typing import Any
 
 from .background import background
 
-VERY_LARGE = 1 << 19  # elements, where compiling, at some 10 ms, is soon worth its while
 MOST_USES = 512  # operations that are remembered, the latest used ones
 
 # Machine code takes arrays and returns the result, or None for arrays that it does not take.

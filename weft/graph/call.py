@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from numpy import ndarray
@@ -11,6 +11,7 @@ from numpy import ndarray
 from ..core.anomaly import detecting_anomaly
 from ..core.config import config
 from ..core.device import device
+from ..core.dim import SizeVar
 from ..core.dispatch import ERRORS
 from ..core.errors import ShapeError, is_from_signal, user_stacklevel
 from ..core.imports import injected
@@ -19,8 +20,10 @@ from ..core.tensor import Tensor
 from .feeds import as_feed
 from .node import Value, type_text
 from .run import Array, Program, Results, Sizes, bind_sizes, check_told_sizes
+from .sized_code import SizedCode
 
 _compile_program = injected("compile_program")
+_compile_sized = injected("compile_for_sizes")
 
 MOST_SHAPES = 64
 
@@ -35,6 +38,7 @@ class ProgramCall:
         self.device = str(device(program.device if on is None else on))
         self._types = [(value.dtype, value.type.shape) for value in program.feeds]
         self._executables: dict[tuple[Shape, ...], Any] = {}
+        self._sized = SizedCode([shape for _, shape in self._types])
         self._latest: Callable[[tuple[Any, ...]], list[Array] | None] | None = None
 
     def run_unchecked(self, fed: Iterable[Any]) -> list[Array] | None:
@@ -69,7 +73,7 @@ class ProgramCall:
                 executable = self.executable(arrays)
                 if executable is not None:
                     fetched: list[Array] = executable.run(arrays)
-                    self._latest = executable.run_unchecked if executable.checks_feeds else None
+                    self.remember(executable)
                     return fetched
             except ERRORS as error:
                 if is_from_signal(error):
@@ -80,14 +84,36 @@ class ProgramCall:
             _report(failure, self.what)
         return results
 
+    def executables(self) -> list[Any]:
+        """Return the machine code there is so far."""
+        return [code for code in self._executables.values() if code is not None]
+
+    def remember(self, executable: Any) -> None:
+        """Let `run_unchecked` try code that ran first."""
+        self._latest = executable.run_unchecked if executable.checks_feeds else None
+
     def executable(self, arrays: list[Array]) -> Any:
         """Return the machine code for feeds of the shapes at hand, made at their first use."""
         shapes = tuple([array.shape for array in arrays])
         try:
             return self._executables[shapes]
         except KeyError:
-            made = _compile_program(self.program, self.fed_shapes(shapes), device=self.device)
-            return self.keep(shapes, made)
+            fed = self.fed_shapes(shapes)
+            return self._sized.find(shapes, self._compile_for_sizes) or self._for_shapes(
+                shapes, fed
+            )
+
+    def _for_shapes(self, shapes: tuple[Shape, ...], fed: dict[Value, Shape]) -> Any:
+        """Return new machine code for feeds of certain shapes."""
+        made = self.keep(shapes, _compile_program(self.program, fed, device=self.device))
+        if made is not None:
+            made.fixed_because = self._sized.why_fixed()
+        return made
+
+    def _compile_for_sizes(self, pattern: tuple[Shape, ...], sizes: Mapping[SizeVar, int]) -> Any:
+        """Return machine code for many sizes, those in the shapes of feeds."""
+        fed = dict(zip(self.program.feeds, pattern, strict=True))
+        return _compile_sized(self.program, fed, sizes, device=self.device)
 
     def fed_shapes(self, shapes: Sequence[Shape]) -> dict[Value, Shape]:
         """Return the shapes of feeds by their values; raise if they contradict one another."""

@@ -32,6 +32,7 @@ class Draws:
         self.steps: list[Node] = []
         self.skipped: set[Node] = set()
         self.commits: list[tuple[State, Value]] = []
+        self._counts_every = graph.counts_every_draw
         starts = [
             n for n in graph.nodes if n.op is STATE and isinstance(n.attrs[0].owner, Generator)
         ]
@@ -70,7 +71,9 @@ class Draws:
             self.commits.append((start.attrs[0], state))
 
     def _is_made(self, mover: Node, here: Value, needed: set[Node]) -> bool:
-        """Tell whether a run makes the draw behind which a node moves the generator."""
+        """Tell whether a run makes, or counts, the draw behind which a node moves the generator."""
+        if self._counts_every:
+            return True
         if not mover.op.advances:
             return mover in needed
         return any(user in needed for user in self._users[here] if not user.op.advances)

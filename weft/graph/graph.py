@@ -18,6 +18,7 @@ from ..core.shape import TensorType
 from .node import Node, Value, size_variables
 from .special import ASSIGN, PLACEHOLDER, STATE
 from .state import State
+from .symbol import Symbol, WeakSymbol
 from .tracer import Tracer
 
 _optimize: Injected[Callable[..., Graph]] = injected("Graph.optimize")
@@ -39,6 +40,9 @@ class Graph:
     aliases   values of the graph this one was made from, and what they became here
     """
 
+    symbol_class: type[Symbol] = Symbol  # of what stands for its values
+    number_class: type[Symbol] = WeakSymbol  # of what stands for numbers
+
     def __init__(self, name: str = "graph") -> None:
         if not isinstance(name, str):
             raise ArgumentTypeError(f"Graph: name must be a string. Received: {name!r:.60}")
@@ -54,6 +58,7 @@ class Graph:
         self._taken: dict[str, int] = {}
         self.program: Any = None  # of a function: made by run.py when it first runs
         self.differentiated: set[Value] = set()
+        self.counts_every_draw = False  # else a run counts the draws that it makes
         self.extended: dict[Node, Node] = {}  # loops, and the same loops with more results
         self.given_names: dict[Value, str] = {}
         self.tracer = Tracer(self)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -29,7 +29,9 @@ class Keeper(Protocol):
     """What keeps the values of states; of many, by their keys, at once.
 
     A training step reads and writes hundreds: a call for each would take as long as its kernels.
-    Values are arrays, or Python numbers for states that are such.
+    Values are arrays, or Python numbers for states that are such. A keeper that only gets and sets
+    what an attribute or a container holds says so by `path(key)`; code that is written for
+    certain states then does the same without a call (see `StatePath`).
     """
 
     def read(self, keys: Sequence[Any]) -> list[Any]:
@@ -39,6 +41,22 @@ class Keeper(Protocol):
     def write(self, keys: Sequence[Any], values: Iterable[Any]) -> None:
         """Give them new values."""
         ...
+
+
+class ItemStep(NamedTuple):
+    """A step of a path into a container; one that is a string is an attribute."""
+
+    key: Any
+
+
+class StatePath(NamedTuple):
+    """Where a value is kept: `root.attribute[key]`, with as many steps as it takes.
+
+    Reading and assigning there is all that the keeper's own `read` and `write` do.
+    """
+
+    root: Any
+    steps: tuple[str | ItemStep, ...]
 
 
 class State:
@@ -108,6 +126,12 @@ class State:
         assert self.writable, f"{self.name} is read-only"
         self.keeper.write([self.place], [value.item() if self.number else value])
 
+    @property
+    def path(self) -> StatePath | None:
+        """Return where its value can be read and assigned; None if only the keeper can."""
+        path = getattr(self.keeper, "path", None)
+        return None if path is None else path(self.place)
+
     def renamed(self, name: str) -> State:
         """Return the same state under another name."""
         return State(
@@ -164,6 +188,9 @@ class _Tensors:
         for tensor, value in zip(keys, values, strict=True):
             tensor._value = value
 
+    def path(self, key: Any) -> StatePath:
+        return StatePath(key, ("_value",))
+
 
 _TENSORS = _Tensors()
 
@@ -184,6 +211,26 @@ class Alone:
         assert self.put is not None
         for value in values:
             self.put(value)
+
+
+@dataclass(frozen=True, eq=False)
+class AttributeKeeper:
+    """The keeper of attributes of an object: a key is the name of one."""
+
+    owner: Any
+
+    def read(self, keys: Sequence[str]) -> list[Any]:
+        """Return the attributes now."""
+        return [getattr(self.owner, name) for name in keys]
+
+    def write(self, keys: Sequence[str], values: Iterable[Any]) -> None:
+        """Give attributes new values."""
+        for name, value in zip(keys, values, strict=True):
+            setattr(self.owner, name, value)
+
+    def path(self, key: str) -> StatePath:
+        """Return where an attribute is."""
+        return StatePath(self.owner, (key,))
 
 
 def number_state(

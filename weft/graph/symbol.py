@@ -252,7 +252,7 @@ class Symbol(Tensor):
 
 def make_symbol(graph: Any, value: Value) -> Symbol:
     """Return a symbol for a value of a graph."""
-    symbol: Symbol = object.__new__(Symbol)
+    symbol: Symbol = object.__new__(graph.symbol_class)
     symbol.graph = graph
     symbol.value = value
     return symbol
@@ -272,7 +272,7 @@ class WeakSymbol(Symbol):
 
 def make_number(graph: Any, value: Value) -> WeakSymbol:
     """Return a value without dimensions as a number of its graph."""
-    symbol: WeakSymbol = object.__new__(WeakSymbol)
+    symbol: WeakSymbol = object.__new__(graph.number_class)
     symbol.graph = graph
     symbol.value = value
     return symbol

@@ -23,6 +23,7 @@ from ..core.modes import is_grad_enabled, modes
 from ..core.op import F, elementwise, find_op
 from ..core.rng import Generator
 from ..core.shape import TensorType
+from ..core.tape import Watch
 from ..core.tensor import Constant, Tensor
 from .node import Node, Value
 from .scope import current_scope
@@ -39,6 +40,8 @@ SMALL = 64  # elements up to which equal literals share a node
 class Tracer:
     """Builds one graph; a tracer inside another builds the body of a control-flow node."""
 
+    recording = False  # whether a function runs on values at the same time: see capture/recorder.py
+
     def __init__(self, graph: Graph, parent: Tracer | None = None) -> None:
         self.graph = graph
         self.parent = parent
@@ -49,6 +52,7 @@ class Tracer:
         self.observed: dict[Any, tuple[Callable[[], Any], Any]] = {}  # see `observe`
         self.sequential = False  # of a function: what it assigns holds at once, and is committed
         self.captured: dict[Value, Value] = {}  # value of the parent -> our placeholder for it
+        self.watches: dict[Value, Watch] = {}  # hooks on the gradients of values
         self.site: Site | str = None  # stands in for the user's line while a pass builds nodes
         self._frozen: set[Value] = set()
         self._detached: dict[Value, Value] = {}
@@ -216,6 +220,10 @@ class Tracer:
             return self.capture(self.parent.read_state(state))
         return self.graph.state_value(state, user_site())
 
+    def first_value(self, key: tuple[int, str]) -> Value | None:
+        """Return the value that a state has when a run starts; None if nothing reads it."""
+        return self.graph.states_by_key().get(key)
+
     def write_state(self, state: State, value: Value) -> None:
         """Let a state have another value from this point of the program on."""
         self.written[state.key] = state, value
@@ -269,6 +277,10 @@ class Tracer:
             raise GraphError(
                 f"{what}: not possible inside {self.graph.name}, a body of control flow; {instead}"
             )
+
+    def has_written(self, owner: Any, key: Any) -> bool:
+        """Tell whether the program has changed a part of an object of Python's by now."""
+        return False
 
     def observe(self, key: Any, read: Callable[[], Any]) -> None:
         """Note that the program depends on something of Python's, and what that is now."""

@@ -24,6 +24,7 @@ from ..core.errors import (
 )
 from ..core.imports import require
 from ..core.masked import plain_array
+from ..core.modes import refuse_recording
 from ..core.tensor import Tensor
 from .errors import FileFormatError, ReadError
 from .foreign import check_readable
@@ -92,6 +93,7 @@ def _header(arrays: Sequence[tuple[str, Array]], text: Mapping[str, str]) -> byt
 def as_array(name: Any, value: Any) -> Array:
     """Return a tensor or array as the package can write it: contiguous and of a known dtype."""
     _check_name(name)
+    refuse_recording("tensors are written to a file")
     array = value._value if isinstance(value, Tensor) else value
     if isinstance(array, np.generic):
         array = np.asarray(array)

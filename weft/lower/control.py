@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..core.dim import is_known
 from ..core.dtype import int64
 from ..graph.control.ops import COND, SCAN, WHILE
 from ..graph.control.shapes import LoopView, ScanLoop, loop_of
@@ -222,7 +223,8 @@ class _LoopLowering:
         self.inputs.append(now)
         self.results.append((value, window(halves[1], self.half, -size)))
         steps = self.loop.length
-        self.finals.append(now if steps is None else halves[steps % 2])
+        known = steps is not None and is_known([steps])
+        self.finals.append(halves[steps % 2] if known else now)
 
     def _finish(self) -> None:
         """Say where the carries are; copy those that may be in either half."""

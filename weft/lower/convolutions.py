@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.dim import is_known
+from ..core.errors import UnknownSizeError
 from ..core.shape import Shape, size_of
 from ..graph.node import Node
 from .copies import fill_kernel
@@ -43,7 +44,9 @@ def lower_convolution(lowered: Lowering, node: Node) -> bool:
         return False
     views = [lowered.views[v] for v in node.inputs if v is not None]
     shapes = [view.shape for view in views] + [value.shape]
-    if not all(map(is_known, shapes)) or not all(map(size_of, shapes)):
+    if not all(map(is_known, shapes)):
+        raise UnknownSizeError(f"{node.name}: convolutions are written for sizes that are numbers")
+    if not all(map(size_of, shapes)):
         return False
     out = lowered.new(value)
     if not out.contiguous:

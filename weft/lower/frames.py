@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ..core.dim import bounds
 from ..core.shape import Shape, size_of
 from ..graph.node import Node, Value
 from .index_maps import has_plain_rows, stored_values
@@ -49,11 +50,9 @@ class Frame:
 
         Then each is reduced in blocks, and no pass over its elements can wait for the result.
         """
-        return (
-            self.split is not None
-            and size_of(self.rows) < FEW_ROWS
-            and size_of(self.domain[self.split :]) >= LONG_ROW
-        )
+        if self.split is None or bounds(size_of(self.rows))[0] >= FEW_ROWS:
+            return False
+        return size_of(self.domain[self.split :]) >= LONG_ROW and size_of(self.rows) < FEW_ROWS
 
 
 def frames_for(a: Frame, b: Frame | None) -> Iterator[Frame]:

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ..core.dim import raise_if_told
 from ..core.dtype import Array, DType, int64
 from ..core.scalar.builder import Expr, ScalarBuilder, is_defined, postorder
 from ..core.shape import Shape, TensorType
@@ -335,7 +336,8 @@ def _tried(
 ) -> frozenset[int] | None:
     try:
         exprs, stored = _given(op, attrs, inputs, outputs, _Trial(), _somewhere)
-    except (ArithmeticError, TypeError, ValueError):  # the reference kernel says what is wrong
+    except (ArithmeticError, TypeError, ValueError) as error:
+        raise_if_told(error)  # else the reference kernel says what is wrong
         return None
     if exprs is None or not all(map(is_defined, postorder(exprs))):
         return None

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dim import raise_if_told
 from ..core.scalar.builder import Expr, ScalarBuilder, computed_dtype, is_defined, postorder
 from ..core.shape import broadcast_axes, normalize_axes, size_of
 from ..graph.node import Node, Value
@@ -87,7 +88,8 @@ def _code_for(op: Any, attrs: tuple[Any, ...], dtypes: tuple[Any, ...], result: 
     ]
     try:
         expr: Expr = op.lower_rule(builder, *args, *attrs)
-    except (ArithmeticError, TypeError, ValueError):  # a constant that the dtype cannot hold
+    except (ArithmeticError, TypeError, ValueError) as error:
+        raise_if_told(error)  # else it is a constant that the dtype cannot hold
         return None
     return expr if all(map(is_defined, postorder([expr]))) else None
 

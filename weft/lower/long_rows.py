@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ..core.dim import Dim
 from ..core.scalar.builder import PLACED, Expr, ScalarBuilder, postorder, substituted
 from ..core.shape import Shape
 from .kernels import Operand, Output, RowKernel
@@ -31,7 +32,9 @@ class LongRows:
         self.whole, self.rest = divmod(kernel.columns, BLOCK)
         order = postorder([output.value for output in kernel.outputs])
         self.reductions = [e for e in order if e.kind == "reduce"]
-        self.blocks = self.whole + (self.rest > 0)
+        # A rest that only a run knows may be nothing: its result changes nothing then.
+        self.has_rest = isinstance(self.rest, Dim) or self.rest > 0
+        self.blocks = self.whole + int(self.has_rest)
         self.partial = [self._partial(e) for e in self.reductions]
 
     @staticmethod
@@ -50,7 +53,7 @@ class LongRows:
         kernels = self.lowered.kernels
         name = self.kernel.name
         kernels.append(self._part(f"{name} (blocks)", (self.whole, BLOCK), 0))
-        if self.rest:
+        if self.has_rest:
             kernels.append(self._part(f"{name} (rest)", (self.rest,), self.whole))
         kernels.append(self._combination())
 

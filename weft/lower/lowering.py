@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dim import is_known
+from ..core.dim import is_told
 from ..core.scalar.builder import ScalarBuilder, computed_dtype
 from ..core.shape import Shape, size_of
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.special import ASSIGN, CONSTANT, PARAMETER, PLACEHOLDER, SOURCES, STATE
 from ..graph.state import State
+from ..ops.sizes import size_value
 from .concat import find_homes, part_views
 from .control import lower_control
 from .convolutions import lower_convolution
@@ -42,6 +43,7 @@ from .recompute import recompute_cheap
 from .row_sums import fuse_row_sums
 from .scans import scan_kernel
 from .scatter import scatter_kernels
+from .size_numbers import SizeNumber
 from .split import split_inner
 from .storage import Buffer, View, contiguous
 from .views import views_of
@@ -155,7 +157,7 @@ class Lowering:
     def new(self, value: Value) -> View:
         """Give a value memory of its own in the arena, or the place that waits for it."""
         view = self.wanted.get(value)
-        if not is_known(value.shape):
+        if not is_told(value.shape):
             view = array_of_its_own(value)
         elif view is None:
             view = contiguous(Buffer("arena", value.shape, value.dtype, value.name), value.shape)
@@ -236,6 +238,16 @@ class Lowering:
 
     def _state(self, node: Node) -> None:
         self._place_source(node, "state", node.attrs[0])
+
+    def _size_number(self, node: Node) -> bool:
+        """Lower a number that follows from sizes: the host computes it before a run."""
+        if node.op is not size_value:
+            return False
+        expression, dtype = node.attrs
+        (value,) = node.outputs
+        made = self.given("constant", (), dtype, value.name, SizeNumber(expression, dtype))
+        self.views[value] = made
+        return True
 
     def _assign(self, node: Node) -> None:
         (value,) = node.inputs
@@ -389,6 +401,7 @@ _SPECIAL: dict[Any, Callable[[Lowering, Node], None]] = {
     ASSIGN: Lowering._assign,
 }
 _WAYS: tuple[Callable[[Lowering, Node], bool], ...] = (
+    Lowering._size_number,
     Lowering._as_view,
     Lowering._as_join,
     Lowering._as_product,

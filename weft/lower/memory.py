@@ -50,6 +50,9 @@ class MemoryPlan:
     copied        states whose new values are copied when a run has ended, and where these lie
     new_numbers   the same for numbers whose new values lie side by side
     arena_bytes   the size of the arena
+    addressed     buffers of the arena whose addresses lie in the table of memory, behind that of
+                  the words that hold sizes, since where they lie follows from these; None for a
+                  program whose sizes are all known
     """
 
     feeds: int
@@ -65,6 +68,12 @@ class MemoryPlan:
     copied: tuple[tuple[int, View], ...]
     new_numbers: tuple[tuple[int, View], ...]
     arena_bytes: Size
+    addressed: tuple[Buffer, ...] | None = None
+
+    @property
+    def sizes_entry(self) -> int:
+        """Return the entry of the words that hold sizes, if there are any; addresses follow it."""
+        return CONSTANTS + len(self.constants)
 
     @property
     def first_state(self) -> int:

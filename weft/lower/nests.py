@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..core.dim import size_max, size_min
 from ..core.scalar.builder import (
     PLACED,
     Expr,
@@ -14,7 +15,7 @@ from ..core.scalar.builder import (
     postorder,
     substituted,
 )
-from ..core.shape import size_of
+from ..core.shape import Size, size_of
 from ..graph.node import Node, Value
 from ..graph.special import CONSTANT
 from .frames import COLUMN, FULL, ROW
@@ -213,17 +214,17 @@ class NestBuilder:
         return [Operand(v, s) for v, s in zip(every, strides, strict=False)], loops
 
     @property
-    def _rows(self) -> int:
+    def _rows(self) -> Size:
         return size_of(self.frame.rows)
 
     @property
-    def _columns(self) -> int:
+    def _columns(self) -> Size:
         return size_of(self.frame.domain) // self._rows
 
-    def _rows_of_a_block(self) -> int:
+    def _rows_of_a_block(self) -> Size:
         """Return how many rows are combined at a time: so that there are neither few nor many."""
-        blocks = max(1, self._rows * self._columns // WORTH_A_BLOCK)
-        return -(-self._rows // min(MOST_BLOCKS, blocks))
+        blocks = size_max(1, self._rows * self._columns // WORTH_A_BLOCK)
+        return -(-self._rows // size_min(MOST_BLOCKS, blocks))
 
     def _partial(self, node: Node) -> _Partial:
         (value,) = node.outputs
@@ -252,7 +253,15 @@ class NestBuilder:
         if any(e.kind in PLACED for e in postorder(exprs)):
             return False
         each = all(only_reduction(expr) is not None for expr in exprs)
-        return each and (self._rows < FEW_TO_COMBINE or self._columns > MANY_COLUMNS)
+        return each and (self._columns > MANY_COLUMNS or self._has_few_rows())
+
+    def _has_few_rows(self) -> bool:
+        """Tell whether there are so few rows, and they so long, that going down columns is better.
+
+        Few short rows are one block, and take little time in any way.
+        """
+        one_block = (FEW_TO_COMBINE - 1) * self._columns < 2 * WORTH_A_BLOCK
+        return not one_block and self._rows < FEW_TO_COMBINE
 
     def _by_strips(self, columns: Sequence[Node]) -> None:
         """Add a kernel for each reduction over rows that goes down strips of columns."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dim import is_known
 from ..core.dtype import DType
 from ..core.shape import Shape
 from ..graph.node import Node, Value
@@ -77,6 +78,11 @@ class KernelProgram:
         used = {view.buffer for view in self.outputs}
         used.update(buffer for kernel in self.kernels for buffer in buffers_of(kernel))
         return [b for b in self.buffers if b in used or b.kind not in ("arena", "window")]
+
+    @property
+    def is_sized(self) -> bool:
+        """Tell whether some of its sizes are those that every run is told."""
+        return not all(is_known(buffer.shape) for buffer in self.buffers if buffer.kind != "object")
 
     def with_kernels(self, kernels: Sequence[Kernel], more: Sequence[Buffer] = ()) -> KernelProgram:
         """Return the program with other kernels, and with more buffers."""

@@ -25,7 +25,7 @@ from ..passes.stabilize import shift_axes
 from .kinds import DTYPES, reduced_axes
 
 LEAST_ROW = 64  # elements that are worth a row of their own
-LEAST_ROWS = 8
+LEAST_ROWS = 2
 STREAMS = 4
 STREAMED_FROM = 1 << 21  # bytes
 
@@ -102,7 +102,7 @@ def _in_streams(m: Match, then: Axes, dtype: DType) -> Value:
     value: Value = m["x"]
     rows, odd = divmod(value.shape[0], STREAMS)
     size = size_of(value.shape) * value.dtype.itemsize
-    if value.node.op not in SOURCES or 0 not in then or odd or size < STREAMED_FROM:
+    if value.node.op not in SOURCES or 0 not in then or size < STREAMED_FROM or odd:
         return value
     if value.dtype.kind != "f" or value.dtype != dtype:
         return value

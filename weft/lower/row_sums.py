@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+from ..core.dim import size_min
 from ..core.scalar.builder import Expr, ScalarBuilder, postorder, substituted
-from ..core.shape import size_of
+from ..core.shape import Size, size_of
 from .epilogues import AT_ONE_PLACE, MOST_STREAMS
 from .kernels import (
     ColumnKernel,
@@ -28,11 +29,10 @@ from .kernels import (
 from .lifetimes import uses_of
 from .storage import Buffer, View, contiguous
 
-# Products of fewer rows or columns may be better computed transposed, and are small anyway.
-LEAST_ROWS = 16
+# Products of a row, or of fewer columns, may be better computed transposed, and are small anyway.
+LEAST_ROWS = 2
 LEAST_COLUMNS = 64
-BLOCK = 48  # rows that are combined: a multiple of most heights of tiles
-MOST_WHOLE = 96  # rows that make one block
+BLOCK = 96  # rows that are combined: a multiple of most heights of tiles
 
 
 def fuse_row_sums(kernels: Sequence[Kernel], kept: Collection[Buffer]) -> list[Kernel]:
@@ -204,8 +204,8 @@ class _Fusion:
         return self.stored.get(number) or self.builder.load(number, load.dtype)
 
 
-def _rows_of_a_block(rows: int) -> int:
-    return rows if rows <= MOST_WHOLE else BLOCK
+def _rows_of_a_block(rows: Size) -> Size:
+    return size_min(rows, BLOCK)
 
 
 def _without_batch(product: GemmKernel) -> GemmKernel | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..core.dim import Dim
 from ..core.shape import Size
 from .kernels import BranchKernel, Kernel, LoopKernel
 from .storage import View
@@ -43,10 +44,13 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Pieces that do not depend on one another: in any order, on several threads if parallel."""
+    """Pieces that do not depend on one another: in any order, on several threads if parallel.
+
+    In a program for many sizes that, and how pieces are divided, is told to each run.
+    """
 
     pieces: tuple[Piece, ...]
-    parallel: bool
+    parallel: bool | Dim
 
     @property
     def flag(self) -> View | None:

@@ -38,15 +38,7 @@ class Order(Generic[S]):
 
     def remove(self, item: S) -> None:
         """Take something out."""
-        before, after = item.previous, item.following
-        if before is None:
-            self._first = after
-        else:
-            before.following = after
-        if after is None:
-            self._last = before
-        else:
-            after.previous = before
+        self._join(item.previous, item.following)
 
     def move_before(self, item: S, moved: Iterable[S]) -> None:
         """Move things, in the order they are in, right before another."""
@@ -66,15 +58,19 @@ class Order(Generic[S]):
         return 0 if item.previous is None else item.previous.place
 
     def _link(self, before: Sequenced | None, item: Sequenced, after: Sequenced | None) -> None:
-        item.previous, item.following = before, after
+        self._join(before, item)
+        self._join(item, after)
+
+    def _join(self, before: Sequenced | None, after: Sequenced | None) -> None:
+        """Let two be neighbours; None stands for what is outside, at either end."""
         if before is None:
-            self._first = item
+            self._first = after
         else:
-            before.following = item
+            before.following = after
         if after is None:
-            self._last = item
+            self._last = before
         else:
-            after.previous = item
+            after.previous = before
 
     def _count_anew(self) -> None:
         place, item = GAP, self._first

@@ -38,9 +38,10 @@ def split_inner(kernel: GemmKernel) -> list[Kernel]:
 
 def _is_long_and_small(kernel: GemmKernel) -> bool:
     m, n, k, batch = kernel.m, kernel.n, kernel.k, size_of(kernel.batch)
+    if not k >= PARTS * LEAST_DEPTH or not kernel.out.contiguous:
+        return False
     pieces = batch * min(_pieces(m, n), _pieces(n, m))
-    long = k >= PARTS * LEAST_DEPTH and product_work(batch, m, n, k) >= PARTS * LEAST_WORK
-    return long and 0 < pieces < FEW_PIECES and kernel.out.contiguous
+    return 0 < pieces < FEW_PIECES and product_work(batch, m, n, k) >= PARTS * LEAST_WORK
 
 
 def product_work(batch: int, m: int, n: int, k: int) -> int:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
+from ..core.dim import Dim
 from ..core.scalar.builder import Expr, postorder
 from ..core.shape import Shape
 from .kernels import Kernel, LoopNest, buffers_of
@@ -181,6 +182,8 @@ class Text:
 
     def constant(self, expr: Expr) -> str:
         """Return a constant in as few digits as tell it."""
+        if isinstance(expr.data, Dim):
+            return f"({expr.data})"
         return str(expr.dtype.type(expr.data)) if expr.dtype.kind == "f" else str(expr.data)
 
 

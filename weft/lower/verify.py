@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from itertools import count
 from typing import NoReturn
 
-from ..core.dim import may_equal
+from ..core.dim import leaving_open, may_equal
 from .checks import VerificationError, Verifier
 from .kernels import BranchKernel, Kernel, LoopKernel, walk
 from .program import KernelProgram, Sources
@@ -24,7 +24,8 @@ KINDS = ("arena", "feed", "constant", "state", "window", "object")
 
 def verify(program: KernelProgram, sources: Sources | None = None) -> None:
     """Raise VerificationError if a program breaks a rule; the message names the kernel."""
-    _Program(program, sources).verify()
+    with leaving_open():
+        _Program(program, sources).verify()
 
 
 def verified(program: KernelProgram, sources: Sources | None = None) -> KernelProgram:

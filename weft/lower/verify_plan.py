@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, NoReturn
 
+from ..core.dim import Dim, size_max, surely_less
 from ..core.shape import Size
 from .kernels import CallKernel, Control, Kernel, walk
 from .lifetimes import lifetimes
@@ -60,7 +61,8 @@ def _verify_pieces(region: Region, blame: Blame) -> None:
         kernel = piece.kernel
         if list(piece.views) != kernel.views or piece.written != kernel.written:
             blame(kernel, "is called with other memory than it takes")
-        if not 1 <= piece.chunks <= max(1, piece.units):
+        least = size_max(1, piece.units)
+        if surely_less(piece.chunks, 1) or surely_less(least, piece.chunks):
             blame(kernel, f"has {piece.units} units of work in {piece.chunks} chunks")
 
 
@@ -90,6 +92,7 @@ def _spans(region: Region, memory: MemoryPlan) -> Iterator[_Span]:
             (buffer, *_) = buffers_behind(view.buffer)
             place = memory.places[buffer]
             where = (place.is_argument, place.entry)
-            end = place.offset + buffer.nbytes
-            if end > place.offset:  # what is empty meets nobody
+            # What is empty meets nobody; what has a size that runs are told is alone there.
+            end = place.offset + (1 if isinstance(buffer.nbytes, Dim) else buffer.nbytes)
+            if end > place.offset:
                 yield _Span(where, place.offset, end, i in piece.written, piece.kernel)

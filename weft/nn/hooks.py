@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..autodiff.function import Function
@@ -11,6 +10,7 @@ from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.modes import is_grad_enabled
 from ..core.tensor import Tensor
 from ..core.tree import flatten
+from .version import count_change
 
 if TYPE_CHECKING:
     from .module import Module
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 BEFORE, AFTER = "before", "after"
 GRAD_BEFORE, GRAD_AFTER = "backward before", "backward after"
 Call = Callable[..., Any]
-_next_key = count().__next__
 
 
 class Hook(NamedTuple):
@@ -31,13 +30,14 @@ class Hook(NamedTuple):
 class HookRemover:
     """Lets a module's hook be removed again; as a context manager, at the end of a block."""
 
-    def __init__(self, module: Module, moment: str, key: int) -> None:
+    def __init__(self, module: Module, moment: str, key: object) -> None:
         self._module = module
         self._moment = moment
         self._key = key
 
     def remove(self) -> None:
         """Unregister the hook; doing so twice is harmless."""
+        count_change()
         hooks = self._module._hooks
         hooks.get(self._moment, {}).pop(self._key, None)
         if not hooks.get(self._moment):
@@ -56,7 +56,8 @@ def add_hook(
     """Register a function for a moment; `prepend` puts it before those already there."""
     if not callable(call):
         raise ArgumentTypeError(f"a hook must be callable. Received: {call!r}")
-    key, hook = _next_key(), Hook(call, with_kwargs)
+    count_change()
+    key, hook = object(), Hook(call, with_kwargs)
     others = module._hooks.get(moment, {})
     module._hooks[moment] = {key: hook, **others} if prepend else {**others, key: hook}
     return HookRemover(module, moment, key)

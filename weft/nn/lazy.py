@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from ..core.errors import ArgumentTypeError, ShapeError
-from ..core.modes import eagerly
+from ..core.modes import eagerly, refuse_recording
 from ..core.shape import Shape
 from ..ops.creation import zeros
 from .hooks import BEFORE, drop_hook
 from .module import Module
 from .parameter import Parameter, UninitializedParameter, new_parameter
 from .state import shape_of
+from .version import count_change
 
 
 class OpenInput(Module):
@@ -60,6 +61,7 @@ class OpenInput(Module):
     @eagerly
     def _settle(self, size: int, draw: bool) -> None:
         """Take the input size, and become an ordinary layer."""
+        refuse_recording("a layer takes its size from its first input", once=True)
         for name, shape in self._shapes(size).items():
             tensor = self.__dict__.get(name)
             if isinstance(tensor, UninitializedParameter):
@@ -67,6 +69,7 @@ class OpenInput(Module):
             elif tensor is not None:
                 self.__dict__[name] = zeros(shape, dtype=tensor.dtype)
         setattr(self, self._size_name, size)
+        count_change()
         del self.__dict__["_pending"]
         drop_hook(self, BEFORE, settle_by_input)
         if isinstance(self, LazySize):

@@ -12,6 +12,7 @@ from functools import partial
 from types import MethodType
 from typing import Any, ClassVar, TypeVar
 
+from ..autodiff.reverse import forget_gradients
 from ..core import dtype as dt
 from ..core.device import check_device, is_device
 from ..core.errors import ArgumentError, ArgumentTypeError
@@ -20,7 +21,7 @@ from ..core.modes import current_tracer, eagerly, modes
 from ..core.placing import place
 from ..core.shape import Shape
 from ..core.snapshot import snapshot_of
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor
 from . import hooks, state
 from .hooks import HookRemover
 from .parameter import Parameter
@@ -29,6 +30,7 @@ from .scopes import module_scope
 from .starting_value import starting_value
 from .state import LoadReport
 from .summary import Summary, summarize
+from .version import count_change
 
 PARAMETER, BUFFER, MODULE = "parameter", "buffer", "module"
 M = TypeVar("M", bound="Module")
@@ -57,7 +59,7 @@ class Module:
 
     _kinds: dict[str, str]
     _transient: set[str]
-    _hooks: dict[str, dict[int, hooks.Hook]]
+    _hooks: dict[str, dict[object, hooks.Hook]]
     _printed: ClassVar[tuple[str, ...]] = ()  # attributes in the repr; of "*name" the value alone
     _pending = False  # True while an input size is unknown (see lazy.py)
 
@@ -109,6 +111,7 @@ class Module:
             self._transient.discard(name)
         elif name in kinds:
             _check_replacement(self, name, kinds[name], value)
+        count_change()
         self.__dict__[name] = value
 
     def __getattr__(self, name: str) -> Any:
@@ -118,6 +121,7 @@ class Module:
         return MethodType(_TRAINING[name].get(), self)
 
     def __delattr__(self, name: str) -> None:
+        count_change()
         self._kinds.pop(name, None)
         self._transient.discard(name)
         super().__delattr__(name)
@@ -149,6 +153,7 @@ class Module:
                 f"register_{kind}: {name!r} must be a {wanted.__name__} or None. "
                 f"Received: {type(value).__name__}"
             )
+        count_change()
         self._kinds[name] = kind
         self.__dict__[name] = value
 
@@ -310,6 +315,7 @@ class Module:
         """Set training mode (dropout, batch statistics) on the whole tree."""
         if not isinstance(mode, bool):
             raise ArgumentTypeError(f"train: mode must be True or False. Received: {mode!r}")
+        count_change()
         for module in self.modules():
             module.__dict__["training"] = mode
         return self
@@ -326,9 +332,7 @@ class Module:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget (or set to zero) the gradients of all parameters."""
-        for parameter in self.parameters():
-            if parameter.grad is not None:
-                parameter.grad = None if set_to_none else wrap(parameter.grad._value * 0)
+        forget_gradients(self.parameters(), set_to_none)
 
     def apply(self: M, fn: Callable[[Module], Any]) -> M:
         """Call a function on every submodule, children first, then on the module itself."""

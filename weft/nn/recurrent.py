@@ -27,10 +27,8 @@ from .rnn_cells import (
     draw_recurrent,
     rnn_mode,
     same_dims,
-    zeros_beside,
 )
-from .time_scan import builds_graph, scan_over_time, time_first
-from .time_steps import Timeline, backward_in_time, forward_in_time
+from .time_steps import Timeline, backward_in_time, first_state, forward_in_time, layer_over_time
 
 
 class RNNBase(Module):
@@ -171,24 +169,17 @@ class RNNBase(Module):
         self, run: int, x: Tensor, state: State | None, timeline: Timeline
     ) -> tuple[Tensor, State]:
         """Run one layer in one direction."""
-        kind, weights = KINDS[self.mode], self._weights(run)
-        backward = bool(run % self.num_directions)
-        share = kind.input_share(x, weights)
-        if timeline.sizes is None and builds_graph():
-            rows = time_first(share, timeline.axis)
-            start = self._start(rows[0]) if state is None else state
-            outputs, final = scan_over_time(kind.step, rows, start, weights, backward)
-            return time_first(outputs, timeline.axis), final
-        shares = timeline.split(share)
+        weights, backward = self._weights(run), bool(run % self.num_directions)
+        if timeline.sizes is None:
+            axis, first = timeline.axis, state or ()
+            made = layer_over_time(self.mode, x, *weights, *first, axis=axis, backward=backward)
+            return made[0], made[1:]
+        kind = KINDS[self.mode]
+        shares = timeline.split(kind.input_share(x, weights))
         walk = backward_in_time if backward else forward_in_time
-        start = self._start(shares[0]) if state is None else state
+        start = first_state(kind, shares[0], weights) if state is None else state
         steps, final = walk(kind.step, shares, start, weights)
         return timeline.join(steps), final
-
-    def _start(self, share: Tensor) -> State:
-        """Return the first state where none is given: zeros."""
-        sizes = (self.output_size, self.hidden_size)[: KINDS[self.mode].states]
-        return tuple(zeros_beside(share, size) for size in sizes)
 
     # -- the state -------------------------------------------------------------------------------
 

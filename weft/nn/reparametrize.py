@@ -22,6 +22,7 @@ from .conv_transpose import ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from .hooks import HookRemover
 from .module import Module
 from .parameter import Parameter, UninitializedParameter
+from .version import count_change
 
 M = TypeVar("M", bound=Module)
 
@@ -281,6 +282,7 @@ def _settle_class(module: Any) -> None:
     """Give a module the class in which exactly its computed weights are properties."""
     plain = module._plain_class if isinstance(module, _WithComputed) else type(module)
     names = tuple(module._computed)
+    count_change()
     if not names:
         del module.__dict__["_computed"]
     made = _class_with_computed(plain, names) if names else plain

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core import dtype as dt
 from ..core.errors import ArgumentError, ArgumentTypeError, ShapeError, WeftError
-from ..core.modes import no_grad
+from ..core.modes import no_grad, refuse_recording
 from ..core.tensor import Tensor
+from .version import count_change
 
 if TYPE_CHECKING:
     from .module import Module
@@ -75,6 +76,7 @@ def load(target: Tensor, value: Any, assign: bool) -> None:
     """Write a value of a state into a tensor; with `assign` it brings its own dtype."""
     with no_grad():
         if assign and isinstance(value, Tensor):
+            refuse_recording("load_state_dict(assign=True) gives parameters other arrays")
             target._value = value._value
         else:
             target.copy_(value)
@@ -84,6 +86,7 @@ def convert(tensors: list[Tensor], dtype: dt.DType) -> None:
     """Convert floating-point tensors and their gradients to a dtype, in place."""
     if not dt.is_float(dtype):
         raise ArgumentTypeError(f"a module is converted to a float dtype. Received: {dtype}")
+    refuse_recording("a module is converted to another dtype")
     for tensor in tensors:
         if dt.is_float(tensor.dtype) and tensor.dtype != dtype:
             grad = tensor.grad
@@ -102,10 +105,12 @@ def using(module: Module, tensors: Mapping[str, Any]) -> Iterator[Module]:
     kept = [(owner, attribute, owner.__dict__[attribute]) for owner, attribute, _ in places]
     try:
         for owner, attribute, tensor in places:
+            count_change()
             owner.__dict__[attribute] = tensor
         yield module
     finally:
         for owner, attribute, tensor in kept:
+            count_change()
             owner.__dict__[attribute] = tensor
 
 

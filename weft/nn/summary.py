@@ -17,6 +17,7 @@ from ..core.tree import tree_leaves
 from ..ops.creation import zeros
 from .arguments import as_size
 from .flops import CountFlops
+from .version import count_change
 
 if TYPE_CHECKING:
     from .module import Module
@@ -179,6 +180,7 @@ class _Layer:
 
     def restore(self) -> None:
         """Let the layer, and its parameters, be what they were."""
+        count_change()
         object.__setattr__(self.module, "__class__", self.kind)
         vars(self.module).clear()
         vars(self.module).update(self.attributes, _hooks=self.hooks)
@@ -196,6 +198,7 @@ def evaluation_mode(model: Module) -> Iterator[None]:
         yield
     finally:
         for module, mode in modes:
+            count_change()
             module.__dict__["training"] = mode
 
 

@@ -1,4 +1,7 @@
-"""The walk of a recurrent net over time as one loop of a graph."""
+"""The walk of a recurrent net over time as one loop of a graph.
+
+Eager calls on large tensors build that graph too, and run it compiled, forward and backward.
+"""
 
 from __future__ import annotations
 

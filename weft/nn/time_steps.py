@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from ..core.large import fused
 from ..core.tensor import Tensor
 from .calls import F
-from .rnn_cells import CellWeights, State
-from .time_scan import time_first
+from .rnn_cells import KINDS, CellKind, CellWeights, State, zeros_beside
+from .time_scan import builds_graph, scan_over_time, time_first
 
 
 class Timeline(NamedTuple):
@@ -65,3 +66,40 @@ def backward_in_time(
         state = step(x, state, weights)
         outputs.append(state[0])
     return outputs[::-1], state
+
+
+def first_state(kind: CellKind, share: Tensor, weights: CellWeights) -> State:
+    """Return the state before the first step where none is given: zeros."""
+    hidden = weights.weight_hh.shape[0] // kind.gates
+    output = hidden if weights.weight_hr is None else weights.weight_hr.shape[0]
+    return tuple(zeros_beside(share, size) for size in (output, hidden)[: kind.states])
+
+
+def _layer_over_time(
+    mode: str,
+    x: Tensor,
+    weight_ih: Tensor,
+    weight_hh: Tensor,
+    bias_ih: Tensor | None,
+    bias_hh: Tensor | None,
+    weight_hr: Tensor | None,
+    *state: Tensor,
+    axis: int,
+    backward: bool,
+) -> tuple[Tensor, ...]:
+    """Return the outputs at all times, and the last state, of a layer in one direction."""
+    kind, weights = KINDS[mode], CellWeights(weight_ih, weight_hh, bias_ih, bias_hh, weight_hr)
+    share = kind.input_share(x, weights)
+    if builds_graph():
+        rows = time_first(share, axis)
+        start = state or first_state(kind, rows[0], weights)
+        outputs, final = scan_over_time(kind.step, rows, start, weights, backward)
+        return time_first(outputs, axis), *final
+    timeline = Timeline(axis)
+    shares = timeline.split(share)
+    walk = backward_in_time if backward else forward_in_time
+    steps, final = walk(kind.step, shares, state or first_state(kind, shares[0], weights), weights)
+    return timeline.join(steps), *final
+
+
+layer_over_time = fused("recurrent layer", _layer_over_time)

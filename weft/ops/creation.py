@@ -327,9 +327,9 @@ def new_leaf(array: np.ndarray[Any, Any], requires_grad: Any, device: Any) -> Te
     """Return a new tensor; while a graph is built, a constant of the graph."""
     flag = _flag(requires_grad)
     tracer = current_tracer() if modes.interpreters else None
-    if tracer is not None and not flag:
+    if tracer is not None and (not flag or tracer.root.recording):
         made: Tensor = tracer.constant(array)
-        return made_on(made, device)
+        return made_on(made.requires_grad_() if flag else made, device)
     return made_on(make_leaf(array, flag, user_site()), device)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from ..core.tensor import Tensor, wrap
 from .groups import positive_int
 from .optimizer import Optimizer
@@ -40,7 +38,7 @@ class GradientAccumulator:
         scaling = self.optimizer.loss_scaling
         scaled = loss if scaling is None else scaling.scale(loss)
         (scaled * (1.0 / self.steps)).backward()
-        self._total_loss += float(loss)
+        self._total_loss += loss.item()
         self.count += 1
         if self.count < self.steps:
             return False
@@ -54,7 +52,7 @@ class GradientAccumulator:
         missing = self.steps / self.count
         for p in self.optimizer.parameters():
             if p.grad is not None:
-                p.grad = wrap(np.asarray(p.grad._value * missing, p.grad.dtype))
+                p.grad = p.grad.detach() * missing
         self._step()
         return True
 

@@ -11,11 +11,12 @@ import numpy as np
 
 from ..core.dtype import Array, is_float
 from ..core.errors import ArgumentError, ArgumentTypeError, ShapeError
-from ..core.modes import no_grad
+from ..core.modes import current_recorder, no_grad, refuse_recording
 from ..core.tensor import Tensor, wrap
 from ..nn import Module
 from .eager_step import working
 from .groups import fraction
+from .recorded_average import record_average
 
 
 class WeightAverage(ABC):
@@ -33,13 +34,25 @@ class WeightAverage(ABC):
         }
         self.count = 0
 
+    @property
+    def tensors(self) -> Mapping[str, Tensor]:
+        """Return what is averaged, by name."""
+        return self._tensors
+
     @abstractmethod
     def weight(self) -> float:
         """Return the weight of the newest value in the next average."""
 
+    def next_weight(self) -> float:
+        """Return the weight of the newest value: all of it for the first one."""
+        return 1.0 if self.count == 0 else self.weight()
+
     def update(self) -> None:
         """Take the current weights into the average; the first update copies them."""
-        weight = 1.0 if self.count == 0 else self.weight()
+        if (recorder := current_recorder()) is not None:
+            record_average(recorder, self)
+            return
+        weight = self.next_weight()
         for name, tensor in self._tensors.items():
             new = working(tensor._value)
             if weight == 1.0 or not is_float(new.dtype):
@@ -50,11 +63,13 @@ class WeightAverage(ABC):
 
     def copy_to_source(self) -> None:
         """Give the averages to the model for good."""
+        refuse_recording("averages of weights are given to the model")
         for name, tensor in self._tensors.items():
             tensor._value = np.array(self.values[name], tensor.dtype)
 
     def swap(self) -> None:
         """Exchange the model's weights and the averages; a second call undoes it."""
+        refuse_recording("averages of weights are given to the model")
         for name, tensor in self._tensors.items():
             mine = self.values[name]
             self.values[name] = np.array(working(tensor._value))
@@ -63,6 +78,7 @@ class WeightAverage(ABC):
     @contextmanager
     def applied(self) -> Iterator[None]:
         """Run a block with the averages in the model; its own weights come back afterwards."""
+        refuse_recording("averages of weights are given to the model")
         kept = {name: tensor._value for name, tensor in self._tensors.items()}
         self.copy_to_source()
         try:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 
 from ..core.errors import ArgumentError, ArgumentTypeError, GradientError
+from ..core.modes import current_recorder
+from ..core.op import F
 from ..core.tensor import Tensor, wrap
 
 
@@ -31,14 +35,17 @@ def clip_grad_norm_(
     """
     params = _with_grads(parameters)
     limit, order = _positive("max_norm", max_norm), _positive("norm_type", norm_type)
+    if params and current_recorder() is not None:
+        return _clip_recorded(params, limit, order, error_if_nonfinite)
     total = total_norm((p.grad._value for p in params), order)
     if error_if_nonfinite and not math.isfinite(total):
         raise GradientError(f"clip_grad_norm_: the {order}-norm of the gradients is {total}")
     # PyTorch's constant: a zero norm gives no division by zero.
     factor = limit / (total + 1e-6)
     if not factor >= 1.0:  # so that a NaN reaches the gradients, where it can be seen
-        for p in params:
-            p.grad = wrap(np.asarray(p.grad._value * factor, p.grad.dtype))
+        with np.errstate(all="ignore"):
+            for p in params:
+                p.grad = wrap(np.asarray(p.grad._value * factor, p.grad.dtype))
     return wrap(np.asarray(total, params[0].grad.dtype if params else np.float32))
 
 
@@ -46,7 +53,33 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -
     """Bound each element of the gradients to [-clip_value, clip_value]."""
     limit = _positive("clip_value", clip_value)
     for p in _with_grads(parameters):
-        p.grad = wrap(np.asarray(np.clip(p.grad._value, -limit, limit), p.grad.dtype))
+        p.grad = F.clip(p.grad.detach(), -limit, limit)
+
+
+def _clip_recorded(params: list[Tensor], limit: float, order: float, strict: bool) -> Tensor:
+    """Do what `clip_grad_norm_` does as part of a recording, where gradients have no value."""
+    grads = [p.grad.detach() for p in params]
+    total = _recorded_norm([F.cast(g, np.dtype(np.float64)) for g in grads], order)
+    if strict and not bool(F.isfinite(total)):
+        raise GradientError(f"clip_grad_norm_: the {order}-norm of the gradients is {total.item()}")
+    factor = limit / (total + 1e-6)
+    scale = F.where(factor >= 1.0, 1.0, factor)
+    for p, g in zip(params, grads, strict=True):
+        p.grad = g * F.cast(scale, g.dtype)
+    norm: Tensor = F.cast(total, grads[0].dtype)
+    return norm
+
+
+def _recorded_norm(grads: list[Any], order: float) -> Any:
+    """Return the norm of all elements; a power of the largest element may not overflow."""
+    largest = reduce(F.maximum, [F.max(F.abs(g)) for g in grads if g.size])
+    if order == math.inf:
+        return largest
+    if order == 2.0 and all(g.value.node.inputs[0].dtype.itemsize < 8 for g in grads):
+        return F.sqrt(reduce(add, [F.sum(F.square(g)) for g in grads]))  # of floats: no overflow
+    scale = F.where((largest > 0.0) & F.isfinite(largest), largest, 1.0)
+    powers = [F.sum(F.abs(g / scale) ** order) for g in grads]
+    return scale * reduce(add, powers) ** (1.0 / order)
 
 
 def total_norm(arrays: Iterable[Any], order: float = 2.0) -> float:

@@ -1,7 +1,7 @@
 """Run a transform eagerly: raw arrays in, new values into the parameters, nothing on the tape.
 
-The rule runs on whole arrays, but for very large parameters: the dozen passes of a rule like Adam's
-would wait for memory there, and its temporaries take as much again. Machine code makes one pass.
+The rule runs on whole arrays, parameter by parameter, but for large models: there the dozen passes
+of a rule like Adam's wait for memory. Machine code makes one pass, and one call for all parameters.
 """
 
 from __future__ import annotations
@@ -15,27 +15,28 @@ from ..core.dtype import Array, DType, float32
 from ..core.tensor import Tensor
 from .transform import GradientTransform, State, UpdateOne
 
-LARGE = 1 << 19  # elements, where compiling, at some 20 ms, is soon worth its while
+LARGE = 1 << 16  # elements of all parameters, where compiling is soon worth its while
 
 
 def run_transform(
     transform: GradientTransform,
     params: Sequence[Tensor],
     states: Sequence[State],
-    run_large: Callable[[Tensor], bool] = lambda p: False,
+    run_large: Callable[[Sequence[Tensor]], bool] = lambda params: False,
 ) -> None:
     """Update parameters that have gradients, and their states.
 
-    run_large   updates a parameter by machine code if it can, and tells whether it did
+    run_large   updates parameters by machine code if it can, and tells whether it did
     """
     if transform.each is None:
         _run_together(transform, params, states)
-        return
-    update = transform.each[1]
-    for p, state in zip(params, states, strict=True):
-        large = transform.elementwise and p._value.size >= LARGE
-        if not (large and run_large(p)):
-            _run_one(update, p, state)
+    elif not (transform.elementwise and _are_large(params) and run_large(params)):
+        for p, state in zip(params, states, strict=True):
+            _run_one(transform.each[1], p, state)
+
+
+def _are_large(params: Sequence[Tensor]) -> bool:
+    return sum([p._value.size for p in params]) >= LARGE
 
 
 def initial_state(transform: GradientTransform, p: Tensor) -> State:
@@ -43,7 +44,8 @@ def initial_state(transform: GradientTransform, p: Tensor) -> State:
     state = transform.init([working(p._value)])[0]
     # A slot in another memory order could not be written through a flat view.
     return {
-        n: np.asarray(v, order="C") if isinstance(v, np.ndarray) else v for n, v in state.items()
+        n: np.asarray(v, order="C") if isinstance(v, np.ndarray) else v
+        for n, v in _as_arrays(state).items()
     }
 
 
@@ -65,7 +67,12 @@ def _run_one(update: UpdateOne, p: Tensor, state: State) -> None:
     value = working(x)
     u, changed = update(_gradient(p, value.dtype), state, value)
     p._value = np.asarray(value + u, x.dtype)
-    state.update(changed)
+    state.update(changed if x.ndim else _as_arrays(changed))
+
+
+def _as_arrays(state: State) -> State:
+    """Return slots of a parameter without dimensions, of which NumPy made scalars, as arrays."""
+    return {n: np.asarray(v) if isinstance(v, np.generic) else v for n, v in state.items()}
 
 
 def _run_together(

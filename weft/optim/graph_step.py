@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,17 +18,23 @@ import numpy as np
 from ..autodiff import gradients
 from ..core.dtype import is_float
 from ..core.errors import ArgumentError, GradientError, GraphError
+from ..core.modes import no_grad
 from ..core.op import F
 from ..core.shape import TensorType
 from ..core.tensor import Tensor
 from ..graph.frontend import open_tracer
 from ..graph.scope import outermost_scope
-from ..graph.state import Alone, State, number_state
+from ..graph.state import Alone, AttributeKeeper, ItemStep, State, StatePath, number_state
 from ..graph.symbol import Symbol, make_number, make_symbol
 from ..graph.tracer import Tracer
 from ..graph.update import Update, caused_updates
 from .eager_step import initial_state, working_dtype
+from .groups import effective_settings
 from .transform import GradientTransform
+
+# Hyperparameters besides the learning rate that schedules change from step to step. In a recording
+# they are read anew in each run; one that is 0 is left out of the rule, and makes another program.
+CHANGING = ("momentum", "betas", "weight_decay")
 
 
 def build_step(optimizer: Any, loss: Symbol) -> Update:
@@ -46,7 +53,82 @@ def build_step(optimizer: Any, loss: Symbol) -> Update:
         raise GradientError("minimize: the loss depends on none of the optimizer's parameters")
     with outermost_scope(("optimizer",)):
         assigns = _assignments(tracer, optimizer, loss, grads)
+        caused = caused_updates(tracer.graph, tracer.value_of(loss), assigns)
+        assigns += [tracer.assign(state, value) for state, value in caused]
     return Update(assigns, name="minimize")
+
+
+def record_step(optimizer: Any, recorder: Any, loss: Any) -> None:
+    """Take a step of an optimizer, by the gradients that its parameters have, in a recording."""
+    if not optimizer.steps_in_graphs:
+        recorder.refuse(f"{type(optimizer).__name__} steps by values, in Python")
+    grads = {p: p.grad for p in optimizer.parameters()}
+    grads = {p: g for p, g in grads.items() if g is not None}
+    recorder.require(id(optimizer), StepTest(optimizer))
+    with outermost_scope(("optimizer",)), no_grad():
+        _assignments(recorder, optimizer, loss, grads)
+
+
+class StepTest:
+    """Tests that an optimizer is as it was when a step was recorded, learning rates aside."""
+
+    def __init__(self, optimizer: Any) -> None:
+        self._optimizer = optimizer
+        self._around = _hooked(optimizer)
+        self._members = [tuple(group["params"]) for group in optimizer.param_groups]
+        groups = enumerate(optimizer.param_groups)
+        self._fixed = [_fixed_settings(optimizer, index, group) for index, group in groups]
+        self._seen: list[Any] = [None] * len(self._fixed)  # settings that were found to be equal
+
+    def __call__(self) -> bool:
+        """Tell whether it is."""
+        optimizer, groups = self._optimizer, self._optimizer.param_groups
+        if len(groups) != len(self._members) or _hooked(optimizer) != self._around:
+            return False
+        for index, (group, members) in enumerate(zip(groups, self._members, strict=True)):
+            params = group["params"]
+            if len(params) != len(members) or not all(map(is_, params, members)):
+                return False
+            settings = optimizer._settings(index, group)
+            if settings is not self._seen[index]:
+                if _fixed_settings(optimizer, index, group) != self._fixed[index]:
+                    return False
+                self._seen[index] = settings
+        return True
+
+
+def settings_of(optimizer: Any, index: int, group: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the hyperparameters of a group, whose learning rate may be a number of a recording."""
+    rate = group.get("lr")
+    if not isinstance(rate, Symbol):
+        found: Mapping[str, Any] = optimizer._settings(index, group)
+        return found
+    settings = effective_settings({**group, "lr": 1.0})
+    optimizer.check_group(settings)
+    return {**settings, "lr": rate * group["lr_mult"]}
+
+
+def _hooked(optimizer: Any) -> tuple[Any, ...]:
+    """Return what runs in Python around a step."""
+    return (*optimizer._before.values(), *optimizer._after.values(), optimizer.loss_scaling)
+
+
+def _fixed_settings(optimizer: Any, index: int, group: Any) -> dict[str, Any]:
+    """Return the settings without the numbers that each run reads anew."""
+    settings = settings_of(optimizer, index, group)
+    return {name: _fixed_part(name, value) for name, value in settings.items() if name != "lr"}
+
+
+def _fixed_part(name: str, value: Any) -> Any:
+    if name in CHANGING and isinstance(value, tuple):
+        return tuple(_fixed_part(name, x) for x in value)
+    return "a number" if _may_change(name, value) else value
+
+
+def _may_change(name: str, value: Any) -> bool:
+    """Tell whether a setting is a number of its group's that may be another in each run."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return name in CHANGING and is_number and value != 0
 
 
 def _trained(optimizer: Any) -> list[tuple[int, bool]]:
@@ -55,7 +137,7 @@ def _trained(optimizer: Any) -> list[tuple[int, bool]]:
 
 
 def _assignments(
-    tracer: Tracer, optimizer: Any, loss: Symbol, grads: Mapping[Tensor, Any]
+    tracer: Tracer, optimizer: Any, loss: Any, grads: Mapping[Tensor, Any]
 ) -> list[Symbol]:
     """Return the updates of one step."""
     numbers = GraphNumbers(tracer)
@@ -69,8 +151,7 @@ def _assignments(
         members = [p for p in group["params"] if p in grads]
         if members:
             assigns += GroupStep(tracer, optimizer, index, group).build(members, grads, rule)
-    caused = caused_updates(tracer.graph, tracer.value_of(loss), assigns)
-    return assigns + [tracer.assign(state, value) for state, value in caused]
+    return assigns
 
 
 def _check(optimizer: Any, loss: Symbol) -> None:
@@ -105,16 +186,9 @@ class GraphNumbers:
     def attribute(self, name: str, owner: Any, attribute: str) -> Symbol:
         """Return an attribute that holds a number, to be read anew in each run; None is NaN."""
         kind = int if isinstance(getattr(owner, attribute), int) else float
-
-        def get() -> float:
-            value = getattr(owner, attribute)
-            return math.nan if value is None else value
-
-        def put(value: float) -> None:
-            setattr(owner, attribute, None if math.isnan(value) else value)
-
+        keeper = AttributeKeeper(owner) if kind is int else _nan_for_none(owner, attribute)
         self.states[name] = number_state(
-            owner, kind, Alone(get, put), name=f"optimizer/{name}", label=name
+            owner, kind, keeper, attribute, name=f"optimizer/{name}", label=name
         )
         return self.read(name)
 
@@ -133,6 +207,19 @@ class GraphNumbers:
         return self.tracer.assign(state, self.tracer.value_of(value.to(state.type.dtype)))
 
 
+def _nan_for_none(owner: Any, attribute: str) -> Alone:
+    """Return the keeper of an attribute that may be None, which is NaN in a graph."""
+
+    def get() -> float:
+        value = getattr(owner, attribute)
+        return math.nan if value is None else value
+
+    def put(value: float) -> None:
+        setattr(owner, attribute, None if math.isnan(value) else value)
+
+    return Alone(get, put)
+
+
 class GroupStep:
     """The update of the parameters of one group."""
 
@@ -141,7 +228,7 @@ class GroupStep:
         self.optimizer = optimizer
         self.index = index
         self.group = group
-        self.settings = dict(optimizer._settings(index, group))
+        self.settings = dict(settings_of(optimizer, index, group))
 
     def build(
         self, params: list[Tensor], grads: Mapping[Tensor, Any], graph_rule: GraphRule
@@ -161,24 +248,58 @@ class GroupStep:
 
     def _settings_in_graph(self) -> dict[str, Any]:
         """Return the hyperparameters, with the learning rate read anew in each run."""
-        if "lr" not in self.settings:
-            return self.settings
+        recording = self.tracer.root.recording
+        settings = self._recorded_settings() if recording else self.settings
+        if "lr" not in settings:
+            return settings
         optimizer, index, group = self.optimizer, self.index, self.group
-        others = {name: v for name, v in self.settings.items() if name != "lr"}
-        checked: Mapping[str, Any] = {}
+        if self.tracer.root.has_written(group, "lr"):
+            return settings  # of this point of the function
+        # Those of a recording have been looked at, see StepTest.
+        others = {} if recording else {n: v for n, v in settings.items() if n != "lr"}
+        values, rate = None, math.nan
 
         def get() -> float:
-            nonlocal checked
-            now = optimizer._settings(index, group)
-            if now is not checked:  # else the very mapping of the run before
-                _check_unchanged(others, now, index)
-                checked = now
-            return float(now["lr"])
+            nonlocal values, rate
+            now = optimizer._read(group)
+            if now != values:  # which compares identities first, and is most often all that is done
+                found = optimizer._settings(index, group)
+                _check_unchanged(others, found, index)
+                values, rate = now, float(found["lr"])
+            return rate
 
         name = f"optimizer/lr_{index}"
         label = f"lr{index}"
         state = number_state(optimizer, float, Alone(get), name=name, label=label, writable=False)
-        return {**self.settings, "lr": self._symbol(state)}
+        return {**settings, "lr": self._symbol(state)}
+
+    def _recorded_settings(self) -> dict[str, Any]:
+        """Return the hyperparameters for a recording: some of them are numbers of it."""
+        written = self.tracer.root.has_written
+        return {
+            name: value if written(self.group, name) else self._recorded_setting(name, value)
+            for name, value in self.settings.items()
+        }
+
+    def _recorded_setting(self, name: str, value: Any) -> Any:
+        if name in CHANGING and isinstance(value, tuple):
+            return tuple(self._recorded_number(name, i, x) for i, x in enumerate(value))
+        return self._recorded_number(name, None, value)
+
+    def _recorded_number(self, name: str, part: int | None, value: Any) -> Any:
+        if not _may_change(name, value):
+            return value
+        optimizer, index, group = self.optimizer, self.index, self.group
+
+        def get() -> float:
+            now = optimizer._settings(index, group)[name]
+            return float(now if part is None else now[part])
+
+        label = f"{name}{index}" if part is None else f"{name}{index}.{part}"
+        state = number_state(
+            optimizer, float, Alone(get), name=f"optimizer/{label}", label=label, writable=False
+        )
+        return self._symbol(state)
 
     def _in_working_precision(self, p: Symbol) -> Any:
         dtype = working_dtype(p.dtype)
@@ -228,6 +349,11 @@ class Slots(NamedTuple):
         state = self.optimizer.state
         for (p, name), value in zip(keys, values, strict=True):
             state[p][name] = value
+
+    def path(self, key: tuple[Tensor, str]) -> StatePath:
+        """Return where a slot is."""
+        p, name = key
+        return StatePath(self.optimizer, ("state", ItemStep(p), ItemStep(name)))
 
 
 def slot_state(optimizer: Any, p: Tensor, name: str, value: Any) -> State:

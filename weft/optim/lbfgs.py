@@ -30,6 +30,8 @@ class LBFGS(Optimizer):
     line_search_fn     None: take steps of `lr`; "strong_wolfe": search along each direction
     """
 
+    steps_in_graphs = False
+
     def __init__(
         self,
         params: Any,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
 from typing import Any
 
-import numpy as np
-
 from ..core.errors import ArgumentError
-from ..core.tensor import Tensor, wrap
+from ..core.modes import current_recorder, no_grad
+from ..core.op import F
+from ..core.tensor import Tensor
+from .graph_step import GraphNumbers
 from .optimizer import Optimizer
 
 SMALLEST, LARGEST = 2.0**-24, 2.0**126  # beyond, products with a float32 vanish or overflow
@@ -54,14 +56,19 @@ class LossScaler:
 
     def scale(self, loss: Tensor) -> Tensor:
         """Return the loss multiplied by the current scale."""
-        return loss * self.factor
+        recorder = current_recorder()
+        factor = self.factor if recorder is None else self._numbers(recorder).read("factor")
+        return loss * factor
 
     def accept(self, optimizer: Optimizer) -> bool:
         """Divide the gradients by the scale; return whether all of them are finite."""
-        grads = [(p, p.grad._value) for p in optimizer.parameters() if p.grad is not None]
-        if all(bool(np.isfinite(g).all()) for _, g in grads):
+        recorder = current_recorder()
+        if recorder is not None:
+            return self._accept_recorded(recorder, optimizer)
+        grads = [(p, p.grad.detach()) for p in optimizer.parameters() if p.grad is not None]
+        if all(bool(F.all(F.isfinite(g))) for _, g in grads):
             for p, g in grads:
-                p.grad = wrap(np.asarray(g * (1.0 / self.factor), g.dtype))
+                p.grad = g * (1.0 / self.factor)
             self._advance()
             return True
         self.factor = max(self.factor * self.backoff, SMALLEST)
@@ -74,6 +81,44 @@ class LossScaler:
         if self.good_steps == self.interval:
             self.good_steps = 0
             self.factor = min(self.factor * self.growth, LARGEST)
+
+    # -- in a recording ----------------------------------------------------------------------------
+
+    def _numbers(self, recorder: Any) -> GraphNumbers:
+        """Return the scale and the counts as numbers of a recording."""
+        recorder.observe((id(self), "settings"), self._settings)
+        numbers = GraphNumbers(recorder)
+        for name in ("factor", "good_steps", "skipped"):
+            numbers.attribute(name, self, name)
+        return numbers
+
+    def _settings(self) -> tuple[float, ...]:
+        return self.growth, self.backoff, self.interval
+
+    def _accept_recorded(self, recorder: Any, optimizer: Optimizer) -> bool:
+        """Do what `accept` does; steps that are taken and steps that are not are two paths."""
+        numbers = self._numbers(recorder)
+        with no_grad():
+            with_grads = [p for p in optimizer.parameters() if p.grad is not None]
+            finite = [F.all(F.isfinite(p.grad)) for p in with_grads]
+            accepted = bool(reduce(F.logical_and, finite)) if finite else True
+            if accepted:
+                inverse = 1.0 / numbers.read("factor")
+                for p in with_grads:
+                    p.grad = p.grad * inverse
+                self._advance_recorded(numbers)
+            else:
+                numbers.assign("factor", F.maximum(numbers.read("factor") * self.backoff, SMALLEST))
+                numbers.assign("good_steps", numbers.read("good_steps") * 0)
+                numbers.assign("skipped", numbers.read("skipped") + 1)
+        return accepted
+
+    def _advance_recorded(self, numbers: GraphNumbers) -> None:
+        factor, good = numbers.read("factor"), numbers.read("good_steps") + 1
+        grows = F.equal(good, self.interval)
+        numbers.assign("good_steps", F.where(grows, 0, good))
+        grown = F.minimum(factor * self.growth, LARGEST)
+        numbers.assign("factor", F.where(grows, grown, factor))
 
     def state_dict(self) -> dict[str, Any]:
         """Return the scale and the counts."""

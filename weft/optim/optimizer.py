@@ -7,7 +7,7 @@ the update, the hooks after.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
 from operator import itemgetter
@@ -15,12 +15,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ..autodiff.reverse import forget_gradients
 from ..core.errors import ArgumentError, ArgumentTypeError
-from ..core.modes import enable_grad
-from ..core.tensor import Tensor, wrap
+from ..core.modes import current_recorder, enable_grad, modes
+from ..core.tensor import Tensor
 from ..graph.symbol import Symbol
 from .eager_step import initial_state, run_transform
-from .graph_step import GraphNumbers, GraphRule, build_step
+from .graph_step import GraphNumbers, GraphRule, build_step, record_step
 from .groups import MULTIPLIERS, Group, as_groups, complete_group, effective_settings
 from .large_step import run_large
 from .state import dump_optimizer, load_optimizer
@@ -52,6 +53,10 @@ class Optimizer(ABC):
     group has `lr_mult` and `decay_mult`, factors of `lr` and `weight_decay`.
     """
 
+    steps_in_graphs = (
+        True  # whether a step can be part of a graph: False if Python decides by values
+    )
+
     def __init__(self, params: Any, **defaults: Any) -> None:
         self.defaults = defaults
         self.param_groups: list[Group] = []
@@ -62,7 +67,7 @@ class Optimizer(ABC):
         self._after: dict[int, StepHook] = {}
         self._read = itemgetter(*defaults, *MULTIPLIERS)
         self._seen: dict[int, tuple[Any, Mapping[str, Any]]] = {}
-        self._large_steps: dict[Tensor, Any] = {}
+        self._large_steps: dict[tuple[int, ...], Any] = {}
         for group in as_groups(params):
             self.add_param_group(group)
 
@@ -91,9 +96,13 @@ class Optimizer(ABC):
             return loss
         for hook in tuple(self._before.values()):
             hook(self)
-        self.t += 1
-        with np.errstate(all="ignore"):
-            self._update(loss, closure)
+        recorder = current_recorder() if modes.interpreters else None
+        if recorder is not None:
+            record_step(self, recorder, loss)
+        else:
+            self.t += 1
+            with np.errstate(all="ignore"):
+                self._update(loss, closure)
         for hook in tuple(self._after.values()):
             hook(self)
         return loss
@@ -103,7 +112,7 @@ class Optimizer(ABC):
 
         In a graph, build that step instead: fetching the result in a session takes it.
         """
-        if loss.symbolic:
+        if loss.symbolic and current_recorder() is None:
             return build_step(self, loss)  # type: ignore[arg-type]  # symbolic: a Symbol
         self.zero_grad()
         scaled = loss if self.loss_scaling is None else self.loss_scaling.scale(loss)
@@ -113,9 +122,7 @@ class Optimizer(ABC):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients of all parameters, or set them to zero."""
-        for p in self.parameters():
-            if p.grad is not None:
-                p.grad = None if set_to_none else wrap(np.zeros_like(p.grad._value))
+        forget_gradients(self.parameters(), set_to_none)
 
     def _evaluate(self, closure: Closure) -> Any:
         if not callable(closure):
@@ -134,9 +141,9 @@ class Optimizer(ABC):
                 states = [self._state_of(p, rule) for p in params]
                 run_transform(rule, params, states, partial(self._run_large, index, group))
 
-    def _run_large(self, index: int, group: Group, p: Tensor) -> bool:
-        """Update a very large parameter by machine code; return whether that can be."""
-        return _has_own_rule(type(self)) and run_large(self, index, group, p)
+    def _run_large(self, index: int, group: Group, params: Sequence[Tensor]) -> bool:
+        """Update the parameters of a large model by machine code; return whether that can be."""
+        return _has_own_rule(type(self)) and run_large(self, index, group, params)
 
     def _settings(self, index: int, group: Group) -> Mapping[str, Any]:
         """Return the hyperparameters of a group, checked again whenever one was changed."""
@@ -208,6 +215,10 @@ class Optimizer(ABC):
         """
         load_optimizer(self, state)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy takes over: all but programs, which update these parameters."""
+        return {**self.__dict__, "_large_steps": {}}
+
     def __repr__(self) -> str:
         lines = [type(self).__name__ + " ("]
         for index, group in enumerate(self.param_groups):
@@ -223,14 +234,18 @@ def given(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class StepHookHandle:
-    """Lets a hook of an optimizer be removed again."""
+    """Lets a hook of an optimizer be removed, and put back."""
 
     def __init__(self, hooks: dict[int, StepHook], hook: StepHook) -> None:
         if not callable(hook):
             raise ArgumentTypeError(f"a hook must be callable. Received: {hook!r}")
-        self._hooks = hooks
+        self._hooks, self._hook = hooks, hook
         self._key = _next_hook()
-        hooks[self._key] = hook
+        self.restore()
+
+    def restore(self) -> None:
+        """Register the hook again under its key; doing so twice is harmless."""
+        self._hooks[self._key] = self._hook
 
     def remove(self) -> None:
         """Unregister the hook; doing so twice is harmless."""

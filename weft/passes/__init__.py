@@ -10,6 +10,7 @@ from .cse import share_common
 from .dce import remove_dead
 from .fold import fold_constants
 from .pipeline import PASSES, canonicalize, optimize
+from .roll import roll
 from .scan_split import split_scans
 from .simplify import simplify, simplify_finally
 from .stabilize import stabilize
@@ -20,6 +21,7 @@ __all__ = [
     "fold_constants",
     "optimize",
     "remove_dead",
+    "roll",
     "share_common",
     "simplify",
     "simplify_finally",

@@ -19,7 +19,7 @@ def remove_dead(graph: Graph, outputs: Sequence[Value] | None = None) -> Graph:
     """
     rebuild = Rebuild(graph, outputs)
     draws = Draws(graph)
-    alive = _alive(graph, rebuild.outputs, draws)
+    alive = alive_nodes(graph, rebuild.outputs, draws)
     merged = {old: new for old, new in graph.extended.items() if old in alive and new in alive}
     placed = set(merged.values())
     for node in graph.nodes:
@@ -34,7 +34,7 @@ def remove_dead(graph: Graph, outputs: Sequence[Value] | None = None) -> Graph:
     return rebuild.finish()
 
 
-def _alive(graph: Graph, outputs: Sequence[Value], draws: Draws) -> set[Node]:
+def alive_nodes(graph: Graph, outputs: Sequence[Value], draws: Draws) -> set[Node]:
     """Return the nodes that a run which fetches all outputs takes."""
     alive = set(graph.ancestors(outputs, draws.states))
     draws.settle(set(alive), set())

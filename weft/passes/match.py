@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dim import Dim, raise_if_told
 from ..core.dispatch import ERRORS, group
 from ..core.op import Op, find_op, random
 from ..core.shape import TensorType
@@ -161,8 +162,10 @@ class Match:
         kind = op.type_rule(group(op, [x.type for x in inputs]), attrs)
         return self._add(op, inputs, attrs, kind)
 
-    def number(self, number: float, dtype: Any) -> Value:
-        """Return a constant without dimensions."""
+    def number(self, number: float | Dim, dtype: Any) -> Value:
+        """Return a constant without dimensions, or a number that each run is told."""
+        if isinstance(number, Dim):
+            return self.make("size_value", attrs=(number, dtype))
         literal = Literal(np.array(number, dtype))
         return self._add(CONSTANT, (), (literal,), literal.type)
 
@@ -222,7 +225,8 @@ class Rewriter:
     def _apply(self, rule: Rule, match: Match) -> Value | None:
         try:
             value = match.build(rule.result)
-        except ERRORS:  # a shape rule that cannot decide with sizes unknown
+        except ERRORS as error:  # a shape rule that cannot decide with sizes unknown
+            raise_if_told(error)
             return None
         if value is None or not _same_type(value.type, match.root.outputs[0].type):
             return None

@@ -18,7 +18,7 @@ from ..graph.update import Update
 from .cse import share_common
 from .dce import remove_dead
 from .fold import fold_constants
-from .rewrite import Pass
+from .rewrite import Pass, same_nodes
 from .simplify import simplify, simplify_finally
 from .stabilize import stabilize
 
@@ -66,11 +66,6 @@ def canonicalize(graph: Graph, rules: Pass = simplify) -> Graph:
         if same_nodes(before, graph):
             break
     return graph
-
-
-def same_nodes(a: Graph, b: Graph) -> bool:
-    """Tell whether two graphs have the same nodes in the same order."""
-    return len(a) == len(b) and all(x is y for x, y in zip(a, b, strict=True))
 
 
 def _run_named(graph: Graph, outputs: list[Value], names: Sequence[str]) -> Graph:

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..core.dispatch import group
 from ..core.op import Op
+from ..core.shape import TensorType
 from ..graph.graph import Graph
 from ..graph.node import Node, Value, is_graph, map_attr
 from ..graph.special import PLACEHOLDER, GraphOp
@@ -84,12 +86,17 @@ class Rebuild:
             device=node.device,
         )
 
+    def make(self, like: Node, op: Any, *inputs: Any, attrs: tuple[Any, ...] = ()) -> Value:
+        """Return the result of a new node; its attributes must be in canonical form."""
+        return add_like(self.graph, like, op, inputs, attrs)
+
     def finish(self) -> Graph:
         """Return the new graph with inputs, outputs, names and aliases."""
         new, now = self.graph, self._now
         new.inputs = [now.get(v, v) for v in self.old.inputs]
         new.outputs = [now.get(v, v) for v in self.outputs]
         new.is_function = self.old.is_function
+        new.counts_every_draw = self.old.counts_every_draw
         for name, value in self.old.names.items():
             if now.get(value, value) in new:
                 new.names[name] = now.get(value, value)
@@ -104,6 +111,18 @@ class Rebuild:
         return new
 
 
+def add_like(
+    graph: Graph, like: Node, op: Any, inputs: Sequence[Any], attrs: tuple[Any, ...]
+) -> Value:
+    """Return the result of a new node on behalf of another; attributes are in canonical form."""
+    kind = op.type_rule(group(op, [None if x is None else x.type for x in inputs]), attrs)
+    assert isinstance(kind, TensorType)
+    made = graph.add(
+        op, inputs, attrs, [kind], scope=like.scope, site=like.site, device=like.device
+    )
+    return made.outputs[0]
+
+
 def with_bodies(node: Node, transform: Callable[[Graph], Graph]) -> Node:
     """Return a node with its subgraphs transformed; the node itself if none changes."""
     if isinstance(node.op, (Op, GraphOp)):  # no other bodies; and most nodes are of these
@@ -114,10 +133,7 @@ def with_bodies(node: Node, transform: Callable[[Graph], Graph]) -> Node:
 
 def _body(body: Graph, transform: Callable[[Graph], Graph]) -> Graph:
     made = transform(body)
-    same = len(made.nodes) == len(body.nodes) and made.outputs == body.outputs
-    if same and all(a is b for a, b in zip(made.nodes, body.nodes, strict=True)):
-        return body
-    return made
+    return body if made.outputs == body.outputs and same_nodes(made, body) else made
 
 
 def pass_over(
@@ -140,3 +156,8 @@ def pass_over(
         else:
             rebuild.replace(old, instead)
     return rebuild.finish()
+
+
+def same_nodes(a: Graph, b: Graph) -> bool:
+    """Tell whether two graphs have the same nodes in the same order."""
+    return len(a) == len(b) and all(x is y for x, y in zip(a, b, strict=True))

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.dispatch import group
 from ..core.op import Op, find_op, random
 from ..core.shape import TensorType
 from ..graph.control.shapes import ScanLoop
@@ -96,12 +95,7 @@ class ScanEdit:
 
     def make(self, name: str, *inputs: Any, attrs: tuple[Any, ...] = ()) -> Value:
         """Return the result of a new node outside; its attributes must be in canonical form."""
-        op = find_op(name)
-        types = [None if x is None else x.type for x in inputs]
-        kind = op.type_rule(group(op, types), attrs)
-        assert isinstance(kind, TensorType)
-        made = self.rebuild.fresh(self.node, op, inputs, attrs, [kind])
-        return self.rebuild.graph.append(made).outputs[0]
+        return self.rebuild.make(self.node, find_op(name), *inputs, attrs=attrs)
 
     # -- changes ---------------------------------------------------------------------------------
 

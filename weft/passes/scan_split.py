@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from ..core.dim import is_told
 from ..core.op import Op
 from ..core.shape import size_of
 from ..graph.control.ops import SCAN
@@ -63,7 +64,7 @@ def has_scans(graph: Graph) -> bool:
 def _can_be_split(node: Node) -> bool:
     body, _, _, length, _, until, _ = node.attrs
     sizes = (length, *(size for value in body.values() for size in value.shape))
-    return not until and all(isinstance(size, int) for size in sizes) and length > 0
+    return not until and is_told(sizes) and length > 0
 
 
 # -- before the loop -------------------------------------------------------------------------------

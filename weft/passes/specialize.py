@@ -1,4 +1,4 @@
-"""Put numbers in for the unknown sizes of a program.
+"""Put numbers in for the unknown sizes of a program, or sizes that every run is told.
 
 What is left unknown in the graph that is made are sizes that depend on values: how many elements a
 mask selects, how many steps a loop takes.
@@ -7,11 +7,11 @@ mask selects, how many steps a loop takes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.dim import Dim, SizeVar, evaluate, is_known, unknown_size
+from ..core.dim import Dim, SizeVar, evaluate, is_known, is_told, raise_if_told, unknown_size
 from ..core.dispatch import ERRORS, canonical, group
 from ..core.errors import GraphError, UnknownSizeError
 from ..core.shape import Shape, TensorType
@@ -34,6 +34,7 @@ def specialize(program: Program, shapes: Mapping[Value, Shape]) -> Graph:
     Its inputs are the feeds in their order, its outputs the fetches, then what is committed.
     """
     made = _Specialization(program.graph.name, {}, strict=False)
+    made.graph.counts_every_draw = program.graph.counts_every_draw
     for value in program.feeds:
         bind_sizes(value, shapes[value], made.sizes)
         made.feed(value, shapes[value])
@@ -107,8 +108,8 @@ class _Specialization:
         op = node.op
         if op in _OPERANDS:
             op, attrs = self._control(node, inputs, attrs)
-        elif op.kind != "control" and has_unknown_sizes(op, node.inputs) and _are_known(inputs):
-            attrs = canonical(op, tuple(map(_stand_in, inputs)), attrs)
+        elif op.kind != "control" and has_unknown_sizes(op, node.inputs) and _are_told(inputs):
+            attrs = _checked(op, inputs, attrs)
         types = self._types(node, inputs, attrs)
         copy = self.graph.append(node.rebuilt(inputs, op=op, attrs=attrs, types=types))
         self._stand_for(node, copy.outputs)
@@ -130,7 +131,8 @@ class _Specialization:
                 specialize_body(item, types, self.sizes) if is_graph(item) else item
                 for item in attrs
             )
-        except (NotStaticError, UnknownSizeError):
+        except (NotStaticError, UnknownSizeError) as error:
+            raise_if_told(error)
             needed = {v: self.sizes[v] for v in size_variables(node) if _is_told(v, self.sizes)}
             return with_sizes(node.op, needed), attrs
         return node.op, made
@@ -156,7 +158,7 @@ class _Specialization:
         pairs = zip(found.shape, known.shape, strict=True)
         sizes = (a if isinstance(a, int) else evaluate(b, self.sizes) for a, b in pairs)
         kind = TensorType(tuple(sizes), found.dtype)
-        if self.strict and not is_known(kind.shape):
+        if self.strict and not is_told(kind.shape):
             raise NotStaticError(f"the shape of {node.name} depends on values")
         return kind
 
@@ -165,14 +167,35 @@ def _is_told(variable: SizeVar, sizes: Mapping[SizeVar, Any]) -> bool:
     return isinstance(sizes.get(variable), int)
 
 
-def _are_known(values: Sequence[Value | None]) -> bool:
-    return all(value is None or is_known(value.shape) for value in values)
+def _are_told(values: Sequence[Value | None]) -> bool:
+    return all(value is None or is_told(value.shape) for value in values)
+
+
+def _checked(op: Any, inputs: Sequence[Value | None], attrs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return attributes after the checks of an operator, which may look at sizes."""
+    try:
+        return canonical(op, tuple(map(_stand_in, inputs)), attrs)
+    except AttributeError as error:
+        raise UnknownSizeError(f"{op.name} looks at more than sizes: {error}") from None
+
+
+class _Operand(NamedTuple):
+    """What the checks of an operator see of an operand whose sizes every run is told."""
+
+    shape: Shape
+    dtype: Any
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
 
 
 def _stand_in(value: Value | None) -> Any:
     """Return an array of a value's shape and dtype, for the checks of an operator, at no cost."""
     if value is None:
         return None
+    if not is_known(value.shape):
+        return _Operand(value.shape, value.dtype)
     return np.broadcast_to(np.zeros((), value.dtype), value.shape)
 
 

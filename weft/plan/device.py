@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ..core.shape import Size
 from ..lower.kernels import GemmKernel, Kernel
 
 
@@ -41,7 +42,7 @@ class Device:
         """
         return False
 
-    def scratch_shape(self, kernel: GemmKernel) -> tuple[int, int] | None:
+    def scratch_shape(self, kernel: GemmKernel) -> tuple[int, Size] | None:
         """Return the areas of memory that a product packs operands into, and their bytes.
 
         None if it needs none that the program gives it.

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from ..lower.kernels import may_fail
-from ..lower.lifetimes import Lifetimes, lifetimes, uses_of
+from ..lower.lifetimes import lifetimes, uses_of
 from ..lower.memory import ARENA, CONSTANTS, NUMBERS, WORD, MemoryPlan, Place
 from ..lower.program import KernelProgram
 from ..lower.storage import Buffer, View
@@ -27,18 +26,27 @@ def with_memory(program: KernelProgram) -> KernelProgram:
     own = [b for b in buffers if b.kind == "arena" and b not in fresh and b not in shared]
     copied = [(s, v) for s, v in program.commits if s not in in_place]
     numbers = _new_numbers(program, copied, own)
-    arena, arena_bytes = _arena(program, own, [view.buffer for _, view in numbers])
-    tables = _tables(program, buffers, fresh, set(in_place.values()))
-    places = tables.places() | arena
+    outside = _outside_arena(program, buffers, fresh, set(in_place.values()))
+    if program.is_sized:  # where it lies in the arena follows from the sizes of a run
+        addressed = tuple(own)
+        first = CONSTANTS + len(outside.constants) + 1
+        arena = {b: Place(False, first + i) for i, b in enumerate(own)}
+        arena_bytes = 0
+    else:
+        addressed = None
+        together = [view.buffer for _, view in numbers]
+        arena, arena_bytes = arena_places(own, together, spans_of(program))
+    places = {**outside.places, **arena}
     places |= {buffer: places[state] for buffer, state in shared.items()}
     _place_windows(buffers, places)
-    plan = MemoryPlan(
-        *tables,
+    plan = replace(
+        outside,
         places=places,
         shared=shared,
         copied=tuple(pair for pair in copied if pair not in numbers),
         new_numbers=tuple(numbers),
         arena_bytes=arena_bytes,
+        addressed=addressed,
     )
     return replace(program, memory=plan)
 
@@ -46,31 +54,13 @@ def with_memory(program: KernelProgram) -> KernelProgram:
 # -- what each run passes --------------------------------------------------------------------------
 
 
-class _Tables(NamedTuple):
-    """What lies outside of the arena; the first fields of a MemoryPlan."""
-
-    feeds: int
-    used_feeds: tuple[int, ...]
-    states: tuple[Buffer, ...]
-    changed: int
-    fresh: tuple[Buffer, ...]
-    constants: tuple[Buffer, ...]
-    numbers: tuple[Buffer, ...]
-    arguments: tuple[Buffer, ...]
-
-    def places(self) -> dict[Buffer, Place]:
-        """Return where the buffers lie."""
-        places = {buffer: Place(True, i) for i, buffer in enumerate(self.arguments)}
-        places |= {b: Place(False, CONSTANTS + i) for i, b in enumerate(self.constants)}
-        return places | {b: Place(False, NUMBERS, i * WORD) for i, b in enumerate(self.numbers)}
-
-
-def _tables(
+def _outside_arena(
     program: KernelProgram,
     buffers: Sequence[Buffer],
     fresh: Collection[Buffer],
     changed: Collection[Buffer],
-) -> _Tables:
+) -> MemoryPlan:
+    """Return the plan of what lies outside of the arena, which is empty."""
     feeds = {b.slot: b for b in buffers if b.kind == "feed"}
     used = tuple(i for i in range(program.feeds) if i in feeds)
     kept = [(b, program.states[b.slot]) for b in buffers if b.kind == "state"]
@@ -78,16 +68,32 @@ def _tables(
     numbers = sorted((b for b, slot in kept if slot.number), key=lambda b: b.dtype.char)
     states = sorted((b for b, slot in kept if not slot.number), key=lambda b: b not in changed)
     made = tuple(b for b in buffers if b in fresh)
-    return _Tables(
-        program.feeds,
-        used,
-        tuple(states),
-        len(changed),
-        made,
-        tuple(b for b in buffers if b.kind == "constant"),
-        tuple(numbers),
-        (*(feeds[i] for i in used), *states, *made),
+    constants = tuple(b for b in buffers if b.kind == "constant")
+    arguments = (*(feeds[i] for i in used), *states, *made)
+    return MemoryPlan(
+        feeds=program.feeds,
+        used_feeds=used,
+        states=tuple(states),
+        changed=len(changed),
+        fresh=made,
+        constants=constants,
+        numbers=tuple(numbers),
+        arguments=arguments,
+        places=_entries(arguments, constants, numbers),
+        shared={},
+        copied=(),
+        new_numbers=(),
+        arena_bytes=0,
     )
+
+
+def _entries(
+    arguments: Iterable[Buffer], constants: Iterable[Buffer], numbers: Iterable[Buffer]
+) -> dict[Buffer, Place]:
+    """Return which entries of their tables buffers are."""
+    places = {buffer: Place(True, i) for i, buffer in enumerate(arguments)}
+    places |= {b: Place(False, CONSTANTS + i) for i, b in enumerate(constants)}
+    return places | {b: Place(False, NUMBERS, i * WORD) for i, b in enumerate(numbers)}
 
 
 def _handed_out(program: KernelProgram) -> set[Buffer]:
@@ -143,26 +149,38 @@ def _may_replace(
 # -- the arena -------------------------------------------------------------------------------------
 
 
-def _arena(
-    program: KernelProgram, buffers: Sequence[Buffer], together: Sequence[Buffer]
+Spans = Mapping[Buffer, tuple[int, int]]  # from when to when buffers are alive
+
+
+def spans_of(program: KernelProgram) -> Spans:
+    """Return when buffers are alive: from kernel to kernel, what is wanted then to the end."""
+    alive = lifetimes(program.kernels)
+    ends = {
+        view.buffer: (alive.spans.get(view.buffer, (0, 0))[0], alive.end)
+        for view in program.outputs
+    }
+    return {**alive.spans, **ends}
+
+
+def arena_places(
+    buffers: Sequence[Buffer], together: Sequence[Buffer], alive: Spans
 ) -> tuple[dict[Buffer, Place], int]:
     """Return where buffers lie in the arena, some of them side by side, and its size."""
-    ends = {view.buffer for view in program.outputs}
-    apart = [[b] for b in buffers if b not in set(together)]
+    beside = set(together)
+    apart = [[b] for b in buffers if b not in beside]
     groups = [list(together), *apart] if together else apart
-    alive = lifetimes(program.kernels)
-    placed = place_blocks([_block(group, alive, ends) for group in groups])
+    placed = place_blocks([_block(group, alive) for group in groups])
     pairs = zip(groups, placed.offsets, strict=True)
     places = {b: Place(False, ARENA, o + i * WORD) for g, o in pairs for i, b in enumerate(g)}
     return places, placed.bytes
 
 
-def _block(buffers: list[Buffer], alive: Lifetimes, ends: set[Buffer]) -> ArenaBlock:
+def _block(buffers: list[Buffer], alive: Spans) -> ArenaBlock:
     """Return the memory of a buffer, or of several numbers side by side."""
-    spans = [alive.spans.get(buffer, (0, 0)) for buffer in buffers]
-    last = alive.end if ends.intersection(buffers) else max(death for _, death in spans)
+    spans = [alive.get(buffer, (0, 0)) for buffer in buffers]
     size = buffers[0].nbytes if len(buffers) == 1 else len(buffers) * WORD
-    return ArenaBlock(align(max(1, size)), min(birth for birth, _ in spans), last)
+    birth, death = min(birth for birth, _ in spans), max(death for _, death in spans)
+    return ArenaBlock(align(max(1, size)), birth, death)
 
 
 def _new_numbers(

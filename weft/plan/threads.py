@@ -10,12 +10,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import count, groupby
 from typing import Any
 
 import numpy as np
 
+from ..core.dim import Dim, SizeVar, run_time_size, typical, unknown_size
 from ..core.shape import Size
+from ..lower.at_sizes import AtSizes, has_sizes
 from ..lower.kernels import (
     BranchKernel,
     CallKernel,
@@ -41,17 +43,31 @@ Span = tuple[tuple[bool, int], int, int]  # which memory, from where to where
 def with_schedule(program: KernelProgram, device: Device) -> KernelProgram:
     """Return a program whose kernels are divided among threads, in stretches that need no host."""
     assert program.memory is not None, "what depends on what follows from where it lies"
-    planner = _Planner(program.memory.places, device)
-    steps = planner.steps(program.kernels)
-    return replace(program, schedule=RunSchedule(steps, tuple(planner.stretches)))
+    planner = _Planner(program.memory.places, device, sized=program.is_sized)
+    schedule = RunSchedule(planner.steps(program.kernels), tuple(planner.stretches))
+    kernels = _in_order(schedule) if program.is_sized else program.kernels
+    return replace(program, kernels=kernels, schedule=schedule)
+
+
+def _in_order(schedule: RunSchedule) -> tuple[Kernel, ...]:
+    """Return kernels in the order in which they are called: their memory is planned by that."""
+    stretches = dict(zip(schedule.names, schedule.stretches, strict=True))
+    found: list[Kernel] = []
+    for step in schedule.steps:
+        for call in stretches[step] if isinstance(step, str) else (step,):
+            found += [piece.kernel for piece in call.pieces] if isinstance(call, Region) else []
+            found += [call.kernel] if isinstance(call, (LoopCalls, BranchCalls)) else []
+            found += [call] if isinstance(call, CallKernel) else []
+    return tuple(found)
 
 
 class _Planner:
     """Collects the stretches of a program as its steps are found."""
 
-    def __init__(self, places: Places, device: Device) -> None:
-        self.places, self.device = places, device
+    def __init__(self, places: Places, device: Device, *, sized: bool) -> None:
+        self.places, self.device, self.sized = places, device, sized
         self.stretches: list[tuple[Any, ...]] = []
+        self._regions = count()
 
     def steps(self, kernels: Sequence[Kernel]) -> tuple[Any, ...]:
         """Return what to run of kernels, in stretches that need no host."""
@@ -71,8 +87,15 @@ class _Planner:
             if is_control:
                 made += [self._around(kernel, False) for kernel in group]
             else:
-                made += arrange(list(map(self._piece, group)), self.places, self.device.threads)
+                regions = by_level(list(map(self._piece, group)), self.places)
+                made += map(self._divided, regions)
         return tuple(made)
+
+    def _divided(self, pieces: list[Piece]) -> Region:
+        """Return a region; how it is divided is left open if it follows from sizes of a run."""
+        if self.sized:
+            return left_open(pieces, next(self._regions))
+        return divided(pieces, self.device.threads)
 
     def _around(self, kernel: Kernel, by_host: bool) -> Calls:
         """Return control flow around what becomes of the kernels inside it."""
@@ -83,20 +106,59 @@ class _Planner:
         return BranchCalls(kernel, make(kernel.yes), make(kernel.no))
 
     def _piece(self, kernel: Kernel) -> Piece:
-        work, views = self.device.work(kernel), tuple(kernel.views)
+        work, views = self.device.work(_typical(kernel)), tuple(kernel.views)
         return Piece(kernel, views, kernel.written, work.units, work.chunks, work.cost)
+
+
+def _typical(kernel: Kernel) -> Kernel:
+    """Return a kernel with usual sizes in the place of those that runs are told."""
+    return AtSizes(TYPICAL).kernel(kernel) if has_sizes(kernel) else kernel
+
+
+class _Typical(dict[SizeVar, int]):
+    """A usual number for every size."""
+
+    def __missing__(self, variable: SizeVar) -> int:
+        return int(typical(run_time_size(variable.name)))
+
+
+TYPICAL = _Typical()
 
 
 def arrange(pieces: Sequence[Piece], places: Places, threads: int) -> list[Region]:
     """Return pieces that run one after another as regions, with chunks worth their while."""
+    return [divided(together, threads) for together in by_level(pieces, places)]
+
+
+def by_level(pieces: Sequence[Piece], places: Places) -> list[list[Piece]]:
+    """Return pieces that run one after another in lists of those that can run at a time."""
     levels = _Levels(pieces, places)
-    regions: dict[int, list[Piece]] = {}
+    found: dict[int, list[Piece]] = {}
     for piece in pieces:
-        regions.setdefault(levels.level_of(piece), []).append(piece)
-    return [_divided(regions[level], threads) for level in sorted(regions)]
+        found.setdefault(levels.level_of(piece), []).append(piece)
+    return [found[level] for level in sorted(found)]
 
 
-def _divided(pieces: list[Piece], threads: int) -> Region:
+# -- how a region is divided -----------------------------------------------------------------------
+
+
+def left_open(pieces: Sequence[Piece], number: int) -> Region:
+    """Return a region whose division is told to each run, like sizes; longest pieces first."""
+    ordered = sorted(pieces, key=lambda piece: -piece.cost)
+    return Region(
+        tuple(
+            replace(piece, units=_word(number, f"units {i}"), chunks=_word(number, f"chunks {i}"))
+            for i, piece in enumerate(ordered)
+        ),
+        _word(number, "parallel"),
+    )
+
+
+def _word(region: int, what: str) -> Dim:
+    return unknown_size(f"region {region} {what}")
+
+
+def divided(pieces: Sequence[Piece], threads: int) -> Region:
     """Decide on the chunks of pieces; return them as a region, the longest of these first."""
     total = sum(piece.cost for piece in pieces)
     if threads == 1 or total < PARALLEL_FROM:
@@ -130,7 +192,8 @@ class _Levels:
     def _span(self, view: View) -> Span:
         buffer, *_ = buffers_behind(view.buffer)  # a window may be anywhere in it
         place = self.places[buffer]
-        return (place.is_argument, place.entry), place.offset, place.offset + buffer.nbytes
+        size = 1 if isinstance(buffer.nbytes, Dim) else buffer.nbytes  # alone behind its entry
+        return (place.is_argument, place.entry), place.offset, place.offset + size
 
     def _parts(self, view: View) -> tuple[tuple[bool, int], slice]:
         memory, start, stop = self._span(view)

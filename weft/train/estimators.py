@@ -47,6 +47,9 @@ class NetworkEstimator:
                          improved for `patience` epochs; the best weights are kept
     dtype                of weights, data and results; float32 is faster for large networks
     random_state         of weights, shuffling and the split
+    compile              whether training and prediction run as compiled programs: "auto" (what
+                         cannot be compiled runs eagerly, with a warning), True (or else an error)
+                         or False
     verbose              print a line per epoch
 
     After `fit`: `module_`, `n_iter_` (epochs), `loss_curve_`, `n_features_in_`.
@@ -67,6 +70,7 @@ class NetworkEstimator:
     patience: int = 10
     dtype: str = "float64"
     random_state: Any = None
+    compile: Any = "auto"
     verbose: int = 0
 
     # -- training --------------------------------------------------------------------------------
@@ -90,7 +94,12 @@ class NetworkEstimator:
         if self.lr is not None:
             options["lr"] = self.lr
         optimizer = get_optimizer(self.optimizer, module, **options)
-        updater = FitUpdater(CompiledObjective(module, loss, training), optimizer, training.loader)
+        updater = FitUpdater(
+            CompiledObjective(module, loss, training),
+            optimizer,
+            training.loader,
+            compile=self.compile,
+        )
         trainer = Trainer(updater, stop=(self.epochs, "epoch"), out=None)
         log = Log(filename=None, console=bool(self.verbose))
         if kept is not None:
@@ -158,7 +167,13 @@ class NetworkEstimator:
         _sklearn("utils.validation", type(self).__name__).check_is_fitted(self)
         checked = self._validated(X, reset=False)
         # One matrix product for all rows, so that a row's result depends little on its neighbours.
-        found: Array = predict(self.module_, checked, batch_size=max(len(checked), 1), verbose=0)
+        found: Array = predict(
+            self.module_,
+            checked,
+            batch_size=max(len(checked), 1),
+            verbose=0,
+            compile=self.compile,
+        )
         return found
 
 

@@ -40,6 +40,7 @@ class Feed:
         self._iterator: Iterator[Any] | None = None
         self._held = _NOTHING
         self._held_state: Any = None
+        self._position: Fraction | None = None  # until it is asked for
 
     @property
     def length(self) -> int | None:
@@ -54,8 +55,11 @@ class Feed:
     @property
     def position(self) -> Fraction:
         """Return the number of epochs done, as an exact fraction where the length is known."""
-        length = self.length
-        return self.epoch + (Fraction(self.index, length) if length else Fraction(0))
+        if self._position is None:
+            length = self.length or 1
+            index = self.index if self.length else 0
+            self._position = Fraction(self.epoch * length + index, length)
+        return self._position
 
     def draw(self) -> Any:
         """Return the next batch."""
@@ -65,12 +69,13 @@ class Feed:
             batch = self._next()
         self.index += 1
         self._passed += 1
-        if self._is_last():
+        length = self.length
+        if self._is_last(length):
             self.epoch, self.index = self.epoch + 1, 0
+        self._position = None
         return batch
 
-    def _is_last(self) -> bool:
-        length = self.length
+    def _is_last(self, length: int | None) -> bool:
         return self.index >= length if length is not None else not self._peek()
 
     def _peek(self) -> bool:
@@ -119,7 +124,7 @@ class Feed:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue where `state_dict` was taken."""
         self.epoch, self.index = int(state["epoch"]), int(state["index"])
-        self._iterator, self._held = None, _NOTHING
+        self._iterator, self._held, self._position = None, _NOTHING, None
         saved = state["loader"]
         if saved is not None and hasattr(self.loader, "load_state_dict"):
             self.loader.load_state_dict(saved)

@@ -29,8 +29,10 @@ from .arrays import (
     split_sample,
 )
 from .callbacks import Callback, History
+from .captured import Captures
 from .extension import PRIORITY_READER, Extension
 from .extensions import Evaluator
+from .feed import Feed
 from .losses import TargetLoss
 from .metrics import Mean
 from .objective import Objective, Outcome, evaluating, size_of, split_loss
@@ -50,26 +52,29 @@ class CompiledObjective(Objective):
         loss: TargetLoss | None,
         source: BatchSource,
         class_weight: Mapping[int, float] | None = None,
+        captures: Captures | None = None,
     ) -> None:
         super().__init__(model, loss)
+        self._captures = captures or self._captures  # those of the model, for any data
         self.split = source.split
         self.class_weight = class_weight
 
-    def __call__(self, batch: Any) -> Outcome:
-        """Return the outcome of a batch."""
-        sample = BatchParts(*(tree_map(as_tensor, part) for part in self.split(batch)))
-        output = call_model(self.model, sample.x)
-        if self.loss is None or sample.y is None:
-            return Outcome(None, {}, output, sample.y)
-        loss, values = split_loss(self.loss(output, sample.y, self._weights(sample)))
-        return Outcome(loss, values, output, sample.y)
-
-    def _weights(self, sample: BatchParts) -> Tensor | None:
-        weights: Tensor | None = sample.weights
+    def prepared(self, batch: Any) -> BatchParts:
+        """Return a batch in parts, with the weights of its samples."""
+        parts = BatchParts(*map(as_tensors, self.split(batch)))
         if self.class_weight is None:
-            return weights
-        of_classes = wrap(class_weights(sample.y, self.class_weight))
-        return of_classes if weights is None else weights * of_classes
+            return parts
+        weights = wrap(class_weights(parts.y, self.class_weight))
+        both = weights if parts.weights is None else parts.weights * weights
+        return parts._replace(weights=both)
+
+    def outcome(self, batch: BatchParts) -> Outcome:
+        """Return the outcome of a prepared batch."""
+        output = call_model(self.model, batch.x)
+        if self.loss is None or batch.y is None:
+            return Outcome(None, {}, output, batch.y)
+        loss, values = split_loss(self.loss(output, batch.y, batch.weights))
+        return Outcome(loss, values, output, batch.y)
 
 
 class FitUpdater(Updater):
@@ -84,6 +89,7 @@ class FitUpdater(Updater):
     ) -> None:
         super().__init__(objective.model, optimizer, None, loader, **options)
         self.objective = objective
+        self._captures = objective._captures
         self.bridge: Bridge | None = None
 
     def update_core(self, batches: list[Any]) -> dict[str, Any]:
@@ -95,9 +101,13 @@ class FitUpdater(Updater):
             self.bridge.after_batch(self, float(observation[f"{self.prefix}loss"]))
         return observation
 
+    def release(self) -> None:
+        """Let go of the data and the callbacks: what is compiled keeps this object."""
+        self.feed, self.bridge, self.outcomes = Feed(()), None, []
+
     def compute(self, batch: Any) -> Outcome:
-        """Return the outcome of a batch, which must have a target."""
-        outcome = self.objective(batch)
+        """Return the outcome of a prepared batch, which must have a target."""
+        outcome = self.objective.outcome(batch)
         if outcome.loss is None:
             raise ArgumentError("training needs targets: fit(x, y), or batches of (x, y)")
         return outcome
@@ -248,8 +258,12 @@ def _completed(options: Mapping[str, Any]) -> dict[str, Any]:
     return {**options, "batch_size": size, "seed": seed}
 
 
-def as_tensor(value: Any) -> Any:
-    """Return an array as a tensor; everything else as it is."""
+def as_tensors(part: Any) -> Any:
+    """Return a part of a batch with arrays as tensors, and everything else as it is."""
+    return part if part is None or isinstance(part, Tensor) else tree_map(_as_tensor, part)
+
+
+def _as_tensor(value: Any) -> Any:
     return wrap(plain_array(value, "data")) if isinstance(value, np.ndarray) else value
 
 
@@ -271,5 +285,5 @@ def settle(model: Module, source: BatchSource) -> None:
         )
     with evaluating(model):
         for batch in source.loader:
-            call_model(model, tree_map(as_tensor, source.split(batch).x))
+            call_model(model, as_tensors(source.split(batch).x))
             break

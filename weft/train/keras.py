@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -21,6 +22,7 @@ from ..core.tree import flatten, tree_map
 from ..nn import Module
 from ..optim import Optimizer
 from .callbacks import Callback, History
+from .captured import Captures, Compile, checked_compile
 from .checks import checked_int, optional_int
 from .extension import Extension
 from .extensions import ProgressBar, TrainingMetrics
@@ -30,7 +32,7 @@ from .fitting import (
     CompiledObjective,
     FitUpdater,
     Validation,
-    as_tensor,
+    as_tensors,
     call_model,
     settle,
     source_of,
@@ -47,12 +49,25 @@ from .trainer import Trainer
 class CompileSettings:
     """What `compile` was given, and the optimizer that follows from it."""
 
-    def __init__(self, optimizer: Any, loss: Any, metrics: Any, clip_norm: float | None) -> None:
+    def __init__(
+        self,
+        optimizer: Any,
+        loss: Any,
+        metrics: Any,
+        clip_norm: float | None,
+        compile: Compile,
+    ) -> None:
         check_optimizer(optimizer)
+        self.compile = checked_compile(compile)
+        self.captures = Captures()
         self.choice = optimizer
         self.loss: TargetLoss = get_loss(loss)
         self.metrics = named_metrics(metrics)
         self.clip_norm = clip_norm
+
+    def choice_of(self, compile: Compile | None) -> Compile:
+        """Return whether to compile: as a call says, or else as `compile` was told."""
+        return self.compile if compile is None else checked_compile(compile)
 
     def fresh_metrics(self) -> dict[str, Metric]:
         """Return metrics of the same kind that have seen nothing."""
@@ -69,6 +84,7 @@ def compile(
     metrics: Any = None,
     *,
     clip_norm: float | None = None,
+    compile: Compile = "auto",
 ) -> None:
     """Say how the model is trained.
 
@@ -76,12 +92,14 @@ def compile(
     loss        a name ("cross_entropy", "mse"), a loss module, or a function of output and target
     metrics     names ("accuracy"), metrics, or functions of output and target
     clip_norm   largest joint norm of the gradients
+    compile     whether training, evaluation and prediction run as compiled programs: "auto" (what
+                cannot be compiled runs eagerly, with a warning), True (or else an error) or False
 
     An optimizer by name is made when training starts, and lives on from one `fit` to the next.
     """
     if loss is None:
         raise ArgumentError("compile needs a loss, e.g. loss='cross_entropy' or loss='mse'")
-    self.__dict__["_compiled"] = CompileSettings(optimizer, loss, metrics, clip_norm)
+    self.__dict__["_compiled"] = CompileSettings(optimizer, loss, metrics, clip_norm, compile)
     self.__dict__["optimizer"] = optimizer if isinstance(optimizer, Optimizer) else None
 
 
@@ -106,6 +124,7 @@ def fit(  # noqa: PLR0913  (Keras's signature)
     validation_freq: int = 1,
     seed: int | None = None,
     out: Any = None,
+    compile: Compile | None = None,
 ) -> History:
     """Train for some epochs and return the values of each.
 
@@ -120,6 +139,7 @@ def fit(  # noqa: PLR0913  (Keras's signature)
     steps_per_epoch    batches in an epoch (default: one pass over the data)
     seed               of the shuffling; by default drawn from the global generator
     out                a directory for extensions that write files
+    compile            as in `model.compile`, for this call
     """
     compiled = _compiled(self)
     first, last = checked_int("initial_epoch", initial_epoch, 0), checked_int("epochs", epochs, 0)
@@ -133,11 +153,12 @@ def fit(  # noqa: PLR0913  (Keras's signature)
     )
     settle(self, source)
     updater = FitUpdater(
-        CompiledObjective(self, compiled.loss, source, class_weight),
+        CompiledObjective(self, compiled.loss, source, class_weight, compiled.captures),
         _optimizer(self, compiled),
         source.loader,
         epoch_length=steps_per_epoch,
         clip_norm=compiled.clip_norm,
+        compile=compiled.choice_of(compile),
     )
     trainer = Trainer(updater, stop=(max(last - first, 0), "epoch"), out=out)
     bridge, extensions = _bridge(self, callbacks, first)
@@ -156,7 +177,10 @@ def fit(  # noqa: PLR0913  (Keras's signature)
     for extension in [bridge, *extensions]:
         trainer.extend(extension)
     self.__dict__["history"] = bridge.history
-    trainer.run()
+    try:
+        trainer.run()
+    finally:
+        updater.release()
     return bridge.history
 
 
@@ -170,6 +194,8 @@ def evaluate(
     steps: int | None = None,
     callbacks: Any = None,
     return_dict: bool = False,
+    *,
+    compile: Compile | None = None,
 ) -> Any:
     """Return the loss and the metrics on data: a number, a list, or a dictionary.
 
@@ -185,10 +211,11 @@ def evaluate(
     bridge.set_params({"steps": steps, "verbose": verbose})
     bridge.emit("on_test_begin", {})
     results = evaluate_batches(
-        CompiledObjective(self, compiled.loss, source),
+        CompiledObjective(self, compiled.loss, source, captures=compiled.captures),
         source.loader,
         compiled.fresh_metrics(),
         max_batches=optional_int("steps", steps, 1),
+        compile=compiled.choice_of(compile),
     )
     bridge.emit("on_test_end", results)
     if _is_verbose(verbose):
@@ -206,10 +233,12 @@ def predict(
     verbose: int | str = "auto",
     steps: int | None = None,
     callbacks: Any = None,
+    *,
+    compile: Compile | None = None,
 ) -> Any:
     """Return the outputs for data as NumPy arrays, in evaluation mode.
 
-    Of a loader of (x, y) only x is used.
+    Of a loader of (x, y) only x is used. `compile` is that of `model.compile`, for this call.
 
     >>> import weft as wf
     >>> predict(wf.nn.Identity(), [[1.0], [2.0]])
@@ -222,11 +251,12 @@ def predict(
     bridge.set_params({"steps": steps, "verbose": verbose})
     bridge.emit("on_predict_begin", {})
     outputs = []
+    run = _captures(self).get("predict", partial(call_model, self), _choice(self, compile))
     with evaluating(self):
         for count, batch in enumerate(source.loader):
             if limit is not None and count >= limit:
                 break
-            output = call_model(self, tree_map(as_tensor, source.split(batch).x))
+            output = run(as_tensors(source.split(batch).x))
             outputs.append(tree_map(_as_numpy, output))
     bridge.emit("on_predict_end", {})
     if not outputs:
@@ -253,6 +283,20 @@ def _compiled(model: Module) -> CompileSettings:
     return compiled
 
 
+def _choice(model: Module, compile: Compile | None) -> Compile:
+    """Return whether to compile; a model can predict that was never told how to train."""
+    if compile is not None:
+        return checked_compile(compile)
+    settings = model.__dict__.get("_compiled")
+    return settings.compile if isinstance(settings, CompileSettings) else "auto"
+
+
+def _captures(model: Module) -> Captures:
+    """Return the compiled functions that a model keeps."""
+    found: Captures = model.__dict__.setdefault("_captures", Captures())
+    return found
+
+
 def _optimizer(model: Module, compiled: CompileSettings) -> Optimizer:
     """Return the model's optimizer, made when it is first needed."""
     made = model.__dict__.get("optimizer")
@@ -269,7 +313,9 @@ def _validation(
     validation = Validation(
         source.loader,
         compiled.fresh_metrics(),
-        objective=CompiledObjective(bridge.model, compiled.loss, source),
+        objective=CompiledObjective(
+            bridge.model, compiled.loss, source, captures=compiled.captures
+        ),
         max_batches=optional_int("validation_steps", steps, 1),
     )
     validation.bridge = bridge

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from copy import copy
+from functools import partial
 from typing import Any
 
 from .. import nn
@@ -74,6 +76,7 @@ class TargetLoss:
     def __init__(self, function: LossFunction, traits: Iterable[str] = ()) -> None:
         self.function = function
         self.traits = frozenset(traits)
+        self._of_samples = _without_reduction(function)
 
     def __call__(self, output: Any, target: Any = None, weights: Tensor | None = None) -> Any:
         """Return the loss of a batch; without a target, it is a function of the output alone."""
@@ -96,18 +99,6 @@ class TargetLoss:
             rows = rows.reshape(rows.shape[0], -1).mean(axis=1)
         return (rows * weights.to(rows.dtype)).mean()
 
-    def _of_samples(self, output: Any, target: Any) -> Any:
-        function = self.function
-        if isinstance(function, Module) and hasattr(function, "reduction"):
-            kept, function.reduction = function.reduction, "none"
-            try:
-                return function(output, target)
-            finally:
-                function.reduction = kept
-        if _takes_reduction(function):
-            return function(output, target, reduction="none")
-        return function(output, target)
-
 
 def get_loss(loss: Any, **options: Any) -> TargetLoss:
     """Return a loss from its name and options, a loss module, or a function of output and target.
@@ -126,6 +117,15 @@ def get_loss(loss: Any, **options: Any) -> TargetLoss:
     raise ArgumentTypeError(
         f"a loss is a name or a function of output and target. Received: {loss!r:.60}"
     )
+
+
+def _without_reduction(function: LossFunction) -> LossFunction:
+    """Return a loss that gives a number for each sample, if the function can."""
+    if isinstance(function, Module) and hasattr(function, "reduction"):
+        rows = copy(function)  # which shares weights with it
+        rows.reduction = "none"
+        return rows
+    return partial(function, reduction="none") if _takes_reduction(function) else function
 
 
 def _takes_reduction(function: Any) -> bool:

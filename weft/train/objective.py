@@ -19,6 +19,7 @@ from ..core.tree import tree_leaves, tree_map
 from ..nn import Module
 from ..nn.summary import evaluation_mode
 from ..ops.creation import tensor
+from .captured import Captures, Compile
 
 
 class Outcome(NamedTuple):
@@ -39,6 +40,9 @@ class Objective:
     target    which element of a batch is the target: a position in a tuple, a key of a dictionary,
               or None if there is none and `loss(output)` is called
     prepare   a function that is applied to each batch first
+
+    A call has two parts: `prepared` brings a batch into its form, in ordinary Python, and `outcome`
+    computes, as a function of tensors that can be compiled.
     """
 
     def __init__(
@@ -57,12 +61,27 @@ class Objective:
         self.loss = loss
         self.target = target
         self.prepare = prepare
+        self._captures = Captures()
 
     def __call__(self, batch: Any) -> Outcome:
         """Return the outcome of a batch."""
+        return self.outcome(self.prepared(batch))
+
+    def compiled(self, choice: Compile) -> Callable[[Any], Outcome]:
+        """Return this function of a batch, its computation compiled as `choice` says."""
+        if type(self).__call__ is not Objective.__call__:
+            return self  # a subclass does something else in a call
+        run = self._captures.get("outcome", self.outcome, choice)
+        return lambda batch: run(self.prepared(batch))
+
+    def prepared(self, batch: Any) -> Any:
+        """Return a batch in the form that is computed with: arrays as tensors."""
         if self.prepare is not None:
             batch = self.prepare(batch)
-        batch = tree_map(_as_tensor, batch)
+        return as_tensors(batch)
+
+    def outcome(self, batch: Any) -> Outcome:
+        """Return the outcome of a prepared batch."""
         if self.loss is None:
             return self._from_model(batch)
         args, kwargs, target = split_batch(batch, self.target)
@@ -130,6 +149,13 @@ def evaluating(model: Any) -> Iterator[None]:
             yield
     finally:
         default_generator.set_state(random_state)
+
+
+def as_tensors(batch: Any) -> Any:
+    """Return a batch with arrays of numbers as tensors."""
+    if type(batch) is tuple and all(isinstance(part, Tensor) for part in batch):
+        return batch  # what most loaders give
+    return tree_map(_as_tensor, batch)
 
 
 def _as_tensor(value: Any) -> Any:

@@ -19,6 +19,7 @@ from typing import Any
 
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.rng import default_generator
+from .captured import Compile, checked_compile
 from .checks import free_name
 from .extension import Extension, ExtensionEntry, as_extension
 from .interrupts import INTERRUPTED, deferred_interrupts
@@ -33,6 +34,8 @@ class Trainer:
     stop         (count, "epoch" | "iteration"), a function of the trainer, or None: on request only
     out          the directory that extensions write to
     extensions   to begin with; see `extend`
+    compile      whether steps and evaluations run as compiled programs: "auto", True or False (see
+                 captured.py); None: as the updater was told
 
     >>> import weft as wf
     >>> w = wf.nn.Parameter(wf.tensor([0.0]))
@@ -57,8 +60,12 @@ class Trainer:
         stop: Any = None,
         out: str | Path | None = "result",
         extensions: Iterable[Any] = (),
+        *,
+        compile: Compile | None = None,
     ) -> None:
         self.updater = updater
+        if compile is not None:
+            updater.compile = checked_compile(compile)
         self.stop = as_stop(stop)
         self.out = None if out is None else Path(out)
         self.observation: dict[str, Any] = {}

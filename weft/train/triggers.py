@@ -49,7 +49,14 @@ class IntervalTrigger(Trigger):
     def __call__(self, trainer: Trainer) -> bool:
         """Compare how many periods have passed before and after the iteration."""
         before, now = positions(trainer, self.unit)
-        return before // self.period != now // self.period
+        return self._periods(before) != self._periods(now)
+
+    def _periods(self, position: Fraction | int) -> int:
+        """Return `position // period`, which takes fractions three times as long."""
+        period = self.period
+        return (position.numerator * period.denominator) // (
+            position.denominator * period.numerator
+        )
 
     def __repr__(self) -> str:
         return f"IntervalTrigger({_shown(self.period)}, {self.unit!r})"
@@ -157,12 +164,12 @@ def as_stop(stop: Any) -> TriggerFunction | None:
     return Stop(*_checked_pair(stop, "stop"))
 
 
-def positions(trainer: Trainer, unit: str) -> tuple[Fraction, Fraction]:
+def positions(trainer: Trainer, unit: str) -> tuple[Fraction | int, Fraction | int]:
     """Return where training stood before the latest iteration and where it stands now."""
     updater = trainer.updater
     if unit == "epoch":
         return updater.previous_position, updater.position
-    return Fraction(max(0, updater.iteration - 1)), Fraction(updater.iteration)
+    return max(0, updater.iteration - 1), updater.iteration
 
 
 def is_better(value: float, best: float | None, mode: str, margin: float = 0.0) -> bool:

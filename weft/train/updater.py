@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from ..core.errors import ArgumentTypeError
-from ..core.tensor import Tensor, wrap
+from ..core.modes import no_grad
+from ..core.tensor import Tensor
 from ..nn import Module
 from ..optim import Optimizer, clip_grad_norm_, clip_grad_value_
+from .captured import Captures, Compile, checked_compile
 from .checks import checked_int, optional_positive
 from .feed import Feed
 from .objective import Objective, Outcome
@@ -30,9 +32,13 @@ class Updater:
     clip_norm      largest joint norm of the gradients
     clip_value     largest size of an element of the gradients
     epoch_length   batches in an epoch, for loaders without end (default: one pass)
+    compile        whether steps run as compiled programs: "auto", True or False (captured.py)
 
-    Subclass it and override `compute` or `update_core` for other kinds of training. After an
-    iteration `outcomes` holds the losses, outputs and targets of its batches.
+    For other kinds of training, subclass it and override `compute`, the loss of a batch, or
+    `take_step`, all that is done with some batches (two networks, two optimizers ...). Both are
+    compiled, so they should be functions of their batches. What is none goes into `update_core`,
+    which runs in Python around them. After an iteration `outcomes` holds the losses, outputs and
+    targets of its batches.
 
     >>> import weft as wf
     >>> w = wf.nn.Parameter(wf.tensor([0.0]))
@@ -47,7 +53,7 @@ class Updater:
 
     prefix = "train/"
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  (independent options)
         self,
         model: Any,
         optimizer: Optimizer,
@@ -60,6 +66,7 @@ class Updater:
         clip_norm: float | None = None,
         clip_value: float | None = None,
         epoch_length: int | None = None,
+        compile: Compile = "auto",
     ) -> None:
         self.objective = Objective(model, loss, target=target, prepare=prepare)
         self.optimizer = _checked_optimizer(optimizer)
@@ -67,6 +74,10 @@ class Updater:
         self.accumulate = checked_int("accumulate", accumulate, 1)
         self.clip_norm = optional_positive("clip_norm", clip_norm)
         self.clip_value = optional_positive("clip_value", clip_value)
+        self.compile = checked_compile(compile)
+        self._captures = Captures()
+        self._clipping = self.optimizer.register_step_pre_hook(self._clip)
+        self._clipping.remove()  # there only during this updater's own steps
         self.iteration = 0
         self.previous_position = Fraction(0)
         self.outcomes: list[Outcome] = []
@@ -127,18 +138,34 @@ class Updater:
         return observation
 
     def update_core(self, batches: list[Any]) -> dict[str, Any]:
-        """Make one step of the optimizer with the mean gradient of some batches."""
-        self.outcomes = []
-        hook = self.optimizer.register_step_pre_hook(lambda _: self._clip())
+        """Make one step with some batches and return what was observed."""
+        prepared = [self.objective.prepared(batch) for batch in batches]
+        name = "take_step", id(self.optimizer), self.clip_norm, self.clip_value
+        take_step = self._captures.get(name, self.take_step, self.compile)
+        if self.clip_norm is not None or self.clip_value is not None:
+            self._clipping.restore()
         try:
-            self.optimizer.step(lambda: self._evaluate(batches))
+            self.outcomes = take_step(prepared)
         finally:
-            hook.remove()
+            self._clipping.remove()
         return self._observed()
 
+    def take_step(self, batches: list[Any]) -> list[Outcome]:
+        """Make one step of the optimizer with the mean gradient of some prepared batches."""
+        found: list[Outcome] = []
+
+        def evaluate() -> Tensor:
+            outcomes = self._backward(batches)
+            # A line search evaluates again; what is reported is the model before the step.
+            found[:] = found or outcomes
+            return mean_loss(outcomes)
+
+        self.optimizer.step(evaluate)
+        return found
+
     def compute(self, batch: Any) -> Outcome:
-        """Return the outcome of one batch."""
-        return self.objective(batch)
+        """Return the outcome of one prepared batch."""
+        return self.objective.outcome(batch)
 
     def _draw(self) -> list[Any]:
         batches = [self.feed.draw()]
@@ -146,17 +173,15 @@ class Updater:
             batches.append(self.feed.draw())
         return batches
 
-    def _evaluate(self, batches: list[Any]) -> Tensor:
-        """Leave the mean gradient of the batches in the parameters; return their mean loss."""
+    def _backward(self, batches: list[Any]) -> list[Outcome]:
+        """Leave the mean gradient of the batches in the parameters; return their outcomes."""
         self.optimizer.zero_grad()
-        outcomes = [self._backward(batch) for batch in batches]
-        # A line search evaluates again; what is reported is the model as it was before the step.
-        self.outcomes = self.outcomes or outcomes
+        outcomes = [self._backward_of(batch) for batch in batches]
         if len(batches) > 1:
             self._divide_gradients(len(batches))
-        return wrap(np.asarray(sum(float(o.loss) for o in outcomes) / len(outcomes)))
+        return outcomes
 
-    def _backward(self, batch: Any) -> Outcome:
+    def _backward_of(self, batch: Any) -> Outcome:
         outcome = self.compute(batch)
         scaling = self.optimizer.loss_scaling
         loss = outcome.loss
@@ -167,12 +192,13 @@ class Updater:
         )
 
     def _divide_gradients(self, count: int) -> None:
-        for p in self.optimizer.parameters():
-            if p.grad is not None:
-                p.grad = wrap(np.asarray(p.grad._value / count, p.grad.dtype))
+        with no_grad():
+            for p in self.optimizer.parameters():
+                if p.grad is not None:
+                    p.grad = p.grad / count
 
-    def _clip(self) -> None:
-        parameters = list(self.optimizer.parameters())
+    def _clip(self, optimizer: Optimizer) -> None:
+        parameters = list(optimizer.parameters())
         if self.clip_value is not None:
             clip_grad_value_(parameters, self.clip_value)
         if self.clip_norm is not None:
@@ -214,6 +240,12 @@ class Updater:
         self.feed.load_state_dict(state["feed"])
         self.iteration = int(state["iteration"])
         self.previous_position = Fraction(state["previous_position"])
+
+
+def mean_loss(outcomes: Sequence[Outcome]) -> Tensor:
+    """Return the mean of the losses of some batches, in float64."""
+    total: Tensor = sum(outcome.loss.to(np.float64) for outcome in outcomes)
+    return total / len(outcomes)
 
 
 def _checked_optimizer(optimizer: Any) -> Optimizer:

@@ -97,20 +97,6 @@ def test_normal_overflow_is_infinite_without_a_warning() -> None:
     assert np.all(np.isinf(rk.normal(KEY, 0, 8, std=1e30, dtype="float16")))
 
 
-@pytest.mark.parametrize(
-    ("mean", "std", "error"),
-    [
-        (0, -1, ValueError),
-        (math.nan, 1, ValueError),
-        (0, math.inf, ValueError),
-        ("a", 1, TypeError),
-    ],
-)
-def test_normal_refuses_bad_parameters(mean: Any, std: float, error: type[Exception]) -> None:
-    with pytest.raises(error, match="Received"):
-        rk.normal(KEY, 0, 3, mean=mean, std=std)
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(
     ("mean", "std", "a", "b"),
@@ -141,19 +127,14 @@ def test_truncated_normal_rounds_into_the_interval(dtype: np.dtype) -> None:
 @pytest.mark.parametrize(
     "parameters",
     [
-        {"std": 0},
-        {"std": -1},
-        {"a": 2, "b": 1},
-        {"a": math.nan},
-        {"mean": math.inf},
         {"a": 50, "b": 60},
         {"a": 0.1, "b": 0.1 + 1e-17 * 2},
         {"a": 0.1001, "b": 0.10011, "dtype": "float16"},
     ],
     ids=str,
 )
-def test_truncated_normal_refuses_bad_parameters(parameters: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"truncated_normal|must be finite"):
+def test_truncated_normal_refuses_intervals_without_numbers(parameters: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="truncated_normal"):
         rk.truncated_normal(KEY, 0, 3, **parameters)
 
 

@@ -83,13 +83,6 @@ def test_half_precision_is_the_rounded_float32(name: str) -> None:
         assert np.count_nonzero(differs) < 10
 
 
-@pytest.mark.parametrize("name", CONTINUOUS)
-@pytest.mark.parametrize("dtype", ["int32", "bool"])
-def test_continuous_distributions_refuse_other_dtypes(name: str, dtype: str) -> None:
-    with pytest.raises(TypeError, match=f"{name} draws floats.*Received: {dtype}"):
-        SHAPED[name](KEY, 0, 3, dtype=dtype)
-
-
 @pytest.mark.parametrize("draw", SHAPED.values(), ids=SHAPED)
 def test_bad_shapes(draw: Callable[..., Any]) -> None:
     with pytest.raises(ValueError, match="negative"):

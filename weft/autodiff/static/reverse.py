@@ -34,9 +34,12 @@ OperationT = TypeVar("OperationT", bound=Operation)
 
 
 def symbol_gradients(
-    ys: Sequence[Tensor], xs: Sequence[Tensor], grad_ys: Sequence[Any]
+    ys: Sequence[Tensor], xs: Sequence[Tensor], grad_ys: Sequence[Any], *, record: bool = True
 ) -> list[Symbol | None]:
-    """Return symbols for the gradients of the sum of `ys`; None where no path leads to an x."""
+    """Return symbols for the gradients of the sum of `ys`; None where no path leads to an x.
+
+    record   whether what hooks make of gradients can be differentiated again
+    """
     tracer = open_tracer("gradients")
     roots = [tracer.value_of(y) for y in ys]
     places = [places_of(tracer, x) for x in xs]
@@ -47,11 +50,11 @@ def symbol_gradients(
                 _seed(tracer, y, g, i) for i, (y, g) in enumerate(zip(roots, grad_ys, strict=True))
             ]
         wanted = [place for some in places for place in some]
-        found = pull_back_graph(tracer, roots, seeds, wanted)
-    return [_total([found[place] for place in some if place in found]) for some in places]
+        found = pull_back_graph(tracer, roots, seeds, wanted, record=record)
+    return [total([found[place] for place in some if place in found]) for some in places]
 
 
-def _total(gradients: Sequence[Symbol]) -> Symbol | None:
+def total(gradients: Sequence[Symbol]) -> Symbol | None:
     """Return the sum of what arrived at the places of a tensor; None if nothing did."""
     return reduce(add, gradients) if gradients else None
 
@@ -117,7 +120,7 @@ def places_of(tracer: Tracer, x: Tensor) -> list[Value]:
     if tracer.parent is not None:
         outer = places_of(tracer.parent, x)
         return [tracer.captured[value] for value in outer if value in tracer.captured]
-    first = tracer.graph.states_by_key().get(key)
+    first = tracer.first_value(key)
     return [*([] if first is None else [first]), *tracer.leaves.get(key, [])]
 
 
@@ -127,6 +130,8 @@ def pull_back_graph(
     seeds: Sequence[Any],
     wanted: Iterable[Value],
     same: Mapping[Value | None, Value] | None = None,
+    *,
+    record: bool = True,
 ) -> dict[Value, Symbol]:
     """Return the gradients of wanted values, given those of the roots, as new nodes.
 
@@ -134,6 +139,7 @@ def pull_back_graph(
     """
     targets = list(wanted)
     walk = GraphWalk(tracer, targets, same or {})
+    walk.record = record
     places = walk.places
     ends = {places[x] for x in targets if x in places}
     found = walk.run([walk.place(root) for root in roots], seeds, ends)
@@ -170,6 +176,7 @@ class GraphWalk(ReverseWalk):
             made = make_node(node.op, parents, node, node.attrs, outputs=outputs)
             for j in reached:
                 place = output_node(made, j) if isinstance(made, FanNode) else made
+                place.watch = self.tracer.watches.get(node.outputs[j])
                 self.places[node.outputs[j]] = place
 
     def run(
@@ -201,7 +208,8 @@ class GraphWalk(ReverseWalk):
         operation = operation_of(Operation, self.tracer, node.saved)
         if node.op.kind == elementwise:
             node.shapes = operation.shapes()
-        return node.op.linked, operation.saved()
+        saved = operation.saved()  # the first: an operator that was never called has no rule before
+        return node.op.linked, saved
 
     def _by_node(self, node: Any, visited: Node, gs: Sequence[Any]) -> Sequence[Any]:
         """Let a node with subgraphs, or with a derivative of its own, differentiate itself."""

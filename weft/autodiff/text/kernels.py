@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...core.dim import Dim
+from ...core.dim.expression import HOOK
 from ...core.errors import ArgumentError, WeftError
 from ...graph.text.expressions import Names
 
@@ -232,7 +233,9 @@ def _numpy_name(value: Any) -> str | None:
 def _builtin_type(value: Any) -> str | None:
     """Return the builtin for a type that a kernel tests or raises."""
     if value is Dim:
-        return "()"  # no size is unknown where arrays are at hand
+        return "()"  # no size is unknown where arrays are at hand,
+    if value is HOOK:
+        return "None"  # so nothing is decided about one
     if isinstance(value, type) and issubclass(value, WeftError):
         return next(base.__name__ for base in value.__mro__ if base.__module__ == "builtins")
     return None

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import Decisions
 from ...core.dtype import DType
 from ...core.shape import Shape, TensorType
 from ...graph.state import State
@@ -20,11 +21,12 @@ from ...plan.memory import with_memory
 from ...plan.run_plan import Planned, RunPlan
 from ...plan.threads import with_schedule
 from ..host import shown
-from ..protocol import Array, Backend, Keep, Memories, Plan
+from ..protocol import Array, Backend, Memories
 from .device import CpuDevice, cpu_device
-from .runtime.analysis import Analysis
-from .runtime.executable import Code, Executable
+from .runtime.analysis import Analysis, Code, analyse
+from .runtime.executable import Executable
 from .runtime.objects import find_object
+from .runtime.sized import SizedExecutable
 
 
 class CpuBackend:
@@ -34,30 +36,29 @@ class CpuBackend:
         """Return what is known about the device."""
         return cpu_device()
 
-    def load(self, plan: Plan, kept: Keep, *, own_arena: bool = True) -> Executable | None:
-        """Return a program ready to run: by code that was kept, else by what it keeps now.
+    def restore(self, plan: RunPlan, *, own_arena: bool = True) -> Executable | None:
+        """Return a program that some process has built; None if its code is no longer kept.
 
         Without an arena of its own it is lent one for each call.
         """
-        known = kept()
-        code = None if known is None else _with_objects(known.find())
-        if code is not None:
-            return Executable(code, lambda: analyse(plan()), own_arena=own_arena)
-        analysis = analyse(plan())
-        if analysis is None:
+        objects = [code for code in map(find_object, plan.objects) if code is not None]
+        if len(objects) < len(plan.objects):
             return None
-        if known is not None:
-            known.keep(analysis.plan)
-        code = Code(analysis.plan, analysis.objects())
-        return Executable(code, lambda: analysis, own_arena=own_arena)
+        return Executable(Code(plan, objects), own_arena=own_arena)
+
+    def build(self, planned: Planned, *, own_arena: bool = True) -> Executable:
+        """Return a program ready to run, and keep its code by the keys that its plan has."""
+        analysis = analyse(planned)
+        return Executable(analysis.code(), analysis, own_arena=own_arena)
+
+    def prepare_for_sizes(self, planned: Planned, decisions: Decisions) -> SizedExecutable:
+        """Return a program as machine code for many sizes."""
+        return SizedExecutable(planned, decisions)
 
     def compile(self, program: KernelProgram) -> Loaded:
         """Return a program as machine code."""
-        device = cpu_device()
-        if program.schedule is None:
-            program = with_schedule(with_memory(program), device)
-        analysis = Analysis(program, Sources((), (), ()), device)
-        return Loaded(program, Code(analysis.plan, analysis.objects()))
+        analysis = _analyse_program(program, Sources((), (), ()))
+        return Loaded(analysis.program, analysis.code())
 
     def allocate(self, shape: Shape, dtype: DType) -> Array:
         """Return a new array."""
@@ -80,24 +81,16 @@ class CpuBackend:
 
     def prepare(self, program: KernelProgram, sources: Sources) -> Executable:
         """Return a program ready to run on arrays of the host: where they are, without copies."""
-        return self.compile(program).executable(sources)
+        analysis = _analyse_program(program, sources)
+        return Executable(analysis.code(), analysis)
 
 
-def analyse(planned: Planned | None) -> Analysis | None:
-    """Return what a planned program becomes, up to the text of its code."""
-    if planned is None:
-        return None
-    assert isinstance(planned.device, CpuDevice), "it was planned for this back end"
-    return Analysis(planned.program, planned.sources, planned.device, planned.graph)
-
-
-def _with_objects(plan: RunPlan | None) -> Code | None:
-    """Return a plan with its machine code, if all of that is there."""
-    if plan is None:
-        return None
-    objects = [find_object(key) for key in plan.objects]
-    found = [code for code in objects if code is not None]
-    return Code(plan, found) if len(found) == len(objects) else None
+def _analyse_program(program: KernelProgram, sources: Sources) -> Analysis:
+    """Return what a program becomes on this machine, which may not yet be planned for it."""
+    device = cpu_device()
+    if program.schedule is None:
+        program = with_schedule(with_memory(program), device)
+    return Analysis(program, sources, device)
 
 
 class Loaded:
@@ -110,7 +103,7 @@ class Loaded:
     def executable(self, sources: Sources) -> Executable:
         """Return the code with the constants and states that its numbers stand for."""
         plan = replace(self._code.plan, sources=replace(sources, feeds=(), nodes=()))
-        return Executable(Code(plan, self._code.objects), lambda: None)
+        return Executable(Code(plan, self._code.objects))
 
     def run(self, memories: Memories) -> None:
         """Run on memory."""

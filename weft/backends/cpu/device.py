@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...core.shape import Size
 from ...core.threads import get_num_threads
+from ...lower.at_sizes import has_sizes
 from ...lower.kernels import GemmKernel, Kernel
 from ...plan.device import Device, Work
 from .codegen.gemm.kernel import scratch_shape
@@ -21,9 +23,11 @@ class CpuDevice(Device):
 
     def prologue_pays(self, before: GemmKernel, after: GemmKernel, side: str) -> bool:
         """Tell whether a product that computes an operand itself takes less time than before."""
+        if has_sizes(after):  # where it pays depends on how often an operand is packed
+            return False
         return prologue_pays(self.target, self.threads, before, after, side)
 
-    def scratch_shape(self, kernel: GemmKernel) -> tuple[int, int] | None:
+    def scratch_shape(self, kernel: GemmKernel) -> tuple[int, Size] | None:
         """Return the areas of memory that a product packs operands into, and their bytes."""
         return scratch_shape(kernel, self.target, self.threads)
 

@@ -18,10 +18,13 @@ Rules that refuse bad sizes refuse what is surely bad, and leave the rest to the
 derives from `==`. Where the integers end (`1.0 / n`, `n ** 0.5`), see number.py.
 """
 
+from .decisions import Condition, Decisions, deciding, leaving_open, raise_if_told
 from .expression import (
     FUNCTIONS,
+    LEAST,
     Atom,
     Dim,
+    RunTimeSize,
     SizeCall,
     SizeVar,
     bounds,
@@ -29,6 +32,7 @@ from .expression import (
     evaluate,
     floor_divide,
     parse,
+    run_time_size,
     size_in,
     size_max,
     size_min,
@@ -39,6 +43,7 @@ from .expression import (
 from .questions import (
     differ_unless_empty,
     is_known,
+    is_told,
     known_size,
     may_equal,
     may_stretch,
@@ -48,20 +53,29 @@ from .questions import (
 
 __all__ = [
     "FUNCTIONS",
+    "LEAST",
     "Atom",
+    "Condition",
+    "Decisions",
     "Dim",
+    "RunTimeSize",
     "SizeCall",
     "SizeVar",
     "bounds",
     "broadcast_sizes",
+    "deciding",
     "differ_unless_empty",
     "evaluate",
     "floor_divide",
     "is_known",
+    "is_told",
     "known_size",
+    "leaving_open",
     "may_equal",
     "may_stretch",
     "parse",
+    "raise_if_told",
+    "run_time_size",
     "size_in",
     "size_max",
     "size_min",

@@ -13,6 +13,8 @@ from .intervals import CALLS, Bounds, times
 
 Monomial = tuple["Atom", ...]
 
+LEAST = 2  # of the sizes that runs are told
+
 
 class Atom:
     """What polynomials are made of: an unknown size, or a call on sizes."""
@@ -66,6 +68,24 @@ class SizeVar(Atom):
 
     def __repr__(self) -> str:
         return self.name
+
+
+class RunTimeSize(SizeVar):
+    """A size that every run is told before it begins: of one program for many sizes.
+
+    It is at least 2: what a size of 0 or 1 means for broadcasting and for empty loops is decided
+    when a program is made, so that these have programs of their own.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.key = (0, name, LEAST)
+
+    def bounds(self) -> Bounds:
+        """Return the least and the greatest value it can have."""
+        return LEAST, math.inf
 
 
 class SizeCall(Atom):
@@ -197,7 +217,9 @@ class Dim:
         if not _is_number(other):
             return True
         low, high = difference(self, other)
-        return low > 0 or high < 0
+        if low > 0 or high < 0 or high == low == 0 or other.__class__ is float:
+            return low > 0 or high < 0
+        return bool(HOOK.decide(self - other, "!="))
 
     def __hash__(self) -> int:
         return hash(self.terms)
@@ -206,13 +228,13 @@ class Dim:
         if not _is_number(other):
             return NotImplemented
         low, high = difference(self, other)
-        return _decided(low >= 0, high < 0, self)
+        return _decided(low >= 0, high < 0, self, other, "<")
 
     def __gt__(self, other: Any) -> bool:
         if not _is_number(other):
             return NotImplemented
         low, high = difference(self, other)
-        return _decided(high <= 0, low > 0, self)
+        return _decided(high <= 0, low > 0, self, other, ">")
 
     def __le__(self, other: Any) -> bool:
         return not self > other if _is_number(other) else NotImplemented
@@ -221,7 +243,8 @@ class Dim:
         return not self < other if _is_number(other) else NotImplemented
 
     def __bool__(self) -> bool:
-        return _decided(False, self != 0, self)
+        low, high = bounds(self)
+        return _decided(False, low > 0 or high < 0, self, 0, "!=")
 
     def __index__(self) -> int:
         return undecided(self)
@@ -245,6 +268,12 @@ class Dim:
             total = total + factor * math.prod(atom.evaluate(sizes) for atom in monomial)
         return total
 
+    def variables(self) -> Iterator[SizeVar]:
+        """Yield the unknown sizes in it."""
+        for monomial, _ in self.terms:
+            for atom in monomial:
+                yield from atom.variables()
+
     def variable(self) -> SizeVar | None:
         """Return the unknown size if this is nothing else."""
         atom = _only_atom(self)
@@ -260,6 +289,12 @@ def unknown_size(name: str) -> Dim:
     return _from_atom(SizeVar(name))
 
 
+@lru_cache(4096)
+def run_time_size(name: str) -> Dim:
+    """Return the size of a name that every run is told."""
+    return _from_atom(RunTimeSize(name))
+
+
 def evaluate(size: Any, sizes: Mapping[SizeVar, Any]) -> Any:
     """Return a size with the given ones put in."""
     return size.evaluate(sizes) if isinstance(size, Dim) else size
@@ -268,9 +303,7 @@ def evaluate(size: Any, sizes: Mapping[SizeVar, Any]) -> Any:
 def variables(size: Any) -> Iterator[SizeVar]:
     """Yield the unknown sizes of an expression."""
     if isinstance(size, Dim):
-        for monomial, _ in size.terms:
-            for atom in monomial:
-                yield from atom.variables()
+        yield from size.variables()
 
 
 def size_in(sizes: tuple[Any, ...], dim: int | None) -> Any:
@@ -300,11 +333,17 @@ def broadcast_sizes(a: Any, b: Any) -> Any:
         return a
     if a == 1:
         return b
+    if _are_told(a, b):  # neither is 1
+        if a != b:
+            raise ShapeError(f"sizes {a} and {b} do not broadcast")
+        return b if isinstance(a, Dim) else a
     if isinstance(a, Dim) and isinstance(b, Dim):
         return _from_atom(SizeCall("broadcast", *sorted((a, b), key=_key)))
-    if not isinstance(a, Dim) and not isinstance(b, Dim):
-        raise ShapeError(f"sizes {a} and {b} do not broadcast")
     return b if isinstance(a, Dim) else a
+
+
+def _are_told(*sizes: Any) -> bool:
+    return all(isinstance(v, RunTimeSize) for size in sizes for v in variables(size))
 
 
 def floor_divide(a: Any, b: Any) -> Any:
@@ -501,11 +540,24 @@ def difference(a: Any, b: Any) -> Bounds:
     return bounds(a - b)
 
 
-def _decided(surely_not: bool, surely: bool, size: Any) -> bool:
-    """Return the answer to a question about a size; raise if it depends on the size."""
-    if not surely_not and not surely:
-        undecided(size)
-    return surely
+def _decided(surely_not: bool, surely: bool, size: Any, other: Any, relation: str) -> bool:
+    """Return the answer to a question about a size; raise if it depends on the size.
+
+    While sizes are at hand (see decisions.py) they answer, and that they did is noted.
+    """
+    if surely_not or surely:
+        return surely
+    answer = None if isinstance(other, float) else HOOK.decide(size - other, relation)
+    return undecided(size) if answer is None else answer
+
+
+class _Hook:
+    """Who answers what bounds leave open; nobody, unless decisions.py does."""
+
+    decide: Callable[[Any, str], bool | None] = staticmethod(lambda size, relation: None)
+
+
+HOOK = _Hook()
 
 
 def _real(fn: str, a: Any, b: Any) -> Any:

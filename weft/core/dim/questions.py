@@ -6,12 +6,18 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..errors import UnknownSizeError
-from .expression import Dim, difference, evaluate, unknown_size, variables
+from .decisions import sizes_at_hand
+from .expression import HOOK, Dim, RunTimeSize, difference, evaluate, unknown_size, variables
 
 
 def is_known(shape: Iterable[Any]) -> bool:
     """Tell whether all sizes of a shape are integers."""
     return not any(isinstance(size, Dim) for size in shape)
+
+
+def is_told(shape: Iterable[Any]) -> bool:
+    """Tell whether all sizes of a shape are integers, or follow from what runs are told."""
+    return all(isinstance(v, RunTimeSize) for size in shape for v in variables(size))
 
 
 def may_equal(a: Any, b: Any) -> bool:
@@ -26,15 +32,21 @@ def differ_unless_empty(a: Any, b: Any) -> bool:
     if (isinstance(a, int) and a == 0) or (isinstance(b, int) and b == 0):
         return bool(a != b)  # empty is what is meant
     difference = a - b
+    if is_told([difference]):  # none of them is 0
+        return bool(a != b)
     filled = {variable: unknown_size(variable.name) + 1 for variable in variables(difference)}
     return bool(evaluate(difference, filled) != 0)
 
 
 def surely_less(a: Any, b: Any) -> bool:
-    """Tell whether a size is less than another whatever the unknown sizes are."""
+    """Tell whether a size is less than another whatever the unknown sizes are.
+
+    While there are sizes at hand they answer, as for any comparison (see decisions.py).
+    """
     if a.__class__ is int and b.__class__ is int:
         return bool(a < b)
-    return difference(a, b)[1] < 0
+    low, high = difference(a, b)
+    return high < 0 or (low < 0 and bool(HOOK.decide(a - b, "<")))
 
 
 def may_stretch(size: Any, to: Any) -> bool:
@@ -53,5 +65,8 @@ def known_size(size: Any, what: str) -> int:
 
 
 def typical(size: Any) -> Any:
-    """Return a size with some common value in place of each unknown one: to compare costs by."""
-    return evaluate(size, dict.fromkeys(variables(size), 32))
+    """Return a size with some common value in place of each unknown one: to compare costs by.
+
+    That is the one at hand, if there is one; unlike a comparison of sizes, nothing is noted.
+    """
+    return evaluate(size, {**dict.fromkeys(variables(size), 32), **sizes_at_hand()})

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..dtype import DType
+from ..dtype import DType, as_dtype
 from ..errors import ArgumentError
 from ..scalar.arrays import on_arrays
 from ..shape import as_shape
@@ -20,11 +20,8 @@ from .lanes import (
     Array,
     closed_unit,
     fill,
-    finite_scalar,
     flat_parameter,
-    float_dtype,
     lane_bits,
-    real_scalar,
     standard_normal,
 )
 
@@ -50,11 +47,11 @@ def uniform(
     The value is ``low + (high - low) * u`` with u of 24 random bits (53 in float64), at most the
     float before ``high``.
     """
-    dtype, shape = float_dtype(dtype, "uniform"), as_shape(shape)
+    dtype, shape = as_dtype(dtype), as_shape(shape)
     bits = lane_bits(dtype)
     if (low, high) == (0, 1) and dtype.itemsize * 8 == bits:
         return fill(key, counter, shape, dtype, bits, lambda lanes, _: closed_unit(lanes))
-    bounds = interval(finite_scalar(low, "low"), finite_scalar(high, "high"), dtype)
+    bounds = interval(low, high, dtype)
     return fill(key, counter, shape, dtype, bits, lambda lanes, _: _uniform(lanes, *bounds))
 
 
@@ -71,10 +68,7 @@ def normal(
 
     float32 and narrower compute in float32 throughout, float64 in float64.
     """
-    dtype, shape = float_dtype(dtype, "normal"), as_shape(shape)
-    mean, std = finite_scalar(mean, "mean"), finite_scalar(std, "std")
-    if std < 0:
-        raise ArgumentError(f"normal: std must not be negative. Received: {std}")
+    dtype, shape = as_dtype(dtype), as_shape(shape)
 
     def transform(lanes: Array, _: slice) -> Any:
         standard = (mean, std) == (0.0, 1.0)
@@ -98,13 +92,7 @@ def truncated_normal(
 
     By inversion in float64, then rounded within the interval; ``a`` and ``b`` may be infinite.
     """
-    dtype, shape = float_dtype(dtype, "truncated_normal"), as_shape(shape)
-    mean, std = finite_scalar(mean, "mean"), finite_scalar(std, "std")
-    a, b = real_scalar(a, "a"), real_scalar(b, "b")
-    if not (std > 0 and a < b):
-        raise ArgumentError(
-            f"truncated_normal: std must be positive and a < b. Received: {std=}, {a=}, {b=}"
-        )
+    dtype, shape = as_dtype(dtype), as_shape(shape)
     start, mass, sign = truncation(mean, std, a, b)
     numbers = (start, mass, sign * std, mean, *bounds_inside(a, b, dtype))
 
@@ -118,7 +106,7 @@ def exponential(
     key: int, counter: int, shape: Any, *, rate: ArrayLike = 1.0, dtype: Any = "float32"
 ) -> Array:
     """Draw ``-log(u) / rate`` with u in (0, 1), in float64; ``rate`` broadcasts to ``shape``."""
-    dtype, shape = float_dtype(dtype, "exponential"), as_shape(shape)
+    dtype, shape = as_dtype(dtype), as_shape(shape)
     rates = np.asarray(rate, np.float64)
     if not np.all((rates > 0) & (rates < np.inf)):
         raise ArgumentError(f"exponential: rate must be positive and finite. Received: {rates}")

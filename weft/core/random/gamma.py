@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..dtype import DType
+from ..dtype import DType, as_dtype
 from ..errors import ArgumentError
 from ..rng import WORDS_PER_BLOCK, Words, philox_bits, philox_blocks
 from ..shape import as_shape, size_of
@@ -19,7 +19,6 @@ from .lanes import (
     CHUNK,
     Array,
     flat_parameter,
-    float_dtype,
     open_unit,
     scattered_words,
     standard_normal,
@@ -41,7 +40,7 @@ def gamma(key: int, counter: int, shape: Any, *, alpha: ArrayLike, dtype: Any = 
     Marsaglia and Tsang, "A simple method for generating gamma variables", ACM TOMS 26 (2000). The
     result is at least the smallest normal number of ``dtype``, so its logarithm is finite.
     """
-    dtype, shape = float_dtype(dtype, "gamma"), as_shape(shape)
+    dtype, shape = as_dtype(dtype), as_shape(shape)
     alphas = np.asarray(alpha, np.float64)
     if not np.all((alphas > 0) & (alphas < np.inf)):
         raise ArgumentError(f"gamma: alpha must be positive and finite. Received: {alphas}")

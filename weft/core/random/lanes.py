@@ -5,7 +5,6 @@ floats of at most 32 bits, a whole 64-bit word for every other dtype. Element ``
 lane ``i`` and nothing else, so a longer draw begins with the shorter one.
 """
 
-import math
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..dtype import DType, as_dtype, is_float
-from ..errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
+from ..errors import ShapeError
 from ..rng import WORDS_PER_BLOCK, Words, philox_bits
 from ..scalar.arrays import on_arrays
 from ..shape import Shape, as_shape, broadcast, size_of
@@ -23,12 +22,9 @@ __all__ = [
     "blocks_for",
     "closed_unit",
     "fill",
-    "finite_scalar",
     "flat_parameter",
-    "float_dtype",
     "lane_bits",
     "open_unit",
-    "real_scalar",
     "scattered_words",
     "standard_normal",
 ]
@@ -80,30 +76,6 @@ def _lanes(key: int, counter: int, n: int, bits: int) -> Array:
         return philox_bits(key, counter, n)
     words = philox_bits(key, counter, (n + 1) >> 1)
     return words.astype("<u8", copy=False).view("<u4")[:n]
-
-
-def float_dtype(dtype: Any, what: str) -> DType:
-    """Return ``dtype`` if it is a float, or say that ``what`` needs one."""
-    checked = as_dtype(dtype)
-    if not is_float(checked):
-        raise DTypeError(f"{what} draws floats; give a dtype such as float32. Received: {checked}")
-    return checked
-
-
-def finite_scalar(value: Any, what: str) -> float:
-    """Return ``value`` as a finite Python float, or say what is wrong with it."""
-    number = real_scalar(value, what)
-    if not math.isfinite(number):
-        raise ArgumentError(f"{what} must be finite. Received: {number}")
-    return number
-
-
-def real_scalar(value: Any, what: str) -> float:
-    """Return ``value`` as a Python float, or say that it is none."""
-    try:
-        return float(value)
-    except (TypeError, ValueError):
-        raise ArgumentTypeError(f"{what} must be a real number. Received: {value!r}") from None
 
 
 def flat_parameter(values: Array, shape: Shape, what: str) -> Array:

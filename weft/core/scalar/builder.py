@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dim import Dim
 from ..dtype import DType, bool_, float16, float32, int64
 from .functions import FUNCTIONS, Scalar, named
 
@@ -128,8 +129,10 @@ class ScalarBuilder:
         """Return the element of an operand at the place of the loop."""
         return self.make("load", (), dtype, operand)
 
-    def constant(self, value: Number, dtype: DType) -> Expr:
-        """Return a constant."""
+    def constant(self, value: Number | Dim, dtype: DType) -> Expr:
+        """Return a constant, or a size that only a run knows."""
+        if isinstance(value, Dim):
+            return self.make("const", (), dtype, value)
         return self.make("const", (), dtype, np.dtype(dtype).type(value).item())
 
     def index(self) -> Expr:

@@ -10,7 +10,6 @@ the values of those that the rule looks at (attributes.py).
 
 from __future__ import annotations
 
-import linecache
 from collections.abc import Callable, Sequence
 from math import copysign
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,6 +18,7 @@ import numpy as np
 
 from ..dtype import DType, bool_, float32, float64, is_half
 from ..errors import GENERATED_PREFIX
+from ..generated import show_source
 from ..shape import TensorType, size_of
 from .attributes import Attribute
 from .builder import Expr
@@ -233,7 +233,7 @@ def _compiled(name: str, text: str, scope: dict[str, Any]) -> Kernel:
     filename = f"{GENERATED_PREFIX}{name} kernel {_numbered(text)}>"
     scope = {"__name__": f"weft.ops.{name}", **scope}
     exec(compile(text, filename, "exec"), scope)
-    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    show_source(filename, text)
     kernel: Kernel = scope["kernel"]
     return kernel
 

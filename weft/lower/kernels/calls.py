@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...core import facts
-from ...core.dim import Dim, is_known
+from ...core.dim import Dim, is_told
 from ...core.shape import Shape
 from ...graph.node import attr_items
 from ..storage import Buffer, View
@@ -53,8 +53,9 @@ class CallKernel(Kernel):
     @property
     def is_dynamic(self) -> bool:
         """Tell whether it needs, takes or gives a size that only a run can tell."""
-        known = all(is_known(view.shape) for view in self.views)
-        return not known or any(item.__class__ is Dim for item in attr_items(self.attrs))
+        told = all(is_told(view.shape) for view in self.views)
+        items = (item for item in attr_items(self.attrs) if item.__class__ is Dim)
+        return not told or not is_told(items)
 
     @property
     def operations(self) -> int:

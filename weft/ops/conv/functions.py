@@ -12,8 +12,18 @@ from .._halves import rounded_once
 from .convolution import Ints, Padding, canonical_settings
 from .geometry import named, per_axis, with_batch
 
+LARGE = 1 << 22  # multiplications, where compiling is soon worth its while
 
-@composite()
+
+def _is_large(x: Any, weight: Any, *options: Any, **named_options: Any) -> bool:
+    """Tell whether a convolution is large: as many multiplications as with stride 1."""
+    try:
+        return bool(x._value.size // x.shape[1] * weight._value.size >= LARGE)
+    except (AttributeError, IndexError, ZeroDivisionError):  # no tensors, or of a graph, or bad
+        return False
+
+
+@composite(fused=_is_large)
 @rounded_once
 def conv1d(
     x: Tensor,
@@ -31,7 +41,7 @@ def conv1d(
     return _convolve("conv1d", x, weight, bias, (stride, padding, dilation, groups))
 
 
-@composite()
+@composite(fused=_is_large)
 @rounded_once
 def conv2d(
     x: Tensor,
@@ -57,7 +67,7 @@ def conv2d(
     return _convolve("conv2d", x, weight, bias, (stride, padding, dilation, groups))
 
 
-@composite()
+@composite(fused=_is_large)
 @rounded_once
 def conv3d(
     x: Tensor,

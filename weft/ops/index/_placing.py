@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.shape import Shape, broadcast
-from ._spec import ARRAY, Spec, explicit
+from ._spec import ARRAY, Spec, explicit, slice_places
 
 
 def within_part(b: Any, shape: Shape, spec: Spec) -> tuple[list[Any], Any]:
@@ -23,7 +23,7 @@ def within_part(b: Any, shape: Shape, spec: Spec) -> tuple[list[Any], Any]:
         here, size = b.coordinates[axis], shape[axis]
         axis += 1
         if isinstance(item, tuple):
-            place, holds = _within_slice(b, here, slice(*item).indices(size), size)
+            place, holds = _within_slice(b, here, slice_places(item, size), size)
             places.append(place)
         else:
             holds = b.eq(here.expr, item + size if item < 0 else item)
@@ -31,9 +31,8 @@ def within_part(b: Any, shape: Shape, spec: Spec) -> tuple[list[Any], Any]:
     return places, where
 
 
-def _within_slice(b: Any, here: Any, bounds: tuple[int, int, int], size: int) -> tuple[Any, Any]:
-    start, stop, step = bounds
-    count = len(range(start, stop, step))
+def _within_slice(b: Any, here: Any, taken: tuple[Any, Any, Any], size: Any) -> tuple[Any, Any]:
+    start, count, step = taken
     if count == size and step == 1:
         return here, None
     place, holds = b.window_of(here - start if step > 0 else start - here, abs(step), count)
@@ -84,7 +83,7 @@ class _Chooser:
             elif isinstance(item, int):
                 found.append(item + size if item < 0 else item)
             else:
-                start, _, step = slice(*item).indices(size)
+                start, _, step = slice_places(item, size)
                 found.append(rest.pop(0) * step + start)
         return found
 

@@ -307,8 +307,26 @@ def slice_length(item: tuple[Any, Any, Any], size: Any) -> Any:
         return UNKNOWN
 
 
+def slice_places(item: tuple[Any, Any, Any], size: Any) -> tuple[Any, Any, Any]:
+    """Return which element of an axis a slice takes first, how many it takes, and its step."""
+    if not any(isinstance(value, Dim) for value in (*item, size)):
+        taken = range(*slice(*item).indices(size))
+        return taken.start if taken else 0, len(taken), taken.step
+    start, stop, step = item
+    step = 1 if step is None else step
+    return _bounds(start, stop, step, size)[0], _unknown_length(start, stop, step, size), step
+
+
 def _unknown_length(start: Any, stop: Any, step: Any, size: Any) -> Any:
-    """Return how many elements a slice takes if an unknown size matters.
+    """Return how many elements a slice takes if an unknown size matters."""
+    first, last = _bounds(start, stop, step, size)
+    if step > 0:
+        return size_max((last - first + step - 1) // step, 0)
+    return size_max((first - last - step - 1) // -step, 0)
+
+
+def _bounds(start: Any, stop: Any, step: Any, size: Any) -> tuple[Any, Any]:
+    """Return the first element of a slice, and what is beyond the last, of an unknown size.
 
     Bounds are clipped to the axis on one side only: what lies beyond the other takes nothing.
     `size - size_min(k, size)` is the place that -k names, clipped to the beginning.
@@ -316,10 +334,10 @@ def _unknown_length(start: Any, stop: Any, step: Any, size: Any) -> Any:
     if step > 0:
         first = 0 if start is None else size - size_min(-start, size) if start < 0 else start
         last = size if stop is None else size + stop if stop < 0 else size_min(stop, size)
-        return size_max((last - first + step - 1) // step, 0)
+        return first, last
     first = size - 1 if start is None else size + start if start < 0 else size_min(start, size - 1)
     last = -1 if stop is None else size - size_min(-stop, size + 1) if stop < 0 else stop
-    return size_max((first - last - step - 1) // -step, 0)
+    return first, last
 
 
 def explain_bad_index(shape: Shape, spec: Spec, arrays: Sequence[Any]) -> None:

@@ -29,6 +29,7 @@ from ._spec import (
     native_basic,
     native_index,
     repeats_possible,
+    slice_places,
     split_index,
 )
 from .scatter_add import scatter_add_at, scatter_add_rows
@@ -85,10 +86,10 @@ def _(x, spec):
         if isinstance(item, int):
             start += (item + size if item < 0 else item) * stride
         else:
-            taken = range(*slice(*item).indices(size))
-            start += taken.start * stride if taken else 0
-            shape.append(len(taken))
-            strides.append(stride * taken.step)
+            first, count, step = slice_places(item, size)
+            start += first * stride
+            shape.append(count)
+            strides.append(stride * step)
         axis += 1
     return x.restrided(tuple(shape), tuple(strides), start)
 

@@ -20,7 +20,7 @@ from ._arguments import check_floats, check_number, check_probability, operands,
 from .dropout import dropout
 
 
-@composite()
+@composite(fused=True)
 @rounded_once
 def scaled_dot_product_attention(
     query: Tensor,

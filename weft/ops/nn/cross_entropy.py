@@ -38,7 +38,7 @@ LAYOUT = "(C,), (N, C) or (N, C, d1, ...)"
 INDEX_HINT = "class indices, one per position"
 
 
-@composite()
+@composite(fused=True)
 @rounded_once
 def cross_entropy(
     input: Tensor,

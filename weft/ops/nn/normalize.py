@@ -11,6 +11,7 @@ from typing import Any
 from ...core.dim import size_max
 from ...core.dtype import float32, float_limits, is_float
 from ...core.errors import ArgumentError, ShapeError
+from ...core.large import fused
 from ...core.modes import no_grad
 from ...core.op import F, composite
 from ...core.shape import as_shape, size_of
@@ -124,7 +125,7 @@ def instance_norm(
         return _with_running(fn, x, running_mean, running_var, weight, bias, eps)
     axes = tuple(range(2, x.ndim))
     _check_enough(fn, x, axes)
-    normal, mean, var = _normalized(x, weight, bias, axes, _checked_eps(fn, eps))
+    normal, mean, var = normalized(x, weight, bias, axes, _checked_eps(fn, eps))
     if running_mean is not None:
         rows, columns = F.mean(mean, axis=0), F.mean(var, axis=0)
         _update_running(x, axes, running_mean, running_var, rows, columns, momentum)
@@ -159,7 +160,7 @@ def batch_norm(
         return _with_running(fn, x, running_mean, running_var, weight, bias, eps)
     axes = (0, *range(2, x.ndim))
     _check_enough(fn, x, axes)
-    normal, mean, var = _normalized(x, weight, bias, axes, _checked_eps(fn, eps))
+    normal, mean, var = normalized(x, weight, bias, axes, _checked_eps(fn, eps))
     if running_mean is not None:
         _update_running(x, axes, running_mean, running_var, mean, var, momentum)
     return normal
@@ -237,6 +238,9 @@ def _normalized(
     mean, centered, var = _moments(widened(x), axes)
     wide = _channel_affine(centered * F.rsqrt(var + eps), widened(weight), widened(bias))
     return rounded(wide, common_float(x, weight, bias)), mean, var
+
+
+normalized = fused("normalized", _normalized)
 
 
 @rounded_once

@@ -19,7 +19,7 @@ from .average import pool_shape
 Pooled = Tensor | tuple[Tensor, Tensor]
 
 
-@composite()
+@composite(fused=True)
 def max_pool1d(
     x: Tensor,
     kernel_size: Ints,
@@ -34,7 +34,7 @@ def max_pool1d(
     return _max_pool("max_pool1d", x, options, return_indices)
 
 
-@composite()
+@composite(fused=True)
 def max_pool2d(
     x: Tensor,
     kernel_size: Ints,
@@ -60,7 +60,7 @@ def max_pool2d(
     return _max_pool("max_pool2d", x, options, return_indices)
 
 
-@composite()
+@composite(fused=True)
 def max_pool3d(
     x: Tensor,
     kernel_size: Ints,

@@ -290,7 +290,9 @@ def shaped_samples(**options):
 def shaped_errors():
     """Yield bad arguments common to operators (state, shape, ..., dtype)."""
     yield ErrorSample(STATE, (2, -1), error=ValueError, match=r"\(2, -1\)")
+    yield ErrorSample(STATE, 2.5, error=TypeError, match="Received: 2.5")
     yield ErrorSample(STATE, (2,), dtype="int64", error=TypeError, match="Received: int64")
+    yield ErrorSample(STATE, (2,), dtype="bool", error=TypeError, match="Received: bool")
     yield ErrorSample(STATE[:2], (2,), error=ValueError, match=r"Received: \(2,\)")
     yield ErrorSample(STATE.astype(np.int64), (2,), error=TypeError, match="Received: int64")
 
@@ -306,6 +308,7 @@ def _(s):
     yield from shaped_errors()
     yield ErrorSample(STATE, (2,), 1.0, 1.0, error=ValueError, match="low=1.0, high=1.0")
     yield ErrorSample(STATE, (2,), -math.inf, error=ValueError, match="low must be finite")
+    yield ErrorSample(STATE, (2,), 0.0, math.nan, error=ValueError, match="high must be finite")
     yield ErrorSample(STATE, (2,), "a", error=TypeError, match="low must be a number")
 
 
@@ -320,6 +323,9 @@ def _(s):
 def _(s):
     yield from shaped_errors()
     yield ErrorSample(STATE, (2,), 0.0, -1.0, error=ValueError, match="Received: -1")
+    yield ErrorSample(STATE, (2,), 0.0, math.inf, error=ValueError, match="std must be finite")
+    yield ErrorSample(STATE, (2,), math.nan, error=ValueError, match="mean must be finite")
+    yield ErrorSample(STATE, (2,), "a", error=TypeError, match="mean must be a number")
 
 
 @random_truncated_normal.samples
@@ -332,7 +338,10 @@ def _(s):
 def _(s):
     yield from shaped_errors()
     yield ErrorSample(STATE, (2,), a=1.0, b=0.0, error=ValueError, match="a=1.0, b=0.0")
+    yield ErrorSample(STATE, (2,), a=math.nan, error=ValueError, match="a=nan")
     yield ErrorSample(STATE, (2,), std=0.0, error=ValueError, match="std=0.0")
+    yield ErrorSample(STATE, (2,), std=-1.0, error=ValueError, match="std=-1.0")
+    yield ErrorSample(STATE, (2,), math.inf, error=ValueError, match="mean must be finite")
 
 
 @random_exponential.samples

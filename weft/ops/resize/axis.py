@@ -10,9 +10,15 @@ from typing import Any
 import numpy as np
 
 from ...core.batching import shifted
-from ...core.dim import surely_less
+from ...core.dim import is_known, surely_less
 from ...core.dtype import Array, is_float
-from ...core.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
+from ...core.errors import (
+    ArgumentError,
+    ArgumentTypeError,
+    DTypeError,
+    ShapeError,
+    UnknownSizeError,
+)
 from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType, as_int, normalize_axis
@@ -69,6 +75,8 @@ def _(x, size, axis, mode, align_corners, scale):
 
 @resize_axis.place
 def _(b, x, size, axis, mode, align_corners, scale):
+    if not is_known(x.shape):  # its sums would round in another order
+        raise UnknownSizeError("resize_axis: the sizes must be known")
     if size == x.shape[axis] and scale is None:
         return x.here()
     if size == 0:

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import ArgumentError, ArgumentTypeError
+from ..captured import Compile, checked_compile
 from ..extension import PRIORITY_WRITER, Extension
 from ..metrics import Mean, Metric, named_metrics
 from ..objective import Objective, Outcome, evaluating, size_of
@@ -25,10 +26,13 @@ def evaluate(
     *,
     model: Any = None,
     max_batches: int | None = None,
+    compile: Compile = "auto",
 ) -> dict[str, Any]:
     """Return the mean loss per sample and the metrics of a model over a loader.
 
     It runs in evaluation mode without gradients; modes and random numbers come back as they were.
+    `compile` says whether an Objective runs as compiled programs: "auto", True or False; any other
+    function of a batch runs as it is.
 
     >>> import weft as wf
     >>> objective = Objective(lambda x: x * 2.0, lambda output, target: (output - target).sum())
@@ -36,6 +40,8 @@ def evaluate(
     {'loss': 1.5}
     """
     metrics = metrics or {}
+    checked_compile(compile)
+    run = objective.compiled(compile) if isinstance(objective, Objective) else objective
     means: dict[str, Mean] = {}
     for metric in metrics.values():
         metric.reset()
@@ -43,7 +49,7 @@ def evaluate(
         for count, batch in enumerate(loader):
             if max_batches is not None and count >= max_batches:
                 break
-            _take(objective(batch), size_of(batch), means, metrics)
+            _take(run(batch), size_of(batch), means, metrics)
     if not means and not metrics:
         raise ArgumentError("there is nothing to evaluate: the loader gave no batches")
     return {
@@ -103,7 +109,13 @@ class Evaluator(Extension):
         objective = self.objective or trainer.updater.objective
         context = nullcontext() if self.average is None else self.average.applied()
         with context:
-            results = evaluate(objective, self.loader, self.metrics, max_batches=self.max_batches)
+            results = evaluate(
+                objective,
+                self.loader,
+                self.metrics,
+                max_batches=self.max_batches,
+                compile=trainer.updater.compile,
+            )
         for name, value in results.items():
             trainer.observation[f"{self.prefix}/{name}"] = value
 

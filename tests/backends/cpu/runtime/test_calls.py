@@ -19,9 +19,11 @@ from weft.backends.cpu.runtime.calls import (
     BUSY,
     ArraySpec,
     ctypes_entry,
+    empty_maker,
     layout,
     make_entry,
     native_calls_work,
+    sees_references,
 )
 from weft.backends.cpu.runtime.linking import compile_module, link
 from weft.backends.cpu.runtime.native.call import entry_text
@@ -155,6 +157,48 @@ def test_outputs_must_be_writeable(make):
     frozen.flags.writeable = False
     assert make("nothing", [SPEC])(frozen) is None
     assert make("nothing", [ArraySpec(F4, (2, 3), writeable=True)])(frozen) == 0
+
+
+def test_an_array_that_others_hold_is_refused_where_that_is_demanded(library):
+    assert sees_references()
+    spec = ArraySpec(F4, (2,), writeable=True, alone=True)
+    entry = make_entry(library.address("increment"), [spec, ArraySpec(F4, (2,))], keep=library)
+    keeper = [floats(2)]
+    free = floats(2)
+    assert entry((keeper[0], free)) is None
+    assert entry((keeper[0],), free) is None
+    held = keeper[0]
+    assert entry((keeper[0], free)) == 0
+    view = held[1:]
+    del held
+    assert entry((keeper[0], free)) == 0
+    del view
+    assert entry((keeper[0], keeper[0])) == 0
+    assert entry((keeper[0], free)) is None
+    assert keeper[0].tolist() == [3, 0]
+
+
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize(("shape", "dtype"), [((), "f4"), ((0, 3), "i8"), ((2, 3, 4), "?")])
+def test_empty_arrays_are_like_those_of_numpy(monkeypatch, native, shape, dtype):
+    if not native:
+        monkeypatch.setattr(calls, "native_calls_work", lambda: False)
+    made, expected = empty_maker(shape, np.dtype(dtype))(), np.empty(shape, dtype)
+    assert (made.shape, made.dtype, made.strides) == (shape, np.dtype(dtype), expected.strides)
+    assert made.flags.num == expected.flags.num
+    assert type(made) is np.ndarray
+    assert sys.getrefcount(made) == sys.getrefcount(expected)
+
+
+def test_dtypes_are_not_used_up_by_new_arrays():
+    dtype = np.dtype("f4", metadata={"a": 1})
+    make = empty_maker((2,), dtype)
+    before = sys.getrefcount(dtype)
+    arrays = [make() for _ in range(100)]
+    assert all(array.dtype is dtype for array in arrays)
+    assert sys.getrefcount(dtype) == before + 100
+    del arrays
+    assert sys.getrefcount(dtype) == before
 
 
 def test_equal_dtypes_that_are_different_objects_fit(make):
@@ -352,7 +396,8 @@ def test_objects_that_look_otherwise_are_noticed(monkeypatch):
     for name in vars(real):
         changed = type(real)(**(vars(real) | {name: getattr(real, name) + 8}))
         monkeypatch.setattr(calls, "layout", lambda changed=changed: changed)
-        assert not native_calls_work.__wrapped__(), name
+        looks = sees_references if name == "references" else native_calls_work
+        assert not looks.__wrapped__(), name
 
 
 def test_fallback_is_chosen_where_objects_look_otherwise(monkeypatch, library):

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ....core.dim import Dim
 from ....core.scalar.builder import Expr
+from ....core.shape import Size
 from .elements import ElementWriter
 from .lines import Operand
 from .scalars import combine, identity_of, write_number
@@ -28,8 +30,8 @@ class Accumulation:
         self.columns = writer.kernel.columns
         self.phase = phase
         self.reductions = reductions
-        # values of a row at a time, as many whether other rows are left or not
-        self.values = max(1, CHAINS // (writer.vectors * writer.together))
+        # Values of a row at a time: sums are the same however they are divided among vectors.
+        self.values = max(1, CHAINS // writer.vectors)
         self.exprs = [e for _ in range(len(writer.lines) * self.values) for e in reductions]
 
     @property
@@ -41,14 +43,17 @@ class Accumulation:
         """Write the pass."""
         step = self.lanes * self.values
         whole = self.columns // step * step
-        sums = self._in_blocks(whole, [self._identity(e) for e in self.exprs])
+        in_blocks = self._in_any_blocks if isinstance(whole, Dim) else self._in_blocks
+        sums = in_blocks(whole, [self._identity(e) for e in self.exprs])
         size = self.values * len(self.reductions)
         for n, line in enumerate(self.writer.each_line()):
             totals = self._finish(self._joined(sums[n * size : (n + 1) * size]), whole)
             line.rows |= {id(e): v for e, v in zip(self.reductions, totals, strict=True)}
 
-    def _finish(self, sums: list[IRValue], whole: int) -> list[IRValue]:
+    def _finish(self, sums: list[IRValue], whole: Size) -> list[IRValue]:
         """Return the totals of a row: of the accumulators, and of the elements that remain."""
+        if isinstance(whole, Dim):
+            return self._finish_any(sums, whole)
         with self.writer.narrowed(self.columns - whole):
             sums = [self._across_lanes(e, v, self.lanes) for e, v in self._each(sums)]
             begin, sums = self._whole_vectors(whole, sums)
@@ -56,6 +61,39 @@ class Accumulation:
                 rest = self.columns - begin
                 sums = self._turn(self.f.constant("i64", begin), rest, sums)
         return [self._across_lanes(e, v, 1) for e, v in self._each(sums)]
+
+    def _finish_any(self, sums: list[IRValue], whole: Dim) -> list[IRValue]:
+        """Return the totals of a row whose length only a run knows, added in the same order."""
+        f, register, rest = self.f, self.writer.register, self.columns - whole
+        if register == 1:
+            return self._finish_by(1, sums, whole)
+        # Between one and two registers, `rest - register - 1` is not negative and small.
+        beyond = f.size(rest - register - 1)
+        wide, narrow, done = f.label("two"), f.label("one"), f.label("row")
+        f.branch_if(f.icmp("ult", beyond, register - 1), wide, narrow)
+        ends = []
+        for label, lanes in ((wide, 2 * register), (narrow, register)):
+            f.block(label)
+            totals = self._finish_by(lanes, sums, whole)
+            ends.append((totals, f.current))
+            f.branch(done)
+        f.block(done)
+        (a, from_a), (b, from_b) = ends
+        return [f.phi(x.type, (x, from_a), (y, from_b)) for x, y in zip(a, b, strict=True)]
+
+    def _finish_by(self, lanes: int, sums: list[IRValue], whole: Dim) -> list[IRValue]:
+        """Return the totals of a row, what remains being taken so many lanes at a time."""
+        writer, before = self.writer, self.writer.lanes
+        writer.lanes = lanes
+        sums = [self._across_lanes(e, v, lanes) for e, v in self._each(sums)]
+        end = whole + (self.columns - whole) // lanes * lanes
+        with self.f.loop(whole, end, lanes, carry=sums) as i:
+            i.next(*self._turn(i, None, list(i.carried)))
+        with self.f.loop(end, self.columns, lanes, carry=list(i.results)) as i:
+            i.next(*self._turn(i, self.columns - end, list(i.carried)))
+        sums = [self._across_lanes(e, v, 1) for e, v in self._each(list(i.results))]
+        writer.lanes = before
+        return sums
 
     def _each(self, sums: list[IRValue]) -> Iterator[tuple[Expr, IRValue]]:
         return zip(self.reductions, sums, strict=True)
@@ -88,6 +126,14 @@ class Accumulation:
             return list(block.results)
         return self._combined(self.exprs, block.results, self._accumulate(full, whole, start))
 
+    def _in_any_blocks(self, whole: Dim, start: list[IRValue]) -> list[IRValue]:
+        """Accumulate in blocks, none or many; to combine with what changes nothing is the same."""
+        f, full = self.f, whole // BLOCK * BLOCK
+        with f.loop(0, full, BLOCK, carry=start) as block:
+            partial = self._accumulate(block, f.add(block, BLOCK), start)
+            block.next(*self._combined(self.exprs, block.carried, partial))
+        return self._combined(self.exprs, block.results, self._accumulate(full, whole, start))
+
     def _accumulate(self, start: Operand, stop: Operand, carry: list[IRValue]) -> list[IRValue]:
         if start == stop:
             return carry
@@ -101,7 +147,7 @@ class Accumulation:
             i.next(*after)
         return list(i.results)
 
-    def _turn(self, i: IRValue, rest: int | None, sums: list[IRValue]) -> list[IRValue]:
+    def _turn(self, i: IRValue, rest: Size | None, sums: list[IRValue]) -> list[IRValue]:
         """Take one vector of elements of the current row into its accumulators."""
         f, writer = self.f, self.writer
         count = None if rest is None else f.constant("i64", rest)

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ....core.dim import Dim, is_known, size_max, size_min
 from ....core.scalar.builder import Expr, postorder
-from ....core.shape import size_of
+from ....core.shape import Size, size_of
 from ....lower.kernels import ColumnKernel
 from .lines import Operand
 from .scalars import combine, identity_of, type_of, write_constant, write_number, write_operation
@@ -27,6 +28,14 @@ def strips(kernel: ColumnKernel, lanes: int) -> int:
     """Return how many strips a kernel has."""
     kept = [n for n, gone in zip(kernel.loops, kernel.reduced, strict=True) if not gone]
     return int(size_of(kept[:-1]) * -(-kept[-1] // (VECTORS * lanes)))
+
+
+def rows_of_a_block(rows: Size) -> Size:
+    """Return how many rows are summed into one partial sum: all of them, if they are not many."""
+    if is_known([rows]):
+        return rows if rows <= 2 * BLOCK else BLOCK
+    few = size_max(0, size_min(1, 2 * BLOCK + 1 - rows))  # 1 if they are, else 0
+    return BLOCK + few * (rows - BLOCK)
 
 
 def column_lanes(kernel: ColumnKernel, target_lanes: Callable[[object], int]) -> int:
@@ -71,7 +80,7 @@ class _ColumnWriter:
                 self._last_or_whole(bases, first, columns)
         f.ret()
 
-    def _last_or_whole(self, bases: list[IRValue], first: IRValue, columns: int) -> None:
+    def _last_or_whole(self, bases: list[IRValue], first: IRValue, columns: Size) -> None:
         f = self.f
         whole, last, done = f.label("whole"), f.label("last"), f.label("next")
         f.branch_if(f.icmp("sle", first, columns - self.width), whole, last)
@@ -103,9 +112,13 @@ class _ColumnWriter:
 
     # -- one strip ---------------------------------------------------------------------------------
 
-    def _strip(self, bases: list[IRValue], first: IRValue, rest: int | None) -> None:
+    def _strip(self, bases: list[IRValue], first: IRValue, rest: Size | None) -> None:
         """Write the reduction of one strip; `rest` is its width if that is not the full one."""
-        vectors = VECTORS if rest is None else -(-rest // self.lanes)
+        if isinstance(rest, Dim) and self.lanes == 1:
+            self._single_columns(bases, first, rest)
+            return
+        known = rest is not None and is_known([rest])
+        vectors = -(-rest // self.lanes) if rest is not None and known else VECTORS
         counts = [self._count(rest, v) for v in range(vectors)]
         start = [self._identity()] * vectors
         sums = self._over_rows(0, bases, first, counts, start)
@@ -113,6 +126,15 @@ class _ColumnWriter:
         for v, (total, count) in enumerate(zip(sums, counts, strict=True)):
             place = self._address(output, bases[output], self._column(first, v))
             self.f.store(self._finished(total), place, count=count)
+
+    def _single_columns(self, bases: list[IRValue], first: IRValue, rest: Dim) -> None:
+        """Write the reduction of columns whose number only a run knows, one after another."""
+        output = self.kernel.output.operand
+        with self.f.loop(0, rest, 1) as number:
+            column = self.f.add(first, number)
+            (total,) = self._over_rows(0, bases, column, [None], [self._identity()])
+            place = self._address(output, bases[output], column)
+            self.f.store(self._finished(total), place)
 
     def _finished(self, total: IRValue) -> IRValue:
         """Return what is stored: the result of the reduction, or a function of it."""
@@ -122,10 +144,12 @@ class _ColumnWriter:
         env = {id(e): total for e in postorder([expr]) if e.kind == "reduce"}
         return self._value(expr, [], total, None, env)
 
-    def _count(self, rest: int | None, vector: int) -> IRValue | None:
+    def _count(self, rest: Size | None, vector: int) -> IRValue | None:
         if rest is None or self.lanes == 1:
             return None
         left = rest - vector * self.lanes
+        if isinstance(left, Dim):
+            return self.f.size(left)
         return None if left >= self.lanes else self.f.constant("i64", left)
 
     def _identity(self) -> IRValue:
@@ -156,13 +180,14 @@ class _ColumnWriter:
                 row.next(*self._over_rows(depth + 1, here, first, counts, list(row.carried)))
             return list(row.results)
 
-        if size <= 2 * BLOCK:
+        length = rows_of_a_block(size)
+        if length == size:
             return rows(0, size, sums)
         f = self.f
         zeros = [self._identity()] * len(sums)
-        whole = size // BLOCK * BLOCK
-        with f.loop(0, whole, BLOCK, carry=sums) as block:
-            partial = rows(block, f.add(block, BLOCK), zeros)
+        whole = size // length * length
+        with f.loop(0, whole, length, carry=sums) as block:
+            partial = rows(block, f.add(block, length), zeros)
             block.next(*self._joined(list(block.carried), partial))
         total = list(block.results)
         return total if whole == size else self._joined(total, rows(whole, size, zeros))

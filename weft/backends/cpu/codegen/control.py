@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ....core.dim import is_known, typical
 from ....lower.schedule import BranchCalls, Calls, LoopCalls, Region
 from ....lower.storage import Buffer, View, contiguous
 from ...host import first_index
@@ -45,7 +46,8 @@ def _nanoseconds(calls: Sequence[Any]) -> float:
 def _nanoseconds_of(call: Any) -> float:
     if isinstance(call, LoopCalls):
         turn = _nanoseconds((*call.test, *call.body))
-        return turn * min(_turns(turn), call.kernel.length or MOST_TURNS)
+        length = call.kernel.length
+        return turn * min(_turns(turn), MOST_TURNS if length is None else typical(length))
     if isinstance(call, BranchCalls):
         return max(_nanoseconds(call.yes), _nanoseconds(call.no))
     assert isinstance(call, Region)
@@ -116,7 +118,8 @@ class _LoopWriter:
     def _leave_if_interrupted(self, taken: IRValue) -> None:
         """End the run if the handler of a signal has raised."""
         f, turns = self.f, turns_between_polls(self.calls)
-        if self.kernel.length is not None and self.kernel.length < turns:
+        length = self.kernel.length
+        if length is not None and is_known([length]) and length < turns:
             return
         poll, leave, stay = f.label("poll"), f.label("leave"), f.label("stay")
         f.branch_if(f.icmp("eq", f.and_(taken, turns - 1), 0), poll, stay)

@@ -20,7 +20,7 @@ from .strided import by_vectors, load_strided
 from .text import FunctionText, ModuleText
 from .tiles import Tiles, tiling_of
 from .values import IRValue, element_of, vector_of
-from .width import register_lanes, rows_together, vectors_of
+from .width import is_short, register_lanes, rows_together, vectors_of
 
 
 @dataclass
@@ -56,8 +56,9 @@ class ElementWriter:
         tiling = tiling_of(kernel, self.phases, self.f.target) if vectors else None
         self.tiles = None if tiling is None else Tiles(self.f, kernel, tiling)
         self.register = register_lanes(kernel, self.f.target) if vectors else 1
+        self.short = is_short(kernel, self.phases, self.register)
         self.together = rows_together(kernel, self.phases, self.register)
-        self.vectors = vectors_of(self.phases, self.together) if vectors else 1
+        self.vectors = vectors_of(self.phases, short=self.short) if vectors else 1
         self.lanes = self.register * self.vectors
         self.lines = [Line() for _ in range(self.together)]
         self.line = self.lines[0]

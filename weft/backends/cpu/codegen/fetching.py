@@ -7,6 +7,7 @@ pass that computes most asks, line by line, for the same places of the next row.
 
 from __future__ import annotations
 
+from ....core.dim import typical
 from ....lower.kernels import RowKernel
 from .cost import weight_of
 from .phases import Phases
@@ -23,7 +24,7 @@ def fetching_pass(kernel: RowKernel, phases: Phases, target: Target) -> int | No
     if len(kernel.loops) == 1 or phases.count == 1 or footprint(kernel) <= target.l2_bytes:
         return None
     sizes = [kernel.operands[i].view.dtype.itemsize for i in fetched_operands(kernel, phases)]
-    row_bytes = kernel.columns * sum(sizes)
+    row_bytes = typical(kernel.columns) * sum(sizes)
     if not LEAST_ROW_BYTES <= row_bytes <= target.l2_bytes // PART_OF_CACHE:
         return None
     weights = [_weight_of_pass(phases, phase) for phase in range(phases.count)]

@@ -26,6 +26,9 @@ class Instructions(Lines):
 
     # Lanes
 
+    def _in_lanes(self, x: IRValue, lanes: int) -> IRValue:
+        return self.splat(x, lanes)
+
     def splat(self, x: IRValue, lanes: int) -> IRValue:
         """Return a vector with `x` in each lane (`x` itself for one lane)."""
         if lanes == 1:

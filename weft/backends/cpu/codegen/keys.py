@@ -11,6 +11,7 @@ from collections.abc import Hashable, Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from ....core.dim import Dim
 from ....core.scalar.builder import Expr
 from ....lower.kernels import Kernel
 from ....lower.storage import Buffer, View
@@ -42,6 +43,8 @@ class _Keys:
     def of(self, part: Any) -> Hashable:
         if isinstance(part, _PLAIN):
             return (type(part), part)
+        if isinstance(part, Dim):
+            return (Dim, part)
         if isinstance(part, float):
             return part.hex()  # tells -0.0 from 0.0, and finds NaN equal to itself
         if isinstance(part, Expr):

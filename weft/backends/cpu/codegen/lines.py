@@ -7,10 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ....core.dim import Dim
+from .sizes import TABLE, SizeTable
 from .target import Target
-from .values import IRValue, constant, constants, suffix_of, with_element
+from .values import (
+    IRValue,
+    constant,
+    constants,
+    lanes_of,
+    scalar_of,
+    suffix_of,
+    with_element,
+)
 
-Operand = IRValue | float
+Operand = IRValue | float | Dim  # a Dim is a number that only a run knows
+CALLED = "\0"  # stands around the name of a function, where its call may pass the table of sizes
 
 
 class Lines:
@@ -20,6 +31,9 @@ class Lines:
         self.target = target
         self.declarations: dict[str, str] = {}
         self.helpers: dict[str, str] = {}  # definitions that this function needs beside itself
+        self.sizes = SizeTable()  # which the functions of a module share
+        self.size_words: dict[int, IRValue] = {}  # of this function, by their numbers
+        self.called: set[str] = set()  # functions that may be of the same module
         self._fresh = 0
 
     def write(self, line: str) -> None:
@@ -38,9 +52,19 @@ class Lines:
         self._fresh += 1
         return IRValue(f"%v{self._fresh - 1}", type)
 
-    def constant(self, type: str, number: float) -> IRValue:
-        """Return a number as a constant, the same in each lane."""
-        return constant(type, number)
+    def constant(self, type: str, number: float | Dim) -> IRValue:
+        """Return a number as a constant, the same in each lane; or a size that a run knows."""
+        return self._like(number, type)
+
+    def size(self, size: Dim) -> IRValue:
+        """Return a size that only a run knows: a word that is read where the function begins."""
+        number = self.sizes.number(size)
+        return self.size_words.setdefault(number, IRValue(f"%size{number}", "i64"))
+
+    def all_sizes(self) -> IRValue:
+        """Return the address of the table that sizes are read from."""
+        self.called.add(TABLE)
+        return IRValue(TABLE, "ptr")
 
     def constants(self, type: str, numbers: Sequence[float]) -> IRValue:
         """Return a vector constant with a number for each lane."""
@@ -55,7 +79,9 @@ class Lines:
         if declare:
             types = ", ".join(a.type for a in arguments)
             self.declarations[name] = f"declare {returns} @{name}({types})"
-        call = f"call {returns} @{name}({', '.join(a.typed for a in arguments)})"
+        further = "" if declare else f"{CALLED}{name}{CALLED}"
+        self.called.add(name)
+        call = f"call {returns} @{name}({', '.join(a.typed for a in arguments)}{further})"
         if returns == "void":
             self.write(call)
             return IRValue("", "void")
@@ -66,7 +92,17 @@ class Lines:
         return self.define(x.type, f'call {x.type} asm "", "=r,0"({x.typed})')
 
     def _like(self, x: Operand, type: str) -> IRValue:
-        return x if isinstance(x, IRValue) else constant(type, x)
+        if isinstance(x, IRValue):
+            return x
+        if not isinstance(x, Dim):
+            return constant(type, x)
+        if scalar_of(type) != "i64":
+            raise TypeError(f"the size {x} is a number of 64 bits, not of type {type}")
+        return self._in_lanes(self.size(x), lanes_of(type))
+
+    def _in_lanes(self, x: IRValue, lanes: int) -> IRValue:
+        """Return a number in each lane."""
+        raise NotImplementedError
 
     def _same(self, *operands: Operand) -> tuple[IRValue, ...]:
         """Return the operands with plain numbers made constants of the others' type."""
@@ -82,7 +118,7 @@ class Lines:
         """Return two operands of one type; a plain number becomes a constant of the other's."""
         if isinstance(a, IRValue):
             if not isinstance(b, IRValue):
-                return a, constant(a.type, b)
+                return a, self._like(b, a.type)
             if a.type == b.type:
                 return a, b
         one, other = self._same(a, b)

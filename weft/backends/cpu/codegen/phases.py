@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ....core.dim import is_known
 from ....core.scalar.builder import CHEAP, Expr, postorder
 from ....lower.kernels import Output, RowKernel, ScatterKernel
 
@@ -111,7 +112,8 @@ class Phases:
 
     def fits_scratch(self, expr: Expr) -> bool:
         """Tell whether a row of an expression's values is small enough for scratch memory."""
-        return bool(self.kernel.columns * expr.dtype.itemsize <= SCRATCH_BYTES)
+        known = is_known([self.kernel.columns])
+        return known and bool(self.kernel.columns * expr.dtype.itemsize <= SCRATCH_BYTES)
 
     def is_stored(self, expr: Expr) -> bool:
         """Tell whether a kept expression is an output itself, which needs no second place."""

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from ....core.dim import Dim
 from ....core.scalar.builder import Expr
+from ....core.shape import Size
 from ....lower.kernels import RowKernel, ScatterKernel
 from .random_lanes import write_random
 from .scalars import broadcast_to_lanes, type_of
@@ -85,8 +87,15 @@ def _iota(expr: Expr, turn: Turn) -> IRValue:
     first = f.add(base, i if stride == 1 else f.mul(i, stride))
     if turn.lanes == 1:
         return first
-    steps = [stride * lane for lane in range(turn.lanes)]
-    return f.add(f.splat(first, turn.lanes), f.constants(vector_of("i64", turn.lanes), steps))
+    return f.add(f.splat(first, turn.lanes), _steps(f, stride, turn.lanes))
+
+
+def _steps(f: FunctionText, stride: Size, lanes: int) -> IRValue:
+    """Return the multiples of a stride, one for each lane."""
+    type = vector_of("i64", lanes)
+    if isinstance(stride, Dim):
+        return f.mul(f.lane_numbers(type), stride)
+    return f.constants(type, [stride * lane for lane in range(lanes)])
 
 
 def _checked(expr: Expr, turn: Turn) -> IRValue:
@@ -149,15 +158,14 @@ def _guarded_splat(expr: Expr, turn: Turn, place: IRValue, guard: IRValue | None
 
 
 def _gathered(
-    expr: Expr, turn: Turn, base: IRValue, stride: int, offset: IRValue, guard: IRValue | None
+    expr: Expr, turn: Turn, base: IRValue, stride: Size, offset: IRValue, guard: IRValue | None
 ) -> IRValue:
     """Return elements from a place for each lane, loaded one by one."""
     f, lanes, element = turn.f, turn.lanes, element_of(expr.dtype)
     if stride:
         assert turn.i is not None
-        steps = f.constants(offset.type, [stride * lane for lane in range(lanes)])
         first = turn.i if stride == 1 else f.mul(turn.i, stride)
-        offset = f.add(offset, f.add(f.splat(first, lanes), steps))
+        offset = f.add(offset, f.add(f.splat(first, lanes), _steps(f, stride, lanes)))
     mask = None if guard is None else turn.spread(guard)
     if turn.count is not None:
         live = f.first_lanes(turn.count, lanes, 64)

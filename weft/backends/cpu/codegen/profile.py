@@ -11,11 +11,10 @@ Each chunk of a piece has a slot, also where the piece is run as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from ....lower.memory import Place
+from ....lower.memory import MemoryPlan
 from ....lower.schedule import Piece
 from .program import Part, ProgramText, ProgramWriter
 from .target import Target
@@ -36,12 +35,12 @@ class ProfiledText:
 
 
 def write_profiled(
-    program: ProgramText, places: Mapping[Any, Place], target: Target, record: int
+    program: ProgramText, memory: MemoryPlan, target: Target, record: int
 ) -> ProfiledText:
     """Return the timed functions of a program; `record` is the entry of its memory to write to."""
     pieces = program.schedule.pieces
     slots = _slots(pieces)
-    writer = _TimedWriter(program, places, target, record)
+    writer = _TimedWriter(program, memory, target, record)
     writer.slots = {id(piece): slot for piece, slot in zip(pieces, slots, strict=True)}
     count = slots[-1].stop if slots else 0
     return ProfiledText(writer.entry(), slots, count)
@@ -59,9 +58,9 @@ class _TimedWriter(ProgramWriter):
     """Writes the functions that run pieces, with readings of the clock."""
 
     def __init__(
-        self, program: ProgramText, places: Mapping[Any, Place], target: Target, record: int
+        self, program: ProgramText, memory: MemoryPlan, target: Target, record: int
     ) -> None:
-        super().__init__(program, places, target)
+        super().__init__(program, memory, target)
         self.record = record
         self.slots: dict[int, range] = {}
 

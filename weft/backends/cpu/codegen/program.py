@@ -3,17 +3,21 @@
     void run_0(ptr arrays, ptr memory)
 
 runs a stretch of kernels between two calls of reference kernels. `arrays` holds the addresses of
-what each run passes, `memory` those of the arena and of constants. Each kernel is a module of its
+what each run passes, `memory` those of the arena and of constants, and of the words in which code
+for many sizes finds those of the run: the words of each kernel, then those of the functions here.
+Each kernel is a module of its
 own, named by its content, so that equal kernels are compiled once, in this program and in others.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ....core.dim import Dim
+from ....core.shape import Size
 from ....lower.kernels import (
     ColumnKernel,
     GemmKernel,
@@ -23,10 +27,10 @@ from ....lower.kernels import (
     ScatterKernel,
     walk,
 )
-from ....lower.memory import COUNTER, Place
+from ....lower.memory import COUNTER, MemoryPlan, Place
 from ....lower.program import KernelProgram
 from ....lower.schedule import Piece, Region, RunSchedule
-from ....lower.storage import Buffer, View
+from ....lower.storage import View
 from .columns import write_column_kernel
 from .control import write_calls
 from .gemm.kernel import write_gemm_kernel
@@ -34,6 +38,7 @@ from .keys import kernel_key
 from .rows import write_row_kernel
 from .scans import write_scan_kernel
 from .scatter import write_scatter_kernel
+from .sizes import TABLE
 from .target import Target
 from .text import FunctionText, ModuleText
 from .values import IRValue
@@ -50,13 +55,24 @@ class ProgramText:
     schedule    what to run in order
     modules     text by a name that follows from the content
     functions   of kernels, by their identities: the names of the modules that hold them too
+    words       of kernels whose sizes only a run knows, by their identities: what they read
+    plans       of those of them that read more than sizes: how that is found
     entry       the name of the module of the functions that run stretches, if there are any
+    entry_words what these functions read
     """
 
     schedule: RunSchedule
     modules: dict[str, str] = field(default_factory=dict)
     functions: dict[int, str] = field(default_factory=dict)
+    words: dict[int, tuple[Dim, ...]] = field(default_factory=dict)
+    plans: dict[int, Any] = field(default_factory=dict)
     entry: str = ""
+    entry_words: tuple[Dim, ...] = ()
+
+    @property
+    def all_words(self) -> list[Dim]:
+        """Return what the host writes for a run, in the order in which code finds it."""
+        return [*(word for words in self.words.values() for word in words), *self.entry_words]
 
     def function_of(self, piece: Piece) -> str:
         """Return the name of a kernel's function."""
@@ -68,7 +84,7 @@ def write_program(program: KernelProgram, target: Target) -> ProgramText:
     assert program.memory is not None, "memory is planned before code is written"
     assert program.schedule is not None, "so is who calls kernels"
     text = ProgramText(program.schedule)
-    return ProgramWriter(text, program.memory.places, target).write(program.kernels)
+    return ProgramWriter(text, program.memory, target).write(program.kernels)
 
 
 @dataclass(frozen=True)
@@ -84,13 +100,12 @@ class Part:
 class ProgramWriter:
     """Writes kernels, and the functions that run them."""
 
-    def __init__(
-        self, program: ProgramText, places: Mapping[Buffer, Place], target: Target
-    ) -> None:
+    def __init__(self, program: ProgramText, memory: MemoryPlan, target: Target) -> None:
         self.program = program
-        self.places = places
+        self.places = memory.places
+        self.sizes_entry = memory.sizes_entry
         self.target = target
-        self._known: dict[Hashable, str] = {}
+        self._known: dict[Hashable, tuple[str, tuple[Dim, ...], Any]] = {}
         self._tasks = 0
         self._parts = 0
 
@@ -99,15 +114,17 @@ class ProgramWriter:
         program = self.program
         for kernel in walk(kernels):
             if type(kernel) in WRITERS:
-                program.functions[id(kernel)] = self._function(kernel, WRITERS[type(kernel)])
+                name, words, plan = self._function(kernel, WRITERS[type(kernel)])
+                program.functions[id(kernel)], program.words[id(kernel)] = name, words
+                program.plans[id(kernel)] = plan
         if program.schedule.stretches:
             text = self.entry()
             program.entry = _digest("entry", text)
             program.modules[program.entry] = text
         return program
 
-    def _function(self, kernel: Any, write: Any) -> str:
-        """Return the name of a kernel's function, adding its module if it is new."""
+    def _function(self, kernel: Any, write: Any) -> tuple[str, tuple[Dim, ...], Any]:
+        """Return the name of a kernel's function and its words; add its module if it is new."""
         key = kernel_key(kernel)
         if key is not None and key in self._known:
             return self._known[key]
@@ -116,8 +133,8 @@ class ProgramWriter:
         text = module.text()
         digest = _digest("kernel", text)
         self.program.modules.setdefault(digest, text.replace(UNNAMED, digest))
-        self._known[key] = digest
-        return digest
+        self._known[key] = digest, module.sizes.words, module.plan
+        return self._known[key]
 
     # -- the entry ---------------------------------------------------------------------------------
 
@@ -126,15 +143,32 @@ class ProgramWriter:
         schedule, module = self.program.schedule, ModuleText(self.target)
         module.declare(PARALLEL_FOR, ["ptr", "ptr", "i64"])
         for name, calls in zip(schedule.names, schedule.stretches, strict=True):
-            run = module.function(name, ["ptr", "ptr"])
+            run = self._stretch(module, name)
             self._write_calls(module, run, _both_tables(run), calls)
             if calls is schedule.stretches[-1]:
                 _count_run(run)
             run.ret()
-        takes = {self.program.function_of(p): len(p.views) for p in schedule.pieces}
-        for name, views in takes.items():
-            module.declare(name, [*["ptr"] * views, "i64", "i64"])
+        for piece in schedule.pieces:
+            table = ["ptr"] if self.program.words[id(piece.kernel)] else []
+            parameters = [*["ptr"] * len(piece.views), "i64", "i64", *table]
+            module.declare(self.program.function_of(piece), parameters)
+        self.program.entry_words = module.sizes.words
         return module.text()
+
+    def _stretch(self, module: ModuleText, name: str) -> FunctionText:
+        """Start a function that takes both tables, and finds that of sizes in the second."""
+        f = module.function(name, ["ptr", "ptr"])
+        f.table_from = self._words_behind(f.parameters[1])
+        return f
+
+    def _words_behind(self, memory: IRValue) -> list[str]:
+        """Return how the words of this module are found in the table of the program's memory."""
+        before = sum(map(len, self.program.words.values()))
+        return [
+            f"%words.at = getelementptr ptr, ptr {memory}, i64 {self.sizes_entry}",
+            "%words = load ptr, ptr %words.at",
+            f"{TABLE} = getelementptr i64, ptr %words, i64 {before}",
+        ]
 
     def _leave_if_set(self, run: FunctionText, flag: View) -> None:
         """End the run before anything is written that others see, if an index was out of range."""
@@ -177,7 +211,7 @@ class ProgramWriter:
     def _part(self, module: ModuleText, run: FunctionText, regions: Sequence[Region]) -> None:
         """Write the calls of regions as a function of its own, and its call."""
         self._parts += 1
-        part = module.function(f"part_{self._parts}", ["ptr", "ptr"])
+        part = self._stretch(module, f"part_{self._parts}")
         self._regions(module, part, _both_tables(part), regions)
         part.ret()
         run.call(part.name, "void", *run.parameters)
@@ -193,14 +227,38 @@ class ProgramWriter:
         self, module: ModuleText, run: FunctionText, region: Region, tables: IRValue, name: str
     ) -> None:
         """Write the call of all pieces of a region: one after another, or by the thread pool."""
-        if not region.parallel:
-            zero = run.constant("i64", 0)
-            for piece in region.pieces:
-                whole = Part(zero, run.constant("i64", piece.units), zero, zero)
-                self.call_kernel(run, run.parameters, piece, whole)
+        if not isinstance(region.parallel, Dim):
+            if region.parallel:
+                self._by_pool(module, run, region, tables, name)
+            else:
+                self._one_by_one(run, region)
             return
+        together, alone, done = run.label("together"), run.label("alone"), run.label("region")
+        run.branch_if(run.icmp("ne", run.size(region.parallel), 0), together, alone)
+        run.block(together)
+        self._by_pool(module, run, region, tables, name)
+        run.branch(done)
+        run.block(alone)
+        self._one_by_one(run, region)
+        run.branch(done)
+        run.block(done)
+
+    def _one_by_one(self, run: FunctionText, region: Region) -> None:
+        zero = run.constant("i64", 0)
+        for piece in region.pieces:
+            whole = Part(zero, run.constant("i64", piece.units), zero, zero)
+            self.call_kernel(run, run.parameters, piece, whole)
+
+    def _by_pool(
+        self, module: ModuleText, run: FunctionText, region: Region, tables: IRValue, name: str
+    ) -> None:
         f = module.function(name, ["ptr", "i64", "i64"])
         both = tuple(f.load("ptr", f.gep(f.parameters[0], i, "ptr")) for i in range(2))
+        f.table_from = [
+            f"%memory.at = getelementptr ptr, ptr {f.parameters[0]}, i64 1",
+            "%memory = load ptr, ptr %memory.at",
+            *self._words_behind(IRValue("%memory", "ptr")),
+        ]
         self._choose(f, both, region.pieces, f.parameters[1])
         chunks = run.constant("i64", sum(piece.chunks for piece in region.pieces))
         run.call(PARALLEL_FOR, "void", IRValue(f"@{name}", "ptr"), tables, chunks)
@@ -234,8 +292,18 @@ class ProgramWriter:
         self, f: FunctionText, tables: tuple[IRValue, ...], piece: Piece, part: Part
     ) -> None:
         """Write the call of a kernel's function for a part of its units."""
-        pointers = [self._pointer(f, tables, view) for view in piece.views]
-        f.call(self.program.function_of(piece), "void", *pointers, part.begin, part.end)
+        arguments = [self._pointer(f, tables, view) for view in piece.views]
+        arguments += [part.begin, part.end, *self._words_of(f, piece.kernel)]
+        f.call(self.program.function_of(piece), "void", *arguments)
+
+    def _words_of(self, f: FunctionText, kernel: Kernel) -> list[IRValue]:
+        """Return the address of a kernel's words, if it has any: they lie before those here."""
+        words = self.program.words
+        if not words[id(kernel)]:
+            return []
+        kernels = list(words)
+        behind = sum(len(words[key]) for key in kernels[kernels.index(id(kernel)) :])
+        return [f.gep(f.all_sizes(), -behind, "i64")]
 
     def _pointer(self, f: FunctionText, tables: tuple[IRValue, ...], view: View) -> IRValue:
         place = self.places[view.buffer]
@@ -246,11 +314,11 @@ class ProgramWriter:
         return pointer
 
 
-def _address(f: FunctionText, tables: tuple[IRValue, ...], place: Place, further: int) -> IRValue:
+def _address(f: FunctionText, tables: tuple[IRValue, ...], place: Place, further: Size) -> IRValue:
     arrays, memory = tables
     base = f.load("ptr", f.gep(arrays if place.is_argument else memory, place.entry, "ptr"))
     offset = place.offset + further
-    return f.gep(base, offset) if offset else base
+    return base if offset.__class__ is int and offset == 0 else f.gep(base, offset)
 
 
 # What writes the function of each kind of kernel: adds it to a module, under a name.

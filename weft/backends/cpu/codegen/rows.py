@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import reduce
 
+from ....core.dim import Dim
+from ....core.shape import Size
 from ....lower.kernels import RowKernel
 from .accumulation import Accumulation
 from .elements import ElementWriter, Line
@@ -218,7 +220,7 @@ class RowWriter(ElementWriter):
             self._loop_over(0, self._width, lambda i, n: self._all_elements(phase, i, n))
 
     @property
-    def _width(self) -> int:
+    def _width(self) -> Size:
         """How many elements of a row are treated before others of the next one."""
         return self.kernel.columns if self.tiles is None else self.tiles.columns
 
@@ -228,15 +230,32 @@ class RowWriter(ElementWriter):
             self.elements(phase, i, count)
 
     def _loop_over(
-        self, start: int, stop: int, body: Callable[[IRValue, IRValue | None], object]
+        self, start: int, stop: Size, body: Callable[[IRValue, IRValue | None], object]
     ) -> None:
-        """Write a loop over vectors of a row whose length is known, and what remains."""
+        """Write a loop over vectors of a row, and what remains."""
         f = self.f
+        if isinstance(stop, Dim):
+            self._loop_over_any(stop, body)
+            return
         start = self._whole_vectors(start, stop, body)
         with self.narrowed(stop - start):
             start = self._whole_vectors(start, stop, body)
             if start < stop:
                 body(f.constant("i64", start), f.constant("i64", stop - start))
+
+    def _loop_over_any(self, stop: Dim, body: Callable[[IRValue, IRValue | None], object]) -> None:
+        """Write a loop over vectors of a row whose length only a run knows, and what remains."""
+        f, wide = self.f, self.lanes
+        with f.loop(0, stop // wide * wide, wide) as i:
+            body(i, None)
+        with self.narrowed():
+            end = stop // self.lanes * self.lanes
+            if self.lanes < wide:
+                with f.loop(stop // wide * wide, end, self.lanes) as i:
+                    body(i, None)
+            if self.lanes > 1:
+                with f.when(f.icmp("slt", f.size(end), stop)):
+                    body(f.size(end), f.size(stop - end))
 
     def _whole_vectors(
         self, start: int, stop: int, body: Callable[[IRValue, IRValue | None], object]

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....core.dim import Dim
 from ....core.dtype import float32
+from ....core.errors import UnknownSizeError
 from ....core.scalar.builder import Expr
 from .halves import half_bits, is_half, narrowed, widened
 from .text import FunctionText
@@ -28,10 +30,22 @@ def write_constant(f: FunctionText, expr: Expr, lanes: int) -> IRValue:
     return write_number(f, expr.dtype, expr.data, lanes)
 
 
-def write_number(f: FunctionText, dtype: Any, number: float, lanes: int) -> IRValue:
+def write_number(f: FunctionText, dtype: Any, number: float | Dim, lanes: int) -> IRValue:
     """Return a number of a dtype in all lanes."""
+    if isinstance(number, Dim):
+        return f.splat(_size_as(f, number, dtype), lanes)
     type = vector_of(element_of(dtype), lanes)
     return f.constant(type, half_bits(dtype, number) if is_half(dtype) else number)
+
+
+def _size_as(f: FunctionText, size: Dim, dtype: Any) -> IRValue:
+    """Return a size that only a run knows as a number of a dtype, rounded once."""
+    element = element_of(dtype)
+    if element == "i64":
+        return f.size(size)
+    if element not in ("float", "double"):
+        raise UnknownSizeError(f"the size {size} is needed as {dtype}, which only numbers can be")
+    return f.sitofp(f.size(size), element)
 
 
 def write_operation(f: FunctionText, expr: Expr, args: list[IRValue]) -> IRValue:
@@ -92,7 +106,7 @@ def write_values(
 
 def _has_exact_inverse(expr: Expr) -> bool:
     """Tell whether dividing by an expression is multiplying by a number: by a power of two."""
-    if expr.kind != "const" or expr.dtype.kind != "f":
+    if expr.kind != "const" or expr.dtype.kind != "f" or isinstance(expr.data, Dim):
         return False
     mantissa, exponent = math.frexp(expr.data)
     return abs(mantissa) == 0.5 and abs(exponent) < _MOST_EXPONENT

@@ -8,8 +8,9 @@ while the steps go by; steps run in order.
 
 from __future__ import annotations
 
+from ....core.dim import Dim, is_known
 from ....core.scalar.builder import Expr
-from ....core.shape import size_of
+from ....core.shape import Size, size_of
 from ....lower.kernels import ScanKernel
 from .scalars import type_of, write_constant, write_operation
 from .target import Target
@@ -53,19 +54,20 @@ class _ScanWriter:
         f, columns = self.f, self.kernel.loops[-1]
         strips = -(-columns // self.width)
         with f.loop(self.begin, self.end, 1) as unit:
-            turn = f.udiv(unit, strips) if strips > 1 else unit
-            strip = f.urem(unit, strips) if strips > 1 else f.constant("i64", 0)
+            several = not is_known([strips]) or strips > 1
+            turn = f.udiv(unit, strips) if several else unit
+            strip = f.urem(unit, strips) if several else f.constant("i64", 0)
             first = f.mul(strip, self.width)
             bases = self._bases(turn, first)
             if columns % self.width == 0:
                 self._steps(bases, None)
-            elif strips == 1:
+            elif not several:
                 self._steps(bases, columns)
             else:
                 self._whole_or_last(bases, first, columns)
         f.ret()
 
-    def _whole_or_last(self, bases: list[IRValue], first: IRValue, columns: int) -> None:
+    def _whole_or_last(self, bases: list[IRValue], first: IRValue, columns: Size) -> None:
         f = self.f
         whole, last, done = f.label("whole"), f.label("last"), f.label("next")
         f.branch_if(f.icmp("sle", first, columns - self.width), whole, last)
@@ -96,10 +98,11 @@ class _ScanWriter:
         step = index if stride == 1 else self.f.mul(index, stride)
         return self.f.gep(base, step, element_of(given.view.dtype))
 
-    def _steps(self, bases: list[IRValue], rest: int | None) -> None:
+    def _steps(self, bases: list[IRValue], rest: Size | None) -> None:
         """Write the steps of one strip; `rest` is its width if that is not the full one."""
         f, kernel = self.f, self.kernel
-        vectors = VECTORS if rest is None else -(-rest // self.lanes)
+        known = rest is not None and is_known([rest])
+        vectors = -(-rest // self.lanes) if rest is not None and known else VECTORS
         count = len(kernel.carried)
         start = [write_constant(f, first, self.lanes) for first, _ in kernel.carried] * vectors
         with f.loop(0, kernel.loops[0], 1, carry=start) as step:
@@ -112,10 +115,12 @@ class _ScanWriter:
                 following += [turn.value(after) for _, after in kernel.carried]
             step.next(*following)
 
-    def _count(self, rest: int | None, vector: int) -> IRValue | None:
+    def _count(self, rest: Size | None, vector: int) -> IRValue | None:
         if rest is None or self.lanes == 1:
             return None
         left = rest - vector * self.lanes
+        if isinstance(left, Dim):
+            return self.f.size(left)
         return None if left >= self.lanes else self.f.constant("i64", left)
 
 

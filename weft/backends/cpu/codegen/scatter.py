@@ -9,6 +9,7 @@ units are divided.
 
 from __future__ import annotations
 
+from ....core.dim import is_known
 from ....core.scalar.builder import PLACED, Expr
 from ....core.shape import size_of
 from ....lower.kernels import ScatterKernel
@@ -57,8 +58,9 @@ class _ScatterWriter:
         strips = -(-kernel.columns // STRIP)
         zeros = [f.constant("i64", 0)] * len(kernel.iotas)
         with f.loop(self.begin, self.end, 1) as unit:
-            turn = f.udiv(unit, strips) if strips > 1 else unit
-            first = f.mul(f.urem(unit, strips), STRIP) if strips > 1 else f.constant("i64", 0)
+            several = not is_known([strips]) or strips > 1
+            turn = f.udiv(unit, strips) if several else unit
+            first = f.mul(f.urem(unit, strips), STRIP) if several else f.constant("i64", 0)
             left = f.sub(f.constant("i64", kernel.columns), first)
             width = f.select(f.icmp("slt", left, STRIP), left, STRIP)
             bases, iotas = self._moved(list(self.pointers), zeros, 0, kernel.apart, turn)

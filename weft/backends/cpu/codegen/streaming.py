@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from math import prod
 
+from ....core.dim import typical
+from ....core.shape import Size
 from ....lower.kernels import Operand, RowKernel
 from .phases import Phases
 from .target import Target
@@ -47,19 +49,26 @@ def operands_read_ahead(kernel: RowKernel, phases: Phases, target: Target) -> fr
 
 
 def footprint(kernel: RowKernel) -> int:
-    """Return how many bytes a kernel goes through."""
-    return sum(buffer.nbytes for buffer in {operand.view.buffer for operand in kernel.operands})
+    """Return how many bytes a kernel goes through, at usual sizes: it decides about time only."""
+    buffers = {operand.view.buffer for operand in kernel.operands}
+    return int(sum(typical(buffer.nbytes) for buffer in buffers))
 
 
 def _is_long_piece(operand: Operand, loops: tuple[int, ...], target: Target) -> bool:
     steps = [(step, prod(loops[k + 1 :])) for k, step in enumerate(operand.strides) if loops[k] > 1]
     whole = all(step == size for step, size in steps)
-    return whole and operand.view.buffer.nbytes > target.l2_bytes
+    return whole and typical(operand.view.buffer.nbytes) > target.l2_bytes
+
+
+def _divides(factor: int, size: Size) -> bool:
+    """Tell whether a number is surely a multiple of another."""
+    rest = size % factor
+    return rest.__class__ is int and rest == 0
 
 
 def _in_whole_vectors(operand: Operand, target: Target) -> bool:
     """Tell whether all rows begin at a vector's boundary, if the first one does."""
     *rows, along = operand.strides
     size = operand.view.dtype.itemsize
-    fits = all(step * size % target.vector_bytes == 0 for step in rows)
+    fits = all(_divides(target.vector_bytes, step * size) for step in rows)
     return along == 1 and fits and operand.view.dtype.kind == "f"

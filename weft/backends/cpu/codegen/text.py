@@ -27,11 +27,14 @@ A loop with carried values (here the sum of n elements) and its results:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
-from .lines import Operand
+from ....core.dim import known_size
+from .lines import CALLED, Operand
 from .memory import MemoryInstructions
+from .sizes import TABLE, SizeTable
 from .target import Target
 from .values import IRValue, bits_of, constant, is_constant
 
@@ -96,6 +99,7 @@ class FunctionText(MemoryInstructions):
         )
         self._blocks: dict[str, list[str | Phi]] = {"entry": []}
         self._allocations: list[str] = []
+        self.table_from: list[str] = []  # how the table of sizes is found, if it is no parameter
         self._labels = 0
         self.current = "entry"
 
@@ -218,25 +222,35 @@ class FunctionText(MemoryInstructions):
 
     def alloca(self, type: str, count: int = 1, align: int = 64) -> IRValue:
         """Return memory on the stack that lives until the function returns."""
+        count = known_size(count, "memory on the stack")
         name = self.fresh("ptr")
         self._allocations.append(f"{name} = alloca {type}, i64 {count}, align {align}")
         return name
 
-    def text(self) -> str:
-        """Return the definition of the function."""
-        parameters = ", ".join(
-            f"{spelled} {value}"
-            for spelled, value in zip(self._parameters, self.parameters, strict=True)
-        )
+    def text(self, sized: Collection[str] = ()) -> str:
+        """Return the definition of the function; `sized` are functions that take sizes."""
+        pairs = zip(self._parameters, self.parameters, strict=True)
+        taken = [f"{spelled} {value}" for spelled, value in pairs]
+        if self.name in sized and not self.table_from:
+            taken.append(f"ptr noalias readonly {TABLE}")
+        parameters = ", ".join(taken)
         linkage = f"{self.linkage} " if self.linkage else ""
         head = f"define {linkage}{self.returns} @{self.name}({parameters}) {self._attributes} {{"
         lines = [head]
         for label, block in self._blocks.items():
             lines.append(f"{label}:")
-            allocations = self._allocations if label == "entry" else []
-            lines += [f"  {line}" for line in allocations]
+            begins = self._beginning(sized) if label == "entry" else []
+            lines += [f"  {line}" for line in begins]
             lines += [f"  {line.line() if isinstance(line, Phi) else line}" for line in block]
-        return "\n".join([*lines, "}"])
+        return _with_tables("\n".join([*lines, "}"]), sized)
+
+    def _beginning(self, sized: Collection[str]) -> list[str]:
+        """Return what comes before all else: memory on the stack, and words that hold sizes."""
+        lines = [*self._allocations, *(self.table_from if self.name in sized else ())]
+        for number, word in self.size_words.items():
+            lines.append(f"{word}.at = getelementptr inbounds i64, ptr {TABLE}, i64 {number}")
+            lines.append(f"{word} = load i64, ptr {word}.at, align 8, !invariant.load !{{}}")
+        return lines
 
 
 class ModuleText:
@@ -245,6 +259,8 @@ class ModuleText:
     def __init__(self, target: Target, name: str = "weft") -> None:
         self.target = target
         self.name = name
+        self.sizes = SizeTable()
+        self.plan: Any = None  # how words are found that are no sizes, for whoever wrote them
         self._functions: dict[str, FunctionText] = {}
         self._declarations: dict[str, str] = {}
         self._globals: dict[str, str] = {}
@@ -260,8 +276,14 @@ class ModuleText:
         if name in self._functions:
             raise ValueError(f"module {self.name} has a function {name} already")
         function = FunctionText(self.target, name, parameters, returns, attributes)
+        function.sizes = self.sizes
         self._functions[name] = function
         return function
+
+    @property
+    def functions(self) -> int:
+        """Return how many functions there are so far."""
+        return len(self._functions)
 
     def declare(self, name: str, parameters: Sequence[str], returns: str = "void") -> None:
         """Name a function that is defined elsewhere."""
@@ -272,6 +294,16 @@ class ModuleText:
         self._globals[name] = table_text(name, element, numbers)
         return IRValue(f"@{name}", "ptr")
 
+    @property
+    def sized(self) -> set[str]:
+        """Return the functions that read sizes from the table, themselves or by what they call."""
+        found = {n for n, f in self._functions.items() if f.size_words or TABLE in f.called}
+        while True:
+            more = {n for n, f in self._functions.items() if not found.isdisjoint(f.called)}
+            if more <= found:
+                return found
+            found |= more
+
     def text(self) -> str:
         """Return the module: the same text for the same calls, in any process."""
         declarations = dict(self._declarations)
@@ -279,10 +311,20 @@ class ModuleText:
         for function in self._functions.values():
             declarations |= function.declarations
             helpers |= function.helpers
-        defined = {**helpers, **{name: f.text() for name, f in self._functions.items()}}
+        sized = self.sized
+        defined = {**helpers, **{name: f.text(sized) for name, f in self._functions.items()}}
         missing = [line for name, line in sorted(declarations.items()) if name not in defined]
         head = f'target triple = "{self.target.triple}"'
         return "\n\n".join([head, *self._globals.values(), *defined.values(), *missing]) + "\n"
+
+
+def _with_tables(text: str, sized: Collection[str]) -> str:
+    """Return the text of a function whose calls pass the table of sizes to those that take it."""
+    parts = text.split(CALLED)
+    for i in range(1, len(parts), 2):
+        comma = "" if parts[i - 1].endswith("(") else ", "
+        parts[i] = f"{comma}ptr {TABLE}" if parts[i] in sized else ""
+    return "".join(parts)
 
 
 def _type_of_parameter(spelled: str) -> str:

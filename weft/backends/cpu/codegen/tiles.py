@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ....core.dim import is_known
 from ....lower.kernels import RowKernel
 from ....lower.transposed import LONG_ROW
 from .memory import CACHE_LINE
@@ -56,7 +57,7 @@ def tiling_of(kernel: RowKernel, phases: Phases, target: Target) -> Tiling | Non
 
 def _turned_operands(kernel: RowKernel, phases: Phases, target: Target) -> tuple[int, ...]:
     """Return the operands, all of one width, that lie in sequence along the loop over rows."""
-    if len(kernel.loops) < 2:
+    if len(kernel.loops) < 2 or not is_known(kernel.loops[-2:]):
         return ()
     loaded = {e.data for e in phases.order if e.kind == "load"}
     placed = {e.data[0] for e in phases.order if e.kind == "load_at"}

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from ....core.dim import is_known
 from ....lower.kernels import RowKernel
 from .gemm.pack import transposed
 from .target import Target
@@ -30,6 +31,8 @@ def is_turning(kernel: RowKernel, target: Target) -> bool:
     (output,), (source, result) = kernel.outputs, kernel.operands
     value, size = output.value, source.view.dtype.itemsize
     copies = value.kind == "load" and value.data == 0 and output.operand == 1
+    if not is_known((*kernel.loops[-2:], *source.strides[-2:], *result.strides[-2:])):
+        return False
     if not copies or output.way is not None or size not in WIDTHS:
         return False
     down, across = source.strides[-2:]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ....core.dim import typical
 from ....core.scalar.builder import PLACED, Expr, postorder
 from ....lower.kernels import RowKernel
 from .cost import is_function, weight_of
@@ -32,20 +33,25 @@ FUNCTION_LATENCY = 55.0  # of a mathematical function
 FUNCTION_LENGTH = 40.0
 
 
-def vectors_of(phases: Phases, rows: int) -> int:
-    """Return how many vectors of a value to compute side by side, for so many rows at a time."""
+def vectors_of(phases: Phases, *, short: bool) -> int:
+    """Return how many vectors of a value to compute side by side, of short rows or others."""
     if any(phases.is_full(expr) and expr.kind in BY_LANES for expr in phases.order):
         return FEW
     waits = any(_waits(body) for body in _bodies(phases))
-    return max(FEW, MANY // rows) if waits else FEW
+    return MANY if waits and not short else FEW
 
 
 def rows_together(kernel: RowKernel, phases: Phases, register: int) -> int:
     """Return how many rows are best treated at a time: several if they are many and short."""
+    many = is_short(kernel, phases, register) and typical(kernel.rows) >= MANY_ROWS
+    return TOGETHER if many else 1
+
+
+def is_short(kernel: RowKernel, phases: Phases, register: int) -> bool:
+    """Tell whether rows that are reduced are so short that two of them are best taken together."""
     if register == 1 or len(kernel.loops) == 1 or not phases.reductions:
-        return 1
-    short = kernel.columns <= SHORT_ROW * register
-    return TOGETHER if short and kernel.rows >= MANY_ROWS else 1
+        return False
+    return bool(typical(kernel.columns) <= SHORT_ROW * register)
 
 
 def register_lanes(kernel: RowKernel, target: Target) -> int:

@@ -29,7 +29,14 @@ from ....core.dtype import Array
 from ....core.heap import kept_memory_limit
 from ..codegen.target import host
 from .arena import ALIGNMENT, aligned_part
-from .calls import address_of_function, builtin, layout, native_calls_work
+from .calls import (
+    address_of_function,
+    builtin,
+    empty_maker,
+    layout,
+    native_calls_work,
+    numpy_function,
+)
 from .linking import Library, link
 from .native.buffers import (
     ALLOCATOR,
@@ -78,7 +85,7 @@ def pooled_arena(nbytes: int) -> Array:
 def array_maker(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Callable[[], Array]:
     """Return a function that makes arrays of one type, as `pooled_empty` does, at little cost."""
     if math.prod(shape) * dtype.itemsize < POOLED_FROM or not _works():
-        return partial(np.empty, shape, dtype)
+        return empty_maker(shape, dtype)
     return _native_maker(shape, dtype)
 
 
@@ -113,7 +120,7 @@ def _native_maker(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Callable[[], 
 @cache
 def _works() -> bool:
     """Tell by a trial whether arrays are laid out as the code expects."""
-    get_handler = _numpy_function(_GET_HANDLER)
+    get_handler = numpy_function(_GET_HANDLER)
     if get_handler is None or not native_calls_work():
         return False
     at = layout().array_flags + HANDLER_BEHIND_FLAGS
@@ -147,7 +154,7 @@ def _library() -> Library:
     symbols = {
         **{name: address_of_function(name) for name in PYTHON_FUNCTIONS},
         "python_ndarray": id(np.ndarray),
-        "numpy_new_from_descr": _numpy_function(_NEW_FROM_DESCR) or 0,
+        "numpy_new_from_descr": numpy_function(_NEW_FROM_DESCR) or 0,
     }
     library = link([object_code(text, host())], EXPORTS, symbols)
     limit = ctypes.c_int64.from_address(library.address(EXPORTS[0]) + FIELDS["limit"])
@@ -162,15 +169,3 @@ def _field(name: str) -> ctypes.c_int64:
 
 def _keep(thing: object) -> None:
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
-
-
-def _numpy_function(place: int) -> int | None:
-    """Return the address of a function of NumPy's C interface, or None."""
-    core = getattr(getattr(np, "_core", None), "_multiarray_umath", None)
-    table = getattr(core, "_ARRAY_API", None)
-    if sys.implementation.name != "cpython" or table is None:
-        return None
-    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
-        ("PyCapsule_GetPointer", ctypes.pythonapi)
-    )
-    return ctypes.c_void_p.from_address(pointer(table, None) + 8 * place).value

@@ -7,11 +7,11 @@ kernels between them where an operator has no lowering, and writes the states at
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from operator import is_
 from threading import RLock
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakSet
 
 import numpy as np
@@ -23,17 +23,18 @@ from ....graph.state import KeptTogether, kept_together
 from ....lower.kernels import CallKernel
 from ....lower.memory import WORD, MemoryPlan
 from ....lower.storage import View
-from ....plan.run_plan import RunPlan
 from ...host import call_operator, shown
 from ...states import STATES
-from .analysis import Analysis
+from .analysis import Analysis, Code
+from .bound_run import BoundRun, bind_run
 from .buffers import array_maker
 from .calls import BUSY, ArraySpec, Entry, make_entry, poll_symbols
 from .clock import clock_symbols
 from .driving import drive
 from .inspection import Inspection
-from .linking import link
+from .linking import Library, link
 from .memory import ProgramMemory
+from .sharing import Sized, run_lock_of
 from .short_run import ShortRun, shaped
 from .states import are_alone, numbers_in, parted, read_all
 from .threads import pool_symbols
@@ -45,11 +46,9 @@ _CALLED_INSIDE = (
 )
 
 
-class Code(NamedTuple):
-    """A program ready to be loaded."""
-
-    plan: RunPlan
-    objects: list[bytes]
+def linked(objects: Sequence[bytes], entries: Sequence[str]) -> Library:
+    """Return machine code with what it needs of the runtime."""
+    return link(objects, entries, pool_symbols() | poll_symbols() | clock_symbols())
 
 
 class Executable(Inspection):
@@ -57,15 +56,20 @@ class Executable(Inspection):
 
     timing: Timing | None = None  # takes the times of kernels, in the copy that a profile runs
     _trusts_feeds = True  # else what suits the code is found out by calling it
-    _running = False
 
     def __init__(
-        self, code: Code, analyse: Callable[[], Analysis | None], *, own_arena: bool = True
+        self,
+        code: Code,
+        analysis: Analysis | None = None,
+        *,
+        own_arena: bool = True,
+        sized: Sized | None = None,
     ) -> None:
-        """Load code; `analyse` tells how it came about, for those who look inside."""
+        """Load code; the analysis tells how it came about, for those who look inside."""
         self.plan = code.plan
-        self._analyse = analyse
-        self._lock = STATES if self.plan.writes else RLock()
+        self.sized = sized
+        self._analysis = analysis
+        self._run_lock = run_lock_of(self.plan) if sized is None else sized.run_lock
         self.own_arena = own_arena  # else every call of `entry` is lent one, and nothing else runs
         self._load(code.objects)
         _alive.add(self)
@@ -87,28 +91,37 @@ class Executable(Inspection):
         self._entries = self._link(objects) if self.plan.entries else {}
         self._short = self._short_run()
         self._short_as_fed = self._short.unchecked() if self._short else None
+        self._bound: BoundRun | None = None
 
     def _allocate(self) -> None:
         """Make the memory that is the program's own."""
         layout, sources, flag = self.layout, self.plan.sources, self.plan.flag
         records = [] if self.timing is None else [self.timing.record]
-        self.memory = ProgramMemory(layout, sources.constants, records, own=self.own_arena)
+        sized = None if self.sized is None else self.sized.memory
+        own = self.own_arena
+        self.memory = ProgramMemory(layout, sources.constants, records, own=own, sized=sized)
         states = [sources.states[buffer.slot] for buffer in layout.numbers]
         self._numbers = numbers_in(self.memory.numbers, states)
         self._flag = None if flag is None else self.memory.arrays[flag.buffer]
 
     def _link(self, objects: Sequence[bytes]) -> dict[str, Entry]:
         """Return the native functions of the code."""
-        symbols = pool_symbols() | poll_symbols() | clock_symbols()
-        library = link(objects, self.plan.entries, symbols)
-        make = partial(
-            make_entry,
-            arrays=_specs(self.layout),
+        sized = self.sized if self.timing is None else None
+        self._library = linked(objects, self.plan.entries) if sized is None else sized.library
+        return {name: self.make_entry(name) for name in self.plan.entries}
+
+    def make_entry(self, name: str, *, alone: bool = False) -> Entry:
+        """Return a native function of the code.
+
+        alone   whether it refuses states that it would change and that others hold
+        """
+        return make_entry(
+            self._library.address(name),
+            arrays=_specs(self.layout, alone=alone),
             context=self.memory.table.ctypes.data,
             exclusive=self.own_arena,
-            keep=(library, self.memory.table, self.memory.held),
+            keep=(self._library, self.memory.table, self.memory.held),
         )
-        return {name: make(library.address(name)) for name in self.plan.entries}
 
     def _find_fetches(self) -> None:
         """Find which arguments hold fetches; others are copied from where they lie."""
@@ -143,7 +156,7 @@ class Executable(Inspection):
 
     def run(self, feeds: Sequence[Array]) -> list[Array]:
         """Run on arrays of the shapes it was compiled for; return the fetches."""
-        with self._lock:
+        with self._run_lock.lock:
             return (self._short and self._short.run(feeds)) or self._run(feeds)
 
     @property
@@ -157,11 +170,19 @@ class Executable(Inspection):
 
         None too if something else is wrong: a checked run tells what.
         """
-        with self._lock:
-            short = self._short_as_fed
-            return self._run_warily(feeds) if short is None else short(feeds)
+        with self._run_lock.lock:
+            if self._bound is not None:
+                return self._bound(self, feeds)
+            if self._short_as_fed is not None:
+                return self._short_as_fed(feeds)
+            fetched = self._run_warily(feeds)
+            if fetched is not None and self.own_arena and self.timing is None:
+                self._bound = bind_run(self)
+            return fetched
 
     def _run_warily(self, feeds: tuple[Any, ...]) -> list[Array] | None:
+        if len(feeds) != self.layout.feeds:
+            return None
         self._trusts_feeds = False
         try:
             return self._run(feeds)
@@ -173,7 +194,7 @@ class Executable(Inspection):
             self._trusts_feeds = True
 
     def _run(self, feeds: Sequence[Array]) -> list[Array]:
-        if self._running:
+        if self._run_lock.running:
             raise GraphError(_CALLED_INSIDE)
         held = read_all(self._changed)
         states = held if are_alone(held) else parted(held)
@@ -182,7 +203,7 @@ class Executable(Inspection):
                 states = [*states, *read_all(self._only_read)]
         arguments = self._arguments(feeds, states)
         try:
-            self._running = True
+            self._run_lock.running = True
             self._take_steps(arguments)
             fetched = self._fetched(arguments)
             self._commit(held, arguments)
@@ -192,9 +213,21 @@ class Executable(Inspection):
                 self._commit(held, arguments)
             raise
         finally:
-            self._running = False  # the first step: no interrupt comes before it
+            self._run_lock.running = False  # the first step: no interrupt comes before it
             self._let_go()
         return fetched
+
+    def _recovers(self, error: BaseException, arguments: list[Array]) -> bool:
+        """After a bound run has failed, tell whether a checked run may follow and say why.
+
+        If the code had come to its end the states are written, as `_run` does.
+        """
+        self.met_bad_index()
+        if self._ended():
+            first = self.layout.first_state
+            self._commit(arguments[first : first + self.layout.changed], arguments)
+            return False
+        return isinstance(error, ERRORS) and not is_from_signal(error)
 
     @property
     def entry(self) -> Entry | None:
@@ -212,7 +245,7 @@ class Executable(Inspection):
         entry, layout, plan = self.entry, self.layout, self.plan
         if entry is None or not self.own_arena or layout.numbers or plan.flag is not None:
             return None
-        if self.timing is not None or not self._fetches:
+        if self.timing is not None or self.sized is not None or not self._fetches:
             return None
         first = len(layout.arguments) - len(layout.fresh)
         order = [(e - first, view.shape) for view, e in self._fetches if e is not None]
@@ -334,11 +367,11 @@ _alive: WeakSet[Executable] = WeakSet()
 def _renew_locks() -> None:
     """End, in a forked child, the runs of threads that only its parent has."""
     for executable in [*_alive]:
-        if executable._lock.acquire(blocking=False):
-            executable._lock.release()
+        if executable._run_lock.lock.acquire(blocking=False):
+            executable._run_lock.lock.release()
         else:
-            executable._lock = RLock()
-            executable._trusts_feeds, executable._running = True, False
+            executable._run_lock.lock = RLock()
+            executable._trusts_feeds, executable._run_lock.running = True, False
             executable._let_go()
 
 
@@ -346,10 +379,16 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_locks)
 
 
-def _specs(layout: MemoryPlan) -> list[ArraySpec]:
+def _specs(layout: MemoryPlan, *, alone: bool) -> list[ArraySpec]:
     """Return what the code demands of the arrays that each run passes."""
     changed, fresh = set(layout.in_place), set(layout.fresh)
     return [
-        ArraySpec(b.dtype, b.shape, writeable=b in changed or b in fresh, owner=b in changed)
-        for b in layout.arguments
+        ArraySpec(
+            buffer.dtype,
+            buffer.shape,
+            writeable=buffer in changed or buffer in fresh,
+            owner=buffer in changed,
+            alone=alone and buffer in changed,
+        )
+        for buffer in layout.arguments
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from threading import RLock
 from typing import Any
 
@@ -16,15 +16,17 @@ from ....graph.feeds import as_feed
 from ....graph.graph import Graph
 from ....lower.program import KernelProgram
 from ....plan.run_plan import RunPlan
+from ...protocol import Planner
 from ..codegen.program import ProgramText
 from ..codegen.target import Target
-from .analysis import Analysis
+from .analysis import Analysis, analyse
 from .clock import seconds
 from .linking import assembly
 from .listing import KernelInfo, KernelList, count_control, list_kernels
 from .memory import ProgramMemory
 from .objects import object_code
 from .profile import Profile, RunTimes
+from .sharing import RunLock, Sized
 from .timing import Timing
 
 Wanted = KernelInfo | int | str | None
@@ -36,9 +38,11 @@ class Inspection(ABC):
     plan: RunPlan
     memory: ProgramMemory
     timing: Timing | None
-    _lock: RLock
-    _analyse: Callable[[], Analysis | None]
+    sized: Sized | None
+    _run_lock: RunLock
+    _planner: Planner | None = None
     # Not cached properties: those of Python 3.11 have a lock, which a forked child may find held.
+    fixed_because: str | None = None  # what needs numbers, where sizes were seen to change
     _analysis: Analysis | None = None
     _kernels: KernelList | None = None
 
@@ -50,12 +54,17 @@ class Inspection(ABC):
     def _execute(self, feeds: Sequence[Array], states: Sequence[Array]) -> None:
         """Run all kernels on feeds and states; those updated in place are written to."""
 
+    def explain_by(self, planner: Planner) -> None:
+        """Take who plans it again when someone looks inside, which no run needs."""
+        self._planner = planner
+
     @property
     def analysis(self) -> Analysis:
         """How the code came about; found out again if it was not made by this process."""
         if self._analysis is None:
-            self._analysis = self._analyse()
-            assert self._analysis is not None, "what has code was analysed before"
+            planned = self._planner and self._planner()
+            assert planned is not None, "what has code was planned before"
+            self._analysis = analyse(planned)
         return self._analysis
 
     @property
@@ -107,13 +116,27 @@ class Inspection(ABC):
         return [self.text.modules[found.function]]
 
     def stats(self) -> dict[str, Any]:
-        """Return how many kernels of each kind there are, and what runs in Python."""
+        """Return how many kernels of each kind there are, and what runs in Python.
+
+        `native_calls` is how often a run calls machine code, apart from loops that Python drives.
+        """
         return {
             "kernels": dict(
                 Counter(kernel.kind for kernel in self.kernels) + count_control(self.text)
             ),
+            "native_calls": sum(isinstance(step, str) for step in self.plan.steps),
             "library": [kernel.ops[0] for kernel in self.kernels if kernel.kind == "library"],
             "arena_bytes": self.plan.memory.arena_bytes,
+            **self._about_sizes(),
+        }
+
+    def _about_sizes(self) -> dict[str, Any]:
+        """Return the sizes of code for many, and for which it is; or why it is for one."""
+        if self.sized is None:
+            return {} if self.fixed_because is None else {"fixed_because": self.fixed_because}
+        return {
+            "sizes": {variable.name: size for variable, size in self.sized.sizes.items()},
+            "conditions": [str(condition) for condition in self.sized.conditions],
         }
 
     def __repr__(self) -> str:
@@ -149,10 +172,11 @@ class Inspection(ABC):
         """Return the same program with clocks in its code and with its own memory."""
         analysis = self.analysis
         timed = copy.copy(self)
-        timed._lock = RLock()
+        timed._run_lock = RunLock(RLock())
+        timed.sized = None if self.sized is None else self.sized.apart()
         timed.plan = analysis.plan
-        places = analysis.memory.places
-        timed.timing = Timing(analysis.text, places, analysis.target, len(self.memory.table))
+        record = len(self.memory.table)
+        timed.timing = Timing(analysis.text, analysis.found, analysis.target, record)
         modules = timed.timing.modules.values()
         timed._load([object_code(text, analysis.target) for text in modules])
         return timed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,13 @@ from ....lower.storage import Buffer, View
 from ...host import behind_window, shown
 from .arena import aligned_empty
 from .states import words_of
+
+
+class SizedMemory(NamedTuple):
+    """What a program for many sizes computes in, and the words in which it finds sizes."""
+
+    arena: Array
+    words: Array
 
 
 class ProgramMemory:
@@ -29,15 +37,25 @@ class ProgramMemory:
     """
 
     def __init__(
-        self, layout: MemoryPlan, constants: Sequence[Array], records: Sequence[Array], *, own: bool
+        self,
+        layout: MemoryPlan,
+        constants: Sequence[Array],
+        records: Sequence[Array],
+        *,
+        own: bool,
+        sized: SizedMemory | None = None,
     ) -> None:
         self.layout = layout
-        self.arena: Array = aligned_empty(max(64, layout.arena_bytes) if own else 64)
+        self.arena: Array = sized.arena if sized else self._new_arena(own)
         self.counter: Array = np.zeros(1, np.int64)
         self.numbers: Array = np.zeros(max(1, len(layout.numbers)), np.int64)
         constants = [np.ascontiguousarray(array) for array in constants]
-        self.held = [self.arena, self.counter, self.numbers, *constants, *records]
-        self.table: Array = np.array([array.ctypes.data for array in self.held], np.uint64)
+        words = [] if sized is None else [sized.words]
+        self.held = [self.arena, self.counter, self.numbers, *constants, *words, *records]
+        addresses = [array.ctypes.data for array in self.held]
+        behind = len(addresses) - len(records)
+        addresses[behind:behind] = self._addresses()
+        self.table: Array = np.array(addresses, np.uint64)
         self.arrays: dict[Buffer, Array] = dict(zip(layout.constants, constants, strict=True))
         self.arrays.update(zip(layout.numbers, words_of(self.numbers, layout.numbers), strict=True))
         if own:
@@ -45,6 +63,14 @@ class ProgramMemory:
         self.objects: dict[Buffer, Array] = {}
         self.sizes: Sizes = {}
         self._views: dict[View, Array] = {}
+
+    def _new_arena(self, own: bool) -> Array:
+        return aligned_empty(max(64, self.layout.arena_bytes) if own else 64)
+
+    def _addresses(self) -> list[int]:
+        """Return where buffers lie that code finds by their addresses."""
+        start = self.arena.ctypes.data
+        return [start + self.layout.places[b].offset for b in self.layout.addressed or ()]
 
     def _parts_of_arena(self) -> Iterator[tuple[Buffer, Array]]:
         for buffer, place in self.layout.places.items():

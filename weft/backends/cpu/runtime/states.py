@@ -53,15 +53,15 @@ def _of_one_owner() -> int:
     return _most_references(list(owner))
 
 
-_ALONE = _of_one_owner()  # what is seen of an array that its owner and one list hold
+ALONE = _of_one_owner()  # what is seen of an array that its owner and one list hold
 
 
 def are_alone(arrays: list[Array]) -> bool:
     """Tell whether nobody but its owner, and the list, holds an array."""
-    return _most_references(arrays) <= _ALONE
+    return _most_references(arrays) <= ALONE
 
 
 def parted(arrays: list[Array]) -> list[Array]:
     """Return copies of the arrays that others hold too, and would see change."""
     references = list(map(getrefcount, arrays))
-    return [a.copy() if n > _ALONE else a for a, n in zip(arrays, references, strict=True)]
+    return [a.copy() if n > ALONE else a for a, n in zip(arrays, references, strict=True)]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ....core.dtype import Array
 from ....lower.kernels import CallKernel
-from ....lower.memory import Place
+from ....lower.memory import MemoryPlan
 from ....lower.schedule import Region, flattened
 from ..codegen.profile import SLOT_WORDS, write_profiled
 from ..codegen.program import ProgramText
@@ -50,11 +50,9 @@ class Timing:
     record   what the native code writes, to be placed behind all other memory of the program
     """
 
-    def __init__(
-        self, text: ProgramText, places: Mapping[Any, Place], target: Target, memory: int
-    ) -> None:
+    def __init__(self, text: ProgramText, memory: MemoryPlan, target: Target, record: int) -> None:
         self.text = text
-        self.profiled = write_profiled(text, places, target, memory)
+        self.profiled = write_profiled(text, memory, target, record)
         self.modules = {name: m for name, m in text.modules.items() if name != text.entry}
         if text.entry:
             self.modules |= {"profile": self.profiled.entry, "clock": clock_module(target)}

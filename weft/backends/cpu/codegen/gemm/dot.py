@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import NamedTuple
 
+from .....core.dim import Dim, is_known
+from .....core.shape import Size
 from ..lane_sums import lane_sums
 from ..text import FunctionText, ModuleText
 from ..values import IRValue, vector_of
@@ -29,19 +31,22 @@ class DotTile:
     """What a function of dot products is made for; strides in elements, from line to line.
 
     bias_row, bias_column   strides of the bias; None if there is none
+    single                  whether there is only one sum, which is divided so that it need not
+                            wait for itself; how others are added follows from the depth alone
     """
 
     element: str
     lanes: int
     rows: int
     columns: int
-    depth: int
-    x_line: int
-    y_line: int
-    out_down: int
-    out_across: int
-    bias_row: int | None
-    bias_column: int | None
+    depth: Size
+    x_line: Size
+    y_line: Size
+    out_down: Size
+    out_across: Size
+    bias_row: Size | None
+    bias_column: Size | None
+    single: bool = False
 
     @property
     def vector(self) -> str:
@@ -101,12 +106,12 @@ class _DotWriter:
     def _sums(self, x: IRValue, y: IRValue) -> list[IRValue]:
         f, tile = self.f, self.tile
         size = tile.rows * tile.columns
-        chains = -(-BUSY // size)  # few sums are divided, so that they need not wait for themselves
+        chains = BUSY if tile.single else 1
         turns = max(chains, UNROLL)
         sums = [f.constant(tile.vector, 0)] * size
         step = turns * tile.lanes
         unrolled = tile.depth // step * step
-        if unrolled:
+        if isinstance(unrolled, Dim) or unrolled:
             with f.loop(0, unrolled, step, carry=sums * chains) as k:
                 groups = [list(k.carried[c * size : (c + 1) * size]) for c in range(chains)]
                 for u in range(turns):
@@ -115,11 +120,26 @@ class _DotWriter:
                     group[:] = self._step(self._at(x, at), self._at(y, at), group, None)
                 k.next(*(value for group in groups for value in group))
             sums = self._joined(list(k.results), size)
+        if isinstance(unrolled, Dim):
+            return self._rest_of_any(x, y, unrolled, sums)
         for start in range(unrolled, tile.depth, tile.lanes):
             left = tile.depth - start
             count = None if left >= tile.lanes else f.constant("i64", left)
             sums = self._step(self._at(x, start), self._at(y, start), sums, count)
         return sums
+
+    def _rest_of_any(
+        self, x: IRValue, y: IRValue, unrolled: Dim, sums: list[IRValue]
+    ) -> list[IRValue]:
+        """Take what is left of an inner dimension that only a run knows, in the same order."""
+        f, tile = self.f, self.tile
+        end = tile.depth // tile.lanes * tile.lanes
+        with f.loop(unrolled, end, tile.lanes, carry=sums) as k:
+            k.next(*self._step(self._at(x, k), self._at(y, k), list(k.carried), None))
+        with f.loop(end, tile.depth, tile.lanes, carry=list(k.results)) as k:
+            count = f.size(tile.depth - end)
+            k.next(*self._step(self._at(x, k), self._at(y, k), list(k.carried), count))
+        return list(k.results)
 
     def _joined(self, sums: list[IRValue], size: int) -> list[IRValue]:
         """Return the sums of several chains as one, by pairs."""
@@ -160,7 +180,7 @@ class _DotWriter:
     def _store(self, sums: list[IRValue], out: IRValue, bias: IRValue) -> None:
         """Store the sums in the order in which they lie in memory, by vectors where they can be."""
         f, tile = self.f, self.tile
-        places = sorted(tile.places())
+        places = self._in_memory_order()
         vectors = lane_sums(f, [sums[place.number] for place in places])
         for at, count in runs(places, tile.lanes):
             vector, first = vectors[at // tile.lanes], at % tile.lanes
@@ -170,6 +190,17 @@ class _DotWriter:
             if tile.has_bias:
                 total = f.fadd(total, self._bias(bias, places[at : at + count]))
             f.store(total, self._at(out, places[at].out))
+
+    def _in_memory_order(self) -> list[DotPlace]:
+        """Return the sums in the order in which they lie in memory, at least along rows there."""
+        tile = self.tile
+        if is_known((tile.out_down, tile.out_across, tile.bias_row or 0, tile.bias_column or 0)):
+            return sorted(tile.places())
+        across = tile.out_across == 1 or tile.out_down != 1
+        by_row, rows = tile.places(), range(tile.rows)
+        if across:
+            return by_row
+        return [by_row[i * tile.columns + j] for j in range(tile.columns) for i in rows]
 
     def _bias(self, bias: IRValue, places: list[DotPlace]) -> IRValue:
         """Return the bias of a run."""

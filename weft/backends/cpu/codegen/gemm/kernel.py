@@ -28,6 +28,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
+from .....core.dim import Dim, is_known
+from .....core.shape import Size
+from .....lower.at_sizes import has_sizes
 from .....lower.kernels import GemmKernel
 from .....lower.storage import View
 from .....plan.arena import align
@@ -36,8 +39,9 @@ from ..text import FunctionText, ModuleText
 from ..values import IRValue, element_of
 from .outer import OuterWriter, Rooms
 from .parts import Epilogue, RowBlock
-from .plan import plan_for
+from .plan import GemmPlan, plan_for
 from .side import Places, sides_of
+from .sized import AREAS, UNITS, WAY, SizedProduct, sized_product
 from .thin import ThinWriter
 
 STACK_BYTES = 1 << 16  # threads may have as little as 128 KiB
@@ -45,7 +49,7 @@ STACK_BYTES = 1 << 16  # threads may have as little as 128 KiB
 
 def gemm_units(kernel: GemmKernel, target: Target) -> int:
     """Return how many units of work a kernel has; none if the result is empty."""
-    return plan_for(kernel, target).units
+    return int(plan_for(kernel, target).units)
 
 
 def gemm_chunks(kernel: GemmKernel, target: Target, threads: int) -> int:
@@ -57,11 +61,15 @@ def gemm_chunks(kernel: GemmKernel, target: Target, threads: int) -> int:
     if kernel.scratch is not None:
         areas: int = kernel.scratch.shape[0]
         return areas
-    return plan_for(kernel, target).chunks(threads)
+    return int(plan_for(kernel, target).chunks(threads))
 
 
-def scratch_shape(kernel: GemmKernel, target: Target, threads: int) -> tuple[int, int] | None:
+def scratch_shape(kernel: GemmKernel, target: Target, threads: int) -> tuple[int, Size] | None:
     """Return the areas of scratch memory of a product and their bytes; None if the stack does."""
+    if has_sizes(kernel):
+        sized = sized_product(kernel, target)
+        needed = sized.scratch_bytes()
+        return None if is_known([needed]) and needed == 0 else (sized.areas * threads, needed)
     if scratch_bytes(kernel, target) <= STACK_BYTES:
         return None
     parts = plan_for(kernel, target).chunks(threads)
@@ -82,7 +90,6 @@ def scratch_bytes(kernel: GemmKernel, target: Target, parts: int = 1) -> int:
 
 def write_gemm_kernel(module: ModuleText, name: str, kernel: GemmKernel) -> None:
     """Add the function of a kernel, and those it calls, to a module."""
-    plan = plan_for(kernel, module.target)
     element = element_of(kernel.out.dtype)
     if element not in ("float", "double"):
         raise TypeError(f"matrix products are written for float32 and float64; got {element}")
@@ -94,30 +101,73 @@ def write_gemm_kernel(module: ModuleText, name: str, kernel: GemmKernel) -> None
     ]
     scratch = [] if kernel.scratch is None else ["ptr noalias"]
     f = module.function(name, [*pointers, *scratch, "i64", "i64"])
-    if plan.units:
-        elements = tuple(element_of(view.dtype) for view in kernel.extras)
-        sides = sides_of(kernel, plan.product)
-        parts = (module, f, plan, sides, Epilogue(tuple(kernel.outputs), elements), element)
-        writer: OuterWriter | ThinWriter = (
-            OuterWriter(*parts, _area(f, kernel.scratch, plan.units))
-            if plan.way == "outer"
-            else ThinWriter(*parts)
-        )
-        _UnitWriter(writer, len(pointers)).write()
+    if has_sizes(kernel):
+        module.plan = sized = _within_stack(sized_product(kernel, module.target), kernel.scratch)
+        _write_ways(module, f, kernel, sized)
+    else:
+        plan = plan_for(kernel, module.target)
+        if plan.units:
+            parts = kernel.scratch.shape[0] if kernel.scratch is not None else 1
+            _write_way(module, f, kernel, plan, _Parts(parts, plan.units, plan.depth))
     f.ret()
 
 
-def _area(f: FunctionText, scratch: View | None, units: int) -> IRValue | None:
+def _within_stack(sized: SizedProduct, scratch: View | None) -> SizedProduct:
+    """Return a product that packs no more than the stack holds, if there is no other memory."""
+    return sized.without_scratch() if scratch is None else sized
+
+
+class _Parts(NamedTuple):
+    """Into how many parts a kernel is divided at most, its units, and room for inner blocks."""
+
+    count: Size
+    units: Size
+    depth_room: int
+
+
+def _write_ways(
+    module: ModuleText, f: FunctionText, kernel: GemmKernel, sized: SizedProduct
+) -> None:
+    """Write all ways of a product that it may take at the sizes of a run."""
+    done = f.label("computed")
+    for number, plan in enumerate(sized.plans):
+        taken, other = f.label("way"), f.label("other")
+        f.branch_if(f.icmp("eq", f.size(WAY), number), taken, other)
+        f.block(taken)
+        _write_way(module, f, kernel, plan, _Parts(AREAS, UNITS, sized.depth_room))
+        f.branch(done)
+        f.block(other)
+    f.branch(done)
+    f.block(done)
+
+
+def _write_way(
+    module: ModuleText, f: FunctionText, kernel: GemmKernel, plan: GemmPlan, parts: _Parts
+) -> None:
+    """Write a product as planned."""
+    elements = tuple(element_of(view.dtype) for view in kernel.extras)
+    epilogue = Epilogue(tuple(kernel.outputs), elements)
+    sides = sides_of(kernel, plan.product)
+    known = (module, f, plan, sides, epilogue, element_of(kernel.out.dtype))
+    writer: OuterWriter | ThinWriter = (
+        OuterWriter(*known, _area(f, kernel.scratch, parts), parts.depth_room)
+        if plan.way == "outer"
+        else ThinWriter(*known)
+    )
+    operands = len(kernel.matrices) + len(kernel.extras) + len(kernel.computed_from)
+    _UnitWriter(writer, operands).write()
+
+
+def _area(f: FunctionText, scratch: View | None, parts: _Parts) -> IRValue | None:
     """Return the scratch memory of the part that is to be computed.
 
     Part c of C begins at unit c U / C, rounded down; so c is begin C / U, rounded up.
     """
     if scratch is None:
         return None
-    areas, size = scratch.shape
     *_, pointer, begin, _ = f.parameters
-    number = f.udiv(f.add(f.mul(begin, areas), units - 1), units)
-    return f.gep(pointer, f.mul(number, size))
+    number = f.udiv(f.add(f.mul(begin, parts.count), parts.units - 1), parts.units)
+    return f.gep(pointer, f.mul(number, scratch.shape[1]))
 
 
 class _Matrices(NamedTuple):
@@ -172,7 +222,9 @@ class _UnitWriter:
         groups, batched = plan.row_groups, bool(self.product.batch)
         matrices = self._matrices(f.udiv(number, groups) if batched else number)
         group = f.urem(number, groups) if batched else number
-        if isinstance(self.writer, ThinWriter) or plan.group == 1:
+        if isinstance(self.writer, ThinWriter) or (
+            not isinstance(plan.group, Dim) and plan.group == 1
+        ):
             self.writer.panels(self._block(matrices, group), first, stop)
             return
         begin = f.mul(group, plan.group)
@@ -201,7 +253,7 @@ class _UnitWriter:
         """Return the addresses of a block of rows."""
         f, plan, product = self.f, self.plan, self.product
         x, y, out, extras = matrices
-        if plan.row_blocks == 1:
+        if is_known([plan.row_blocks]) and plan.row_blocks == 1:
             return RowBlock(x, y, out, self.bias, f.constant("i64", product.m), extras)
         row = f.mul(block, plan.row_block)
         is_last = f.icmp("eq", block, plan.row_blocks - 1)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
-from .....core.shape import size_of
+from .....core.dim import Dim, is_known, size_max, typical
+from .....core.shape import Size, size_of
 from ..text import FunctionText, ModuleText
 from ..values import IRValue, bytes_of
 from .pack import Copy, Stacks, write_copy, write_panel_copy, write_stacks, write_strip_copy
@@ -29,7 +31,8 @@ class Rooms:
         # A line more than needed: equal places of rows lie in different sets of a cache.
         self.depth = -(-plan.depth // line) * line + line
         self.panel = plan.width * self.depth
-        most = max(plan.last_rows, plan.row_block if plan.row_blocks > 1 else 0)
+        one = is_known([plan.row_blocks]) and plan.row_blocks == 1
+        most = plan.last_rows if one else size_max(plan.last_rows, plan.row_block)
         stacks = -(-most // plan.form.rows) * plan.form.rows
         self.x = stacks * self.depth + line if plan.pack_x else 0
         self.y = plan.strip * self.panel if plan.pack_y else 0
@@ -67,8 +70,12 @@ class OuterWriter(PartWriter):
         epilogue: Epilogue,
         element: str,
         scratch: IRValue | None,
+        depth_room: int,
     ) -> None:
         super().__init__(module, f, plan, sides, epilogue, element)
+        self.stack_depth = (
+            depth_room  # what packed panels have room for where they lie on the stack
+        )
         rooms = Rooms(plan, bytes_of(element))
         self.depth_room, self.panel_room = rooms.depth, rooms.panel
         self.packed_x, self.packed_y = self._packed(rooms, scratch)
@@ -80,8 +87,10 @@ class OuterWriter(PartWriter):
         if scratch is not None:
             return scratch, self.f.gep(scratch, rooms.x, self.element)
         none = self.f.parameters[0]
-        x = self.f.alloca(self.element, rooms.x) if rooms.x else none
-        return x, self.f.alloca(self.element, rooms.y) if rooms.y else none
+        if isinstance(rooms.y, Dim):
+            rooms = Rooms(replace(self.plan, depth=self.stack_depth), bytes_of(self.element))
+        x = self.f.alloca(self.element, rooms.x) if self.plan.pack_x else none
+        return x, self.f.alloca(self.element, rooms.y) if self.plan.pack_y else none
 
     def panels(self, block: RowBlock, first: IRValue, stop: IRValue) -> None:
         """Write the product for a range of panels of one block of rows."""
@@ -130,7 +139,7 @@ class OuterWriter(PartWriter):
     def _inner_blocks(self) -> Iterator[tuple[IRValue, IRValue]]:
         """Loop over blocks of the inner dimension: where one begins, and its depth."""
         f, plan, k = self.f, self.plan, self.product.k
-        if plan.inner_blocks == 1:
+        if plan.inner_blocks.__class__ is int and plan.inner_blocks == 1:
             yield f.constant("i64", 0), f.constant("i64", k)
             return
         with f.loop(0, k, plan.depth) as start:
@@ -144,7 +153,7 @@ class OuterWriter(PartWriter):
         lines = self.y.source(by_row=True)
         if not lines.by_vectors:
             return
-        copy = Copy(self.element, plan.lanes, lines, plan.width, 1, plan.depths)
+        copy = Copy(self.element, plan.lanes, lines, plan.width, 1, ())
         name = self.once(
             ("strip", copy),
             "pack_strip",
@@ -174,7 +183,7 @@ class OuterWriter(PartWriter):
         is_first = f.zext(f.icmp("eq", k, 0), "i64")
         with f.loop(first, stop, 1) as panel:
             place = self.packed_y if plan.pack_y else y[0]
-            if plan.group > 1:
+            if plan.group.__class__ is not int or plan.group > 1:
                 place = self.moved(place, f.sub(panel, first), self.panel_room)
             part = _Part(block, x, y, place, packs, depth, is_first)
             self._panel(part, panel)
@@ -184,12 +193,31 @@ class OuterWriter(PartWriter):
         plan = self.plan
         by_row = self.product.x.across == 1
         source = self.x.source(by_row=by_row)
-        stacks = Stacks(
-            self.element, plan.lanes, source, plan.form.rows, self.depth_room, by_row, plan.depths
-        )
-        name = self.once(stacks, "pack_x", lambda name: write_stacks(self.module, name, stacks))
         place, *further = x
-        self.f.call(name, "void", place, self.packed_x, rows, depth, *further)
+        for depths in self._each_kind_of_depth(depth):
+            stacks = Stacks(
+                self.element, plan.lanes, source, plan.form.rows, self.depth_room, by_row, depths
+            )
+            name = self.once(stacks, "pack_x", partial(self._write_stacks, stacks))
+            self.f.call(name, "void", place, self.packed_x, rows, depth, *further)
+
+    def _write_stacks(self, stacks: Stacks, name: str) -> None:
+        write_stacks(self.module, name, stacks)
+
+    def _each_kind_of_depth(self, depth: IRValue) -> Iterator[tuple[int, ...]]:
+        """Yield the depths that occur, as far as they matter to copies.
+
+        Those that only a run knows are less than a vector or not: what follows is written for each.
+        """
+        f, lanes = self.f, self.plan.lanes
+        if is_known([self.plan.depth, self.product.k]):
+            yield self.plan.depths
+            return
+        short = f.icmp("slt", depth, lanes)
+        with f.when(short):
+            yield (1,)
+        with f.when(f.not_(short)):
+            yield (lanes + 1,)
 
     def _call_copy(
         self,
@@ -209,7 +237,9 @@ class OuterWriter(PartWriter):
         f, plan = self.f, self.plan
         column = f.mul(panel, plan.width)
         last_columns = self.product.n % plan.width
-        if last_columns == 0:
+        if isinstance(self.product.n, Dim):
+            self._any_panel(part, panel, column, last_columns)
+        elif last_columns == 0:
             self._tiles(part, column, plan.form, plan.width, f.constant("i64", 1))
         elif plan.panels == 1:
             self._tiles(part, column, plan.form, last_columns, f.constant("i64", 0))
@@ -224,8 +254,22 @@ class OuterWriter(PartWriter):
             f.branch(done)
             f.block(done)
 
+    def _any_panel(self, part: _Part, panel: IRValue, column: IRValue, last_columns: Size) -> None:
+        """Write a panel that is whole, or the last of columns that only a run knows."""
+        f, plan = self.f, self.plan
+        whole, last, done = f.label("wide"), f.label("narrow"), f.label("panel")
+        end = f.add(column, plan.width)
+        f.branch_if(f.icmp("sle", end, self.product.n), whole, last)
+        f.block(whole)
+        self._tiles(part, column, plan.form, plan.width, f.constant("i64", 1))
+        f.branch(done)
+        f.block(last)
+        self._tiles(part, column, plan.form, last_columns, f.constant("i64", 0))
+        f.branch(done)
+        f.block(done)
+
     def _tiles(
-        self, part: _Part, column: IRValue, form: Form, columns: int, whole: IRValue
+        self, part: _Part, column: IRValue, form: Form, columns: Size, whole: IRValue
     ) -> None:
         """Write the tiles of a panel, after packing it if that is due."""
         f, product = self.f, self.product
@@ -237,7 +281,7 @@ class OuterWriter(PartWriter):
         rest = (part.depth, part.first, whole)
         place = part.packed if self.plan.pack_y else y
         if self.plan.pack_y and self._lies_as_packed(form, columns):
-            if self.plan.group == 1:
+            if self._is_ungrouped:
                 due = f.constant("i64", form.rows)
                 packing = self._packing_tile(form)
                 self._call_tiles(packing, x, y, out, bias, place, due, *rest)
@@ -252,16 +296,21 @@ class OuterWriter(PartWriter):
                     self._pack_windows(from_y, place, form, column, part.depth)
                 else:
                     self._pack_y(from_y, place, form, columns, part.depth)
-        if product.m > form.rows or rows is part.block.rows:
+        if not is_known([product.m]) or product.m > form.rows or rows is part.block.rows:
             self._call_tiles(self._tile(form), x, place, out, bias, place, rows, *rest)
 
-    def _lies_as_packed(self, form: Form, columns: int) -> bool:
+    @property
+    def _is_ungrouped(self) -> bool:
+        """Tell whether no blocks of rows share packed panels."""
+        return self.plan.group.__class__ is int and self.plan.group == 1
+
+    def _lies_as_packed(self, form: Form, columns: Size) -> bool:
         """Tell whether the lines of a panel are whole: its first tile can pack it on the way.
 
         That is, if nothing is computed of them; in strips they are packed before.
         """
         plan = self.plan
-        in_strips = self.y.value is None if plan.group == 1 else form == plan.form
+        in_strips = self.y.value is None if self._is_ungrouped else form == plan.form
         by_row = self.y.source(by_row=True).by_vectors
         return by_row and columns == form.vectors * plan.lanes and in_strips
 
@@ -285,8 +334,9 @@ class OuterWriter(PartWriter):
         plan, product = self.plan, self.product
         x = Strides((), 1, form.rows) if plan.pack_x else product.x
         columns = product.n % plan.width
-        narrow = form == plan.last or plan.panels == 1
-        only_last = narrow and columns != 0
+        known = is_known([product.n])
+        narrow = form == plan.last or (known and plan.panels == 1)
+        only_last = known and narrow and columns != 0
         return Tile(
             element=self.element,
             itemsize=bytes_of(self.element),
@@ -303,13 +353,18 @@ class OuterWriter(PartWriter):
             bias=self._bias_kind(),
             columns=columns if only_last or plan.last is None else 0,
             only_last=only_last,
-            several=plan.inner_blocks > 1,
-            far=self._result_bytes() > self.module.target.l2_bytes,
-            remainder=product.k % UNROLL != 0,
-            ragged=any(rows % form.rows for rows in (plan.last_rows, plan.row_block)),
+            several=not is_known([plan.inner_blocks]) or plan.inner_blocks > 1,
+            far=typical(self._result_bytes()) > self.module.target.l2_bytes,
+            remainder=self._is_ragged(product.k, UNROLL),
+            ragged=any(self._is_ragged(n, form.rows) for n in (plan.last_rows, plan.row_block)),
         )
 
-    def _result_bytes(self) -> int:
+    @staticmethod
+    def _is_ragged(size: Size, step: int) -> bool:
+        """Tell whether a size may be no multiple of a step."""
+        return not is_known([size]) or size % step != 0
+
+    def _result_bytes(self) -> Size:
         product = self.product
         return size_of(product.batch) * product.m * product.n * bytes_of(self.element)
 
@@ -321,16 +376,21 @@ class OuterWriter(PartWriter):
             y_aligned=False,
             ragged=False,
             packs=True,
-            prefetch=PREFETCH_PANELS * self.plan.width if self.plan.panels > 1 else 0,
+            prefetch=self._prefetched,
         )
 
-    def _bias_kind(self) -> str | int | None:
+    @property
+    def _prefetched(self) -> int:
+        """Return how far ahead of a panel what will be wanted lies; 0 if there is no other."""
+        return PREFETCH_PANELS * self.plan.width if typical(self.plan.panels) > 1 else 0
+
+    def _bias_kind(self) -> str | Size | None:
         product = self.product
         if product.bias is None:
             return None
         return product.bias if product.swapped else "column"
 
-    def _bias(self, block: RowBlock, column: IRValue, columns: int) -> IRValue:
+    def _bias(self, block: RowBlock, column: IRValue, columns: Size) -> IRValue:
         """Return where the bias of a panel lies, one element after another."""
         f, stride = self.f, self.product.bias
         if stride is None or self.product.swapped:
@@ -338,6 +398,11 @@ class OuterWriter(PartWriter):
         here = self.moved(block.bias, column, stride)
         if stride == 1:
             return here
+        if isinstance(columns, Dim):
+            with f.loop(0, columns, 1) as at:
+                value = f.load(self.element, f.gep(here, f.mul(at, stride), self.element))
+                f.store(value, f.gep(self.packed_bias, at, self.element))
+            return self.packed_bias
         for j in range(columns):
             value = f.load(self.element, f.gep(here, j * stride, self.element))
             f.store(value, f.gep(self.packed_bias, j, self.element))
@@ -354,14 +419,14 @@ class OuterWriter(PartWriter):
         )
         self.f.call(name, "void", source, place, offsets, depth, column)
 
-    def _pack_y(self, y: Places, place: IRValue, form: Form, columns: int, depth: IRValue) -> None:
+    def _pack_y(self, y: Places, place: IRValue, form: Form, columns: Size, depth: IRValue) -> None:
         """Copy a block of a panel, line by line of as many columns as the tile has."""
         f, plan = self.f, self.plan
         width = form.vectors * plan.lanes
         lines = self.y.source(by_row=True)
         if lines.by_vectors:
-            copy = Copy(self.element, plan.lanes, lines, width, 1, plan.depths)
-            prefetch = 0 if plan.panels == 1 else PREFETCH_PANELS * plan.width
+            copy = Copy(self.element, plan.lanes, lines, width, 1, ())
+            prefetch = self._prefetched
             name = self.once(
                 ("panel", copy, columns),
                 "pack_y",
@@ -370,5 +435,6 @@ class OuterWriter(PartWriter):
             f.call(name, "void", y[0], place, depth, depth, *y[1:])
             return
         columnwise = self.y.source(by_row=False)
-        copy = Copy(self.element, plan.lanes, columnwise, 1, width, plan.depths)
-        self._call_copy("pack_y", copy, y, place, f.constant("i64", columns), depth)
+        for depths in self._each_kind_of_depth(depth):
+            copy = Copy(self.element, plan.lanes, columnwise, 1, width, depths)
+            self._call_copy("pack_y", copy, y, place, f.constant("i64", columns), depth)

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .....core.dim import is_known
+from .....core.shape import Size
 from ..text import FunctionText, ModuleText
 from ..values import IRValue, bits_of
 from .source import PanelReader, PanelSource
@@ -31,8 +33,8 @@ class Copy:
     element: str
     lanes: int
     source: PanelSource
-    target_line: int
-    target_step: int
+    target_line: Size
+    target_step: Size
     lengths: tuple[int, ...]
 
     @property
@@ -105,7 +107,7 @@ def _write_strided(f: FunctionText, copy: Copy) -> None:
             f.store(reader.read(i), f.gep(there, f.mul(i, copy.target_step), copy.element))
 
 
-def write_strip_copy(module: ModuleText, name: str, copy: Copy, room: int) -> None:
+def write_strip_copy(module: ModuleText, name: str, copy: Copy, room: Size) -> None:
     """Add a copy of whole lines to several panels, which begin `room` elements apart.
 
     `length` counts panels. Lines are read in sequence, some lines ahead of what is wanted.
@@ -143,7 +145,7 @@ class Stacks:
     lanes: int
     source: PanelSource
     height: int
-    room: int
+    room: Size
     by_row: bool
     depths: tuple[int, ...]
 
@@ -244,9 +246,9 @@ class _StackWriter:
 
 
 def write_panel_copy(
-    module: ModuleText, name: str, copy: Copy, columns: int, *, prefetch: int = 0
+    module: ModuleText, name: str, copy: Copy, columns: Size, *, prefetch: int = 0
 ) -> None:
-    """Add a copy of lines of fixed length, rounded up to vectors with zeros.
+    """Add a copy of lines of one length, rounded up to vectors with zeros.
 
     `prefetch` is the distance in elements of what will be wanted next.
     """
@@ -260,11 +262,13 @@ def write_panel_copy(
     f.ret()
 
 
-def _panel_line(f: FunctionText, copy: Copy, line: IRValue, columns: int, prefetch: int) -> None:
+def _panel_line(f: FunctionText, copy: Copy, line: IRValue, columns: Size, prefetch: int) -> None:
     reader, there = copy.reader(f, line, copy.lanes), copy.target(f, line)
-    for at in range(0, columns, copy.lanes):
+    known = is_known([columns])
+    for at in range(0, columns if known else copy.target_line, copy.lanes):
         left = columns - at
-        count = None if left >= copy.lanes else f.constant("i64", left)
+        whole = known and left >= copy.lanes
+        count = None if whole else f.constant("i64", left)
         f.store(reader.read(at, count=count), f.gep(there, at, copy.element), aligned=True)
     if prefetch:
         f.prefetch(reader.place(prefetch))

@@ -67,7 +67,7 @@ class PartWriter:
     def once(self, key: Hashable, hint: str, write: Callable[[str], None]) -> str:
         """Return the name of a function that is written when first wanted."""
         if key not in self._names:
-            self._names[key] = f"{self.f.name}.{hint}.{len(self._names)}"
+            self._names[key] = f"{self.f.name}.{hint}.{self.module.functions - 1}"
             write(self._names[key])
         return self._names[key]
 

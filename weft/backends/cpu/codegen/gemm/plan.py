@@ -15,7 +15,8 @@ import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from .....core.shape import size_of
+from .....core.dim import size_max
+from .....core.shape import Size, size_of
 from .....lower.kernels import GemmKernel
 from .....lower.split import product_work
 from ..lane_sums import lane_sums_cost
@@ -76,12 +77,12 @@ class GemmPlan:
     way: str
     form: Form
     last: Form | None
-    depth: int
-    row_block: int
+    depth: Size
+    row_block: Size
     pack_x: bool
     pack_y: bool
-    group: int = 1
-    strip: int = 1
+    group: Size = 1
+    strip: Size = 1
 
     @property
     def width(self) -> int:
@@ -89,24 +90,22 @@ class GemmPlan:
         return self.form.vectors * (1 if self.way == "dot" else self.lanes)
 
     @property
-    def panels(self) -> int:
+    def panels(self) -> Size:
         """Return how many panels the result has."""
         return -(-self.product.n // self.width)
 
     @property
-    def row_blocks(self) -> int:
+    def row_blocks(self) -> Size:
         """Return how many blocks of rows the result has; the last has the rows of a tile at least.
 
         So tiles need not be lower than others: the last one of a block begins higher, and does not
         store the rows that it has in common with the one before.
         """
-        m, block = self.product.m, self.row_block
-        blocks = max(1, -(-m // block))
-        too_low = m - (blocks - 1) * block < self.highest_tile
-        return blocks - 1 if blocks > 1 and too_low else blocks
+        beyond = self.product.m - self.highest_tile + 1  # rows at which another block may begin
+        return size_max(1, -(-beyond // self.row_block))
 
     @property
-    def row_groups(self) -> int:
+    def row_groups(self) -> Size:
         """Return how many groups the blocks of rows make."""
         return -(-self.row_blocks // self.group)
 
@@ -116,21 +115,21 @@ class GemmPlan:
         return max(self.form.rows, self.last.rows if self.last else 0)
 
     @property
-    def last_rows(self) -> int:
+    def last_rows(self) -> Size:
         """Return the rows of the last block."""
         return self.product.m - (self.row_blocks - 1) * self.row_block
 
     @property
-    def units(self) -> int:
+    def units(self) -> Size:
         """Return how many pieces the work can be divided into: panels of a group of row blocks."""
         if self.product.m == 0 or self.product.n == 0:
             return 0
         return size_of(self.product.batch) * self.row_groups * self.panels
 
     @property
-    def inner_blocks(self) -> int:
+    def inner_blocks(self) -> Size:
         """Return how many blocks the inner dimension has; at least one, perhaps empty."""
-        return max(1, -(-self.product.k // self.depth))
+        return size_max(1, -(-self.product.k // self.depth))
 
     @property
     def depths(self) -> tuple[int, ...]:
@@ -138,7 +137,7 @@ class GemmPlan:
         last = self.product.k - (self.inner_blocks - 1) * self.depth
         return (last,) if self.inner_blocks == 1 else (self.depth, last)
 
-    def chunks(self, threads: int) -> int:
+    def chunks(self, threads: int) -> Size:
         """Return into how many parts the units are worth dividing among threads."""
         product = self.product
         work = product_work(size_of(product.batch), product.m, product.n, product.k)
@@ -157,10 +156,10 @@ def plan_for(kernel: GemmKernel, target: Target) -> GemmPlan:
 @lru_cache(maxsize=1024)
 def _plan(product: Product, target: Target, itemsize: int) -> GemmPlan:
     lanes = target.vector_bytes // itemsize
-    return _with_whole_blocks(_free_plan(oriented(product, target, lanes), target, lanes, itemsize))
+    return with_whole_blocks(_free_plan(oriented(product, target, lanes), target, lanes, itemsize))
 
 
-def _with_whole_blocks(plan: GemmPlan) -> GemmPlan:
+def with_whole_blocks(plan: GemmPlan) -> GemmPlan:
     """Let rows that are combined lie in one block of rows: one thread adds them up, in order."""
     block = plan.product.block
     if not block or plan.row_blocks == 1:
@@ -176,7 +175,7 @@ def _free_plan(product: Product, target: Target, lanes: int, itemsize: int) -> G
     if sweeps(product):
         form = Form(1, SWEEP_VECTORS)
         return GemmPlan(product, lanes, "sweep", form, None, product.k, 1, False, False)
-    return _outer_plan(product, target, lanes, itemsize)
+    return outer_plan(product, target, lanes, itemsize)
 
 
 # -- orientation -----------------------------------------------------------------------------------
@@ -203,7 +202,7 @@ def _awkwardness(product: Product, lanes: int) -> float:
     packing = 0.0 if product.y.across == 1 else 8.0 / m
     scattered = 0.0 if product.out.across == 1 else 0.5 + 16.0 / max(1, product.k)
     rows = 1.0 if m >= 4 or n < width else 1.5
-    return wasted * rows + packing + scattered
+    return float(wasted * rows + packing + scattered)
 
 
 def prefers_dot(product: Product, target: Target, lanes: int) -> bool:
@@ -243,7 +242,8 @@ def _form(vectors: int, m: int, target: Target) -> Form:
     return Form(min(range(1, min(most, max(1, m)) + 1), key=lambda r: (cost(r), -r)), vectors)
 
 
-def _outer_plan(product: Product, target: Target, lanes: int, itemsize: int) -> GemmPlan:
+def outer_plan(product: Product, target: Target, lanes: int, itemsize: int) -> GemmPlan:
+    """Return how a product is computed by outer products."""
     wide, last = _forms(product, target, lanes)
     width = wide.vectors * lanes
     panels = -(-product.n // width)
@@ -259,11 +259,11 @@ def _outer_plan(product: Product, target: Target, lanes: int, itemsize: int) -> 
         wide,
         last,
         depth,
-        _row_block(product, panels, step, depth * itemsize, target),
+        row_block_of(product, panels, step, depth * itemsize, target),
         pack_x,
         product.y_more is not None or _packs_y(product, wide, lanes, itemsize, target),
     )
-    return _grouped(plan, target, wide.rows, depth * itemsize)
+    return grouped(plan, target, wide.rows, depth * itemsize)
 
 
 def _as_high(last: Form | None, wide: Form) -> Form | None:
@@ -271,7 +271,7 @@ def _as_high(last: Form | None, wide: Form) -> Form | None:
     return Form(wide.rows, last.vectors) if last else None
 
 
-def _grouped(plan: GemmPlan, target: Target, step: int, row_bytes: int) -> GemmPlan:
+def grouped(plan: GemmPlan, target: Target, step: int, row_bytes: int) -> GemmPlan:
     """Let several blocks of rows share the packed panels of a large product."""
     large = plan.panels >= GROUP_LEAST_PANELS and plan.product.k >= GROUP_LEAST_DEPTH
     if not (large and plan.row_blocks > 1 and plan.pack_y):
@@ -305,16 +305,25 @@ def _inner_block(product: Product, target: Target, line_bytes: int, itemsize: in
     Where few rows make use of a large y, the blocks are flat, so that memory is read along rows.
     """
     k, m = product.k, product.m
-    most = max(64, target.l1_bytes // 2 // line_bytes)
+    most = _usual_depth(target, line_bytes)
     if product.y.across == 1 and k * product.n * itemsize > target.l2_bytes:
         most = min(most, max(32, m * m // 8))
     if k <= most * 3 // 2:
-        return max(1, k)
+        return int(max(1, k))
     blocks = -(-k // most)
-    return -(-k // blocks // 8) * 8
+    return int(-(-k // blocks // 8) * 8)
 
 
-def _row_block(product: Product, panels: int, step: int, row_bytes: int, target: Target) -> int:
+def _usual_depth(target: Target, line_bytes: int) -> int:
+    return max(64, target.l1_bytes // 2 // line_bytes)
+
+
+def deepest_block(target: Target, vector_bytes: int) -> int:
+    """Return what no block of the inner dimension is deeper than."""
+    return _usual_depth(target, vector_bytes) * 3 // 2 + 8
+
+
+def row_block_of(product: Product, panels: int, step: int, row_bytes: int, target: Target) -> int:
     """Return how many rows of x stay in the second cache, and leave enough units to divide."""
     most = max(step, target.l2_bytes // 2 // max(1, row_bytes) // step * step)
     whole = size_of(product.batch) * panels
@@ -322,7 +331,7 @@ def _row_block(product: Product, panels: int, step: int, row_bytes: int, target:
     wanted = min(WANTED_UNITS, flops // CHUNK_WORK, whole * product.m // LEAST_ROWS)
     blocks = max(1, -(-product.m // most), -(-wanted // max(1, whole)))
     rows = min(MOST_ROWS, -(-product.m // blocks))
-    return max(step, -(-rows // step) * step)
+    return int(max(step, -(-rows // step) * step))
 
 
 def _packs_x(product: Product, panels: int, itemsize: int) -> bool:
@@ -342,25 +351,28 @@ def _packs_y(product: Product, form: Form, lanes: int, itemsize: int, target: Ta
         return True
     if product.m <= form.rows:
         return False
-    return product.k * product.y.down * itemsize > target.l1_bytes // 2
+    return bool(product.k * product.y.down * itemsize > target.l1_bytes // 2)
 
 
 def _dot_plan(product: Product, target: Target, lanes: int) -> GemmPlan:
     form, _ = dot_tile(product.m, product.n, product.k, target, lanes)
-    rows = _dot_rows(product, form) if product.m > product.n else max(1, product.m)
+    rows = dot_rows(product, form) if product.m > product.n else max(1, product.m)
     return GemmPlan(product, lanes, "dot", form, None, max(1, product.k), rows, False, False)
 
 
-def _dot_rows(product: Product, form: Form) -> int:
+def dot_rows(product: Product, form: Form) -> int:
     """Return the rows of a block: a few tiles, or as many as are some work."""
     row_work = product_work(1, 1, product.n, product.k)
     tiles = max(DOT_BLOCK, CHUNK_WORK // BLOCKS_OF_CHUNK // (row_work * form.rows))
     return form.rows * tiles
 
 
-def dot_lanes(depth: int, lanes: int) -> int:
+def dot_lanes(depth: Size, lanes: int) -> int:
     """Return the lanes that dot products use of vectors: no more than they have elements."""
-    return min(lanes, 1 << max(0, depth - 1).bit_length())
+    wide = 1
+    while wide < lanes and wide < depth:
+        wide *= 2
+    return wide
 
 
 def dot_tile(m: int, n: int, k: int, target: Target, lanes: int) -> tuple[Form, float]:
@@ -391,7 +403,7 @@ def _outer_cost(product: Product, target: Target, lanes: int) -> float:
     stored = STORE_COST * whole + (STORE_PART_COST if part else 0.0)
     if product.out.across != 1:
         stored = vectors * (SCATTER_COST + k / 2)
-    return steps + PACK_COST * k * vectors + m * stored + OUTER_COST
+    return float(steps + PACK_COST * k * vectors + m * stored + OUTER_COST)
 
 
 def _step_cost(form: Form) -> float:

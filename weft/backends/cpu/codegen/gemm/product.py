@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from .....core.shape import Size
 from .....lower.kernels import GemmKernel, Prologue
 from .....lower.storage import View
 
@@ -12,9 +13,9 @@ from .....lower.storage import View
 class Strides:
     """How a matrix lies in memory, in elements; `batch` has one stride per batch axis."""
 
-    batch: tuple[int, ...]
-    down: int
-    across: int
+    batch: tuple[Size, ...]
+    down: Size
+    across: Size
 
     def transposed(self) -> Strides:
         """Return the strides of the transposed matrix."""
@@ -34,17 +35,17 @@ class Product:
     windows      axes that the columns of y stand for, if it lies in windows; it then stays y
     """
 
-    batch: tuple[int, ...]
-    m: int
-    n: int
-    k: int
+    batch: tuple[Size, ...]
+    m: Size
+    n: Size
+    k: Size
     x: Strides
     y: Strides
     out: Strides
-    bias: int | None
+    bias: Size | None
     swapped: bool = False
     extras: tuple[Strides, ...] = ()
-    block: int = 0
+    block: Size = 0
     x_more: tuple[Strides, ...] | None = None
     y_more: tuple[Strides, ...] | None = None
     windows: tuple[tuple[int, int], ...] = ()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from .....core.scalar.builder import CHEAP, Expr, postorder
-from .....core.shape import size_of
+from .....core.shape import Size, size_of
 from .....lower.kernels import GemmKernel
 from ..cost import PER_BYTE, expression_cost
 from ..target import Target
@@ -62,14 +62,14 @@ def _price_of_bytes(size: int, target: Target) -> float:
     return PER_BYTE * (IN_SECOND_CACHE if size <= target.l2_bytes // 2 else 1.0)
 
 
-def _is_cheaper(side: Side, times: int, price: float, target: Target) -> bool:
+def _is_cheaper(side: Side, times: Size, price: float, target: Target) -> bool:
     """Compare computing elements each time they are packed with storing and reading them."""
     value = side.value
     assert value is not None
     stored, read = value.dtype.itemsize * price, _bytes_read(side) * price
     computed = expression_cost([value], target)
     packed = read + computed * (1.0 if _is_cheap(value) else INTERRUPTED)
-    return times * packed <= read + computed + (1 + times) * stored
+    return bool(times * packed <= read + computed + (1 + times) * stored)
 
 
 def _is_cheap(value: Expr) -> bool:
@@ -82,7 +82,7 @@ def _bytes_read(side: Side) -> int:
     return sum(bytes_of(element) for s, element in pairs if s.down and s.across)
 
 
-def _times_x(plan: GemmPlan, x: Side, threads: int) -> int:
+def _times_x(plan: GemmPlan, x: Side, threads: int) -> Size:
     """Return how often an element of x is packed: for each part of the work and strip of it."""
     groups = size_of(plan.product.batch) * plan.row_groups
     parts = max(1, -(-plan.chunks(threads) // groups))
@@ -90,7 +90,7 @@ def _times_x(plan: GemmPlan, x: Side, threads: int) -> int:
     return parts * strips * _repeated(plan, x)
 
 
-def _times_y(plan: GemmPlan, y: Side) -> int:
+def _times_y(plan: GemmPlan, y: Side) -> Size:
     """Return how often an element of y is packed: for each group of blocks of rows."""
     return plan.row_groups * _repeated(plan, y)
 

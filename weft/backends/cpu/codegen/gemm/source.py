@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .....core.scalar.builder import Expr, postorder
+from .....core.shape import Size
 from ..scalars import broadcast_to_lanes, type_of, write_values
 from ..text import FunctionText
 from ..values import IRValue, vector_of
@@ -16,8 +17,8 @@ class LineStrides:
     """How an operand lies: strides in elements, from line to line and within a line."""
 
     element: str
-    line: int
-    step: int
+    line: Size
+    step: Size
 
 
 @dataclass(frozen=True)

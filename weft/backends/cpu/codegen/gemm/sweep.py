@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from .....core.dim import Dim
+from .....core.shape import Size
 from ..text import FunctionText, ModuleText
 from ..values import IRValue, bytes_of, vector_of
 from .pack import INTERNAL
@@ -35,9 +37,9 @@ class Sweep:
     element: str
     lanes: int
     columns: int
-    depth: int
-    x_step: int
-    y_line: int
+    depth: Size
+    x_step: Size
+    y_line: Size
     bias: str | None
 
     @property
@@ -60,6 +62,9 @@ class _SweepWriter:
     def write(self) -> None:
         """Write the first rows, which begin the sums, those between, and the last, which end."""
         f, depth = self.f, self.sweep.depth
+        if isinstance(depth, Dim):
+            self._any_depth(depth)
+            return
         last = (depth - 1) // ROWS * ROWS
         start = self._start()
         if last <= 0:
@@ -70,6 +75,22 @@ class _SweepWriter:
             with f.loop(ROWS, last, ROWS) as k:
                 self._rows(k, ROWS, self._reader(sums), sums)
             self._rows(f.constant("i64", last), depth - last, self._reader(sums), self.out)
+        f.ret()
+
+    def _any_depth(self, depth: Dim) -> None:
+        """Write the sums of rows whose number only a run knows; it is more than a few."""
+        f, sweep = self.f, self.sweep
+        sums, whole = self._room(), depth // ROWS * ROWS
+        self._rows(f.constant("i64", 0), ROWS, self._start(), sums)
+        for start, stop, step in ((f.constant("i64", ROWS), whole, ROWS), (whole, depth, 1)):
+            with f.loop(start, stop, step) as k:
+                self._rows(k, step, self._reader(sums), sums)
+        read = self._reader(sums)
+
+        def body(i: IRValue, rest: IRValue | None) -> None:
+            f.store(read(i, rest), f.gep(self.out, i, sweep.element), count=rest)
+
+        f.each_vector(self.columns, sweep.lanes, body)
         f.ret()
 
     def _room(self) -> IRValue:

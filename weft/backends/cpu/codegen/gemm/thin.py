@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .....core.dim import Dim
 from ..values import IRValue
 from .dot import DotTile, write_dots
 from .parts import PartWriter, RowBlock
@@ -47,6 +48,9 @@ class ThinWriter(PartWriter):
     def _dots(self, block: RowBlock, panel: IRValue) -> None:
         f, plan, n = self.f, self.plan, self.product.n
         last_columns = n % plan.width
+        if isinstance(n, Dim):
+            self._any_dots(block, panel, n)
+            return
         if last_columns == 0 or plan.panels == 1:
             self._dot_panel(block, panel, min(n, plan.width))
             return
@@ -57,6 +61,14 @@ class ThinWriter(PartWriter):
             self._dot_panel(block, panel, columns)
             f.branch(done)
         f.block(done)
+
+    def _any_dots(self, block: RowBlock, panel: IRValue, n: Dim) -> None:
+        """Write a panel of whole columns, and one for each number that the last may have."""
+        f, width = self.f, self.plan.width
+        columns = f.minimum(f.sub(n, f.mul(panel, width)), width)
+        for number in range(1, width + 1):
+            with f.when(f.icmp("eq", columns, number)):
+                self._dot_panel(block, panel, number)
 
     def _dot_panel(self, block: RowBlock, panel: IRValue, columns: int) -> None:
         product, plan = self.product, self.plan
@@ -90,4 +102,5 @@ class ThinWriter(PartWriter):
             out_across=product.out.across,
             bias_row=None if along is None else (along if product.swapped else 0),
             bias_column=None if along is None else (0 if product.swapped else along),
+            single=product.m == 1 and product.n == 1,
         )

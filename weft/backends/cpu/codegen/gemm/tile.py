@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from .....core.dim import Dim
+from .....core.shape import Size
 from ..text import FunctionText, ModuleText
 from ..values import IRValue, vector_of
 from .pack import INTERNAL, pieces
@@ -49,15 +51,15 @@ class Tile:
     lanes: int
     rows: int
     vectors: int
-    x_down: int
-    x_across: int
-    x_stack: int
-    y_line: int
+    x_down: Size
+    x_across: Size
+    x_stack: Size
+    y_line: Size
     y_aligned: bool
-    out_down: int
-    out_across: int
-    bias: str | int | None
-    columns: int
+    out_down: Size
+    out_across: Size
+    bias: str | Size | None
+    columns: Size
     only_last: bool
     several: bool
     far: bool
@@ -99,7 +101,7 @@ class _TileWriter:
             self.x_here = self._at(self.x, place)
             self.out_here = self._at(self.out, f.mul(start, tile.out_down))
             self.bias_here = self.bias
-            if isinstance(tile.bias, int):
+            if not isinstance(tile.bias, str | None):
                 self.bias_here = self._at(self.bias, f.mul(start, tile.bias))
             self._prefetch()
             self._store(self._sums())
@@ -173,13 +175,14 @@ class _TileWriter:
         """Store vectors if all of the tile is wanted, else what is wanted by way of the stack."""
         f, tile = self.f, self.tile
         width = tile.vectors * tile.lanes
-        narrow = tile.columns if tile.columns != width else 0
+        narrow = 0 if tile.columns == width else tile.columns
         quick: list[IRValue] = []
+        is_narrow = isinstance(narrow, Dim) or narrow > 0
         if tile.ragged:
             quick.append(f.icmp("eq", self.skipped, 0))
-        if narrow and not tile.only_last:
+        if is_narrow and not tile.only_last:
             quick.append(self.whole)
-        if tile.out_across != 1 or (narrow and tile.only_last):
+        if tile.out_across != 1 or (is_narrow and tile.only_last):
             self._store_slowly(sums, narrow)
         elif not quick:
             self._store_whole(sums)
@@ -203,7 +206,7 @@ class _TileWriter:
             f.branch(done)
         f.block(done)
 
-    def _store_slowly(self, sums: list[IRValue], narrow: int) -> None:
+    def _store_slowly(self, sums: list[IRValue], narrow: Size) -> None:
         f, tile = self.f, self.tile
         spare = f.alloca(tile.element, tile.rows * tile.vectors * tile.lanes)
         for number, total in enumerate(sums):
@@ -215,7 +218,7 @@ class _TileWriter:
         def last_columns() -> None:
             self._store_pieces(spare, narrow)
 
-        if not narrow:
+        if not isinstance(narrow, Dim) and narrow == 0:
             all_columns()
         elif tile.only_last or (not tile.ragged and tile.out_across == 1):
             last_columns()
@@ -247,9 +250,12 @@ class _TileWriter:
         for total, (_, _, place) in zip(totals, places, strict=True):
             f.store(total, place)
 
-    def _store_pieces(self, spare: IRValue, columns: int) -> None:
+    def _store_pieces(self, spare: IRValue, columns: Size) -> None:
         """Store columns of the new rows of a tile from the stack."""
         f, tile = self.f, self.tile
+        if isinstance(columns, Dim):
+            self._store_any(spare, columns)
+            return
         scattered = tile.out_across != 1
         parts = pieces(columns, 1 if scattered else tile.lanes)
         with f.loop(self.skipped, tile.rows, 1) as row:
@@ -258,10 +264,22 @@ class _TileWriter:
             for at, lanes in parts:
                 self._store_piece(line, out, row, at, lanes)
 
-    def _store_piece(self, line: IRValue, out: IRValue, row: IRValue, at: int, lanes: int) -> None:
+    def _store_any(self, spare: IRValue, columns: Dim) -> None:
+        """Store as many columns of the new rows of a tile as only a run knows."""
+        f, tile = self.f, self.tile
+        with f.loop(self.skipped, tile.rows, 1) as row:
+            line = self._at(spare, f.mul(row, tile.vectors * tile.lanes))
+            out = self._at(self.out_here, f.mul(row, tile.out_down))
+            with f.loop(0, columns, 1) as at:
+                self._store_piece(line, out, row, at, 1)
+
+    def _store_piece(
+        self, line: IRValue, out: IRValue, row: IRValue, at: IRValue | int, lanes: int
+    ) -> None:
         f, tile = self.f, self.tile
         type = vector_of(tile.element, lanes)
-        place = self._at(out, at * tile.out_across)
+        along = f.mul(at, tile.out_across) if isinstance(at, IRValue) else at * tile.out_across
+        place = self._at(out, along)
         value = f.load(type, self._at(line, at))
         (total,) = self._either(
             lambda: [self._with_bias(value, row, at, lanes)],
@@ -269,11 +287,13 @@ class _TileWriter:
         )
         f.store(total, place)
 
-    def _with_bias(self, total: IRValue, row: IRValue, column: int, lanes: int) -> IRValue:
+    def _with_bias(
+        self, total: IRValue, row: IRValue, column: IRValue | int, lanes: int
+    ) -> IRValue:
         f, tile = self.f, self.tile
         if tile.bias is None:
             return total
-        if isinstance(tile.bias, int):
+        if not isinstance(tile.bias, str):
             one = f.load(tile.element, self._at(self.bias_here, f.mul(row, tile.bias)))
             return f.fadd(total, f.splat(one, lanes))
         type = vector_of(tile.element, lanes)

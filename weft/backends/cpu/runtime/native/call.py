@@ -21,8 +21,10 @@ from ...codegen.target import Target
 from .template import c_string, module_text, places
 
 RECORD = ("run", "context", "arrays", "releases", "exclusive", "busy", "rows")
-ROW = ("dtype", "dimensions", "flags", "sizes")  # dtype 0 admits anything; sizes is an address
+# dtype 0 admits anything; sizes is an address; references is how many an array may have at most.
+ROW = ("dtype", "dimensions", "flags", "sizes", "references")
 ROW_WORDS = len(ROW)
+MAKER = ("maker_dtype", "maker_dimensions", "maker_sizes")  # of arrays of one type
 
 # Of the word that holds kind, letter, byte order, flags and number of a dtype, the byte order and
 # the number: they decide what the bytes of an array mean.
@@ -38,6 +40,7 @@ PYTHON_FUNCTIONS = (
 class ObjectLayout:
     """Where CPython and NumPy keep what the code reads, in bytes from an object's start."""
 
+    references: int
     type: int
     tuple_size: int
     tuple_items: int
@@ -55,6 +58,7 @@ def entry_text(target: Target, layout: ObjectLayout) -> str:
         **vars(layout),
         **places(RECORD, "record"),
         **places(ROW, "row"),
+        **places(MAKER, "record"),
         "row": 8 * ROW_WORDS,
         "dtype_mask": DTYPE_MASK - 2**64,
     }
@@ -85,6 +89,19 @@ declare ptr @PyLong_FromSsize_t(i64)
 declare ptr @PyObject_CallNoArgs(ptr)
 declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
+declare ptr @numpy_new_from_descr(ptr, ptr, i32, ptr, ptr, ptr, i32, ptr)
+
+; A builtin function whose `self` is an array that holds a record (MAKER): it returns a new array.
+define ptr @weft_empty(ptr %self, ptr %arguments, i64 %given) nounwind {
+  %record = field ptr, %self + <array_data>, align 8
+  %dtype = field ptr, %record + <record_maker_dtype>, align 8
+  call void @Py_IncRef(ptr %dtype)  ; a reference is taken from us
+  %dimensions = field i32, %record + <record_maker_dimensions>, align 8
+  %sizes = getelementptr i8, ptr %record, i64 <record_maker_sizes>
+  %array = call ptr @numpy_new_from_descr(ptr @python_ndarray, ptr %dtype, i32 %dimensions,
+      ptr %sizes, ptr null, ptr null, i32 0, ptr null)
+  ret ptr %array
+}
 
 define ptr @weft_entry(ptr %self, ptr %arguments, i64 %given) nounwind {
   %record = field ptr, %self + <array_data>, align 8
@@ -157,8 +174,15 @@ check.dtype:
   %rank = zext i32 %rank.32 to i64
   %row.rank = field i64, %row + <row_dimensions>, align 8
   %same.rank = icmp eq i64 %rank, %row.rank
+  ; 32 bits of references: since Python 3.14 the others of that word have another meaning
+  %at.references = getelementptr i8, ptr %array, i64 <references>
+  %references.32 = load i32, ptr %at.references, align 4
+  %references = zext i32 %references.32 to i64
+  %row.references = field i64, %row + <row_references>, align 8
+  %few.enough = icmp ule i64 %references, %row.references
   %same.both = and i1 %same.dtype, %same.flags
-  %same = and i1 %same.both, %same.rank
+  %same.three = and i1 %same.both, %same.rank
+  %same = and i1 %same.three, %few.enough
   br i1 %same, label %check.sizes, label %mismatch
 
 check.sizes:

@@ -1,0 +1,280 @@
+"""wf.jit: eager code as compiled programs, equal to eager code in all that can be seen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import weft as wf
+import weft.nn.functional as F
+from weft.core.errors import GraphError
+
+
+def network() -> wf.nn.Module:
+    wf.manual_seed(3)
+    return wf.nn.Sequential(
+        wf.nn.Linear(6, 8, bias=False),
+        wf.nn.BatchNorm1d(8),
+        wf.nn.ReLU(),
+        wf.nn.Dropout(0.25),
+        wf.nn.Linear(8, 3),
+    )
+
+
+def batches(count: int = 6) -> list[tuple[wf.Tensor, wf.Tensor]]:
+    rng = np.random.default_rng(0)
+    return [
+        (
+            wf.tensor(rng.normal(size=(16, 6)).astype(np.float32)),
+            wf.tensor(rng.integers(0, 3, 16)),
+        )
+        for _ in range(count)
+    ]
+
+
+def trained(decorate, make_optimizer=lambda ps: wf.optim.Adam(ps, lr=1e-2)):
+    net = network()
+    optimizer = make_optimizer(net.parameters())
+
+    @decorate
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(net(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    losses = [step(x, y).item() for x, y in batches()]
+    return losses, net, optimizer, step
+
+
+def eager(function):
+    return function
+
+
+def assert_same_state(net, other):
+    for (_, mine), (_, theirs) in zip(
+        net.state_dict().items(), other.state_dict().items(), strict=True
+    ):
+        np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_a_training_step_does_what_eager_code_does():
+    losses, net, optimizer, _ = trained(eager)
+    jitted_losses, jitted_net, jitted_optimizer, _ = trained(wf.jit)
+    np.testing.assert_allclose(losses, jitted_losses, rtol=1e-4)
+    assert_same_state(net, jitted_net)
+    assert optimizer.t == jitted_optimizer.t
+    for p, q in zip(net.parameters(), jitted_net.parameters(), strict=True):
+        np.testing.assert_allclose(p.grad.numpy(), q.grad.numpy(), atol=1e-5)
+
+
+def test_a_step_is_recorded_once():
+    *_, step = trained(wf.jit)
+    (paths,) = step._traces.values()
+    assert [trace.runs for trace in paths] == [6]
+
+
+def test_random_numbers_are_those_of_eager_code():
+    def draw(x):
+        return x + wf.randn(3), wf.rand(2)
+
+    wf.manual_seed(7)
+    expected = [draw(wf.zeros(3)) for _ in range(3)]
+    after = wf.rand(1)
+    wf.manual_seed(7)
+    jitted = wf.jit(draw)
+    for first, second in expected:
+        a, b = jitted(wf.zeros(3))
+        np.testing.assert_array_equal(a.numpy(), first.numpy())
+        np.testing.assert_array_equal(b.numpy(), second.numpy())
+    np.testing.assert_array_equal(wf.rand(1).numpy(), after.numpy())
+
+
+def test_branches_on_values_are_each_recorded():
+    @wf.jit
+    def f(x):
+        if x.sum() > 0:
+            return x * 2
+        return x - 1
+
+    for sign in (1.0, -1.0, 1.0, -1.0, -1.0):
+        x = wf.full((3,), sign)
+        expected = x * 2 if sign > 0 else x - 1
+        np.testing.assert_array_equal(f(x).numpy(), expected.numpy())
+
+
+def test_no_state_is_written_on_the_path_not_taken():
+    total = wf.zeros(2)
+
+    @wf.jit
+    def f(x):
+        total.copy_(total + x)
+        if total.sum() > 5:
+            total.zero_()
+        return total * 1
+
+    seen = [f(wf.ones(2)).tolist() for _ in range(6)]
+    assert seen == [[1, 1], [2, 2], [0, 0], [1, 1], [2, 2], [0, 0]]
+    assert total.tolist() == [0, 0]
+
+
+def test_numbers_read_from_values_follow_them():
+    @wf.jit
+    def f(x):
+        mean = x.mean().item()
+        return mean, mean * 2 + 1, x * mean
+
+    for value in (1.0, 2.5, 4.0):
+        mean, more, scaled = f(wf.full((2,), value))
+        assert (mean, more) == (value, 2 * value + 1)
+        assert isinstance(mean, float)
+        assert scaled.tolist() == [value * value] * 2
+    assert len(f._traces) == 1
+
+
+def test_gradients_accumulate_over_calls():
+    def gathered(decorate):
+        w = wf.tensor([1.0, 2.0], requires_grad=True)
+
+        @decorate
+        def f(x):
+            (w * x).sum().backward()
+
+        for i in range(3):
+            f(wf.full((2,), float(i + 1)))
+        return w.grad.tolist()
+
+    assert gathered(wf.jit) == gathered(eager) == [6.0, 6.0]
+
+
+def test_arguments_are_written_to():
+    @wf.jit
+    def f(x):
+        x += 1
+        return x
+
+    x = wf.zeros(2)
+    assert f(x) is x
+    assert f(x) is x
+    assert x.tolist() == [2.0, 2.0]
+
+
+def test_hooks_see_and_change_gradients():
+    def gradient(decorate):
+        w = wf.tensor([1.0, 2.0], requires_grad=True)
+
+        @decorate
+        def f(x):
+            y = w * x
+            y.register_hook(lambda g: g * 3)
+            y.sum().backward()
+
+        f(wf.ones(2))
+        f(wf.ones(2))
+        return w.grad.tolist()
+
+    assert gradient(wf.jit) == gradient(eager) == [6.0, 6.0]
+
+
+def test_train_and_eval_are_two_programs():
+    net = network()
+    jitted = wf.jit(net)
+    x = batches(1)[0][0]
+    for mode in (True, False, False):
+        net.train(mode)
+        wf.manual_seed(1)
+        result = jitted(x).numpy()
+        wf.manual_seed(1)
+        if not mode:
+            np.testing.assert_allclose(result, net(x).numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_learning_rates_are_read_anew():
+    w = wf.tensor([1.0], requires_grad=True)
+    optimizer = wf.optim.SGD([w], lr=1.0)
+
+    @wf.jit
+    def step():
+        optimizer.zero_grad()
+        w.sum().backward()
+        optimizer.step()
+
+    for rate in (1.0, 0.5, 0.25):
+        optimizer.param_groups[0]["lr"] = rate
+        step()
+    assert w.tolist() == [1.0 - 1.75]
+
+
+def test_it_takes_functions_and_modules_only():
+    with pytest.raises(TypeError, match=r"expected a function or a module\. Received: int 3"):
+        wf.jit(3)
+
+
+def test_a_strict_function_raises_where_it_would_run_eagerly():
+    w = wf.tensor([1.0, 2.0], requires_grad=True)
+    optimizer = wf.optim.LBFGS([w])
+    step = wf.jit(lambda x: optimizer.step(lambda: closure(x)), strict=True)
+
+    def closure(x):
+        optimizer.zero_grad()
+        loss = ((w - x) ** 2).sum()
+        loss.backward()
+        return loss
+
+    with pytest.raises(GraphError, match="cannot be compiled: LBFGS steps by values"):
+        step(wf.tensor([0.0, 0.0]))
+    assert w.tolist() == [1.0, 2.0]
+    double = wf.jit(strict=True)(lambda x: x * 2.0)
+    assert double(wf.tensor([1.5])).tolist() == [3.0]
+
+
+def test_it_tells_what_became_of_calls():
+    scale = [2.0]
+
+    @wf.jit
+    def f(x):
+        return x * scale[0] if x.sum() > 0 else -x
+
+    f(wf.ones(2))
+    f(wf.ones(2))
+    f(-wf.ones(2))
+    assert "a value that is read was another" in f.explain()
+    scale[0] = 3.0
+    assert f(wf.ones(2)).tolist() == [3.0, 3.0]
+    assert "was 2.0, is 3.0" in f.explain()
+    stats = f.stats()
+    assert (stats["recordings"], stats["compiled_calls"], stats["eager_calls"]) == (3, 4, 0)
+    assert sum(stats["kernels"].values()) > 0
+
+
+def test_its_graph_can_be_seen_without_running_it():
+    calls = []
+
+    @wf.jit
+    def f(x):
+        calls.append(1)
+        return x + 1
+
+    graph = f.graph(wf.ones(3))
+    assert [node.op.name for node in graph.nodes if node.inputs] == ["add"]
+    assert calls == []
+    f(wf.ones(3))
+    assert f.graph() is f.graph(wf.ones(3))
+
+
+def test_what_cannot_be_recorded_runs_eagerly_and_says_so_once(capsys):
+    @wf.jit
+    def f(x):
+        print("called")
+        return x + 1
+
+    with pytest.warns(
+        RuntimeWarning, match=r"jit: f runs eagerly: calls print \(test_jit\.py:\d+\)"
+    ):
+        f(wf.ones(1))
+    f(wf.ones(1))
+    assert capsys.readouterr().out == "called\n" * 2
+    assert f.stats()["eager_calls"] == 2
+    with pytest.raises(RuntimeError, match="has no graph: calls print"):
+        f.graph(wf.ones(1))

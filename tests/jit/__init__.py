@@ -1,0 +1,1 @@
+"""Programs that `wf.jit` must run exactly as eager code does."""

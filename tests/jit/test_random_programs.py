@@ -1,0 +1,98 @@
+"""Random Python programs give the same eagerly and jitted, after every call."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+import weft as wf
+from tests.jit.harness import Jit, no_jit
+from tests.jit.known_differences import read_known
+from tests.jit.random_programs import differs, shrink
+from tests.programs.python_text import write_program
+
+ORDINARY, LONG = 40, 2000
+KNOWN_SEEDS = frozenset(read_known().seeds)
+PART = 50  # programs of a test that runs with --long
+
+
+def check_program(seed: int, jit: Jit) -> None:
+    """Fail with a small program that behaves differently."""
+    text = write_program(seed)
+    if (found := differs(text, seed, jit)) is None:
+        return
+    small = smaller_program(text, seed, jit, found)
+    pytest.fail(
+        f"program {seed}, made smaller:\n\n{small}\n{differs(small, seed, jit)}", pytrace=False
+    )
+
+
+def smaller_program(text: str, seed: int, jit: Jit, found: str) -> str:
+    """Leave out of a program what its first difference does not need."""
+
+    def fails(candidate: str) -> bool:
+        try:
+            return _first_path(differs(candidate, seed, jit) or "") == _first_path(found)
+        except Exception:
+            return False
+
+    return shrink(text, fails)
+
+
+def _first_path(difference: str) -> str:
+    """Return what differs first, whichever element of it and after whichever call."""
+    _, _, line = difference.partition("\n")
+    return re.sub(r"\d+", "", line.partition(": ")[0])
+
+
+def stale(function: Callable[..., object]) -> Callable[..., object]:
+    """Return the first result for ever, as a jit without guards would."""
+    results: list[object] = []
+
+    def called(*args: object) -> object:
+        if not results:
+            results.append(function(*args))
+        return results[0]
+
+    return called
+
+
+def test_a_program_is_like_itself() -> None:
+    for seed in range(5):
+        assert differs(write_program(seed), seed, no_jit) is None
+
+
+def test_a_wrong_jit_is_seen_and_the_program_made_smaller() -> None:
+    text = write_program(0)
+    small = smaller_program(text, 0, stale, differs(text, 0, stale) or "")
+    assert "after call" in (differs(small, 0, stale) or "")
+    assert len(small.splitlines()) < len(text.splitlines())
+
+
+def test_programs_are_made_as_small_as_they_fail() -> None:
+    text = "a = 1\nif a:\n    for b in a:\n        a = needed(b)\n    a += 1\nelse:\n    a = 2\n"
+    assert shrink(text, lambda candidate: "needed" in candidate) == "a = needed(b)\n"
+
+
+@pytest.mark.parametrize("seed", [n for n in range(ORDINARY) if n not in KNOWN_SEEDS])
+def test_random_programs(seed: int) -> None:
+    check_program(seed, wf.jit)
+
+
+@pytest.mark.xfail(reason="they need guards and effects", strict=True)
+@pytest.mark.parametrize("seed", [n for n in range(ORDINARY) if n in KNOWN_SEEDS])
+def test_random_programs_that_differ(seed: int) -> None:
+    assert differs(write_program(seed), seed, wf.jit) is None
+
+
+@pytest.mark.long
+@pytest.mark.xfail(bool(KNOWN_SEEDS), reason="they need guards and effects", strict=True)
+@pytest.mark.parametrize("first", range(ORDINARY, LONG, PART))
+def test_many_random_programs(first: int) -> None:
+    seeds = range(first, min(first + PART, LONG))
+    found = {seed: differs(write_program(seed), seed, wf.jit) for seed in seeds}
+    wrong = [seed for seed, difference in found.items() if difference]
+    # `check_program` makes one smaller; here it would take as long as all others.
+    assert not wrong, f"programs {wrong} differ; the first {found[wrong[0]]}"

@@ -1,0 +1,45 @@
+"""What executables share that compute in the same memory: a lock, and code for many sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from threading import RLock
+from typing import Any, NamedTuple
+
+from ....core.dim import Condition, SizeVar
+from ....plan.run_plan import RunPlan
+from ...states import STATES
+from .arena import aligned_empty
+from .linking import Library
+from .memory import SizedMemory
+
+
+class RunLock:
+    """What lets one executable run at a time, of those that share an arena."""
+
+    def __init__(self, lock: Any) -> None:
+        self.lock = lock
+        self.running = False
+
+
+def run_lock_of(plan: RunPlan) -> RunLock:
+    """Return the lock of all that shares the memory of a program."""
+    return RunLock(STATES if plan.writes else RLock())
+
+
+class Sized(NamedTuple):
+    """What the executables of one program for many sizes share, and the sizes of this one.
+
+    conditions   under which the code is right for other sizes too
+    """
+
+    library: Library
+    memory: SizedMemory
+    run_lock: RunLock
+    sizes: Mapping[SizeVar, int]
+    conditions: Collection[Condition]
+
+    def apart(self) -> Sized:
+        """Return the same with memory of its own."""
+        arena = aligned_empty(len(self.memory.arena))
+        return self._replace(memory=self.memory._replace(arena=arena), run_lock=RunLock(RLock()))

@@ -1,0 +1,66 @@
+"""Values of a recording when they are asked for: nodes are run then, each once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.dispatch import group
+from ..graph.node import Node, Value, attr_items, is_graph
+from ..graph.special import ASSIGN, CONSTANT, STATE
+
+Array = np.ndarray[Any, Any]
+
+
+class Evaluation:
+    """Computes values of a graph that grows, from what its placeholders are given.
+
+    expand   what nodes without a kernel stand for: the values that are their results
+    """
+
+    def __init__(self, expand: Callable[[Node], Sequence[Value]]) -> None:
+        self.known: dict[Value, Array] = {}
+        self._expand = expand
+
+    def give(self, arrays: Mapping[Value, Array]) -> None:
+        """Say what placeholders are."""
+        self.known.update(arrays)
+
+    def __call__(self, wanted: Value) -> Array:
+        """Return a value; what it needs is computed first, by a walk that needs no recursion."""
+        pending = [wanted]
+        while pending:
+            value = pending[-1]
+            if value in self.known:
+                pending.pop()
+                continue
+            missing = [x for x in value.node.inputs if x is not None and x not in self.known]
+            if missing:
+                pending += missing
+            else:
+                self._run(value.node)
+        return self.known[wanted]
+
+    def _run(self, node: Node) -> None:
+        """Compute the results of a node whose operands are known."""
+        with np.errstate(all="ignore"):
+            made = self._made(node)
+        for value, array in zip(node.outputs, made, strict=True):
+            self.known[value] = array if array.__class__ is np.ndarray else np.asarray(array)
+
+    def _made(self, node: Node) -> Any:
+        if node.op is CONSTANT:
+            return (node.attrs[0].array,)
+        if node.op is STATE:
+            return (node.attrs[0].read(),)
+        operands = [None if x is None else self.known[x] for x in node.inputs]
+        if node.op is ASSIGN:
+            return operands
+        if node.op.kernel is None:
+            return [self(value) for value in self._expand(node)]
+        nested = any(is_graph(item) for item in attr_items(node.attrs))
+        options: dict[str, Any] = {"sizes": {}} if nested else {}
+        made = node.op.kernel(*group(node.op, operands), *node.attrs, **options)
+        return (made,) if node.op.outputs == 1 else made

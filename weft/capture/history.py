@@ -1,0 +1,172 @@
+"""What results of a compiled call depend on, for backward to go on outside of it.
+
+On the tape a compiled call is one operation. Its gradient is a program of its own, over what the
+call computed on the way: the graph is extended by the gradients of the results, and cut where the
+call ends. A second derivative runs the graph again, operation by operation, on the tape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from ..core.dispatch import run
+from ..core.errors import GradientError
+from ..core.modes import enable_grad
+from ..core.tape import FREED, FanNode, make_node, output_node
+from ..core.tensor import Tensor, wrap, wrap_with_node
+from ..graph.call import ProgramCall
+from ..graph.graph import Graph
+from ..graph.node import Node, Value
+from ..graph.run import Program
+from ..graph.special import CONSTANT, SOURCES
+from ..graph.symbol import Symbol, make_symbol
+from .evaluation import Array
+from .recorder import Recorder
+
+Getter = Callable[[Sequence[Any]], Any]
+
+
+class CallGradient(NamedTuple):
+    """The gradients of the results of a call, in the graph that it is recorded in.
+
+    outputs   the results that eager mode would have recorded
+    seeds     what stands for their gradients
+    leaves    the tensors that gradients go to
+    places    the values at which the call read those
+    grads     the gradients of those
+    """
+
+    outputs: list[Value]
+    seeds: list[Value]
+    leaves: list[Tensor]
+    places: list[Value]
+    grads: list[Value]
+
+    def values(self) -> list[Value]:
+        """Return the values of the graph that this needs."""
+        return [*self.outputs, *self.seeds, *self.places, *self.grads]
+
+    def moved(self, find: Callable[[Value], Value]) -> CallGradient:
+        """Return the same in a graph that was made from this one."""
+        outputs, seeds, places, grads = (
+            [find(value) for value in values]
+            for values in (self.outputs, self.seeds, self.places, self.grads)
+        )
+        return CallGradient(outputs, seeds, self.leaves, places, grads)
+
+
+def call_gradient(recorder: Recorder, outputs: Sequence[Value]) -> CallGradient:
+    """Extend a recording by the gradients of results of its function."""
+    seeds = [recorder.parameter(value.type, "seed") for value in outputs]
+    leaves = [leaf for leaf in recorder.leaf_tensors() if not isinstance(leaf, Symbol)]
+    symbols = [make_symbol(recorder.graph, value) for value in outputs]
+    given = [make_symbol(recorder.graph, value) for value in seeds]
+    found = recorder.gradients_of(symbols, leaves, given, record=False)
+    pairs = [(leaf, g.value) for leaf, g in zip(leaves, found, strict=True) if g is not None]
+    places = [recorder.first_value((id(leaf), "")) for leaf, _ in pairs]
+    return CallGradient(
+        list(outputs),
+        seeds,
+        [leaf for leaf, _ in pairs],
+        [value for value in places if value is not None],
+        [g for _, g in pairs],
+    )
+
+
+class CallHistory:
+    """How gradients go from the results of a compiled call to the leaves that it read.
+
+    sources    values that the call was given; a second derivative may need any of them
+    saved      values that the call computed, and the gradient needs
+    """
+
+    def __init__(self, graph: Graph, gradient: CallGradient) -> None:
+        self.graph = graph
+        self.outputs, self._seeds, self.leaves, self._places, self.grads = gradient
+        self.sources, self.saved = self._boundary(self._seeds)
+        self._call: ProgramCall | None = None
+
+    def _boundary(self, seeds: Sequence[Value]) -> tuple[list[Value], list[Value]]:
+        """Return what the gradient takes from the call: what that was given, and what it made."""
+        later = set(seeds)
+        taken: dict[Value, None] = {}
+        for node in self.graph.ancestors(self.grads):
+            if not later.isdisjoint(node.inputs):
+                later.update(node.outputs)
+                taken |= dict.fromkeys(x for x in node.inputs if x is not None and x not in later)
+        taken |= dict.fromkeys(g for g in self.grads if g not in later)
+        behind = self.graph.ancestors([*self.outputs, *taken])
+        sources = [n.outputs[0] for n in behind if n.op in SOURCES and n.op is not CONSTANT]
+        return sources, [value for value in taken if value.node.op not in SOURCES]
+
+    def attach(
+        self, tensors: Sequence[Tensor], parents: tuple[Any, ...], kept: Sequence[Array]
+    ) -> None:
+        """Put the results of a call on the tape; `kept` are its sources and what it saved."""
+        node = make_node(_CALL, parents, (self, kept), outputs=tensors)
+        assert isinstance(node, FanNode)
+        for i, tensor in enumerate(tensors):
+            tensor._node = output_node(node, i)
+
+    def pull_back(self, kept: Sequence[Array], seeds: Sequence[Array]) -> list[Array]:
+        """Return the gradients of the leaves, by a compiled program."""
+        if self._call is None:
+            feeds = [*self._seeds, *self.sources, *self.saved]
+            self._call = ProgramCall(Program(self.graph, self.grads, feeds), "backward")
+        return self._call.run(self._call.arrays([*seeds, *kept]))
+
+    def pull_back_linked(
+        self, parents: Sequence[Any], kept: Sequence[Array], seeds: Sequence[Tensor]
+    ) -> list[Any]:
+        """Return the gradients of the leaves as tensors that can be differentiated again."""
+        known: dict[Value, Tensor] = dict(zip(self._seeds, seeds, strict=True))
+        for value, array in zip(self.sources, kept, strict=False):
+            known[value] = wrap(array)
+        for value, parent in zip(self._places, parents, strict=True):
+            known[value] = wrap_with_node(known[value]._value, parent)
+        with enable_grad():
+            for node in self.graph.ancestors(self.grads, known):
+                _run_again(node, known)
+        return [known[g] for g in self.grads]
+
+
+class CompiledCall:
+    """The operation that a compiled call is on the tape."""
+
+    name = "jit"
+
+    def backward(self, node: Any, saved: Any, gs: Sequence[Array]) -> Sequence[Any]:
+        """Return the gradients of what the call read."""
+        history, kept = saved
+        return history.pull_back(kept, gs)  # type: ignore[no-any-return]  # of Any
+
+    def linked(self, node: Any, saved: Any, gs: Sequence[Tensor]) -> Sequence[Any]:
+        """Return these gradients as tensors that can be differentiated again."""
+        history, kept = saved
+        return history.pull_back_linked(node.parents, kept, gs)  # type: ignore[no-any-return]  # of Any
+
+
+_CALL = CompiledCall()
+
+
+def _run_again(node: Node, known: dict[Value, Tensor]) -> None:
+    """Run a node on tensors, which the tape records."""
+    if node.op is CONSTANT:
+        made: Any = wrap(node.attrs[0].array)
+    elif node.op.kind in ("graph", "control"):
+        raise GradientError(
+            f"jit: no second derivative goes through {node.op.name} of a compiled call; take both "
+            "derivatives inside the jitted function"
+        )
+    else:
+        inputs = tuple(None if x is None else known[x] for x in node.inputs)
+        made = run(node.op, inputs, node.attrs)
+    results = (made,) if node.op.outputs == 1 else made
+    known.update(zip(node.outputs, results, strict=True))
+
+
+def mark_freed(tensor: Tensor, node: Node) -> None:
+    """Put a result on the tape whose history the call itself has used up."""
+    site = None if isinstance(node.site, str) else node.site
+    tensor._node = make_node(node.op, (None,), FREED, site=site)

@@ -1,0 +1,264 @@
+"""`wf.jit`: ordinary eager code as compiled programs.
+
+The first call of a signature runs the function once on values that record what happens to them
+(recorder.py), compiles that, and runs it; later calls run the compiled program alone. What the path
+through Python depended on is checked in each call; where it differs, the function is recorded
+again, and both paths are kept.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from threading import RLock
+from types import MethodType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from ..core.anomaly import detecting_anomaly
+from ..core.errors import (
+    ArgumentTypeError,
+    GraphError,
+    is_from_signal,
+    user_line,
+    user_stacklevel,
+)
+from ..core.modes import current_transform, modes
+from ..core.tree import flatten
+from ..graph.graph import Graph
+from .calls import JitCall
+from .entry import Entry, write_entry
+from .outside import Leaves
+from .recorder import NotRecordedError
+from .report import JitReport, stats_of, why_not
+from .signature import CallSignature, Signatures
+from .trace import MISSED, Trace
+
+MOST_SIGNATURES = 64  # programs of a function, each with an arena
+MOST_PATHS = 16  # through one signature
+MOST_KINDS = 4096
+MOST_RECORDINGS = 48  # of calls that differ only in what Python does: more, and eager is faster
+
+
+def jit(function: Any = None, /, *, strict: bool = False) -> Any:
+    """Return a function that does what the given one does, by compiled programs.
+
+    The function stays ordinary eager code: it may call `backward` and `optimizer.step`, write to
+    tensors and attributes, and branch on values. What cannot be recorded runs eagerly, and a
+    warning says why, once; with `strict=True` that is an error instead.
+
+    >>> import weft as wf
+    >>> w = wf.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = wf.optim.SGD([w], lr=0.5)
+    >>> @wf.jit
+    ... def step(x):
+    ...     optimizer.zero_grad()
+    ...     loss = ((w - x) ** 2).sum()
+    ...     loss.backward()
+    ...     optimizer.step()
+    ...     return loss
+    >>> [step(wf.tensor([0.0, 0.0])).item() for _ in range(2)]
+    [5.0, 0.0]
+    """
+    if function is None:
+        return functools.partial(jit, strict=strict)
+    if not callable(function):
+        raise ArgumentTypeError(
+            f"jit: expected a function or a module. Received: {type(function).__name__} "
+            f"{function!r:.60}"
+        )
+    return Jitted(function, strict=strict)
+
+
+class Jitted:
+    """A function that runs as compiled programs."""
+
+    def __init__(self, function: Callable[..., Any], *, strict: bool = False) -> None:
+        self._function = function
+        self._strict = strict
+        self.name = getattr(function, "__name__", type(function).__name__)
+        functools.update_wrapper(self, function, updated=())
+        self._signatures = Signatures()
+        self._traces: OrderedDict[Any, list[Trace]] = OrderedDict()
+        self._recorded: Counter[Any] = Counter()
+        self._refused: dict[Any, str] = {}
+        self._methods: WeakKeyDictionary[Any, Jitted] = WeakKeyDictionary()
+        self._entry: Entry | None = None
+        self._report = JitReport()
+        self._lock = RLock()
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        """Bind to an object, as a method; each object has programs of its own."""
+        if instance is None:
+            return self
+        bound = self._methods.get(instance)
+        if bound is None:
+            bound = Jitted(MethodType(self._function, instance), strict=self._strict)
+            self._methods[instance] = bound
+        return bound
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Do what the function does."""
+        if modes.interpreters and current_transform() is not None:
+            return self._function(*args, **kwargs)  # it becomes part of what is traced around it
+        if detecting_anomaly():
+            return self._function(*args, **kwargs)
+        if self._entry is not None and not kwargs:
+            with self._lock:
+                result = self._enter(args)
+            if result is not MISSED:
+                return result
+        leaves, structure = flatten((args, kwargs))
+        with self._lock:
+            signature = self._signatures.of(leaves, structure)
+            if signature.general not in self._refused:
+                try:
+                    result = self._run_known(signature.key, leaves)
+                except Exception as error:  # nothing is written: eager code raises it in its place
+                    if is_from_signal(error):
+                        raise
+                    return self._function(*args, **kwargs)
+                if result is not MISSED:
+                    return result
+                return self._record(
+                    signature, JitCall(self._function, args, kwargs, leaves, structure)
+                )
+        self._report.eager += 1
+        return self._function(*args, **kwargs)
+
+    def stats(self) -> dict[str, Any]:
+        """Return counts of signatures, paths, recordings, calls by kind, kernels and bytes."""
+        traces = [trace for paths in self._traces.values() for trace in paths]
+        return {
+            "signatures": len(self._traces),
+            "recordings": self._report.recordings,
+            "eager_calls": self._report.eager,
+            **stats_of(traces),
+        }
+
+    def explain(self) -> str:
+        """Return why the function was recorded each time, and which calls run eagerly, and why."""
+        return self._report.text(self.name)
+
+    def graph(self, *args: Any, **kwargs: Any) -> Graph:
+        """Return what a call with these arguments computes, as a graph; nothing is run or changed.
+
+        Without arguments: what the last call computed.
+        """
+        if not args and not kwargs and self._traces:
+            return next(reversed(self._traces.values()))[0].graph
+        leaves, structure = flatten((args, kwargs))
+        signature = self._signatures.of(leaves, structure)
+        for trace in self._traces.get(signature.key, ()):
+            if trace.holds(leaves):
+                return trace.graph
+        call = JitCall(self._function, args, kwargs, leaves, structure)
+        try:
+            return call.record(self.name, signature.fed).final
+        except NotRecordedError as error:
+            raise GraphError(
+                f"jit: {self.name} has no graph: {error.reason} ({error.where})"
+            ) from None
+
+    def _enter(self, args: tuple[Any, ...]) -> Any:
+        """Run the trace of the last call, if this one is like it; else MISSED."""
+        try:
+            return MISSED if self._entry is None else self._entry(args)
+        except Exception as error:  # the general way tells what is wrong
+            if is_from_signal(error):
+                raise
+            self._entry = None
+            return MISSED
+
+    def _run_known(self, key: Any, leaves: Leaves) -> Any:
+        """Run the program of a path that holds for a call; MISSED if none is known."""
+        for trace in self._traces.get(key, ()):
+            if trace.holds(leaves):
+                result = trace.run(leaves)
+                if result is not MISSED:
+                    self._traces.move_to_end(key)
+                    self._entry = write_entry(trace, leaves) if trace.plain else None
+                    return result
+        return MISSED
+
+    def _record(self, signature: CallSignature, call: JitCall) -> Any:
+        """Record a call and run what came of it; if that cannot be, run it eagerly."""
+        failure: BaseException
+        try:
+            trace = Trace(call.record(self.name, signature.fed), plain=call.is_plain)
+            result = trace.run(call.leaves)
+            assert result is not MISSED, "a recording holds for the values that it was made with"
+        except NotRecordedError as error:
+            failure = error
+        except Exception as error:  # the user's own, or that of something that cannot be recorded
+            failure = error
+        else:
+            self._report.recorded(_shown(call), self._why(signature))
+            self._keep(signature, call, trace)
+            return result
+        self._report.eager += 1
+        passing = isinstance(failure, NotRecordedError) and failure.once
+        if self._strict and isinstance(failure, NotRecordedError) and not passing:
+            return self._insist(signature, call, failure)
+        result = call.run()  # raises the user's own errors, and leaves what eager code leaves
+        if not passing and not self._signatures.fix(signature.general):
+            self._refuse(signature.general, call, failure)
+        return result
+
+    def _why(self, signature: CallSignature) -> list[str]:
+        """Return why no path that is known was that of this call."""
+        known = self._traces.get(signature.key, ())
+        return why_not(known) if known else []
+
+    def _insist(self, signature: CallSignature, call: JitCall, failure: BaseException) -> Any:
+        """Record a call again with its numbers as they are, or say why it cannot be recorded."""
+        if self._signatures.fix(signature.general):
+            return self(*call.args, **call.kwargs)
+        reason, where = _explained(failure)
+        raise GraphError(
+            f"jit: {self.name} cannot be compiled: {reason}" + (f" ({where})" if where else "")
+        ) from (failure if isinstance(failure, Exception) else None)
+
+    def _keep(self, signature: CallSignature, call: JitCall, trace: Trace) -> None:
+        paths = self._traces.setdefault(signature.key, [])
+        paths.insert(0, trace)
+        del paths[MOST_PATHS:]
+        while len(self._traces) > MOST_SIGNATURES:
+            self._traces.popitem(last=False)
+        if len(self._recorded) > MOST_KINDS:  # of calls, each of which is remembered
+            self._recorded.clear()
+            self._signatures = Signatures()
+        self._recorded[signature.general] += 1
+        if self._recorded[signature.general] > MOST_RECORDINGS and not self._strict:
+            self._refuse(
+                signature.general, call, NotRecordedError("is another in nearly each call")
+            )
+
+    def _refuse(self, general: Any, call: JitCall, failure: BaseException) -> None:
+        """Run calls of a kind eagerly from now on, and say why."""
+        reason, where = _explained(failure)
+        self._refused[general] = reason
+        self._report.refused(_shown(call), reason, where)
+        warnings.warn(
+            f"jit: {self.name} runs eagerly: {reason}" + (f" ({where})" if where else ""),
+            RuntimeWarning,
+            stacklevel=user_stacklevel(),
+        )
+
+
+def _shown(call: JitCall) -> str:
+    """Return what a call was given, as text."""
+    shown = [
+        f"{leaf.dtype}{list(leaf.shape)}" if hasattr(leaf, "dtype") else f"{leaf!r:.20}"
+        for leaf in call.leaves
+    ]
+    return f"({', '.join(shown)})"
+
+
+def _explained(failure: BaseException) -> tuple[str, str | None]:
+    """Return why a call could not be recorded, and where."""
+    if isinstance(failure, NotRecordedError):
+        return failure.reason, failure.where
+    return f"{type(failure).__name__}: {failure}", user_line(failure)

@@ -1,0 +1,131 @@
+"""How the objects of a program are looked after when a function is recorded.
+
+Tensors, optimizers and the like are opaque: recordings see to them in ways of their own. Modules
+are watched as any object of Python's is, but while no module has changed, which a counter tells,
+none of their attributes need be looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..core.tensor import Tensor
+from ..nn import Module
+from ..nn.version import count_change, module_version
+from .watch import WRITTEN
+
+OURS = tuple(f"weft.{layer}." for layer in ("core", "ops", "graph", "autodiff", "capture"))
+PLUMBING = frozenset(("weft.nn.calls",))
+COUNTED = ("t", "state", "values", "count")
+KEPT = frozenset(("Optimizer", "WeightAverage"))  # their arrays and counters are states of graphs
+
+
+def is_opaque(thing: Any) -> bool:
+    """Tell whether recordings see what happens to an object in other ways."""
+    return isinstance(thing, Tensor) or is_fixed(thing) or _is_kept(type(thing)) or is_layer(thing)
+
+
+def is_layer(thing: Any) -> bool:
+    """Tell whether an object is a module of Weft's own, whose code is not followed."""
+    return isinstance(thing, Module) and type(thing).__module__.startswith("weft.nn.")
+
+
+def is_fixed(thing: Any) -> bool:
+    """Tell whether an object is part of Weft's own works, in which nothing changes that counts."""
+    module: Any = type(thing).__module__  # of a class that hides it, it may be anything
+    return isinstance(module, str) and (module.startswith(OURS) or module in PLUMBING)
+
+
+def versioned(owner: Any) -> Callable[[], int] | None:
+    """Return what counts the changes of an object, if anything does."""
+    return module_version if isinstance(owner, Module) else None
+
+
+def note_change(owner: Any) -> None:
+    """Count a change of an object that was not made by its own methods."""
+    if isinstance(owner, Module):
+        count_change()
+
+
+def why_not_read(owner: Any, key: Any) -> str | None:
+    """Return why a part of an object must not be read, or written: a program does it in the end."""
+    if not _is_kept(type(owner)):
+        return None
+    if key is WRITTEN:
+        return f"writes to the {type(owner).__name__}"
+    if key not in COUNTED:
+        return None
+    return f"reads {key!r} of the {type(owner).__name__}, which a compiled step writes at its end"
+
+
+def _is_kept(kind: type) -> bool:
+    """Tell whether a class of ours keeps its values in states; a user's may do more."""
+    if not kind.__module__.startswith("weft.optim."):
+        return False
+    return any(base.__name__ in KEPT for base in kind.__mro__)
+
+
+# -- modules ---------------------------------------------------------------------------------------
+
+
+class ModuleTests:
+    """What a function depends on of the modules whose code is not followed: all they have.
+
+    Of modules of the user's, whose code is, it is what they are made of: a walk over parameters
+    goes through it.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[int, tuple[Module, type, dict[str, Any]]] = {}
+        self._version = 0
+
+    def note(self, thing: Any) -> None:
+        """Note a module that is used, with all modules in it, as they are now."""
+        if isinstance(thing, Module) and id(thing) not in self._seen:
+            for module in thing.modules():
+                self._seen.setdefault(id(module), (module, type(module), _parts(module)))
+
+    def begin(self) -> None:
+        """Take the modules as they are now for those that were noted."""
+        self._version = module_version()
+
+    def hold(self) -> bool:
+        """Tell whether all modules are as they were; quickly, if nothing has changed at all."""
+        now = module_version()
+        if now == self._version:
+            return True
+        if not all(type(m) is kind and _same(_parts(m), was) for m, kind, was in self._known()):
+            return False
+        self._version = now
+        return True
+
+    def _known(self) -> list[tuple[Module, type, dict[str, Any]]]:
+        return list(self._seen.values())
+
+
+def _parts(module: Module) -> dict[str, Any]:
+    """Return what a module is made of; containers by what they hold."""
+    held = vars(module)
+    if not is_layer(module):
+        held = {name: held[name] for name in module._kinds}
+    return {name: _copied(value) for name, value in held.items()}
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in value.items()}
+    return [*map(_copied, value)] if isinstance(value, (list, tuple, set)) else value
+
+
+def _same(now: Any, was: Any) -> bool:
+    """Tell whether two snapshots hold the same objects, or equal numbers and strings."""
+    if now is was:
+        return True
+    if type(now) is not type(was):
+        return False
+    if isinstance(now, dict):
+        return now.keys() == was.keys() and all(_same(now[key], was[key]) for key in now)
+    if isinstance(now, list):
+        return len(now) == len(was) and all(map(_same, now, was))
+    return isinstance(now, (bool, int, float, str, bytes)) and bool(now == was)

@@ -1,0 +1,415 @@
+"""The recorder: runs a function once, to learn which graph it computes.
+
+It is a tracer whose symbols have values (recorded.py). The function is called with the user's own
+tensors and modules; nothing of theirs changes while it runs. What it writes to tensors, to `.grad`
+and to random generators, the tracer remembers, and the compiled graph does it. What Python reads of
+values (`if loss > 3:`) is noted with what was read: the recording holds for those values only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..autodiff.engine import freed_message
+from ..autodiff.reverse import check_root, check_single, checked_gradient
+from ..autodiff.static.reverse import places_of, symbol_gradients, total
+from ..core.device import CPU
+from ..core.errors import GradientError, format_site, user_site
+from ..core.modes import is_grad_enabled, modes, no_grad
+from ..core.op import F, find_op
+from ..core.shape import TensorType, type_of
+from ..core.tape import HookHandle, Leaf, Watch, next_order
+from ..core.tensor import Tensor, check_differentiable
+from ..graph.custom import CustomGradient
+from ..graph.graph import Graph
+from ..graph.node import Node, Value
+from ..graph.paths import lead, outputs_reached
+from ..graph.special import CONSTANT, SOURCES
+from ..graph.state import State
+from ..graph.symbol import Symbol, make_number, make_symbol
+from ..graph.tracer import Tracer
+from .deferred import deferred_gradients, expanded_gradients
+from .evaluation import Array, Evaluation
+from .recorded import RecordedNumber, RecordedSnapshot, RecordedTensor
+
+
+class NotRecordedError(BaseException):
+    """Ends a recording of what cannot be recorded; then the function runs eagerly.
+
+    No Exception: a function that catches those must not catch this.
+    """
+
+    def __init__(self, reason: str, where: str | None = None, *, once: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.where = where
+        self.once = once  # whether the next call may well be recorded
+
+
+class ValueRead(NamedTuple):
+    """What Python read of a value: all of it, or only its truth."""
+
+    value: Value
+    seen: Any
+    truth: bool
+    where: str | None
+
+
+class RecordingGraph(Graph):
+    """The graph of a function while it is recorded."""
+
+    symbol_class = RecordedTensor
+    number_class = RecordedNumber
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.counts_every_draw = True  # as eager code does
+        self.tracer: Recorder = Recorder(self)
+
+
+class Recorder(Tracer):
+    """Records one call of a function.
+
+    arguments      what stands for the tensors that the call was given, by the key of their state
+    looks          what Python read of values
+    tracked        values that eager mode would record for gradients
+    inner_leaves   leaves that the function itself made, by their values
+    grads          what `.grad` of tensors is
+    """
+
+    recording = True
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__(graph)
+        self.sequential = True
+        self.evaluate = Evaluation(partial(expanded_gradients, self))
+        self.arguments: dict[tuple[int, str], Value] = {}
+        self.looks: list[ValueRead] = []
+        self.tracked: set[Value] = set()
+        self.inner_leaves: dict[Value, RecordedTensor] = {}
+        self.required: dict[int, tuple[Tensor, bool]] = {}
+        self.tests: dict[Any, Callable[[], bool]] = {}
+        self.grads = Grads(self)
+        self._differentiating = False
+        self.watch: Any = None  # what sees which of Python's things the function changes
+        self._freed: set[Node] = set()
+
+    # -- operations --------------------------------------------------------------------------------
+
+    def apply(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+        """Add an operation to the graph and return what stands for its results."""
+        made = super().apply(op, inputs, attrs)
+        for symbol in made if isinstance(made, tuple) else (made,):
+            if any(not isinstance(size, int) for size in symbol.shape):
+                self.refuse(f"the shape of what {op.name} returns depends on values")
+        return made
+
+    def add(self, op: Any, values: Any, attrs: Any, types: Any) -> Node:
+        """Append a node; note which of its results eager mode would record for gradients."""
+        node = super().add(op, values, attrs, types)
+        if op not in SOURCES and self._records():
+            positions = {i for i, x in enumerate(node.inputs) if x in self.tracked}
+            reached = outputs_reached(node, positions) if positions else ()
+            self.tracked.update(node.outputs[j] for j in reached)
+        return node
+
+    def _records(self) -> bool:
+        if self._differentiating:
+            return False
+        return not modes.grad_overrides or is_grad_enabled()
+
+    def read_state(self, state: State) -> Value:
+        """Return the value a state has at this point of the program."""
+        known = self.arguments.get(state.key)
+        value = known if known and state.key not in self.written else super().read_state(state)
+        if isinstance(state.owner, Tensor):
+            self._note_history(state.owner, value)
+        return value
+
+    def _note_history(self, tensor: Tensor, value: Value) -> None:
+        """Note whether a tensor requires gradients, which is then part of the program."""
+        self.required[id(tensor)] = tensor, tensor._node is not None
+        if tensor._node is not None:
+            self._check_history(tensor)
+            self.tracked.add(value)
+
+    def _check_history(self, tensor: Tensor) -> None:
+        if not isinstance(tensor._node, Leaf) and (id(tensor), "") not in self.arguments:
+            self.refuse("it uses a result of recorded operations from outside: pass it as argument")
+
+    def argument(self, type: TensorType, name: str, array: Array) -> Value:
+        """Return a new placeholder for something that the call was given."""
+        value = self.parameter(type, name)
+        self.evaluate.give({value: array})
+        return value
+
+    def first_value(self, key: tuple[int, str]) -> Value | None:
+        """Return the value that a state had when the call began; None if it was not read."""
+        return self.arguments.get(key) or super().first_value(key)
+
+    def observe(self, key: Any, read: Callable[[], Any]) -> None:
+        """Note that the program depends on something of Python's that is not watched."""
+        if key[-1] != "training":  # which is watched, as all attributes of modules are
+            super().observe(key, read)
+
+    def require(self, key: Any, test: Callable[[], bool]) -> None:
+        """Note that the recording holds where a test does."""
+        self.tests.setdefault(key, test)
+
+    def has_written(self, owner: Any, key: Any) -> bool:
+        """Tell whether the function has changed a part of an object from outside."""
+        return self.watch is not None and self.watch.writes(owner, key)
+
+    def refuse(self, reason: str, *, once: bool = False) -> None:
+        """End the recording: this cannot be recorded, or not this time."""
+        raise NotRecordedError(reason, format_site(user_site()), once=once)
+
+    def tensor_state(self, tensor: Tensor) -> State:
+        """Return the state that a tensor from outside is."""
+        if tensor.device != CPU:
+            self.refuse(f"a tensor is on {str(tensor.device)!r}")
+        return super().tensor_state(tensor)
+
+    # -- reading values ----------------------------------------------------------------------------
+
+    def look(self, tensor: Tensor) -> Array:
+        """Return the value of a tensor; the recording holds where it is the same."""
+        value = self._value_seen(tensor)
+        array = self.evaluate(value)
+        self._note(value, array, truth=False)
+        return array
+
+    def truth(self, tensor: Tensor) -> bool:
+        """Tell whether the only element is not zero; the recording holds where that is so."""
+        value = self._value_seen(tensor)
+        seen = bool(self.evaluate(value).item())
+        self._note(value, seen, truth=True)
+        return seen
+
+    def number(self, tensor: Tensor) -> Any:
+        """Return the only element of a tensor as a number that follows from it."""
+        value = self._value_seen(tensor)
+        if value.dtype.kind == "b":
+            return self.truth(tensor)
+        dtype = np.dtype(np.float64 if value.dtype.kind == "f" else np.int64)
+        with no_grad():
+            alone = F.reshape(F.cast(make_symbol(self.graph, value), dtype), ())
+        return make_number(self.graph, alone.value)
+
+    def snapshot(self, tensor: Tensor) -> RecordedSnapshot:
+        """Return the value that a tensor has at this point, read-only."""
+        symbol = self.detached(tensor)
+        symbol = symbol if isinstance(symbol, Symbol) else self.symbol_of(symbol)
+        made: RecordedSnapshot = object.__new__(RecordedSnapshot)
+        made.graph, made.value = symbol.graph, symbol.value
+        return made
+
+    def copied(self, tensor: Tensor) -> Tensor:
+        """Return a copy of a tensor from outside; one of a parameter would be a new parameter."""
+        if type(tensor) is not Tensor:
+            self.refuse(f"a {type(tensor).__name__} is copied")
+        copy: Tensor = F.positive(self.detached(tensor))
+        return copy.requires_grad_() if tensor.requires_grad else copy
+
+    def _value_seen(self, tensor: Tensor) -> Value:
+        if isinstance(tensor, Symbol) and tensor.graph is not self.graph:
+            tensor._unread("reading it here")
+        return self.value_of(tensor)
+
+    def _note(self, value: Value, seen: Any, *, truth: bool) -> None:
+        if value.node.op is not CONSTANT:
+            self.looks.append(ValueRead(value, seen, truth, format_site(user_site())))
+
+    # -- gradients ---------------------------------------------------------------------------------
+
+    def switch(self, recorded: RecordedTensor, flag: bool) -> None:
+        """Make a value without history a leaf, or one that requires no gradient."""
+        if not recorded.is_leaf:
+            raise GradientError(
+                "requires_grad can be changed only on leaves; this tensor is the result of "
+                f"{recorded.value.node.op.name}: use x.detach() for an independent leaf"
+            )
+        if flag and not recorded.requires_grad:
+            check_differentiable(recorded.dtype)
+            (leaf,) = self.add(
+                find_op("positive"), [recorded.value], (), [recorded.value.type]
+            ).outputs
+            recorded.value = leaf
+            self.tracked.add(leaf)
+            self.inner_leaves[leaf] = recorded
+        elif not flag and recorded.requires_grad:
+            self.refuse("requires_grad is switched off")
+
+    def refuse_switch(self, tensor: Tensor, flag: bool) -> None:
+        """End the recording if it would change whether a tensor from outside requires gradients."""
+        if not isinstance(tensor, Symbol) and tensor.requires_grad != flag:
+            self.refuse("it changes requires_grad of a tensor from outside")
+
+    def backward(
+        self,
+        root: RecordedTensor,
+        gradient: Any = None,
+        *,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+    ) -> None:
+        """Add the gradients of a value to `.grad` of every leaf it depends on."""
+        check_root(root)
+        if gradient is None:
+            check_single(root, "backward")
+        else:
+            gradient = checked_gradient(root, gradient, "backward")
+        walked = self._walked(root.value)
+        retain = create_graph if retain_graph is None else retain_graph
+        if not retain:
+            self._freed.update(walked)
+        leaves = self.leaf_tensors()
+        for leaf in leaves:
+            if not isinstance(leaf, Symbol) and not isinstance(leaf._node, Leaf):
+                self.refuse("backward goes on outside of the function")
+        found = self.gradients_of([root], leaves, [gradient], record=create_graph)
+        for leaf, g in zip(leaves, found, strict=True):
+            if g is not None:
+                self.grads.accumulate(leaf, g, record=create_graph)
+
+    def gradients(
+        self,
+        ys: Sequence[Tensor],
+        xs: Sequence[Tensor],
+        gs: Sequence[Any],
+        retain_graph: bool | None,
+        create_graph: bool,
+    ) -> list[Any]:
+        """Return gradients as values; without `create_graph` they have no history."""
+        roots = [y for y in ys if self.symbol_of(y).requires_grad]
+        walked = [node for y in roots for node in self._walked(self.value_of(y))]
+        if not (create_graph if retain_graph is None else retain_graph):
+            self._freed.update(walked)
+        found = self.gradients_of(ys, xs, gs, record=create_graph)
+        if create_graph:
+            return list(found)
+        return [None if g is None else F.stop_gradient(g) for g in found]
+
+    def gradients_of(
+        self, ys: Sequence[Tensor], xs: Sequence[Tensor], gs: Sequence[Any], *, record: bool
+    ) -> Sequence[Symbol | None]:
+        """Return the gradients of the sum of ys, put off where nothing but their values counts."""
+        if record or self.watches or self._runs_python(ys):
+            self._differentiating = not record
+            try:
+                return symbol_gradients(ys, xs, gs, record=record)
+            finally:
+                self._differentiating = False
+        places = [places_of(self, x) for x in xs]
+        found = deferred_gradients(
+            self,
+            [self.value_of(y) for y in ys],
+            [None if g is None else self.value_of(g) for g in gs],
+            [place for some in places for place in some],
+        )
+        return [total([found[place] for place in some if place in found]) for some in places]
+
+    def _walked(self, root: Value) -> list[Node]:
+        """Return the nodes that backward goes through; raise if some of them were freed."""
+        found = self._behind(root)
+        freed = next((node for node in reversed(found) if node in self._freed), None)
+        if freed is not None:
+            raise GradientError(freed_message(freed))
+        return [n for n in found if self.inner_leaves.keys().isdisjoint(n.outputs)]
+
+    def _runs_python(self, ys: Sequence[Tensor]) -> bool:
+        """Tell whether gradients pass a function of the user's, whose backward is Python."""
+        values = [self.value_of(y) for y in ys]
+        return any(isinstance(n.op, CustomGradient) for y in values for n in self._behind(y))
+
+    def _behind(self, root: Value) -> list[Node]:
+        """Return the nodes that gradients of a value pass."""
+        passed = lead(self.graph.nodes, [root]) & self.tracked
+        nodes = self.graph.nodes
+        return [n for n in nodes if n.op not in SOURCES and not passed.isdisjoint(n.outputs)]
+
+    def leaf_tensors(self) -> list[Tensor]:
+        """Return the tensors that gradients may go to, of what was read so far."""
+        outer = [state.owner for state in self._tensors.values()]
+        wanted = [t for t in outer if isinstance(t, Tensor) and t._node is not None]
+        return [*wanted, *self.inner_leaves.values()]
+
+    def is_freed(self, value: Value) -> bool:
+        """Tell whether backward has used up what a value depends on."""
+        return not self._freed.isdisjoint(self._behind(value))
+
+    def add_hook(self, recorded: RecordedTensor, hook: Callable[[Any], Any]) -> HookHandle:
+        """Register a hook on the gradient of a value."""
+        watch, key = self.watch_of(recorded), next_order()
+        watch.hooks[key] = hook
+        return HookHandle(watch.hooks, key)
+
+    def watch_of(self, recorded: RecordedTensor) -> Watch:
+        """Return the watch of a value, created on first use."""
+        return self.watches.setdefault(recorded.value, Watch())
+
+
+class Grads:
+    """What `.grad` of tensors is at this point of a recording.
+
+    found     gradients that were there before, by what stands for them
+    absent    tensors that had none, and were asked for it
+    now       tensors whose gradient was set, and to what
+    """
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.found: dict[int, tuple[Tensor, Symbol]] = {}
+        self.absent: dict[int, Tensor] = {}
+        self.now: dict[int, tuple[Tensor, Any]] = {}
+
+    def read(self, tensor: Tensor) -> Any:
+        """Return the gradient of a tensor."""
+        key = id(tensor)
+        if key in self.now:
+            return self.now[key][1]
+        if isinstance(tensor, RecordedTensor):
+            watch = self.recorder.watches.get(tensor.value)
+            return None if watch is None else watch.grad
+        return self._before(tensor)
+
+    def _before(self, tensor: Tensor) -> Any:
+        """Return the gradient that a tensor from outside had when the call began."""
+        key, kept = id(tensor), tensor._kept_grad()
+        if key in self.found:
+            return self.found[key][1]
+        if kept is None:
+            self.absent[key] = tensor
+            return None
+        if kept._node is not None:
+            self.recorder.refuse("a gradient from outside has a history of its own")
+        value = self.recorder.parameter(type_of(kept), "grad")
+        self.recorder.evaluate.give({value: kept._value})
+        self.found[key] = tensor, make_symbol(self.recorder.graph, value)
+        return self.found[key][1]
+
+    def write(self, tensor: Tensor, value: Any) -> None:
+        """Let a tensor have another gradient, or none."""
+        if value is not None and not isinstance(value, Symbol):
+            value = self.recorder.symbol_of(value)
+        self.now[id(tensor)] = tensor, value
+
+    def accumulate(self, leaf: Tensor, g: Symbol, *, record: bool) -> None:
+        """Run the hooks of a leaf on its gradient, and add that to what it has."""
+        node = None if isinstance(leaf, Symbol) else leaf._node
+        watch = self.recorder.watches.get(leaf.value) if isinstance(leaf, Symbol) else node.watch  # type: ignore[union-attr]  # a leaf
+        total: Any = g if record else F.stop_gradient(g)
+        for hook in () if watch is None else tuple(watch.hooks.values()):
+            with no_grad():
+                changed = hook(total)
+            total = total if changed is None else changed
+        before = self.read(leaf)
+        self.now[id(leaf)] = leaf, total if before is None else before + total
+
+    def written(self) -> Iterable[tuple[Tensor, Any]]:
+        """Return the tensors from outside whose gradient was set, and to what."""
+        return [(t, g) for t, g in self.now.values() if not isinstance(t, Symbol)]

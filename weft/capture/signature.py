@@ -1,0 +1,115 @@
+"""Signatures: which calls of a function are alike enough to be one compiled program.
+
+Tensors and arrays are fed, so their shapes and dtypes count and not their values. Everything else
+counts by what it is. A Python number counts by its value at first; when a call comes that differs
+in it, it becomes a number that is fed too, unless recording finds that it must be known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.config import config
+from ..core.device import current_device
+from ..core.modes import is_grad_enabled
+from ..core.tensor import Tensor
+from ..core.tree import Structure
+
+VALUES = (bool, str, bytes, complex, type(None), type(Ellipsis), slice, np.dtype)
+NUMBERS = (int, float)
+
+
+class Same:
+    """An object in a key: it counts by identity, and lives as long as the key does."""
+
+    __slots__ = ("thing",)
+
+    def __init__(self, thing: Any) -> None:
+        self.thing = thing
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.thing is self.thing
+
+    def __hash__(self) -> int:
+        return id(self.thing)
+
+
+class CallSignature(NamedTuple):
+    """What a call looks like.
+
+    key       of all calls that are alike
+    general   the same with every Python number left open
+    fed       positions of the numbers among the leaves that are fed
+    """
+
+    key: Any
+    general: Any
+    fed: frozenset[int]
+
+
+class Signatures:
+    """Finds the signatures of calls, and learns which numbers change from call to call."""
+
+    def __init__(self) -> None:
+        self._first: dict[Any, dict[int, Any]] = {}  # the numbers of the first call of a kind
+        self._fed: dict[Any, set[int]] = {}
+        self._fixed: set[tuple[Any, int]] = set()
+
+    def of(self, leaves: Sequence[Any], structure: Structure) -> CallSignature:
+        """Return the signature of a call."""
+        kinds = (*map(_kind, leaves), *_aliases(leaves))
+        general = (structure, kinds, is_grad_enabled(), config.default_float, current_device())
+        numbers = {i: x for i, x in enumerate(leaves) if type(x) in NUMBERS}
+        if not numbers:
+            return CallSignature(general, general, frozenset())
+        fed = self._learn(general, numbers)
+        fixed = tuple([(i, _exactly(x)) for i, x in numbers.items() if i not in fed])
+        return CallSignature((general, fixed), general, frozenset(fed))
+
+    def _learn(self, general: Any, numbers: dict[int, Any]) -> set[int]:
+        first = self._first.setdefault(general, numbers)
+        fed = self._fed.setdefault(general, set())
+        for i, x in numbers.items():
+            if _exactly(x) != _exactly(first[i]) and (general, i) not in self._fixed:
+                fed.add(i)
+        return fed
+
+    def fix(self, general: Any) -> bool:
+        """Let numbers count by value from now on; tell whether that changes anything."""
+        fed = self._fed.get(general, set())
+        self._fixed.update((general, i) for i in fed)
+        changed = bool(fed)
+        fed.clear()
+        return changed
+
+
+def _exactly(number: Any) -> Any:
+    """Return a number so that zeros of other signs differ, and NaNs do not."""
+    return float.hex(number) if isinstance(number, float) else number
+
+
+def _aliases(leaves: Sequence[Any]) -> list[tuple[int, int]]:
+    """Return which tensors are given twice: positions, and where they stood first."""
+    first: dict[int, int] = {}
+    tensors = [(i, x) for i, x in enumerate(leaves) if isinstance(x, Tensor)]
+    places = [(i, first.setdefault(id(x), i)) for i, x in tensors]
+    return [(i, j) for i, j in places if i != j]
+
+
+def _kind(leaf: Any) -> Any:
+    if isinstance(leaf, Tensor):
+        return type(leaf), leaf.shape, leaf.dtype, leaf.requires_grad, leaf.is_leaf
+    if isinstance(leaf, np.ndarray):
+        return type(leaf), leaf.shape, leaf.dtype
+    if type(leaf) in NUMBERS:
+        return type(leaf)
+    if isinstance(leaf, np.generic) or (isinstance(leaf, VALUES) and _is_hashable(leaf)):
+        return type(leaf), leaf
+    return Same(leaf)
+
+
+def _is_hashable(leaf: Any) -> bool:
+    return type(leaf).__hash__ is not None

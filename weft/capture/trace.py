@@ -1,0 +1,380 @@
+"""A trace: what a recorded call of a function became, as a compiled program that can be called.
+
+Recording gives a graph, and besides it what Python did with values: what it looked at, what it
+returned, whose `.grad` it set. A trace runs the graph and does the same with what that run gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.config import config
+from ..core.dispatch import ERRORS
+from ..core.errors import IndexOutOfRange, is_from_signal
+from ..core.op import F
+from ..core.rng import Generator
+from ..core.snapshot import snapshot
+from ..core.tensor import Tensor, wrap
+from ..graph.call import ProgramCall
+from ..graph.node import Node, Value
+from ..graph.run import Program
+from ..graph.special import CONSTANT
+from ..graph.state import State
+from ..graph.symbol import Symbol, make_symbol
+from .deferred import with_gradients
+from .evaluation import Array
+from .history import CallGradient, CallHistory, call_gradient
+from .objects import ModuleTests
+from .outside import (
+    ArgumentWrite,
+    Escaped,
+    Getter,
+    GradWrite,
+    KeptGrad,
+    Leaves,
+    Outside,
+    ResultLinks,
+)
+from .recorded import RecordedNumber, RecordedSnapshot, RecordedTensor
+from .recorder import NotRecordedError, Recorder, RecordingGraph, ValueRead
+from .watch import UnrepeatableError
+from .written_guards import write_holds
+from .written_run import WrittenRun, write_run
+
+MISSED = object()  # in place of a result: values were not those that the trace holds for
+
+
+class EscapedLeaf(NamedTuple):
+    """A value of a recording that is seen outside of it: a fetch, as a tensor or a number.
+
+    fetch     its number among the fetches
+    make      what it is outside, of the array that is fetched
+    """
+
+    fetch: int
+    make: Callable[[Array], Any]
+
+    def made(self, fetched: Sequence[Array]) -> Any:
+        """Return what it is in one run."""
+        return self.make(fetched[self.fetch])
+
+
+class Trace:
+    """One path through a function, compiled."""
+
+    def __init__(self, recording: RecordedCall, *, plain: bool = False) -> None:
+        self.graph = recording.final
+        self.plain = plain  # whether the arguments of the call are its leaves
+        self.looks = recording.recorder.looks
+        self.feeds = recording.feeds
+        self.resolving = recording.resolving
+        self.escaped: list[EscapedLeaf] = recording.escaped
+        self.result = recording.result
+        self.effects = recording.watch.effects
+        self.python_guards = recording.watch.guards
+        recording.modules.begin()
+        self.holds = write_holds(recording)
+        self.links = recording.history
+        self.writes = recording.writes
+        self.program = recording.program()
+        self.call = ProgramCall(self.program, recording.name)
+        self.runs = 0
+        self._written: WrittenRun | None = None
+
+    def run(self, leaves: Leaves) -> Any:
+        """Run on the arguments of a call; return what the function would, or MISSED."""
+        if self._written is not None:
+            return self._written(self, leaves)
+        if self.runs:
+            self._written = write_run(self)
+        return self.run_generally(leaves)
+
+    def run_generally(self, leaves: Leaves) -> Any:
+        """Do the same step by step; the program may be compiled for what it is fed."""
+        fetched = self.fetch(leaves)
+        if fetched is MISSED:
+            return MISSED
+        self.runs += 1
+        found = [leaf.made(fetched) for leaf in self.escaped]
+        if self.links is not None:
+            self.links(found, fetched, leaves)
+        for write in self.writes:
+            write(found, fetched, leaves)
+        made: dict[int, Any] = {}
+        result = self.result(found, leaves, made)
+        if self.effects:
+            self.effects.apply(self.resolving(found, leaves), made)
+        return result
+
+    def fetch(self, leaves: Leaves) -> Any:
+        """Run the program, which writes states; return its fetches, or MISSED."""
+        feeds = [get(leaves) for get in self.feeds]
+        fetched = self.call.run_unchecked(feeds)
+        return self._run_checked(feeds) if fetched is None else fetched
+
+    def _run_checked(self, feeds: list[Any]) -> Any:
+        arrays = self.call.arrays(feeds)
+        try:
+            if config.debug_interpret:
+                return self.call.run(arrays)
+            executable = self.call.executable(arrays)
+            fetched = executable.run(arrays)
+            self.call.remember(executable)
+            return fetched
+        except ERRORS as error:
+            if is_from_signal(error):
+                raise
+            if self.looks and isinstance(error, IndexOutOfRange):
+                return MISSED
+            raise
+
+
+class Linking(NamedTuple):
+    """Which results of a call have a history: one that was used up, or one to go on with.
+
+    freed      places of results whose history backward has used up, and the nodes that made them
+    kept       places of the others
+    gradient   how their gradients go on
+    """
+
+    freed: dict[int, Node]
+    kept: list[int]
+    gradient: CallGradient | None
+
+    def values(self) -> list[Value]:
+        """Return the values of the graph that this needs."""
+        return [] if self.gradient is None else self.gradient.values()
+
+
+class RecordedCall:
+    """A finished recording: what the function did, by the values that stand for it.
+
+    positions   of the arguments that are tensors: which leaf of the call each is
+    """
+
+    def __init__(
+        self,
+        graph: RecordingGraph,
+        name: str,
+        feeds: dict[Value, Getter],
+        positions: dict[int, int],
+        watch: Any,
+        modules: ModuleTests,
+    ) -> None:
+        self.graph = graph
+        self.name = name
+        self.watch = watch
+        self.modules = modules
+        self.recorder: Recorder = graph.tracer
+        self._given = feeds
+        self.positions = positions
+        self.fetches: list[Value] = []
+        self._numbers: dict[Value, int] = {}
+        self.escaped: list[EscapedLeaf] = []
+        self._escapes: dict[int, int] = {}
+
+    def finish(self, returned: Any) -> None:
+        """Take what the function returned, while its graph is open."""
+        recipe = self._recipe(returned)
+        set_grads = [g for _, g in self.recorder.grads.written() if g is not None]
+        leaves = _once(x for x in (*self.watch.leaves, *set_grads) if isinstance(x, RecordedTensor))
+        for leaf in leaves:
+            self._escapes[id(leaf)] = len(self.escaped)
+            self.escaped.append(EscapedLeaf(self._fetch(leaf.value), MAKERS[type(leaf)]))
+        self.result = self._result_of(returned, recipe)
+        grads = [self._grad_write(t, g) for t, g in self.recorder.grads.written()]
+        arguments, states = self._written()
+        self.writes: list[GradWrite | ArgumentWrite] = [
+            *grads,
+            *(self._argument_write(s, v) for s, v in arguments),
+        ]
+        self.targets = [self.recorder.commit(*pair) for pair in states]
+        for node in self._unused():
+            self._fetch(node.outputs[0])
+        linking = self._traced_back(leaves)
+        self._kept = [*leaves, *self.watch.leaves]  # whose ids are keys
+        if self.recorder.looks:
+            self._fetch(_check(self.recorder, self.recorder.looks))
+        grads_found = self.recorder.grads.found.values()
+        self._given |= {symbol.value: self._kept_grad(t) for t, symbol in grads_found}
+        self._finalize(linking)
+        needed = set(self.final.ancestors([*self.fetches, *self.targets]))
+        self._fed = [value for value in self.final.inputs if value.node in needed]
+        self.feeds = [self._given[value] for value in self._fed]
+        self.python_holds = self.watch.guards.compile()
+        observed = self.recorder.observed.values()
+        self.guards = [(read, value) for read, value in observed if read() == value]
+
+    def _finalize(self, linking: Linking | None) -> None:
+        """Roll loops and make gradients of the graph, and find everything in it again."""
+        wanted = [] if linking is None else linking.values()
+        self.final = with_gradients(self.graph, [*self.fetches, *self.targets, *wanted])
+        self.fetches = [self._finally(value) for value in self.fetches]
+        self.targets = [self._finally(value) for value in self.targets]
+        self._given = {self._finally(value): get for value, get in self._given.items()}
+        self.history = None if linking is None else self._linked(linking)
+
+    def _finally(self, value: Value) -> Value:
+        return self.final.aliases.get(value, value)
+
+    def _unused(self) -> list[Node]:
+        """Return nodes whose results nobody needs, but which may raise: eager code ran them."""
+        used = set(self.graph.ancestors([*self.fetches, *self.targets]))
+        return [node for node in self.graph.nodes if node not in used and _may_raise(node)]
+
+    def grads_needed(self) -> Iterator[tuple[Outside, bool]]:
+        """Yield tensors from outside whose gradient was looked at, and whether there was one."""
+        grads = self.recorder.grads
+        yield from ((self.outside(tensor), False) for tensor in grads.absent.values())
+        yield from ((self.outside(tensor), True) for tensor, _ in grads.found.values())
+
+    def program(self) -> Program:
+        """Return the graph with what is fetched and written."""
+        return Program(self.final, self.fetches, self._fed, self.targets)
+
+    def _fetch(self, value: Value) -> int:
+        """Return the number of a value among the fetches."""
+        known = self._numbers.get(value)
+        if known is None:
+            known = self._numbers[value] = len(self.fetches)
+            self.fetches.append(value)
+        return known
+
+    def _recipe(self, returned: Any) -> Any:
+        if self.watch.returns_argument(returned):
+            raise NotRecordedError("returns a container that it was given")
+        try:
+            return self.watch.recipe(returned)
+        except UnrepeatableError as error:
+            raise NotRecordedError(f"returns {error}") from None
+
+    def _result_of(self, returned: Any, recipe: Any) -> Callable[..., Any]:
+        """Return what gives the result of a call, of the values that escaped and the arguments."""
+        if isinstance(returned, RecordedTensor):
+            return Escaped(self._escapes[id(returned)])
+        if returned is None:
+            return Escaped(-1)
+        return lambda found, leaves, made: recipe(self.resolving(found, leaves), made)
+
+    def resolving(self, found: Sequence[Any], leaves: Leaves) -> Callable[[Any], Any]:
+        """Return what finds, for one run, what stands for values and arguments of the recording."""
+        escapes, positions = self._escapes, self.positions
+
+        def resolve(leaf: Any) -> Any:
+            number = escapes.get(id(leaf))
+            return leaves[positions[id(leaf)]] if number is None else found[number]
+
+        return resolve
+
+    def _traced_back(self, returned: Sequence[Any]) -> Linking | None:
+        """Return which results of a call go on the tape; None if eager mode would record none."""
+        recorded = [
+            (i, leaf.value)
+            for i, leaf in enumerate(returned)
+            if isinstance(leaf, RecordedTensor) and leaf.requires_grad
+        ]
+        if not recorded:
+            return None
+        freed = {i: v.node for i, v in recorded if self.recorder.is_freed(v)}
+        kept = {i: v for i, v in recorded if i not in freed}
+        gradient = None if not kept else call_gradient(self.recorder, list(kept.values()))
+        return Linking(freed, list(kept), gradient)
+
+    def _linked(self, linking: Linking) -> ResultLinks:
+        """Return what puts the results of a call on the tape."""
+        freed, kept, gradient = linking
+        if gradient is None:
+            return ResultLinks(freed, kept, None, [], [], [])
+        history = CallHistory(self.final, gradient.moved(self._finally))
+        parents = [self.outside(leaf) for leaf in history.leaves]
+        sources = [self._source(value) for value in history.sources]
+        saved = [self._fetch(value) for value in history.saved]
+        return ResultLinks(freed, kept, history, parents, sources, saved)
+
+    def _source(self, value: Value) -> Getter:
+        """Return how to find the array that a call was given for a value."""
+        if value in self._given:
+            get = self._given[value]
+            return lambda leaves: as_array(get(leaves))
+        state = value.node.attrs[0]
+        return lambda leaves: state.read()
+
+    def outside(self, thing: Any) -> Outside:
+        """Return how to find something from outside of the function: an argument, or itself."""
+        position = self.positions.get(id(thing))
+        return Outside(None, thing) if position is None else Outside(position)
+
+    def _kept_grad(self, tensor: Tensor) -> Getter:
+        return KeptGrad(self.outside(tensor))
+
+    def _grad_write(self, tensor: Tensor, grad: Any) -> GradWrite:
+        number = -1 if grad is None else self._escapes[id(grad)]
+        return GradWrite(self.outside(tensor), number)
+
+    def _written(self) -> tuple[list[tuple[State, Value]], list[tuple[State, Value]]]:
+        """Return what was written to arguments, and what to other states."""
+        arguments, states = [], []
+        for state, value in self.recorder.written.values():
+            if state.key in self.recorder.arguments:
+                arguments.append((state, value))
+            elif not isinstance(state.owner, Generator):
+                states.append((state, value))
+        return arguments, states
+
+    def _argument_write(self, state: State, value: Value) -> ArgumentWrite:
+        return ArgumentWrite(self.outside(state.owner), self._fetch(value))
+
+
+def _may_raise(node: Node) -> bool:
+    """Tell whether an operation looks at values: at indices, or whether a matrix has an inverse."""
+    if node.op.kind != "general" or node.op.advances:
+        return False
+    given = [x for x in node.inputs if x is not None and x.node.op is not CONSTANT]
+    indexed = any(x.dtype.kind in "iu" and x.dtype.itemsize < 16 for x in given[1:])
+    return indexed or node.op.__module__.startswith("weft.ops.linalg.")
+
+
+def _once(leaves: Iterable[Any]) -> list[Any]:
+    """Return leaves, each object once."""
+    return list({id(leaf): leaf for leaf in leaves}.values())
+
+
+MAKERS: dict[type, Callable[[Array], Any]] = {
+    RecordedTensor: wrap,
+    RecordedSnapshot: snapshot,
+    RecordedNumber: np.ndarray.item,
+}
+
+
+def as_array(given: Any) -> Array:
+    """Return what is fed as an array."""
+    return given._value if isinstance(given, Tensor) else np.asarray(given)
+
+
+def _check(recorder: Recorder, looks: Sequence[ValueRead]) -> Value:
+    """Return a value that cannot be computed unless what Python looked at is as it was.
+
+    An index out of range ends a compiled program before any state is written.
+    """
+    wrong = reduce(F.logical_or, [_differs(recorder, look) for look in looks])
+    nothing = recorder.constant(np.zeros(1, np.float32))
+    checked: Symbol = F.take(nothing, F.reshape(F.cast(wrong, np.dtype(np.int64)), (1,)), 0)
+    return checked.value
+
+
+def _differs(recorder: Recorder, look: ValueRead) -> Any:
+    symbol = make_symbol(recorder.graph, look.value)
+    if look.truth:
+        holds = F.not_equal(F.reshape(symbol, ()), 0)
+        return F.logical_not(holds) if look.seen else holds
+    seen = recorder.constant(look.seen)
+    same = F.equal(symbol, seen)
+    if look.seen.dtype.kind == "f" and not look.seen.all():  # zeros of either sign are equal
+        same = F.logical_and(same, F.equal(F.signbit(symbol), F.signbit(seen)))
+    if look.seen.dtype.kind == "f" and np.isnan(look.seen).any():
+        same = F.logical_or(same, F.logical_and(F.isnan(symbol), F.isnan(seen)))
+    return F.logical_not(F.all(same))

@@ -1,0 +1,404 @@
+"""Watch a call: see what its Python reads and writes, so that later calls need not run it.
+
+    watch = CallWatch(function, args, kwargs, opaque=..., recorded=...)
+    with watch:
+        result = function(*args, **kwargs)
+
+While the call runs, every instruction of the user's code is looked at before it is executed. Then
+
+    watch.refusal   why the call cannot be repeated without its Python; None if it can. Of a Python
+                    that cannot be watched it is set before the call
+    watch.guards    tests that everything that was read is as it was
+    watch.effects   what was changed besides tensors, to be repeated
+    watch.undo()    puts everything back as it was before the call
+
+What is opaque (tensors, graphs) is left to the caller, as are the arguments: containers in them are
+taken to be made anew in each call, other objects to be the same ones.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import is_dataclass
+from types import FrameType, FunctionType
+from typing import Any, NamedTuple
+
+from .attributes import read_class
+from .effects import Effects, Wrote, find_effects, undo
+from .frames import ask_for_instructions, function_of, is_readable, traced
+from .guards import Guard, Guards, Versioned, guard_of_contents, guard_of_kind, guard_of_read
+from .instructions import Follower
+from .log import AccessLog, PlaceRead, Refusal
+from .places import (
+    CachedCallPlace,
+    ClassPlace,
+    FactPlace,
+    MethodPlace,
+    OwnClassPlace,
+    PythonPlace,
+    dictionary,
+)
+from .templates import Recipe, Templates
+from .trust import Owner, is_import, is_internal_class, is_library_class, owner_of
+from .values import MISSING, NUMBERS, container_kind, is_atom, is_constant
+
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+class Listener(NamedTuple):
+    """Who wants to know what happens.
+
+    wrote     is told of each object that an effect has changed
+    handed    is told of opaque objects that code which is not followed is given
+    refused   is told of what cannot be repeated before it is done; it may raise to end the call
+    read      says why a part of an object must not be read, if that is so
+    """
+
+    wrote: Wrote | None = None
+    handed: Callable[[Any], None] = lambda value: None
+    refused: Callable[[Refusal], None] | None = None
+    read: Callable[[Any, Any], str | None] = lambda owner, key: None
+
+
+class CallWatch:
+    """A context in which one call is watched.
+
+    function, args, kwargs   the call
+    opaque      tells objects whose state the caller looks after, besides tensors, graphs and such
+    fixed       tells objects whose attributes never change in a way that counts
+    recorded    tells values that stand for something to be computed in each call
+    numbers     places whose number is replaced by a recorded one while the call runs
+    versioned   gives an object's counter of changes, or None if it has none
+    told        is told of what happens
+    """
+
+    def __init__(
+        self,
+        function: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+        *,
+        opaque: Callable[[Any], bool] = lambda value: False,
+        fixed: Callable[[Any], bool] = lambda value: False,
+        recorded: Callable[[Any], bool] = lambda value: False,
+        numbers: Mapping[PythonPlace, Any] | None = None,
+        versioned: Versioned | None = None,
+        told: Listener | None = None,
+    ) -> None:
+        self.refusal = _refusal_of_this_python()
+        self.guards = Guards([])
+        self.effects = Effects([], None)
+        self.number_places: list[PythonPlace] = []
+        self.changing: list[PythonPlace] = []
+        self._log = AccessLog(self._is_left_out)
+        told = told or Listener()
+        self._log.refused, self._log.forbids = told.refused, told.read
+        self._log.handed = told.handed
+        self._follower = Follower(self._log)
+        self._opaque, self._fixed, self._recorded = opaque, fixed, recorded
+        self._numbers = dict(numbers or {})
+        self._originals: dict[PythonPlace, Any] = {}
+        self._finals: dict[PythonPlace, Any] = {}
+        self._versioned, self._wrote, self._handed = versioned, told.wrote, told.handed
+        self._has_begun = False
+        self._importing: FrameType | None = None
+        self._methods: set[tuple[int, str]] = set()
+        self._templates = Templates(self._log.ages, recorded, self._is_left_out)
+        self._given = (function, args, dict(kwargs or {}))
+        self._trace = traced(self._enter_frame)
+
+    # -- the context -------------------------------------------------------------------------------
+
+    def __enter__(self) -> CallWatch:
+        self._log.where_in_the_end = _line_of(self._given[0])
+        if self.refusal is not None:
+            self._log.refuse(self.refusal.reason)
+        for place, replacement in self._numbers.items():
+            self._originals[place] = place.get()
+            place.put(replacement)
+        self._log.ages.begin()
+        self._declare(*self._given)
+        if is_readable():
+            _refuse_outer(sys.gettrace())
+            self._trace.__enter__()
+        return self
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        self._log.frame = None
+        if is_readable():
+            if sys.gettrace() != self._trace.function:
+                self._log.refuse("installs a trace function: a debugger, perhaps")
+            self._trace.__exit__()
+        self._log.ages.end()
+        try:
+            self._conclude()
+        except Exception as why:  # never raised into the program that is watched
+            self.refusal = Refusal(f"could not be followed: {why!r}", _line_of(self._given[0]))
+        for place, original in self._originals.items():
+            self._finals[place] = place.get()
+            place.put(original)
+
+    def final(self, place: PythonPlace) -> Any:
+        """Return what the call left in one of the places whose number was replaced."""
+        return self._finals[place]
+
+    def undo(self) -> None:
+        """Put everything back as it was before the call."""
+        undo(self._log)
+        for place, original in self._originals.items():
+            place.put(original)
+
+    def writes(self, owner: Any, key: Any) -> bool:
+        """Tell whether the call has written a part of an object so far."""
+        return any(w.owner is owner and w.key == key for w in self._log.writes)
+
+    def returns_argument(self, value: Any) -> bool:
+        """Tell whether a result is, or holds, a container that the call was given."""
+        return any(id(found) in self._log.arguments for found in _containers(value))
+
+    @property
+    def leaves(self) -> list[Any]:
+        """Return the recorded values that effects and recipes ask for."""
+        return self._templates.leaves
+
+    def recipe(self, value: Any) -> Recipe:
+        """Return how to make a value again, such as a result: call it with (resolve, made)."""
+        return self._templates.of(value)
+
+    # -- while it runs -----------------------------------------------------------------------------
+
+    def _is_left_out(self, value: Any) -> bool:
+        return is_internal_class(type(value)) or self._opaque(value) or self._recorded(value)
+
+    def _declare(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Say what was there before, and which containers each call makes anew."""
+        ages = self._log.ages
+        ages.declare_old(function)
+        for container in _containers(([*args], kwargs)):
+            ages.declare_old(container)
+            self._log.arguments.add(id(container))
+            for value in _elements(container):
+                ages.declare_old(value)
+
+    def _enter_frame(self, frame: FrameType, event: str, argument: Any) -> Any:
+        """Decide whether a frame is followed, when it begins or goes on."""
+        wanted = self._trace.forward(frame, event, argument)
+        if self._importing is not None:  # a library that loads late: no part of the program
+            return wanted
+        if is_import(frame.f_code):
+            self._importing = frame
+            frame.f_trace_lines = False
+            return self._end_import
+        if not self._is_followed(frame):
+            return wanted
+        ask_for_instructions(frame, self._follow, lines=wanted is not None)
+        self._has_begun = True
+        self._log.frame = frame
+        self._guarded(self._enter_function, frame)
+        return self._follow
+
+    def _is_followed(self, frame: FrameType) -> bool:
+        """Tell whether a frame is followed; note what one is given that is not."""
+        owner = owner_of(frame.f_code)
+        called_by_followed = frame.f_back is not None and frame.f_back.f_trace == self._follow
+        if owner is Owner.INTERNAL and called_by_followed:
+            self._guarded(self._hand_over, frame)
+        if owner is Owner.STANDARD:
+            return called_by_followed or not self._has_begun
+        return owner is not Owner.INTERNAL
+
+    def _follow(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "opcode":
+            self._log.frame = frame
+            self._guarded(self._follower.follow, frame)
+        else:
+            self._trace.forward(frame, event, argument)
+        return self._follow
+
+    def _end_import(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "return":
+            self._importing = None
+        self._trace.forward(frame, event, argument)
+        return self._end_import
+
+    def _guarded(self, action: Callable[[FrameType], None], frame: FrameType) -> None:
+        """Do something without ever raising into the program that is watched."""
+        try:
+            action(frame)
+        except Exception as error:
+            self._log.refuse(f"could not be followed: {type(error).__name__}: {error}")
+
+    def _hand_over(self, frame: FrameType) -> None:
+        """Note what code that is not followed is given: it may look at all of it."""
+        code = frame.f_code
+        if code.co_filename.startswith(_HERE):
+            return
+        count = code.co_argcount + code.co_kwonlyargcount
+        names = code.co_varnames[: count + bool(code.co_flags & 4) + bool(code.co_flags & 8)]
+        for name in names:
+            value = frame.f_locals.get(name, MISSING)
+            if is_atom(value):
+                continue
+            if self._is_left_out(value):
+                self._handed(value)
+            else:
+                self._look_inside(value)
+
+    def _look_inside(self, value: Any) -> None:
+        """Note that code which is not followed may read all of an object."""
+        self._log.look(value)
+        kinds = type(value).__mro__[:-1]
+        if container_kind(value) is None and not any(map(is_library_class, kinds)):
+            self._log.look_at_attributes(value)
+
+    def _enter_function(self, frame: FrameType) -> None:
+        """Note that the code and the defaults of a function are read."""
+        function = function_of(frame)
+        if function is None:
+            return
+        for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+            self._log.ages.see(function)
+            self._log.ages.hold(function, value)
+        if owner_of(frame.f_code) is Owner.USER:
+            self._read_function(function, frame)
+
+    def _read_function(self, function: FunctionType, frame: FrameType) -> None:
+        name = function.__name__
+        self._log.read(FactPlace(function, "__code__", f"the code of {name}"))
+        for part in ("__defaults__", "__kwdefaults__"):
+            if getattr(function, part) is not None:
+                self._log.read(FactPlace(function, part, f"the defaults of {name}"))
+        if frame.f_code.co_argcount:
+            self._read_method(function, frame)
+
+    def _read_method(self, function: FunctionType, frame: FrameType) -> None:
+        """Note which class a method was found in."""
+        first = frame.f_locals.get(frame.f_code.co_varnames[0], MISSING)
+        kind = first if isinstance(first, type) else type(first)
+        for base in kind.__mro__:
+            if is_library_class(base):
+                continue
+            for name in {function.__name__, frame.f_code.co_name}:
+                if _function_in(base.__dict__.get(name)) is function:
+                    self._log.read(OwnClassPlace(base, name, f"{base.__name__}.{name}"))
+                    if name.startswith("__"):  # which operators find by the class alone
+                        read_class(self._log, first)
+
+    # -- in the end --------------------------------------------------------------------------------
+
+    def _conclude(self) -> None:
+        log = self._log
+        log.name_containers()
+        for write in log.old_writes():
+            if id(write.place.owner) in log.arguments:
+                log.where_in_the_end = write.where
+                log.refuse("writes into an argument")
+        effects = list(find_effects(log, self._templates))
+        self.effects = Effects(effects, self._wrote)
+        self._methods = self._find_methods()
+        reads = [read for read in log.old_reads() if not self._is_told_by_method(read)]
+        self.number_places = [r.place for r in reads if self._holds_number(r)]
+        written = set(log.writes)
+        self.changing = [
+            r.place for r in reads if r.place in written and r.place.get() is not r.value
+        ]
+        self.guards = Guards(self._guards(reads), self._versioned)
+        self.refusal = log.first_refusal()
+
+    def _is_told_by_method(self, read: PlaceRead) -> bool:
+        """Tell whether the test of an object's method is also that of its class's function."""
+        place = read.place
+        if not isinstance(place, ClassPlace) or not isinstance(read.value, FunctionType):
+            return False
+        return (id(read.value), place.key) in self._methods
+
+    def _find_methods(self) -> set[tuple[int, str]]:
+        """Return the functions that are tested as methods of objects without a version."""
+        return {
+            (id(read.value), read.place.key)
+            for read in self._log.old_reads()
+            if isinstance(read.place, MethodPlace) and self._is_always_tested(read.place.owner)
+        }
+
+    def _is_always_tested(self, owner: Any) -> bool:
+        return self._versioned is None or self._versioned(owner) is None
+
+    def _check_cached_call(self, read: PlaceRead) -> None:
+        """Refuse the call of a function with a cache on what the call made."""
+        if isinstance(read.place, CachedCallPlace):
+            args, kwargs = read.place.key
+            for value in (*args, *dict(kwargs).values()):
+                if not is_constant(value) and self._log.ages.is_young(value):
+                    self._log.where_in_the_end = read.where
+                    self._log.refuse(
+                        f"calls {read.place.text}, which has a cache, with new objects"
+                    )
+
+    def _holds_number(self, read: PlaceRead) -> bool:
+        return type(read.value) in NUMBERS or read.place in self._numbers
+
+    def _guards(self, reads: Iterable[PlaceRead]) -> Iterator[Guard]:
+        log = self._log
+        looked = {id(held.holder) for held in log.old_contents() if held.looked}
+        for read in reads:
+            if read.place in self._numbers:
+                yield guard_of_kind(read.place, type(self._originals[read.place]), read.where)
+            elif self._recorded(read.value):
+                log.where_in_the_end = read.where
+                log.refuse(f"reads {read.place.text}, which holds a recorded value")
+            elif id(read.place.owner) not in looked and not self._fixed(read.place.owner):
+                self._check_cached_call(read)
+                yield guard_of_read(read)
+        for held in log.old_contents():
+            if (held.looked or held.measured) and id(held.holder) not in log.arguments:
+                yield guard_of_contents(held)
+
+
+def _refusal_of_this_python() -> Refusal | None:
+    """Return why no call can be watched, which is known before one runs."""
+    if is_readable():
+        return None
+    return Refusal(f"runs on Python {sys.version.split()[0]}, which cannot be watched", "any line")
+
+
+def _refuse_outer(tracer: Any) -> None:
+    """Let a watch that is running know that it does not see what follows."""
+    outer = getattr(tracer, "__self__", None)
+    if isinstance(outer, CallWatch):
+        outer._log.refuse("begins another recording")
+
+
+def _line_of(function: Any) -> str:
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return "?"
+    return f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"
+
+
+def _function_in(held: Any) -> Any:
+    """Return the function of what a class says of an attribute."""
+    if isinstance(held, property):
+        return held.fget
+    return (
+        getattr(held, "__func__", held) if isinstance(held, (staticmethod, classmethod)) else held
+    )
+
+
+def _containers(value: Any) -> Iterator[Any]:
+    """Yield the containers of arguments: a caller takes them apart, and makes them anew."""
+    if isinstance(value, (list, tuple, dict)) or (
+        is_dataclass(value) and not isinstance(value, type)
+    ):
+        yield value
+        for element in _elements(value):
+            yield from _containers(element)
+
+
+def _elements(container: Any) -> list[Any]:
+    if isinstance(container, dict):
+        return list(container.values())
+    if isinstance(container, (list, tuple)):
+        return list(container)
+    return list(dictionary(container).values())

@@ -1,0 +1,155 @@
+"""The run of a trace written out: one Python function from arguments to the result.
+
+It does what `Trace.run` does for exactly the feeds, results and `.grad`s of one trace. What it has
+no text for it calls, and when the compiled program does not run on what it is fed as it is, it
+leaves everything to the general way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..core.anomaly import detecting_anomaly
+from ..core.config import config
+from ..core.generated import ObjectNames, define
+from ..core.large import LARGE
+from ..core.modes import modes
+from ..core.specialize import function
+from ..core.tape import Leaf
+from ..core.tensor import new_tensor, wrap
+from .history import mark_freed
+from .outside import (
+    ArgumentWrite,
+    Escaped,
+    Getter,
+    GradWrite,
+    KeptGrad,
+    Leaves,
+    Outside,
+    ResultLinks,
+    TensorArgument,
+)
+
+if TYPE_CHECKING:
+    from .trace import EscapedLeaf, Trace
+
+WrittenRun = Callable[["Trace", Leaves], Any]
+
+_SCOPE = {
+    "Leaf": Leaf,
+    "config": config,
+    "detecting_anomaly": detecting_anomaly,
+    "mark_freed": mark_freed,
+    "modes": modes,
+    "new_tensor": new_tensor,
+}
+
+
+def write_run(trace: Trace) -> WrittenRun:
+    """Return a function that runs a trace on the leaves of a call's arguments."""
+    writer = _RunWriter(trace)
+    source = writer.source()
+    return define("run", source, {**_SCOPE, **writer.names.scope}, "trace")
+
+
+class _RunWriter:
+    """Writes the text for one trace."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.names = ObjectNames()
+        self.found = [f"found{i}" for i in range(len(trace.escaped))]
+
+    def source(self) -> str:
+        """Return the text of the function."""
+        feeds = "".join(f"{self._feed(get)}, " for get in self.trace.feeds)
+        lines = [
+            f"latest = {self.names.of(self.trace.call, 'call')}._latest",
+            "if latest is None or config.debug_interpret:",
+            "    return trace.run_generally(leaves)",
+            "if modes.interpreters and detecting_anomaly():",
+            "    return trace.run_generally(leaves)",
+            f"fetched = latest(({feeds}))",
+            "if fetched is None:",
+            "    return trace.run_generally(leaves)",
+            "trace.runs += 1",
+            *self._made(),
+            *self._linked(),
+            *(line for write in self.trace.writes for line in self._write(write)),
+            *self._result(),
+        ]
+        return function("run", "trace, leaves", lines) + "\n"
+
+    def _feed(self, get: Getter) -> str:
+        """Return the expression for what is fed: an array, where that is known."""
+        match get:
+            case TensorArgument(position):
+                return f"leaves[{position}]._value"
+            case KeptGrad(owner):
+                return f"{self._outside(owner)}._kept_grad()._value"
+            case Outside():
+                return self._outside(get)
+        return f"{self.names.of(get, 'get')}(leaves)"
+
+    def _outside(self, thing: Outside) -> str:
+        if thing.position is None:
+            return self.names.of(thing.thing)
+        return f"leaves[{thing.position}]"
+
+    def _made(self) -> Iterator[str]:
+        """Yield what makes tensors and numbers of the fetches."""
+        for name, leaf in zip(self.found, self.trace.escaped, strict=True):
+            array = f"fetched[{leaf.fetch}]"
+            if leaf.make is not wrap or self._is_large(leaf):
+                yield f"{name} = {self.names.of(leaf.make)}({array})"
+            else:
+                yield from (f"{name} = new_tensor()", f"{name}._value = {array}")
+                yield f"{name}._node = None"
+
+    def _is_large(self, leaf: EscapedLeaf) -> bool:
+        """Tell whether a tensor may be so large that eager mode turns to machine code."""
+        shape: Sequence[Any] = self.trace.program.fetches[leaf.fetch].type.shape
+        return not all(type(size) is int for size in shape) or math.prod(shape) >= LARGE
+
+    def _linked(self) -> Iterator[str]:
+        """Yield what puts results on the tape."""
+        links: ResultLinks | None = self.trace.links
+        if links is None:
+            return
+        if links.history is not None:
+            yield f"{self.names.of(links, 'link')}({self._all_found()}, fetched, leaves)"
+            return
+        for i, node in links.freed.items():
+            yield f"mark_freed({self.found[i]}, {self.names.of(node)})"
+
+    def _write(self, write: GradWrite | ArgumentWrite) -> Iterator[str]:
+        """Yield what the function did to tensors besides."""
+        owner = self._outside(write.owner)
+        if isinstance(write, ArgumentWrite):
+            yield f"{owner}._value = fetched[{write.fetch}]"
+            return
+        grad = "None" if write.number < 0 else self.found[write.number]
+        yield f"node = {owner}._node"
+        yield "if node.__class__ is Leaf:"
+        yield f"    node.grad = {grad}"
+        yield "else:"
+        yield f"    {owner}._keep_grad({grad})"
+
+    def _result(self) -> Iterator[str]:
+        """Yield what makes the result, and what the call did to objects of Python."""
+        trace, result = self.trace, self.trace.result
+        if isinstance(result, Escaped) and not trace.effects:
+            yield f"return {'None' if result.number < 0 else self.found[result.number]}"
+            return
+        yield f"found = {self._all_found()}"
+        yield "made = {}"
+        yield f"result = {self.names.of(result, 'result')}(found, leaves, made)"
+        if trace.effects:
+            resolving, effects = self.names.of(trace.resolving), self.names.of(trace.effects)
+            yield f"{effects}.apply({resolving}(found, leaves), made)"
+        yield "return result"
+
+    def _all_found(self) -> str:
+        return f"[{', '.join(self.found)}]"
