@@ -23,7 +23,7 @@ from weft.core.modes import no_grad
 from weft.core.op import F, registry
 from weft.core.shape import type_of
 from weft.core.tensor import Tensor, make_leaf
-from weft.ops.index._spec import indexed_shape, split_index
+from weft.ops.index._spec import ARRAY, indexed_shape, split_index
 from weft.ops.index.scatter_add import scatter_add_at, scatter_add_rows
 
 examples = settings(max_examples=150, deadline=None)
@@ -586,3 +586,21 @@ def test_differences_keep_the_dtype_beside_numbers():
     assert wf.diff(wf.tensor([1, 3]), prepend=0).dtype == wf.int64
     assert wf.diff(wf.tensor([1, 3]), append=0.5).dtype == wf.float32
     assert wf.grad(lambda a: wf.diff(wf.ones(2), prepend=a).sum())(wf.tensor(0.0)).item() == -1.0
+
+
+GRADIENTS_OF_INDEXING = {
+    "getitem": lambda g: F.getitem_adjoint(g, (4, 3), ((0, 2, None),)),
+    "getitem_arrays": lambda g: F.getitem_arrays_adjoint(g, [np.array([0, 1])], (4, 3), (ARRAY,)),
+    "gather": lambda g: F.gather_adjoint(g, np.zeros((2, 3), np.int64), (4, 3), 0),
+    "take": lambda g: F.take_adjoint(g, np.array([0, 1]), (4, 3), 0),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS_OF_INDEXING)
+def test_gradients_of_indexing_refuse_another_shape(name):
+    """Compiled code writes as many elements as were read, wherever the gradient ends."""
+    put_back = GRADIENTS_OF_INDEXING[name]
+    with wf.Graph():
+        assert put_back(wf.placeholder((2, 3), wf.float32)).shape == (4, 3)
+        with pytest.raises(ShapeError, match=r"g must have shape \(2, 3\).*\(40, 3\)"):
+            put_back(wf.placeholder((40, 3), wf.float32))

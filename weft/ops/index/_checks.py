@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import may_equal
 from ...core.dtype import Array
-from ...core.errors import ArgumentError, DTypeError, IndexOutOfRange
+from ...core.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
 from ...core.operands import tensor_from
 from ...core.shape import normalize_axis
 
@@ -44,6 +45,16 @@ def check_boolean(mask: Any, what: str = "mask") -> None:
         raise DTypeError(
             f"{what} must hold booleans. Received: dtype {mask.dtype}; compare first, e.g. m != 0"
         )
+
+
+def check_gradient(g: Any, expected: Any) -> None:
+    """Raise unless a gradient has the shape of what was read: code for it writes all of that.
+
+    A size that depends on the values of a mask is None.
+    """
+    known = [size if n is None else n for n, size in zip(expected, g.shape, strict=False)]
+    if len(g.shape) != len(expected) or not may_equal(known, list(g.shape)):
+        raise ShapeError(f"g must have shape {tuple(expected)}. Received: {tuple(g.shape)}")
 
 
 def check_range(index: Array, size: int, axis: int | None, what: str = "index") -> None:

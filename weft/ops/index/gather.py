@@ -20,7 +20,7 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType, broadcast, normalize_axis
 from ...core.tensor import Tensor
 from .._operands import names_errors
-from ._checks import check_integer, check_range, operands
+from ._checks import check_gradient, check_integer, check_range, operands
 from ._spec import ARRAY
 from .scatter_add import scatter_add_at
 from .setitem import as_value
@@ -149,6 +149,7 @@ def _(g, index, shape, dim):
 @gather_adjoint.infer
 def _(g, index, shape, dim):
     _check_along(TensorType(shape, g.dtype), index, dim)
+    check_gradient(g, index.shape)
     return TensorType(shape, g.dtype)
 
 

@@ -18,6 +18,7 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType, size_of
 from ...core.tensor import Tensor
 from ._batching import ALL, BatchIndex, batch_taken, put_back
+from ._checks import check_gradient
 from ._placing import part_places, within_part
 from ._spec import (
     ARRAY,
@@ -153,7 +154,7 @@ def _(g, shape, spec):
 
 @getitem_adjoint.infer
 def _(g, shape, spec):
-    indexed_shape(shape, spec)
+    check_gradient(g, indexed_shape(shape, spec))
     return TensorType(shape, g.dtype)
 
 
@@ -303,7 +304,7 @@ def _(b, g, arrays, shape, spec):
 
 @getitem_arrays_adjoint.infer
 def _(g, arrays, shape, spec):
-    indexed_shape(shape, spec, arrays)
+    check_gradient(g, indexed_shape(shape, spec, arrays))
     return TensorType(shape, g.dtype)
 
 

@@ -15,7 +15,7 @@ from ...core.tensor import Tensor
 from .._halves import rounded_once
 from .._operands import names_errors
 from ._batching import ALL, BatchIndex, batch_taken, put_back
-from ._checks import check_integer, check_range, flat_axis, operands
+from ._checks import check_gradient, check_integer, check_range, flat_axis, operands
 from ._spec import ARRAY, check_integer_index
 from .scatter_add import count_from_front, scatter_add_flat, scatter_add_rows
 from .setitem import as_value
@@ -157,9 +157,7 @@ def _(b, g, indices, shape, axis):
 
 @take_adjoint.infer
 def _(g, indices, shape, axis):
-    expected = _taken_shape(shape, indices.shape, axis)
-    if not may_equal(tuple(g.shape), expected):
-        raise ShapeError(f"g must have shape {expected}. Received: {tuple(g.shape)}")
+    check_gradient(g, _taken_shape(shape, indices.shape, axis))
     return TensorType(shape, g.dtype)
 
 
