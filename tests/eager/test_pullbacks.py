@@ -5,7 +5,8 @@ import pytest
 
 import weft as wf
 import weft.nn.functional as F
-from weft.core.large import LARGE
+from weft.core import op as core_op
+from weft.core.large import LARGE, Door
 from weft.eager import pullbacks
 
 FUNCTIONS = {
@@ -37,6 +38,26 @@ def made(monkeypatch):
 
     monkeypatch.setattr(pullbacks, "_compiled", counted)
     return found
+
+
+@pytest.mark.parametrize("opens", ["before", "with", "after"])
+def test_an_operator_has_it_whenever_the_door_opens(opens, monkeypatch):
+    class OpenedByAnotherThread(Door):
+        def admit(self, op, scope):
+            super().admit(op, scope)
+            if opens == "with":
+                self.unlock()
+
+    tanh, door = wf.tanh.op, OpenedByAnotherThread()
+    for name in ("backward", "linked", "saves", "_specialized"):
+        monkeypatch.setattr(tanh, name, None)
+    monkeypatch.setattr(core_op, "door", door)
+    if opens == "before":
+        door.unlock()
+    generated = tanh.specialized.backward
+    if opens == "after":
+        door.unlock()
+    assert tanh.backward is tanh.specialized.scope["backward"] is not generated
 
 
 def operand(size=LARGE, dtype=np.float32):

@@ -35,6 +35,7 @@ from .dtype import bool_
 from .facts import Facts, Rule, RuleT
 from .imports import deferred_imports
 from .keywords import synonyms
+from .large import door
 from .large import fused as fused_composite
 from .locks import fork_safe_lock
 from .namespaces import Public, namespaces, publish
@@ -266,6 +267,7 @@ class Op(Facts):
         if self._specialized is None:
             made = specialize(self)
             self.backward, self.linked, self.saves = made.backward, made.linked, made.saves
+            door.admit(self, made.scope)  # which may replace `backward`, now or in another thread
             self._specialized = made  # the last: other threads, and children, see all or nothing
         return self._specialized
 

@@ -70,6 +70,7 @@ class Specialized(NamedTuple):
     linked: Callable[..., Any] | None
     saves: tuple[str, ...]
     source: str
+    scope: dict[str, Any]
 
 
 def specialize(op: Op) -> Specialized:
@@ -79,8 +80,6 @@ def specialize(op: Op) -> Specialized:
     filename = f"{GENERATED_PREFIX}{op.name}>"
     scope = writer.scope()
     exec(compile(source, filename, "exec"), scope)
-    generated = scope.get("backward")
-    door.admit(op, scope)
     show_source(filename, source)
     call = scope["public"] = scope[writer.name]  # by a name that no parameter has
     call.__doc__ = op.doc
@@ -88,11 +87,12 @@ def specialize(op: Op) -> Specialized:
     call.op = op
     call.__wrapped__ = op.declaration  # whose signature help() shows
     backward, linked = scope.get("backward"), None
-    if generated is not None:
-        linked = FunctionType(generated.__code__, scope | TENSOR_ARITHMETIC, "linked")
+    if backward is not None:
+        linked = FunctionType(backward.__code__, scope | TENSOR_ARITHMETIC, "linked")
     poly, execute = scope["poly"], scope["execute"]
     operation = scope.get("operation", call)
-    return Specialized(call, operation, execute, poly, backward, linked, writer.saves, source)
+    saves = writer.saves
+    return Specialized(call, operation, execute, poly, backward, linked, saves, source, scope)
 
 
 class _Writer:

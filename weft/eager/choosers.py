@@ -38,9 +38,7 @@ def install_chooser(op: Op, scope: dict[str, Any]) -> None:
             op.name, op.kernel, len(op.inputs), exact=op.exact, by_text=by_text
         )
     if has_own_pullback(op) and "backward" in scope:
-        scope["backward"] = make_pullback_chooser(op, scope["backward"])
-        if op.backward is not None:  # else its functions are being made
-            op.backward = scope["backward"]
+        op.backward = scope["backward"] = make_pullback_chooser(op, scope["backward"])
     scope["times"] = _TIMES
 
 
