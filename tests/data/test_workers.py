@@ -27,6 +27,7 @@ from weft.data import (
     WorkerError,
     WorkerTimeoutError,
     transforms,
+    worker_info,
 )
 from weft.data.errors import WorkerTraceback
 
@@ -194,6 +195,41 @@ def test_deleting_a_loader_ends_persistent_workers() -> None:
     del loader
     gc.collect()
     assert no_children()
+
+
+class Shards(IterableDataset):
+    """A stream that each worker reads its own part of."""
+
+    shards_itself = True
+
+    def __iter__(self) -> Iterator[int]:
+        info = worker_info()
+        assert info is not None
+        return iter(range(info.id, 11, info.num_workers))
+
+
+@pytest.mark.parametrize("at", range(7))
+@pytest.mark.parametrize("kind", ["items", "shards"])
+def test_paused_iteration_has_no_workers_and_goes_on(kind: str, at: int) -> None:
+    dataset = Shards() if kind == "shards" else TensorDataset(np.arange(12))
+    loader = DataLoader(dataset, 2, num_workers=2)
+    whole = [batch.tolist() for batch in loader]
+    iterator = iter(loader)
+    batches = [next(iterator).tolist() for _ in range(min(at, len(whole)))]
+    iterator.pause()
+    assert no_children()
+    assert batches + [batch.tolist() for batch in iterator] == whole
+    assert no_children()
+
+
+def test_pause_leaves_persistent_and_absent_workers_alone() -> None:
+    for options in ({}, {"num_workers": 2, "persistent_workers": True}):
+        iterator = iter(DataLoader(TensorDataset(np.arange(4)), 2, **options))
+        next(iterator)
+        before = multiprocessing.active_children()
+        iterator.pause()
+        assert multiprocessing.active_children() == before
+        assert next(iterator).tolist() == [2, 3]
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])

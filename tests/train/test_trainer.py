@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import threading
@@ -363,6 +364,41 @@ def test_made_extension_brings_trigger_and_priority() -> None:
 def test_bad_arguments(act: Any, message: str) -> None:
     with pytest.raises(WeftError, match=message):
         act(make_trainer())
+
+
+# -- worker processes of the loader ----------------------------------------------------------------
+
+
+def trainer_with_workers(workers: int, end: int = 5) -> Trainer:
+    data = TensorDataset(wf.arange(36, dtype=wf.float32).reshape(12, 3), wf.ones(12, 2))
+    loader = DataLoader(data, 2, shuffle=True, seed=4, num_workers=workers)
+    return make_trainer(stop=(end, "iteration"), loader=loader)
+
+
+@pytest.mark.parametrize("first", [2, 6])  # in the middle of an epoch, and at its end
+def test_ended_run_leaves_no_workers_and_goes_on_where_it_was(first: int) -> None:
+    whole, parted = trainer_with_workers(0, 9), trainer_with_workers(2, first)
+    whole.run()
+    parted.run()
+    assert not multiprocessing.active_children()  # though the trainer lives, and could go on
+    parted.stop = whole.stop
+    parted.run()
+    assert not multiprocessing.active_children()
+    assert parted.epoch_detail == whole.epoch_detail
+    assert_same_weights(parted, whole)
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
+def test_failed_run_leaves_no_workers(error: type[BaseException]) -> None:
+    trainer = trainer_with_workers(2)
+
+    @trainer.extend(trigger=(2, "iteration"))
+    def fail(trainer: Trainer) -> None:
+        raise error
+
+    with pytest.raises(error):
+        trainer.run()
+    assert not multiprocessing.active_children()
 
 
 def test_running_twice_at_once_is_refused() -> None:

@@ -270,9 +270,9 @@ class DataLoader:
         if self._shards_itself:
             position.shards = position.shards or Rotation.of(self.num_workers)
             template = Job(self._iterations, position.epoch, 0)
-            return ShardedRun(self._workers(), template, position.shards, self._prefetch)
+            return ShardedRun(self._workers, template, position.shards, self._prefetch)
         jobs = self._jobs(position)
-        return PooledRun(self._workers(), jobs, self.num_workers, self._prefetch)
+        return PooledRun(self._workers, jobs, self.num_workers, self._prefetch)
 
     def _jobs(self, position: Position) -> Iterator[Job]:
         """Yield the jobs of an epoch from its position on."""
@@ -342,6 +342,11 @@ class EpochIterator:
         self._position.batch += 1
         self._position.touched = True
         return batch
+
+    def pause(self) -> None:
+        """End the workers of this epoch until the next batch is asked for; persistent ones stay."""
+        if self._run is not None and not self._keeps_workers:
+            self._run.pause()
 
     def _finish(self) -> None:
         run, self._run = self._run, None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Protocol
 
 from .fetch import END, Fetcher, Job, Recipe
@@ -17,6 +17,9 @@ class EpochRun(Protocol):
 
     def next(self) -> Any:
         """Return the next batch."""
+
+    def pause(self) -> None:
+        """End the workers until the next batch is asked for."""
 
     def close(self) -> None:
         """Release what the run holds."""
@@ -35,15 +38,24 @@ class LocalRun:
             return self._fetcher.fetch(job)
         return END
 
+    def pause(self) -> None:
+        """Do nothing: there are no workers."""
+
     def close(self) -> None:
         """Do nothing: there are no workers."""
+
+
+StartWorkers = Callable[[], WorkerPool]
 
 
 class PooledRun:
     """Gives batch n to worker n modulo the number of workers, and reads them in that order."""
 
-    def __init__(self, pool: WorkerPool, jobs: Iterator[Job], workers: int, prefetch: int) -> None:
-        self._pool = pool
+    def __init__(
+        self, start: StartWorkers, jobs: Iterator[Job], workers: int, prefetch: int
+    ) -> None:
+        self._start = start
+        self._pool = start()
         self._jobs = jobs
         self._workers = workers
         self._ahead = prefetch * workers
@@ -52,12 +64,23 @@ class PooledRun:
     def next(self) -> Any:
         """Return the next batch, and keep the workers supplied."""
         for job in islice(self._jobs, self._ahead - len(self._waiting)):
-            self._pool.submit(job.number % self._workers, job)
-            self._waiting.append(job)
+            self._submit(job)
         if not self._waiting:
             return END
         job = self._waiting.popleft()
         return self._pool.result(job.number % self._workers, job)
+
+    def _submit(self, job: Job) -> None:
+        if self._pool.closed:
+            self._pool = self._start()
+        self._pool.submit(job.number % self._workers, job)
+        self._waiting.append(job)
+
+    def pause(self) -> None:
+        """End the workers; what they have made ahead is made again when it is asked for."""
+        self._pool.close()
+        self._jobs = chain(tuple(self._waiting), self._jobs)
+        self._waiting.clear()
 
     def close(self) -> None:
         """End the workers."""
@@ -97,8 +120,9 @@ class Rotation:
 class ShardedRun:
     """Reads in turn from workers that each iterate over a part of a dataset that shards itself."""
 
-    def __init__(self, pool: WorkerPool, first: Job, rotation: Rotation, prefetch: int) -> None:
-        self._pool = pool
+    def __init__(self, start: StartWorkers, first: Job, rotation: Rotation, prefetch: int) -> None:
+        self._start = start
+        self._pool = start()
         self._first = first
         self._rotation = rotation
         self._prefetch = prefetch
@@ -107,6 +131,8 @@ class ShardedRun:
     def next(self) -> Any:
         """Return the next batch of the worker whose turn it is."""
         rotation = self._rotation
+        if self._pool.closed:
+            self._pool = self._start()
         self._supply()
         while not all(rotation.ended):
             worker = rotation.turn
@@ -119,6 +145,11 @@ class ShardedRun:
             rotation.ended[worker] = True
             rotation.advance()
         return END
+
+    def pause(self) -> None:
+        """End the workers; what they have made ahead is made again when it is asked for."""
+        self._pool.close()
+        self._submitted = list(self._rotation.counts)
 
     def close(self) -> None:
         """End the workers."""

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..core.errors import ArgumentError, ArgumentTypeError
+from ..data.loader import EpochIterator
 from .checks import optional_int
 
 _NOTHING: Any = object()
@@ -74,6 +75,11 @@ class Feed:
             self.epoch, self.index = self.epoch + 1, 0
         self._position = None
         return batch
+
+    def pause(self) -> None:
+        """End worker processes that make batches, until the next batch is drawn."""
+        if isinstance(self._iterator, EpochIterator):  # others stay as they are
+            self._iterator.pause()
 
     def _is_last(self, length: int | None) -> bool:
         return self.index >= length if length is not None else not self._peek()

@@ -205,6 +205,7 @@ class Trainer:
         finally:
             self._elapsed_before = self.elapsed_time
             self._started_at = None
+            self.updater.finish()
 
     def _clean_up_after(self, error: BaseException, entries: list[ExtensionEntry]) -> None:
         failures = _call_all(entries, lambda extension: extension.on_error(self, error))

@@ -130,6 +130,10 @@ class Updater:
         if isinstance(self.model, Module) and not self.model.training:
             self.model.train()
 
+    def finish(self) -> None:
+        """End a run, however it ended: no process of the loader outlives it."""
+        self.feed.pause()
+
     def update(self) -> dict[str, Any]:
         """Make one iteration and return what was observed."""
         self.previous_position = self.position
