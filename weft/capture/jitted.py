@@ -22,6 +22,7 @@ from ..core.errors import (
     ArgumentTypeError,
     GraphError,
     is_from_signal,
+    is_trapped,
     user_line,
     user_stacklevel,
 )
@@ -117,7 +118,7 @@ class Jitted:
                 try:
                     result = self._run_known(signature.key, leaves)
                 except Exception as error:  # nothing is written: eager code raises it in its place
-                    if is_from_signal(error):
+                    if is_from_signal(error) or is_trapped(error):
                         raise
                     return self._function(*args, **kwargs)
                 if result is not MISSED:
@@ -167,7 +168,7 @@ class Jitted:
         try:
             return MISSED if self._entry is None else self._entry(args)
         except Exception as error:  # the general way tells what is wrong
-            if is_from_signal(error):
+            if is_from_signal(error) or is_trapped(error):
                 raise
             self._entry = None
             return MISSED
@@ -193,6 +194,8 @@ class Jitted:
         except NotRecordedError as error:
             failure = error
         except Exception as error:  # the user's own, or that of something that cannot be recorded
+            if is_trapped(error):
+                raise
             failure = error
         else:
             self._report.recorded(_shown(call), self._why(signature))

@@ -119,7 +119,7 @@ class Trace:
     def _run_checked(self, feeds: list[Any]) -> Any:
         arrays = self.call.arrays(feeds)
         try:
-            if config.debug_interpret:
+            if config.debug_interpret or config.nan_trap:
                 return self.call.run(arrays)
             executable = self.call.executable(arrays)
             fetched = executable.run(arrays)

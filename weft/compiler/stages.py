@@ -33,6 +33,7 @@ from ..passes.scan_split import split_scans
 from ..passes.simplify import simplify_finally
 from ..passes.specialize import NotStaticError, specialize
 from ..passes.stabilize import stabilize
+from ..passes.trap import with_trap
 from ..plan.device import Device
 from ..plan.fetching import with_own_memory
 from ..plan.memory import with_memory
@@ -88,7 +89,7 @@ def plan_program(
 def plan_static(program: Program, static: Graph, device: Device | None = None) -> Planned | None:
     """Return a program, given with all sizes known, planned for a device."""
     states = [state for state, _ in program.commits]
-    written = static.outputs[len(program.fetches) :]
+    written = static.outputs[len(program.fetches) + program.trapped :]
     if any(value.type != state.type for value, state in zip(written, states, strict=True)):
         return None
     graph = optimize_static(static)
@@ -103,9 +104,12 @@ def plan_static(program: Program, static: Graph, device: Device | None = None) -
 def specialized(program: Program, shapes: Mapping[Value, Shape]) -> Graph | None:
     """Return what a program runs with all sizes known; None if some depend on values."""
     try:
-        return specialize(program, shapes)
+        static = specialize(program, shapes)
     except NotStaticError:
         return None
+    if not program.trapped:
+        return static
+    return with_trap(static, len(program.fetches), [state for state, _ in program.commits])
 
 
 def optimize_static(graph: Graph) -> Graph:

@@ -12,6 +12,9 @@ from .modes import modes
 
 detecting: ContextVar[bool] = ContextVar("weft_detecting_anomaly", default=False)
 
+# What runs the bodies of control flow while somebody looks for the operation that made a NaN.
+searching: ContextVar[Any] = ContextVar("weft_searching_nan", default=None)
+
 
 def detecting_anomaly() -> bool:
     """Tell whether anomaly detection is on in this context: it runs an interpreter, if it is."""

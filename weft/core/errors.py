@@ -59,7 +59,9 @@ class GraphError(WeftError, RuntimeError):
 
 
 class AnomalyError(GradientError, ArithmeticError):
-    """A NaN appeared while anomaly detection was on."""
+    """A NaN appeared while anomaly detection or the NaN trap was on."""
+
+    trapped = False  # whether it ended a run of a program, which has changed nothing
 
 
 class LostWriteError(WeftError, TypeError):
@@ -80,6 +82,11 @@ FROM_SIGNAL = "_weft_from_signal"  # the attribute that marks what a handler rai
 def is_from_signal(error: BaseException) -> bool:
     """Tell whether the handler of a signal raised an error while native code ran."""
     return getattr(error, FROM_SIGNAL, False) is True
+
+
+def is_trapped(error: BaseException) -> bool:
+    """Tell whether the NaN trap of a program raised an error."""
+    return isinstance(error, AnomalyError) and error.trapped
 
 
 Site = tuple[CodeType | None, int] | None

@@ -18,6 +18,7 @@ from ..core.imports import injected
 from ..core.shape import Shape
 from ..core.tensor import Tensor
 from .feeds import as_feed
+from .nan_search import came_with, search_nan
 from .node import Value, type_text
 from .run import Array, Program, Results, Sizes, bind_sizes, check_told_sizes
 from .sized_code import SizedCode
@@ -40,13 +41,15 @@ class ProgramCall:
         self._executables: dict[tuple[Shape, ...], Any] = {}
         self._sized = SizedCode([shape for _, shape in self._types])
         self._latest: Callable[[tuple[Any, ...]], list[Array] | None] | None = None
+        self._trapped: ProgramCall | None = None
+        self._latest_trapped: Callable[[tuple[Any, ...]], list[Array] | None] | None = None
 
     def run_unchecked(self, fed: Iterable[Any]) -> list[Array] | None:
         """Return the fetches, if what is fed suits the code that ran last, which finds out itself.
 
         None if it does not, or if there is no such code: then check what is fed, and run.
         """
-        latest = self._latest
+        latest = self._latest_trapped if config.nan_trap else self._latest
         if latest is None or config.debug_interpret or detecting_anomaly():
             return None
         return latest(tuple([x._value if x.__class__ is Tensor else x for x in fed]))
@@ -66,11 +69,16 @@ class ProgramCall:
         Going from node to node is the reference: it runs what code refuses, repeats what fails to
         say where, with the user's line, and looks for the first NaN if that is asked for.
         """
-        failure = None
         wanted = not config.debug_interpret if compiled is None else compiled
-        if wanted and not detecting_anomaly():
+        if config.nan_trap and not detecting_anomaly():
+            return self._run_trapped(arrays, wanted)
+        return self._run(arrays, wanted)
+
+    def _run(self, arrays: list[Array], compiled: bool) -> list[Array]:
+        failure = None
+        if compiled and not detecting_anomaly():
             try:
-                executable = self.executable(arrays)
+                executable = self._code(arrays)
                 if executable is not None:
                     fetched: list[Array] = executable.run(arrays)
                     self.remember(executable)
@@ -79,21 +87,51 @@ class ProgramCall:
                 if is_from_signal(error):
                     raise
                 failure = error
-        results = _interpret(self.program, arrays, self._told([array.shape for array in arrays]))
+        sizes = self._told([array.shape for array in arrays])
+        results = _committed(self.program.run(arrays, sizes))
         if failure is not None:
             _report(failure, self.what)
         return results
 
+    def _run_trapped(self, arrays: list[Array], compiled: bool) -> list[Array]:
+        """Do the same; raise AnomalyError before anything is written if a NaN was made.
+
+        Code that stops may have met a NaN. Only going from node to node tells who made it, or that
+        it came from outside, which is no error: then the code runs without the trap.
+        """
+        executable = self.executable(arrays) if compiled else None
+        if executable is not None:
+            try:
+                fetched: list[Array] = executable.run(arrays)
+                self._latest_trapped = _unchecked(executable)
+                return fetched
+            except ERRORS as error:
+                if is_from_signal(error):
+                    raise
+        results = search_nan(self.program, arrays, self._told([array.shape for array in arrays]))
+        if executable is None:
+            return _committed(results)
+        _report_outside(came_with(self.program, arrays), self.what)
+        return self._run(arrays, compiled)
+
     def executables(self) -> list[Any]:
         """Return the machine code there is so far."""
-        return [code for code in self._executables.values() if code is not None]
+        trapped = [] if self._trapped is None else self._trapped.executables()
+        return [*(code for code in self._executables.values() if code is not None), *trapped]
 
     def remember(self, executable: Any) -> None:
         """Let `run_unchecked` try code that ran first."""
-        self._latest = executable.run_unchecked if executable.checks_feeds else None
+        self._latest = _unchecked(executable)
 
     def executable(self, arrays: list[Array]) -> Any:
         """Return the machine code for feeds of the shapes at hand, made at their first use."""
+        if config.nan_trap and not self.program.trapped:
+            if self._trapped is None:
+                self._trapped = ProgramCall(self.program.with_trap(), self.what, self.device)
+            return self._trapped._code(arrays)
+        return self._code(arrays)
+
+    def _code(self, arrays: list[Array]) -> Any:
         shapes = tuple([array.shape for array in arrays])
         try:
             return self._executables[shapes]
@@ -148,9 +186,24 @@ def _report(failure: Exception, what: str) -> None:
     )
 
 
-def _interpret(program: Program, arrays: list[Array], sizes: Sizes) -> list[Array]:
-    """Run a program node by node; write the states, and return arrays of the caller's own."""
-    results = program.run(arrays, sizes)
+def _report_outside(name: str | None, what: str) -> None:
+    """Warn that a NaN, which the trap stops at in each run, is no operation's doing."""
+    if name is not None:
+        warnings.warn(
+            f"{what}: a NaN came in with {name}; no operation made it, so nothing is raised, but "
+            "each such run goes from node to node too, which is slow",
+            RuntimeWarning,
+            stacklevel=user_stacklevel(),
+        )
+
+
+def _unchecked(executable: Any) -> Callable[[tuple[Any, ...]], list[Array] | None] | None:
+    """Return what runs code on whatever it is given, if the code itself finds out what suits it."""
+    return executable.run_unchecked if executable.checks_feeds else None
+
+
+def _committed(results: Results) -> list[Array]:
+    """Write the states that a run has computed, and return arrays of the caller's own."""
     commit(results)
     taken = results.borrowed | {id(array) for _, array in results.commits}
     return [_owned(array, taken) for array in results.fetched]

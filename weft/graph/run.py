@@ -6,12 +6,13 @@ with the values laid out in numbered slots that are cleared as soon as nobody ne
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..core.anomaly import detecting_anomaly, has_nan
+from ..core.anomaly import detecting_anomaly, has_nan, searching
 from ..core.dim import Dim, SizeVar, evaluate
 from ..core.dispatch import ERRORS, canonical, explain
 from ..core.errors import (
@@ -32,6 +33,7 @@ from .state import State
 
 Array = np.ndarray[Any, Any]
 Sizes = dict[SizeVar, int]
+Take = Callable[["ProgramStep", list[Any], Sizes], None]
 
 
 class ProgramStep(NamedTuple):
@@ -76,6 +78,7 @@ class Program:
         self.graph = graph
         self.feeds = list(feeds)
         self.fetches = list(fetches)
+        self.trapped = False  # whether compiled code is to look for NaNs (passes/trap.py)
         self.sources = graph.size_sources()
         self.slots: dict[Value, int] = {}
         draws = Draws(graph)
@@ -103,6 +106,12 @@ class Program:
         for value in (*self.fetches, *(value for _, value in self.commits)):
             self.slot(value)  # what is fed and fetched, and what no step touches, has one too
         self.count = len(self.slots)
+
+    def with_trap(self) -> Program:
+        """Return the same program with a trap for NaNs, one more fetch, in compiled code."""
+        made = copy.copy(self)
+        made.trapped = True
+        return made
 
     @property
     def device(self) -> str:
@@ -206,8 +215,13 @@ class Program:
 
     # -- running -----------------------------------------------------------------------------------
 
-    def run(self, feeds: Sequence[Array], sizes: Sizes | None = None) -> Results:
-        """Compute the fetches from arrays for the feeds, which must have been checked."""
+    def run(
+        self, feeds: Sequence[Array], sizes: Sizes | None = None, take: Take | None = None
+    ) -> Results:
+        """Compute the fetches from arrays for the feeds, which must have been checked.
+
+        take   what takes each step, in place of `take`
+        """
         sizes = {} if sizes is None else sizes
         slots: list[Any] = [None] * (self.count + 1)  # the last one stays None: no operand
         for value, array in zip(self.feeds, feeds, strict=True):
@@ -219,7 +233,8 @@ class Program:
         for slot, state in self.states:
             slots[slot] = state.read()
         borrowed = {id(array) for array in slots if array is not None}
-        take = self._take_warily if detecting_anomaly() else self._take
+        if take is None:
+            take = self._take_warily if detecting_anomaly() else self.take
         with np.errstate(all="ignore"):
             for step in self.steps:
                 take(step, slots, sizes)
@@ -227,7 +242,8 @@ class Program:
         commits = [(state, slots[self.slot(value)]) for state, value in self.commits]
         return Results(found, commits, borrowed)
 
-    def _take(self, step: ProgramStep, slots: list[Any], sizes: Sizes) -> None:
+    def take(self, step: ProgramStep, slots: list[Any], sizes: Sizes) -> None:
+        """Run one node, on what lies in slots."""
         operands = [slots[i] for i in step.inputs]
         fixed = step.fixed
         if fixed is not None:
@@ -255,12 +271,10 @@ class Program:
     def _take_warily(self, step: ProgramStep, slots: list[Any], sizes: Sizes) -> None:
         """Take a step; raise if it makes a NaN of operands that have none."""
         operands = [slots[i] for i in step.inputs]
-        self._take(step, slots, sizes)
+        self.take(step, slots, sizes)
         made = [slots[i] for i in step.outputs if i >= 0]
         if any(map(has_nan, made)) and not any(map(has_nan, operands)):
-            error = AnomalyError(_nan_message(step.node, operands))
-            error.located = True  # type: ignore[attr-defined]  # so that outer graphs add nothing
-            raise error
+            raise nan_error(step.node, operands)
 
     def _explained(self, step: ProgramStep, error: Exception, operands: Sequence[Any]) -> Exception:
         """Return an error that also says which node of the graph failed, and who built it."""
@@ -305,7 +319,10 @@ class Results(NamedTuple):
 
 def run_function(graph: Graph, inputs: Sequence[Array], sizes: Sizes | None = None) -> list[Array]:
     """Run a graph that has outputs, a body of control flow for example, on arrays."""
-    return function_program(graph).run(inputs, sizes).fetched
+    search = searching.get()
+    run = Program.run if search is None else search
+    fetched: list[Array] = run(function_program(graph), inputs, sizes).fetched
+    return fetched
 
 
 def function_program(graph: Graph) -> Program:
@@ -361,6 +378,13 @@ def has_unknown_sizes(op: Any, inputs: Iterable[Any]) -> bool:
     if getattr(op, "canonicalize", None) is None:
         return False
     return any(isinstance(size, Dim) for x in inputs if x is not None for size in x.shape)
+
+
+def nan_error(node: Node, operands: Sequence[Any]) -> AnomalyError:
+    """Return the error for a node that made a NaN of operands without any."""
+    error = AnomalyError(_nan_message(node, operands))
+    error.located = True  # type: ignore[attr-defined]  # so that outer graphs add nothing
+    return error
 
 
 def _nan_message(node: Node, operands: Sequence[Any]) -> str:

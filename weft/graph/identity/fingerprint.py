@@ -89,6 +89,8 @@ class _Writer(Encoder):
         for node in program.order:
             self._node(node)
         self.lines.append(b"fetches " + self._taken(program.fetches))
+        if program.trapped:
+            self.lines.append(b"trapped")
         for state, value in program.commits:
             self.lines.append(b"commit %b %b" % (self.attr(state), self._taken([value])))
 

@@ -1,0 +1,113 @@
+"""The flag of the NaN trap: what it looks at, and that it costs no update in place."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import weft as wf
+from weft.core.errors import AnomalyError
+
+OPTIMIZERS = {
+    "sgd": lambda p: wf.optim.SGD(p, lr=0.1, momentum=0.9),
+    "adam": lambda p: wf.optim.Adam(p, lr=0.1),
+    "adamw": lambda p: wf.optim.AdamW(p, lr=0.1),
+    "rmsprop": lambda p: wf.optim.RMSprop(p, lr=0.1, centered=True),
+    "adagrad": lambda p: wf.optim.Adagrad(p, lr=0.1),
+}
+
+
+@pytest.fixture
+def trap():
+    """Return what switches the trap; it is off afterwards."""
+
+    def switch(on):
+        wf.config.nan_trap = on
+
+    yield switch
+    wf.config.nan_trap = False
+
+
+class Step:
+    """A step of training by a session: the gradient is x."""
+
+    def __init__(self, make):
+        self.weight = wf.nn.Parameter(wf.tensor([4.0, 1.0, 2.0]))
+        self.optimizer = make([self.weight])
+        with wf.Graph() as graph:
+            self.x = wf.placeholder((3,), wf.float32, name="x")
+            self.loss = (self.weight * self.x).sum()
+            self.train = self.optimizer.minimize(self.loss)
+        self.session = wf.Session(graph)
+
+    def __call__(self, *x):
+        feeds = {self.x: np.array(x, np.float32)}
+        return self.session.run([self.loss, self.train], feeds)[0]
+
+    def code(self, trapped):
+        """Return the machine code, with the trap or without."""
+        wf.config.nan_trap = trapped
+        feeds = {self.x: np.zeros(3, np.float32)}
+        return self.session.executable([self.loss, self.train], feeds)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_states_are_still_updated_in_place(trap, name):
+    step = Step(OPTIMIZERS[name])
+    plain, trapped = step.code(trapped=False), step.code(trapped=True)
+    assert trapped.layout.changed == plain.layout.changed > 0
+    assert plain.plan.flag is None
+    assert trapped.plan.flag is not None
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_a_trapped_step_computes_the_same(trap, name):
+    plain, trapped = Step(OPTIMIZERS[name]), Step(OPTIMIZERS[name])
+    xs = np.random.default_rng(0).normal(size=(5, 3))
+    losses = [plain(*x) for x in xs]
+    trap(True)
+    assert [trapped(*x) for x in xs] == losses
+    np.testing.assert_array_equal(trapped.weight.numpy(), plain.weight.numpy())
+
+
+def test_a_division_by_nothing_in_the_update_is_found_before_it_is_written(trap):
+    trap(True)
+    step = Step(lambda p: wf.optim.Adam(p, lr=0.1, eps=0.0))
+    with pytest.raises(AnomalyError, match="div"):
+        step(1, 0, 2)
+    np.testing.assert_array_equal(step.weight.numpy(), [4.0, 1.0, 2.0])
+    assert step.optimizer.t == 0
+    assert step(1, 1, 2) == pytest.approx(9.0)
+
+
+def test_infinities_are_no_error(trap):
+    trap(True)
+    step = Step(lambda p: wf.optim.SGD(p, lr=0.1))
+    assert step(1, np.inf, 2) == np.inf
+    np.testing.assert_array_equal(step.weight.numpy(), np.float32([3.9, -np.inf, 1.8]))
+
+
+def test_code_without_the_trap_is_that_of_before(trap):
+    step, other = Step(OPTIMIZERS["adam"]), Step(OPTIMIZERS["adam"])
+    assert other.code(trapped=True).plan.objects != step.code(trapped=False).plan.objects
+    assert other.code(trapped=False).plan.objects == step.code(trapped=False).plan.objects
+
+
+def test_running_statistics_are_looked_at(trap):
+    mean = wf.tensor([0.0, 0.0])
+
+    def f(x):
+        mean.assign(0.9 * mean + 0.1 * wf.log(x).mean(axis=0))
+        return wf.nan_to_num(wf.log(x)).sum()
+
+    trap(True)
+    compiled = wf.compile(f, wf.ones(3, 2))
+    compiled(wf.ones(3, 2))
+    with pytest.raises(AnomalyError, match="log"):
+        compiled(-wf.ones(3, 2))
+    np.testing.assert_array_equal(mean.numpy(), [0.0, 0.0])
+
+
+def test_what_has_no_floats_has_no_trap(trap):
+    trap(True)
+    assert wf.compile(lambda x: x + 1, wf.tensor([1, 2]))(wf.tensor([3, 4])).tolist() == [4, 5]
