@@ -15,7 +15,9 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ..core.shape import TensorType
+from ..core.dim import Decisions, deciding
+from ..core.errors import UnknownSizeError
+from ..core.shape import Shape, TensorType
 from ..core.tensor import Tensor
 from ..core.tree import Structure
 from ..graph.node import Value
@@ -25,7 +27,10 @@ from .objects import ModuleTests, is_fixed, is_opaque, note_change, versioned, w
 from .outside import Getter, Leaves, Outside, TensorArgument
 from .recorded import RecordedTensor
 from .recorded_array import recorded_array
+from .recorded_size import is_recorded_size
 from .recorder import NotRecordedError, Recorder, RecordingGraph
+from .sizes import FIXED_SIZES, CallSizes
+from .stand_in import stand_in
 from .trace import RecordedCall
 from .watch import Listener, PythonPlace, Refusal, Watch
 
@@ -50,41 +55,62 @@ class JitCall(NamedTuple):
         """Make the call, eagerly."""
         return self.function(*self.args, **self.kwargs)
 
-    def record(self, name: str, fed: Container[int]) -> RecordedCall:
-        """Make the call once to see what it does, and undo that; `fed` are numbers that change."""
-        places: dict[PythonPlace, None] = {}
-        recording = self._recorded(name, fed, places)
+    def record(
+        self, name: str, fed: Container[int], sizes: CallSizes = FIXED_SIZES
+    ) -> RecordedCall:
+        """Make the call once to see what it does, and undo that.
+
+        fed     positions of numbers that change
+        sizes   those that change, which the recording is to hold for all of
+        """
+        places = dict.fromkeys(sizes.places)
+        recording = self._recorded(name, fed, places, sizes)
         while len(places) < MOST_PLACES:
             changing = [p for p in recording.watch.changing if _can_be_fed(p) and p not in places]
             if not changing:
                 break
             places |= dict.fromkeys(changing)
-            recording = self._recorded(name, fed, places)
+            recording = self._recorded(name, fed, places, sizes)
         return recording
 
     def _recorded(
-        self, name: str, fed: Container[int], places: Iterable[PythonPlace]
+        self, name: str, fed: Container[int], places: Iterable[PythonPlace], sizes: CallSizes
     ) -> RecordedCall:
-        graph = RecordingGraph(name)
-        recorder = graph.tracer
-        with graph:
-            given = [self._given(recorder, i, x, i in fed) for i, x in enumerate(self.leaves)]
-            held = {place: _held(recorder, place) for place in places}
-            args, kwargs = self._with([leaf for leaf, _, _ in given])
-            replaced = {place: leaf for place, (leaf, _, _) in held.items()}
-            modules = ModuleTests()
-            modules.note(self.function)
-            watch = recorder.watch = self._watch(args, kwargs, replaced, modules)
-            feeds = {v: get for _, v, get in (*given, *held.values()) if v is not None}
-            recording = RecordedCall(graph, name, feeds, self._positions(), watch, modules)
-            try:
-                with watch:
-                    returned = self.function(*args, **kwargs)
-                if watch.refusal is not None:
-                    _refuse(watch.refusal)
-                recording.finish(returned)
-            finally:
-                watch.undo()
+        graph = RecordingGraph(name, sizes.now)
+        with deciding(sizes.now, numbers=True) as decisions, graph:
+            return self._recorded_in(graph, fed, places, sizes, decisions)
+
+    def _recorded_in(
+        self,
+        graph: RecordingGraph,
+        fed: Container[int],
+        places: Iterable[PythonPlace],
+        sizes: CallSizes,
+        decisions: Decisions,
+    ) -> RecordedCall:
+        recorder, unknown = graph.tracer, UnknownSizeError.made
+        given = self._all_given(recorder, fed, sizes)
+        held = {place: _held(recorder, place, sizes.places.get(place)) for place in places}
+        leaves = [leaf for leaf, _, _ in given]
+        args, kwargs = self._with(leaves)
+        replaced = {place: leaf for place, (leaf, _, _) in held.items()}
+        modules = ModuleTests()
+        modules.note(self.function)
+        watch = recorder.watch = self._watch(args, kwargs, replaced, modules)
+        feeds = {v: get for _, v, get in (*given, *held.values()) if v is not None}
+        recording = RecordedCall(graph, feeds, self._positions(leaves), watch, modules, decisions)
+        tensors = {p: value for p, (leaf, value, _) in held.items() if not leaf.weak}
+        recording.places = tensors
+        try:
+            with watch:
+                returned = self.function(*args, **kwargs)
+            if watch.refusal is not None:
+                _refuse(watch.refusal)
+            if sizes.now and UnknownSizeError.made > unknown:
+                raise NotRecordedError("depends on sizes in a way that is not known")
+            recording.finish(returned)
+        finally:
+            watch.undo()
         return recording
 
     def _watch(
@@ -101,7 +127,9 @@ class JitCall(NamedTuple):
             kwargs,
             opaque=is_opaque,
             fixed=is_fixed,
-            recorded=lambda x: isinstance(x, RecordedTensor) or id(x) in ours,
+            recorded=lambda x: (
+                isinstance(x, RecordedTensor) or is_recorded_size(x) or id(x) in ours
+            ),
             numbers=replaced,
             versioned=versioned,
             told=Listener(note_change, modules.note, _refuse, why_not_read),
@@ -113,21 +141,41 @@ class JitCall(NamedTuple):
             return self.args, self.kwargs
         return self.structure.unflatten(leaves)
 
-    def _positions(self) -> dict[int, int]:
-        return {id(x): i for i, x in enumerate(self.leaves) if isinstance(x, Tensor)}
+    def _positions(self, given: Leaves) -> dict[int, int]:
+        pairs = [pair for leaves in (self.leaves, given) for pair in enumerate(leaves)]
+        return {id(x): i for i, x in pairs if isinstance(x, Tensor)}
+
+    def _all_given(
+        self, recorder: Recorder, fed: Container[int], sizes: CallSizes
+    ) -> list[tuple[Any, Value | None, Getter]]:
+        """Return all arguments as `_given` does; a tensor that is given twice is so again."""
+        found: dict[int, tuple[Any, Value | None, Getter]] = {}
+        made = []
+        for i, leaf in enumerate(self.leaves):
+            key = id(leaf) if i in sizes.leaves else -i - 1
+            if key not in found:
+                found[key] = self._given(recorder, i, leaf, i in fed, sizes.leaves.get(i))
+            made.append(found[key])
+        return made
 
     def _given(
-        self, recorder: Recorder, position: int, leaf: Any, fed: bool
+        self, recorder: Recorder, position: int, leaf: Any, fed: bool, shape: Shape | None
     ) -> tuple[Any, Value | None, Getter]:
-        """Return an argument as the function is to see it, what stands for it, how to feed that."""
+        """Return an argument as the function is to see it, what stands for it, how to feed that.
+
+        `shape` has the sizes that change in it; None if the argument has none.
+        """
         nth, name = Outside(position), f"argument_{position}"
         if isinstance(leaf, Tensor):
             state = tensor_state(leaf, name)
-            value = recorder.argument(state.type, name, leaf._value)
+            type = state.type if shape is None else TensorType(shape, leaf.dtype)
+            value = recorder.argument(type, name, leaf._value)
             recorder.arguments[state.key] = value
-            return leaf, value, TensorArgument(position)
+            seen = leaf if shape is None else stand_in(recorder.graph, value, leaf)
+            return seen, value, TensorArgument(position)
         if isinstance(leaf, np.ndarray):
-            value = recorder.argument(TensorType(leaf.shape, leaf.dtype), name, leaf)
+            type = TensorType(leaf.shape if shape is None else shape, leaf.dtype)
+            value = recorder.argument(type, name, leaf)
             return recorded_array(leaf, make_symbol(recorder.graph, value)), value, nth  # type: ignore[arg-type]  # of a recording
         if fed:
             number, value = _number(recorder, leaf, name)
@@ -158,11 +206,12 @@ def _can_be_fed(place: PythonPlace) -> bool:
     return type(held) in (int, float) or (type(held) is Tensor and held._node is None)
 
 
-def _held(recorder: Recorder, place: PythonPlace) -> tuple[Any, Value, Getter]:
+def _held(recorder: Recorder, place: PythonPlace, shape: Shape | None) -> tuple[Any, Value, Getter]:
     """Return what is to stand in a place, what stands for it in the graph, and how to feed that."""
     held, name = place.get(), "place"
     if isinstance(held, Tensor):
-        value = recorder.argument(TensorType(held.shape, held.dtype), name, held._value)
+        type = TensorType(held.shape if shape is None else shape, held.dtype)
+        value = recorder.argument(type, name, held._value)
         return make_symbol(recorder.graph, value), value, lambda leaves: place.get()
     number, value = _number(recorder, held, name)
     return number, value, lambda leaves: np.array(place.get(), value.dtype)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dim import SizeVar
 from ..core.dispatch import group
-from ..graph.node import Node, Value, attr_items, is_graph
+from ..graph.node import Node, Value, attr_items, is_graph, resolve_attrs
 from ..graph.special import ASSIGN, CONSTANT, STATE
 
 Array = np.ndarray[Any, Any]
@@ -18,11 +19,15 @@ class Evaluation:
     """Computes values of a graph that grows, from what its placeholders are given.
 
     expand   what nodes without a kernel stand for: the values that are their results
+    sizes    those that the recording is for, as they are in this call
     """
 
-    def __init__(self, expand: Callable[[Node], Sequence[Value]]) -> None:
+    def __init__(
+        self, expand: Callable[[Node], Sequence[Value]], sizes: Mapping[SizeVar, int] | None = None
+    ) -> None:
         self.known: dict[Value, Array] = {}
         self._expand = expand
+        self._sizes = dict(sizes or {})
 
     def give(self, arrays: Mapping[Value, Array]) -> None:
         """Say what placeholders are."""
@@ -61,6 +66,7 @@ class Evaluation:
         if node.op.kernel is None:
             return [self(value) for value in self._expand(node)]
         nested = any(is_graph(item) for item in attr_items(node.attrs))
-        options: dict[str, Any] = {"sizes": {}} if nested else {}
-        made = node.op.kernel(*group(node.op, operands), *node.attrs, **options)
+        options: dict[str, Any] = {"sizes": dict(self._sizes)} if nested else {}
+        attrs = resolve_attrs(node.attrs, self._sizes) if self._sizes else node.attrs
+        made = node.op.kernel(*group(node.op, operands), *attrs, **options)
         return (made,) if node.op.outputs == 1 else made

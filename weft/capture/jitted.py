@@ -35,6 +35,7 @@ from .outside import Leaves
 from .recorder import NotRecordedError
 from .report import JitReport, stats_of, why_not
 from .signature import CallSignature, Signatures
+from .sizes import SizedCalls, has_sizes
 from .trace import MISSED, Trace
 
 MOST_SIGNATURES = 64  # programs of a function, each with an arena
@@ -83,6 +84,7 @@ class Jitted:
         functools.update_wrapper(self, function, updated=())
         self._signatures = Signatures()
         self._traces: OrderedDict[Any, list[Trace]] = OrderedDict()
+        self._sized: dict[Any, SizedCalls] = {}
         self._recorded: Counter[Any] = Counter()
         self._refused: dict[Any, str] = {}
         self._methods: WeakKeyDictionary[Any, Jitted] = WeakKeyDictionary()
@@ -116,7 +118,7 @@ class Jitted:
             signature = self._signatures.of(leaves, structure)
             if signature.general not in self._refused:
                 try:
-                    result = self._run_known(signature.key, leaves)
+                    result = self._run_known(signature, leaves)
                 except Exception as error:  # nothing is written: eager code raises it in its place
                     if is_from_signal(error) or is_trapped(error):
                         raise
@@ -132,6 +134,7 @@ class Jitted:
     def stats(self) -> dict[str, Any]:
         """Return counts of signatures, paths, recordings, calls by kind, kernels and bytes."""
         traces = [trace for paths in self._traces.values() for trace in paths]
+        traces += [trace for alike in self._sized.values() for trace in alike.traces()]
         return {
             "signatures": len(self._traces),
             "recordings": self._report.recordings,
@@ -173,8 +176,9 @@ class Jitted:
             self._entry = None
             return MISSED
 
-    def _run_known(self, key: Any, leaves: Leaves) -> Any:
+    def _run_known(self, signature: CallSignature, leaves: Leaves) -> Any:
         """Run the program of a path that holds for a call; MISSED if none is known."""
+        key = signature.key
         for trace in self._traces.get(key, ()):
             if trace.holds(leaves):
                 result = trace.run(leaves)
@@ -182,13 +186,23 @@ class Jitted:
                     self._traces.move_to_end(key)
                     self._entry = write_entry(trace, leaves) if trace.plain else None
                     return result
+        return self._run_sized(signature, leaves)
+
+    def _run_sized(self, signature: CallSignature, leaves: Leaves) -> Any:
+        """Run what holds for many sizes, those of a call among them."""
+        alike = self._sized.get(signature.sized)
+        for trace in () if alike is None else alike.find(leaves):
+            if trace.holds(leaves):
+                result = trace.run(leaves)
+                if result is not MISSED:
+                    return result
         return MISSED
 
     def _record(self, signature: CallSignature, call: JitCall) -> Any:
         """Record a call and run what came of it; if that cannot be, run it eagerly."""
         failure: BaseException
         try:
-            trace = Trace(call.record(self.name, signature.fed), plain=call.is_plain)
+            trace = self._recorded_trace(signature, call)
             result = trace.run(call.leaves)
             assert result is not MISSED, "a recording holds for the values that it was made with"
         except NotRecordedError as error:
@@ -210,6 +224,25 @@ class Jitted:
             self._refuse(signature.general, call, failure)
         return result
 
+    def _recorded_trace(self, signature: CallSignature, call: JitCall) -> Trace:
+        """Return what came of recording a call: for many sizes, if some are seen to change."""
+        alike = self._sized.setdefault(signature.sized, SizedCalls())
+        pattern, failed = alike.pattern(call.leaves), None
+        while pattern is not None:
+            try:
+                recording = call.record(self.name, signature.fed, alike.sizes(pattern, call.leaves))
+            except (NotRecordedError, Exception):  # for sizes as they are it may be possible
+                failed = pattern
+                break
+            narrower = alike.without_fixed(pattern, recording, call.leaves)
+            if narrower is None:
+                return Trace(recording, plain=call.is_plain, pattern=pattern)
+            pattern = narrower if has_sizes(narrower) else None
+        trace = Trace(call.record(self.name, signature.fed), plain=call.is_plain)
+        if failed is not None:
+            alike.refuse(failed)
+        return trace
+
     def _why(self, signature: CallSignature) -> list[str]:
         """Return why no path that is known was that of this call."""
         known = self._traces.get(signature.key, ())
@@ -225,6 +258,11 @@ class Jitted:
         ) from (failure if isinstance(failure, Exception) else None)
 
     def _keep(self, signature: CallSignature, call: JitCall, trace: Trace) -> None:
+        alike = self._sized.setdefault(signature.sized, SizedCalls())
+        alike.see(call.leaves, trace)
+        if trace.pattern is not None:
+            alike.keep(trace)
+            return
         paths = self._traces.setdefault(signature.key, [])
         paths.insert(0, trace)
         del paths[MOST_PATHS:]

@@ -13,6 +13,7 @@ from typing import Any
 from ..core.tensor import Tensor
 from ..nn import Module
 from ..nn.version import count_change, module_version
+from .recorded_size import is_recorded_size
 from .watch import WRITTEN
 
 OURS = tuple(f"weft.{layer}." for layer in ("core", "ops", "graph", "autodiff", "capture"))
@@ -50,6 +51,8 @@ def note_change(owner: Any) -> None:
 
 def why_not_read(owner: Any, key: Any) -> str | None:
     """Return why a part of an object must not be read, or written: a program does it in the end."""
+    if is_recorded_size(owner):
+        return "asks for the class of a size" if key == "__class__" else None
     if not _is_kept(type(owner)):
         return None
     if key is WRITTEN:

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..core.dim import is_known
 from .recorded import RecordedTensor
 
 
@@ -40,9 +41,36 @@ class RecordedArray(np.ndarray[Any, Any]):
     argsort = argpartition = searchsorted = nonzero = choose = _refuse
 
 
+class SizedArray(RecordedArray):
+    """An argument of a recording that holds for many sizes: its own are not those of all calls."""
+
+    @property  # type: ignore[misc]  # NumPy's can be set, which it advises against
+    def shape(self) -> Any:
+        """Return the sizes, which know their numbers."""
+        return self.recorded.shape
+
+    @property
+    def size(self) -> Any:
+        """Return the number of elements."""
+        return self.recorded.numel()
+
+    @property
+    def nbytes(self) -> Any:
+        """Return the number of bytes."""
+        return self.recorded.nbytes
+
+    def __len__(self) -> int:
+        return len(self.recorded)
+
+    def _refused(self) -> Any:
+        return self._refuse()
+
+    strides = data = ctypes = flat = base = property(_refused)
+
+
 def recorded_array(array: np.ndarray[Any, Any], recorded: RecordedTensor) -> RecordedArray:
     """Return an array for the function to work with, known as a recorded tensor."""
-    seen = array.view(RecordedArray)
+    seen = array.view(RecordedArray if is_known(recorded.value.shape) else SizedArray)
     seen.recorded = recorded
     seen.flags.writeable = False
     return seen

@@ -8,7 +8,7 @@ values (`if loss > 3:`) is noted with what was read: the recording holds for tho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from ..autodiff.engine import freed_message
 from ..autodiff.reverse import check_root, check_single, checked_gradient
 from ..autodiff.static.reverse import places_of, symbol_gradients, total
 from ..core.device import CPU
+from ..core.dim import SizeVar, is_told
 from ..core.errors import GradientError, format_site, user_site
 from ..core.modes import is_grad_enabled, modes, no_grad
 from ..core.op import F, find_op
@@ -29,12 +30,13 @@ from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.paths import lead, outputs_reached
 from ..graph.special import CONSTANT, SOURCES
-from ..graph.state import State
+from ..graph.state import State, tensor_state
 from ..graph.symbol import Symbol, make_number, make_symbol
 from ..graph.tracer import Tracer
 from .deferred import deferred_gradients, expanded_gradients
 from .evaluation import Array, Evaluation
 from .recorded import RecordedNumber, RecordedSnapshot, RecordedTensor
+from .recorded_size import plain_attrs, recorded_shape
 
 
 class NotRecordedError(BaseException):
@@ -65,10 +67,12 @@ class RecordingGraph(Graph):
     symbol_class = RecordedTensor
     number_class = RecordedNumber
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, sizes: Mapping[SizeVar, int] | None = None) -> None:
+        """Begin a graph; `sizes` are those that it is to hold for all of, as they are now."""
         super().__init__(name)
         self.counts_every_draw = True  # as eager code does
-        self.tracer: Recorder = Recorder(self)
+        self.shows = recorded_shape if sizes else None
+        self.tracer: Recorder = Recorder(self, sizes or {})
 
 
 class Recorder(Tracer):
@@ -79,14 +83,16 @@ class Recorder(Tracer):
     tracked        values that eager mode would record for gradients
     inner_leaves   leaves that the function itself made, by their values
     grads          what `.grad` of tensors is
+    stood_for      tensors that the function was given something in place of
     """
 
     recording = True
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, sizes: Mapping[SizeVar, int]) -> None:
         super().__init__(graph)
         self.sequential = True
-        self.evaluate = Evaluation(partial(expanded_gradients, self))
+        self.evaluate = Evaluation(partial(expanded_gradients, self), sizes)
+        self.stood_for: dict[int, Tensor] = {}
         self.arguments: dict[tuple[int, str], Value] = {}
         self.looks: list[ValueRead] = []
         self.tracked: set[Value] = set()
@@ -104,9 +110,13 @@ class Recorder(Tracer):
         """Add an operation to the graph and return what stands for its results."""
         made = super().apply(op, inputs, attrs)
         for symbol in made if isinstance(made, tuple) else (made,):
-            if any(not isinstance(size, int) for size in symbol.shape):
+            if not is_told(symbol.value.shape):
                 self.refuse(f"the shape of what {op.name} returns depends on values")
         return made
+
+    def plain_attrs(self, attrs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return attributes with sizes as graphs have them."""
+        return attrs if self.graph.shows is None else plain_attrs(attrs)
 
     def add(self, op: Any, values: Any, attrs: Any, types: Any) -> Node:
         """Append a node; note which of its results eager mode would record for gradients."""
@@ -147,6 +157,10 @@ class Recorder(Tracer):
         self.evaluate.give({value: array})
         return value
 
+    def write_argument(self, tensor: Tensor, value: Value) -> None:
+        """Let a tensor that something stands for have another value from here on."""
+        self.write_state(tensor_state(tensor, "argument"), value)
+
     def first_value(self, key: tuple[int, str]) -> Value | None:
         """Return the value that a state had when the call began; None if it was not read."""
         return self.arguments.get(key) or super().first_value(key)
@@ -172,6 +186,8 @@ class Recorder(Tracer):
         """Return the state that a tensor from outside is."""
         if tensor.device != CPU:
             self.refuse(f"a tensor is on {str(tensor.device)!r}")
+        if id(tensor) in self.stood_for:
+            self.refuse("it uses an argument that it also finds elsewhere")
         return super().tensor_state(tensor)
 
     # -- reading values ----------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from ..core.tree import Structure
 
 VALUES = (bool, str, bytes, complex, type(None), type(Ellipsis), slice, np.dtype)
 NUMBERS = (int, float)
+SHAPED = (Tensor, np.ndarray)
 
 
 class Same:
@@ -42,11 +43,13 @@ class CallSignature(NamedTuple):
 
     key       of all calls that are alike
     general   the same with every Python number left open
+    sized     of all calls that are alike but for the sizes of tensors and arrays
     fed       positions of the numbers among the leaves that are fed
     """
 
     key: Any
     general: Any
+    sized: Any
     fed: frozenset[int]
 
 
@@ -61,26 +64,28 @@ class Signatures:
     def of(self, leaves: Sequence[Any], structure: Structure) -> CallSignature:
         """Return the signature of a call."""
         kinds = (*map(_kind, leaves), *_aliases(leaves))
-        general = (structure, kinds, is_grad_enabled(), config.default_float, current_device())
+        around = (structure, kinds, is_grad_enabled(), config.default_float, current_device())
+        general = (around, tuple([x.shape for x in leaves if isinstance(x, SHAPED)]))
         numbers = {i: x for i, x in enumerate(leaves) if type(x) in NUMBERS}
         if not numbers:
-            return CallSignature(general, general, frozenset())
-        fed = self._learn(general, numbers)
+            return CallSignature(general, general, around, frozenset())
+        fed = self._learn(around, numbers)
         fixed = tuple([(i, _exactly(x)) for i, x in numbers.items() if i not in fed])
-        return CallSignature((general, fixed), general, frozenset(fed))
+        return CallSignature((general, fixed), general, (around, fixed), frozenset(fed))
 
-    def _learn(self, general: Any, numbers: dict[int, Any]) -> set[int]:
-        first = self._first.setdefault(general, numbers)
-        fed = self._fed.setdefault(general, set())
+    def _learn(self, around: Any, numbers: dict[int, Any]) -> set[int]:
+        first = self._first.setdefault(around, numbers)
+        fed = self._fed.setdefault(around, set())
         for i, x in numbers.items():
-            if _exactly(x) != _exactly(first[i]) and (general, i) not in self._fixed:
+            if _exactly(x) != _exactly(first[i]) and (around, i) not in self._fixed:
                 fed.add(i)
         return fed
 
     def fix(self, general: Any) -> bool:
         """Let numbers count by value from now on; tell whether that changes anything."""
-        fed = self._fed.get(general, set())
-        self._fixed.update((general, i) for i in fed)
+        around, _ = general
+        fed = self._fed.get(around, set())
+        self._fixed.update((around, i) for i in fed)
         changed = bool(fed)
         fed.clear()
         return changed
@@ -101,9 +106,9 @@ def _aliases(leaves: Sequence[Any]) -> list[tuple[int, int]]:
 
 def _kind(leaf: Any) -> Any:
     if isinstance(leaf, Tensor):
-        return type(leaf), leaf.shape, leaf.dtype, leaf.requires_grad, leaf.is_leaf
+        return type(leaf), leaf.ndim, leaf.dtype, leaf.requires_grad, leaf.is_leaf
     if isinstance(leaf, np.ndarray):
-        return type(leaf), leaf.shape, leaf.dtype
+        return type(leaf), leaf.ndim, leaf.dtype
     if type(leaf) in NUMBERS:
         return type(leaf)
     if isinstance(leaf, np.generic) or (isinstance(leaf, VALUES) and _is_hashable(leaf)):

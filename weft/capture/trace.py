@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.config import config
+from ..core.dim import Decisions, is_known
 from ..core.dispatch import ERRORS
 from ..core.errors import IndexOutOfRange, is_from_signal
 from ..core.op import F
@@ -22,6 +23,7 @@ from ..core.tensor import Tensor, wrap
 from ..graph.call import ProgramCall
 from ..graph.node import Node, Value
 from ..graph.run import Program
+from ..graph.size_patterns import Shapes
 from ..graph.special import CONSTANT
 from ..graph.state import State
 from ..graph.symbol import Symbol, make_symbol
@@ -40,7 +42,10 @@ from .outside import (
     ResultLinks,
 )
 from .recorded import RecordedNumber, RecordedSnapshot, RecordedTensor
+from .recorded_size import is_recorded_size
 from .recorder import NotRecordedError, Recorder, RecordingGraph, ValueRead
+from .sizes import held_test
+from .stand_in import StandIn
 from .watch import UnrepeatableError
 from .written_guards import write_holds
 from .written_run import WrittenRun, write_run
@@ -66,8 +71,11 @@ class EscapedLeaf(NamedTuple):
 class Trace:
     """One path through a function, compiled."""
 
-    def __init__(self, recording: RecordedCall, *, plain: bool = False) -> None:
+    def __init__(
+        self, recording: RecordedCall, *, plain: bool = False, pattern: Shapes | None = None
+    ) -> None:
         self.graph = recording.final
+        self.pattern = pattern  # of the shapes of calls, if it is for many
         self.plain = plain  # whether the arguments of the call are its leaves
         self.looks = recording.recorder.looks
         self.feeds = recording.feeds
@@ -82,6 +90,8 @@ class Trace:
         self.writes = recording.writes
         self.program = recording.program()
         self.call = ProgramCall(self.program, recording.name)
+        self.places = recording.places
+        self.decisions = recording.decisions
         self.runs = 0
         self._written: WrittenRun | None = None
 
@@ -154,19 +164,23 @@ class RecordedCall:
     """A finished recording: what the function did, by the values that stand for it.
 
     positions   of the arguments that are tensors: which leaf of the call each is
+    decisions   what was decided by the sizes of the call
+    places      what stands for tensors that places hold, which change from call to call
     """
 
     def __init__(
         self,
         graph: RecordingGraph,
-        name: str,
         feeds: dict[Value, Getter],
         positions: dict[int, int],
         watch: Any,
         modules: ModuleTests,
+        decisions: Decisions,
     ) -> None:
         self.graph = graph
-        self.name = name
+        self.name = graph.name
+        self.decisions = decisions
+        self.places: dict[Any, Value] = {}
         self.watch = watch
         self.modules = modules
         self.recorder: Recorder = graph.tracer
@@ -181,10 +195,11 @@ class RecordedCall:
         """Take what the function returned, while its graph is open."""
         recipe = self._recipe(returned)
         set_grads = [g for _, g in self.recorder.grads.written() if g is not None]
-        leaves = _once(x for x in (*self.watch.leaves, *set_grads) if isinstance(x, RecordedTensor))
+        leaves = _once(x for x in (*self.watch.leaves, *set_grads) if _is_made(x))
         for leaf in leaves:
+            symbol = leaf.symbol() if is_recorded_size(leaf) else leaf
             self._escapes[id(leaf)] = len(self.escaped)
-            self.escaped.append(EscapedLeaf(self._fetch(leaf.value), MAKERS[type(leaf)]))
+            self.escaped.append(EscapedLeaf(self._fetch(symbol.value), MAKERS[type(symbol)]))
         self.result = self._result_of(returned, recipe)
         grads = [self._grad_write(t, g) for t, g in self.recorder.grads.written()]
         arguments, states = self._written()
@@ -203,11 +218,13 @@ class RecordedCall:
         self._given |= {symbol.value: self._kept_grad(t) for t, symbol in grads_found}
         self._finalize(linking)
         needed = set(self.final.ancestors([*self.fetches, *self.targets]))
+        needed.update(value.node for value in self._given if not is_known(value.shape))
         self._fed = [value for value in self.final.inputs if value.node in needed]
         self.feeds = [self._given[value] for value in self._fed]
         self.python_holds = self.watch.guards.compile()
         observed = self.recorder.observed.values()
         self.guards = [(read, value) for read, value in observed if read() == value]
+        self.guards += [held_test(*pair) for pair in self.places.items()]
 
     def _finalize(self, linking: Linking | None) -> None:
         """Roll loops and make gradients of the graph, and find everything in it again."""
@@ -254,7 +271,7 @@ class RecordedCall:
 
     def _result_of(self, returned: Any, recipe: Any) -> Callable[..., Any]:
         """Return what gives the result of a call, of the values that escaped and the arguments."""
-        if isinstance(returned, RecordedTensor):
+        if _is_made(returned):
             return Escaped(self._escapes[id(returned)])
         if returned is None:
             return Escaped(-1)
@@ -336,6 +353,13 @@ def _may_raise(node: Node) -> bool:
     given = [x for x in node.inputs if x is not None and x.node.op is not CONSTANT]
     indexed = any(x.dtype.kind in "iu" and x.dtype.itemsize < 16 for x in given[1:])
     return indexed or node.op.__module__.startswith("weft.ops.linalg.")
+
+
+def _is_made(thing: Any) -> bool:
+    """Tell whether a call makes something anew: a value of its recording, but no argument."""
+    if isinstance(thing, RecordedTensor):
+        return not isinstance(thing, StandIn)
+    return is_recorded_size(thing)
 
 
 def _once(leaves: Iterable[Any]) -> list[Any]:

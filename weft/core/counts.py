@@ -29,6 +29,6 @@ class Count(int):
 
 def count_elements(number: Any, shape: tuple[Any, ...]) -> Any:
     """Return the number of elements of a shape as something that can be called."""
-    count: Any = Dim(number.terms) if isinstance(number, Dim) else Count(number)
+    count: Any = number.renewed() if isinstance(number, Dim) else Count(number)
     count.sizes = shape
     return count

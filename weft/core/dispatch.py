@@ -163,10 +163,13 @@ def promote(op: Op, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
         if isinstance(x, Tensor):
             return x, _scalar_constant(y, x.dtype)
         return _scalar_constant(x, y.dtype), y
+    numbers = _are_numbers(inputs)
+    if numbers:
+        inputs = tuple([x.among_numbers() if isinstance(x, Dim) else x for x in inputs])
     last = len(op.inputs) - 1
     members = [op.inputs[min(i, last)] in op.promoted for i in range(len(inputs))]
     promoted = [x for x, member in zip(inputs, members, strict=True) if member]
-    if _are_numbers(inputs):
+    if numbers:
         dtype = _number_dtype(promoted, whole=op.promote != "float")
     else:
         dtype = common_dtype(promoted)

@@ -29,6 +29,12 @@ class AxisError(ShapeError, IndexError):
 class UnknownSizeError(ShapeError):
     """A size is needed that is not known before the graph runs."""
 
+    made = 0  # so far: a function that is recorded for many sizes may have caught one
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        UnknownSizeError.made += 1
+
 
 class DTypeError(WeftError, TypeError):
     """A dtype, or a mixture of dtypes, does not fit the operation."""

@@ -42,6 +42,7 @@ class Graph:
 
     symbol_class: type[Symbol] = Symbol  # of what stands for its values
     number_class: type[Symbol] = WeakSymbol  # of what stands for numbers
+    shows: Callable[[Any], Any] | None = None  # how functions see shapes, if not as they are
 
     def __init__(self, name: str = "graph") -> None:
         if not isinstance(name, str):

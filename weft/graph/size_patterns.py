@@ -7,9 +7,9 @@ they mean something of their own, for loops and for broadcasting.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
-from ..core.dim import LEAST, Dim, SizeVar, run_time_size
+from ..core.dim import LEAST, Dim, SizeVar, is_told, run_time_size
 from ..core.shape import Shape, Size
 
 Shapes = tuple[Shape, ...]
@@ -21,7 +21,7 @@ def pattern_of(types: Sequence[Shape], shapes: Shapes, seen: Sequence[Shapes]) -
 
     `types` are the shapes that feeds were declared with: what is a number there never changes.
     """
-    open_places = [place for place in _places(types) if _is_open(types, place)]
+    open_places = [place for place in places_of(types) if _is_open(types, place)]
     like = [other for other in seen if _is_like(shapes, other)]
     values = {p: tuple(_at(s, p) for s in (shapes, *like)) for p in open_places}
     names: dict[tuple[int, ...], Dim] = {}
@@ -32,18 +32,42 @@ def pattern_of(types: Sequence[Shape], shapes: Shapes, seen: Sequence[Shapes]) -
     return _with_sizes(shapes, sizes) if sizes else None
 
 
+def told_pattern(types: Sequence[Shape], shapes: Shapes) -> Shapes | None:
+    """Return the pattern of shapes that were declared with run-time sizes; None if they were not.
+
+    Such sizes are known to change: a function was recorded for many before.
+    """
+    sizes = [size for shape in types for size in shape if isinstance(size, Dim)]
+    if not sizes or not all(is_told([size]) and size.variable() is not None for size in sizes):
+        return None
+    return with_numbers(tuple(types), shapes, (), small=True)
+
+
 def with_one_size(pattern: Shapes, shapes: Shapes) -> Iterator[Shapes]:
     """Yield patterns in which one size of another is left, the others being numbers."""
-    found = dict.fromkeys(_at(pattern, p) for p in _places(pattern) if _is_open(pattern, p))
+    found = dict.fromkeys(_at(pattern, p) for p in places_of(pattern) if _is_open(pattern, p))
     for size in found if len(found) > 1 else ():
-        sizes = {p: size for p in _places(pattern) if _at(pattern, p) == size}
+        sizes = {p: size for p in places_of(pattern) if _at(pattern, p) == size}
         yield _with_sizes(shapes, sizes)
+
+
+def with_numbers(
+    pattern: Shapes, shapes: Shapes, sizes: Container[SizeVar], *, small: bool = False
+) -> Shapes:
+    """Return a pattern with the numbers of shapes for some sizes: those given, or those below 2."""
+    left = {}
+    for place in places_of(pattern):
+        size = _at(pattern, place)
+        is_left = isinstance(size, Dim) and size.variable() not in sizes
+        if is_left and (not small or _at(shapes, place) >= LEAST):
+            left[place] = size
+    return _with_sizes(shapes, left)
 
 
 def sizes_in(pattern: Shapes, shapes: Shapes) -> dict[SizeVar, int] | None:
     """Return the sizes of a pattern that shapes have; None if they are not of the pattern."""
     sizes: dict[SizeVar, int] = {}
-    for place in _places(pattern):
+    for place in places_of(pattern):
         wanted, given = _at(pattern, place), _at(shapes, place)
         variable = wanted.variable() if isinstance(wanted, Dim) else None
         if variable is not None and given >= LEAST:
@@ -53,7 +77,8 @@ def sizes_in(pattern: Shapes, shapes: Shapes) -> dict[SizeVar, int] | None:
     return sizes
 
 
-def _places(shapes: Sequence[Shape]) -> list[Place]:
+def places_of(shapes: Sequence[Shape]) -> list[Place]:
+    """Return all places there are in shapes."""
     return [(feed, axis) for feed, shape in enumerate(shapes) for axis in range(len(shape))]
 
 
@@ -69,7 +94,7 @@ def _is_open(types: Sequence[Shape], place: Place) -> bool:
 
 def _is_like(shapes: Shapes, other: Shapes) -> bool:
     """Tell whether shapes differ in numbers only that may become sizes."""
-    pairs = ((_at(shapes, p), _at(other, p)) for p in _places(shapes))
+    pairs = ((_at(shapes, p), _at(other, p)) for p in places_of(shapes))
     return all(a == b or min(a, b) >= LEAST for a, b in pairs)
 
 

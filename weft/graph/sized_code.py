@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ..core.dim import SizeVar
 from ..core.errors import UnknownSizeError
 from ..core.shape import Shape
-from .size_patterns import Shapes, pattern_of, sizes_in, with_one_size
+from .size_patterns import Shapes, pattern_of, sizes_in, told_pattern, with_one_size
 
 MOST_SEEN = 64  # shapes that are remembered, to tell what changes
 MOST_SIZED = 8  # codes for many sizes: of different patterns, or decided differently
@@ -40,7 +40,9 @@ class SizedCode:
         """Return an executable for shapes, if there is code for them or if it is time for some."""
         found = self._known(shapes)
         if found is None:
-            pattern = pattern_of(self._types, shapes, self._seen)
+            pattern = told_pattern(self._types, shapes) or pattern_of(
+                self._types, shapes, self._seen
+            )
             self._see(shapes)
             if pattern is not None and len(self._made) < MOST_SIZED:
                 found = self._new(pattern, shapes, compile)

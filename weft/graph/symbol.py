@@ -60,7 +60,8 @@ class Symbol(Tensor):
     @property
     def shape(self) -> Shape:
         """Return the sizes of all dimensions; unknown ones equal None."""
-        return self.value.shape
+        shape, shows = self.value.shape, self.graph.shows
+        return shape if shows is None else shows(shape)
 
     @property
     def dtype(self) -> DType:
@@ -75,7 +76,7 @@ class Symbol(Tensor):
 
     def numel(self) -> int:
         """Return the number of elements."""
-        return size_of(self.value.shape)
+        return size_of(self.shape)
 
     @property
     def device(self) -> places.device:

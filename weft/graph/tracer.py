@@ -45,6 +45,8 @@ class Tracer:
     def __init__(self, graph: Graph, parent: Tracer | None = None) -> None:
         self.graph = graph
         self.parent = parent
+        if parent is not None:
+            graph.shows = parent.graph.shows
         self.below = None  # where an interpreter of dual numbers would look further
         self.written: dict[tuple[int, str], tuple[State, Value]] = {}
         self.history: list[tuple[State, Value]] = []  # all that was ever written, in order
@@ -66,6 +68,7 @@ class Tracer:
         """Add an operation to the graph and return symbols for its results."""
         if hasattr(op, "trace"):  # a Function of the user's
             return op.trace(self, inputs, attrs)
+        attrs = self.root.plain_attrs(attrs)
         values = [None if x is None else self.value_of(x) for x in inputs]
         frozen = bool(modes.grad_overrides) and not is_grad_enabled()
         if frozen:
@@ -76,6 +79,10 @@ class Tracer:
         make = make_number if op.kind == elementwise and _are_numbers(inputs) else make_symbol
         symbols = tuple(make(self.graph, value) for value in node.outputs)
         return symbols[0] if op.outputs == 1 else symbols
+
+    def plain_attrs(self, attrs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return attributes as nodes have them; see capture/recorded_size.py."""
+        return attrs
 
     def add(
         self,
@@ -89,7 +96,7 @@ class Tracer:
         return self.graph.add(
             op,
             values,
-            attrs,
+            self.root.plain_attrs(attrs),
             known,
             scope=current_scope(),
             site=user_site() if self.site is None else self.site,
@@ -107,7 +114,8 @@ class Tracer:
         return [found] if isinstance(found, TensorType) else list(found)
 
     def _sizes(self, shape: tuple[Any, ...], name: str) -> tuple[Any, ...]:
-        return tuple(self.fresh_size(name) if size is None else size for size in shape)
+        known = [self.fresh_size(name) if size is None else size for size in shape]
+        return self.root.plain_attrs(tuple(known))
 
     def fresh_size(self, name: str) -> Dim:
         """Return an unknown size that no value has yet."""
@@ -179,6 +187,7 @@ class Tracer:
     def parameter(self, type: TensorType, name: str) -> Value:
         """Return a new placeholder of the graph."""
         site = user_site() if self.site is None else self.site
+        type = TensorType(self.root.plain_attrs(type.shape), type.dtype)
         return self.graph.add(PLACEHOLDER, (), (type,), (type,), name=name, site=site).outputs[0]
 
     def constant(self, array: np.ndarray[Any, Any]) -> Symbol:

@@ -57,6 +57,7 @@ Rule = Callable[[AccessLog, ObservedCall], None]
 _METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
 _CALL_OF_CLASS = type.__dict__["__call__"]
 _DISPATCHER = type(np.concatenate)
+_ASK_FOR_CLASS = (type, isinstance)
 
 
 def note_call(log: AccessLog, call: ObservedCall) -> ObservedCall:
@@ -76,6 +77,8 @@ def _note_foreign_call(log: AccessLog, call: ObservedCall) -> None:
         return
     for value in call.given:
         _note_use(log, value)
+    if function in _ASK_FOR_CLASS and call.args and log.is_left_out(call.args[0]):
+        log.use_opaque(call.args[0], "__class__")
     rule(log, call)
 
 

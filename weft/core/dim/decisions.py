@@ -7,6 +7,9 @@ conditions hold.
     with deciding({n: 64}) as decisions:
         n < 100          # True
     decisions.hold({n: 32}), decisions.hold({n: 200})      # True, False
+
+Where the very number is needed (`int(n)`) it can be given too, if that is asked for: then what is
+made is right for that number alone.
 """
 
 from __future__ import annotations
@@ -38,11 +41,15 @@ class Condition(NamedTuple):
 
 
 class Decisions:
-    """Sizes at hand, and the conditions under which all would be decided as for them."""
+    """Sizes at hand, and the conditions under which all would be decided as for them.
 
-    def __init__(self, sizes: Mapping[SizeVar, int]) -> None:
+    pinned   sizes whose number was needed, where numbers are given; None where they are not
+    """
+
+    def __init__(self, sizes: Mapping[SizeVar, int], *, numbers: bool = False) -> None:
         self.sizes = dict(sizes)
         self.conditions: dict[Condition, None] = {}
+        self.pinned: set[SizeVar] | None = set() if numbers else None
 
     def decide(self, size: Dim, relation: str) -> bool | None:
         """Return whether a size is less than 0, say; None if the sizes at hand do not tell."""
@@ -51,6 +58,15 @@ class Decisions:
         wanted = bool(_RELATIONS[relation](evaluate(size, self.sizes)))
         self.conditions[Condition(size, relation, wanted)] = None
         return wanted
+
+    def number(self, size: Dim) -> int | None:
+        """Return the number that a size is, which it must be from now on; None if none is given."""
+        if self.pinned is None or any(v not in self.sizes for v in size.variables()):
+            return None
+        number: int = evaluate(size, self.sizes)
+        self.conditions[Condition(size - number, "!=", False)] = None
+        self.pinned.update(size.variables())
+        return number
 
     def hold(self, sizes: Mapping[SizeVar, int]) -> bool:
         """Tell whether all would be decided in the same way for other sizes."""
@@ -61,9 +77,12 @@ _current: ContextVar[Decisions | None] = ContextVar("decisions", default=None)
 
 
 @contextmanager
-def deciding(sizes: Mapping[SizeVar, int]) -> Iterator[Decisions]:
-    """Let what depends on sizes be decided by those at hand, in the block that follows."""
-    decisions = Decisions(sizes)
+def deciding(sizes: Mapping[SizeVar, int], *, numbers: bool = False) -> Iterator[Decisions]:
+    """Let what depends on sizes be decided by those at hand, in the block that follows.
+
+    With `numbers` sizes can be asked for their number too.
+    """
+    decisions = Decisions(sizes, numbers=numbers)
     with _current_set(decisions):
         yield decisions
 
@@ -89,6 +108,11 @@ def _decide(size: Any, relation: str) -> bool | None:
     return None if decisions is None else decisions.decide(size, relation)
 
 
+def _number(size: Any) -> int | None:
+    decisions = _current.get()
+    return None if decisions is None else decisions.number(size)
+
+
 def sizes_at_hand() -> Mapping[SizeVar, int]:
     """Return the sizes by which questions are decided now, if any."""
     decisions = _current.get()
@@ -105,3 +129,4 @@ def raise_if_told(error: Exception) -> None:
 
 
 HOOK.decide = _decide
+HOOK.number = _number

@@ -83,6 +83,9 @@ class RealDim(Dim):
 
     __trunc__ = __int__
 
+    def __float__(self) -> float:
+        undecided(self)
+
     def __index__(self) -> NoReturn:
         raise ArgumentTypeError(f"the number {self!r} is not an integer")
 

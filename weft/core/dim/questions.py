@@ -57,6 +57,9 @@ def may_stretch(size: Any, to: Any) -> bool:
 def known_size(size: Any, what: str) -> int:
     """Return a size that must be known; raise an error that says what it is needed for."""
     if isinstance(size, Dim):
+        number = HOOK.number(size)
+        if number is not None:
+            return number
         raise UnknownSizeError(
             f"{what} depends on the size {size!r}, which is not known until the graph runs; "
             "give the placeholder a known size"
