@@ -17,8 +17,8 @@ from ..core.tape import FREED, FanNode, make_node, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
 from ..graph.call import ProgramCall
 from ..graph.graph import Graph
-from ..graph.node import Node, Value
-from ..graph.run import Program
+from ..graph.node import Node, Value, resolve_attrs
+from ..graph.run import Program, Sizes, bind_sizes
 from ..graph.special import CONSTANT, SOURCES
 from ..graph.symbol import Symbol, make_symbol
 from .evaluation import Array
@@ -125,9 +125,12 @@ class CallHistory:
             known[value] = wrap(array)
         for value, parent in zip(self._places, parents, strict=True):
             known[value] = wrap_with_node(known[value]._value, parent)
+        sizes: Sizes = {}
+        for value, tensor in known.items():
+            bind_sizes(value, tensor.shape, sizes)
         with enable_grad():
             for node in self.graph.ancestors(self.grads, known):
-                _run_again(node, known)
+                _run_again(node, known, sizes)
         return [known[g] for g in self.grads]
 
 
@@ -150,7 +153,7 @@ class CompiledCall:
 _CALL = CompiledCall()
 
 
-def _run_again(node: Node, known: dict[Value, Tensor]) -> None:
+def _run_again(node: Node, known: dict[Value, Tensor], sizes: Sizes) -> None:
     """Run a node on tensors, which the tape records."""
     if node.op is CONSTANT:
         made: Any = wrap(node.attrs[0].array)
@@ -161,7 +164,7 @@ def _run_again(node: Node, known: dict[Value, Tensor]) -> None:
         )
     else:
         inputs = tuple(None if x is None else known[x] for x in node.inputs)
-        made = run(node.op, inputs, node.attrs)
+        made = run(node.op, inputs, resolve_attrs(node.attrs, sizes))
     results = (made,) if node.op.outputs == 1 else made
     known.update(zip(node.outputs, results, strict=True))
 

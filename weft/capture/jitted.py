@@ -29,13 +29,14 @@ from ..core.errors import (
 from ..core.modes import current_transform, modes
 from ..core.tree import flatten
 from ..graph.graph import Graph
+from ..graph.size_patterns import Shapes
 from .calls import JitCall
 from .entry import Entry, write_entry
 from .outside import Leaves
 from .recorder import NotRecordedError
 from .report import JitReport, stats_of, why_not
 from .signature import CallSignature, Signatures
-from .sizes import SizedCalls, has_sizes
+from .sized_traces import SizedTraces
 from .trace import MISSED, Trace
 
 MOST_SIGNATURES = 64  # programs of a function, each with an arena
@@ -84,7 +85,7 @@ class Jitted:
         functools.update_wrapper(self, function, updated=())
         self._signatures = Signatures()
         self._traces: OrderedDict[Any, list[Trace]] = OrderedDict()
-        self._sized: dict[Any, SizedCalls] = {}
+        self._sized = SizedTraces()
         self._recorded: Counter[Any] = Counter()
         self._refused: dict[Any, str] = {}
         self._methods: WeakKeyDictionary[Any, Jitted] = WeakKeyDictionary()
@@ -134,7 +135,7 @@ class Jitted:
     def stats(self) -> dict[str, Any]:
         """Return counts of signatures, paths, recordings, calls by kind, kernels and bytes."""
         traces = [trace for paths in self._traces.values() for trace in paths]
-        traces += [trace for alike in self._sized.values() for trace in alike.traces()]
+        traces += self._sized.traces()
         return {
             "signatures": len(self._traces),
             "recordings": self._report.recordings,
@@ -179,22 +180,23 @@ class Jitted:
     def _run_known(self, signature: CallSignature, leaves: Leaves) -> Any:
         """Run the program of a path that holds for a call; MISSED if none is known."""
         key = signature.key
-        for trace in self._traces.get(key, ()):
-            if trace.holds(leaves):
-                result = trace.run(leaves)
-                if result is not MISSED:
-                    self._traces.move_to_end(key)
-                    self._entry = write_entry(trace, leaves) if trace.plain else None
-                    return result
+        for table in (self._traces, self._sized.bound):
+            for trace in table.get(key, ()):
+                if trace.holds(leaves):
+                    result = trace.run(leaves)
+                    if result is not MISSED:
+                        table.move_to_end(key)
+                        self._entry = _entry_of(trace, leaves)
+                        return result
         return self._run_sized(signature, leaves)
 
     def _run_sized(self, signature: CallSignature, leaves: Leaves) -> Any:
         """Run what holds for many sizes, those of a call among them."""
-        alike = self._sized.get(signature.sized)
-        for trace in () if alike is None else alike.find(leaves):
+        for trace in self._sized.find(signature, leaves):
             if trace.holds(leaves):
                 result = trace.run(leaves)
                 if result is not MISSED:
+                    self._sized.bind(signature, trace)
                     return result
         return MISSED
 
@@ -202,8 +204,7 @@ class Jitted:
         """Record a call and run what came of it; if that cannot be, run it eagerly."""
         failure: BaseException
         try:
-            trace = self._recorded_trace(signature, call)
-            result = trace.run(call.leaves)
+            trace, result = self._recorded_run(signature, call)
             assert result is not MISSED, "a recording holds for the values that it was made with"
         except NotRecordedError as error:
             failure = error
@@ -212,7 +213,7 @@ class Jitted:
                 raise
             failure = error
         else:
-            self._report.recorded(_shown(call), self._why(signature))
+            self._report.recorded(_shown(call, trace.pattern), self._why(signature))
             self._keep(signature, call, trace)
             return result
         self._report.eager += 1
@@ -224,24 +225,17 @@ class Jitted:
             self._refuse(signature.general, call, failure)
         return result
 
-    def _recorded_trace(self, signature: CallSignature, call: JitCall) -> Trace:
-        """Return what came of recording a call: for many sizes, if some are seen to change."""
-        alike = self._sized.setdefault(signature.sized, SizedCalls())
-        pattern, failed = alike.pattern(call.leaves), None
-        while pattern is not None:
+    def _recorded_run(self, signature: CallSignature, call: JitCall) -> tuple[Trace, Any]:
+        """Record a call, for many sizes if some change; return what came of it, and its result."""
+        trace = self._sized.record(self.name, signature, call)
+        if trace is not None:
             try:
-                recording = call.record(self.name, signature.fed, alike.sizes(pattern, call.leaves))
-            except (NotRecordedError, Exception):  # for sizes as they are it may be possible
-                failed = pattern
-                break
-            narrower = alike.without_fixed(pattern, recording, call.leaves)
-            if narrower is None:
-                return Trace(recording, plain=call.is_plain, pattern=pattern)
-            pattern = narrower if has_sizes(narrower) else None
+                return trace, trace.run(call.leaves)
+            except Exception as error:  # nothing is written; what is for its own sizes may run
+                if is_from_signal(error):
+                    raise
         trace = Trace(call.record(self.name, signature.fed), plain=call.is_plain)
-        if failed is not None:
-            alike.refuse(failed)
-        return trace
+        return trace, trace.run(call.leaves)
 
     def _why(self, signature: CallSignature) -> list[str]:
         """Return why no path that is known was that of this call."""
@@ -258,10 +252,8 @@ class Jitted:
         ) from (failure if isinstance(failure, Exception) else None)
 
     def _keep(self, signature: CallSignature, call: JitCall, trace: Trace) -> None:
-        alike = self._sized.setdefault(signature.sized, SizedCalls())
-        alike.see(call.leaves, trace)
+        self._sized.see(signature, call, trace)
         if trace.pattern is not None:
-            alike.keep(trace)
             return
         paths = self._traces.setdefault(signature.key, [])
         paths.insert(0, trace)
@@ -289,11 +281,19 @@ class Jitted:
         )
 
 
-def _shown(call: JitCall) -> str:
-    """Return what a call was given, as text."""
+def _entry_of(trace: Trace, leaves: Leaves) -> Entry | None:
+    """Return the quick way into a trace, written once."""
+    if trace.plain and trace.entry is None:
+        trace.entry = write_entry(trace, leaves)
+    return trace.entry
+
+
+def _shown(call: JitCall, pattern: Shapes | None = None) -> str:
+    """Return what a call was given, as text; by a pattern, with sizes in place of numbers."""
+    shapes = [getattr(leaf, "shape", ()) for leaf in call.leaves] if pattern is None else pattern
     shown = [
-        f"{leaf.dtype}{list(leaf.shape)}" if hasattr(leaf, "dtype") else f"{leaf!r:.20}"
-        for leaf in call.leaves
+        f"{leaf.dtype}{list(shape)}" if hasattr(leaf, "dtype") else f"{leaf!r:.20}"
+        for leaf, shape in zip(call.leaves, shapes, strict=False)
     ]
     return f"({', '.join(shown)})"
 

@@ -51,6 +51,7 @@ class SizedCalls:
         self._places: tuple[Any, ...] = ()  # that hold a tensor which changes
         self._fixed: set[Place] = set()  # where the very number is needed
         self._refused: set[Shapes] = set()
+        self.tried: Shapes | None = None  # which pattern the call at hand was to be recorded for
 
     def find(self, leaves: Sequence[Any]) -> Iterator[Any]:
         """Yield the traces that hold for the sizes of a call."""
@@ -97,16 +98,16 @@ class SizedCalls:
                 self._fixed.add(place)
         return with_numbers(pattern, self._shapes(leaves) or (), numbers)
 
-    def keep(self, trace: Any) -> None:
-        """Keep a trace for calls of its pattern."""
-        self._sized.insert(0, trace)
-
-    def refuse(self, pattern: Shapes) -> None:
-        """Record calls of a pattern for their own sizes from now on."""
-        self._refused.add(pattern)
-
     def see(self, leaves: Sequence[Any], trace: Any) -> None:
-        """Note the shapes of a call that was recorded."""
+        """Note a call that was recorded; keep what came of it if it is for many sizes.
+
+        If it is not, though that was tried, calls of the pattern are recorded for their own sizes.
+        """
+        if trace.pattern is not None:
+            self._sized.insert(0, trace)
+        elif self.tried is not None:
+            self._refused.add(self.tried)
+        self.tried = None
         places = tuple(trace.places)
         if places != self._places and not self._sized:
             self._places, self._seen = places, []

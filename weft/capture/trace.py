@@ -7,6 +7,7 @@ returned, whose `.grad` it set. A trace runs the graph and does the same with wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -93,7 +94,25 @@ class Trace:
         self.places = recording.places
         self.decisions = recording.decisions
         self.runs = 0
+        self.origin: Trace | None = None  # what is for many sizes, if this is it for some
+        self.entry: Callable[..., Any] | None = (
+            None  # the quick way in, if it is written: see entry.py
+        )
         self._written: WrittenRun | None = None
+
+    @property
+    def has_sized_places(self) -> bool:
+        """Tell whether it is for many sizes of what places hold besides the arguments."""
+        return not all(is_known(value.shape) for value in self.places.values())
+
+    def for_shapes(self) -> Trace:
+        """Return the same trace for the shapes that it ran with last, which it takes at once."""
+        if self._written is None:
+            self._written = write_run(self)
+        bound = copy(self)
+        bound.origin = self
+        bound.call, bound.entry, bound.runs = copy(self.call), None, 0
+        return bound
 
     def run(self, leaves: Leaves) -> Any:
         """Run on the arguments of a call; return what the function would, or MISSED."""

@@ -65,9 +65,10 @@ class _RunWriter:
     def source(self) -> str:
         """Return the text of the function."""
         feeds = "".join(f"{self._feed(get)}, " for get in self.trace.feeds)
-        call = self.names.of(self.trace.call, "call")
         lines = [
-            f"latest = {call}._latest_trapped if config.nan_trap else {call}._latest",
+            # Of a trace for many sizes each size has a call of its own.
+            "call = trace.call",
+            "latest = call._latest_trapped if config.nan_trap else call._latest",
             "if latest is None or config.debug_interpret:",
             "    return trace.run_generally(leaves)",
             "if modes.interpreters and detecting_anomaly():",

@@ -116,8 +116,9 @@ class ProgramCall:
 
     def executables(self) -> list[Any]:
         """Return the machine code there is so far."""
+        fixed = [code for code in self._executables.values() if code is not None]
         trapped = [] if self._trapped is None else self._trapped.executables()
-        return [*(code for code in self._executables.values() if code is not None), *trapped]
+        return [*fixed, *self._sized.executables(), *trapped]
 
     def remember(self, executable: Any) -> None:
         """Let `run_unchecked` try code that ran first."""

@@ -35,6 +35,7 @@ class SizedCode:
         self._seen: list[Shapes] = []
         self._made: list[_Sized] = []
         self._refused: dict[Shapes, str] = {}  # patterns, and what of them needs a number
+        self._latest: dict[int, Any] = {}  # of each code, as it was run last
 
     def find(self, shapes: Shapes, compile: Compile) -> Any:
         """Return an executable for shapes, if there is code for them or if it is time for some."""
@@ -48,6 +49,10 @@ class SizedCode:
                 found = self._new(pattern, shapes, compile)
         return found
 
+    def executables(self) -> list[Any]:
+        """Return each code as it was run last."""
+        return list(self._latest.values())
+
     def why_fixed(self) -> str | None:
         """Return why sizes that change are numbers of the code, if they are."""
         return next(reversed(self._refused.values()), None)
@@ -60,8 +65,12 @@ class SizedCode:
         for pattern, code in self._made:
             sizes = sizes_in(pattern, shapes)
             if sizes is not None and code.admits(sizes):
-                return code.bind(sizes)
+                return self._bound(code, sizes)
         return None
+
+    def _bound(self, code: Any, sizes: Mapping[SizeVar, int]) -> Any:
+        self._latest[id(code)] = executable = code.bind(sizes)
+        return executable
 
     def _new(self, pattern: Shapes, shapes: Shapes, compile: Compile) -> Any:
         """Return an executable of new code; of a pattern with fewer sizes if it must be."""
@@ -78,5 +87,5 @@ class SizedCode:
                 self._refused[tried] = "the device takes no sizes that only a run knows"
                 continue
             self._made = [*self._made, _Sized(tried, code)]
-            return code.bind(sizes)
+            return self._bound(code, sizes)
         return None
