@@ -49,6 +49,9 @@ OTHERS = {
     "capture/{entry,jitted,report,written_guards}.py": Row(
         "capture/test_jit.py", "how every call of a jitted function begins"
     ),
+    "capture/sizes.py": Row(
+        "capture/test_sized_traces.py", "which sizes change, as calls of jitted functions show"
+    ),
     "capture/{recorded,recorded_array,recorder,signature,trace}.py": Row(
         "capture/test_jit.py", "parts of what jit does, run by it"
     ),

@@ -22,6 +22,7 @@ from weft.core.dim import (
     floor_divide,
     is_known,
     is_told,
+    known_size,
     leaving_open,
     may_equal,
     parse,
@@ -370,6 +371,21 @@ def test_questions_are_answered_by_sizes_at_hand_and_noted():
     assert not decisions.hold({variable: 100})
     with pytest.raises(UnknownSizeError):
         assert n < 100
+
+
+def test_numbers_are_given_where_they_are_asked_for_and_noted():
+    n = run_time_size("n")
+    (variable,) = n.variables()
+    with deciding({variable: 6}, numbers=True) as decisions:
+        assert int(n // 2) == 3
+        assert float(n) == 6.0
+        assert known_size(n + 1, "test") == 7
+    assert decisions.pinned == {variable}
+    assert not decisions.hold({variable: 7})
+    with deciding({variable: 6}), pytest.raises(UnknownSizeError):
+        int(n)
+    with deciding({variable: 6}), pytest.raises(UnknownSizeError):
+        float(n / 2)
 
 
 def test_typical_sizes_are_those_at_hand_and_nothing_is_noted():

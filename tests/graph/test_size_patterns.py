@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from weft.core.dim import run_time_size, unknown_size
-from weft.graph.size_patterns import pattern_of, sizes_in, with_one_size
+from weft.graph.size_patterns import (
+    pattern_of,
+    sizes_in,
+    told_pattern,
+    with_numbers,
+    with_one_size,
+)
 
 n0, n1 = run_time_size("n0"), run_time_size("n1")
 BATCH = [(unknown_size("a"), 3), (unknown_size("b"),)]
@@ -51,3 +57,17 @@ def test_one_size_can_be_left_of_several():
     pattern, shapes = ((n0, n1), (n0,)), ((5, 6), (5,))
     assert list(with_one_size(pattern, shapes)) == [((n0, 6), (n0,)), ((5, n1), (5,))]
     assert list(with_one_size(((n0, 6), (n0,)), shapes)) == []
+
+
+def test_some_sizes_can_be_numbers_again():
+    pattern, shapes = ((n0, n1), (n0,)), ((5, 1), (5,))
+    (variable,) = n0.variables()
+    assert with_numbers(pattern, shapes, {variable}) == ((5, n1), (5,))
+    assert with_numbers(pattern, shapes, (), small=True) == ((n0, 1), (n0,))
+
+
+def test_run_time_sizes_that_were_declared_are_sizes_at_once():
+    assert told_pattern([(n0, 3), (n0,)], ((4, 3), (4,))) == ((n0, 3), (n0,))
+    assert told_pattern([(n0, n1)], ((4, 1),)) == ((n0, 1),)
+    assert told_pattern(BATCH, ((4, 3), (4,))) is None
+    assert told_pattern([(4, 3)], ((4, 3),)) is None
