@@ -14,10 +14,9 @@ GOOD, BAD = wf.tensor([1.0, 4.0]), wf.tensor([1.0, -4.0])
 
 
 @pytest.fixture(autouse=True)
-def trap():
-    wf.config.nan_trap = True
-    yield
-    wf.config.nan_trap = False
+def trap(_way, monkeypatch):
+    monkeypatch.setattr(wf.config, "debug_interpret", False)  # each test says what runs its graphs
+    monkeypatch.setattr(wf.config, "nan_trap", True)
 
 
 def by_session(function, compiled):
