@@ -260,6 +260,19 @@ def test_recurrences_of_all_lengths_are_the_same(monkeypatch):
     assert counter.count - others <= 3
 
 
+def test_tables_are_multiplied_for_the_same_sizes(rng):
+    table, weight = wf.nn.Parameter(rng.normal(size=(7, 32))), wf.nn.Parameter(np.ones((9, 32)))
+    with wf.Graph() as graph:
+        index = wf.placeholder((None, None), wf.int64)
+        y = wf.tanh(F.linear(wf.embedding(table, index), weight))
+        fetches = [y, *wf.gradients((y * y).sum(), [table, weight])]
+    session = wf.Session(graph)
+    for shape in ((4, 7), (5, 7), (2, 3), (3, 5), (2, 7), (13, 2), (30, 30)):
+        feeds = {index: rng.integers(0, 7, shape)}
+        assert_same_bits(*run_both(graph, fetches, feeds, session), f"{shape}")
+    assert is_sized(session, fetches, feeds)
+
+
 def test_two_sizes_change_at_their_own_times(rng):
     with wf.Graph() as graph:
         x = wf.placeholder((None, None, 6), wf.float32)

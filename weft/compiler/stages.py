@@ -2,7 +2,7 @@
 
 program       what a session would run, for given fetches and feeds
 specialise    unknown sizes become numbers, or words that every run is told
-ON_GRAPHS     fold, share, simplify, stabilise, take reductions apart, split scans
+ON_GRAPHS     fold, share, simplify, stabilise, take reductions apart, split scans, multiply tables
 lower         kernels over buffers
 ON_PROGRAMS   what products compute, memory to pack into, fetches, memory, threads
 code          text, object code, an executable: the back end's
@@ -33,6 +33,7 @@ from ..passes.scan_split import split_scans
 from ..passes.simplify import simplify_finally
 from ..passes.specialize import NotStaticError, specialize
 from ..passes.stabilize import stabilize
+from ..passes.tables import multiply_tables
 from ..passes.trap import with_trap
 from ..plan.device import Device
 from ..plan.fetching import with_own_memory
@@ -64,6 +65,7 @@ ON_GRAPHS: dict[str, Callable[[Graph], Graph]] = {
     "canonical form": _canonical,
     "stable forms, reductions in parts": _then_canonical(stabilize, split_reductions),
     "scans in parts": _then_canonical(split_scans),
+    "tables multiplied rather than their rows": _then_canonical(multiply_tables),
 }
 ON_PROGRAMS: dict[str, Callable[[KernelProgram, Device], KernelProgram]] = {
     "operands computed by products": with_prologues,

@@ -14,11 +14,13 @@ from .roll import roll
 from .scan_split import split_scans
 from .simplify import simplify, simplify_finally
 from .stabilize import stabilize
+from .tables import multiply_tables
 
 __all__ = [
     "PASSES",
     "canonicalize",
     "fold_constants",
+    "multiply_tables",
     "optimize",
     "remove_dead",
     "roll",
