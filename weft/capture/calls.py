@@ -23,18 +23,26 @@ from ..core.tree import Structure
 from ..graph.node import Value
 from ..graph.state import NUMBER_DTYPES, tensor_state
 from ..graph.symbol import make_number, make_symbol
+from .held import CallTensors, HeldTensors, tensors_in
 from .objects import ModuleTests, is_fixed, is_opaque, note_change, versioned, why_not_read
 from .outside import Getter, Leaves, Outside, TensorArgument
 from .recorded import RecordedTensor
 from .recorded_array import recorded_array
 from .recorded_size import is_recorded_size
-from .recorder import NotRecordedError, Recorder, RecordingGraph
+from .recorder import NotRecordedError, OutsideHistoryError, Recorder, RecordingGraph
 from .sizes import FIXED_SIZES, CallSizes
 from .stand_in import stand_in
 from .trace import RecordedCall
 from .watch import Listener, PythonPlace, Refusal, Watch
 
 MOST_PLACES = 64  # that change, as arguments of one program
+
+
+class _Unfinished(NamedTuple):
+    """A recording that ended at a tensor with a history, and the places that hold that."""
+
+    error: OutsideHistoryError
+    places: list[PythonPlace]
 
 
 class JitCall(NamedTuple):
@@ -64,18 +72,23 @@ class JitCall(NamedTuple):
         sizes   those that change, which the recording is to hold for all of
         """
         places = dict.fromkeys(sizes.places)
-        recording = self._recorded(name, fed, places, sizes)
-        while len(places) < MOST_PLACES:
-            changing = [p for p in recording.watch.changing if _can_be_fed(p) and p not in places]
-            if not changing:
-                break
-            places |= dict.fromkeys(changing)
+        while True:
             recording = self._recorded(name, fed, places, sizes)
-        return recording
+            if isinstance(recording, _Unfinished):
+                found = recording.places
+            else:
+                found = recording.watch.changing
+            further = [p for p in found if _can_be_fed(p) and p not in places]
+            if further and len(places) < MOST_PLACES:
+                places |= dict.fromkeys(further)
+            elif isinstance(recording, _Unfinished):
+                raise recording.error
+            else:
+                return recording
 
     def _recorded(
         self, name: str, fed: Container[int], places: Iterable[PythonPlace], sizes: CallSizes
-    ) -> RecordedCall:
+    ) -> RecordedCall | _Unfinished:
         graph = RecordingGraph(name, sizes.now)
         with deciding(sizes.now, numbers=True) as decisions, graph:
             return self._recorded_in(graph, fed, places, sizes, decisions)
@@ -87,20 +100,23 @@ class JitCall(NamedTuple):
         places: Iterable[PythonPlace],
         sizes: CallSizes,
         decisions: Decisions,
-    ) -> RecordedCall:
+    ) -> RecordedCall | _Unfinished:
         recorder, unknown = graph.tracer, UnknownSizeError.made
-        given = self._all_given(recorder, fed, sizes)
-        held = {place: _held(recorder, place, sizes.places.get(place)) for place in places}
-        leaves = [leaf for leaf, _, _ in given]
-        args, kwargs = self._with(leaves)
-        replaced = {place: leaf for place, (leaf, _, _) in held.items()}
+        held = HeldTensors([p for p in places if not _holds_number(p)], sizes.places)
+        leaves, count = held.extended(self.leaves), len(self.leaves)
+        given = self._all_given(recorder, leaves, fed, {**sizes.leaves, **held.shapes(count)})
+        seen = [leaf for leaf, _, _ in given]
+        numbers = {p: _number_held(recorder, p) for p in places if _holds_number(p)}
+        replaced = {place: leaf for place, (leaf, _, _) in numbers.items()}
+        replaced |= held.stand_ins(seen[count:])
+        args, kwargs = self._with(seen[:count])
         modules = ModuleTests()
         modules.note(self.function)
-        watch = recorder.watch = self._watch(args, kwargs, replaced, modules)
-        feeds = {v: get for _, v, get in (*given, *held.values()) if v is not None}
-        recording = RecordedCall(graph, feeds, self._positions(leaves), watch, modules, decisions)
-        tensors = {p: value for p, (leaf, value, _) in held.items() if not leaf.weak}
-        recording.places = tensors
+        watch = recorder.watch = self._watch(args, kwargs, leaves, replaced, held, modules)
+        feeds = {v: get for _, v, get in (*given, *numbers.values()) if v is not None}
+        tensors = CallTensors(leaves, seen, held)
+        recording = RecordedCall(graph, feeds, tensors, watch, modules, decisions)
+        recording.places = held.alone([value for _, value, _ in given[count:]])
         try:
             with watch:
                 returned = self.function(*args, **kwargs)
@@ -109,6 +125,8 @@ class JitCall(NamedTuple):
             if sizes.now and UnknownSizeError.made > unknown:
                 raise NotRecordedError("depends on sizes in a way that is not known")
             recording.finish(returned)
+        except OutsideHistoryError as error:
+            return _Unfinished(error, watch.places_of(error.tensor))
         finally:
             watch.undo()
         return recording
@@ -117,10 +135,12 @@ class JitCall(NamedTuple):
         self,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
+        leaves: Leaves,
         replaced: Mapping[PythonPlace, Any],
+        held: HeldTensors,
         modules: ModuleTests,
     ) -> Watch:
-        ours = {id(leaf) for leaf in self.leaves if isinstance(leaf, Tensor)}
+        ours = {id(leaf) for leaf in leaves if isinstance(leaf, Tensor)}
         return Watch(
             self.function,
             args,
@@ -131,6 +151,7 @@ class JitCall(NamedTuple):
                 isinstance(x, RecordedTensor) or is_recorded_size(x) or id(x) in ours
             ),
             numbers=replaced,
+            held=held.places,
             versioned=versioned,
             told=Listener(note_change, modules.note, _refuse, why_not_read),
         )
@@ -141,20 +162,23 @@ class JitCall(NamedTuple):
             return self.args, self.kwargs
         return self.structure.unflatten(leaves)
 
-    def _positions(self, given: Leaves) -> dict[int, int]:
-        pairs = [pair for leaves in (self.leaves, given) for pair in enumerate(leaves)]
-        return {id(x): i for i, x in pairs if isinstance(x, Tensor)}
-
     def _all_given(
-        self, recorder: Recorder, fed: Container[int], sizes: CallSizes
+        self,
+        recorder: Recorder,
+        leaves: Leaves,
+        fed: Container[int],
+        shapes: Mapping[int, Shape],
     ) -> list[tuple[Any, Value | None, Getter]]:
-        """Return all arguments as `_given` does; a tensor that is given twice is so again."""
+        """Return all arguments as `_given` does; a tensor that is given twice is so again.
+
+        `shapes` are those that have sizes in them which change.
+        """
         found: dict[int, tuple[Any, Value | None, Getter]] = {}
         made = []
-        for i, leaf in enumerate(self.leaves):
-            key = id(leaf) if i in sizes.leaves else -i - 1
+        for i, leaf in enumerate(leaves):
+            key = id(leaf) if i in shapes else -i - 1
             if key not in found:
-                found[key] = self._given(recorder, i, leaf, i in fed, sizes.leaves.get(i))
+                found[key] = self._given(recorder, i, leaf, i in fed, shapes.get(i))
             made.append(found[key])
         return made
 
@@ -184,7 +208,7 @@ class JitCall(NamedTuple):
 
 
 def _refuse(refusal: Refusal) -> NoReturn:
-    raise NotRecordedError(refusal.reason, refusal.where)
+    raise NotRecordedError(refusal.reason, refusal.where, once=refusal.once)
 
 
 def _nth_number(position: int, dtype: np.dtype[Any], leaves: Leaves) -> Any:
@@ -201,17 +225,15 @@ def _number(recorder: Recorder, number: Any, name: str) -> tuple[Any, Value]:
 
 
 def _can_be_fed(place: PythonPlace) -> bool:
-    """Tell whether a place holds what a program can be fed with: a number, or a plain tensor."""
-    held = place.get()
-    return type(held) in (int, float) or (type(held) is Tensor and held._node is None)
+    """Tell whether a place holds what a program can be fed with: a number, or tensors."""
+    return _holds_number(place) or tensors_in(place.get()) is not None
 
 
-def _held(recorder: Recorder, place: PythonPlace, shape: Shape | None) -> tuple[Any, Value, Getter]:
-    """Return what is to stand in a place, what stands for it in the graph, and how to feed that."""
-    held, name = place.get(), "place"
-    if isinstance(held, Tensor):
-        type = TensorType(held.shape if shape is None else shape, held.dtype)
-        value = recorder.argument(type, name, held._value)
-        return make_symbol(recorder.graph, value), value, lambda leaves: place.get()
-    number, value = _number(recorder, held, name)
+def _holds_number(place: PythonPlace) -> bool:
+    return type(place.get()) in (int, float)
+
+
+def _number_held(recorder: Recorder, place: PythonPlace) -> tuple[Any, Value, Getter]:
+    """Return the number that is to stand in a place, its value, and how to feed that."""
+    number, value = _number(recorder, place.get(), "place")
     return number, value, lambda leaves: np.array(place.get(), value.dtype)

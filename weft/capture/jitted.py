@@ -88,6 +88,7 @@ class Jitted:
         self._sized = SizedTraces()
         self._recorded: Counter[Any] = Counter()
         self._refused: dict[Any, str] = {}
+        self._warned: set[str] = set()
         self._methods: WeakKeyDictionary[Any, Jitted] = WeakKeyDictionary()
         self._entry: Entry | None = None
         self._report = JitReport()
@@ -274,11 +275,10 @@ class Jitted:
         reason, where = _explained(failure)
         self._refused[general] = reason
         self._report.refused(_shown(call), reason, where)
-        warnings.warn(
-            f"jit: {self.name} runs eagerly: {reason}" + (f" ({where})" if where else ""),
-            RuntimeWarning,
-            stacklevel=user_stacklevel(),
-        )
+        text = f"jit: {self.name} runs eagerly: {reason}" + (f" ({where})" if where else "")
+        if text not in self._warned:  # which calls of other kinds may have been for the same
+            self._warned.add(text)
+            warnings.warn(text, RuntimeWarning, stacklevel=user_stacklevel())
 
 
 def _entry_of(trace: Trace, leaves: Leaves) -> Entry | None:

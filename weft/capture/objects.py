@@ -7,7 +7,7 @@ none of their attributes need be looked at.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..core.tensor import Tensor
@@ -53,6 +53,8 @@ def why_not_read(owner: Any, key: Any) -> str | None:
     """Return why a part of an object must not be read, or written: a program does it in the end."""
     if is_recorded_size(owner):
         return "asks for the class of a size" if key == "__class__" else None
+    if key == "__class__" and isinstance(owner, Tensor) and owner.symbolic:
+        return "asks for the class of a tensor that it made; use isinstance"
     if not _is_kept(type(owner)):
         return None
     if key is WRITTEN:
@@ -81,13 +83,22 @@ class ModuleTests:
 
     def __init__(self) -> None:
         self._seen: dict[int, tuple[Module, type, dict[str, Any]]] = {}
+        self._optimized: list[Any] = []
         self._version = 0
 
     def note(self, thing: Any) -> None:
         """Note a module that is used, with all modules in it, as they are now."""
+        if _is_kept(type(thing)):
+            self._optimized += getattr(thing, "param_groups", ())
         if isinstance(thing, Module) and id(thing) not in self._seen:
             for module in thing.modules():
                 self._seen.setdefault(id(module), (module, type(module), _parts(module)))
+
+    def tensors(self) -> Iterator[Tensor]:
+        """Yield the tensors that these modules, and optimizers that were used, have."""
+        for _, _, parts in self._seen.values():
+            yield from _tensors_in(parts)
+        yield from _tensors_in(self._optimized)
 
     def begin(self) -> None:
         """Take the modules as they are now for those that were noted."""
@@ -119,6 +130,14 @@ def _copied(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _copied(item) for key, item in value.items()}
     return [*map(_copied, value)] if isinstance(value, (list, tuple, set)) else value
+
+
+def _tensors_in(held: Any) -> Iterator[Tensor]:
+    if isinstance(held, Tensor):
+        yield held
+    elif isinstance(held, (dict, list)):
+        for part in held.values() if isinstance(held, dict) else held:
+            yield from _tensors_in(part)
 
 
 def _same(now: Any, was: Any) -> bool:

@@ -130,6 +130,10 @@ class RecordedNumber(RecordedTensor):
         """Return the number itself."""
         return self
 
+    def plain(self) -> Any:
+        """Return the number as Python has it, which is read by that."""
+        return self._read().item()
+
     def __str__(self) -> str:
         return str(self._read().item())
 

@@ -52,6 +52,15 @@ class NotRecordedError(BaseException):
         self.once = once  # whether the next call may well be recorded
 
 
+class OutsideHistoryError(NotRecordedError):
+    """A result of recorded operations is used that is no argument; it may become one."""
+
+    def __init__(self, tensor: Tensor, where: str | None) -> None:
+        reason = "it uses a result of recorded operations from outside: pass it as argument"
+        super().__init__(reason, where)
+        self.tensor = tensor
+
+
 class ValueRead(NamedTuple):
     """What Python read of a value: all of it, or only its truth."""
 
@@ -149,7 +158,7 @@ class Recorder(Tracer):
 
     def _check_history(self, tensor: Tensor) -> None:
         if not isinstance(tensor._node, Leaf) and (id(tensor), "") not in self.arguments:
-            self.refuse("it uses a result of recorded operations from outside: pass it as argument")
+            raise OutsideHistoryError(tensor, self._where())
 
     def argument(self, type: TensorType, name: str, array: Array) -> Value:
         """Return a new placeholder for something that the call was given."""
@@ -180,7 +189,11 @@ class Recorder(Tracer):
 
     def refuse(self, reason: str, *, once: bool = False) -> None:
         """End the recording: this cannot be recorded, or not this time."""
-        raise NotRecordedError(reason, format_site(user_site()), once=once)
+        raise NotRecordedError(reason, self._where(), once=once)
+
+    def _where(self) -> str | None:
+        """Return the user's line, past the standard library if the function is watched."""
+        return format_site(user_site()) if self.watch is None else self.watch.where
 
     def tensor_state(self, tensor: Tensor) -> State:
         """Return the state that a tensor from outside is."""
@@ -284,13 +297,15 @@ class Recorder(Tracer):
         if not retain:
             self._freed.update(walked)
         leaves = self.leaf_tensors()
-        for leaf in leaves:
-            if not isinstance(leaf, Symbol) and not isinstance(leaf._node, Leaf):
-                self.refuse("backward goes on outside of the function")
         found = self.gradients_of([root], leaves, [gradient], record=create_graph)
         for leaf, g in zip(leaves, found, strict=True):
             if g is not None:
+                self._check_leaf(leaf)
                 self.grads.accumulate(leaf, g, record=create_graph)
+
+    def _check_leaf(self, leaf: Tensor) -> None:
+        if not isinstance(leaf, Symbol) and not isinstance(leaf._node, Leaf):
+            self.refuse("backward goes on outside of the function")
 
     def gradients(
         self,

@@ -16,7 +16,7 @@ from ..core.config import config
 from ..core.device import current_device
 from ..core.modes import is_grad_enabled
 from ..core.tensor import Tensor
-from ..core.tree import Structure
+from ..core.tree import Keys, Structure
 
 VALUES = (bool, str, bytes, complex, type(None), type(Ellipsis), slice, np.dtype)
 NUMBERS = (int, float)
@@ -63,7 +63,7 @@ class Signatures:
 
     def of(self, leaves: Sequence[Any], structure: Structure) -> CallSignature:
         """Return the signature of a call."""
-        kinds = (*map(_kind, leaves), *_aliases(leaves))
+        kinds = (*map(kind_of, leaves), *aliases_of(leaves), *_orders(structure))
         around = (structure, kinds, is_grad_enabled(), config.default_float, current_device())
         general = (around, tuple([x.shape for x in leaves if isinstance(x, SHAPED)]))
         numbers = {i: x for i, x in enumerate(leaves) if type(x) in NUMBERS}
@@ -96,7 +96,16 @@ def _exactly(number: Any) -> Any:
     return float.hex(number) if isinstance(number, float) else number
 
 
-def _aliases(leaves: Sequence[Any]) -> list[tuple[int, int]]:
+def _orders(structure: Structure) -> list[Any]:
+    """Return the order of keys of all dictionaries, which is that of the leaves."""
+    found = [(*structure.data, *map(type, structure.data))] if type(structure.data) is Keys else []
+    for child in structure.children:
+        if child.kind is not None:
+            found += _orders(child)
+    return found
+
+
+def aliases_of(leaves: Sequence[Any]) -> list[tuple[int, int]]:
     """Return which tensors are given twice: positions, and where they stood first."""
     first: dict[int, int] = {}
     tensors = [(i, x) for i, x in enumerate(leaves) if isinstance(x, Tensor)]
@@ -104,7 +113,8 @@ def _aliases(leaves: Sequence[Any]) -> list[tuple[int, int]]:
     return [(i, j) for i, j in places if i != j]
 
 
-def _kind(leaf: Any) -> Any:
+def kind_of(leaf: Any) -> Any:
+    """Return what counts of a leaf: of tensors and arrays not their values."""
     if isinstance(leaf, Tensor):
         return type(leaf), leaf.ndim, leaf.dtype, leaf.requires_grad, leaf.is_leaf
     if isinstance(leaf, np.ndarray):

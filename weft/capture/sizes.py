@@ -8,8 +8,7 @@ number the function needs stays a number: such calls have a recording for each.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,6 @@ import numpy as np
 from ..core.dim import Decisions, SizeVar, is_known, unknown_size, variables
 from ..core.shape import Shape
 from ..core.tensor import Tensor
-from ..graph.node import Value
 from ..graph.size_patterns import Place, Shapes, pattern_of, places_of, sizes_in, with_numbers
 from .stand_in import can_stand_in
 
@@ -146,23 +144,6 @@ class SizedCalls:
 def has_sizes(pattern: Shapes) -> bool:
     """Tell whether there are sizes in a pattern."""
     return not all(map(is_known, pattern))
-
-
-def held_test(place: Any, value: Value) -> tuple[Callable[[], Any], Any]:
-    """Return what to read of a place in each call, and what it must be."""
-    if is_known(value.shape):
-        return partial(_held_type, place), (value.shape, value.dtype)
-    return partial(_held_dtype, place), value.dtype
-
-
-def _held_type(place: Any) -> Any:
-    held = place.get()
-    return (held.shape, held.dtype) if _is_tensor(held) else None
-
-
-def _held_dtype(place: Any) -> Any:
-    held = place.get()
-    return held.dtype if _is_tensor(held) else None
 
 
 def _is_tensor(held: Any) -> bool:

@@ -30,6 +30,7 @@ from ..graph.state import State
 from ..graph.symbol import Symbol, make_symbol
 from .deferred import with_gradients
 from .evaluation import Array
+from .held import CallTensors, TensorIdentities, tensors_among, with_tensor_tests
 from .history import CallGradient, CallHistory, call_gradient
 from .objects import ModuleTests
 from .outside import (
@@ -45,7 +46,7 @@ from .outside import (
 from .recorded import RecordedNumber, RecordedSnapshot, RecordedTensor
 from .recorded_size import is_recorded_size
 from .recorder import NotRecordedError, Recorder, RecordingGraph, ValueRead
-from .sizes import held_test
+from .signature import aliases_of
 from .stand_in import StandIn
 from .watch import UnrepeatableError
 from .written_guards import write_holds
@@ -86,7 +87,10 @@ class Trace:
         self.effects = recording.watch.effects
         self.python_guards = recording.watch.guards
         recording.modules.begin()
-        self.holds = write_holds(recording)
+        self._held = recording.held
+        self.holds = with_tensor_tests(
+            write_holds(recording), recording.held, recording.identities()
+        )
         self.links = recording.history
         self.writes = recording.writes
         self.program = recording.program()
@@ -116,6 +120,8 @@ class Trace:
 
     def run(self, leaves: Leaves) -> Any:
         """Run on the arguments of a call; return what the function would, or MISSED."""
+        if self._held:
+            leaves = self._held.extended(leaves)
         if self._written is not None:
             return self._written(self, leaves)
         if self.runs:
@@ -182,7 +188,8 @@ class Linking(NamedTuple):
 class RecordedCall:
     """A finished recording: what the function did, by the values that stand for it.
 
-    positions   of the arguments that are tensors: which leaf of the call each is
+    tensors     what the call was given, with what places hold behind it
+    positions   of what is a tensor there: which leaf of the call each is
     decisions   what was decided by the sizes of the call
     places      what stands for tensors that places hold, which change from call to call
     """
@@ -191,7 +198,7 @@ class RecordedCall:
         self,
         graph: RecordingGraph,
         feeds: dict[Value, Getter],
-        positions: dict[int, int],
+        tensors: CallTensors,
         watch: Any,
         modules: ModuleTests,
         decisions: Decisions,
@@ -204,7 +211,9 @@ class RecordedCall:
         self.modules = modules
         self.recorder: Recorder = graph.tracer
         self._given = feeds
-        self.positions = positions
+        self.held = tensors.held
+        self._leaves = tensors.leaves
+        self.positions = tensors.positions()
         self.fetches: list[Value] = []
         self._numbers: dict[Value, int] = {}
         self.escaped: list[EscapedLeaf] = []
@@ -243,7 +252,6 @@ class RecordedCall:
         self.python_holds = self.watch.guards.compile()
         observed = self.recorder.observed.values()
         self.guards = [(read, value) for read, value in observed if read() == value]
-        self.guards += [held_test(*pair) for pair in self.places.items()]
 
     def _finalize(self, linking: Linking | None) -> None:
         """Roll loops and make gradients of the graph, and find everything in it again."""
@@ -268,6 +276,22 @@ class RecordedCall:
         yield from ((self.outside(tensor), False) for tensor in grads.absent.values())
         yield from ((self.outside(tensor), True) for tensor, _ in grads.found.values())
 
+    def identities(self) -> TensorIdentities:
+        """Return which tensors of the call are one object, and which they are not."""
+        recorder, grads = self.recorder, self.recorder.grads
+        outside = list(self.modules.tensors())
+        met = {id(x): x for x in (*self.watch.met, *outside)}
+        known = {self.positions[key]: x for key, x in met.items() if key in self.positions}
+        used = [state.owner for state in recorder._tensors.values()]
+        graded = [t for t, _ in (*grads.found.values(), *grads.now.values())]
+        others = tensors_among((*self.watch.compared, *used, *graded, *grads.absent.values()))
+        tested = self.positions.keys() | recorder.required.keys()  # the latter by `write_holds`
+        apart = {id(x): x for x in others if id(x) not in tested}
+        if not recorder.stood_for.keys().isdisjoint([id(x) for x in known.values()]):
+            raise NotRecordedError("finds an argument elsewhere, whose sizes are not known")
+        aliases = aliases_of(self._leaves) if self.held else None
+        return TensorIdentities(self._leaves, known, apart.values(), aliases)
+
     def program(self) -> Program:
         """Return the graph with what is fetched and written."""
         return Program(self.final, self.fetches, self._fed, self.targets)
@@ -282,11 +306,11 @@ class RecordedCall:
 
     def _recipe(self, returned: Any) -> Any:
         if self.watch.returns_argument(returned):
-            raise NotRecordedError("returns a container that it was given")
+            raise NotRecordedError("returns a container that it was given", self.watch.where)
         try:
             return self.watch.recipe(returned)
         except UnrepeatableError as error:
-            raise NotRecordedError(f"returns {error}") from None
+            raise NotRecordedError(f"returns {error}", self.watch.where) from None
 
     def _result_of(self, returned: Any, recipe: Any) -> Callable[..., Any]:
         """Return what gives the result of a call, of the values that escaped and the arguments."""

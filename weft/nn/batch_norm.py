@@ -118,7 +118,7 @@ class _BatchNorm(RunningNorm):
         """Count a batch; return how much of the running statistics it replaces."""
         count += ONE
         # Without a momentum the running statistics are the plain average over all batches.
-        return 1.0 / float(count) if self.momentum is None else self.momentum
+        return 1.0 / count.item() if self.momentum is None else self.momentum
 
 
 class BatchNorm1d(_BatchNorm):

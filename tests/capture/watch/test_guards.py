@@ -426,12 +426,26 @@ def test_a_function_with_a_cache_is_asked_again():
         made.append(n)
         return [n]
 
-    thing = Thing(n=3)
+    thing, leaf = Thing(n=3), Leaf()
     mask(3)
     check_guarded(lambda: [mask(thing.n)], mask.cache_clear)
+    mask(3, kind=2)
     check_guarded(lambda: mask(3, kind=2) and mask(3, kind=2), mask.cache_clear)
-    assert "with a tensor" in watched(lambda: [mask(Leaf())]).refusal.reason
-    assert "with new objects" in watched(lambda: [mask(Thing())]).refusal.reason
+    mask(leaf)
+    assert "with a tensor" in watched(lambda: [mask(leaf)]).refusal.reason
+
+
+def test_a_function_with_a_cache_that_misses_ends_the_recording():
+    @functools.lru_cache(maxsize=1)
+    def table(n):
+        return [n]
+
+    refusal = watched(lambda: [table(Thing())]).refusal
+    assert "has not kept" in refusal.reason
+    assert refusal.once
+    table(1)
+    check_guarded(lambda: [table(1)], lambda: table(2))  # which takes the only place
+    assert "may call it" in watched(lambda: list(map(table, [2]))).refusal.reason
 
 
 def test_long_functions_are_followed():

@@ -357,3 +357,28 @@ def module_made_inside(jit):
         return layer(x)
 
     return Case(step, inputs(3))
+
+
+@program()
+def class_counter_of_a_base(jit):
+    class Base:
+        total = 0
+
+    class Derived(Base):
+        pass
+
+    thing = Derived()
+
+    @jit
+    def step(x):
+        Base.total += 1
+        return x * thing.total, Derived.total
+
+    def hide():
+        Derived.total = 7
+
+    def own():
+        thing.total = 9
+
+    calls = [Call(rows(3), before=before) for before in (None, None, None, hide, None, own, None)]
+    return Case(step, calls, {"total": lambda: Base.total})

@@ -94,9 +94,9 @@ def none_argument(jit):
     return Case(step, [(x,), (x, mask), (x, None), (x, mask), (x,)])
 
 
-@program()
+@program(falls_back=True)  # what is returned must be the very dictionary of the call
 def result_is_an_argument(jit):
-    @jit
+    @jit  # falls back
     def step(x, options):
         return x, options, x * 2
 
@@ -263,11 +263,11 @@ def history_in_a_dataclass(jit):
     return Case(step, calls, {"history": history})
 
 
-@program()
+@program(falls_back=True)  # the next call may have another dictionary
 def argument_dictionary_is_filled(jit):
     @jit
     def step(x, out):
-        out["mean"] = x.mean()
+        out["mean"] = x.mean()  # falls back
         out.setdefault("first", x[0])
 
     kept = {}
@@ -306,3 +306,17 @@ def unpacking(jit):
         return [(wf.tensor(array(3, seed=seed + i)), rows(3)) for i in range(3)]
 
     return Case(step, [(pairs(s),) for s in range(3)])
+
+
+@program(captured=False)
+def tuple_with_attributes(jit):
+    class Pair(tuple):  # noqa: SLOT001  (is what is tested)
+        pass
+
+    @jit
+    def step(x):
+        pair = Pair((x, x * 2))
+        pair.extra = x * 3
+        return pair, pair.extra
+
+    return Case(step, [(rows(3, seed=s),) for s in range(3)])

@@ -315,3 +315,16 @@ def long_loop(jit):
         return loss
 
     return Case(step, [(rows(2, 4, seed=s),) for s in range(3)], {"w": w})
+
+
+@program()
+def number_is_matched_by_its_class(jit):
+    @jit
+    def step(x, n):
+        match n:
+            case int(k) if k > 1:
+                return x - k
+            case _:
+                return -x
+
+    return Case(step, [(rows(3), n) for n in (3, 1, 2, 2, 1, 3)])

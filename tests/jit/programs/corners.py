@@ -95,7 +95,7 @@ def input_whose_gradient_adds_up(jit):
         (x * scale).sum().backward()
         return x.grad
 
-    calls = [Call(x, 2.0), Call(x, 2.0), Call(x, 3.0)]
+    calls = [Call(x, 2.0), Call(x, 2.0), Call(x, 2.0), Call(x, 3.0)]
     return Case(step, [*calls, Call(x, 2.0, before=lambda: setattr(x, "grad", None))], {"x": x})
 
 
@@ -127,7 +127,7 @@ def tensors_as_keys(jit):
     return Case(step, [(rows(2, 3, seed=s),) for s in range(3)], {"net": net})
 
 
-@program()
+@program(falls_back=True)  # a compiled step writes moments and counts at its end
 def state_of_the_optimizer_read_inside(jit):
     net = wf.nn.Linear(3, 1)
     optimizer = wf.optim.Adam(net.parameters(), lr=0.01)
@@ -137,12 +137,13 @@ def state_of_the_optimizer_read_inside(jit):
         optimizer.zero_grad()
         (net(x) * optimizer.param_groups[0]["lr"]).mean().backward()
         optimizer.step()
-        return wf.tensor(optimizer.state[net.weight]["exp_avg"]).norm(), optimizer.t
+        moments = optimizer.state[net.weight]  # falls back
+        return wf.tensor(moments["exp_avg"]).norm(), optimizer.t
 
     return Case(step, [(rows(2, 3, seed=s),) for s in range(4)], {"net": net, "fit": optimizer})
 
 
-@program()
+@program(falls_back=True)  # a compiled step writes its count at its end
 def steps_of_the_optimizer_decide(jit):
     net = wf.nn.Linear(3, 1)
     optimizer = wf.optim.SGD(net.parameters(), lr=0.1)
@@ -151,7 +152,7 @@ def steps_of_the_optimizer_decide(jit):
     def step(x):
         optimizer.zero_grad()
         loss = net(x).square().mean()
-        if optimizer.t % 2:
+        if optimizer.t % 2:  # falls back
             loss = loss * 0.5
         loss.backward()
         optimizer.step()
@@ -175,7 +176,7 @@ def missing_gradient_decides(jit):
     return Case(step, calls, {"net": net})
 
 
-@program()
+@program(falls_back=True)  # the copy of a parameter is a parameter, which no symbol is
 def copies_inside(jit):
     net = wf.nn.Linear(3, 1)
 
@@ -183,7 +184,7 @@ def copies_inside(jit):
     def step(x):
         y = copy.copy(x)
         y += 1
-        return y, x, copy.deepcopy(net.weight) * 2
+        return y, x, copy.deepcopy(net.weight) * 2  # falls back
 
     return Case(step, [(rows(2, 3, seed=s),) for s in range(3)], {"net": net})
 

@@ -23,6 +23,7 @@ from .places import (
 from .trust import is_library_class, is_library_module
 from .values import (
     MISSING,
+    NUMBERS,
     find,
     find_with_owner,
     has_get,
@@ -101,8 +102,22 @@ def read_of_class(log: AccessLog, kind: type, name: str, text: str) -> None:
     definer, value = find_with_owner(kind, name)
     if is_library_class(kind):
         log.ages.hold(kind, value)
+    elif definer is not None and _may_count(log, value):
+        _read_of_definer(log, kind, definer, name, text)
     elif definer is None or not _was_written(log, definer, name):
         log.read(ClassPlace(kind, name, text))
+
+
+def _may_count(log: AccessLog, value: Any) -> bool:
+    """Tell whether a class holds a number, which functions may change: one of some class alone."""
+    return type(value) in NUMBERS or log.recorded(value)
+
+
+def _read_of_definer(log: AccessLog, kind: type, definer: type, name: str, text: str) -> None:
+    """Note which class an attribute is found in, and that those before it have none."""
+    for base in kind.__mro__[: kind.__mro__.index(definer) + 1]:
+        if not is_library_class(base):
+            log.read(OwnClassPlace(base, name, text))
 
 
 def read_class(log: AccessLog, owner: Any) -> None:
@@ -131,17 +146,21 @@ def _read_of_instance(log: AccessLog, owner: Any, name: str, text: str) -> None:
         log.look(owner)  # an array's shape
     elif has_get(said):
         _read_method(log, owner, name, text)
-    elif _is_of_written_class(log, owner, name):
+    elif _is_of_changing_class(log, owner, name):
+        log.ages.see(owner)
+        log.ages.hold(owner, dictionary(owner))
         log.read(ItemPlace(dictionary(owner), name, text))
+        read_of_class(log, type(owner), name, text)
     else:
         log.read(AttributePlace(owner, name, text))
 
 
-def _is_of_written_class(log: AccessLog, owner: Any, name: str) -> bool:
-    """Tell whether an object has an attribute from its class, where the program put it."""
-    definer, _ = find_with_owner(type(owner), name)
-    written = definer is not None and _was_written(log, definer, name)
-    return written and name not in dictionary(owner)
+def _is_of_changing_class(log: AccessLog, owner: Any, name: str) -> bool:
+    """Tell whether an object has an attribute from its class, where the program changes it."""
+    definer, value = find_with_owner(type(owner), name)
+    if definer is None or name in dictionary(owner):
+        return False
+    return log.recorded(value) or _was_written(log, definer, name)
 
 
 def _read_method(log: AccessLog, owner: Any, name: str, text: str) -> None:

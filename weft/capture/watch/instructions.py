@@ -11,10 +11,13 @@ from typing import Any
 
 from ...core.bytecode import Step, steps
 from .attributes import read_after, read_attribute, write_attribute
-from .calls import ObservedCall, is_cached, item_place, note_call
+from .cached import CachedCall, CachedCallPlace, is_cached
+from .call_rules import item_place, refuse_class
+from .calls import note_call
 from .frames import NULL, function_of, operand
 from .log import WRITTEN, AccessLog
-from .places import AttributePlace, CachedCallPlace, CellPlace, ElementPlace, ItemPlace, PythonPlace
+from .observed import ObservedCall
+from .places import AttributePlace, CellPlace, ElementPlace, ItemPlace, PythonPlace
 from .trust import is_library
 from .values import (
     FROZEN,
@@ -158,6 +161,7 @@ class Follower:
     def find_item(self, frame: FrameType, step: Step) -> None:
         """Note that a program asks whether something is in a container."""
         owner, key = operand(frame, 0), operand(frame, 1)
+        self.log.compare_all(owner, key)
         place = self._item(owner, key, frame) if issubclass(type(owner), dict) else None
         if place is not None:
             self.log.read(place)
@@ -188,7 +192,7 @@ class Follower:
         if _is_usual_list(owner) and type(key) is int and -len(owner) <= key < len(owner):
             text = f"{name_in(frame, owner) or 'a list'}[{key}]"
             return ElementPlace(owner, key % len(owner), text)
-        found = item_place(owner, key) if issubclass(type(owner), dict) else None
+        found = item_place(self.log, owner, key) if issubclass(type(owner), dict) else None
         if found is not None:
             shown = repr(key)[:40] if is_atom(key) else f"a {type(key).__name__}"
             found.text = f"{name_in(frame, owner) or 'a dictionary'}[{shown}]"
@@ -222,6 +226,7 @@ class Follower:
     def match_class(self, frame: FrameType, step: Step) -> None:
         """Note that a pattern reads attributes."""
         names, kind, subject = (operand(frame, depth) for depth in range(3))
+        refuse_class(self.log, subject, exactly=False)
         if not self.is_left_out(subject):
             for name in (*names, *getattr(kind, "__match_args__", ())[: step.arg]):
                 read_attribute(self.log, subject, name, name_in(frame, subject))
@@ -247,6 +252,10 @@ class Follower:
         iterator = operand(frame, 1 if step.name == "SEND" else 0)
         if iterator is not NULL and is_iterator(iterator) and not self.is_left_out(iterator):
             self.log.go_on(iterator)
+
+    def compare(self, frame: FrameType, step: Step) -> None:
+        """Note that two objects are told apart."""
+        self.log.compare(operand(frame, 0), operand(frame, 1))
 
     def begin_iteration(self, frame: FrameType, step: Step) -> None:
         """Note that a container is gone through; an iterator is not, until it is asked."""
@@ -322,9 +331,16 @@ class Follower:
         if any(map(self.is_left_out, call.given)):
             self.log.refuse(f"calls {call.function.__name__}, which has a cache, with a tensor")
             return
-        key = call.args, tuple(call.kwargs.items())
+        key = CachedCall(*call)
         place = CachedCallPlace(call.function, key, f"{call.function.__name__}(...)")
         self.log.note(place, operand(frame, 0))
+
+    def is_missed(self, frame: FrameType) -> bool:
+        """Tell whether a frame begins because a function with a cache has no result to give."""
+        if not self._awaited or self._awaited[-1][0] is not frame.f_back:
+            return False
+        called = self._awaited[-1][2].function
+        return called.__wrapped__.__code__ is frame.f_code
 
     def import_module(self, frame: FrameType, step: Step) -> None:
         """Note that a module is imported: harmless if that is done."""
@@ -385,6 +401,7 @@ _HANDLERS: dict[str, Handler] = {
     "CONTAINS_OP": Follower.find_item,
     "BINARY_OP": Follower.binary,
     "COMPARE_OP": Follower.use_two,
+    "IS_OP": Follower.compare,
     **dict.fromkeys(("UNPACK_SEQUENCE", "UNPACK_EX"), Follower.use_last),
     **dict.fromkeys(("FOR_ITER", "SEND", "GET_YIELD_FROM_ITER"), Follower.go_on),
     "GET_ITER": Follower.begin_iteration,

@@ -8,6 +8,7 @@ objects were there before.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any, NamedTuple
@@ -33,12 +34,14 @@ from .values import (
     holds_in_c,
     is_atom,
     is_iterator,
+    is_named,
     items,
 )
 
 WRITTEN = object()  # in place of a key: some attribute of an opaque object is written
 MOST_ELEMENTS = 100_000
 MOST_BYTES = 1 << 20
+_HOLDERS = frozenset({list, tuple, dict, set, frozenset, deque})
 
 
 class Refusal(NamedTuple):
@@ -46,10 +49,12 @@ class Refusal(NamedTuple):
 
     reason   what it did
     where    the user's line: "model.py:12"
+    once     whether the next call may well be one that can
     """
 
     reason: str
     where: str
+    once: bool = False
 
     def __str__(self) -> str:
         return f"{self.reason} ({self.where})"
@@ -117,12 +122,15 @@ def copy_of(holder: Any) -> Any:
 class AccessLog:
     """What was read, written and refused while a program ran."""
 
-    def __init__(self, is_left_out: Callable[[Any], bool]) -> None:
+    def __init__(self, is_left_out: Callable[[Any], bool], recorded: Callable[[Any], bool]) -> None:
         self.ages = Ages()
         self.reads: dict[PythonPlace, PlaceRead] = {}
         self.writes: dict[PythonPlace, PlaceWrite] = {}
         self.contents: dict[int, Contents] = {}
         self.refusals: list[tuple[Any, Refusal]] = []
+        self.refusals_if_new: list[tuple[Any, Refusal]] = []
+        self.compared: dict[int, Any] = {}  # what the program told apart by identity
+        self.met: dict[int, Any] = {}  # values of the call that turned out to be such
         self.arguments: set[int] = set()  # containers that the caller makes anew in each call
         self.frame: FrameType | None = None  # where the program is
         self.where_in_the_end = ""
@@ -130,6 +138,7 @@ class AccessLog:
         self.handed: Callable[[Any], None] = lambda owner: None
         self.refused: Callable[[Refusal], None] | None = None  # told at once of what is refused
         self.is_left_out = is_left_out
+        self.recorded = recorded
         self._dictionaries: dict[int, Any] = {}
 
     @property
@@ -304,23 +313,52 @@ class AccessLog:
         owner = self._dictionaries.get(id(holder), holder)
         return {place.key for place in self.writes if place.owner is owner}
 
+    # -- identities --------------------------------------------------------------------------------
+
+    def compare(self, left: Any, right: Any) -> None:
+        """Note that two objects are told apart, one of which may be a value of the call."""
+        if left is right:
+            if self.recorded(left):
+                self.met[id(left)] = left
+            return
+        for value in (left, right):
+            if self.is_left_out(value) and not self.recorded(value):
+                self.compared[id(value)] = value
+
+    def compare_all(self, *values: Any) -> None:
+        """Note that values may be told apart from one another, and from what is in them."""
+        ours = [value for value in values if self.recorded(value)]
+        for holder in values if ours else ():
+            if container_kind(holder) in _HOLDERS and len(holder) <= MOST_ELEMENTS:
+                for element in elements(holder):
+                    for value in ours:
+                        self.compare(value, element)
+
     # -- refusals ----------------------------------------------------------------------------------
 
-    def refuse(self, reason: str, only_if_old: Any = None) -> None:
+    def refuse(self, reason: str, only_if_old: Any = None, *, once: bool = False) -> None:
         """Note that what is done cannot be repeated; for an object, unless that is a new one."""
         if only_if_old is not None:
             self.ages.see(only_if_old)
-        refusal = Refusal(reason, self.where)
+        refusal = Refusal(reason, self.where, once)
         self.refusals.append((only_if_old, refusal))
         if self.refused is None or self.frame is None:
             return
         if only_if_old is None or self.ages.is_old_by_now(only_if_old):
             self.refused(refusal)
 
+    def refuse_if_new(self, reason: str, value: Any) -> None:
+        """Note that what is done cannot be repeated if an object is one of this call alone."""
+        if not is_atom(value) and not is_named(value):
+            self.ages.see(value)
+            self.refusals_if_new.append((value, Refusal(reason, self.where)))
+
     def first_refusal(self) -> Refusal | None:
         """Return the first refusal that stands, when ages are known."""
-        stands = (why for about, why in self.refusals if about is None or self.ages.is_old(about))
-        return next(stands, None)
+        is_old = self.ages.is_old
+        stands = [why for about, why in self.refusals if about is None or is_old(about)]
+        stands += [why for about, why in self.refusals_if_new if not is_old(about)]
+        return next(iter(stands), None)
 
     def name_containers(self) -> None:
         """Let containers be called by the places that they were found in."""

@@ -265,22 +265,6 @@ class MethodPlace(PythonPlace):
         return f"{owner}.{self.key}.__func__"
 
 
-class CachedCallPlace(PythonPlace):
-    """The result that a function keeps for some arguments (functools.lru_cache)."""
-
-    __slots__ = ()
-    kind = "cached call"
-
-    def get(self) -> Any:
-        """Return what the function keeps; if it has been forgotten, it is computed anew."""
-        args, kwargs = self.key
-        return self.owner(*args, **dict(kwargs))
-
-    def source(self, owner: str, key: str) -> str:
-        """Return the expression that reads it."""
-        return f"{owner}(*{key}[0], **dict({key}[1]))" if self.key[1] else f"{owner}(*{key}[0])"
-
-
 def place_of_attribute(owner: Any, name: str, text: str) -> PythonPlace:
     """Return the place of an attribute of an object, a module or a class."""
     if isinstance(owner, ModuleType):

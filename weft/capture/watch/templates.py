@@ -14,7 +14,7 @@ import numpy as np
 
 from .ages import Ages
 from .places import dictionary, slot_names
-from .values import FROZEN, MAPPINGS, find, is_constant, is_named
+from .values import FROZEN, MAPPINGS, SLICE_PARTS, find, is_constant, is_named
 
 Resolve = Callable[[Any], Any]
 Made = dict[int, Any]  # what this repetition has made: what is shared is made once
@@ -57,8 +57,10 @@ class Templates:
 
     def _maker(self, value: Any) -> Recipe:
         kind = type(value)
-        if issubclass(kind, tuple) or kind in FROZEN:
+        if kind in FROZEN or (issubclass(kind, tuple) and not dictionary(value)):
             return self._frozen(value)
+        if kind is slice:
+            return self._slice(value)
         if kind in (list, deque, set, bytearray):
             return self._filled(value)
         if kind in MAPPINGS:
@@ -73,6 +75,10 @@ class Templates:
         kind, parts = type(value), [self.of(part) for part in value]
         new = tuple.__new__ if issubclass(kind, tuple) else frozenset.__new__
         return lambda resolve, made: new(kind, [part(resolve, made) for part in parts])
+
+    def _slice(self, value: slice) -> Recipe:
+        parts = [self.of(getattr(value, part)) for part in SLICE_PARTS]
+        return lambda resolve, made: slice(*(part(resolve, made) for part in parts))
 
     def _filled(self, value: Any) -> Recipe:
         kind, parts = type(value), [self.of(part) for part in value]

@@ -17,6 +17,7 @@ import numpy as np
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<missing>"})()
 
 NUMBERS = (int, float, bool)
+SLICE_PARTS = ("start", "stop", "step")
 ATOMS = frozenset(
     {
         *(int, float, complex, bool, str, bytes, type(None), type(...), type(NotImplemented)),
@@ -56,6 +57,8 @@ def is_constant(value: Any) -> bool:
     """Tell whether a value is an atom, or a tuple or frozen set of such."""
     if type(value) in FROZEN:
         return all(map(is_constant, value))
+    if type(value) is slice:
+        return all(is_constant(getattr(value, part)) for part in SLICE_PARTS)
     return is_atom(value)
 
 
@@ -113,6 +116,10 @@ def _same_complex(value: complex, other: complex) -> bool:
 
 def _same_text(value: Any, other: Any) -> bool:
     return repr(value) == repr(other)
+
+
+def _same_slice(value: slice, other: slice) -> bool:
+    return all(same(getattr(value, part), getattr(other, part)) for part in SLICE_PARTS)
 
 
 def same_float(value: float, other: float) -> bool:
@@ -201,5 +208,7 @@ _COMPARISONS: dict[type, Callable[[Any, Any], bool]] = {
     complex: _same_complex,
     tuple: _same_tuple,
     frozenset: _same_frozen_set,
+    slice: _same_slice,
+    range: _same_text,
     **dict.fromkeys(_PRINTED, _same_text),
 }

@@ -26,13 +26,13 @@ from types import FrameType, FunctionType
 from typing import Any, NamedTuple
 
 from .attributes import read_class
+from .cached import CachedCallPlace
 from .effects import Effects, Wrote, find_effects, undo
 from .frames import ask_for_instructions, function_of, is_readable, traced
 from .guards import Guard, Guards, Versioned, guard_of_contents, guard_of_kind, guard_of_read
 from .instructions import Follower
 from .log import AccessLog, PlaceRead, Refusal
 from .places import (
-    CachedCallPlace,
     ClassPlace,
     FactPlace,
     MethodPlace,
@@ -42,7 +42,7 @@ from .places import (
 )
 from .templates import Recipe, Templates
 from .trust import Owner, is_import, is_internal_class, is_library_class, owner_of
-from .values import MISSING, NUMBERS, container_kind, is_atom, is_constant
+from .values import MISSING, NUMBERS, container_kind, is_atom, is_constant, same_contents
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
@@ -70,6 +70,7 @@ class CallWatch:
     fixed       tells objects whose attributes never change in a way that counts
     recorded    tells values that stand for something to be computed in each call
     numbers     places whose number is replaced by a recorded one while the call runs
+    held        places that hold recorded values, others in each call
     versioned   gives an object's counter of changes, or None if it has none
     told        is told of what happens
     """
@@ -84,6 +85,7 @@ class CallWatch:
         fixed: Callable[[Any], bool] = lambda value: False,
         recorded: Callable[[Any], bool] = lambda value: False,
         numbers: Mapping[PythonPlace, Any] | None = None,
+        held: Iterable[PythonPlace] = (),
         versioned: Versioned | None = None,
         told: Listener | None = None,
     ) -> None:
@@ -92,13 +94,14 @@ class CallWatch:
         self.effects = Effects([], None)
         self.number_places: list[PythonPlace] = []
         self.changing: list[PythonPlace] = []
-        self._log = AccessLog(self._is_left_out)
+        self._log = AccessLog(self._is_left_out, recorded)
         told = told or Listener()
         self._log.refused, self._log.forbids = told.refused, told.read
         self._log.handed = told.handed
         self._follower = Follower(self._log)
         self._opaque, self._fixed, self._recorded = opaque, fixed, recorded
         self._numbers = dict(numbers or {})
+        self._held = set(held)
         self._originals: dict[PythonPlace, Any] = {}
         self._finals: dict[PythonPlace, Any] = {}
         self._versioned, self._wrote, self._handed = versioned, told.wrote, told.handed
@@ -154,9 +157,28 @@ class CallWatch:
         """Tell whether the call has written a part of an object so far."""
         return any(w.owner is owner and w.key == key for w in self._log.writes)
 
+    def places_of(self, value: Any) -> list[PythonPlace]:
+        """Return the places that a value was read from, itself or in a tuple."""
+        return [read.place for read in self._log.old_reads() if _is_in(value, read.value)]
+
     def returns_argument(self, value: Any) -> bool:
         """Tell whether a result is, or holds, a container that the call was given."""
         return any(id(found) in self._log.arguments for found in _containers(value))
+
+    @property
+    def where(self) -> str:
+        """Return the user's line that is run; that of the function when it has ended."""
+        return self._log.where
+
+    @property
+    def met(self) -> list[Any]:
+        """Return recorded values that were there before, and were also found in other places."""
+        return list(self._log.met.values())
+
+    @property
+    def compared(self) -> list[Any]:
+        """Return what the call told apart, by identity, from recorded values."""
+        return list(self._log.compared.values())
 
     @property
     def leaves(self) -> list[Any]:
@@ -191,6 +213,8 @@ class CallWatch:
             self._importing = frame
             frame.f_trace_lines = False
             return self._end_import
+        if self._follower.is_missed(frame):
+            self._log.refuse(f"{frame.f_code.co_name} has not kept this result yet", once=True)
         if not self._is_followed(frame):
             return wanted
         ask_for_instructions(frame, self._follow, lines=wanted is not None)
@@ -291,10 +315,7 @@ class CallWatch:
     def _conclude(self) -> None:
         log = self._log
         log.name_containers()
-        for write in log.old_writes():
-            if id(write.place.owner) in log.arguments:
-                log.where_in_the_end = write.where
-                log.refuse("writes into an argument")
+        self._refuse_written_arguments()
         effects = list(find_effects(log, self._templates))
         self.effects = Effects(effects, self._wrote)
         self._methods = self._find_methods()
@@ -306,6 +327,18 @@ class CallWatch:
         ]
         self.guards = Guards(self._guards(reads), self._versioned)
         self.refusal = log.first_refusal()
+
+    def _refuse_written_arguments(self) -> None:
+        """Refuse changes of containers that the call was given: the next call has others."""
+        written = [w.where for w in self._log.old_writes() if self._is_argument(w.place.owner)]
+        held = [c for c in self._log.old_contents() if self._is_argument(c.holder)]
+        changed = [c.where for c in held if not same_contents(c.holder, c.before)]
+        for where in (*written, *changed):
+            self._log.where_in_the_end = where
+            self._log.refuse("writes into an argument")
+
+    def _is_argument(self, holder: Any) -> bool:
+        return id(holder) in self._log.arguments
 
     def _is_told_by_method(self, read: PlaceRead) -> bool:
         """Tell whether the test of an object's method is also that of its class's function."""
@@ -328,8 +361,8 @@ class CallWatch:
     def _check_cached_call(self, read: PlaceRead) -> None:
         """Refuse the call of a function with a cache on what the call made."""
         if isinstance(read.place, CachedCallPlace):
-            args, kwargs = read.place.key
-            for value in (*args, *dict(kwargs).values()):
+            call = read.place.key
+            for value in (*call.args, *call.kwargs.values()):
                 if not is_constant(value) and self._log.ages.is_young(value):
                     self._log.where_in_the_end = read.where
                     self._log.refuse(
@@ -345,7 +378,9 @@ class CallWatch:
         for read in reads:
             if read.place in self._numbers:
                 yield guard_of_kind(read.place, type(self._originals[read.place]), read.where)
-            elif self._recorded(read.value):
+            elif read.place in self._held:
+                yield guard_of_kind(read.place, type(read.value), read.where)
+            elif self._recorded(read.value) and not self._is_met(read):
                 log.where_in_the_end = read.where
                 log.refuse(f"reads {read.place.text}, which holds a recorded value")
             elif id(read.place.owner) not in looked and not self._fixed(read.place.owner):
@@ -354,6 +389,13 @@ class CallWatch:
         for held in log.old_contents():
             if (held.looked or held.measured) and id(held.holder) not in log.arguments:
                 yield guard_of_contents(held)
+
+    def _is_met(self, read: PlaceRead) -> bool:
+        """Note what is a value of the call and was found elsewhere too, if it can be one."""
+        if getattr(read.value, "symbolic", False):
+            return False
+        self._log.met[id(read.value)] = read.value
+        return True
 
 
 def _refusal_of_this_python() -> Refusal | None:
@@ -368,6 +410,11 @@ def _refuse_outer(tracer: Any) -> None:
     outer = getattr(tracer, "__self__", None)
     if isinstance(outer, CallWatch):
         outer._log.refuse("begins another recording")
+
+
+def _is_in(value: Any, holder: Any) -> bool:
+    """Tell whether a value is an object, or in a tuple that this is."""
+    return holder is value or (type(holder) is tuple and any(_is_in(value, x) for x in holder))
 
 
 def _line_of(function: Any) -> str:

@@ -264,7 +264,8 @@ def _update_running(
     momentum: float,
 ) -> None:
     """Move the running statistics towards those of the batch, outside of any gradient."""
-    momentum = check_number("batch_norm", "momentum", momentum)
+    if not getattr(momentum, "weak", False):  # not one of a recording, which counts batches
+        momentum = check_number("batch_norm", "momentum", momentum)
     count = size_of(x.shape[i] for i in axes)
     unbiased = momentum * count / size_max(count - 1, 1)
     with no_grad():
