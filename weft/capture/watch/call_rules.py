@@ -37,7 +37,7 @@ def look_at_all(log: AccessLog, call: ObservedCall) -> None:
 def measure_all(log: AccessLog, call: ObservedCall) -> None:
     """Note that lengths of the arguments are read."""
     for value in call.given:
-        log.measure(value)
+        log.count(value)
 
 
 def change_first(log: AccessLog, call: ObservedCall) -> None:

@@ -16,6 +16,8 @@ from .values import FUNCTIONS, MUTABLE, container_kind, is_iterator
 
 def note_call(log: AccessLog, call: ObservedCall) -> ObservedCall:
     """Note what a call is about to do, unless it runs code that will be seen; return it bare."""
+    if log.lengths is not None and log.lengths.is_counting(call.function):
+        call = call._replace(function=len)
     call = unwrapped(call)
     if not isinstance(call.function, types.FunctionType) and not log.is_left_out(call.function):
         _note_foreign_call(log, call)

@@ -106,12 +106,8 @@ def _effects_on(contents: Contents, templates: Templates, log: AccessLog) -> lis
             log.refuse("writes into an array", holder)
         return []
     contents.changed |= not _is_explained(contents, log)
-    if (
-        contents.operations
-        and not contents.changed
-        and not contents.looked
-        and not contents.measured
-    ):
+    is_looked_at = contents.changed or contents.looked or contents.measured
+    if contents.operations and not is_looked_at:
         return _try(log, contents, lambda: _repeated(contents, templates))
     if contents.changed or contents.operations or _order_differs(contents):
         contents.looked = True

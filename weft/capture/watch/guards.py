@@ -24,6 +24,7 @@ from .values import (
     is_constant,
     same,
     same_array,
+    same_but,
     same_contents,
 )
 
@@ -203,16 +204,21 @@ def is_value(source: str, value: Any) -> str:
     return f"(found := {source}) is $value or same(found, $value)"
 
 
-def guard_of_contents(contents: Contents) -> Guard:
-    """Return the test that a container holds what it held, or as many."""
+def guard_of_contents(contents: Contents, fed: frozenset[Any] = frozenset()) -> Guard:
+    """Return the test that a container holds what it held, or as many.
+
+    fed   keys, or positions, of what may be another each time
+    """
     holder, before = contents.holder, contents.before
     if not contents.looked:
         text, count = f"the length of {contents.text}", len(before)
         names = {"$holder": holder, "$count": count}
         condition = "len($holder) == $count"
         return _guard(text, lambda: len(holder), count, contents.where, condition, names, holder)
-    names = {"$holder": holder, "$before": before}
-    if isinstance(holder, np.ndarray):
+    names = {"$holder": holder, "$before": before, "$fed": fed}
+    if fed:
+        condition = "same_but($holder, $before, $fed)"
+    elif isinstance(holder, np.ndarray):
         condition = "same_array($holder, $before)"
     else:
         condition = _condition_on_contents(holder, before)
@@ -247,6 +253,7 @@ _HELPERS: dict[str, Any] = {
     "is_": operator.is_,
     "same": same,
     "same_array": same_array,
+    "same_but": same_but,
     "same_contents": same_contents,
     "dictionary": dictionary,
     "find": find,

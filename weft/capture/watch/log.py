@@ -87,15 +87,16 @@ class Contents:
     """What a container held when it was first met, and how it was used since.
 
     looked       whether the program depends on all of it
-    measured     whether it depends on the length
+    counted      whether it depends on the length, by `len`
+    measured     whether it depends on the length in other ways
     changed      whether something may have changed that is not among the writes
     operations   changes that do not depend on what was in it
     removed      whether items were taken out, so that the order of a dictionary may differ
     """
 
     __slots__ = (
-        *("before", "changed", "holder", "looked", "measured", "operations", "removed"),
-        *("text", "where"),
+        *("before", "changed", "counted", "holder", "looked", "measured", "operations"),
+        *("removed", "text", "where"),
     )
 
     def __init__(self, holder: Any, where: str) -> None:
@@ -103,7 +104,7 @@ class Contents:
         self.before = copy_of(holder)
         self.text = f"a {type(holder).__name__}"
         self.where = where
-        self.looked = self.measured = self.changed = self.removed = False
+        self.looked = self.measured = self.counted = self.changed = self.removed = False
         self.operations: list[BlindChange] = []
 
 
@@ -132,6 +133,7 @@ class AccessLog:
         self.compared: dict[int, Any] = {}  # what the program told apart by identity
         self.met: dict[int, Any] = {}  # values of the call that turned out to be such
         self.arguments: set[int] = set()  # containers that the caller makes anew in each call
+        self.lengths: Any = None  # those that are numbers of the recording
         self.frame: FrameType | None = None  # where the program is
         self.where_in_the_end = ""
         self.forbids: Callable[[Any, Any], str | None] = lambda owner, key: None
@@ -298,6 +300,14 @@ class AccessLog:
         elif kind not in FROZEN:
             self.meet(value).measured = True
 
+    def count(self, value: Any) -> None:
+        """Note that the length of a value is read by `len`."""
+        kind = container_kind(value)
+        if kind is None or kind is np.ndarray:
+            self.look(value)
+        elif kind not in FROZEN:
+            self.meet(value).counted = True
+
     def change(self, holder: Any) -> None:
         """Note that a container is about to change, in a way that depends on what is in it."""
         self.look(holder)
@@ -307,6 +317,18 @@ class AccessLog:
     def operate(self, holder: Any, method: str, *values: Any) -> None:
         """Note that a container is about to change, whatever is in it."""
         self.meet(holder).operations.append(BlindChange(method, values))
+
+    def places_changed(self, contents: Contents) -> Iterator[PythonPlace]:
+        """Yield the places of a list or dictionary that hold something else than before."""
+        holder, before = contents.holder, contents.before
+        if isinstance(before, dict):
+            for key, value in before.items():
+                if dict.get(holder, key, MISSING) is not value:
+                    yield self._canonical(ItemPlace(holder, key, f"{contents.text}[{key!r:.40}]"))
+        elif container_kind(holder) in (list, deque):
+            for i, value in enumerate(before):
+                if i >= len(holder) or holder[i] is not value:
+                    yield ElementPlace(holder, i, f"{contents.text}[{i}]")
 
     def keys_written(self, holder: Any) -> set[Any]:
         """Return which items of a container, or attributes of whom it belongs to, were written."""

@@ -52,7 +52,7 @@ _internal: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 def owner_of(code: CodeType) -> Owner:
     """Return who wrote a code object."""
     name = code.co_filename
-    if name == _GENERATED and code.co_name == "__new__":
+    if name == _GENERATED and code.co_names == ("_tuple_new",):
         return Owner.STANDARD  # of a named tuple, which the standard library writes
     found = _code.get(name)
     if found is None:

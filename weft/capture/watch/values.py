@@ -203,6 +203,18 @@ def same_contents(holder: Any, before: Any) -> bool:
     return _same_tuple(tuple(elements(holder)), before)
 
 
+def same_but(holder: Any, before: Any, fed: Set[Any]) -> bool:
+    """Tell whether a container holds what it held, in the same order, but for some keys."""
+    if container_kind(holder) is dict:
+        now, then = items(holder), list(before.items())
+        if not _same_tuple(tuple(key for key, _ in now), tuple(before)):
+            return False
+    else:
+        now, then = list(enumerate(elements(holder))), list(enumerate(before))
+    pairs = zip(now, then, strict=False)
+    return len(now) == len(then) and all(k in fed or same(x, y) for (k, x), (_, y) in pairs)
+
+
 _COMPARISONS: dict[type, Callable[[Any, Any], bool]] = {
     float: same_float,
     complex: _same_complex,

@@ -25,15 +25,19 @@ from dataclasses import is_dataclass
 from types import FrameType, FunctionType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .attributes import read_class
 from .cached import CachedCallPlace
 from .effects import Effects, Wrote, find_effects, undo
 from .frames import ask_for_instructions, function_of, is_readable, traced
 from .guards import Guard, Guards, Versioned, guard_of_contents, guard_of_kind, guard_of_read
 from .instructions import Follower
-from .log import AccessLog, PlaceRead, Refusal
+from .lengths import LengthPlace, RecordedLengths
+from .log import AccessLog, Contents, PlaceRead, Refusal
 from .places import (
     ClassPlace,
+    ElementPlace,
     FactPlace,
     MethodPlace,
     OwnClassPlace,
@@ -111,6 +115,8 @@ class CallWatch:
         self._templates = Templates(self._log.ages, recorded, self._is_left_out)
         self._given = (function, args, dict(kwargs or {}))
         self._trace = traced(self._enter_frame)
+        self._lengths = RecordedLengths(self._numbers)
+        self._log.lengths = self._lengths
 
     # -- the context -------------------------------------------------------------------------------
 
@@ -126,10 +132,12 @@ class CallWatch:
         if is_readable():
             _refuse_outer(sys.gettrace())
             self._trace.__enter__()
+        self._lengths.__enter__()
         return self
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         self._log.frame = None
+        self._lengths.__exit__()
         if is_readable():
             if sys.gettrace() != self._trace.function:
                 self._log.refuse("installs a trace function: a debugger, perhaps")
@@ -141,7 +149,8 @@ class CallWatch:
             self.refusal = Refusal(f"could not be followed: {why!r}", _line_of(self._given[0]))
         for place, original in self._originals.items():
             self._finals[place] = place.get()
-            place.put(original)
+            if not isinstance(place, ElementPlace):  # of a list that may be shorter by now
+                place.put(original)
 
     def final(self, place: PythonPlace) -> Any:
         """Return what the call left in one of the places whose number was replaced."""
@@ -323,10 +332,20 @@ class CallWatch:
         self.number_places = [r.place for r in reads if self._holds_number(r)]
         written = set(log.writes)
         self.changing = [
-            r.place for r in reads if r.place in written and r.place.get() is not r.value
+            *(r.place for r in reads if r.place in written and r.place.get() is not r.value),
+            *(place for held in log.old_contents() for place in self._changing_in(held)),
         ]
         self.guards = Guards(self._guards(reads), self._versioned)
         self.refusal = log.first_refusal()
+
+    def _changing_in(self, held: Contents) -> Iterator[PythonPlace]:
+        """Yield what is another after the call, of a container that it depends on."""
+        if self._is_argument(held.holder) or isinstance(held.holder, np.ndarray):
+            return
+        if held.looked:
+            yield from self._log.places_changed(held)
+        elif held.counted and not held.measured and len(held.holder) != len(held.before):
+            yield LengthPlace(held.holder, held.text)
 
     def _refuse_written_arguments(self) -> None:
         """Refuse changes of containers that the call was given: the next call has others."""
@@ -387,8 +406,21 @@ class CallWatch:
                 self._check_cached_call(read)
                 yield guard_of_read(read)
         for held in log.old_contents():
-            if (held.looked or held.measured) and id(held.holder) not in log.arguments:
-                yield guard_of_contents(held)
+            if not self._is_argument(held.holder):
+                yield from self._guards_of_contents(held)
+
+    def _guards_of_contents(self, held: Contents) -> Iterator[Guard]:
+        fed = [
+            p for p in (*self._numbers, *self._held) if p.owner is held.holder and p.key is not None
+        ]
+        if held.looked:
+            yield guard_of_contents(held, frozenset(place.key for place in fed))
+        elif held.measured or (held.counted and not self._lengths.has(held.holder)):
+            yield guard_of_contents(held)
+        for place in fed if held.looked else ():
+            before = held.before[place.key]
+            value = self._originals[place] if place in self._numbers else before
+            yield guard_of_kind(place, type(value), held.where)
 
     def _is_met(self, read: PlaceRead) -> bool:
         """Note what is a value of the call and was found elsewhere too, if it can be one."""
