@@ -48,6 +48,12 @@ class Recipe:
         """Tell whether the dataset is iterated rather than indexed."""
         return isinstance(self.dataset, IterableDataset)
 
+    @property
+    def batch_taker(self) -> Callable[[Any], Any] | None:
+        """Return how the dataset gives whole batches, if it can and nobody collates items."""
+        collates = self.collate is None and self.batch_size is not None and not self.is_stream
+        return batch_taker(self.dataset) if collates else None
+
 
 @dataclass(frozen=True)
 class Job:
@@ -70,7 +76,7 @@ class Fetcher:
     def __init__(self, recipe: Recipe, worker_id: int = 0, workers: int = 1) -> None:
         self._recipe = recipe
         self._id, self._workers = worker_id, workers
-        self._take = batch_taker(recipe.dataset) if _collates_by_default(recipe) else None
+        self._take = recipe.batch_taker
         self._epoch: int | None = None
         self._iteration: int | None = None
         self._items: Streams
@@ -196,10 +202,6 @@ def as_tensors(item: Any) -> Any:
         wrap(np.asarray(leaf)) if isinstance(leaf, np.ndarray | np.number | np.bool_) else leaf
         for leaf in leaves
     )
-
-
-def _collates_by_default(recipe: Recipe) -> bool:
-    return recipe.collate is None and recipe.batch_size is not None and not recipe.is_stream
 
 
 def _noted(error: Exception, what: str, job: Job) -> Exception:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from itertools import count
 from typing import Any
 
 from ..core.errors import ArgumentError, ArgumentTypeError
+from .ahead import BatchThread, is_of_weft
 from .checks import as_count, as_real, check_callable
 from .fetch import END, Job, Recipe, epoch_generator
 from .iterable import IterableDataset, IterableSource
@@ -49,6 +51,9 @@ class DataLoader:
     drop_last        leave out a last batch that is not full
     seed             of order and augmentation; None draws one from the default generator
     prefetch_factor  batches that each worker makes ahead
+    prefetch         batches that a thread makes ahead without workers, while machine code runs;
+                     items must not draw from global generators. None: 0 in a loop; in training
+                     by Trainer and its kin 2 if all that makes items is Weft's own
     persistent_workers  keep the workers from one epoch to the next
     timeout          seconds to wait for a batch of a worker before an error; 0 waits for ever
     worker_init_fn   called as `worker_init_fn(worker_id)` in each worker before its first batch
@@ -79,6 +84,7 @@ class DataLoader:
         batch_sampler: Iterable[Any] | None = None,
         batch_transform: Callable[[Any], Any] | None = None,
         prefetch_factor: int = 2,
+        prefetch: int | None = None,
         persistent_workers: bool = False,
         timeout: float = 0.0,
         worker_init_fn: Callable[[int], Any] | None = None,
@@ -89,6 +95,7 @@ class DataLoader:
         self.drop_last = drop_last
         self.num_workers = as_count(self, "num_workers", num_workers, 0)
         self._prefetch = as_count(self, "prefetch_factor", prefetch_factor)
+        self.prefetch = None if prefetch is None else as_count(self, "prefetch", prefetch, 0)
         self._timeout = as_real(self, "timeout", timeout, 0.0)
         self._persistent = persistent_workers
         self._context = multiprocessing_context
@@ -111,10 +118,23 @@ class DataLoader:
     # -- iteration ---------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Any]:
+        return self.iterate(self.prefetch or 0)
+
+    def iterate(self, prefetch: int) -> EpochIterator:
+        """Iterate with as many batches made ahead by a thread, unless there are workers."""
         position = self._position.begun()
         self._position = position
         self._iterations += 1
-        return EpochIterator(self, position, self._start(position))
+        return EpochIterator(self, position, self._start(position, prefetch))
+
+    @cached_property
+    def worth_prefetching(self) -> bool:
+        """Tell whether batches take time, and Weft's own code alone makes them in this process."""
+        recipe = self._recipe()
+        taken_at_once = recipe.batch_taker is not None and recipe.transform is None
+        if self.num_workers or taken_at_once:
+            return False
+        return is_of_weft((recipe.dataset, recipe.collate, recipe.transform))
 
     def __len__(self) -> int:
         if self._order is not None:
@@ -231,6 +251,11 @@ class DataLoader:
             raise ArgumentError(
                 "DataLoader: persistent_workers and timeout need num_workers of at least 1"
             )
+        if self.num_workers and self.prefetch:
+            raise ArgumentError(
+                "DataLoader: prefetch is for num_workers=0; workers make prefetch_factor batches "
+                "ahead"
+            )
         context_of(self._context)
 
     def _make_order(self, shuffle: bool, sampler: Any, batch_sampler: Any) -> BatchOrder | None:
@@ -264,9 +289,12 @@ class DataLoader:
 
     # -- one epoch ---------------------------------------------------------------------------
 
-    def _start(self, position: Position) -> EpochRun:
+    def _start(self, position: Position, prefetch: int) -> EpochRun:
         if not self.num_workers:
-            return LocalRun(self._recipe(), self._jobs(position))
+            recipe, jobs = self._recipe(), self._jobs(position)
+            if not prefetch:
+                return LocalRun(recipe, jobs)
+            return PooledRun(partial(BatchThread, recipe), jobs, 1, prefetch + 1)
         if self._shards_itself:
             position.shards = position.shards or Rotation.of(self.num_workers)
             template = Job(self._iterations, position.epoch, 0)

@@ -9,7 +9,6 @@ from itertools import chain, islice
 from typing import Any, Protocol
 
 from .fetch import END, Fetcher, Job, Recipe
-from .pool import WorkerPool
 
 
 class EpochRun(Protocol):
@@ -45,7 +44,22 @@ class LocalRun:
         """Do nothing: there are no workers."""
 
 
-StartWorkers = Callable[[], WorkerPool]
+class Workers(Protocol):
+    """What makes batches elsewhere: processes, or a thread."""
+
+    closed: bool
+
+    def submit(self, worker: int, job: Job) -> None:
+        """Give a worker its next job."""
+
+    def result(self, worker: int, job: Job) -> Any:
+        """Return the batch of a worker's oldest job; raise what it raised."""
+
+    def close(self) -> None:
+        """End the workers."""
+
+
+StartWorkers = Callable[[], Workers]
 
 
 class PooledRun:

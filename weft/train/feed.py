@@ -13,10 +13,11 @@ from fractions import Fraction
 from typing import Any
 
 from ..core.errors import ArgumentError, ArgumentTypeError
-from ..data.loader import EpochIterator
+from ..data.loader import DataLoader, EpochIterator
 from .checks import optional_int
 
 _NOTHING: Any = object()
+AHEAD = 2  # batches that a thread makes ahead
 _ATTEMPTS = 3  # an ended pass, a resumed pass that was at its end, and a new one
 
 
@@ -97,7 +98,7 @@ class Feed:
     def _next(self) -> Any:
         for _ in range(_ATTEMPTS):
             if self._iterator is None:
-                self._iterator, self._passed = iter(self.loader), 0
+                self._iterator, self._passed = _iterate(self.loader), 0
                 self._skip_again()
             try:
                 return next(self._iterator)
@@ -137,6 +138,13 @@ class Feed:
             self._passed = self._skip = 0
         else:
             self._passed = self._skip = int(state["passed"])
+
+
+def _iterate(loader: Iterable[Any]) -> Iterator[Any]:
+    """Begin a pass over a loader, with batches made ahead where that is known to be safe."""
+    if isinstance(loader, DataLoader) and loader.prefetch is None and loader.worth_prefetching:
+        return loader.iterate(AHEAD)
+    return iter(loader)
 
 
 def _state_of(loader: Any) -> Any:
