@@ -89,9 +89,10 @@ class JitCall(NamedTuple):
     def _recorded(
         self, name: str, fed: Container[int], places: Iterable[PythonPlace], sizes: CallSizes
     ) -> RecordedCall | _Unfinished:
-        graph = RecordingGraph(name, sizes.now)
-        with deciding(sizes.now, numbers=True) as decisions, graph:
-            return self._recorded_in(graph, fed, places, sizes, decisions)
+        with deciding(sizes.now, numbers=True) as decisions:
+            graph = RecordingGraph(name, decisions.sizes)
+            with graph:
+                return self._recorded_in(graph, fed, places, sizes, decisions)
 
     def _recorded_in(
         self,
@@ -122,7 +123,7 @@ class JitCall(NamedTuple):
                 returned = self.function(*args, **kwargs)
             if watch.refusal is not None:
                 _refuse(watch.refusal)
-            if sizes.now and UnknownSizeError.made > unknown:
+            if decisions.sizes and UnknownSizeError.made > unknown:
                 raise NotRecordedError("depends on sizes in a way that is not known")
             recording.finish(returned)
         except OutsideHistoryError as error:

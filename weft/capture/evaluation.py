@@ -27,7 +27,7 @@ class Evaluation:
     ) -> None:
         self.known: dict[Value, Array] = {}
         self._expand = expand
-        self._sizes = dict(sizes or {})
+        self._sizes: Mapping[SizeVar, int] = {} if sizes is None else sizes
 
     def give(self, arrays: Mapping[Value, Array]) -> None:
         """Say what placeholders are."""

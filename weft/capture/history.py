@@ -81,8 +81,10 @@ class CallHistory:
     saved      values that the call computed, and the gradient needs
     """
 
-    def __init__(self, graph: Graph, gradient: CallGradient) -> None:
+    def __init__(self, graph: Graph, gradient: CallGradient, found: Sequence[Value] = ()) -> None:
+        """Extend a graph; `found` are results that came between its programs (see split.py)."""
         self.graph = graph
+        self._found = set(found)
         self.outputs, self._seeds, self.leaves, self._places, self.grads = gradient
         self.sources, self.saved = self._boundary(self._seeds)
         self._call: ProgramCall | None = None
@@ -98,7 +100,9 @@ class CallHistory:
         taken |= dict.fromkeys(g for g in self.grads if g not in later)
         behind = self.graph.ancestors([*self.outputs, *taken])
         sources = [n.outputs[0] for n in behind if n.op in SOURCES and n.op is not CONSTANT]
-        return sources, [value for value in taken if value.node.op not in SOURCES]
+        found = [value for value in sources if value in self._found]
+        made = [value for value in taken if value.node.op not in SOURCES]
+        return [value for value in sources if value not in self._found], [*found, *made]
 
     def attach(
         self, tensors: Sequence[Tensor], parents: tuple[Any, ...], kept: Sequence[Array]
@@ -121,7 +125,8 @@ class CallHistory:
     ) -> list[Any]:
         """Return the gradients of the leaves as tensors that can be differentiated again."""
         known: dict[Value, Tensor] = dict(zip(self._seeds, seeds, strict=True))
-        for value, array in zip(self.sources, kept, strict=False):
+        found = [value for value in self.saved if value in self._found]
+        for value, array in zip([*self.sources, *found], kept, strict=False):
             known[value] = wrap(array)
         for value, parent in zip(self._places, parents, strict=True):
             known[value] = wrap_with_node(known[value]._value, parent)

@@ -8,7 +8,7 @@ values (`if loss > 3:`) is noted with what was read: the recording holds for tho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from ..autodiff.engine import freed_message
 from ..autodiff.reverse import check_root, check_single, checked_gradient
 from ..autodiff.static.reverse import places_of, symbol_gradients, total
 from ..core.device import CPU
-from ..core.dim import SizeVar, is_told
+from ..core.dim import SizeVar
 from ..core.errors import GradientError, format_site, user_site
 from ..core.modes import is_grad_enabled, modes, no_grad
 from ..core.op import F, find_op
@@ -37,6 +37,7 @@ from .deferred import deferred_gradients, expanded_gradients
 from .evaluation import Array, Evaluation
 from .recorded import RecordedNumber, RecordedSnapshot, RecordedTensor
 from .recorded_size import plain_attrs, recorded_shape
+from .split import SAID_BY_OTHERS, Split, split_types
 
 
 class NotRecordedError(BaseException):
@@ -61,6 +62,14 @@ class OutsideHistoryError(NotRecordedError):
         self.tensor = tensor
 
 
+class _DependsOnValuesError(Exception):
+    """Says that the shape of what an operation returns depends on values; met here only."""
+
+    def __init__(self, values: Sequence[Value | None], types: Sequence[TensorType]) -> None:
+        super().__init__("a shape depends on values")
+        self.values, self.types = values, types
+
+
 class ValueRead(NamedTuple):
     """What Python read of a value: all of it, or only its truth."""
 
@@ -76,12 +85,15 @@ class RecordingGraph(Graph):
     symbol_class = RecordedTensor
     number_class = RecordedNumber
 
-    def __init__(self, name: str, sizes: Mapping[SizeVar, int] | None = None) -> None:
-        """Begin a graph; `sizes` are those that it is to hold for all of, as they are now."""
+    def __init__(self, name: str, sizes: dict[SizeVar, int] | None = None) -> None:
+        """Begin a graph; `sizes` are those that it is to hold for all of, as they are now.
+
+        Those that depend on values are added when they are met.
+        """
         super().__init__(name)
         self.counts_every_draw = True  # as eager code does
         self.shows = recorded_shape if sizes else None
-        self.tracer: Recorder = Recorder(self, sizes or {})
+        self.tracer: Recorder = Recorder(self, {} if sizes is None else sizes)
 
 
 class Recorder(Tracer):
@@ -93,12 +105,15 @@ class Recorder(Tracer):
     inner_leaves   leaves that the function itself made, by their values
     grads          what `.grad` of tensors is
     stood_for      tensors that the function was given something in place of
+    splits         operations whose shapes depend on values
     """
 
     recording = True
 
-    def __init__(self, graph: Graph, sizes: Mapping[SizeVar, int]) -> None:
+    def __init__(self, graph: Graph, sizes: dict[SizeVar, int]) -> None:
         super().__init__(graph)
+        self.sizes = sizes
+        self.splits: list[Split] = []
         self.sequential = True
         self.evaluate = Evaluation(partial(expanded_gradients, self), sizes)
         self.stood_for: dict[int, Tensor] = {}
@@ -117,11 +132,31 @@ class Recorder(Tracer):
 
     def apply(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         """Add an operation to the graph and return what stands for its results."""
-        made = super().apply(op, inputs, attrs)
-        for symbol in made if isinstance(made, tuple) else (made,):
-            if not is_told(symbol.value.shape):
-                self.refuse(f"the shape of what {op.name} returns depends on values")
-        return made
+        try:
+            return super().apply(op, inputs, attrs)
+        except _DependsOnValuesError as found:
+            said = SAID_BY_OTHERS.get(op.name)
+            return self._split(op, found, attrs) if said is None else said(inputs, attrs)
+
+    def _infer(self, op: Any, inputs: Any, values: Any, attrs: Any) -> list[TensorType]:
+        types = super()._infer(op, inputs, values, attrs)
+        if any(size is None for type in types for size in type.shape):
+            raise _DependsOnValuesError(values, types)
+        return types
+
+    def _split(self, op: Any, found: _DependsOnValuesError, attrs: tuple[Any, ...]) -> Any:
+        """Return what stands for results that the next program is told the sizes of."""
+        split = Split(op, self.plain_attrs(attrs), list(found.values), [])
+        operands = [None if x is None else self.evaluate(x) for x in split.inputs]
+        arrays = split.run(operands, self.sizes)
+        types, told = split_types(found.types, arrays, len(self.splits))
+        self.sizes.update(told)
+        self.graph.shows = recorded_shape
+        for type, array in zip(types, arrays, strict=True):
+            split.outputs.append(self.argument(type, op.name, array))
+        self.splits.append(split)
+        made = tuple([make_symbol(self.graph, value) for value in split.outputs])
+        return made[0] if op.outputs == 1 else made
 
     def plain_attrs(self, attrs: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return attributes with sizes as graphs have them."""

@@ -58,7 +58,7 @@ class SizedCalls:
         shapes = self._shapes(leaves)
         for trace in self._sized:
             now = None if shapes is None else sizes_in(trace.pattern, shapes)
-            if now is not None and trace.decisions.hold(now):
+            if now is not None and trace.decisions.may_hold(now):
                 yield trace
 
     def pattern(self, leaves: Sequence[Any]) -> Shapes | None:
@@ -88,7 +88,8 @@ class SizedCalls:
 
         None if there are none: then the recording is what it was to be.
         """
-        numbers = _with_one_number(trace.decisions)
+        open_sizes = {v for shape in pattern for size in shape for v in variables(size)}
+        numbers = _with_one_number(trace.decisions) & open_sizes
         if not numbers:
             return None
         for place in places_of(pattern):

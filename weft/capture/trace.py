@@ -47,6 +47,7 @@ from .recorded import RecordedNumber, RecordedSnapshot, RecordedTensor
 from .recorded_size import is_recorded_size
 from .recorder import NotRecordedError, Recorder, RecordingGraph, ValueRead
 from .signature import aliases_of
+from .split import SplitRun
 from .stand_in import StandIn
 from .watch import UnrepeatableError
 from .written_guards import write_holds
@@ -97,6 +98,7 @@ class Trace:
         self.call = ProgramCall(self.program, recording.name)
         self.places = recording.places
         self.decisions = recording.decisions
+        self.split_run = recording.split_run()
         self.runs = 0
         self.origin: Trace | None = None  # what is for many sizes, if this is it for some
         self.entry: Callable[..., Any] | None = (
@@ -111,7 +113,7 @@ class Trace:
 
     def for_shapes(self) -> Trace:
         """Return the same trace for the shapes that it ran with last, which it takes at once."""
-        if self._written is None:
+        if self._written is None and self.split_run is None:
             self._written = write_run(self)
         bound = copy(self)
         bound.origin = self
@@ -124,7 +126,7 @@ class Trace:
             leaves = self._held.extended(leaves)
         if self._written is not None:
             return self._written(self, leaves)
-        if self.runs:
+        if self.runs and self.split_run is None:
             self._written = write_run(self)
         return self.run_generally(leaves)
 
@@ -147,7 +149,11 @@ class Trace:
 
     def fetch(self, leaves: Leaves) -> Any:
         """Run the program, which writes states; return its fetches, or MISSED."""
-        feeds = [get(leaves) for get in self.feeds]
+        feeds: Any = [get(leaves) for get in self.feeds]
+        if self.split_run is not None:
+            feeds = self.split_run(feeds, self.decisions.hold)
+            if feeds is None:
+                return MISSED
         fetched = self.call.run_unchecked(feeds)
         return self._run_checked(feeds) if fetched is None else fetched
 
@@ -246,9 +252,12 @@ class RecordedCall:
         self._given |= {symbol.value: self._kept_grad(t) for t, symbol in grads_found}
         self._finalize(linking)
         needed = set(self.final.ancestors([*self.fetches, *self.targets]))
+        for split in self.splits:
+            needed.update(value.node for value in split.outputs)
+            needed.update(self.final.ancestors([x for x in split.inputs if x is not None]))
         needed.update(value.node for value in self._given if not is_known(value.shape))
         self._fed = [value for value in self.final.inputs if value.node in needed]
-        self.feeds = [self._given[value] for value in self._fed]
+        self.feeds = [self._given[value] for value in self._fed if value in self._given]
         self.python_holds = self.watch.guards.compile()
         observed = self.recorder.observed.values()
         self.guards = [(read, value) for read, value in observed if read() == value]
@@ -256,10 +265,13 @@ class RecordedCall:
     def _finalize(self, linking: Linking | None) -> None:
         """Roll loops and make gradients of the graph, and find everything in it again."""
         wanted = [] if linking is None else linking.values()
+        splits = self.recorder.splits
+        wanted += [x for split in splits for x in (*split.inputs, *split.outputs) if x is not None]
         self.final = with_gradients(self.graph, [*self.fetches, *self.targets, *wanted])
         self.fetches = [self._finally(value) for value in self.fetches]
         self.targets = [self._finally(value) for value in self.targets]
         self._given = {self._finally(value): get for value, get in self._given.items()}
+        self.splits = [split.moved(self._finally) for split in splits]
         self.history = None if linking is None else self._linked(linking)
 
     def _finally(self, value: Value) -> Value:
@@ -291,6 +303,10 @@ class RecordedCall:
             raise NotRecordedError("finds an argument elsewhere, whose sizes are not known")
         aliases = aliases_of(self._leaves) if self.held else None
         return TensorIdentities(self._leaves, known, apart.values(), aliases)
+
+    def split_run(self) -> SplitRun | None:
+        """Return what runs operations whose shapes depend on values, if there are any."""
+        return SplitRun(self.final, self.splits, self._fed) if self.splits else None
 
     def program(self) -> Program:
         """Return the graph with what is fetched and written."""
@@ -349,7 +365,8 @@ class RecordedCall:
         freed, kept, gradient = linking
         if gradient is None:
             return ResultLinks(freed, kept, None, [], [], [])
-        history = CallHistory(self.final, gradient.moved(self._finally))
+        computed = [value for split in self.splits for value in split.outputs]
+        history = CallHistory(self.final, gradient.moved(self._finally), computed)
         parents = [self.outside(leaf) for leaf in history.leaves]
         sources = [self._source(value) for value in history.sources]
         saved = [self._fetch(value) for value in history.saved]

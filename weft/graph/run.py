@@ -66,6 +66,7 @@ class Program:
     fetches   values to return
     feeds     values that are given
     targets   updates to compute and commit, without returning them
+    commits   whether anything is committed; if not, generators stay where they are, too
     """
 
     def __init__(
@@ -74,6 +75,8 @@ class Program:
         fetches: Sequence[Value],
         feeds: Sequence[Value],
         targets: Sequence[Value] = (),
+        *,
+        commits: bool = True,
     ) -> None:
         self.graph = graph
         self.feeds = list(feeds)
@@ -84,7 +87,7 @@ class Program:
         draws = Draws(graph)
         nodes = graph.ancestors((*fetches, *targets), {*feeds, *draws.states})
         draws.settle(set(nodes), set(feeds))
-        self.commits = [*draws.commits, *_assignments(nodes)]
+        self.commits = [*draws.commits, *_assignments(nodes)] if commits else []
         self._alias = dict(draws.alias)
         for node in nodes:
             if node.op is ASSIGN:  # the value that is written, kept to the end of the run

@@ -72,6 +72,11 @@ class Decisions:
         """Tell whether all would be decided in the same way for other sizes."""
         return all(condition.holds(sizes) for condition in self.conditions)
 
+    def may_hold(self, sizes: Mapping[SizeVar, int]) -> bool:
+        """Tell the same as far as some sizes tell it, the others being told later."""
+        known = [c for c in self.conditions if all(v in sizes for v in c.size.variables())]
+        return all(condition.holds(sizes) for condition in known)
+
 
 _current: ContextVar[Decisions | None] = ContextVar("decisions", default=None)
 
