@@ -17,7 +17,7 @@ def compilations(jitted) -> int:
     """Return how many programs a jitted function has compiled for what it has run."""
     fixed = [trace for paths in jitted._traces.values() for trace in paths]
     traces = [*fixed, *jitted._sized.traces()]
-    return sum(len(trace.call.executables()) for trace in traces)
+    return sum(len(trace.executables()) for trace in traces)
 
 
 class Words(wf.nn.Module):

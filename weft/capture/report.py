@@ -66,7 +66,7 @@ def stats_of(traces: Iterable[Trace]) -> dict[str, Any]:
     arena = runs = count = 0
     for trace in traces:
         count, runs = count + 1, runs + trace.runs
-        for found in (executable.stats() for executable in trace.call.executables()):
+        for found in (executable.stats() for executable in trace.executables()):
             arena += found["arena_bytes"]
             for kind, number in found["kernels"].items():
                 kernels[kind] = kernels.get(kind, 0) + number

@@ -13,15 +13,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.dim import LEAST, SizeVar, run_time_size
+from ..core.dim import LEAST, SizeVar, is_known, run_time_size
 from ..core.dispatch import group
 from ..core.op import F
 from ..core.shape import TensorType
+from ..core.tensor import Tensor
 from ..graph.call import ProgramCall
+from ..graph.draws import Draws
 from ..graph.graph import Graph
-from ..graph.node import Value, resolve_attrs
+from ..graph.node import Node, Value, resolve_attrs
 from ..graph.run import Program
 from ..graph.size_patterns import Shapes, sizes_in
+from ..graph.special import SOURCES
 from .evaluation import Array
 
 Told = dict[SizeVar, int]
@@ -78,42 +81,96 @@ def split_types(
 
 
 class SplitRun:
-    """Runs the splits of a trace, one after the other."""
+    """Runs what comes before the last program of a trace, and finds what that is fed with.
 
-    def __init__(self, graph: Graph, splits: Sequence[Split], fed: Sequence[Value]) -> None:
-        """Prepare for what the last program is fed with, which includes results of splits."""
-        self._splits = splits
-        found = {value for split in splits for value in split.outputs}
-        self._given = [value for value in fed if value not in found]
-        self._fed = fed
-        self._calls = [self._call(graph, i, split) for i, split in enumerate(splits)]
+    fed   values of the graph that the last program is fed with: arguments, what splits found, and
+          what the programs before it have computed already
+    """
 
-    def _call(self, graph: Graph, number: int, split: Split) -> tuple[ProgramCall, list[Value]]:
-        earlier = [value for other in self._splits[:number] for value in other.outputs]
-        wanted = [value for value in split.inputs if value is not None]
-        needed = set(graph.ancestors(wanted))
-        feeds = [
-            value
-            for value in (*self._given, *earlier)
-            if value.node in needed or not all(isinstance(size, int) for size in value.shape)
-        ]
-        program = Program(graph, wanted, feeds, commits=False)
-        return ProgramCall(program, split.op.name), feeds
+    def __init__(
+        self,
+        graph: Graph,
+        splits: Sequence[Split],
+        given: Sequence[Value],
+        wanted: Sequence[Value],
+    ) -> None:
+        """Prepare for a graph whose `wanted` values are computed in the end from those given."""
+        self._splits, self._given = splits, given
+        inputs = [x for split in splits for x in split.inputs if x is not None]
+        needed = set(graph.ancestors([*wanted, *inputs]))
+        passed = _Passed(graph, needed, set(wanted), Draws(graph).states)
+        self.fed: list[Value] = list(given)
+        self._calls: list[tuple[ProgramCall, list[Value]]] = []
+        for split in splits:
+            operands = [x for x in split.inputs if x is not None]
+            feeds = _needed(graph, operands, self.fed)
+            later = [v for v in passed.after(operands, feeds) if v not in operands]
+            program = Program(graph, [*operands, *later], feeds, commits=False)
+            self._calls.append((ProgramCall(program, split.op.name), feeds))
+            known = set(self.fed)
+            computed = [v for v in (*operands, *later) if passed.can_be_fed(v) and v not in known]
+            self.fed += [*dict.fromkeys(computed), *split.outputs]
 
     def __call__(self, feeds: Sequence[Any], admits: Callable[[Told], bool]) -> list[Any] | None:
         """Return all feeds of the last program; None if sizes are not those that it is for."""
         known: dict[Value, Any] = dict(zip(self._given, feeds, strict=True))
         told = _told(known)
         for split, (call, wanted) in zip(self._splits, self._calls, strict=True):
-            arrays = iter(_fetched(call, [known[value] for value in wanted]))
-            operands = [None if x is None else next(arrays) for x in split.inputs]
-            made = split.run(operands, told)
+            fetched = _fetched(call, [known[value] for value in wanted])
+            known |= zip(call.program.fetches, fetched, strict=True)
+            operands = [None if x is None else known[x] for x in split.inputs]
+            made = split.run([_array(x) for x in operands], told)
             found = sizes_in(split.pattern, tuple([array.shape for array in made]))
             if found is None:
                 return None
             told |= found
             known |= zip(split.outputs, made, strict=True)
-        return [known[value] for value in self._fed] if admits(told) else None
+        return [known[value] for value in self.fed] if admits(told) else None
+
+    @property
+    def calls(self) -> list[ProgramCall]:
+        """Return the programs."""
+        return [call for call, _ in self._calls]
+
+
+class _Passed(NamedTuple):
+    """Which values are passed on from one program to those behind it.
+
+    needed   the nodes that all of them run
+    wanted   what the last one computes
+    draws    states of generators, which every program follows from the start
+    """
+
+    graph: Graph
+    needed: set[Node]
+    wanted: set[Value]
+    draws: set[Value]
+
+    def after(self, operands: Sequence[Value], feeds: Sequence[Value]) -> list[Value]:
+        """Return what a program computes besides its operands that others need, too."""
+        inside = set(self.graph.ancestors(operands, set(feeds)))
+        users = self.graph.users()
+        return [
+            value
+            for node in self.graph.nodes
+            if node in inside and all(map(self.can_be_fed, node.outputs))
+            for value in node.outputs
+            if value in self.wanted
+            or any(user in self.needed and user not in inside for user in users[value])
+        ]
+
+    def can_be_fed(self, value: Value) -> bool:
+        """Tell whether a program can be fed with a value: its sizes must be those it is told."""
+        if value.node.op in SOURCES or value in self.draws:
+            return False
+        return all(isinstance(size, int) or size.variable() for size in value.shape)
+
+
+def _needed(graph: Graph, wanted: Sequence[Value], known: Sequence[Value]) -> list[Value]:
+    """Return which known values a program needs: all that tell sizes among them."""
+    nodes = {*graph.ancestors(wanted, set(known)), *(value.node for value in wanted)}
+    used = {x for node in nodes for x in node.inputs} | set(wanted)
+    return [value for value in known if value in used or not is_known(value.shape)]
 
 
 def _told(known: Mapping[Value, Any]) -> Told:
@@ -122,6 +179,10 @@ def _told(known: Mapping[Value, Any]) -> Told:
     found = sizes_in(tuple([value.shape for value in known]), shapes)
     assert found is not None, "the arguments are of the pattern of the trace"
     return found
+
+
+def _array(x: Any) -> Any:
+    return x._value if isinstance(x, Tensor) else x
 
 
 def _fetched(call: ProgramCall, feeds: list[Any]) -> list[Array]:

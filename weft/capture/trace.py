@@ -94,17 +94,23 @@ class Trace:
         )
         self.links = recording.history
         self.writes = recording.writes
-        self.program = recording.program()
+        self.split_run = recording.split_run()
+        fed = None if self.split_run is None else self.split_run.fed
+        self.program = recording.program(fed)
         self.call = ProgramCall(self.program, recording.name)
         self.places = recording.places
         self.decisions = recording.decisions
-        self.split_run = recording.split_run()
         self.runs = 0
         self.origin: Trace | None = None  # what is for many sizes, if this is it for some
         self.entry: Callable[..., Any] | None = (
             None  # the quick way in, if it is written: see entry.py
         )
         self._written: WrittenRun | None = None
+
+    def executables(self) -> list[Any]:
+        """Return the machine code there is so far."""
+        before = [] if self.split_run is None else self.split_run.calls
+        return [code for call in (*before, self.call) for code in call.executables()]
 
     @property
     def has_sized_places(self) -> bool:
@@ -253,11 +259,12 @@ class RecordedCall:
         self._finalize(linking)
         needed = set(self.final.ancestors([*self.fetches, *self.targets]))
         for split in self.splits:
-            needed.update(value.node for value in split.outputs)
             needed.update(self.final.ancestors([x for x in split.inputs if x is not None]))
         needed.update(value.node for value in self._given if not is_known(value.shape))
-        self._fed = [value for value in self.final.inputs if value.node in needed]
-        self.feeds = [self._given[value] for value in self._fed if value in self._given]
+        found = {value for split in self.splits for value in split.outputs}
+        fed = [value for value in self.final.inputs if value.node in needed]
+        self._fed = [value for value in fed if value not in found]
+        self.feeds = [self._given[value] for value in self._fed]
         self.python_holds = self.watch.guards.compile()
         observed = self.recorder.observed.values()
         self.guards = [(read, value) for read, value in observed if read() == value]
@@ -306,11 +313,13 @@ class RecordedCall:
 
     def split_run(self) -> SplitRun | None:
         """Return what runs operations whose shapes depend on values, if there are any."""
-        return SplitRun(self.final, self.splits, self._fed) if self.splits else None
+        if not self.splits:
+            return None
+        return SplitRun(self.final, self.splits, self._fed, [*self.fetches, *self.targets])
 
-    def program(self) -> Program:
-        """Return the graph with what is fetched and written."""
-        return Program(self.final, self.fetches, self._fed, self.targets)
+    def program(self, fed: Sequence[Value] | None = None) -> Program:
+        """Return the graph with what is fetched and written; what is fed may be more."""
+        return Program(self.final, self.fetches, self._fed if fed is None else fed, self.targets)
 
     def _fetch(self, value: Value) -> int:
         """Return the number of a value among the fetches."""

@@ -2,7 +2,8 @@
 
 In a graph the state of a generator is threaded through the draws in the order in which the program
 made them: each takes the state at its place, and `advance_state` moves on behind it. A run that
-needs only some of the draws counts only those, as if the program had made no others.
+needs only some of the draws counts only those, as if the program had made no others. One that is
+the beginning of another run makes the draws up to the last that it needs, as that one does.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ class Draws:
     commits   where each generator stands afterwards
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, *, begins: bool = False) -> None:
+        """Find the threads of a graph; `begins` says that a run is only the beginning of one."""
+        self._begins = begins
         self.alias: dict[Value, Value] = {}
         self.steps: list[Node] = []
         self.skipped: set[Node] = set()
@@ -57,11 +60,14 @@ class Draws:
     def _follow(self, start: Node, thread: list[Any], needed: set[Node]) -> None:
         state = start.outputs[0]
         drawn = False
+        if self._begins:
+            made = [i for i, (here, by, _) in enumerate(thread) if self._needs(by, here, needed)]
+            thread = thread[: max(made, default=-1) + 1]
         for here, movers, after in thread:
-            made = next((pair for pair in movers if self._is_made(pair[0], here, needed)), None)
-            if made is not None:
-                drawn, state = True, made[1]
-                self.steps.append(made[0])
+            move = next((pair for pair in movers if self._is_made(pair[0], here, needed)), None)
+            if move is not None:
+                drawn, state = True, move[1]
+                self.steps.append(move[0])
             else:
                 self.skipped.add(movers[0][0])
             if state is not after:  # not drawn, or by the same loop extended for its gradient
@@ -72,8 +78,14 @@ class Draws:
 
     def _is_made(self, mover: Node, here: Value, needed: set[Node]) -> bool:
         """Tell whether a run makes, or counts, the draw behind which a node moves the generator."""
-        if self._counts_every:
-            return True
+        return self._counts_every or self._is_needed(mover, here, needed)
+
+    def _needs(self, movers: list[tuple[Node, Value]], here: Value, needed: set[Node]) -> bool:
+        """Tell whether a run needs the draw at a state."""
+        return any(self._is_needed(mover, here, needed) for mover, _ in movers)
+
+    def _is_needed(self, mover: Node, here: Value, needed: set[Node]) -> bool:
+        """Tell whether a run needs the draw behind which a node moves the generator."""
         if not mover.op.advances:
             return mover in needed
         return any(user in needed for user in self._users[here] if not user.op.advances)

@@ -66,7 +66,7 @@ class Program:
     fetches   values to return
     feeds     values that are given
     targets   updates to compute and commit, without returning them
-    commits   whether anything is committed; if not, generators stay where they are, too
+    commits   whether anything is committed; if not, another run does it that begins with this one
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Program:
         self.trapped = False  # whether compiled code is to look for NaNs (passes/trap.py)
         self.sources = graph.size_sources()
         self.slots: dict[Value, int] = {}
-        draws = Draws(graph)
+        draws = Draws(graph, begins=not commits)
         nodes = graph.ancestors((*fetches, *targets), {*feeds, *draws.states})
         draws.settle(set(nodes), set(feeds))
         self.commits = [*draws.commits, *_assignments(nodes)] if commits else []
