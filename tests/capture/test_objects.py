@@ -48,3 +48,14 @@ def test_modules_of_the_users_are_watched_themselves():
     assert is_layer(wf.nn.Linear(2, 2))
     assert is_opaque(wf.nn.Linear(2, 2))
     assert not is_opaque(Own())
+
+
+def test_what_training_leaves_at_a_module_is_none_of_its_parts():
+    x = wf.ones(6, 2)
+    model = wf.nn.Sequential(wf.nn.Linear(2, 1))
+    model.compile(wf.optim.SGD(model.parameters(), lr=0.1), "mse")
+    tests = ModuleTests()
+    tests.note(model)
+    tests.begin()
+    model.fit(x, x[:, :1], epochs=1, verbose=0)
+    assert tests.hold()

@@ -237,7 +237,7 @@ class RecordedCall:
         set_grads = [g for _, g in self.recorder.grads.written() if g is not None]
         leaves = _once(x for x in (*self.watch.leaves, *set_grads) if _is_made(x))
         for leaf in leaves:
-            symbol = leaf.symbol() if is_recorded_size(leaf) else leaf
+            symbol = self._number_of(leaf) if is_recorded_size(leaf) else leaf
             self._escapes[id(leaf)] = len(self.escaped)
             self.escaped.append(EscapedLeaf(self._fetch(symbol.value), MAKERS[type(symbol)]))
         self.result = self._result_of(returned, recipe)
@@ -269,6 +269,12 @@ class RecordedCall:
         observed = self.recorder.observed.values()
         self.guards = [(read, value) for read, value in observed if read() == value]
 
+    def _number_of(self, size: Any) -> Any:
+        """Return a size that is seen outside as a number of the graph."""
+        if hasattr(size, "sizes"):  # a tensor's own count, which knows the shape it comes from
+            raise NotRecordedError("returns or keeps x.size, of any size; x.numel() is an int")
+        return size.symbol()
+
     def _finalize(self, linking: Linking | None) -> None:
         """Roll loops and make gradients of the graph, and find everything in it again."""
         wanted = [] if linking is None else linking.values()
@@ -299,7 +305,7 @@ class RecordedCall:
         """Return which tensors of the call are one object, and which they are not."""
         recorder, grads = self.recorder, self.recorder.grads
         outside = list(self.modules.tensors())
-        met = {id(x): x for x in (*self.watch.met, *outside)}
+        met = {id(x): x for x in (*self.watch.met, *outside) if not isinstance(x, StandIn)}
         known = {self.positions[key]: x for key, x in met.items() if key in self.positions}
         used = [state.owner for state in recorder._tensors.values()]
         graded = [t for t, _ in (*grads.found.values(), *grads.now.values())]

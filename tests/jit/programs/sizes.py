@@ -34,9 +34,18 @@ def sizes_as_results(jit):
     @jit
     def step(x):
         n, k = x.shape
-        return x.sum(), n, n * k, n // 2, n / k, 1 / n, -n, n**2, (n, k), {"n": [n]}, x.numel()
+        return x.sum(), n, n * k, n // 2, n / k, 1 / n, -n, n**2, (n, k), {"n": [n]}, x.size(0)
 
     return Case(step, growing())
+
+
+@program()
+def counts_as_results(jit):
+    @jit
+    def step(x):
+        return x.size, x.size // 3, x.size / 2, x.numel(), x.size()
+
+    return Case(step, growing() * 2)
 
 
 @program()

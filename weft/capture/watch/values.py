@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ...core.counts import Count
+
 MISSING: Any = type("Missing", (), {"__repr__": lambda self: "<missing>"})()
 
 NUMBERS = (int, float, bool)
@@ -21,7 +23,7 @@ SLICE_PARTS = ("start", "stop", "step")
 ATOMS = frozenset(
     {
         *(int, float, complex, bool, str, bytes, type(None), type(...), type(NotImplemented)),
-        *(range, slice),
+        *(range, slice, Count),
     }
 )
 # Immutable, and told apart by what they print: equal ones may differ in precision or time zone.
