@@ -55,6 +55,9 @@ OTHERS = {
     "capture/{recorded,recorded_array,recorder,signature,trace}.py": Row(
         "capture/test_jit.py", "parts of what jit does, run by it"
     ),
+    "autodiff/text/{programs,spelling}.py": Row(
+        "autodiff/text/test_writer.py", "whole steps, each written, run and compared"
+    ),
     "nn/version.py": Row("capture/test_jit.py", "train and eval, two programs of jit"),
     "optim/recorded_average.py": Row("jit/test_programs.py", "averages of weights in steps"),
     # -- operators --

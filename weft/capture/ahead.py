@@ -10,13 +10,14 @@ call: where it has changed, f is called on symbols again, and both programs are 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..autodiff.text.programs import PlacedValue
 from ..compiler.stages import compile_program
 from ..core.config import config
 from ..core.device import CPU, check_device, device
@@ -36,6 +37,7 @@ from ..graph.node import Value, type_text
 from ..graph.run import Program
 from ..graph.symbol import Symbol, make_number
 from ..graph.update import Update
+from .source import program_source, program_states
 
 MOST_VARIANTS = 16  # programs of one function, each with an arena
 
@@ -160,6 +162,21 @@ class Compiled:
             f"Received: shape {array.shape}; compile it for that shape too"
         )
 
+    def source(self) -> str:
+        """Return what the last call computed as a NumPy program that stands alone.
+
+        It defines a function of arrays for what is fed, and of a dictionary of states as `states`
+        gives it; that returns the result and a dictionary of the states that are written.
+        """
+        call, results = self._now.call, self._now.results
+        shapes = call.fed_shapes(self._signature.shapes)
+        result = results.nest([PlacedValue(i) for i in range(len(call.program.fetches))])
+        return program_source(call.program, shapes, self.name, result)
+
+    def states(self) -> dict[str, Any]:
+        """Return the states that a call reads, by name, as arrays."""
+        return program_states(self._now.call.program)
+
     def stats(self) -> dict[str, Any]:
         """Return how many kernels of each kind there are, and what runs in Python."""
         found: dict[str, Any] = self.executable.stats()
@@ -259,10 +276,13 @@ class CapturedResults:
 
     def filled(self, fetched: Sequence[Array]) -> Any:
         """Return the nest of results."""
-        make, found = self.make, iter(fetched)
-        if self.alone:
-            return make(fetched[0])
-        leaves = [make(next(found)) if leaf is FED else leaf for leaf in self.leaves]
+        make = self.make
+        return make(fetched[0]) if self.alone else self.nest(map(make, fetched))
+
+    def nest(self, values: Iterable[Any]) -> Any:
+        """Return the nest of results with values in the places of fetches."""
+        found = iter(values)
+        leaves = [next(found) if leaf is FED else leaf for leaf in self.leaves]
         return self.structure.unflatten(leaves)
 
 

@@ -37,7 +37,8 @@ from .recorder import NotRecordedError
 from .report import JitReport, stats_of, why_not
 from .signature import CallSignature, Signatures
 from .sized_traces import SizedTraces
-from .trace import MISSED, Trace
+from .source import call_source, program_of, program_states
+from .trace import MISSED, RecordedCall, Trace
 
 MOST_SIGNATURES = 64  # programs of a function, each with an arena
 MOST_PATHS = 16  # through one signature
@@ -155,14 +156,36 @@ class Jitted:
         """
         if not args and not kwargs and self._traces:
             return next(reversed(self._traces.values()))[0].graph
+        found, _ = self._computed(args, kwargs)
+        return found.graph if isinstance(found, Trace) else found.final
+
+    def source(self, *args: Any, **kwargs: Any) -> str:
+        """Return what a call with these arguments computes as a NumPy program; nothing is run.
+
+        The text stands alone. It defines a function of arrays for the arguments, and of a
+        dictionary of states as `states` gives it; that returns the result, and a dictionary of the
+        states that are written, gradients among them. What the function does to other objects of
+        Python's is left out. Where a value that Python read is another, IndexError is raised.
+        """
+        found, leaves = self._computed(args, kwargs)
+        return call_source(found, program_of(found), self.name, leaves)
+
+    def states(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Return the states that a call with these arguments reads, by name, as arrays."""
+        return program_states(program_of(self._computed(args, kwargs)[0]))
+
+    def _computed(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Trace | RecordedCall, Leaves]:
+        """Return what is known of calls like this one, recorded now if need be, and its leaves."""
         leaves, structure = flatten((args, kwargs))
         signature = self._signatures.of(leaves, structure)
         for trace in self._traces.get(signature.key, ()):
             if trace.holds(leaves):
-                return trace.graph
+                return trace, leaves
         call = JitCall(self._function, args, kwargs, leaves, structure)
         try:
-            return call.record(self.name, signature.fed).final
+            return call.record(self.name, signature.fed), leaves
         except NotRecordedError as error:
             raise GraphError(
                 f"jit: {self.name} has no graph: {error.reason} ({error.where})"
