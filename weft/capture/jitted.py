@@ -31,6 +31,7 @@ from ..core.tree import flatten
 from ..graph.graph import Graph
 from ..graph.size_patterns import Shapes
 from .calls import JitCall
+from .debugging import is_debugged
 from .entry import Entry, write_entry
 from .outside import Leaves
 from .recorder import NotRecordedError
@@ -40,6 +41,7 @@ from .sized_traces import SizedTraces
 from .source import call_source, program_of, program_states
 from .trace import MISSED, RecordedCall, Trace
 
+FAILED = object()  # in place of a result: the program raised an error
 MOST_SIGNATURES = 64  # programs of a function, each with an arena
 MOST_PATHS = 16  # through one signature
 MOST_KINDS = 4096
@@ -109,7 +111,7 @@ class Jitted:
         """Do what the function does."""
         if modes.interpreters and current_transform() is not None:
             return self._function(*args, **kwargs)  # it becomes part of what is traced around it
-        if detecting_anomaly():
+        if detecting_anomaly() or is_debugged():
             return self._function(*args, **kwargs)
         if self._entry is not None and not kwargs:
             with self._lock:
@@ -125,6 +127,8 @@ class Jitted:
                 except Exception as error:  # nothing is written: eager code raises it in its place
                     if is_from_signal(error) or is_trapped(error):
                         raise
+                    result = FAILED
+                if result is FAILED:
                     return self._function(*args, **kwargs)
                 if result is not MISSED:
                     return result
@@ -133,6 +137,11 @@ class Jitted:
                 )
         self._report.eager += 1
         return self._function(*args, **kwargs)
+
+    @property
+    def __code__(self) -> Any:
+        """The code of the function, for debuggers: `break step` stops there."""
+        return self._function.__code__
 
     def stats(self) -> dict[str, Any]:
         """Return counts of signatures, paths, recordings, calls by kind, kernels and bytes."""
