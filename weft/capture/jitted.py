@@ -33,6 +33,7 @@ from ..graph.size_patterns import Shapes
 from .calls import JitCall
 from .debugging import is_debugged
 from .entry import Entry, write_entry
+from .later import LaterTraces
 from .outside import Leaves
 from .recorder import NotRecordedError
 from .report import JitReport, stats_of, why_not
@@ -41,19 +42,23 @@ from .sized_traces import SizedTraces
 from .source import call_source, program_of, program_states
 from .trace import MISSED, RecordedCall, Trace
 
-FAILED = object()  # in place of a result: the program raised an error
+EAGER = object()  # in place of a result: the call is to be made eagerly
 MOST_SIGNATURES = 64  # programs of a function, each with an arena
 MOST_PATHS = 16  # through one signature
 MOST_KINDS = 4096
 MOST_RECORDINGS = 48  # of calls that differ only in what Python does: more, and eager is faster
 
 
-def jit(function: Any = None, /, *, strict: bool = False) -> Any:
+def jit(function: Any = None, /, *, strict: bool = False, background: bool = False) -> Any:
     """Return a function that does what the given one does, by compiled programs.
 
     The function stays ordinary eager code: it may call `backward` and `optimizer.step`, write to
     tensors and attributes, and branch on values. What cannot be recorded runs eagerly, and a
     warning says why, once; with `strict=True` that is an error instead.
+
+    With `background=True` programs are compiled in a thread, and calls run eagerly until they are
+    there. Nobody waits for the compiler, but which steps are computed by which code depends on
+    time then: the last bits of two runs may differ.
 
     >>> import weft as wf
     >>> w = wf.tensor([1.0, 2.0], requires_grad=True)
@@ -69,21 +74,24 @@ def jit(function: Any = None, /, *, strict: bool = False) -> Any:
     [5.0, 0.0]
     """
     if function is None:
-        return functools.partial(jit, strict=strict)
+        return functools.partial(jit, strict=strict, background=background)
     if not callable(function):
         raise ArgumentTypeError(
             f"jit: expected a function or a module. Received: {type(function).__name__} "
             f"{function!r:.60}"
         )
-    return Jitted(function, strict=strict)
+    return Jitted(function, strict=strict, background=background)
 
 
 class Jitted:
     """A function that runs as compiled programs."""
 
-    def __init__(self, function: Callable[..., Any], *, strict: bool = False) -> None:
+    def __init__(
+        self, function: Callable[..., Any], *, strict: bool = False, background: bool = False
+    ) -> None:
         self._function = function
         self._strict = strict
+        self._later = LaterTraces() if background else None
         self.name = getattr(function, "__name__", type(function).__name__)
         functools.update_wrapper(self, function, updated=())
         self._signatures = Signatures()
@@ -103,7 +111,8 @@ class Jitted:
             return self
         bound = self._methods.get(instance)
         if bound is None:
-            bound = Jitted(MethodType(self._function, instance), strict=self._strict)
+            method = MethodType(self._function, instance)
+            bound = Jitted(method, strict=self._strict, background=self._later is not None)
             self._methods[instance] = bound
         return bound
 
@@ -127,8 +136,9 @@ class Jitted:
                 except Exception as error:  # nothing is written: eager code raises it in its place
                     if is_from_signal(error) or is_trapped(error):
                         raise
-                    result = FAILED
-                if result is FAILED:
+                    result = EAGER
+                if result is EAGER:
+                    self._report.eager += 1
                     return self._function(*args, **kwargs)
                 if result is not MISSED:
                     return result
@@ -216,7 +226,9 @@ class Jitted:
         for table in (self._traces, self._sized.bound):
             for trace in table.get(key, ()):
                 if trace.holds(leaves):
-                    result = trace.run(leaves)
+                    result = self._run_trace(trace, leaves)
+                    if result is EAGER:
+                        return EAGER
                     if result is not MISSED:
                         table.move_to_end(key)
                         self._entry = _entry_of(trace, leaves)
@@ -227,11 +239,25 @@ class Jitted:
         """Run what holds for many sizes, those of a call among them."""
         for trace in self._sized.find(signature, leaves):
             if trace.holds(leaves):
-                result = trace.run(leaves)
+                result = self._run_trace(trace, leaves)
+                if result is EAGER:
+                    return EAGER
                 if result is not MISSED:
                     self._sized.bind(signature, trace)
                     return result
         return MISSED
+
+    def _run_trace(self, trace: Trace, leaves: Leaves) -> Any:
+        """Run a trace; EAGER if its program is being compiled in the background."""
+        if self._later is not None and self._later.is_pending(trace):
+            return EAGER
+        return trace.run(leaves)
+
+    def _first_run(self, trace: Trace, leaves: Leaves) -> Any:
+        """Run a new trace, or have it compiled in the background."""
+        if self._later is not None and self._later.begin(trace, leaves):
+            return EAGER
+        return trace.run(leaves)
 
     def _record(self, signature: CallSignature, call: JitCall) -> Any:
         """Record a call and run what came of it; if that cannot be, run it eagerly."""
@@ -248,7 +274,10 @@ class Jitted:
         else:
             self._report.recorded(_shown(call, trace.pattern), self._why(signature))
             self._keep(signature, call, trace)
-            return result
+            if result is not EAGER:
+                return result
+            self._report.eager += 1
+            return call.run()
         self._report.eager += 1
         passing = isinstance(failure, NotRecordedError) and failure.once
         if self._strict and isinstance(failure, NotRecordedError) and not passing:
@@ -263,12 +292,12 @@ class Jitted:
         trace = self._sized.record(self.name, signature, call)
         if trace is not None:
             try:
-                return trace, trace.run(call.leaves)
+                return trace, self._first_run(trace, call.leaves)
             except Exception as error:  # nothing is written; what is for its own sizes may run
                 if is_from_signal(error):
                     raise
         trace = Trace(call.record(self.name, signature.fed), plain=call.is_plain)
-        return trace, trace.run(call.leaves)
+        return trace, self._first_run(trace, call.leaves)
 
     def _why(self, signature: CallSignature) -> list[str]:
         """Return why no path that is known was that of this call."""
