@@ -16,7 +16,9 @@ from tests.threads import num_threads
 from weft.backends.cpu.runtime.buffers import pool_info
 from weft.core.errors import GradientError, ShapeError, WeftError
 from weft.core.large import LARGE
+from weft.core.op import F as OPS
 from weft.core.op import registry
+from weft.eager import array_program
 from weft.eager.choosers import install_chooser
 from weft.eager.compilation import compile_kernel
 from weft.eager.uses import operations
@@ -431,3 +433,35 @@ def test_kernels_keep_the_memory_they_compute_in():
     others = [np.full(300, np.nan, np.float32) for _ in range(1000)]  # where it was, if it is gone
     np.testing.assert_allclose(kernel(x), x.sum(dtype=np.float64), rtol=1e-4)
     assert all(np.isnan(other).all() for other in others)
+
+
+def test_gradients_of_tables_are_added_up_by_code(monkeypatch):
+    rng = np.random.default_rng(0)
+    tokens = wf.tensor(rng.integers(-50, 50, (64, 32)))
+    weights = wf.tensor(rng.normal(size=(64, 32, 48)).astype(np.float32))
+    found = []
+    for switched_on in (True, False):
+        monkeypatch.setattr(wf.config, "eager_kernels", switched_on)
+        table = wf.tensor(rng.normal(size=(50, 48)).astype(np.float32), requires_grad=True)
+        (wf.take(table, tokens, axis=0) * weights).sum().backward()
+        found.append(table.grad.numpy())
+    np.testing.assert_array_equal(*found)  # each element in the order of its addends
+
+
+def test_places_outside_of_a_table_are_refused_as_ever():
+    g = wf.tensor(np.zeros((ROWS, COLUMNS), np.float32))
+    places = np.zeros(ROWS, int)
+    places[7] = 9
+    with pytest.raises(IndexError, match=r"index\[7\] = 9 is out of range for size 9"):
+        OPS.take_adjoint(g, wf.tensor(places), (9, COLUMNS), 0)
+
+
+def test_programs_compute_in_one_workspace(monkeypatch):
+    space = array_program.Workspace()
+    monkeypatch.setattr(array_program, "_workspace", space)
+    first = space.of(1 << 18)
+    assert space.of(1 << 17) is first
+    assert space.of(1 << 19) is space.of(1 << 18)
+    monkeypatch.setattr(space, "most", 1 << 20)
+    assert space.of(1 << 21) is not space.of(1 << 21)  # too much to be kept
+    assert space.arena.nbytes == 1 << 19

@@ -12,6 +12,7 @@ from tests.threads import num_threads
 from weft.core.errors import GradientError
 from weft.core.large import LARGE
 from weft.eager.composite_kernel import CompositeKernel
+from weft.ops.nn.normalize import normalized
 
 N, C, SIZE = 16, 8, 24
 IMAGES = (N, C, SIZE, SIZE)
@@ -188,6 +189,27 @@ def test_a_result_alone_has_a_gradient(monkeypatch):
 
 
 # -- as one node -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["batch_norm", "instance_norm"])
+def test_norms_survive_a_large_mean(name, monkeypatch):
+    """The formula for programs takes deviations before it multiplies, like the operators."""
+    x = normal(0, *IMAGES) + np.float32(1000)
+    found = run(FUNCTIONS[name], wf.tensor(x, requires_grad=True))
+    monkeypatch.setattr(wf.config, "eager_kernels", False)
+    expected = run(FUNCTIONS[name], wf.tensor(x.astype(np.float64), requires_grad=True), np.float64)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=2e-4 * np.abs(b).max())
+
+
+def test_statistics_of_a_norm_have_gradients(monkeypatch):
+    def statistics(x):
+        return normalized(x, *VECTORS, (0, 2, 3), 1e-5)
+
+    x = wf.tensor(normal(0, *IMAGES), requires_grad=True)
+    found = run(statistics, x)
+    monkeypatch.setattr(wf.config, "eager_kernels", False)
+    assert_close(found, run(statistics, x))
 
 
 def test_running_statistics_are_those_of_numpy(monkeypatch):

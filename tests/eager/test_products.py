@@ -11,6 +11,7 @@ from weft.backends.cpu.runtime.buffers import POOLED_FROM
 from weft.backends.cpu.runtime.memory import ProgramMemory
 from weft.core.errors import ShapeError
 from weft.core.op import find_op
+from weft.eager import array_program
 from weft.eager.array_program import SMALL_ARENA
 from weft.eager.products import LARGE_PRODUCT, make_product_chooser
 from weft.eager.uses import operations
@@ -138,6 +139,7 @@ def test_code_computes_in_aligned_memory(monkeypatch):
     monkeypatch.setattr(ProgramMemory, "lend_arena", watch)
     # How large packed blocks are depends on the machine; some lie below what the pool gives out.
     for rows in (36, 50, 70, 100, 190):
+        monkeypatch.setattr(array_program, "_workspace", array_program.Workspace())
         x, y = wf.tensor(normal(0, 570 // rows, K, rows)), wf.tensor(normal(1, K, N))
         wf.matmul(x.swapaxes(1, 2), y)
     assert any(SMALL_ARENA < nbytes < POOLED_FROM for nbytes, _ in lent)

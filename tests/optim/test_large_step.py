@@ -131,6 +131,23 @@ def test_rules_of_users_may_change_and_are_not_compiled(made):
     np.testing.assert_allclose(w.detach().numpy(), before - 0.75 * w.grad.numpy(), rtol=1e-6)
 
 
+def test_scalings_of_users_may_change_and_are_not_compiled(made):
+    class Halving(optim.Adam):
+        factor = 0.5
+
+        def scaling(self, group):
+            return tx.scale(self.factor)
+
+    w = parameter()
+    optimizer = Halving([w], lr=1.0)
+    before = w.detach().numpy().copy()
+    optimizer.step()
+    optimizer.factor = 0.25
+    optimizer.step()
+    assert not made
+    np.testing.assert_allclose(w.detach().numpy(), before - 0.75 * w.grad.numpy(), rtol=1e-6)
+
+
 def test_rules_over_layers_and_losses_are_not_compiled(made):
     for make in (optim.LAMB, optim.Eve):
         w = parameter()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from .config import config
 from .heap import keep_freed_memory
@@ -29,15 +29,21 @@ FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 _opening = fork_safe_lock("door")
 
 
+class Forms(NamedTuple):
+    """A composite as its operators one by one, and as what its programs are traced from."""
+
+    name: str
+    by_operators: Callable[..., Any]
+    for_programs: Callable[..., Any]
+
+
 class LargeKernels(Protocol):
     """Who computes on large tensors: what the layer above offers."""
 
     def install_chooser(self, op: Op, scope: dict[str, Any]) -> None:
         """Put choosers in the places of the kernels that an operator's functions call."""
 
-    def run_composite(
-        self, name: str, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    def run_composite(self, forms: Forms, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Return the result of a composite, or None where its operators are to run one by one."""
 
 
@@ -74,11 +80,18 @@ class Door:
 door = Door()
 
 
-def fused(name: str, fn: FunctionT, is_large: Callable[..., bool] | None = None) -> FunctionT:
+def fused(
+    name: str,
+    fn: FunctionT,
+    is_large: Callable[..., bool] | None = None,
+    for_programs: FunctionT | None = None,
+) -> FunctionT:
     """Return a composite whose calls on large tensors run as one program.
 
-    is_large   tells from the arguments whether they are, where that is not one of LARGE elements
+    is_large       tells from the arguments whether they are; else one of them has LARGE elements
+    for_programs   the same function, with a first derivative that takes fewer passes over memory
     """
+    forms = Forms(name, fn, for_programs or fn)
 
     @wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -87,7 +100,7 @@ def fused(name: str, fn: FunctionT, is_large: Callable[..., bool] | None = None)
             if is_large is None
             else is_large(*args, **kwargs)
         ):
-            result = large_kernels.get().run_composite(name, fn, args, kwargs)
+            result = large_kernels.get().run_composite(forms, args, kwargs)
             if result is not None:
                 return result
         return fn(*args, **kwargs)

@@ -23,7 +23,8 @@ Chooser = Callable[..., Any]
 def accepts(op: Op) -> bool:
     """Tell whether an operator can have kernels: one result, from a fixed number of arrays."""
     simple = not op.variadic and not op.optional and op.outputs == 1 and bool(op.inputs)
-    return simple and op.lower_rule is not None and op.kind in ("elementwise", "reduction")
+    passes = op.lower_rule is not None and op.kind in ("elementwise", "reduction")
+    return simple and (passes or op.scatter_rule is not None)
 
 
 def install_chooser(op: Op, scope: dict[str, Any]) -> None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ..autodiff.reverse import gradients
 from ..core.dtype import Array, is_float
 from ..core.errors import AllocationError, WeftError
+from ..core.large import Forms
 from ..core.modes import enable_grad
 from ..core.op import F
 from ..core.tensor import Tensor, wrap_with_node
@@ -55,9 +56,8 @@ class CompositeKernel:
 
     def __call__(self, *given: Array) -> tuple[tuple[Array, ...], tuple[Array, ...]] | None:
         """Return the results and what to save, or None for arrays that the code does not take."""
-        arrays = tuple(map(in_order, given))  # a copy costs less than operators one by one
         assert self.forward is not None
-        found = self.forward.run(*arrays)
+        found, arrays = _run(self.forward, given)
         if found is None:
             return None
         return found[: self.results or 1], (*arrays, *[found[i] for i in self.saved])
@@ -65,7 +65,10 @@ class CompositeKernel:
     def backward(self, node: Any, saved: Sequence[Array], g: Any) -> list[Array | None]:
         """Return the gradients of the operands on raw arrays."""
         assert self.pull_back is not None
-        found = self.pull_back.run(*saved, *map(in_order, self._seeds(g)))
+        seeds = self._seeds(g)
+        if self.results is not None:  # zeros for what nobody took are one number, spread out
+            seeds = [*map(in_order, seeds)]
+        found, _ = _run(self.pull_back, (*saved, *seeds))
         if found is None:  # the operands were taken before, so that only memory can be missing
             raise AllocationError(f"{self.name}: not enough memory for its gradient")
         rest = iter(found)
@@ -88,12 +91,27 @@ class CompositeKernel:
         return [g] if self.results is None else _floats(g)
 
 
-def compile_composite(name: str, fn: Callable[..., Any], shape: CallShape) -> Any:
+def _run(
+    program: ArrayProgram, arrays: tuple[Array, ...]
+) -> tuple[tuple[Array, ...] | None, tuple[Array, ...]]:
+    """Return the results of a program, if it takes the arrays, and the arrays that it took.
+
+    Code looks at what it is given: arrays that are not in order are found by its refusal, and
+    copied, which costs less than operators one by one.
+    """
+    found = program.run(*arrays)
+    if found is None:
+        arrays = tuple(map(in_order, arrays))
+        found = program.run(*arrays)
+    return found, arrays
+
+
+def compile_composite(forms: Forms, shape: CallShape) -> Any:
     """Return the machine code for a call of a composite, or None if it has none."""
     graph = Graph()
     with graph:
         feeds = [placeholder(*kind) for kind in shape.types]
-        made = _traced(fn, shape, feeds)
+        made = _traced(forms.for_programs, shape, feeds)
         if made is None:
             return None
         outs = _results(made)
@@ -101,8 +119,8 @@ def compile_composite(name: str, fn: Callable[..., Any], shape: CallShape) -> An
     if programs.forward is None or (any(shape.tracked) and programs.pull_back is None):
         return None
     results = len(outs) if isinstance(made, tuple) else None
-    recompute = lambda tensors: shape.call(fn, tensors)  # noqa: E731  (one line of a call)
-    return CompositeKernel(name, recompute, programs, shape.tracked, results)
+    recompute = lambda tensors: shape.call(forms.by_operators, tensors)  # noqa: E731  (one line of a call)
+    return CompositeKernel(forms.name, recompute, programs, shape.tracked, results)
 
 
 def _programs(

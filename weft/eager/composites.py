@@ -16,13 +16,15 @@ import numpy as np
 from ..core.dispatch import wrap_outputs
 from ..core.errors import user_site
 from ..core.imports import deferred_imports
+from ..core.large import Forms
 from ..core.modes import current_interpreter, is_grad_enabled
 from ..core.tape import make_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
 from .uses import Code, Uses, operations
 
-SLOT = type("Slot", (), {"__repr__": lambda self: "<tensor>"})()  # stands where a tensor was given
+SLOT = ...  # stands where a tensor was given
 PLAIN = (type(None), bool, int, float, str, np.dtype)
+FLAT = frozenset({type(None), bool, int, float, str, type(SLOT)})
 
 
 class CallShape(NamedTuple):
@@ -38,11 +40,6 @@ class CallShape(NamedTuple):
     types: tuple[tuple[Any, Any], ...]
     tracked: tuple[bool, ...]
 
-    @property
-    def key(self) -> Any:
-        """The call as a key of dictionaries; other arguments than tensors by their text."""
-        return repr(self.args), repr(self.kwargs), self.types, self.tracked
-
     def call(self, fn: Callable[..., Any], tensors: Sequence[Any]) -> Any:
         """Call a function with tensors in the places of those given."""
         rest: Iterator[Any] = iter(tensors)
@@ -54,58 +51,65 @@ class CallShape(NamedTuple):
 _uses: defaultdict[str, Uses] = defaultdict(dict)  # by the names of composites
 
 
-def run_composite(
-    name: str, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
+def run_composite(forms: Forms, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Return the result of a composite, or None where its operators are to run one by one."""
-    tensors = [x for x in (*args, *kwargs.values()) if isinstance(x, Tensor)]
-    if current_interpreter() is not None or any(x.symbolic for x in tensors):
+    if current_interpreter() is not None:
         return None
-    shape = _shape_of(args, kwargs, tensors)
-    if shape is None:
+    given = (*args, *kwargs.values()) if kwargs else args
+    tensors = [x for x in given if isinstance(x, Tensor)]
+    others = [SLOT if isinstance(x, Tensor) else x for x in given]
+    if any(x.symbolic for x in tensors) or not _are_plain(others):
         return None
-    use = operations.use(_uses[name], shape.key)
-    run = use.run or use.again(lambda: _compiled(name, fn, shape), exact=False)
-    return None if run is None else _record(run, tensors, shape)
+    recording = is_grad_enabled()
+    types = tuple([(x._value.shape, x._value.dtype) for x in tensors])
+    tracked = tuple([recording and x._node is not None for x in tensors])
+    # 1, 1.0 and True are equal, as are 0.0 and -0.0: other arguments count by their text.
+    use = operations.use(_uses[forms.name], (types, tracked, repr(others), tuple(kwargs)))
+    run = use.run
+    if run is None:
+        shape = _shape_of(args, kwargs, types, tracked)
+        run = use.again(lambda: _compiled(forms, shape), exact=False)
+    return None if run is None else _record(run, tensors)
 
 
-def _compiled(name: str, fn: Callable[..., Any], shape: CallShape) -> Code | None:
+def _compiled(forms: Forms, shape: CallShape) -> Code | None:
     with deferred_imports:
         from .composite_kernel import compile_composite  # noqa: PLC0415  (the compiler is slow)
-    code: Code | None = compile_composite(name, fn, shape)
+    code: Code | None = compile_composite(forms, shape)
     return code
 
 
-def _shape_of(
-    args: tuple[Any, ...], kwargs: dict[str, Any], tensors: Sequence[Tensor]
-) -> CallShape | None:
-    """Return the shape of a call, or None if it has arguments that a key cannot describe."""
-    others = [x for x in (*args, *kwargs.values()) if not isinstance(x, Tensor)]
-    if not all(map(_is_plain, others)):
-        return None
-    recording = is_grad_enabled()
+def _shape_of(args: tuple[Any, ...], kwargs: dict[str, Any], types: Any, tracked: Any) -> CallShape:
+    """Return the shape of a call, which must not hold its tensors."""
     return CallShape(
         tuple(SLOT if isinstance(x, Tensor) else x for x in args),
         tuple((name, SLOT if isinstance(x, Tensor) else x) for name, x in kwargs.items()),
-        tuple((x._value.shape, x._value.dtype) for x in tensors),
-        tuple(recording and x._node is not None for x in tensors),
+        types,
+        tracked,
     )
 
 
-def _is_plain(value: Any) -> bool:
-    return all(map(_is_plain, value)) if type(value) is tuple else isinstance(value, PLAIN)
+def _are_plain(values: Sequence[Any]) -> bool:
+    """Tell whether the texts of values tell all that there is to know of them."""
+    for value in values:
+        kind = type(value)
+        if kind in FLAT:
+            continue
+        if not (_are_plain(value) if kind is tuple else isinstance(value, PLAIN)):
+            return False
+    return True
 
 
-def _record(kernel: Any, tensors: Sequence[Tensor], shape: CallShape) -> Any:
+def _record(kernel: Any, tensors: Sequence[Tensor]) -> Any:
     """Run a kernel, and let it be the `op` of a node of the tape if a gradient is wanted."""
     found = kernel(*[x._value for x in tensors])
     if found is None:
         return None
     values, saved = found
     node = None
-    if any(shape.tracked):
-        pairs = zip(tensors, shape.tracked, strict=True)
-        parents = tuple(x._node if wanted else None for x, wanted in pairs)
+    if kernel.pull_back is not None:
+        pairs = zip(tensors, kernel.tracked, strict=True)
+        parents = tuple([x._node if wanted else None for x, wanted in pairs])
         outputs = None if kernel.results is None else values
         node = make_node(kernel, parents, saved, outputs=outputs, site=user_site())
     if kernel.results is None:

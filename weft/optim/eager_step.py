@@ -15,7 +15,7 @@ from ..core.dtype import Array, DType, float32
 from ..core.tensor import Tensor
 from .transform import GradientTransform, State, UpdateOne
 
-LARGE = 1 << 16  # elements of all parameters, where compiling is soon worth its while
+LARGE = 1 << 14  # elements of all parameters, where compiling is soon worth its while
 
 
 def run_transform(

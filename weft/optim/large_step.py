@@ -42,7 +42,10 @@ def run_large(
     if current_interpreter() is not None or detecting_anomaly() or not config.eager_kernels:
         return False
     settings = {n: v for n, v in optimizer._settings(index, group).items() if n != "lr"}
-    types = [(p._value.shape, p._value.dtype, p.grad._value.dtype) for p in params]
+    gradients = [p.grad._value for p in params]
+    types = [
+        (p._value.shape, p._value.dtype, g.dtype) for p, g in zip(params, gradients, strict=True)
+    ]
     steps, key = optimizer._large_steps, (index, *map(id, params))
     known = steps.pop(key, None)
     if known is None or known.made_for != (settings, types):
@@ -50,7 +53,7 @@ def run_large(
     if len(steps) >= MOST_STEPS:
         del steps[next(iter(steps))]
     steps[key] = known  # the latest used stands last
-    known.run([p.grad._value for p in params])
+    known.run(gradients)
     return True
 
 

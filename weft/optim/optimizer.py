@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import count
 from operator import itemgetter
 from typing import Any, Protocol
@@ -67,6 +67,7 @@ class Optimizer(ABC):
         self._after: dict[int, StepHook] = {}
         self._read = itemgetter(*defaults, *MULTIPLIERS)
         self._seen: dict[int, tuple[Any, Mapping[str, Any]]] = {}
+        self._rules: dict[int, tuple[Any, GradientTransform]] = {}
         self._large_steps: dict[tuple[int, ...], Any] = {}
         for group in as_groups(params):
             self.add_param_group(group)
@@ -137,13 +138,24 @@ class Optimizer(ABC):
         for index, group in enumerate(self.param_groups):
             params = [p for p in group["params"] if p.grad is not None]
             if params:
-                rule = self.transform(self._settings(index, group))
+                rule = self._rule(index, group)
                 states = [self._state_of(p, rule) for p in params]
                 run_transform(rule, params, states, partial(self._run_large, index, group))
 
     def _run_large(self, index: int, group: Group, params: Sequence[Tensor]) -> bool:
         """Update the parameters of a large model by machine code; return whether that can be."""
         return _has_own_rule(type(self)) and run_large(self, index, group, params)
+
+    def _rule(self, index: int, group: Group) -> GradientTransform:
+        """Return the rule of a group, made anew where what it follows from has changed."""
+        settings = self._settings(index, group)
+        if not _has_own_rule(type(self)):
+            return self.transform(settings)
+        made_for, rule = self._rules.get(index, (None, None))
+        if made_for is not settings or rule is None:
+            rule = self.transform(settings)
+            self._rules[index] = (settings, rule)
+        return rule
 
     def _settings(self, index: int, group: Group) -> Mapping[str, Any]:
         """Return the hyperparameters of a group, checked again whenever one was changed."""
@@ -217,7 +229,7 @@ class Optimizer(ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy takes over: all but programs, which update these parameters."""
-        return {**self.__dict__, "_large_steps": {}}
+        return {**self.__dict__, "_rules": {}, "_large_steps": {}}
 
     def __repr__(self) -> str:
         lines = [type(self).__name__ + " ("]
@@ -288,10 +300,10 @@ class TransformOptimizer(Optimizer):
         return chosen if isinstance(chosen, GradientTransform) else chosen(group)
 
 
+@cache
 def _has_own_rule(cls: type[Optimizer]) -> bool:
     """Tell whether a rule follows from its group alone; a user's may read what changes."""
-    rule = cls.transform
-    ours = (
-        rule.__module__.startswith(f"{__package__}.") and rule is not TransformOptimizer.transform
-    )
-    return ours and cls.graph_rule is Optimizer.graph_rule
+    rules = [cls.transform, getattr(cls, "scaling", cls.transform)]
+    ours = all(rule.__module__.startswith(f"{__package__}.") for rule in rules)
+    fixed = cls.transform is not TransformOptimizer.transform
+    return ours and fixed and cls.graph_rule is Optimizer.graph_rule

@@ -240,7 +240,28 @@ def _normalized(
     return rounded(wide, common_float(x, weight, bias)), mean, var
 
 
-normalized = fused("normalized", _normalized)
+def _normalized_in_few_passes(
+    x: Any, weight: Any, bias: Any, axes: tuple[int, ...], eps: float
+) -> tuple[Tensor, Any, Any]:
+    """Return the same by a formula whose first derivative takes two passes over x.
+
+    The variance does not change with the mean that deviations are taken from, so that mean counts
+    as a number; where the result depends on the mean, that is said by a term of each channel. The
+    derivative is then a sum of g, one of g times the deviations, and a pass that uses both.
+    """
+    wide = widened(x)
+    mean = F.mean(wide, axis=axes, keepdims=True)
+    fixed = F.stop_gradient(mean)
+    centered = wide - fixed
+    var = F.mean(F.square(centered), axis=axes, keepdims=True)
+    scale = F.rsqrt(var + eps)
+    scale = scale if weight is None else scale * along_channels(widened(weight), x)
+    shift = (fixed - mean) * scale  # zero, but for its derivative
+    shift = shift if bias is None else shift + along_channels(widened(bias), x)
+    return rounded(centered * scale + shift, common_float(x, weight, bias)), mean, var
+
+
+normalized = fused("normalized", _normalized, for_programs=_normalized_in_few_passes)
 
 
 @rounded_once
