@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import weft as wf
+import weft.nn.functional as F
 from tests.compile.agreement import assert_agree, run_reference
 from tests.compile.test_programs import examples
 from tests.graph.test_control_gradients import W, X, curvature, scalar
@@ -115,6 +117,33 @@ def test_a_recurrent_step_is_native():
     stats = executable.stats()
     assert stats["library"] == []
     assert stats["kernels"]["loop"] == 2
+
+
+@pytest.mark.parametrize(
+    ("product", "turned"),
+    [
+        (F.linear, True),
+        (lambda h, w: h @ w.T, True),
+        (lambda h, w: h @ w, False),
+        (lambda h, w: F.linear(h, w) + h @ w, False),  # taken in both ways
+    ],
+    ids=["linear", "transpose", "in order", "two uses"],
+)
+def test_a_loop_turns_a_matrix_once(product, turned):
+    def step(w, h, x):
+        h = wf.tanh(product(h, w) + x)
+        return h, h
+
+    with wf.Graph() as graph:
+        w = wf.placeholder((20, 20), wf.float32, name="matrix")
+        xs = wf.placeholder((9, 6, 20), wf.float32)
+        fetches = list(wf.scan(partial(step, w), wf.zeros((6, 20)), xs))
+    feeds = {w: data(20, 20) / 4, xs: data(9, 6, 20)}
+    expected, found, executable = interpreted_and_compiled(graph, fetches, feeds)
+    for a, b in zip(found, expected, strict=True):
+        assert_close(a, b, 1e-5)
+    names = [kernel.name for kernel in executable.program.kernels]
+    assert ("copy of matrix" in names) == turned
 
 
 def test_a_body_with_a_library_call_runs_over_buffers():

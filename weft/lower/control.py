@@ -26,6 +26,7 @@ from ..graph.special import CONSTANT, PARAMETER, PLACEHOLDER
 from ..passes.rewrite import Rebuild
 from .kernels import BranchKernel, Kernel, LoopKernel
 from .kinds import DTYPES
+from .products import TURNED, is_turned_matrix
 from .storage import View, window
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ class _LoopLowering:
             self._carry(i)
         self._stack_others()
         self.inputs += [self._row(view) for view in self.outside[n:m]]
-        self.inputs += self.outside[m:]
+        self.inputs += map(self._invariant, loop.body.inputs[m:], self.outside[m:])
         stops = self._flag("stops") if loop.flags else None
         if stops is not None:
             self.results.append((loop.body.outputs[0], stops))
@@ -165,6 +166,16 @@ class _LoopLowering:
         """Return the row of a view that a step works on."""
         row = View(view.buffer, view.shape[1:], view.strides[1:], view.offset)
         return window(row, self.index, view.strides[0])
+
+    def _invariant(self, value: Value, view: View) -> View:
+        """Return where steps find what is the same in all: a copy of a matrix that lies turned.
+
+        Its columns follow one another in memory, and each product would turn it anew.
+        """
+        repeats = isinstance(self.loop, ScanLoop) and self.length != 1
+        if not repeats or not is_turned_matrix(self.loop.body, value, view):
+            return view
+        return self.lowered.copied(view.permuted(TURNED)).permuted(TURNED)
 
     def _stacked(self, value: Value) -> list[Value]:
         """Return the results of the loop that are a value of its body, stacked, not yet placed."""

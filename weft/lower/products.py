@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..graph.node import Node
+from ..graph.graph import Graph
+from ..graph.node import Node, Value
 from .kernels import GemmKernel, Origins
 from .storage import View
 
 DTYPES = ("float32", "float64")
+TURNED = (1, 0)
 
 
 def product_kernel(
@@ -46,6 +48,25 @@ def product_kernel(
 def is_product(node: Node) -> bool:
     """Tell whether a node is a product that has a kernel."""
     return node.op.product_rule is not None and node.outputs[0].dtype.name in DTYPES
+
+
+def is_turned_matrix(body: Graph, value: Value, view: View) -> bool:
+    """Tell whether a body takes a value for nothing but right factors, whose columns lie in memory.
+
+    The view is where the value lies.
+    """
+    uses = [node for node in body.nodes if value in node.inputs]
+    plain = value not in body.outputs and len(view.shape) == 2
+    return plain and bool(uses) and all(_takes_turned(node, value, view) for node in uses)
+
+
+def _takes_turned(node: Node, value: Value, view: View) -> bool:
+    if not is_product(node) or [i for i, x in enumerate(node.inputs) if x is value] != [1]:
+        return False
+    operands = [view if x is value else None for x in node.inputs]
+    _, y, _ = node.op.product_rule(*operands, *node.attrs)
+    down, along = y.strides
+    return bool(down == 1 and along != 1)
 
 
 def _batch_of(node: Node) -> tuple[int, ...]:
