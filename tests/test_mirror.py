@@ -76,6 +76,9 @@ OTHERS = {
     "graph/control/*": Row("graph/test_control_flow.py", "cond, while_loop and scan, both modes"),
     "graph/custom.py": Row("graph/test_gradients.py", "rules of the user's, inside of graphs"),
     "graph/draws.py": Row("graph/test_control_flow.py", "random numbers, in loops too"),
+    "graph/edit_{bodies,methods,sizes,wiring}.py": Row(
+        "graph/test_edit.py", "parts of every edit, in bodies too"
+    ),
     "graph/frontend.py": Row("graph/test_placeholders.py", "placeholder and assign"),
     "graph/graph.py": Row("graph/test_bad_input.py", "membership, names and their errors"),
     "graph/identity/content.py": Row("graph/identity/test_fingerprint.py", "what is hashed"),
@@ -83,6 +86,7 @@ OTHERS = {
     "graph/members.py": Row("graph/test_bad_runs.py", "what may be fetched and fed"),
     "graph/node.py": Row("graph/test_session.py", "nodes and values, as they are run"),
     "graph/operators.py": Row("graph/test_save.py", "operators that files name"),
+    "graph/rebuild.py": Row("passes/test_rewrite.py", "what passes and edits are made of"),
     "graph/run.py": Row("graph/test_session.py", "the interpreter of sessions"),
     "graph/scope.py": Row("graph/test_bad_input.py", "scopes of names, and their errors"),
     "graph/serial/*": Row("graph/test_save.py", "files of graphs, sound and damaged"),

@@ -23,6 +23,7 @@ class CustomGradient(NodeOp):
     variadic = True
     outputs = None
     differentiable = True
+    nodes: Sequence[Node] = ()  # what it computes again for its gradient, as they were built
 
     def __init__(self) -> None:
         super().__init__("custom_gradient", ("operands",), ("label", "arguments", "results"))

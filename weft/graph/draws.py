@@ -50,6 +50,10 @@ class Draws:
             yield here, movers, after
             here = after
 
+    def ends(self) -> list[tuple[State, Value]]:
+        """Return where each generator stands behind all draws of the graph."""
+        return [(start.attrs[0], thread[-1][2]) for start, thread in self._threads if thread]
+
     def settle(self, needed: set[Node], fed: set[Value]) -> None:
         """Find out which draws a run makes that needs these nodes."""
         for start, thread in self._threads:
@@ -89,6 +93,14 @@ class Draws:
         if not mover.op.advances:
             return mover in needed
         return any(user in needed for user in self._users[here] if not user.op.advances)
+
+
+def alive_nodes(graph: Graph, outputs: Sequence[Value], draws: Draws) -> set[Node]:
+    """Return the nodes that a run which fetches all outputs takes."""
+    alive = set(graph.ancestors(outputs, draws.states))
+    draws.settle(set(alive), set())
+    states = (value for value in outputs if value in draws.states)
+    return alive | {*draws.steps, *(draws.alias.get(value, value).node for value in states)}
 
 
 def _movers(users: Sequence[Node], here: Value) -> list[tuple[Node, Value]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
+from weakref import WeakSet
 
 from ..core.dim import Dim, SizeVar, variables
 from ..core.errors import ArgumentError, ArgumentTypeError, GraphError, Site
@@ -15,6 +16,7 @@ from ..core.imports import Injected, deferred_imports, injected
 from ..core.modes import interpret_with
 from ..core.rng import Generator
 from ..core.shape import TensorType
+from .edit_methods import Editable
 from .node import Node, Value, size_variables
 from .special import ASSIGN, PLACEHOLDER, STATE
 from .state import State
@@ -30,7 +32,7 @@ _load: Injected[Callable[..., Graph]] = injected("Graph.load")
 _write_tensorboard = injected("Graph.write_tensorboard")
 
 
-class Graph:
+class Graph(Editable):
     """A dataflow graph. Build it inside `with graph:`, run it by `wf.Session(graph)`.
 
     nodes     all operations, each after those whose results it takes
@@ -58,10 +60,12 @@ class Graph:
         self._members: set[Node] = set()
         self._taken: dict[str, int] = {}
         self.program: Any = None  # of a function: made by run.py when it first runs
+        self.session: Any = None  # made when it is first called on values
         self.differentiated: set[Value] = set()
         self.counts_every_draw = False  # else a run counts the draws that it makes
         self.extended: dict[Node, Node] = {}  # loops, and the same loops with more results
         self.given_names: dict[Value, str] = {}
+        self.origins: WeakSet[Graph] | tuple[()] = ()  # whose symbols mean values of this one
         self.tracer = Tracer(self)
         self._contexts: list[Any] = []
 
@@ -84,13 +88,24 @@ class Graph:
 
     def name_value(self, value: Value, name: Any) -> None:
         """Give a value a name by which it can be fetched and fed."""
-        if not isinstance(name, str) or not name:
-            raise ArgumentTypeError(f"a name must be a non-empty string. Received: {name!r:.60}")
-        if name in self._taken and self.names.get(name) is not value:
-            raise ArgumentError(f"the name {name!r} is taken in this graph")
+        if self.names.get(name) is not value:
+            self.check_free(name)
         self._taken.setdefault(name, 0)
         self.names[name] = value
         self.given_names[value] = name
+
+    def check_free(self, name: Any) -> None:
+        """Raise unless something can be named so."""
+        if not isinstance(name, str) or not name:
+            raise ArgumentTypeError(f"a name must be a non-empty string. Received: {name!r:.60}")
+        if name in self._taken:
+            raise ArgumentError(f"the name {name!r} is taken in this graph")
+
+    def forget_name(self, value: Value) -> None:
+        """Take the name that a user gave a value from it."""
+        name = self.given_names.pop(value)
+        del self.names[name]
+        self.free_names([name])
 
     def pending_updates(self) -> list[tuple[State, Value]]:
         """Return what the program wrote to tensors from outside, in order; draws are not here."""
@@ -142,6 +157,21 @@ class Graph:
             if name not in self._taken:
                 self._taken[name] = 0
                 return name
+
+    def take_names(self, other: Graph) -> None:
+        """Let all names of another graph, those of its unknown sizes too, be taken here."""
+        self._taken.update(other._taken)
+
+    def free_names(self, names: Iterable[str]) -> None:
+        """Let names that no node and no value has be given again."""
+        used = {*self.names, *(node.name for node in self.nodes)}
+        for name in names:
+            if name not in used:
+                self._taken.pop(name, None)
+
+    def add_origin(self, other: Graph) -> None:
+        """Understand symbols of another graph here, and of those that it came from."""
+        self.origins = WeakSet([*self.origins, other, *other.origins])
 
     def state_value(self, state: State, site: Site | str = None) -> Value:
         """Return the value that a run reads from a state when it starts."""
@@ -204,7 +234,7 @@ class Graph:
                 index = int(position) if position.isdigit() else 0
                 if index < len(node.outputs):
                     return node.outputs[index]
-        near = _nearest(name, [*self.names, *(node.name for node in self.nodes)])
+        near = nearest_name(name, [*self.names, *(node.name for node in self.nodes)])
         raise ArgumentError(
             f"the graph has no value named {name!r}" + (f"; did you mean {near!r}?" if near else "")
         )
@@ -271,7 +301,7 @@ class Graph:
         """Return the value that stands for one in this graph; raise if there is none."""
         known = self.aliases.get(value, value)
         if known not in self:
-            gone = "; if it was optimised away, name it in graph.optimize(outputs=...)"
+            gone = "; to keep what was optimised away or pruned, name it among the outputs"
             raise GraphError(
                 f"{what}: {value.name} does not belong to this graph ({self.name})"
                 f"{gone if self.aliases else ''}"
@@ -338,7 +368,8 @@ def _variable(size: Any) -> SizeVar | None:
     return size.variable() if isinstance(size, Dim) else None
 
 
-def _nearest(name: str, known: list[str]) -> str | None:
+def nearest_name(name: str, known: list[str]) -> str | None:
+    """Return the one of several names that a wrong one is most like, for a message."""
     from difflib import get_close_matches  # noqa: PLC0415  (slow to import, for an error only)
 
     found = get_close_matches(name, known, n=1)

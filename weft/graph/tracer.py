@@ -8,7 +8,7 @@ run that computes it commits it at its end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -142,7 +142,7 @@ class Tracer:
         """Tell whether symbols of a graph can be used here."""
         tracer: Tracer | None = self
         while tracer is not None:
-            if tracer.graph is graph:
+            if tracer.graph is graph or graph in tracer.graph.origins:
                 return True
             tracer = tracer.parent
         return False
@@ -162,6 +162,8 @@ class Tracer:
     def _own(self, symbol: Symbol) -> Value:
         if symbol.graph is self.graph:
             return symbol.value
+        if symbol.graph in self.graph.origins:
+            return self.graph.check_member(symbol.value, "with graph")
         if self.parent is None:
             raise GraphError(
                 f"{symbol.name} belongs to another graph ({symbol.graph.name}) than the one that "
@@ -296,6 +298,30 @@ class Tracer:
         observed = self.root.observed
         if key not in observed:
             observed[key] = read, read()
+
+    def go_on_from(self, other: Tracer, find: Callable[[Value], Value | None]) -> None:
+        """Know what the tracer of another graph does; `find` gives its values here, if any."""
+
+        def found(values: Iterable[Value]) -> list[Value]:
+            return [value for value in map(find, values) if value is not None]
+
+        def moved(table: dict[Any, Value]) -> dict[Any, Value]:
+            here = {key: find(value) for key, value in table.items()}
+            return {key: value for key, value in here.items() if value is not None}
+
+        for state, value in other.history:
+            for here in found([value]):
+                self.write_state(state, here)
+        for key, leaves in other.leaves.items():
+            self.leaves.setdefault(key, []).extend(found(leaves))
+        self._frozen.update(found(other._frozen))
+        detached = {here: v for x, v in other._detached.items() for here in found([x])}
+        self._detached |= moved(detached)
+        self._literals = moved(other._literals) | self._literals
+        self.watches |= {here: w for x, w in other.watches.items() for here in found([x])}
+        self.observed = other.observed | self.observed
+        self._tensors = other._tensors | self._tensors
+        self._tensor_names = other._tensor_names | self._tensor_names
 
     @contextmanager
     def at(self, site: Site | str) -> Iterator[None]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..graph.draws import Draws
+from ..graph.draws import Draws, alive_nodes
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.special import PLACEHOLDER
 from .rewrite import Rebuild, with_bodies
+
+__all__ = ["alive_nodes", "remove_dead"]
 
 
 def remove_dead(graph: Graph, outputs: Sequence[Value] | None = None) -> Graph:
@@ -32,14 +34,6 @@ def remove_dead(graph: Graph, outputs: Sequence[Value] | None = None) -> Graph:
             if value in draws.alias:
                 rebuild.redirect(value, rebuild.value(draws.alias[value]))
     return rebuild.finish()
-
-
-def alive_nodes(graph: Graph, outputs: Sequence[Value], draws: Draws) -> set[Node]:
-    """Return the nodes that a run which fetches all outputs takes."""
-    alive = set(graph.ancestors(outputs, draws.states))
-    draws.settle(set(alive), set())
-    states = (value for value in outputs if value in draws.states)
-    return alive | {*draws.steps, *(draws.alias.get(value, value).node for value in states)}
 
 
 def _place(rebuild: Rebuild, node: Node) -> None:

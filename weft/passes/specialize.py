@@ -7,16 +7,15 @@ mask selects, how many steps a loop takes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from ..core.dim import Dim, SizeVar, evaluate, is_known, is_told, raise_if_told, unknown_size
-from ..core.dispatch import ERRORS, canonical, group
+from ..core.dim import Dim, SizeVar, evaluate, is_told, raise_if_told
+from ..core.dispatch import ERRORS, group
 from ..core.errors import GraphError, UnknownSizeError
 from ..core.shape import Shape, TensorType
 from ..graph.control.ops import COND, SCAN, WHILE, check_lengths
 from ..graph.custom import CustomGradient
+from ..graph.edit_sizes import KnownSizes, checked_attrs, is_told_all
 from ..graph.graph import Graph
 from ..graph.node import Node, Value, is_graph, resolve_attrs, size_variables
 from ..graph.run import Program, Sizes, bind_sizes, has_unknown_sizes, located_error
@@ -71,19 +70,12 @@ class _Resolved(dict[Value, Value]):
         return self[stands]
 
 
-class _Sizes(dict[SizeVar, Any]):
-    """Sizes; one that is not known stands for itself."""
-
-    def __missing__(self, variable: SizeVar) -> Dim:
-        return unknown_size(variable.name)
-
-
 class _Specialization:
     """A graph that grows, node by node, with what is known of sizes."""
 
     def __init__(self, name: str, sizes: Sizes, *, strict: bool) -> None:
         self.graph = Graph(name)
-        self.sizes = _Sizes(sizes)
+        self.sizes = KnownSizes(sizes)
         self.strict = strict  # whether every size must be known
         self.values: dict[Value, Value] = {}
 
@@ -108,8 +100,8 @@ class _Specialization:
         op = node.op
         if op in _OPERANDS:
             op, attrs = self._control(node, inputs, attrs)
-        elif op.kind != "control" and has_unknown_sizes(op, node.inputs) and _are_told(inputs):
-            attrs = _checked(op, inputs, attrs)
+        elif op.kind != "control" and has_unknown_sizes(op, node.inputs) and is_told_all(inputs):
+            attrs = checked_attrs(op, inputs, attrs)
         types = self._types(node, inputs, attrs)
         copy = self.graph.append(node.rebuilt(inputs, op=op, attrs=attrs, types=types))
         self._stand_for(node, copy.outputs)
@@ -165,38 +157,6 @@ class _Specialization:
 
 def _is_told(variable: SizeVar, sizes: Mapping[SizeVar, Any]) -> bool:
     return isinstance(sizes.get(variable), int)
-
-
-def _are_told(values: Sequence[Value | None]) -> bool:
-    return all(value is None or is_told(value.shape) for value in values)
-
-
-def _checked(op: Any, inputs: Sequence[Value | None], attrs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return attributes after the checks of an operator, which may look at sizes."""
-    try:
-        return canonical(op, tuple(map(_stand_in, inputs)), attrs)
-    except AttributeError as error:
-        raise UnknownSizeError(f"{op.name} looks at more than sizes: {error}") from None
-
-
-class _Operand(NamedTuple):
-    """What the checks of an operator see of an operand whose sizes every run is told."""
-
-    shape: Shape
-    dtype: Any
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-
-def _stand_in(value: Value | None) -> Any:
-    """Return an array of a value's shape and dtype, for the checks of an operator, at no cost."""
-    if value is None:
-        return None
-    if not is_known(value.shape):
-        return _Operand(value.shape, value.dtype)
-    return np.broadcast_to(np.zeros((), value.dtype), value.shape)
 
 
 # -- what the bodies of control flow take, by the types of the node's operands ---------------------
