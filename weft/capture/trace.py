@@ -305,7 +305,9 @@ class RecordedCall:
         """Return which tensors of the call are one object, and which they are not."""
         recorder, grads = self.recorder, self.recorder.grads
         outside = list(self.modules.tensors())
-        met = {id(x): x for x in (*self.watch.met, *outside) if not isinstance(x, StandIn)}
+        same = [x for x in tensors_among(self.watch.found_same) if not x.symbolic]
+        alone = [x for x in same if self._is_given_once(x)]
+        met = {id(x): x for x in (*self.watch.met, *outside, *alone) if not isinstance(x, StandIn)}
         known = {self.positions[key]: x for key, x in met.items() if key in self.positions}
         used = [state.owner for state in recorder._tensors.values()]
         graded = [t for t, _ in (*grads.found.values(), *grads.now.values())]
@@ -316,6 +318,9 @@ class RecordedCall:
             raise NotRecordedError("finds an argument elsewhere, whose sizes are not known")
         aliases = aliases_of(self._leaves) if self.held else None
         return TensorIdentities(self._leaves, known, apart.values(), aliases)
+
+    def _is_given_once(self, tensor: Tensor) -> bool:
+        return sum(leaf is tensor for leaf in self._leaves) == 1
 
     def split_run(self) -> SplitRun | None:
         """Return what runs operations whose shapes depend on values, if there are any."""

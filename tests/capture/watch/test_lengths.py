@@ -1,6 +1,7 @@
 """Lengths of containers that grow are numbers of a recording, where the user's code asks."""
 
 import builtins
+from collections import deque
 
 from tests.capture.watch.watching import Leaf, watched
 from weft.capture.watch.lengths import LengthPlace, RecordedLengths
@@ -51,3 +52,17 @@ def test_containers_without_a_number_keep_their_len():
     with lengths:
         assert len([1]) == 1
     assert not lengths.has([])
+
+
+def test_sets_and_dictionaries_do_not_grow_by_what_they_had():
+    for change, holder in [
+        (set.add, {1}),
+        (dict.setdefault, {1: 1}),
+        (deque.append, deque([1], 2)),
+    ]:
+
+        def f(change=change, holder=holder):
+            change(holder, 2)
+            return len(holder)
+
+        assert not any(isinstance(place, LengthPlace) for place in watched(f).changing)

@@ -131,7 +131,8 @@ class AccessLog:
         self.refusals: list[tuple[Any, Refusal]] = []
         self.refusals_if_new: list[tuple[Any, Refusal]] = []
         self.compared: dict[int, Any] = {}  # what the program told apart by identity
-        self.met: dict[int, Any] = {}  # values of the call that turned out to be such
+        self.met: dict[int, Any] = {}  # values of the call that were found in other places
+        self.found_same: dict[int, Any] = {}  # values of the call that another turned out to be
         self.arguments: set[int] = set()  # containers that the caller makes anew in each call
         self.lengths: Any = None  # those that are numbers of the recording
         self.frame: FrameType | None = None  # where the program is
@@ -303,10 +304,10 @@ class AccessLog:
     def count(self, value: Any) -> None:
         """Note that the length of a value is read by `len`."""
         kind = container_kind(value)
-        if kind is None or kind is np.ndarray:
-            self.look(value)
-        elif kind not in FROZEN:
+        if kind is list or (kind is deque and value.maxlen is None):
             self.meet(value).counted = True
+        else:  # what is added may have been there before
+            self.measure(value)
 
     def change(self, holder: Any) -> None:
         """Note that a container is about to change, in a way that depends on what is in it."""
@@ -341,7 +342,7 @@ class AccessLog:
         """Note that two objects are told apart, one of which may be a value of the call."""
         if left is right:
             if self.recorded(left):
-                self.met[id(left)] = left
+                self.found_same[id(left)] = left
             return
         for value in (left, right):
             if self.is_left_out(value) and not self.recorded(value):

@@ -185,6 +185,11 @@ class CallWatch:
         return list(self._log.met.values())
 
     @property
+    def found_same(self) -> list[Any]:
+        """Return recorded values that were there before, and another turned out to be."""
+        return list(self._log.found_same.values())
+
+    @property
     def compared(self) -> list[Any]:
         """Return what the call told apart, by identity, from recorded values."""
         return list(self._log.compared.values())
@@ -424,7 +429,7 @@ class CallWatch:
 
     def _is_met(self, read: PlaceRead) -> bool:
         """Note what is a value of the call and was found elsewhere too, if it can be one."""
-        if getattr(read.value, "symbolic", False):
+        if getattr(read.value, "symbolic", True):
             return False
         self._log.met[id(read.value)] = read.value
         return True
