@@ -12,12 +12,11 @@ from typing import Any
 
 from ..core.tensor import Tensor
 from ..nn import Module
-from ..nn.version import count_change, module_version
+from ..nn.version import count_change, is_unseen, module_version
 from .recorded_size import is_recorded_size
 from .watch import WRITTEN
 
 OURS = tuple(f"weft.{layer}." for layer in ("core", "ops", "graph", "autodiff", "capture"))
-TRAINING = "weft.train."
 PLUMBING = frozenset(("weft.nn.calls",))
 COUNTED = ("t", "state", "values", "count")
 KEPT = frozenset(("Optimizer", "WeightAverage"))  # their arrays and counters are states of graphs
@@ -124,12 +123,7 @@ def _parts(module: Module) -> dict[str, Any]:
     held = vars(module)
     if not is_layer(module):
         held = {name: held[name] for name in module._kinds}
-    return {name: _copied(value) for name, value in held.items() if not _is_of_training(value)}
-
-
-def _is_of_training(value: Any) -> bool:
-    """Tell whether training has left something at a module, which no layer of ours looks at."""
-    return type(value).__module__.startswith(TRAINING)
+    return {name: _copied(value) for name, value in held.items() if not is_unseen(name)}
 
 
 def _copied(value: Any) -> Any:

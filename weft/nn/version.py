@@ -7,6 +7,7 @@ stands still none of them has changed, and nobody need look.
 from __future__ import annotations
 
 _count = [0]
+_unseen: set[str] = set()
 
 
 def count_change() -> None:
@@ -17,3 +18,13 @@ def count_change() -> None:
 def module_version() -> int:
     """Return how many changes there were so far."""
     return _count[0]
+
+
+def leave_unseen(*names: str) -> None:
+    """Say that what others leave at modules by these names is nothing that layers look at."""
+    _unseen.update(names)
+
+
+def is_unseen(name: str) -> bool:
+    """Tell whether an attribute of a layer is nothing that it looks at."""
+    return name in _unseen

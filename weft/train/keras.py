@@ -20,6 +20,7 @@ from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.tensor import Tensor
 from ..core.tree import flatten, tree_map
 from ..nn import Module
+from ..nn.version import leave_unseen
 from ..optim import Optimizer
 from .callbacks import Callback, History
 from .captured import Captures, Compile, checked_compile
@@ -44,6 +45,9 @@ from .metrics import Metric, named_metrics
 from .objective import evaluating
 from .optimizers import check_optimizer, get_optimizer
 from .trainer import Trainer
+
+# What this module and fitting.py keep at models.
+leave_unseen("_captures", "_compiled", "history", "optimizer", "stop_training")
 
 
 class CompileSettings:
