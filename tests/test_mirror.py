@@ -46,6 +46,10 @@ OTHERS = {
     "capture/{calls,evaluation,history}.py": Row(
         "capture/test_jit.py", "parts of what jit does, run by it"
     ),
+    "capture/{alignment,arms,branches,flow,looks}.py": Row(
+        "capture/test_joining.py", "how paths are joined, seen by the programs that come of it"
+    ),
+    "capture/python_state.py": Row("capture/test_loops.py", "states that loops come back to"),
     "capture/{entry,jitted,report,written_guards}.py": Row(
         "capture/test_jit.py", "how every call of a jitted function begins"
     ),

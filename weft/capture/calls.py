@@ -8,7 +8,8 @@ next call: then the function is recorded again with that place as an argument to
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping
+import sys
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping
 from functools import partial
 from operator import is_
 from typing import Any, NamedTuple, NoReturn
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ..core.dim import Decisions, deciding
-from ..core.errors import UnknownSizeError
+from ..core.errors import UnknownSizeError, is_from_signal
 from ..core.shape import Shape, TensorType
 from ..core.tensor import Tensor
 from ..core.tree import Structure
@@ -34,6 +35,7 @@ from .sizes import FIXED_SIZES, CallSizes
 from .stand_in import stand_in
 from .trace import RecordedCall
 from .watch import Listener, PythonPlace, Refusal, Watch
+from .watch.values import same
 
 MOST_PLACES = 64  # that change, as arguments of one program
 
@@ -64,14 +66,34 @@ class JitCall(NamedTuple):
         return self.function(*self.args, **self.kwargs)
 
     def record(
-        self, name: str, fed: Container[int], sizes: CallSizes = FIXED_SIZES
+        self,
+        name: str,
+        fed: Container[int],
+        sizes: CallSizes = FIXED_SIZES,
+        known: Iterable[PythonPlace] = (),
     ) -> RecordedCall:
         """Make the call once to see what it does, and undo that.
 
         fed     positions of numbers that change
         sizes   those that change, which the recording is to hold for all of
+        known   places that change, of which other calls have told
         """
-        places = dict.fromkeys(sizes.places)
+        places = [place for place in known if _can_be_fed(place)]
+        if places:
+            try:
+                return self._settled(name, fed, sizes, places)
+            except NotRecordedError:  # it may be that their values must be known
+                pass
+            except Exception as error:
+                if is_from_signal(error):
+                    raise
+        return self._settled(name, fed, sizes, sizes.places)
+
+    def _settled(
+        self, name: str, fed: Container[int], sizes: CallSizes, known: Iterable[PythonPlace]
+    ) -> RecordedCall:
+        """Record the call with places that change as arguments, more of them until all are."""
+        places = dict.fromkeys(known)
         while True:
             recording = self._recorded(name, fed, places, sizes)
             if isinstance(recording, _Unfinished):
@@ -84,7 +106,7 @@ class JitCall(NamedTuple):
             elif isinstance(recording, _Unfinished):
                 raise recording.error
             else:
-                return recording
+                return _with_places(recording, places)
 
     def _recorded(
         self, name: str, fed: Container[int], places: Iterable[PythonPlace], sizes: CallSizes
@@ -114,10 +136,16 @@ class JitCall(NamedTuple):
         modules = ModuleTests()
         modules.note(self.function)
         watch = recorder.watch = self._watch(args, kwargs, leaves, replaced, held, modules)
-        feeds = {v: get for _, v, get in (*given, *numbers.values()) if v is not None}
+        all_fed: list[tuple[Hashable, tuple[Any, Value | None, Getter]]] = [
+            *enumerate(given),
+            *numbers.items(),
+        ]
+        feeds = {v: get for _, (_, v, get) in all_fed if v is not None}
+        keys = {v: key for key, (_, v, _) in all_fed if v is not None}
         tensors = CallTensors(leaves, seen, held)
-        recording = RecordedCall(graph, feeds, tensors, watch, modules, decisions)
+        recording = RecordedCall(graph, feeds, tensors, watch, modules, decisions, keys)
         recording.places = held.alone([value for _, value, _ in given[count:]])
+        recorder.around = sys._getframe()
         try:
             with watch:
                 returned = self.function(*args, **kwargs)
@@ -129,6 +157,7 @@ class JitCall(NamedTuple):
         except OutsideHistoryError as error:
             return _Unfinished(error, watch.places_of(error.tensor))
         finally:
+            recorder.around = None
             watch.undo()
         return recording
 
@@ -223,6 +252,31 @@ def _number(recorder: Recorder, number: Any, name: str) -> tuple[Any, Value]:
 
 
 # -- places that change from call to call ----------------------------------------------------------
+
+
+def _with_places(recording: RecordedCall, places: Iterable[PythonPlace]) -> RecordedCall:
+    """Return a recording that knows which places it was fed, and the numbers in others."""
+    recording.changing = list(places)
+    held = {place: place.get() for place in recording.watch.number_places}
+    recording.numbers = {p: n for p, n in held.items() if type(n) in (int, float)}
+    return recording
+
+
+def changing_places(recordings: Iterable[RecordedCall]) -> list[PythonPlace]:
+    """Return places of which calls have shown that they change.
+
+    They are those that one of them has read and written, and those whose number is another by now.
+    """
+    known = list(recordings)
+    found = dict.fromkeys(place for recording in known for place in recording.changing)
+    for recording in known:
+        found |= dict.fromkeys(p for p, was in recording.numbers.items() if _is_another(p, was))
+    return list(found)
+
+
+def _is_another(place: PythonPlace, was: Any) -> bool:
+    now = place.get()
+    return type(now) is type(was) and not same(now, was)
 
 
 def _can_be_fed(place: PythonPlace) -> bool:

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections import Counter, OrderedDict
-from collections.abc import Callable
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from threading import RLock
 from types import MethodType
 from typing import Any
@@ -30,9 +30,10 @@ from ..core.modes import current_transform, modes
 from ..core.tree import flatten
 from ..graph.graph import Graph
 from ..graph.size_patterns import Shapes
-from .calls import JitCall
+from .calls import JitCall, changing_places
 from .debugging import is_debugged
 from .entry import Entry, write_entry
+from .joining import joined
 from .later import LaterTraces
 from .outside import Leaves
 from .recorder import NotRecordedError
@@ -46,7 +47,6 @@ EAGER = object()  # in place of a result: the call is to be made eagerly
 MOST_SIGNATURES = 64  # programs of a function, each with an arena
 MOST_PATHS = 16  # through one signature
 MOST_KINDS = 4096
-MOST_RECORDINGS = 48  # of calls that differ only in what Python does: more, and eager is faster
 
 
 def jit(function: Any = None, /, *, strict: bool = False, background: bool = False) -> Any:
@@ -97,7 +97,6 @@ class Jitted:
         self._signatures = Signatures()
         self._traces: OrderedDict[Any, list[Trace]] = OrderedDict()
         self._sized = SizedTraces()
-        self._recorded: Counter[Any] = Counter()
         self._refused: dict[Any, str] = {}
         self._warned: set[str] = set()
         self._methods: WeakKeyDictionary[Any, Jitted] = WeakKeyDictionary()
@@ -131,8 +130,9 @@ class Jitted:
         with self._lock:
             signature = self._signatures.of(leaves, structure)
             if signature.general not in self._refused:
+                missed: list[Trace] = []
                 try:
-                    result = self._run_known(signature, leaves)
+                    result = self._run_known(signature, leaves, missed)
                 except Exception as error:  # nothing is written: eager code raises it in its place
                     if is_from_signal(error) or is_trapped(error):
                         raise
@@ -142,9 +142,8 @@ class Jitted:
                     return self._function(*args, **kwargs)
                 if result is not MISSED:
                     return result
-                return self._record(
-                    signature, JitCall(self._function, args, kwargs, leaves, structure)
-                )
+                call = JitCall(self._function, args, kwargs, leaves, structure)
+                return self._record(signature, call, missed)
         self._report.eager += 1
         return self._function(*args, **kwargs)
 
@@ -200,7 +199,7 @@ class Jitted:
         leaves, structure = flatten((args, kwargs))
         signature = self._signatures.of(leaves, structure)
         for trace in self._traces.get(signature.key, ()):
-            if trace.holds(leaves):
+            if len(trace.paths) == 1 and trace.holds(leaves):
                 return trace, leaves
         call = JitCall(self._function, args, kwargs, leaves, structure)
         try:
@@ -220,8 +219,11 @@ class Jitted:
             self._entry = None
             return MISSED
 
-    def _run_known(self, signature: CallSignature, leaves: Leaves) -> Any:
-        """Run the program of a path that holds for a call; MISSED if none is known."""
+    def _run_known(self, signature: CallSignature, leaves: Leaves, missed: list[Trace]) -> Any:
+        """Run the program of a path that holds for a call; MISSED if none is known.
+
+        missed   is given those that hold but for values
+        """
         key = signature.key
         for table in (self._traces, self._sized.bound):
             for trace in table.get(key, ()):
@@ -233,6 +235,7 @@ class Jitted:
                         table.move_to_end(key)
                         self._entry = _entry_of(trace, leaves)
                         return result
+                    missed.append(trace)
         return self._run_sized(signature, leaves)
 
     def _run_sized(self, signature: CallSignature, leaves: Leaves) -> Any:
@@ -259,12 +262,14 @@ class Jitted:
             return EAGER
         return trace.run(leaves)
 
-    def _record(self, signature: CallSignature, call: JitCall) -> Any:
+    def _record(self, signature: CallSignature, call: JitCall, missed: Sequence[Trace]) -> Any:
         """Record a call and run what came of it; if that cannot be, run it eagerly."""
         failure: BaseException
         try:
-            trace, result = self._recorded_run(signature, call)
-            assert result is not MISSED, "a recording holds for the values that it was made with"
+            why = self._why(signature)
+            trace, result = self._recorded_run(signature, call, missed)
+            if result is MISSED:
+                raise NotRecordedError("asks for a truth that compiled code rounds over", once=True)
         except NotRecordedError as error:
             failure = error
         except Exception as error:  # the user's own, or that of something that cannot be recorded
@@ -272,7 +277,7 @@ class Jitted:
                 raise
             failure = error
         else:
-            self._report.recorded(_shown(call, trace.pattern), self._why(signature))
+            self._report.recorded(_shown(call, trace.pattern), why)
             self._keep(signature, call, trace)
             if result is not EAGER:
                 return result
@@ -287,7 +292,9 @@ class Jitted:
             self._refuse(signature.general, call, failure)
         return result
 
-    def _recorded_run(self, signature: CallSignature, call: JitCall) -> tuple[Trace, Any]:
+    def _recorded_run(
+        self, signature: CallSignature, call: JitCall, missed: Sequence[Trace]
+    ) -> tuple[Trace, Any]:
         """Record a call, for many sizes if some change; return what came of it, and its result."""
         trace = self._sized.record(self.name, signature, call)
         if trace is not None:
@@ -296,8 +303,27 @@ class Jitted:
             except Exception as error:  # nothing is written; what is for its own sizes may run
                 if is_from_signal(error):
                     raise
-        trace = Trace(call.record(self.name, signature.fed), plain=call.is_plain)
-        return trace, self._first_run(trace, call.leaves)
+        known = [path.recording for t in self._traces.get(signature.key, ()) for path in t.paths]
+        recording = call.record(self.name, signature.fed, known=changing_places(known))
+        trace = Trace(recording, plain=call.is_plain)
+        return self._joined_run(signature.key, trace, missed, call.leaves)
+
+    def _joined_run(
+        self, key: Any, trace: Trace, missed: Sequence[Trace], leaves: Leaves
+    ) -> tuple[Trace, Any]:
+        """Run a new path, as one program with those that it joins; these are not kept alone."""
+        for known in missed:
+            try:
+                both = joined(known, trace)
+                result = MISSED if both is None else self._first_run(both, leaves)
+            except Exception as error:  # nothing is written; the path alone may run
+                if is_from_signal(error) or is_trapped(error):
+                    raise
+                continue
+            if both is not None and result is not MISSED:
+                self._traces[key].remove(known)
+                return both, result
+        return trace, self._first_run(trace, leaves)
 
     def _why(self, signature: CallSignature) -> list[str]:
         """Return why no path that is known was that of this call."""
@@ -322,14 +348,8 @@ class Jitted:
         del paths[MOST_PATHS:]
         while len(self._traces) > MOST_SIGNATURES:
             self._traces.popitem(last=False)
-        if len(self._recorded) > MOST_KINDS:  # of calls, each of which is remembered
-            self._recorded.clear()
+        if len(self._signatures) > MOST_KINDS:  # of calls, each of which is remembered
             self._signatures = Signatures()
-        self._recorded[signature.general] += 1
-        if self._recorded[signature.general] > MOST_RECORDINGS and not self._strict:
-            self._refuse(
-                signature.general, call, NotRecordedError("is another in nearly each call")
-            )
 
     def _refuse(self, general: Any, call: JitCall, failure: BaseException) -> None:
         """Run calls of a kind eagerly from now on, and say why."""

@@ -8,15 +8,18 @@ values (`if loss > 3:`) is noted with what was read: the recording holds for tho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from types import FrameType
+from typing import Any
 
 import numpy as np
 
 from ..autodiff.engine import freed_message
 from ..autodiff.reverse import check_root, check_single, checked_gradient
 from ..autodiff.static.reverse import places_of, symbol_gradients, total
+from ..core.config import config
 from ..core.device import CPU
 from ..core.dim import SizeVar
 from ..core.errors import GradientError, format_site, user_site
@@ -29,12 +32,16 @@ from ..graph.custom import CustomGradient
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.paths import lead, outputs_reached
+from ..graph.scope import current_scope
 from ..graph.special import CONSTANT, SOURCES
 from ..graph.state import State, tensor_state
 from ..graph.symbol import Symbol, make_number, make_symbol
 from ..graph.tracer import Tracer
 from .deferred import deferred_gradients, expanded_gradients
 from .evaluation import Array, Evaluation
+from .exact_reads import NUMBER, TENSOR, ExactReads
+from .looks import ValueRead, same_as, truth_of
+from .python_state import PythonState, python_state
 from .recorded import RecordedNumber, RecordedSnapshot, RecordedTensor
 from .recorded_size import plain_attrs, recorded_shape
 from .split import SAID_BY_OTHERS, Split, split_types
@@ -68,15 +75,6 @@ class _DependsOnValuesError(Exception):
     def __init__(self, values: Sequence[Value | None], types: Sequence[TensorType]) -> None:
         super().__init__("a shape depends on values")
         self.values, self.types = values, types
-
-
-class ValueRead(NamedTuple):
-    """What Python read of a value: all of it, or only its truth."""
-
-    value: Value
-    seen: Any
-    truth: bool
-    where: str | None
 
 
 class RecordingGraph(Graph):
@@ -126,7 +124,9 @@ class Recorder(Tracer):
         self.grads = Grads(self)
         self._differentiating = False
         self.watch: Any = None  # what sees which of Python's things the function changes
+        self.around: FrameType | None = None  # that of who calls the function
         self._freed: set[Node] = set()
+        self._exact = ExactReads()
 
     # -- operations --------------------------------------------------------------------------------
 
@@ -243,15 +243,23 @@ class Recorder(Tracer):
     def look(self, tensor: Tensor) -> Array:
         """Return the value of a tensor; the recording holds where it is the same."""
         value = self._value_seen(tensor)
+        if self._exact.is_pinned(value):
+            self.refuse(NUMBER if isinstance(tensor, RecordedNumber) else TENSOR)
         array = self.evaluate(value)
         self._note(value, array, truth=False)
         return array
+
+    def check_reads(self) -> None:
+        """End the recording if Python read floats of states that the function writes."""
+        for look in self.looks:
+            if not look.truth and self._exact.is_pinned(look.value, self.written):
+                raise NotRecordedError(TENSOR, look.where)
 
     def truth(self, tensor: Tensor) -> bool:
         """Tell whether the only element is not zero; the recording holds where that is so."""
         value = self._value_seen(tensor)
         seen = bool(self.evaluate(value).item())
-        self._note(value, seen, truth=True)
+        self._note(value, seen, truth=True, state=python_state(self, sys._getframe()))
         return seen
 
     def number(self, tensor: Tensor) -> Any:
@@ -284,9 +292,44 @@ class Recorder(Tracer):
             tensor._unread("reading it here")
         return self.value_of(tensor)
 
-    def _note(self, value: Value, seen: Any, *, truth: bool) -> None:
-        if value.node.op is not CONSTANT:
-            self.looks.append(ValueRead(value, seen, truth, format_site(user_site())))
+    def _note(
+        self, value: Value, seen: Any, *, truth: bool, state: PythonState | None = None
+    ) -> None:
+        if value.node.op is CONSTANT:
+            return
+        holds = truth_of(self, value) if truth else same_as(self, value, seen)
+        where, count = format_site(user_site()), len(self.graph.nodes)
+        self.looks.append(ValueRead(value, seen, truth, where, holds, count, state))
+
+    # -- what a state of Python's is made of besides variables -------------------------------------
+
+    def progress(self) -> tuple[Any, ...]:
+        """Return what must not change from one trip of a loop to the next."""
+        tensors = [state.owner for state in self._tensors.values()]
+        leaves = [id(x) for x in tensors if isinstance(x, Tensor) and x._node is not None]
+        given = sum(map(len, self.leaves.values()))
+        changes = None if self.watch is None else self.watch.changes
+        modes = is_grad_enabled(), config.default_float, current_scope()
+        counts = len(self.inner_leaves), len(self.watches), len(self._freed), given
+        return (changes, frozenset(leaves), modes, counts, *self.grads.identities())
+
+    def forget_states(self) -> None:
+        """Let go of what Python held when it asked for values."""
+        self.looks = [look._replace(state=None) for look in self.looks]
+
+    def held_values(self) -> Iterator[Any]:
+        """Yield what Python finds outside of its variables that may be recorded values."""
+        if self.watch is not None:
+            yield from self.watch.written_values()
+        yield from self.grads.values()
+
+    def standing(self, value: Value) -> tuple[bool, bool]:
+        """Return how gradients see a value: whether it is recorded, and whether it is a leaf."""
+        return value in self.tracked, value in self.inner_leaves
+
+    def detached_value(self, value: Value) -> Value | None:
+        """Return what operations under no_grad take for a value, if there were such."""
+        return self._detached.get(value)
 
     # -- gradients ---------------------------------------------------------------------------------
 
@@ -475,6 +518,15 @@ class Grads:
             total = total if changed is None else changed
         before = self.read(leaf)
         self.now[id(leaf)] = leaf, total if before is None else before + total
+
+    def identities(self) -> list[tuple[int, int]]:
+        """Return which tensors have which gradients by now."""
+        return [(key, id(grad)) for key, (_, grad) in self.now.items()]
+
+    def values(self) -> Iterator[Any]:
+        """Yield the gradients that tensors have."""
+        yield from (grad for _, grad in self.now.values())
+        yield from (grad for _, grad in self.found.values())
 
     def written(self) -> Iterable[tuple[Tensor, Any]]:
         """Return the tensors from outside whose gradient was set, and to what."""

@@ -61,6 +61,9 @@ class Signatures:
         self._fed: dict[Any, set[int]] = {}
         self._fixed: set[tuple[Any, int]] = set()
 
+    def __len__(self) -> int:
+        return len(self._first)
+
     def of(self, leaves: Sequence[Any], structure: Structure) -> CallSignature:
         """Return the signature of a call."""
         kinds = (*map(kind_of, leaves), *aliases_of(leaves), *_orders(structure))

@@ -6,9 +6,8 @@ returned, whose `.grad` it set. A trace runs the graph and does the same with wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from copy import copy
-from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,21 +16,22 @@ from ..core.config import config
 from ..core.dim import Decisions, is_known
 from ..core.dispatch import ERRORS
 from ..core.errors import IndexOutOfRange, is_from_signal
-from ..core.op import F
 from ..core.rng import Generator
 from ..core.snapshot import snapshot
 from ..core.tensor import Tensor, wrap
 from ..graph.call import ProgramCall
+from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.run import Program
 from ..graph.size_patterns import Shapes
 from ..graph.special import CONSTANT
 from ..graph.state import State
-from ..graph.symbol import Symbol, make_symbol
 from .deferred import with_gradients
 from .evaluation import Array
 from .held import CallTensors, TensorIdentities, tensors_among, with_tensor_tests
 from .history import CallGradient, CallHistory, call_gradient
+from .looks import ValueRead, check
+from .loops import with_while_loops
 from .objects import ModuleTests
 from .outside import (
     ArgumentWrite,
@@ -45,11 +45,11 @@ from .outside import (
 )
 from .recorded import RecordedNumber, RecordedSnapshot, RecordedTensor
 from .recorded_size import is_recorded_size
-from .recorder import NotRecordedError, Recorder, RecordingGraph, ValueRead
+from .recorder import NotRecordedError, Recorder, RecordingGraph
 from .signature import aliases_of
 from .split import SplitRun
 from .stand_in import StandIn
-from .watch import UnrepeatableError
+from .watch import PythonPlace, UnrepeatableError
 from .written_guards import write_holds
 from .written_run import WrittenRun, write_run
 
@@ -77,6 +77,7 @@ class Trace:
     def __init__(
         self, recording: RecordedCall, *, plain: bool = False, pattern: Shapes | None = None
     ) -> None:
+        self.recording = recording
         self.graph = recording.final
         self.pattern = pattern  # of the shapes of calls, if it is for many
         self.plain = plain  # whether the arguments of the call are its leaves
@@ -106,6 +107,11 @@ class Trace:
             None  # the quick way in, if it is written: see entry.py
         )
         self._written: WrittenRun | None = None
+
+    @property
+    def paths(self) -> list[Trace]:
+        """Return the paths through the function that it is."""
+        return [self]
 
     def executables(self) -> list[Any]:
         """Return the machine code there is so far."""
@@ -139,8 +145,10 @@ class Trace:
     def run_generally(self, leaves: Leaves) -> Any:
         """Do the same step by step; the program may be compiled for what it is fed."""
         fetched = self.fetch(leaves)
-        if fetched is MISSED:
-            return MISSED
+        return MISSED if fetched is MISSED else self.finish(fetched, leaves)
+
+    def finish(self, fetched: Sequence[Array], leaves: Leaves) -> Any:
+        """Do with what a run has fetched what the function does; return what it returns."""
         self.runs += 1
         found = [leaf.made(fetched) for leaf in self.escaped]
         if self.links is not None:
@@ -204,6 +212,10 @@ class RecordedCall:
     positions   of what is a tensor there: which leaf of the call each is
     decisions   what was decided by the sizes of the call
     places      what stands for tensors that places hold, which change from call to call
+    given       how to find in a call what placeholders are
+    keys        what those stand for, the same in all recordings of a function
+    changing    all places that were fed
+    numbers     numbers of Python's that were read, and what they were
     """
 
     def __init__(
@@ -214,6 +226,7 @@ class RecordedCall:
         watch: Any,
         modules: ModuleTests,
         decisions: Decisions,
+        keys: dict[Value, Hashable],
     ) -> None:
         self.graph = graph
         self.name = graph.name
@@ -222,7 +235,9 @@ class RecordedCall:
         self.watch = watch
         self.modules = modules
         self.recorder: Recorder = graph.tracer
-        self._given = feeds
+        self.given, self.keys = feeds, keys
+        self.changing: list[PythonPlace] = []
+        self.numbers: dict[PythonPlace, int | float] = {}
         self.held = tensors.held
         self._leaves = tensors.leaves
         self.positions = tensors.positions()
@@ -233,6 +248,7 @@ class RecordedCall:
 
     def finish(self, returned: Any) -> None:
         """Take what the function returned, while its graph is open."""
+        self.recorder.check_reads()
         recipe = self._recipe(returned)
         set_grads = [g for _, g in self.recorder.grads.written() if g is not None]
         leaves = _once(x for x in (*self.watch.leaves, *set_grads) if _is_made(x))
@@ -252,19 +268,19 @@ class RecordedCall:
             self._fetch(node.outputs[0])
         linking = self._traced_back(leaves)
         self._kept = [*leaves, *self.watch.leaves]  # whose ids are keys
-        if self.recorder.looks:
-            self._fetch(_check(self.recorder, self.recorder.looks))
-        grads_found = self.recorder.grads.found.values()
-        self._given |= {symbol.value: self._kept_grad(t) for t, symbol in grads_found}
+        for tensor, symbol in self.recorder.grads.found.values():
+            self.given[symbol.value] = self._kept_grad(tensor)
+            self.keys[symbol.value] = "grad", self.positions.get(id(tensor), id(tensor))
         self._finalize(linking)
-        needed = set(self.final.ancestors([*self.fetches, *self.targets]))
+        self._checks = [check(self.final, self.conditions)] if self.conditions else []
+        needed = set(self.final.ancestors([*self.fetches, *self._checks, *self.targets]))
         for split in self.splits:
             needed.update(self.final.ancestors([x for x in split.inputs if x is not None]))
-        needed.update(value.node for value in self._given if not is_known(value.shape))
+        needed.update(value.node for value in self.given if not is_known(value.shape))
         found = {value for split in self.splits for value in split.outputs}
         fed = [value for value in self.final.inputs if value.node in needed]
         self._fed = [value for value in fed if value not in found]
-        self.feeds = [self._given[value] for value in self._fed]
+        self.feeds = [self.given[value] for value in self._fed]
         self.python_holds = self.watch.guards.compile()
         observed = self.recorder.observed.values()
         self.guards = [(read, value) for read, value in observed if read() == value]
@@ -280,12 +296,31 @@ class RecordedCall:
         wanted = [] if linking is None else linking.values()
         splits = self.recorder.splits
         wanted += [x for split in splits for x in (*split.inputs, *split.outputs) if x is not None]
-        self.final = with_gradients(self.graph, [*self.fetches, *self.targets, *wanted])
+        kept = [*self.fetches, *self.targets, *wanted]
+        looped, looks = self._with_loops(kept)
+        self.conditions = [look.condition for look in looks]
+        kept += [condition.value for condition in self.conditions]
+        self.recorder.forget_states()
+        self.final = with_gradients(looped, [looped.aliases.get(x, x) for x in kept])
         self.fetches = [self._finally(value) for value in self.fetches]
         self.targets = [self._finally(value) for value in self.targets]
-        self._given = {self._finally(value): get for value, get in self._given.items()}
+        self.given = {self._finally(value): get for value, get in self.given.items()}
+        self.keys = {self._finally(value): key for value, key in self.keys.items()}
+        self.conditions = [c._replace(value=self._finally(c.value)) for c in self.conditions]
         self.splits = [split.moved(self._finally) for split in splits]
         self.history = None if linking is None else self._linked(linking)
+
+    @property
+    def is_for_one_size(self) -> bool:
+        """Tell whether all its shapes are known, so that it can be rewritten as a whole."""
+        return not self.recorder.sizes and not self.recorder.splits
+
+    def _with_loops(self, kept: Sequence[Value]) -> tuple[Graph, list[ValueRead]]:
+        """Return the graph with loops whose length depends on values, and what else was read."""
+        looks = self.recorder.looks
+        if not self.is_for_one_size:
+            return self.graph, looks
+        return with_while_loops(self.graph, looks, kept)
 
     def _finally(self, value: Value) -> Value:
         return self.final.aliases.get(value, value)
@@ -326,11 +361,13 @@ class RecordedCall:
         """Return what runs operations whose shapes depend on values, if there are any."""
         if not self.splits:
             return None
-        return SplitRun(self.final, self.splits, self._fed, [*self.fetches, *self.targets])
+        wanted = [*self.fetches, *self._checks, *self.targets]
+        return SplitRun(self.final, self.splits, self._fed, wanted)
 
     def program(self, fed: Sequence[Value] | None = None) -> Program:
         """Return the graph with what is fetched and written; what is fed may be more."""
-        return Program(self.final, self.fetches, self._fed if fed is None else fed, self.targets)
+        fetches = [*self.fetches, *self._checks]
+        return Program(self.final, fetches, self._fed if fed is None else fed, self.targets)
 
     def _fetch(self, value: Value) -> int:
         """Return the number of a value among the fetches."""
@@ -394,8 +431,8 @@ class RecordedCall:
 
     def _source(self, value: Value) -> Getter:
         """Return how to find the array that a call was given for a value."""
-        if value in self._given:
-            get = self._given[value]
+        if value in self.given:
+            get = self.given[value]
             return lambda leaves: as_array(get(leaves))
         state = value.node.attrs[0]
         return lambda leaves: state.read()
@@ -457,28 +494,3 @@ MAKERS: dict[type, Callable[[Array], Any]] = {
 def as_array(given: Any) -> Array:
     """Return what is fed as an array."""
     return given._value if isinstance(given, Tensor) else np.asarray(given)
-
-
-def _check(recorder: Recorder, looks: Sequence[ValueRead]) -> Value:
-    """Return a value that cannot be computed unless what Python looked at is as it was.
-
-    An index out of range ends a compiled program before any state is written.
-    """
-    wrong = reduce(F.logical_or, [_differs(recorder, look) for look in looks])
-    nothing = recorder.constant(np.zeros(1, np.float32))
-    checked: Symbol = F.take(nothing, F.reshape(F.cast(wrong, np.dtype(np.int64)), (1,)), 0)
-    return checked.value
-
-
-def _differs(recorder: Recorder, look: ValueRead) -> Any:
-    symbol = make_symbol(recorder.graph, look.value)
-    if look.truth:
-        holds = F.not_equal(F.reshape(symbol, ()), 0)
-        return F.logical_not(holds) if look.seen else holds
-    seen = recorder.constant(look.seen)
-    same = F.equal(symbol, seen)
-    if look.seen.dtype.kind == "f" and not look.seen.all():  # zeros of either sign are equal
-        same = F.logical_and(same, F.equal(F.signbit(symbol), F.signbit(seen)))
-    if look.seen.dtype.kind == "f" and np.isnan(look.seen).any():
-        same = F.logical_or(same, F.logical_and(F.isnan(symbol), F.isnan(seen)))
-    return F.logical_not(F.all(same))

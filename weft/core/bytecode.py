@@ -229,6 +229,27 @@ def _effect(at: Any, jump: bool) -> int:
     return dis.stack_effect(at.opcode, at.arg, jump=jump)
 
 
+_PUSHED = {"POP_JUMP": 0, "JUMP_IF": 0, "UNARY_NOT": 1, "TO_BOOL": 1, "CALL": 1}
+
+
+def depths_below(code: CodeType) -> dict[int, int]:
+    """Return how many values are on the stack below the operands of an instruction, by offset.
+
+    Only of tests and calls, while which other code may run.
+    """
+    depths = stack_depths(code)
+    instructions = list(dis.get_instructions(code))
+    ends = [*(at.offset for at in instructions[1:]), len(code.co_code)]
+    found = {}
+    for at, end in zip(instructions, ends, strict=True):
+        pushed = next((n for start, n in _PUSHED.items() if at.opname.startswith(start)), None)
+        if pushed is not None and at.offset in depths:
+            below = depths[at.offset] + _effect(at, jump=False) - pushed
+            # A frame that waits for a call may stand behind the instruction, at its cache.
+            found.update(dict.fromkeys(range(at.offset, end, 2), below))
+    return found
+
+
 _JUMPS = frozenset((*dis.hasjrel, *dis.hasjabs, *getattr(dis, "hasjump", ())))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -14,24 +13,46 @@ from ..graph.tracer import Tracer
 _caller: ContextVar[Any] = ContextVar("weft_calling_module", default=None)
 
 
-@contextmanager
-def module_scope(tracer: Tracer, module: Any) -> Iterator[None]:
-    """Build nodes in the scope of a module, named as its caller names it."""
-    with name_scope(_name(module)):
-        for name, tensor in module.__dict__.items():
+class module_scope:  # noqa: N801  (a context, named like a function)
+    """Build nodes in the scope of a module, named as its caller names it.
+
+    A class, and a walk of its own over modules: what is watched by wf.jit makes no objects here.
+    """
+
+    __slots__ = ("_module", "_scope", "_token", "_tracer")
+
+    def __init__(self, tracer: Tracer, module: Any) -> None:
+        self._tracer, self._module = tracer, module
+
+    def __enter__(self) -> None:
+        self._scope = name_scope(_name(self._module))
+        self._scope.__enter__()
+        for name, tensor in self._module.__dict__.items():
             if isinstance(tensor, Tensor):
-                tracer.name_tensor(tensor, "/".join((*current_scope(), name)))
-        token = _caller.set(module)
-        try:
-            yield
-        finally:
-            _caller.reset(token)
+                self._tracer.name_tensor(tensor, "/".join((*current_scope(), name)))
+        self._token = _caller.set(self._module)
+
+    def __exit__(self, *exc: Any) -> None:
+        _caller.reset(self._token)
+        self._scope.__exit__(*exc)
 
 
 def _name(module: Any) -> str:
-    caller = _caller.get()
-    if caller is not None:
-        for name, child in caller.named_modules():
-            if child is module and name:
-                return str(name).replace(".", "/")
+    for name, child in _modules_in(_caller.get()):
+        if child is module:
+            return name
     return type(module).__name__.lower()
+
+
+def _modules_in(caller: Any) -> Iterator[tuple[str, Any]]:
+    """Yield all modules below one, each once, as `named_modules` does."""
+    if caller is None:
+        return
+    seen, pending = {id(caller)}, [*reversed(list(caller.named_children()))]
+    while pending:
+        name, module = pending.pop()
+        if id(module) not in seen:
+            seen.add(id(module))
+            yield name, module
+            inner = [(f"{name}/{n}", m) for n, m in module.named_children()]
+            pending += reversed(inner)

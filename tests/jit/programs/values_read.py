@@ -22,11 +22,11 @@ def item_as_result(jit):
     return Case(step, [(rows(4, 3, seed=s),) for s in range(4)])
 
 
-@program(captured=False)
+@program(falls_back=True)
 def float_and_int(jit):
     @jit
     def step(x):
-        return float(x.sum()), int(x.max()), bool(x[0] > 0)
+        return float(x.sum()), int(x.max()), bool(x[0] > 0)  # falls back
 
     return Case(step, [(rows(3, seed=s) * 3,) for s in (0, 1, 2, 0, 1)])
 
@@ -41,20 +41,20 @@ def number_goes_back_into_tensors(jit):
     return Case(step, [(rows(3, seed=s),) for s in range(4)])
 
 
-@program(captured=False)
+@program(falls_back=True)
 def mathematics_on_a_number_read(jit):
     @jit
     def step(x):
-        return x - math.log(math.exp(x.mean().item()) + 1)
+        return x - math.log(math.exp(x.mean().item()) + 1)  # falls back
 
     return Case(step, [(rows(3, seed=s),) for s in range(4)])
 
 
-@program(captured=False)
+@program(falls_back=True)
 def tolist(jit):
     @jit
     def step(x):
-        return x.tolist(), [round(v, 2) for v in x.sum(axis=0).tolist()]
+        return x.tolist(), [round(v, 2) for v in x.sum(axis=0).tolist()]  # falls back
 
     return Case(step, [(rows(2, 3, seed=s),) for s in range(3)])
 
@@ -68,11 +68,11 @@ def numpy_as_result(jit):
     return Case(step, [(rows(2, 3, seed=s),) for s in range(3)])
 
 
-@program(captured=False)
+@program(falls_back=True)
 def numpy_in_the_middle(jit):
     @jit
     def step(x):
-        order = np.argsort(x.numpy())
+        order = np.argsort(x.numpy())  # falls back
         return x[order] * 2
 
     return Case(step, [(rows(4, seed=s),) for s in range(4)])
@@ -159,12 +159,12 @@ def mask_and_train(jit):
     return Case(step, calls, {"net": net})
 
 
-@program(captured=False)
+@program(falls_back=True)
 def formatted_text(jit):
     @jit
     def step(x):
         loss = (x**2).mean()
-        return f"loss {loss.item():.3f} of {len(x)}", f"{loss:.2f}"
+        return f"loss {loss.item():.3f} of {len(x)}", f"{loss:.2f}"  # falls back
 
     return Case(step, [(rows(3, seed=s),) for s in range(4)])
 
@@ -198,7 +198,7 @@ def minimum_and_maximum_of_python(jit):
     @jit
     def step(x):
         largest = max(x[0], x[1], x[2])
-        return largest, min(float(v) for v in x), sorted(float(v) for v in x)
+        return largest, min(v.item() for v in x), sorted(v.item() for v in x)
 
     return Case(step, [(rows(3, seed=s),) for s in (0, 1, 2, 0, 1)])
 

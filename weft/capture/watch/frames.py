@@ -16,7 +16,7 @@ from functools import cache
 from types import CodeType, FrameType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
-from ...core.bytecode import stack_depths
+from ...core.bytecode import depths_below, stack_depths
 
 Tracer = Callable[[FrameType, str, Any], Any]
 NULL: Any = type("Null", (), {"__repr__": lambda self: "<no operand>"})()
@@ -183,3 +183,24 @@ class traced:  # noqa: N801  (a context, named like a function)
         if event == "return":
             del self._told[frame]
         return wanted
+
+
+# -- frames that are in the middle of an instruction -----------------------------------------------
+
+
+def held_below(frame: FrameType) -> list[Any] | None:
+    """Return what is on the stack of a frame below the operands of the instruction that it runs.
+
+    None for an instruction of which that is not known.
+    """
+    count = _below(frame.f_code).get(frame.f_lasti) if is_readable() else None
+    if count is None:
+        return None
+    variables, _ = _shape(frame.f_code)
+    first = _record(frame) + _LAYOUT.first + _WORD * variables
+    return [_object_at(first + _WORD * i) for i in range(count)]
+
+
+@cache
+def _below(code: CodeType) -> dict[int, int]:
+    return depths_below(code)

@@ -141,6 +141,7 @@ class AccessLog:
         self.handed: Callable[[Any], None] = lambda owner: None
         self.refused: Callable[[Refusal], None] | None = None  # told at once of what is refused
         self.is_left_out = is_left_out
+        self.changes = 0  # how often anything was written
         self.recorded = recorded
         self._dictionaries: dict[int, Any] = {}
 
@@ -181,6 +182,7 @@ class AccessLog:
 
     def write(self, place: PythonPlace, value: Any = None) -> None:
         """Note that a place is about to be written; MISSING: to be deleted."""
+        self.changes += 1
         place = self._canonical(place)
         if value is MISSING:
             self.read(place)  # there must be something to delete
@@ -311,12 +313,14 @@ class AccessLog:
 
     def change(self, holder: Any) -> None:
         """Note that a container is about to change, in a way that depends on what is in it."""
+        self.changes += 1
         self.look(holder)
         if id(holder) in self.contents:
             self.contents[id(holder)].changed = True
 
     def operate(self, holder: Any, method: str, *values: Any) -> None:
         """Note that a container is about to change, whatever is in it."""
+        self.changes += 1
         self.meet(holder).operations.append(BlindChange(method, values))
 
     def places_changed(self, contents: Contents) -> Iterator[PythonPlace]:

@@ -21,6 +21,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import _GeneratorContextManager
 from dataclasses import is_dataclass
 from types import FrameType, FunctionType
 from typing import Any, NamedTuple
@@ -169,6 +170,20 @@ class CallWatch:
     def places_of(self, value: Any) -> list[PythonPlace]:
         """Return the places that a value was read from, itself or in a tuple."""
         return [read.place for read in self._log.old_reads() if _is_in(value, read.value)]
+
+    @property
+    def changes(self) -> int:
+        """Return how often the call has written anything so far."""
+        return self._log.changes
+
+    def written_values(self) -> Iterator[Any]:
+        """Yield what is now where the call has written, or where others put values for it."""
+        for place in (*self._numbers, *self._log.writes):
+            if not isinstance(place.owner, _GeneratorContextManager):  # a `with`, to its end
+                yield place.get()
+        for contents in self._log.contents.values():
+            if contents.changed or contents.operations:
+                yield contents.holder
 
     def returns_argument(self, value: Any) -> bool:
         """Tell whether a result is, or holds, a container that the call was given."""
