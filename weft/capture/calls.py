@@ -25,6 +25,7 @@ from ..graph.node import Value
 from ..graph.state import NUMBER_DTYPES, tensor_state
 from ..graph.symbol import make_number, make_symbol
 from .held import CallTensors, HeldTensors, tensors_in
+from .number_arithmetic import limit_of
 from .objects import ModuleTests, is_fixed, is_opaque, note_change, versioned, why_not_read
 from .outside import Getter, Leaves, Outside, TensorArgument
 from .recorded import RecordedTensor
@@ -233,7 +234,7 @@ class JitCall(NamedTuple):
             return recorded_array(leaf, make_symbol(recorder.graph, value)), value, nth  # type: ignore[arg-type]  # of a recording
         if fed:
             number, value = _number(recorder, leaf, name)
-            return number, value, partial(_nth_number, position, value.dtype)
+            return number, value, partial(_nth_number, position, recorder.bounds.get(value))
         return leaf, None, nth
 
 
@@ -241,13 +242,24 @@ def _refuse(refusal: Refusal) -> NoReturn:
     raise NotRecordedError(refusal.reason, refusal.where, once=refusal.once)
 
 
-def _nth_number(position: int, dtype: np.dtype[Any], leaves: Leaves) -> Any:
-    return np.array(leaves[position], dtype)
+def _nth_number(position: int, bound: int | None, leaves: Leaves) -> Any:
+    return _as_fed(leaves[position], bound)
+
+
+def _as_fed(number: Any, bound: int | None) -> Any:
+    """Return a number as an array; raise if an integer is larger than the program takes."""
+    if bound is None:
+        return np.array(number, np.float64)
+    if not -bound <= number <= bound:
+        raise OverflowError(f"{number} is more than {bound}, which the program is for")
+    return np.array(number, np.int64)
 
 
 def _number(recorder: Recorder, number: Any, name: str) -> tuple[Any, Value]:
     dtype = NUMBER_DTYPES[type(number)]
     value = recorder.argument(TensorType((), dtype), name, np.array(number, dtype))
+    if type(number) is int:
+        recorder.bounds[value] = limit_of(number)
     return make_number(recorder.graph, value), value
 
 
@@ -291,4 +303,5 @@ def _holds_number(place: PythonPlace) -> bool:
 def _number_held(recorder: Recorder, place: PythonPlace) -> tuple[Any, Value, Getter]:
     """Return the number that is to stand in a place, its value, and how to feed that."""
     number, value = _number(recorder, place.get(), "place")
-    return number, value, lambda leaves: np.array(place.get(), value.dtype)
+    bound = recorder.bounds.get(value)
+    return number, value, lambda leaves: _as_fed(place.get(), bound)

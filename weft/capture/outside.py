@@ -93,6 +93,7 @@ class ResultLinks:
 
     freed     places of the former, and the nodes that made them
     kept      places of the latter, with the history that they have in common
+    made      places of leaves that the call made
     parents   tensors that this goes back to
     sources   arrays that it needs: of what the call was given
     saved     and of the fetches
@@ -100,6 +101,7 @@ class ResultLinks:
 
     freed: dict[int, Node]
     kept: list[int]
+    made: list[int]
     history: CallHistory | None
     parents: Sequence[Getter]
     sources: Sequence[Getter]
@@ -109,6 +111,8 @@ class ResultLinks:
         """Do it for the results of one call."""
         for i, node in self.freed.items():
             mark_freed(found[i], node)
+        for i in self.made:
+            found[i].requires_grad_()
         if self.history is not None:
             nodes = tuple([get(leaves)._node for get in self.parents])
             arrays = [*[get(leaves) for get in self.sources], *[fetched[n] for n in self.saved]]

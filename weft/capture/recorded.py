@@ -7,7 +7,7 @@ from there on holds only for that value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,14 @@ from ..core.snapshot import Snapshot
 from ..core.tape import HookHandle
 from ..core.tensor import Tensor
 from ..graph.symbol import Symbol
+from .number_arithmetic import (
+    OPERATIONS,
+    can_be_done,
+    is_internal_call,
+    is_number,
+    note_bound,
+    plain,
+)
 
 
 class RecordedTensor(Symbol):
@@ -168,6 +176,33 @@ class RecordedNumber(RecordedTensor):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return self
+
+
+def _arithmetic(name: str, *, reflected: bool) -> Callable[[Any, Any], Any]:
+    """Return an operation on numbers that does what Python's does, whatever the numbers are."""
+    method = f"__{'r' if reflected else ''}{name}__"
+
+    def operate(self: RecordedNumber, other: Any) -> Any:
+        a, b = (other, self) if reflected else (self, other)
+        in_program = getattr(RecordedTensor, method, _unknown)
+        if not is_number(other) or is_internal_call(1):
+            return in_program(self, other)
+        if not can_be_done(name, a, b):
+            return OPERATIONS[name](plain(a), plain(b))
+        result = in_program(self, other)
+        note_bound(name, a, b, result)
+        return result
+
+    return operate
+
+
+def _unknown(self: Any, other: Any) -> Any:
+    return NotImplemented
+
+
+for _name in OPERATIONS:
+    setattr(RecordedNumber, f"__{_name}__", _arithmetic(_name, reflected=False))
+    setattr(RecordedNumber, f"__r{_name}__", _arithmetic(_name, reflected=True))
 
 
 class RecordedSnapshot(RecordedTensor):

@@ -104,6 +104,7 @@ class Recorder(Tracer):
     grads          what `.grad` of tensors is
     stood_for      tensors that the function was given something in place of
     splits         operations whose shapes depend on values
+    bounds         how large whole numbers may be, where that is known
     """
 
     recording = True
@@ -115,6 +116,7 @@ class Recorder(Tracer):
         self.sequential = True
         self.evaluate = Evaluation(partial(expanded_gradients, self), sizes)
         self.stood_for: dict[int, Tensor] = {}
+        self.bounds: dict[Value, int] = {}
         self.arguments: dict[tuple[int, str], Value] = {}
         self.looks: list[ValueRead] = []
         self.tracked: set[Value] = set()

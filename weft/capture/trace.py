@@ -22,6 +22,7 @@ from ..core.tensor import Tensor, wrap
 from ..graph.call import ProgramCall
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
+from ..graph.paths import lead
 from ..graph.run import Program
 from ..graph.size_patterns import Shapes
 from ..graph.special import CONSTANT
@@ -193,11 +194,13 @@ class Linking(NamedTuple):
 
     freed      places of results whose history backward has used up, and the nodes that made them
     kept       places of the others
+    made       places of leaves that the function made
     gradient   how their gradients go on
     """
 
     freed: dict[int, Node]
     kept: list[int]
+    made: list[int]
     gradient: CallGradient | None
 
     def values(self) -> list[Value]:
@@ -412,22 +415,32 @@ class RecordedCall:
         ]
         if not recorded:
             return None
-        freed = {i: v.node for i, v in recorded if self.recorder.is_freed(v)}
-        kept = {i: v for i, v in recorded if i not in freed}
+        made = {i: v for i, v in recorded if v in self.recorder.inner_leaves}
+        freed = {i: v.node for i, v in recorded if i not in made and self.recorder.is_freed(v)}
+        kept = {i: v for i, v in recorded if i not in freed and i not in made}
+        self._check_made(list(made.values()), list(kept.values()))
         gradient = None if not kept else call_gradient(self.recorder, list(kept.values()))
-        return Linking(freed, list(kept), gradient)
+        return Linking(freed, list(kept), list(made), gradient)
+
+    def _check_made(self, made: Sequence[Value], kept: Sequence[Value]) -> None:
+        """Refuse leaves of the function's own that have a gradient, or that results go back to."""
+        leaves = [self.recorder.inner_leaves[value] for value in made]
+        if any(self.recorder.grads.read(leaf) is not None for leaf in leaves):
+            raise NotRecordedError("leaves a leaf with a gradient, which it made", self.watch.where)
+        if made and not lead(self.graph.nodes, kept).isdisjoint(made):
+            raise NotRecordedError("leaves a leaf that it made, and results of it")
 
     def _linked(self, linking: Linking) -> ResultLinks:
         """Return what puts the results of a call on the tape."""
-        freed, kept, gradient = linking
+        freed, kept, made, gradient = linking
         if gradient is None:
-            return ResultLinks(freed, kept, None, [], [], [])
+            return ResultLinks(freed, kept, made, None, [], [], [])
         computed = [value for split in self.splits for value in split.outputs]
         history = CallHistory(self.final, gradient.moved(self._finally), computed)
         parents = [self.outside(leaf) for leaf in history.leaves]
         sources = [self._source(value) for value in history.sources]
         saved = [self._fetch(value) for value in history.saved]
-        return ResultLinks(freed, kept, history, parents, sources, saved)
+        return ResultLinks(freed, kept, made, history, parents, sources, saved)
 
     def _source(self, value: Value) -> Getter:
         """Return how to find the array that a call was given for a value."""

@@ -120,7 +120,7 @@ class _RunWriter:
         links: ResultLinks | None = self.trace.links
         if links is None:
             return
-        if links.history is not None:
+        if links.history is not None or links.made:
             yield f"{self.names.of(links, 'link')}({self._all_found()}, fetched, leaves)"
             return
         for i, node in links.freed.items():

@@ -320,3 +320,52 @@ def tuple_with_attributes(jit):
         return pair, pair.extra
 
     return Case(step, [(rows(3, seed=s),) for s in range(3)])
+
+
+@program()
+def list_is_counted_and_shortened(jit):
+    log = []
+
+    @jit
+    def step(x):
+        log.append(x.sum().item())
+        n = len(log)
+        if n > 3:
+            log.clear()
+        return n, x * len(log)
+
+    calls = [Call(rows(3, seed=s), before=log.clear if s == 9 else None) for s in range(12)]
+    return Case(step, calls, {"log": log})
+
+
+@program()
+def numbers_in_a_list_change(jit):
+    totals = [0.0, 1.0]
+
+    @jit
+    def step(x):
+        totals[0] += x.sum().item()
+        totals[1] *= 2
+        return sum(totals), list(totals)
+
+    def set_to_an_int():
+        totals[0] = 5
+
+    calls = [Call(rows(3, seed=s), before=set_to_an_int if s == 4 else None) for s in range(6)]
+    return Case(step, calls, {"totals": totals})
+
+
+@program()
+def window_of_tensors(jit):
+    window = collections.deque([wf.zeros((3,))] * 2, maxlen=2)
+
+    @jit
+    def step(x):
+        window.append(x * 2)
+        return sum(window), window[0], len(window)
+
+    def add_a_leaf():
+        window.append(rows(3, seed=9).requires_grad_())
+
+    calls = [Call(rows(3, seed=s), before=add_a_leaf if s == 5 else None) for s in range(8)]
+    return Case(step, calls, {"window": window})

@@ -199,3 +199,35 @@ def class_of_a_result_is_asked(jit):
         return type(x) is wf.Tensor, type(y) is wf.Tensor, y.__class__.__name__
 
     return Case(step, [(rows(3, seed=s),) for s in range(3)])
+
+
+@program()
+def kept_tuple_is_kept_again(jit):
+    state = {"now": (wf.zeros((3,)), wf.zeros((3,)))}
+
+    @jit
+    def step(x):
+        a, b = state["before"] = state["now"]
+        state["now"] = a + x, b * x
+        return state["before"], a is b
+
+    def share():
+        state["now"] = (rows(3),) * 2
+
+    calls = [Call(rows(3, seed=s), before=share if s == 4 else None) for s in range(7)]
+    return Case(step, calls, {"state": state})
+
+
+@program()
+def leaves_made_inside_are_leaves(jit):
+    weights = [rows(3).requires_grad_(), rows(3, seed=1).requires_grad_()]
+
+    @jit
+    def step(x):
+        loss = ((weights[0] * x + weights[1]) ** 2).sum()
+        loss.backward()
+        with wf.no_grad():
+            weights[:] = [(w - 0.1 * w.grad).requires_grad_() for w in weights]
+        return loss
+
+    return Case(step, [(rows(3, seed=s),) for s in range(5)], {"weights": weights})

@@ -42,7 +42,7 @@ class Templates:
         if self._recorded(value):
             self.leaves.append(value)
             return lambda resolve, made: resolve(value)
-        if is_constant(value) or self._is_fixed(value) or self._ages.is_old(value):
+        if is_constant(value) or self._is_fixed(value) or self._is_itself(value):
             return lambda resolve, made: value
         known = self._known.get(id(value))
         if known is None:
@@ -51,6 +51,15 @@ class Templates:
             self._known[key] = value, lambda resolve, made: made[key]
             known = self._known[key] = value, _shared(key, self._maker(value))
         return known[1]
+
+    def _is_itself(self, value: Any) -> bool:
+        """Tell whether a value was there before, and is no tuple of what is another each time."""
+        return self._ages.is_old(value) and not self._holds_recorded(value)
+
+    def _holds_recorded(self, value: Any) -> bool:
+        if type(value) is not tuple:
+            return self._recorded(value)
+        return any(map(self._holds_recorded, value))
 
     def _is_fixed(self, value: Any) -> bool:
         return is_named(value) and not self._ages.is_young(value)
