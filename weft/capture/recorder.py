@@ -102,6 +102,7 @@ class Recorder(Tracer):
     tracked        values that eager mode would record for gradients
     inner_leaves   leaves that the function itself made, by their values
     grads          what `.grad` of tensors is
+    put_offs       what is done when a call has ended: steps of schedules
     stood_for      tensors that the function was given something in place of
     splits         operations whose shapes depend on values
     bounds         how large whole numbers may be, where that is known
@@ -116,6 +117,7 @@ class Recorder(Tracer):
         self.sequential = True
         self.evaluate = Evaluation(partial(expanded_gradients, self), sizes)
         self.stood_for: dict[int, Tensor] = {}
+        self.put_offs: list[Callable[[], Any]] = []
         self.bounds: dict[Value, int] = {}
         self.arguments: dict[tuple[int, str], Value] = {}
         self.looks: list[ValueRead] = []
@@ -223,6 +225,11 @@ class Recorder(Tracer):
     def has_written(self, owner: Any, key: Any) -> bool:
         """Tell whether the function has changed a part of an object from outside."""
         return self.watch is not None and self.watch.writes(owner, key)
+
+    def put_off(self, call: Callable[[], Any], schedule: Any, optimizer: Any) -> None:
+        """Let a schedule step when each call has ended; nothing that this changes may be needed."""
+        self.put_offs.append(call)
+        self.watch.close((schedule, optimizer, *optimizer.param_groups))
 
     def refuse(self, reason: str, *, once: bool = False) -> None:
         """End the recording: this cannot be recorded, or not this time."""

@@ -284,6 +284,8 @@ class RecordedCall:
         fed = [value for value in self.final.inputs if value.node in needed]
         self._fed = [value for value in fed if value not in found]
         self.feeds = [self.given[value] for value in self._fed]
+        for call in self.recorder.put_offs:
+            self.watch.effects.append(call, self.watch.where)
         self.python_holds = self.watch.guards.compile()
         observed = self.recorder.observed.values()
         self.guards = [(read, value) for read, value in observed if read() == value]

@@ -62,6 +62,7 @@ def record_step(optimizer: Any, recorder: Any, loss: Any) -> None:
     """Take a step of an optimizer, by the gradients that its parameters have, in a recording."""
     if not optimizer.steps_in_graphs:
         recorder.refuse(f"{type(optimizer).__name__} steps by values, in Python")
+    recorder.watch.refuse_closed(optimizer)  # whose schedule has stepped
     grads = {p: p.grad for p in optimizer.parameters()}
     grads = {p: g for p, g in grads.items() if g is not None}
     recorder.require(id(optimizer), StepTest(optimizer))

@@ -235,3 +235,77 @@ def gradients_cleared_outside(jit):
     clear = (None, None, optimizer.zero_grad, None, optimizer.zero_grad, None)
     calls = [Call(*d, before=c) for d, c in zip(regression(6), clear, strict=True)]
     return Case(step, calls, {"net": net})
+
+
+@program()
+def rate_read_before_the_schedule_steps(jit):
+    net = mlp()
+    optimizer = wf.optim.SGD(net.parameters(), lr=0.5)
+    schedule = wf.optim.lr.StepLR(optimizer, 2, gamma=0.5)
+
+    @jit
+    def step(x, y):
+        loss = F.mse_loss(net(x), y)
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+        optimizer.zero_grad()
+        return loss
+
+    return Case(step, regression(7), {"net": net, "optimizer": optimizer, "schedule": schedule})
+
+
+@program(falls_back=True)  # the step would use the rate of before the call
+def schedule_stepped_before_the_optimizer(jit):
+    net = mlp()
+    optimizer = wf.optim.SGD(net.parameters(), lr=0.5)
+    schedule = wf.optim.lr.ExponentialLR(optimizer, 0.5)
+
+    @jit
+    def step(x, y):
+        optimizer.zero_grad()
+        F.mse_loss(net(x), y).backward()
+        schedule.step()
+        optimizer.step()  # falls back
+
+    return Case(step, regression(4), {"net": net, "optimizer": optimizer, "schedule": schedule})
+
+
+@program(falls_back=True)  # the rate is that of after the schedule's step
+def rate_returned_after_the_schedule(jit):
+    net = mlp()
+    optimizer = wf.optim.SGD(net.parameters(), lr=0.5)
+    schedule = wf.optim.lr.ExponentialLR(optimizer, 0.5)
+
+    @jit
+    def step(x, y):
+        optimizer.zero_grad()
+        F.mse_loss(net(x), y).backward()
+        optimizer.step()
+        schedule.step()
+        return schedule.get_last_lr()  # falls back
+
+    return Case(step, regression(4), {"net": net, "optimizer": optimizer, "schedule": schedule})
+
+
+@program(captured=False)
+def schedule_of_a_user_stepped_inside(jit):
+    net, seen = mlp(), []
+    optimizer = wf.optim.SGD(net.parameters(), lr=0.5)
+
+    class Halved(wf.optim.lr.LRScheduler):
+        def next_lr(self, lr, base):
+            seen.append(self.last_epoch)
+            return lr * 0.5
+
+    schedule = Halved(optimizer)
+
+    @jit
+    def step(x, y):
+        optimizer.zero_grad()
+        F.mse_loss(net(x), y).backward()
+        optimizer.step()
+        schedule.step()
+        seen.append("end")
+
+    return Case(step, regression(4), {"net": net, "seen": seen, "schedule": schedule})

@@ -51,6 +51,10 @@ class Effects(Sequence[Effect]):
     def __len__(self) -> int:
         return len(self._found)
 
+    def append(self, call: Callable[[], Any], where: str) -> None:
+        """Let something be called behind all changes."""
+        self._found.append(Effect(None, "the end of the call", where, lambda r, m: call()))
+
     def apply(self, resolve: Resolve, made: Made | None = None) -> None:
         """Make all changes."""
         made = {} if made is None else made

@@ -39,6 +39,7 @@ from .values import (
 )
 
 WRITTEN = object()  # in place of a key: some attribute of an opaque object is written
+UNSCHEDULED = ("step", "zero_grad")  # of what is closed: a step is refused when it is taken
 MOST_ELEMENTS = 100_000
 MOST_BYTES = 1 << 20
 _HOLDERS = frozenset({list, tuple, dict, set, frozenset, deque})
@@ -130,6 +131,7 @@ class AccessLog:
         self.contents: dict[int, Contents] = {}
         self.refusals: list[tuple[Any, Refusal]] = []
         self.refusals_if_new: list[tuple[Any, Refusal]] = []
+        self.closed: dict[int, Any] = {}  # what must not be used any more
         self.compared: dict[int, Any] = {}  # what the program told apart by identity
         self.met: dict[int, Any] = {}  # values of the call that were found in other places
         self.found_same: dict[int, Any] = {}  # values of the call that another turned out to be
@@ -160,6 +162,7 @@ class AccessLog:
     def read(self, place: PythonPlace) -> Any:
         """Note that a place is read; return what is in it."""
         place = self._canonical(place)
+        self.refuse_closed(place.owner, place.text)
         value = place.get()
         if place in self.writes or place in self.reads:
             return value
@@ -176,6 +179,8 @@ class AccessLog:
 
     def use_opaque(self, owner: Any, key: Any) -> None:
         """Note that part of an object is read whose state the caller looks after."""
+        if key not in UNSCHEDULED:
+            self.refuse_closed(owner, f"{key} of the {type(owner).__name__}")
         if (why := self.forbids(owner, key)) is not None:
             self.refuse(why)
         self.handed(owner)
@@ -184,6 +189,7 @@ class AccessLog:
         """Note that a place is about to be written; MISSING: to be deleted."""
         self.changes += 1
         place = self._canonical(place)
+        self.refuse_closed(place.owner, place.text)
         if value is MISSING:
             self.read(place)  # there must be something to delete
             if isinstance(place, AttributePlace):  # putting it back keeps the order
@@ -226,6 +232,7 @@ class AccessLog:
 
     def meet(self, holder: Any) -> Contents:
         """Return the record of a container; it begins when the container is first met."""
+        self.refuse_closed(holder, f"a {type(holder).__name__}")
         found = self.contents.get(id(holder))
         if found is None:
             self.ages.see(holder)
@@ -373,6 +380,12 @@ class AccessLog:
             return
         if only_if_old is None or self.ages.is_old_by_now(only_if_old):
             self.refused(refusal)
+
+    def refuse_closed(self, owner: Any, text: str) -> None:
+        """Refuse to use what changes when the call has ended."""
+        if id(owner) in self.closed:
+            what = text or f"the {type(owner).__name__}"
+            self.refuse(f"uses {what} after its schedule has stepped, in one call")
 
     def refuse_if_new(self, reason: str, value: Any) -> None:
         """Note that what is done cannot be repeated if an object is one of this call alone."""

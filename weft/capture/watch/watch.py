@@ -35,7 +35,7 @@ from .frames import ask_for_instructions, function_of, is_readable, traced
 from .guards import Guard, Guards, Versioned, guard_of_contents, guard_of_kind, guard_of_read
 from .instructions import Follower
 from .lengths import LengthPlace, RecordedLengths
-from .log import AccessLog, Contents, PlaceRead, Refusal
+from .log import UNSCHEDULED, AccessLog, Contents, PlaceRead, Refusal
 from .places import (
     ClassPlace,
     ElementPlace,
@@ -167,6 +167,14 @@ class CallWatch:
         """Tell whether the call has written a part of an object so far."""
         return any(w.owner is owner and w.key == key for w in self._log.writes)
 
+    def close(self, things: Iterable[Any]) -> None:
+        """Let nothing of some objects be used from here on: they change when the call has ended."""
+        self._log.closed.update({id(thing): thing for thing in things})
+
+    def refuse_closed(self, thing: Any) -> None:
+        """Refuse an object that is closed."""
+        self._log.refuse_closed(thing, "")
+
     def places_of(self, value: Any) -> list[PythonPlace]:
         """Return the places that a value was read from, itself or in a tuple."""
         return [read.place for read in self._log.old_reads() if _is_in(value, read.value)]
@@ -295,6 +303,8 @@ class CallWatch:
             if is_atom(value):
                 continue
             if self._is_left_out(value):
+                if code.co_name not in UNSCHEDULED:
+                    self._log.refuse_closed(value, name)
                 self._handed(value)
             else:
                 self._look_inside(value)

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ...core.errors import ArgumentError, ArgumentTypeError
+from ...core.modes import current_recorder, modes
 from ..groups import number
 from ..optimizer import Optimizer
 
@@ -55,10 +57,20 @@ class LRScheduler(ABC):
 
     def step(self, epoch: float | None = None) -> None:
         """Go to the next epoch, or jump to a given one, and set the rates."""
+        if modes.interpreters and epoch is None and self._is_put_off():
+            return
         self.last_epoch = self.last_epoch + 1 if epoch is None else int(epoch)
         rule = self.next_lr if epoch is None else self.lr_at
         for index, group in enumerate(self.optimizer.param_groups):
             group["lr"] = rule(group["lr"], self._base(index))
+
+    def _is_put_off(self) -> bool:
+        """Leave a step to the end of each call, if one is recorded that does not need its rates."""
+        recorder = current_recorder()
+        if recorder is None or not type(self).__module__.startswith("weft."):  # a user's does more
+            return False
+        recorder.put_off(partial(LRScheduler.step, self), self, self.optimizer)
+        return True
 
     def _base(self, index: int) -> float:
         """Return the initial rate of a group, also of one that was added later."""
