@@ -104,6 +104,19 @@ def sizes_that_python_needs(jit):
 
 
 @program()
+def classes_of_sizes(jit):
+    @jit
+    def step(x):
+        match x.shape[0]:
+            case int():
+                return x.sum(), isinstance(x.shape[0], int), x.shape[0].__class__ is int
+            case _:
+                return x.mean()
+
+    return Case(step, growing() * 2)
+
+
+@program()
 def sizes_beside_items(jit):
     @jit
     def step(x):

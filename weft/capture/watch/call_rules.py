@@ -142,11 +142,16 @@ def ask_for_class(log: AccessLog, call: ObservedCall) -> None:
     """Note `isinstance`, and `type` of one argument."""
     if not call.args:
         return
-    if log.is_left_out(call.args[0]) and not hasattr(call.args[0], "weak"):
-        log.use_opaque(call.args[0], "__class__")  # sizes, of whom the caller knows
+    note_class(log, call.args[0])
     if not log.in_library:
         refuse_class(log, call.args[0], exactly=call.function is type)
     read_class(log, call.args[0])
+
+
+def note_class(log: AccessLog, value: Any) -> None:
+    """Note that the class is asked of something opaque: sizes, of whom the caller knows."""
+    if log.is_left_out(value) and not hasattr(value, "weak"):
+        log.use_opaque(value, "__class__")
 
 
 def refuse_class(log: AccessLog, value: Any, *, exactly: bool) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from ...core.bytecode import Step, steps
 from .attributes import read_after, read_attribute, write_attribute
 from .cached import CachedCall, CachedCallPlace, is_cached
-from .call_rules import item_place, refuse_class
+from .call_rules import item_place, note_class, refuse_class
 from .calls import note_call
 from .frames import NULL, function_of, operand
 from .log import WRITTEN, AccessLog
@@ -226,6 +226,7 @@ class Follower:
     def match_class(self, frame: FrameType, step: Step) -> None:
         """Note that a pattern reads attributes."""
         names, kind, subject = (operand(frame, depth) for depth in range(3))
+        note_class(self.log, subject)
         refuse_class(self.log, subject, exactly=False)
         if not self.is_left_out(subject):
             for name in (*names, *getattr(kind, "__match_args__", ())[: step.arg]):
