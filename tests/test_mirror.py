@@ -59,6 +59,9 @@ OTHERS = {
     "capture/{recorded,recorded_array,recorder,signature,trace}.py": Row(
         "capture/test_jit.py", "parts of what jit does, run by it"
     ),
+    "compiler/cache/bundle.py": Row(
+        "compiler/test_saved.py", "files of programs, used, damaged and foreign"
+    ),
     "autodiff/text/{programs,spelling}.py": Row(
         "autodiff/text/test_writer.py", "whole steps, each written, run and compared"
     ),

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..autodiff.text.programs import PlacedValue
+from ..compiler.saved import load_programs, save_programs
 from ..compiler.stages import compile_program
 from ..core.config import config
 from ..core.device import CPU, check_device, device
@@ -47,6 +48,7 @@ def compile(
     *example_args: Any,
     fetches: Any = None,
     device: Any = None,
+    saved: Any = None,
 ) -> Compiled:
     """Return a function, or what a graph computes, as machine code.
 
@@ -56,6 +58,8 @@ def compile(
                         some of their sizes are unknown
     fetches             of a graph: what to return, as for `Session.run`; all its outputs by default
     device              where to run; by default where the examples, or the graph's nodes, are
+    saved               a file that `save` of what this returned has written, to be used instead of
+                        compiling; one that is not for this machine and version is not used
 
     A function is called once, on symbols. Tensors it uses from outside (parameters) are read anew
     in each call, as are learning rates; what it writes to them (running statistics, `assign`,
@@ -75,6 +79,8 @@ def compile(
     >>> step(wf.tensor([1.0, 2.0, 3.0]), wf.tensor([1.0, 1.0, 2.0]))
     tensor(9.)
     """
+    if saved is not None:
+        load_programs(saved, "compile")
     if isinstance(graph_or_function, Graph):
         return _compile_graph(graph_or_function, example_args, fetches, device)
     if not callable(graph_or_function):
@@ -176,6 +182,11 @@ class Compiled:
     def states(self) -> dict[str, Any]:
         """Return the states that a call reads, by name, as arrays."""
         return program_states(self._now.call.program)
+
+    def save(self, path: Any) -> None:
+        """Write the machine code to a file, which `wf.compile(..., saved=path)` uses."""
+        calls = [variant.call for variant in self._variants]
+        save_programs(path, self.name, (code for call in calls for code in call.compiled()))
 
     def stats(self) -> dict[str, Any]:
         """Return how many kernels of each kind there are, and what runs in Python."""

@@ -17,6 +17,7 @@ from types import MethodType
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from ..compiler.saved import load_programs, save_programs
 from ..core.anomaly import detecting_anomaly
 from ..core.errors import (
     ArgumentTypeError,
@@ -191,6 +192,25 @@ class Jitted:
     def states(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         """Return the states that a call with these arguments reads, by name, as arrays."""
         return program_states(program_of(self._computed(args, kwargs)[0]))
+
+    def save(self, path: Any) -> None:
+        """Write the machine code of all programs that there are to a file, for `load`.
+
+        It holds code and plans of memory, no weights and nothing of Python's: the function must be
+        there to be recorded, and states are those that it uses then.
+        """
+        traces = [trace for paths in self._traces.values() for trace in paths]
+        calls = [trace.call for trace in (*traces, *self._sized.traces())]
+        save_programs(path, self.name, (code for call in calls for code in call.compiled()))
+
+    def load(self, path: Any) -> bool:
+        """Let calls use the machine code in a file that `save` wrote, instead of compiling.
+
+        Return whether it can be used. A file for another machine, number of threads or version,
+        one that another user wrote, or a damaged one is not used, and a warning says why. What the
+        function computes is recorded as ever: code of another program is never run.
+        """
+        return load_programs(path, f"{self.name}.load")
 
     def _computed(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -15,7 +15,10 @@ class LaterTraces:
 
     def begin(self, trace: Trace, leaves: Leaves) -> bool:
         """Have the program of a trace compiled; return False where no thread can do it."""
-        arrays = trace.call.arrays([get(leaves) for get in trace.feeds])
+        if trace.split_run is not None:  # what it is fed follows from a first part of it
+            return False
+        given = trace.held.extended(leaves)
+        arrays = trace.call.arrays([get(given) for get in trace.feeds])
 
         def compile_now() -> None:
             try:

@@ -54,7 +54,11 @@ def call_source(
 
     recorded   a trace or a finished recording: how it is fed, what it returns and writes
     """
-    shapes = [as_array(get(leaves)).shape for get in recorded.feeds]
+    splits = recorded.split_run if isinstance(recorded, Trace) else recorded.split_run()
+    if splits is not None:
+        raise GraphError(f"{name} has shapes that depend on values, which have no text")
+    given = recorded.held.extended(leaves)
+    shapes = [as_array(get(given)).shape for get in recorded.feeds]
     found = [
         PlacedValue(leaf.fetch, NUMBER if leaf.make is np.ndarray.item else "{}")
         for leaf in recorded.escaped

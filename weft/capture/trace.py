@@ -90,7 +90,7 @@ class Trace:
         self.effects = recording.watch.effects
         self.python_guards = recording.watch.guards
         recording.modules.begin()
-        self._held = recording.held
+        self.held = recording.held
         self.holds = with_tensor_tests(
             write_holds(recording), recording.held, recording.identities()
         )
@@ -135,8 +135,8 @@ class Trace:
 
     def run(self, leaves: Leaves) -> Any:
         """Run on the arguments of a call; return what the function would, or MISSED."""
-        if self._held:
-            leaves = self._held.extended(leaves)
+        if self.held:
+            leaves = self.held.extended(leaves)
         if self._written is not None:
             return self._written(self, leaves)
         if self.runs and self.split_run is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from numpy import ndarray
@@ -119,6 +119,18 @@ class ProgramCall:
         fixed = [code for code in self._executables.values() if code is not None]
         trapped = [] if self._trapped is None else self._trapped.executables()
         return [*fixed, *self._sized.executables(), *trapped]
+
+    def compiled(self) -> Iterator[tuple[Program, dict[Value, Shape] | None, Any]]:
+        """Yield the machine code there is, with its program and the shapes that it is for, if any.
+
+        None stands for many sizes.
+        """
+        for shapes, code in self._executables.items():
+            if code is not None:
+                yield self.program, dict(zip(self.program.feeds, shapes, strict=True)), code
+        yield from ((self.program, None, code) for code in self._sized.executables())
+        if self._trapped is not None:
+            yield from self._trapped.compiled()
 
     def remember(self, executable: Any) -> None:
         """Let `run_unchecked` try code that ran first."""

@@ -25,7 +25,7 @@ from ..protocol import Array, Backend, Memories
 from .device import CpuDevice, cpu_device
 from .runtime.analysis import Analysis, Code, analyse
 from .runtime.executable import Executable
-from .runtime.objects import find_object
+from .runtime.objects import find_object, runtime_keys
 from .runtime.sized import SizedExecutable
 
 
@@ -45,6 +45,14 @@ class CpuBackend:
         if len(objects) < len(plan.objects):
             return None
         return Executable(Code(plan, objects), own_arena=own_arena)
+
+    def code(self, key: bytes) -> bytes | None:
+        """Return the code that a plan names, if it is kept."""
+        return find_object(key)
+
+    def runtime_keys(self) -> list[bytes]:
+        """Return the keys of code that programs need besides their own."""
+        return runtime_keys()
 
     def build(self, planned: Planned, *, own_arena: bool = True) -> Executable:
         """Return a program ready to run, and keep its code by the keys that its plan has."""

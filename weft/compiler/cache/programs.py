@@ -43,25 +43,36 @@ class KnownProgram:
 
     def __init__(self, known: Fingerprint, key: bytes) -> None:
         self._known = known
-        self._key = key
+        self.key = key
 
     def find(self) -> RunPlan | None:
         """Return what some process kept."""
-        content = user_store().get(self._key)
+        content = user_store().get(self.key)
         return None if content is None else unpack(content, self._known)
+
+    def packed(self, plan: RunPlan) -> bytes | None:
+        """Return a plan as it is kept, if it can be told without this process."""
+        return pack(plan, self._known)
 
     def keep(self, plan: RunPlan) -> None:
         """Keep a plan, if it can be told without this process."""
-        content = pack(plan, self._known)
+        content = self.packed(plan)
         if content is not None:
-            user_store().put(self._key, content)
+            user_store().put(self.key, content)
 
 
 def known_program(
     program: Program, shapes: Mapping[Value, Shape], device: Device
 ) -> KnownProgram | None:
-    """Return a program with its name, or None if it has none, or there is no disk."""
-    sources = None if user_store().path is None else sources_digest(LAYERS)
+    """Return a program with its name, or None if it has none, or nothing is kept."""
+    return named_program(program, shapes, device) if user_store().is_there else None
+
+
+def named_program(
+    program: Program, shapes: Mapping[Value, Shape], device: Device
+) -> KnownProgram | None:
+    """Return a program with its name, or None if it has none."""
+    sources = sources_digest(LAYERS)
     known = None if sources is None else fingerprint(program, shapes)
     if sources is None or known is None:
         return None

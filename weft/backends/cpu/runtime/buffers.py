@@ -49,7 +49,7 @@ from .native.buffers import (
     WINDOWS,
     buffers_text,
 )
-from .objects import object_code
+from .objects import runtime_code
 
 POOLED_FROM = 256 * 1024  # bytes; the C library reuses smaller blocks by itself
 
@@ -156,7 +156,7 @@ def _library() -> Library:
         "python_ndarray": id(np.ndarray),
         "numpy_new_from_descr": numpy_function(_NEW_FROM_DESCR) or 0,
     }
-    library = link([object_code(text, host())], EXPORTS, symbols)
+    library = link([runtime_code(text, host())], EXPORTS, symbols)
     limit = ctypes.c_int64.from_address(library.address(EXPORTS[0]) + FIELDS["limit"])
     limit.value = kept_memory_limit()
     _keep(library)

@@ -40,7 +40,7 @@ from .native.poll import EXPORTS as POLL_EXPORTS
 from .native.poll import PYTHON_FUNCTIONS as POLL_FUNCTIONS
 from .native.poll import poll_text
 from .native.pool import FIELDS
-from .objects import object_code
+from .objects import runtime_code
 from .threads import pool
 
 Entry = Callable[..., int | None]
@@ -198,7 +198,7 @@ def _library() -> Library:
         poll_text(host(), seconds_per_tick()),
         coarse_clock_module(host()),
     )
-    code = [object_code(text, host()) for text in texts]
+    code = [runtime_code(text, host()) for text in texts]
     library = link(code, ["weft_entry", "weft_run", "weft_empty", *POLL_EXPORTS], symbols)
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(library))
     _main_threads.append(ctypes.c_uint64.from_address(library.address("weft_main_thread")))

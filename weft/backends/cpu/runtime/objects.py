@@ -16,6 +16,7 @@ from .linking import compile_module
 MEMORY_LIMIT = 64 * 1024 * 1024
 
 _lock = fork_safe_lock("objects")
+_runtime: dict[bytes, None] = {}
 
 
 class ObjectCache:
@@ -65,6 +66,17 @@ class ObjectCache:
 def object_code(text: str, target: Target) -> bytes:
     """Return the object code of an LLVM module, from this user's cache if it is there."""
     return _process_cache().get(text, target)
+
+
+def runtime_code(text: str, target: Target) -> bytes:
+    """Return the object code of a module that belongs to no program: that calls them, say."""
+    _runtime[object_key(text, target)] = None
+    return object_code(text, target)
+
+
+def runtime_keys() -> list[bytes]:
+    """Return the keys of modules that this process uses for whatever program."""
+    return list(_runtime)
 
 
 def find_object(key: bytes) -> bytes | None:

@@ -27,7 +27,7 @@ from ..codegen.target import host
 from .linking import Library, link
 from .native.pool import EXPORTS, FIELDS, MAX_THREADS, POOL_BYTES, pool_text
 from .native.sleep import PTHREADS, WAIT_ON_ADDRESS, Sleep, futex
-from .objects import object_code
+from .objects import runtime_code
 
 SPIN_SECONDS = 50e-6
 _CALIBRATION_TURNS = 2000
@@ -45,7 +45,7 @@ class Pool:
         self.sleep = sleep
         target = host()
         self.library: Library = link(
-            [object_code(pool_text(target, sleep), target)], EXPORTS, _sleep_symbols(sleep)
+            [runtime_code(pool_text(target, sleep), target)], EXPORTS, _sleep_symbols(sleep)
         )
         self._base = self.library.address("weft_pool")
         self._worker = self._function("weft_pool_worker", None, ctypes.c_void_p, ctypes.c_int64)
