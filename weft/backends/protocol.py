@@ -67,14 +67,19 @@ class KeepingBackend(Backend, Protocol):
     def restore(self, plan: RunPlan, **options: Any) -> Restorable | None:
         """Return a program that some process has built; None if its code is no longer kept."""
 
+    def build(self, planned: Planned, **options: Any) -> Restorable:
+        """Return a program ready to run, and keep its code by the keys that its plan has."""
+
+
+@runtime_checkable
+class SavingBackend(KeepingBackend, Protocol):
+    """A back end whose code can be put into files of its own."""
+
     def code(self, key: bytes) -> bytes | None:
         """Return the code that a plan names, if it is kept."""
 
     def runtime_keys(self) -> Sequence[bytes]:
         """Return the keys of code that programs need besides their own."""
-
-    def build(self, planned: Planned, **options: Any) -> Restorable:
-        """Return a program ready to run, and keep its code by the keys that its plan has."""
 
 
 @runtime_checkable

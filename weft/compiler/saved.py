@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..backends import backend_named
-from ..backends.protocol import KeepingBackend
+from ..backends.protocol import SavingBackend
 from ..backends.store import CacheWarning, user_store
 from ..core.device import CPU
 from ..core.errors import GraphError, user_stacklevel
@@ -50,9 +50,9 @@ def load_programs(path: str | os.PathLike[str], what: str) -> bool:
     return True
 
 
-def _backend() -> KeepingBackend:
+def _backend() -> SavingBackend:
     backend = backend_named(CPU)
-    assert isinstance(backend, KeepingBackend), "the CPU's code can be kept"
+    assert isinstance(backend, SavingBackend), "the CPU's code can be saved"
     return backend
 
 
