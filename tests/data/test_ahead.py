@@ -161,6 +161,7 @@ def test_what_weft_itself_makes() -> None:
     ("make", "prefetch", "ahead"),
     [
         (cropped, None, True),
+        (lambda: cropped().subset(range(8)), None, True),
         (cropped, 0, False),
         (lambda: TensorDataset(IMAGES), None, False),  # taken at once: not worth a thread
         (Watched, None, False),  # may draw from a global generator

@@ -186,9 +186,11 @@ def batch_taker(dataset: Any) -> Callable[[Array], Any] | None:
     """Return the dataset's `take_batch` if it speaks for its `__getitem__`.
 
     A subclass that overrides `__getitem__` alone has changed the items, so that an inherited
-    `take_batch` is no longer right.
+    `take_batch` is no longer right. A subset has a fast way if its source does.
     """
     for cls in type(dataset).__mro__:
+        if cls is Subset and batch_taker(dataset._source) is None:
+            return None
         if "take_batch" in vars(cls):
             taker: Callable[[Array], Any] | None = dataset.take_batch
             return taker
