@@ -140,6 +140,31 @@ def test_a_weight_used_twice_has_a_sum_of_products():
     assert back.attrs[1] == 1
 
 
+def test_bias_gradients_are_one_sum():
+    def fn(x, w, b):
+        def step(c, row):
+            c = wf.tanh(c @ w + b + row)
+            return c, c
+
+        return wf.gradients(wf.scan(step, x[0], x)[1].sum(), [x, w, b])
+
+    made = split(fn, data(5, 3, 4), data(4, 4), data(4))
+    _, back = scans(made)
+    assert "sum_to" not in inside(back)
+    assert back.attrs[1] == 1  # neither sum is a carry any more
+
+
+def test_sums_of_what_is_not_stacked_stay():
+    def fn(x, b):
+        def step(total, row):
+            return total + wf.sum(wf.sin(row + b), 0), ()
+
+        return wf.scan(step, b, x)[0]
+
+    (loop,) = scans(split(fn, data(5, 3, 4), data(4)))
+    assert loop.attrs[1] == 1
+
+
 def test_sums_that_steps_read_stay():
     def fn(x, w):
         def step(c, row):

@@ -3,7 +3,8 @@
 invariants       what is the same in every step is computed before the loop
 input products   a row times an invariant matrix: one product of all rows before the loop
 row products     a result that is such a product: one product of all results after it
-sums             a carry that adds up products (the gradient of a weight): one product after it
+sums             a carry that adds up products (the gradient of a weight): one product after it;
+                 one that adds up rows which are stacked (that of a bias): one sum after it
 
 A matrix product of many rows runs several times as fast as many products of few rows. Sums are
 rounded in another order; everything else keeps its bits, as far as products do.
@@ -24,6 +25,7 @@ from ..ops.elementwise.filling import fill_like
 from ..ops.linalg.matmul import matmul
 from ..ops.movement.axes import permute
 from ..ops.movement.broadcast import broadcast_to
+from ..ops.reduce.sums import sum_to
 from .rewrite import Rebuild, with_bodies
 from .scan_edit import Carry, ScanEdit, is_pure, reshaped
 
@@ -163,12 +165,14 @@ def _later_product(edit: ScanEdit, node: Node) -> Compute:
 
 
 def _defer_sums(edit: ScanEdit) -> None:
-    """Take sums of products out of the carries."""
-    for carry in list(edit.carries):
-        terms = _summands(edit, carry)
-        if terms and all(_is_outer(edit, term) for term in terms):
-            edit.carries.remove(carry)
-            edit.finals.append((carry.result, _later_sum(edit, carry, terms)))
+    """Take sums out of the carries: those of products, then those of rows that are stacked."""
+    for is_term, later in ((_is_outer, _later_outer), (_is_sum_of_stacked, _later_sum_of_stacked)):
+        for carry in list(edit.carries):
+            terms = _summands(edit, carry)
+            if terms and all(is_term(edit, term) for term in terms):
+                edit.carries.remove(carry)
+                parts = [later(edit, term.node) for term in terms]
+                edit.finals.append((carry.result, _later_sum(edit, carry, parts)))
 
 
 def _summands(edit: ScanEdit, carry: Carry) -> list[Value]:
@@ -196,16 +200,28 @@ def _is_outer(edit: ScanEdit, value: Value) -> bool:
     return all(x is not None and len(x.shape) == 2 and x not in edit.invariant for x in node.inputs)
 
 
-def _later_sum(edit: ScanEdit, carry: Carry, terms: Sequence[Value]) -> Compute:
-    later = [_later_outer(edit, term.node) for term in terms]
+def _is_sum_of_stacked(edit: ScanEdit, value: Value) -> bool:
+    """Tell whether a value is a sum of rows (the gradient of a bias) that are stacked anyway."""
+    (x, *_) = value.node.inputs or (None,)
+    stacked = x in edit.xs or any(found is x for found, _ in edit.rows)
+    return value.node.op is sum_to and stacked
 
+
+def _later_sum(edit: ScanEdit, carry: Carry, parts: Sequence[Compute]) -> Compute:
     def compute() -> Value:
         total = carry.start
-        for term in later:
-            total = edit.make("add", total, term())
+        for part in parts:
+            total = edit.make("add", total, part())
         return total
 
     return compute
+
+
+def _later_sum_of_stacked(edit: ScanEdit, node: Node) -> Compute:
+    (x,) = node.inputs
+    assert x is not None
+    stack = edit.stack_of(x)
+    return lambda: edit.make("sum_to", stack(), attrs=node.attrs)
 
 
 def _later_outer(edit: ScanEdit, node: Node) -> Compute:

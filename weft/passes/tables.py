@@ -65,25 +65,31 @@ class Rows:
     start: Value
     moves: list[Node]
 
-    def of_rows(self, rebuild: Rebuild, value: Value) -> Value:
+    def forth(self, rebuild: Rebuild, value: Value) -> Value:
         """Return other rows, moved about in the same way."""
-        width = value.shape[-1]
         for move in reversed(self.moves):
-            value = _moved(rebuild, move, value, (*move.outputs[0].shape[:-1], width), 0)
+            value = _moved(rebuild, move, value, _axes(move), move.outputs[0])
         return value
 
-    def of_index(self, rebuild: Rebuild, index: Value) -> Value:
-        """Return what has an element for each row, moved about in the same way."""
-        for move in reversed(self.moves):
-            index = _moved(rebuild, move, index, move.outputs[0].shape[:-1], 1)
-        return index
+    def back(self, rebuild: Rebuild, value: Value) -> Value:
+        """Return other rows, moved back to where these began."""
+        for move in self.moves:
+            axes, (before,) = _axes(move), move.inputs
+            assert before is not None
+            undone = None if axes is None else tuple(map(axes.index, range(len(axes))))
+            value = _moved(rebuild, move, value, undone, before)
+        return value
 
 
-def _moved(rebuild: Rebuild, move: Node, value: Value, shape: Any, dropped: int) -> Value:
-    if move.op is permute:
-        axes = move.attrs[0]
-        return rebuild.make(move, permute, value, attrs=(axes[: len(axes) - dropped],))
-    return rebuild.make(move, reshape, value, attrs=(tuple(shape),))
+def _axes(move: Node) -> tuple[int, ...] | None:
+    return move.attrs[0] if move.op is permute else None
+
+
+def _moved(rebuild: Rebuild, move: Node, value: Value, axes: Any, like: Value) -> Value:
+    """Return rows with their axes in another order, or in as many axes as others."""
+    if axes is not None:
+        return rebuild.make(move, permute, value, attrs=(axes,))
+    return rebuild.make(move, reshape, value, attrs=((*like.shape[:-1], value.shape[-1]),))
 
 
 def _rows(value: Value) -> Rows:
@@ -153,7 +159,7 @@ def _product_of_lookup(rebuild: Rebuild, node: Node) -> Value | None:
         return None
     product = rebuild.make(node, node.op, lookup.table, *node.inputs[1:], attrs=node.attrs)
     found = rebuild.make(lookup.node, lookup.node.op, product, lookup.index, attrs=_plain(lookup))
-    return lookup.rows.of_rows(rebuild, found)
+    return lookup.rows.forth(rebuild, found)
 
 
 def _plain(lookup: Lookup) -> tuple[Any, ...]:
@@ -183,14 +189,9 @@ def _gradient_of_factor(rebuild: Rebuild, node: Node) -> Value | None:
 
 def _added_up(rebuild: Rebuild, node: Node, rows: Value, lookup: Lookup) -> Value:
     """Return the sum of those rows for each row of the table that stood beside its lookups."""
-    index = lookup.rows.of_index(rebuild, lookup.index)
-    if lookup.rows.moves and lookup.rows.moves[0].op is not permute:
-        # The reshape that made a matrix is left out: rows are added up from where they lie.
-        inner = Rows(lookup.rows.start, lookup.rows.moves[1:])
-        index = inner.of_index(rebuild, lookup.index)
-        rows = rebuild.make(node, reshape, rows, attrs=((*index.shape, rows.shape[-1]),))
+    beside = lookup.rows.back(rebuild, rows)
     shape = (lookup.table.shape[0], rows.shape[-1])
-    return rebuild.make(node, take_adjoint, rows, index, attrs=(shape, 0))
+    return rebuild.make(node, take_adjoint, beside, lookup.index, attrs=(shape, 0))
 
 
 def _gradient_of_table(rebuild: Rebuild, node: Node) -> Value | None:
@@ -223,11 +224,11 @@ def _sum_of_products(rebuild: Rebuild, node: Node, value: Value, index: Value) -
     assert x is not None
     assert y is not None
     if rows.start.node.op is add:
-        parts = [rows.of_rows(rebuild, part) for part in (x, y)]
+        parts = [rows.forth(rebuild, part) for part in (x, y)]
         sums = [_sum_of_products(rebuild, node, part, index) for part in parts]
         return rebuild.make(node, add, *sums)
     shape = (node.attrs[0][0], x.shape[-1])
-    moved = rows.of_rows(rebuild, x)
+    moved = rows.forth(rebuild, x)
     found = rebuild.make(node, take_adjoint, moved, index, attrs=(shape, 0))
     return rebuild.make(node, matmul, found, y)
 
