@@ -138,6 +138,9 @@ OTHERS = {
     "passes/rolling/{alphabet,builder,phases,stacks,trips}.py": Row(
         "passes/test_roll.py", "parts of one pass, over loops of all kinds"
     ),
+    "passes/{rule_door,user_rule_check}.py": Row(
+        "passes/test_user_rules.py", "how rules are checked before they apply"
+    ),
     "passes/scan_edit.py": Row("passes/test_scan_split.py", "edits of scans that it makes"),
     "passes/sized_control.py": Row("passes/test_scan_split.py", "sizes of control flow"),
     "passes/specialize.py": Row("passes/test_scan_split.py", "sizes put into a program"),

@@ -27,12 +27,11 @@ from ..lower.program import KernelProgram
 from ..lower.reductions import split_reductions
 from ..lower.verify import verified
 from ..passes.dce import remove_dead
-from ..passes.pipeline import canonicalize
+from ..passes.pipeline import canonicalize, in_stable_forms
 from ..passes.rewrite import same_nodes
 from ..passes.scan_split import split_scans
 from ..passes.simplify import simplify_finally
 from ..passes.specialize import NotStaticError, specialize
-from ..passes.stabilize import stabilize
 from ..passes.tables import multiply_tables
 from ..passes.trap import with_trap
 from ..plan.device import Device
@@ -63,7 +62,7 @@ def _then_canonical(*passes: Callable[[Graph], Graph]) -> Callable[[Graph], Grap
 ON_GRAPHS: dict[str, Callable[[Graph], Graph]] = {
     "remove what nobody needs": remove_dead,
     "canonical form": _canonical,
-    "stable forms, reductions in parts": _then_canonical(stabilize, split_reductions),
+    "stable forms, reductions in parts": _then_canonical(in_stable_forms, split_reductions),
     "scans in parts": _then_canonical(split_scans),
     "tables multiplied rather than their rows": _then_canonical(multiply_tables),
 }

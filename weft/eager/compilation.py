@@ -27,6 +27,7 @@ from ..graph.node import Value
 from ..graph.run import Program
 from ..graph.symbol import Symbol
 from ..lower.kernels import RowKernel
+from ..passes.user_rules import without_user_rules
 from .array_program import ArrayProgram
 from .uses import Code
 
@@ -119,7 +120,8 @@ def compile_fixed(
     program = Program(graph, fetches, feeds)
     if program.states or program.commits:
         return None
-    executable = compile_program(program, {x: x.shape for x in feeds}, own_arena=False)
+    with without_user_rules():  # they are for programs; single operations stay as they are
+        executable = compile_program(program, {x: x.shape for x in feeds}, own_arena=False)
     if executable is None or executable.entry is None or not _hands_out(executable):
         return None
     taken = sum(size_of(x.shape) * x.dtype.itemsize for x in (*feeds, *fetches))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
+from weakref import WeakSet
 
 from numpy import ndarray
 
@@ -27,6 +28,13 @@ _compile_program = injected("compile_program")
 _compile_sized = injected("compile_for_sizes")
 
 MOST_SHAPES = 64
+_calls: WeakSet[ProgramCall] = WeakSet()
+
+
+def forget_code() -> None:
+    """Let every program be compiled anew: what decides about code has changed."""
+    for call in list(_calls):
+        call.forget()
 
 
 class ProgramCall:
@@ -43,6 +51,13 @@ class ProgramCall:
         self._latest: Callable[[tuple[Any, ...]], list[Array] | None] | None = None
         self._trapped: ProgramCall | None = None
         self._latest_trapped: Callable[[tuple[Any, ...]], list[Array] | None] | None = None
+        _calls.add(self)
+
+    def forget(self) -> None:
+        """Forget all machine code."""
+        self._latest = self._latest_trapped = self._trapped = None
+        self._executables.clear()
+        self._sized = SizedCode([shape for _, shape in self._types])
 
     def run_unchecked(self, fed: Iterable[Any]) -> list[Array] | None:
         """Return the fetches, if what is fed suits the code that ran last, which finds out itself.

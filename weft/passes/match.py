@@ -18,6 +18,7 @@ import numpy as np
 
 from ..core.dim import Dim, raise_if_told
 from ..core.dispatch import ERRORS, group
+from ..core.dtype import is_float
 from ..core.op import Op, find_op, random
 from ..core.shape import TensorType
 from ..graph.graph import Graph
@@ -44,6 +45,8 @@ class Number:
     """A value all of whose elements are one number that passes a test."""
 
     test: Callable[[Any, Any], bool]  # the number, and the dtype it has
+    text: str = "number"  # what messages call it
+    example: float | None = None  # one that passes, to try rules with
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,15 @@ class Rule:
         """Yield the rule for each order of the operands of commutative operators."""
         for pattern in _orders(self.pattern):
             yield replace(self, pattern=pattern)
+
+
+def pattern_text(pattern: Any) -> str:
+    """Return a pattern as text: log(exp(x))."""
+    if isinstance(pattern, Call):
+        return f"{pattern.op.name}({', '.join(map(pattern_text, pattern.args))})"
+    if isinstance(pattern, (Var, Number)):
+        return pattern.name if isinstance(pattern, Var) else pattern.text
+    return getattr(pattern, "__name__", repr(pattern))
 
 
 def _orders(pattern: Any) -> list[Any]:
@@ -169,6 +181,13 @@ class Match:
         literal = Literal(np.array(number, dtype))
         return self._add(CONSTANT, (), (literal,), literal.type)
 
+    def _literal(self, number: float) -> Value | None:
+        """Return a number of a rule in the dtype of what is replaced, if that dtype has it."""
+        dtype = self.root.outputs[0].dtype
+        with np.errstate(all="ignore"):
+            exact = is_float(dtype) or (number == number // 1 and np.array(number, dtype) == number)
+        return self.number(number, dtype) if exact else None
+
     def _add(self, op: Any, inputs: Sequence[Value], attrs: Any, kind: TensorType) -> Value:
         self.made.append(self.rebuild.fresh(self.root, op, inputs, attrs, [kind]))
         return self.made[-1].outputs[0]
@@ -177,9 +196,12 @@ class Match:
         """Return the value that a replacement stands for."""
         if isinstance(pattern, Var):
             return self.values[pattern.name]
+        if isinstance(pattern, (int, float)):
+            return self._literal(pattern)
         if isinstance(pattern, Call):
             built = [self.build(arg) for arg in pattern.args]
-            return self.make(pattern.op.name, *(x for x in built if x is not None))
+            known = [x for x in built if x is not None]
+            return self.make(pattern.op.name, *known) if len(known) == len(built) else None
         found: Value | None = pattern(self)
         return found
 
@@ -198,37 +220,43 @@ class Rewriter:
         self.table = table
         self.numbers: dict[Value, Any] = {}  # values all of whose elements are one number
         self._drawn: set[Value] = set()  # values that depend on random draws
-        self._steps = 0
+        self.steps = 0
 
     def visit(self, rebuild: Rebuild, node: Node) -> Sequence[Value] | None:
         """Return the value to take in place of a node, or None to keep it."""
-        self._steps = 0
-        found = self._replacement(rebuild, node)
+        self.steps = 0
+        found = self.replacement(rebuild, node)
         if found is None:
             self._note(node)
         return None if found is None else [found]
 
-    def _replacement(self, rebuild: Rebuild, node: Node) -> Value | None:
-        if len(node.outputs) != 1 or self._steps >= MAX_STEPS:
+    def replacement(self, rebuild: Rebuild, node: Node) -> Value | None:
+        """Return what the first rule that applies makes of a node, itself rewritten."""
+        if len(node.outputs) != 1 or self.steps >= MAX_STEPS:
             return None
         for rule in self.table[node.op]:
             if not rule.may_fit(node):
                 continue
             match = Match(rebuild, self.numbers, node)
             if match.fits_node(rule.pattern, node):
-                value = self._apply(rule, match)
+                value = self.apply(rule, match)
                 if value is not None:
-                    self._steps += 1
+                    self.steps += 1
                     return self._emit(rebuild, match, value)
         return None
 
-    def _apply(self, rule: Rule, match: Match) -> Value | None:
+    def apply(self, rule: Rule, match: Match) -> Value | None:
+        """Return what a rule makes of what its pattern found, None if it does not apply."""
         try:
             value = match.build(rule.result)
         except ERRORS as error:  # a shape rule that cannot decide with sizes unknown
             raise_if_told(error)
             return None
-        if value is None or not _same_type(value.type, match.root.outputs[0].type):
+        return self.fitting(match, value)
+
+    def fitting(self, match: Match, value: Value | None) -> Value | None:
+        """Return what a rule built, if it can stand for the node that matched."""
+        if value is None or not same_type(value.type, match.root.outputs[0].type):
             return None
         return None if self._drops_a_draw(match, value) else value
 
@@ -250,7 +278,7 @@ class Rewriter:
             inputs = [now.get(x, x) if x is not None else None for x in new.inputs]
             name = match.root.name if new is value.node else new.name
             node = new.rebuilt(inputs, name=name)
-            found = self._replacement(rebuild, node)
+            found = self.replacement(rebuild, node)
             if found is None:
                 rebuild.graph.append(node)
                 self._note(node)
@@ -320,5 +348,6 @@ def _draws(node: Node) -> bool:
     return node.op.kind == random or (threads is not None and bool(threads(node)))
 
 
-def _same_type(a: TensorType, b: TensorType) -> bool:
+def same_type(a: TensorType, b: TensorType) -> bool:
+    """Tell whether two types are the same."""
     return a.dtype == b.dtype and a.shape == b.shape

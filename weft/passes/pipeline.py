@@ -2,6 +2,8 @@
 
 canonicalise   fold, share and simplify until nothing changes; every bit of every result stays
 stabilise      functions in their stable forms, then canonicalise what that made
+
+Rules of the user's (user_rules.py) apply behind Weft's own, at the stage that they name.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from .fold import fold_constants
 from .rewrite import Pass, same_nodes
 from .simplify import simplify, simplify_finally
 from .stabilize import stabilize
+from .user_rules import CANONICALIZE, STABILIZE, apply_user_rules
 
 MAX_ROUNDS = 4  # of canonicalising; one is nearly always enough, since rules apply in one sweep
 
@@ -55,17 +58,23 @@ def optimize(graph: Graph, outputs: Any = None, *, passes: Sequence[str] | None 
     if passes is not None:
         return _run_named(graph, kept, passes)
     made = canonicalize(remove_dead(graph, kept), simplify_finally)
-    return canonicalize(stabilize(made, None), simplify_finally)
+    return canonicalize(in_stable_forms(made), simplify_finally)
 
 
 def canonicalize(graph: Graph, rules: Pass = simplify) -> Graph:
     """Return the graph folded, shared and simplified until nothing changes."""
     for _ in range(MAX_ROUNDS):
         before = graph
-        graph = remove_dead(rules(share_common(fold_constants(graph)), None))
+        simpler = rules(share_common(fold_constants(graph)), None)
+        graph = remove_dead(apply_user_rules(simpler, CANONICALIZE))
         if same_nodes(before, graph):
             break
     return graph
+
+
+def in_stable_forms(graph: Graph) -> Graph:
+    """Return the graph with functions computed in their stable forms, and as the user says."""
+    return apply_user_rules(stabilize(graph, None), STABILIZE)
 
 
 def _run_named(graph: Graph, outputs: list[Value], names: Sequence[str]) -> Graph:

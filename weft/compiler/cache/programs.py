@@ -20,6 +20,7 @@ from ...core.sources import sources_digest
 from ...graph.identity.fingerprint import Fingerprint, fingerprint
 from ...graph.node import Value
 from ...graph.run import Program
+from ...passes.user_rules import user_rules
 from ...plan.device import Device
 from ...plan.run_plan import RunPlan
 from .packing import pack, unpack
@@ -71,7 +72,12 @@ def known_program(
 def named_program(
     program: Program, shapes: Mapping[Value, Shape], device: Device
 ) -> KnownProgram | None:
-    """Return a program with its name, or None if it has none."""
+    """Return a program with its name, or None if it has none.
+
+    It has none under rules of the user's: they are Python, which no name can tell.
+    """
+    if user_rules():
+        return None
     sources = sources_digest(LAYERS)
     known = None if sources is None else fingerprint(program, shapes)
     if sources is None or known is None:
