@@ -213,6 +213,49 @@ def test_a_size_that_only_a_run_tells_is_never_fixed():
     del y
 
 
+def test_a_weight_is_edited_and_its_gradient_passes_what_stands_for_it():
+    layer = wf.nn.Linear(3, 2, bias=False)
+    with wf.Graph() as graph:
+        x = wf.placeholder((1, 3), wf.float32, name="x")
+        y = layer(x)
+    edited = graph.insert(layer.weight, lambda w: w * 2.0)
+    with edited:
+        (slope,) = wf.gradients(y.sum(), [layer.weight])
+    np.testing.assert_array_equal(run(edited, slope, {x: [[1, 2, 3]]}), [[2, 4, 6]] * 2)
+
+
+def test_a_finished_graph_is_edited_and_stays_finished(small):
+    finished = small.graph.optimize([small.y])
+    edited = finished.insert("x", lambda x: x * 2.0)
+    assert [v.name for v in edited.outputs] == [small.y.name]
+    assert run(edited, small.y) == 8.0
+    with pytest.raises(GraphError, match="is finished"):
+        edited.__enter__()
+
+
+def test_a_derivative_of_the_users_own_survives_an_edit():
+    class Square(wf.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * x * 100.0
+
+    with wf.Graph() as graph:
+        x = wf.placeholder((3,), wf.float32, name="x")
+        y = Square.apply(wf.sin(x)).sum()
+    edited = graph.insert("sin", lambda s: s * 2.0)
+    with edited:
+        (slope,) = wf.gradients(y, [x])
+    given = np.array([1.0, 2.0, 3.0], np.float32)
+    expected = 400 * np.sin(given) * np.cos(given)
+    np.testing.assert_allclose(run(edited, slope, {x: given}), expected, rtol=1e-4)
+
+
 # -- bodies of control flow ------------------------------------------------------------------------
 
 
@@ -250,6 +293,16 @@ def test_an_edited_loop_is_not_taken_for_the_one_of_an_earlier_gradient():
     inner = 0.5 * np.tanh(1)
     slope = 0.5 * (1 - np.tanh(1 + inner) ** 2)
     np.testing.assert_allclose(both[2][1], slope, rtol=1e-5)
+
+
+def test_a_branch_inside_of_a_loop_is_edited():
+    with wf.Graph() as graph:
+        x = wf.placeholder((4, 3), wf.float32, name="x")
+        total, _ = wf.scan(
+            lambda c, r: (wf.cond(r.sum() > 0, lambda: c + r, lambda: c * r), None), wf.zeros(3), x
+        )
+    edited = graph.insert("scan/fn/cond/true_fn/add", lambda a: a * 3.0)
+    assert run(edited, total, {x: np.ones((4, 3))}).tolist() == [120.0] * 3
 
 
 def test_names_inside_of_control_flow():
