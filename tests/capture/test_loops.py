@@ -191,6 +191,33 @@ def test_a_while_in_a_for():
     assert loops(jitted.graph()) >= 1
 
 
+def test_a_while_in_a_while():
+    def f(x):
+        y = x * 1
+        while y.abs().sum() > 4.0:
+            while y.abs().max() > 1.5:
+                y = y * 0.6
+            y = y * 0.9 + 0.01
+        return y
+
+    assert loops(compare(f).graph()) >= 1
+
+
+def test_values_in_tuples_and_closures():
+    def f(x):
+        carry = x * 1, x.abs() + 1
+        scale = 0.5
+
+        def step(pair):
+            return pair[0] * scale, pair[1] + pair[0]
+
+        while carry[0].abs().sum() > 1.0:
+            carry = step(carry)
+        return carry
+
+    assert_one_loop(compare(f), 1)
+
+
 # -- what looks like a loop, and is none -----------------------------------------------------------
 
 

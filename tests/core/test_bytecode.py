@@ -1,6 +1,8 @@
 """Reading bytecode: what tracers are told of instructions and stacks."""
 
-from weft.core.bytecode import stack_depths, steps
+import dis
+
+from weft.core.bytecode import depths_below, stack_depths, steps
 
 
 def calls_of(function):
@@ -34,3 +36,19 @@ def test_every_instruction_of_a_function_without_dead_code_has_a_depth():
     depths = stack_depths(f.__code__)
     assert min(depths.values()) == 0
     assert max(depths.values()) <= f.__code__.co_stacksize
+
+
+def test_what_lies_below_the_operands_of_a_test_or_call():
+    def f(items, g):
+        while g(items):
+            for item in items:
+                if item:
+                    g(item, g(1))
+
+    below = depths_below(f.__code__)
+    instructions = [at for at in dis.get_instructions(f.__code__) if at.offset in below]
+    calls = [below[at.offset] for at in instructions if at.opname == "CALL"]
+    tests = [below[at.offset] for at in instructions if at.opname.startswith("POP_JUMP")]
+    assert set(tests) == {0, 1}  # `for` keeps its iterator there
+    assert set(calls) >= {0, 1}
+    assert max(calls) > 1  # the outer call of two has its operands there already
