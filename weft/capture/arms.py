@@ -22,11 +22,11 @@ from ..graph.node import Node, Value
 from ..graph.special import ASSIGN, CONSTANT, PLACEHOLDER, SOURCES, STATE
 from .alignment import NodeLetters, Pair, Stretch, align
 from .branches import NO, YES, Arm, Choice, Gap, add_cond
-from .flow import Flow, NotJoinedError
-from .looks import Condition, wrong
+from .flow import NotJoinedError, PathFlow
+from .looks import PathCondition, wrong
 
 
-def join(yes: Flow, no: Flow, at: int) -> Flow:
+def join(yes: PathFlow, no: PathFlow, at: int) -> PathFlow:
     """Return one flow for two that part at a condition, which holds on the first alone.
 
     They have the conditions before it in common.
@@ -44,7 +44,7 @@ class CommonNode(NamedTuple):
 class _Join:
     """The join of two flows."""
 
-    def __init__(self, yes: Flow, no: Flow, at: int) -> None:
+    def __init__(self, yes: PathFlow, no: PathFlow, at: int) -> None:
         self.flows, self.at = (yes, no), at
         self.graph = Graph(yes.graph.name)
         self.graph.counts_every_draw = True
@@ -72,7 +72,7 @@ class _Join:
                         self._place_source(flow, node)
                     self.common[value] = first
 
-    def _place_source(self, flow: Flow, node: Node) -> None:
+    def _place_source(self, flow: PathFlow, node: Node) -> None:
         (value,) = node.outputs
         self.graph.append(node)
         self.now[YES][value] = self.now[NO][value] = value
@@ -97,7 +97,7 @@ class _Join:
 
     # -- the plan ----------------------------------------------------------------------------------
 
-    def flow(self) -> Flow:
+    def flow(self) -> PathFlow:
         """Return the flow of both."""
         letters = NodeLetters(self._name)
         (ahead, rest), (ahead_too, rest_too) = map(self._halves, self.flows)
@@ -109,7 +109,7 @@ class _Join:
             self._plan(stretch)
         return self._finished()
 
-    def _halves(self, flow: Flow) -> tuple[list[Node], list[Node]]:
+    def _halves(self, flow: PathFlow) -> tuple[list[Node], list[Node]]:
         """Return the nodes that the conditions need, up to the one that decides, and the others."""
         asked = [condition.value for condition in flow.conditions[: self.at + 1]]
         ends = [*flow.fetches, *(value for _, value in flow.commits.values())]
@@ -184,7 +184,7 @@ class _Join:
 
     # -- what is asked of the whole ----------------------------------------------------------------
 
-    def _finished(self) -> Flow:
+    def _finished(self) -> PathFlow:
         yes, no = self.flows
         fetches, slots = self._fetches()
         commits = self._commits()
@@ -192,12 +192,12 @@ class _Join:
         rest = self._rest()
         self._emit()
         conditions = [
-            Condition(self._value(choice), one.seen, one.branch)
+            PathCondition(self._value(choice), one.seen, one.branch)
             for choice, one in zip(asked, yes.conditions, strict=False)
         ]
         if rest is not None:
-            conditions.append(Condition(self._value(rest), seen=False, branch=False))
-        return Flow(
+            conditions.append(PathCondition(self._value(rest), seen=False, branch=False))
+        return PathFlow(
             self.graph,
             self.keys,
             {**no.feeds, **yes.feeds},
@@ -270,7 +270,7 @@ class _Join:
         self._plan(Stretch([], yes, no))
         return self._choice(x, y)
 
-    def _wrong(self, side: int, conditions: Sequence[Condition]) -> tuple[Value, list[Node]]:
+    def _wrong(self, side: int, conditions: Sequence[PathCondition]) -> tuple[Value, list[Node]]:
         """Return what tells that a path is not the right one, and the nodes that find it out."""
         if not conditions:
             never = self.graph.tracer.constant(np.zeros((), np.bool_)).value
@@ -327,12 +327,12 @@ class _Join:
         return Arm(nodes, results, {x: self.now[side][self._name(x)] for x in outer})
 
 
-def _is_given(flow: Flow, node: Node) -> bool:
+def _is_given(flow: PathFlow, node: Node) -> bool:
     """Tell whether a source is fed by calls: seeds of gradients outside of them are not."""
     return node.op is not PLACEHOLDER or node.outputs[0] in flow.keys
 
 
-def _source_key(flow: Flow, node: Node) -> Hashable:
+def _source_key(flow: PathFlow, node: Node) -> Hashable:
     if node.op is PLACEHOLDER:
         return PLACEHOLDER, flow.keys[node.outputs[0]]
     if node.op is STATE:

@@ -15,7 +15,7 @@ from ..graph.node import Value
 from ..graph.run import Program
 from ..graph.state import State
 from ..passes.dce import remove_dead
-from .looks import Condition, check
+from .looks import PathCondition, check
 from .outside import Getter
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class NotJoinedError(Exception):
 
 
 @dataclass(frozen=True)
-class Flow:
+class PathFlow:
     """A graph with all that is asked of it.
 
     keys         what its placeholders stand for, the same in all recordings of a function
@@ -44,7 +44,7 @@ class Flow:
     fetches: list[Value]
     slots: Mapping[int, list[int]]
     commits: Mapping[tuple[int, str], tuple[State, Value]]
-    conditions: list[Condition]
+    conditions: list[PathCondition]
 
     def program(self) -> tuple[Program, list[Getter]]:
         """Return it as a program, and how to find what that is fed."""
@@ -61,14 +61,14 @@ class Flow:
         return Program(graph, fetches, fed, targets), [self.feeds[self.keys[x]] for x in fed]
 
 
-def flow_of(recording: RecordedCall, number: int) -> Flow:
+def flow_of(recording: RecordedCall, number: int) -> PathFlow:
     """Return what a recording computes, as the path of a number."""
     asked = [condition.value for condition in recording.conditions]
     kept = [*recording.fetches, *recording.targets, *asked]
     graph = remove_dead(recording.final, kept)
     now = {value: graph.aliases.get(value, value) for value in (*kept, *recording.keys)}
     path = graph.tracer.constant(np.array(number)).value
-    return Flow(
+    return PathFlow(
         graph,
         {now[value]: key for value, key in recording.keys.items()},
         {key: recording.given[value] for value, key in recording.keys.items()},

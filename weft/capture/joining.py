@@ -13,7 +13,7 @@ from typing import Any
 
 from ..graph.call import ProgramCall
 from .arms import join
-from .flow import Flow, NotJoinedError, flow_of
+from .flow import NotJoinedError, PathFlow, flow_of
 from .outside import Leaves
 from .trace import MISSED, Trace
 from .watch import Guards
@@ -27,7 +27,7 @@ class JoinedTrace(Trace):
     paths are what is done with values on each.
     """
 
-    def __init__(self, paths: Sequence[Trace], flow: Flow, runs: int) -> None:
+    def __init__(self, paths: Sequence[Trace], flow: PathFlow, runs: int) -> None:
         self._paths = list(paths)
         self.graph = flow.graph
         self.pattern, self.origin, self.split_run, self.entry = None, None, None, None
@@ -94,7 +94,7 @@ def _covers(new: Trace, known: Trace) -> bool:
     return len(mine) < len(theirs) and theirs[: len(mine)] == mine
 
 
-def _tree(flows: Sequence[Flow]) -> Flow:
+def _tree(flows: Sequence[PathFlow]) -> PathFlow:
     """Return paths as one flow: those that a condition tells apart are joined there."""
     if len(flows) == 1:
         return flows[0]
@@ -104,7 +104,7 @@ def _tree(flows: Sequence[Flow]) -> Flow:
     return join(_tree(yes), _tree(no), at)
 
 
-def _part_at(flows: Sequence[Flow], position: int) -> bool:
+def _part_at(flows: Sequence[PathFlow], position: int) -> bool:
     """Tell whether paths part at a condition; raise if they cannot be joined there."""
     if any(position == len(flow.conditions) for flow in flows):
         raise NotJoinedError("paths do not part at a truth value")

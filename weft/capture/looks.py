@@ -43,12 +43,12 @@ class ValueRead(NamedTuple):
     state: PythonState | None
 
     @property
-    def condition(self) -> Condition:
+    def condition(self) -> PathCondition:
         """Return the condition under which Python reads the same."""
-        return Condition(self.holds, self.seen if self.truth else True, self.truth)
+        return PathCondition(self.holds, self.seen if self.truth else True, self.truth)
 
 
-class Condition(NamedTuple):
+class PathCondition(NamedTuple):
     """A truth value that Python's path depended on.
 
     value    the truth value
@@ -79,19 +79,19 @@ def same_as(tracer: Tracer, value: Value, seen: Array) -> Value:
     return tracer.value_of(F.all(same))
 
 
-def wrong(graph: Graph, conditions: Sequence[Condition]) -> Value:
+def wrong(graph: Graph, conditions: Sequence[PathCondition]) -> Value:
     """Return the truth value that one of some conditions is not as it was."""
     with interpret_with(graph.tracer):
         found: Symbol = reduce(F.logical_or, [_differs(graph, one) for one in conditions])
     return found.value
 
 
-def _differs(graph: Graph, condition: Condition) -> Any:
+def _differs(graph: Graph, condition: PathCondition) -> Any:
     symbol = make_symbol(graph, condition.value)
     return F.logical_not(symbol) if condition.seen else symbol
 
 
-def check(graph: Graph, conditions: Sequence[Condition]) -> Value:
+def check(graph: Graph, conditions: Sequence[PathCondition]) -> Value:
     """Return a value that cannot be computed unless all conditions are as they were."""
     with interpret_with(graph.tracer):
         index = F.cast(make_symbol(graph, wrong(graph, conditions)), np.dtype(np.int64))

@@ -25,7 +25,7 @@ from .looks import ValueRead
 from .python_state import PythonState
 
 
-class RecordedLoop(NamedTuple):
+class ValueLoop(NamedTuple):
     """The looks of a loop: each but the last let it go on."""
 
     looks: Sequence[ValueRead]
@@ -64,7 +64,7 @@ def with_while_loops(
     return graph, list(looks)
 
 
-def find_loops(looks: Sequence[ValueRead]) -> Iterator[RecordedLoop]:
+def find_loops(looks: Sequence[ValueRead]) -> Iterator[ValueLoop]:
     """Yield runs of looks in states of one shape, of which the last alone was another truth."""
     first = 0
     while first < len(looks):
@@ -72,7 +72,7 @@ def find_loops(looks: Sequence[ValueRead]) -> Iterator[RecordedLoop]:
         while last + 1 < len(looks) and _goes_on(looks[first], looks[last], looks[last + 1]):
             last += 1
         if last > first and looks[last].seen != looks[first].seen:
-            yield RecordedLoop(looks[first : last + 1])
+            yield ValueLoop(looks[first : last + 1])
             first = last
         first += 1
 
@@ -87,7 +87,7 @@ def _shape(state: PythonState | None) -> tuple[object, ...] | None:
     return None if state is None else state.shape
 
 
-def _looped(graph: Graph, loops: Sequence[RecordedLoop], outputs: Sequence[Value]) -> Graph:
+def _looped(graph: Graph, loops: Sequence[ValueLoop], outputs: Sequence[Value]) -> Graph:
     """Return the graph with loops in place of their trips."""
     rebuild = Rebuild(graph, outputs)
     for node in graph.nodes:
@@ -138,7 +138,7 @@ def _is_source(value: Value) -> bool:
 class _Loop:
     """One loop, from the nodes of its first trip."""
 
-    def __init__(self, rebuild: Rebuild, graph: Graph, loop: RecordedLoop) -> None:
+    def __init__(self, rebuild: Rebuild, graph: Graph, loop: ValueLoop) -> None:
         self.rebuild, self.loop = rebuild, loop
         first, second, last = (loop.leaves(trip) for trip in (0, 1, -1))
         moving = [i for i, (x, y) in enumerate(zip(first, second, strict=True)) if x is not y]
