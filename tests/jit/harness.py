@@ -123,6 +123,12 @@ def run(make: Callable[[Jit], Case], jit: Jit) -> Run:
         return record
 
 
+@functools.cache
+def expected_run(tested: Program) -> Run:
+    """Return what a program does eagerly, which all ways to run it must do."""
+    return run(tested.make, no_jit)
+
+
 def no_jit(function: Any = None, /, **options: Any) -> Any:
     """Return the function itself: the program as plain eager code."""
     return function if function is not None else (lambda f: f)
@@ -232,7 +238,7 @@ def _usual_settings() -> Iterator[None]:
 
 def check(tested: Program, jit: Jit) -> None:
     """Fail if the jitted program differs from the eager one, or is not run as promised."""
-    expected, found = run(tested.make, no_jit), run(tested.make, jit)
+    expected, found = expected_run(tested), run(tested.make, jit)
     check_equal(expected, found)
     extra = _without(found.warned, expected.warned)
     if tested.falls_back:

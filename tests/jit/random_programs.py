@@ -16,8 +16,11 @@ from tests.programs.python_text import draw_calls
 _CODE = (FunctionType, BuiltinFunctionType, ModuleType, type)
 
 
-def case_of(text: str, seed: int) -> Callable[[Jit], Case]:
-    """Return the factory of a case that runs the text of a program."""
+Draw = Callable[[int], list[tuple[Any, Any]]]
+
+
+def case_of(text: str, seed: int, draw: Draw = draw_calls) -> Callable[[Jit], Case]:
+    """Return the factory of a case that runs the text of a program on drawn calls."""
     filename = f"<program {seed}>"
     code = compile(text, filename, "exec")
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
@@ -26,26 +29,31 @@ def case_of(text: str, seed: int) -> Callable[[Jit], Case]:
         world: dict[str, Any] = {"__name__": f"program_{seed}", "jit": jit}
         exec(code, world)
         calls = [
-            Call(rows(SIZE, seed=s), n, before=functools.partial(world["outside"], number))
-            for number, (s, n) in enumerate(draw_calls(seed))
+            Call(_argument(world, x), n, before=functools.partial(world["outside"], number))
+            for number, (x, n) in enumerate(draw(seed))
         ]
         return Case(world["step"], calls, {"world": lambda: _data(world)})
 
     return make
 
 
+def _argument(world: dict[str, Any], drawn: Any) -> Any:
+    """Return a tensor by its seed, or one that the program has by then, by its name."""
+    return rows(SIZE, seed=drawn) if isinstance(drawn, int) else eval(drawn, world)
+
+
 def _data(world: dict[str, Any]) -> dict[str, Any]:
     """Return the globals of a program that are no code of its."""
-    hidden = ("__", "jit", "step", "helper", "outside")  # __warningregistry__ is Python's
+    hidden = ("__", "jit", "step", "helper", "outside", "kept")  # __warningregistry__ is Python's
     return {n: x for n, x in world.items() if not (n.startswith(hidden) or isinstance(x, _CODE))}
 
 
 # -- comparing ----------------------------------------------------------------------------------
 
 
-def differs(text: str, seed: int, jit: Jit) -> str | None:
+def differs(text: str, seed: int, jit: Jit, draw: Draw = draw_calls) -> str | None:
     """Return how the jitted program differs from the eager one, or None."""
-    make = case_of(text, seed)
+    make = case_of(text, seed, draw)
     try:
         check_equal(run(make, no_jit), _run_jitted(make, jit))
     except AssertionError as error:

@@ -15,6 +15,7 @@ from tests.jit.harness import Program, check
 from tests.jit.known_differences import Known, read_known, write_known
 
 MODES = ("compiled", "interpreted")
+INTERPRETED = 4  # every which program is also interpreted in ordinary runs
 MODULES = sorted(info.name for info in pkgutil.iter_modules(programs.__path__))
 
 
@@ -34,11 +35,17 @@ KNOWN = read_known()
 
 
 def all_tests() -> Iterator[object]:
-    """Yield modes and names; what is known to differ must fail, so that it is not forgotten."""
-    for name in PROGRAMS:
+    """Yield modes and names; what is known to differ must fail, so that it is not forgotten.
+
+    What is interpreted is recorded in the same way as what is compiled, and graphs are run in both
+    ways by tests of their own: a part of the programs is enough, but for long runs.
+    """
+    for number, name in enumerate(PROGRAMS):
         for mode in MODES:
             reason = KNOWN.cause_of(mode, name)
             marks = [pytest.mark.xfail(reason=reason, strict=True)] if reason else []
+            if mode == "interpreted" and number % INTERPRETED:
+                marks.append(pytest.mark.long)
             yield pytest.param(mode, name, marks=marks)
 
 

@@ -10,31 +10,32 @@ import pytest
 import weft as wf
 from tests.jit.harness import Jit, no_jit
 from tests.jit.known_differences import read_known
-from tests.jit.random_programs import differs, shrink
-from tests.programs.python_text import write_program
+from tests.jit.random_programs import Draw, differs, shrink
+from tests.programs.python_states import draw_state_calls, write_state_program
+from tests.programs.python_text import draw_calls, write_program
 
-ORDINARY, LONG = 40, 2000
+ORDINARY, LONG = 30, 2000
+STATES, MANY_STATES = 10, 500  # programs with states of many kinds
 KNOWN_SEEDS = frozenset(read_known().seeds)
 PART = 50  # programs of a test that runs with --long
 
 
-def check_program(seed: int, jit: Jit) -> None:
+def check_program(text: str, seed: int, jit: Jit, draw: Draw = draw_calls) -> None:
     """Fail with a small program that behaves differently."""
-    text = write_program(seed)
-    if (found := differs(text, seed, jit)) is None:
+    if (found := differs(text, seed, jit, draw)) is None:
         return
-    small = smaller_program(text, seed, jit, found)
-    pytest.fail(
-        f"program {seed}, made smaller:\n\n{small}\n{differs(small, seed, jit)}", pytrace=False
-    )
+    small = smaller_program(text, seed, jit, found, draw)
+    how = differs(small, seed, jit, draw)
+    pytest.fail(f"program {seed}, made smaller:\n\n{small}\n{how}", pytrace=False)
 
 
-def smaller_program(text: str, seed: int, jit: Jit, found: str) -> str:
+def smaller_program(text: str, seed: int, jit: Jit, found: str, draw: Draw = draw_calls) -> str:
     """Leave out of a program what its first difference does not need."""
 
     def fails(candidate: str) -> bool:
         try:
-            return _first_path(differs(candidate, seed, jit) or "") == _first_path(found)
+            how = differs(candidate, seed, jit, draw)
+            return _first_path(how or "") == _first_path(found)
         except Exception:
             return False
 
@@ -78,7 +79,19 @@ def test_programs_are_made_as_small_as_they_fail() -> None:
 
 @pytest.mark.parametrize("seed", [n for n in range(ORDINARY) if n not in KNOWN_SEEDS])
 def test_random_programs(seed: int) -> None:
-    check_program(seed, wf.jit)
+    check_program(write_program(seed), seed, wf.jit)
+
+
+@pytest.mark.parametrize("seed", range(STATES))
+def test_random_programs_with_many_states(seed: int) -> None:
+    check_program(write_state_program(seed), seed, wf.jit, draw_state_calls)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(STATES, MANY_STATES, PART))
+def test_many_random_programs_with_many_states(first: int) -> None:
+    for seed in range(first, min(first + PART, MANY_STATES)):
+        check_program(write_state_program(seed), seed, wf.jit, draw_state_calls)
 
 
 @pytest.mark.xfail(reason="they need guards and effects", strict=True)

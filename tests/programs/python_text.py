@@ -70,7 +70,7 @@ _OUTSIDE = (
 
 def write_program(seed: int) -> str:
     """Return the text of a program."""
-    return _Writer(random.Random(seed)).program()
+    return Writer(random.Random(seed)).program()
 
 
 def draw_calls(seed: int) -> list[tuple[int, Any]]:
@@ -80,7 +80,11 @@ def draw_calls(seed: int) -> list[tuple[int, Any]]:
     return [(rng.randrange(4), rng.choice(numbers)) for _ in range(CALLS)]
 
 
-class _Writer(Expressions):
+class Writer(Expressions):
+    """Writes one program; `outside` is what may happen between two calls."""
+
+    outside = _OUTSIDE
+
     def __init__(self, rng: random.Random) -> None:
         super().__init__(rng)
         self.lines: list[str] = []
@@ -92,8 +96,7 @@ class _Writer(Expressions):
 
     def program(self) -> str:
         rng = self.rng
-        head = _HEAD.format(scale=rng.choice(("2.0", "0.5", "1")), a=self.literal(), size=SIZE)
-        self.lines += head.splitlines()
+        self.lines += self.head()
         self._helper()
         self.lines += _MODULE.format(size=SIZE, extra=rng.choice(_EXTRAS)).splitlines()
         self._method("forward(self, x)", Names(["x"], [], ["self.gain"]), ["self.extra(x)"])
@@ -101,6 +104,10 @@ class _Writer(Expressions):
         self._step()
         self._outside()
         return "\n".join(self.lines) + "\n"
+
+    def head(self) -> list[str]:
+        scale = self.rng.choice(("2.0", "0.5", "1"))
+        return _HEAD.format(scale=scale, a=self.literal(), size=SIZE).splitlines()
 
     def _helper(self) -> None:
         if self.rng.random() < 0.2:
@@ -146,7 +153,7 @@ class _Writer(Expressions):
             for call in sorted(self.rng.sample(range(2, CALLS), self.rng.randint(0, 3))):
                 self.write(f"if call == {call}:")
                 with self.deeper():
-                    self.write(self.rng.choice(_OUTSIDE))
+                    self.write(self.rng.choice(self.outside))
 
     # -- places --------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ is done on the very numbers, and the recording holds for these alone.
 
 from __future__ import annotations
 
+import math
 import operator
 import sys
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from ..graph.special import STATE
 SMALL = 1 << 31  # what ordinary integers do not exceed
 MOST = (1 << 63) - 1  # and what those of a program cannot
 _PLAIN = (int, float, bool)
+_FLOAT_BITS = 1000  # exponents of two that are far from the end of what floats take
 
 Operation = Callable[[Any, Any], Any]
 
@@ -57,6 +59,8 @@ def _can_be_raised(base: Any, exponent: Any) -> bool:
     """Tell whether a power is a number of the same kind: neither complex nor out of range."""
     if type(exponent) is int and exponent >= 0 and _is_whole(base):
         return True
+    if type(base) is float and 0 < base < math.inf and type(exponent) not in _PLAIN:
+        return bool(exponent * math.log2(base) < _FLOAT_BITS)
     if type(exponent) not in (int, float) or not abs(exponent) <= 4:
         return False
     if not bool(base > 0) and (type(exponent) is float or exponent < 0):

@@ -48,7 +48,7 @@ REFUSED = {
     "next": lambda: next(counter),
     "method next": lambda: [counter.__next__()],
     "old generator": lambda: next(generator),
-    "old generator in a loop": lambda: [x for x in generator],  # noqa: C416
+    "old generator in a loop": lambda: [x for x in generator],  # noqa: C416  (is what is tested)
     "old generator summed": lambda: sum(generator),
     "thread": lambda: threading.Thread(target=len).start(),
     "thread local": lambda: local.x,
@@ -62,13 +62,13 @@ REFUSED = {
     "array in place": lambda: np.add(kept_array, 1, out=kept_array),
     "now": lambda: [dt.datetime.now()],
     "array module": lambda: numbers[0],
-    "array module in a loop": lambda: [x for x in numbers],  # noqa: C416
+    "array module in a loop": lambda: [x for x in numbers],  # noqa: C416  (is what is tested)
     "memory": lambda: memory[0],
     "context variable": lambda: [variable.get()],
     "pairs of an old iterator": lambda: list(zip(*[begun()] * 2, strict=False)),
     "chain of an old iterator": lambda: list(itertools.chain.from_iterable([begun()])),
     "searched iterator": lambda: 3 in begun(),
-    "delegated iterator": lambda: list((lambda: (yield from begun()))()),  # noqa: PLC3002
+    "delegated iterator": lambda: list((lambda: (yield from begun()))()),  # noqa: PLC3002  (one line a case)
     "attributes by a key": lambda: sorted([Thing(a=1)], key=operator.attrgetter("a")),
     "method by name": lambda: operator.methodcaller("method")(Thing()),
     "another recording": lambda: Watch(len).__enter__().__exit__(None, None, None),
@@ -112,7 +112,7 @@ HARMLESS = {
     "new generator": lambda: list(map(str, (x for x in "ab"))),
     "exec": lambda: exec("a = 1 + 1", {}),
     "imported": lambda: __import__("math").pi,
-    "comprehension": lambda: {k: [v] for k, v in dict(a=1).items()},  # noqa: C408
+    "comprehension": lambda: {k: [v] for k, v in dict(a=1).items()},  # noqa: C408  (a call is wanted)
     "exception": lambda: [caught()],
     "with": lambda: [inside()],
     "cached property": lambda: WithCache().value,

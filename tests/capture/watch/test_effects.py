@@ -143,7 +143,7 @@ def test_reading_arguments_needs_no_guard():
 
 
 def test_default_arguments_that_are_changed_are_seen():
-    def f(cache={}):  # noqa: B006
+    def f(cache={}):  # noqa: B006  (is what is tested)
         cache["n"] = cache.get("n", 0) + 1
         return cache["n"]
 

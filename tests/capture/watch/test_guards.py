@@ -48,7 +48,7 @@ READS = {
     "type of number": (lambda t: t.table["k"], lambda t: t.table.update(k=True)),
     "nested": (lambda t: t.other.z, lambda t: setattr(t.other, "z", 3)),
     "replaced owner": (lambda t: t.other.z, lambda t: setattr(t, "other", Thing(z=1))),
-    "getattr": (lambda t: getattr(t, "alpha"), lambda t: setattr(t, "alpha", 1)),  # noqa: B009
+    "getattr": (lambda t: getattr(t, "alpha"), lambda t: setattr(t, "alpha", 1)),  # noqa: B009  (is tested)
     "hasattr": (lambda t: hasattr(t, "extra"), lambda t: setattr(t, "extra", 1)),
     "default": (lambda t: getattr(t, "extra", 3), lambda t: setattr(t, "extra", 1)),
     "vars": (lambda t: vars(t)["alpha"], lambda t: setattr(t, "alpha", 1)),
@@ -61,7 +61,7 @@ READS = {
     "length": (lambda t: len(t.items), lambda t: t.items.append(1)),
     "truth": (lambda t: 1 if t.items else 2, lambda t: t.items.clear()),
     "not": (lambda t: not t.items, lambda t: t.items.clear()),
-    "loop": (lambda t: [x for x in t.items], lambda t: t.items.reverse()),  # noqa: C416
+    "loop": (lambda t: [x for x in t.items], lambda t: t.items.reverse()),  # noqa: C416  (is tested)
     "sum": (lambda t: sum(t.items), lambda t: t.items.append(1)),
     "element": (lambda t: t.items[0], lambda t: t.items.__setitem__(0, 5)),
     "last element": (lambda t: t.items[-1], lambda t: t.items.append(5)),
@@ -326,7 +326,7 @@ def test_containers_of_derived_classes_are_guarded():
 
     config, row = Config(a=1), Row([1, 2])
     check_guarded(lambda: dict(**config), lambda: config.update(b=1))
-    check_guarded(lambda: [key for key in config], lambda: config.update(c=1))  # noqa: C416
+    check_guarded(lambda: [key for key in config], lambda: config.update(c=1))  # noqa: C416  (is tested)
     check_guarded(lambda: len(config) + 1, lambda: config.pop("c"))
     check_guarded(lambda: config["a"], lambda: config.update(a=5))
     check_guarded(lambda: sum(row) + 1, lambda: row.append(1))

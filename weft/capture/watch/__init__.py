@@ -1,10 +1,11 @@
 """Seeing what a Python call reads and writes, so that its repetition need not run its Python.
 
-A call enters (`watch.py`). Before each of its instructions runs, the operands are read from the
-frame (`frames.py`) and what it will touch (`instructions.py`, `attributes.py`, `calls.py`) is noted
-as places and containers (`places.py`, `log.py`). In the end objects that the call made itself are
-left out (`ages.py`); what it read becomes tests (`guards.py`), what it changed becomes changes to
-repeat (`effects.py`, `templates.py`), and what can be neither a refusal.
+A call enters (`watch.py`, `followed.py`). Before each of its instructions runs, the operands are
+read from the frame (`frames.py`) and what it will touch (`instructions.py`, `attributes.py`,
+`calls.py` by the rules of `call_tables.py`) is noted as places and containers (`places.py`,
+`log.py`). In the end objects that the call made itself are left out (`ages.py`); what it read
+becomes tests (`guards.py`), what it changed becomes changes to repeat (`effects.py`,
+`templates.py`), and what can be neither a refusal.
 
 What is taken for granted: libraries are not patched while the program runs (the standard library,
 NumPy, Weft: `trust.py`), neither are builtins; other threads do not write to what a call reads

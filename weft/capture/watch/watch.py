@@ -23,31 +23,28 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import _GeneratorContextManager
 from dataclasses import is_dataclass
-from types import FrameType, FunctionType
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .attributes import read_class
 from .cached import CachedCallPlace
 from .effects import Effects, Wrote, find_effects, undo
-from .frames import ask_for_instructions, function_of, is_readable, traced
+from .followed import FollowedFrames
+from .frames import is_readable
 from .guards import Guard, Guards, Versioned, guard_of_contents, guard_of_kind, guard_of_read
-from .instructions import Follower
 from .lengths import LengthPlace, RecordedLengths
-from .log import UNSCHEDULED, AccessLog, Contents, PlaceRead, Refusal
+from .log import AccessLog, Contents, PlaceRead, Refusal
 from .places import (
     ClassPlace,
     ElementPlace,
-    FactPlace,
     MethodPlace,
-    OwnClassPlace,
     PythonPlace,
     dictionary,
 )
 from .templates import Recipe, Templates
-from .trust import Owner, is_import, is_internal_class, is_library_class, owner_of
-from .values import MISSING, NUMBERS, container_kind, is_atom, is_constant, same_contents
+from .trust import is_internal_class
+from .values import NUMBERS, is_constant, same_contents
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
@@ -103,19 +100,17 @@ class CallWatch:
         told = told or Listener()
         self._log.refused, self._log.forbids = told.refused, told.read
         self._log.handed = told.handed
-        self._follower = Follower(self._log)
+        self._frames = FollowedFrames(self._log)
         self._opaque, self._fixed, self._recorded = opaque, fixed, recorded
         self._numbers = dict(numbers or {})
         self._held = set(held)
         self._originals: dict[PythonPlace, Any] = {}
         self._finals: dict[PythonPlace, Any] = {}
-        self._versioned, self._wrote, self._handed = versioned, told.wrote, told.handed
-        self._has_begun = False
-        self._importing: FrameType | None = None
+        self._versioned, self._wrote = versioned, told.wrote
         self._methods: set[tuple[int, str]] = set()
         self._templates = Templates(self._log.ages, recorded, self._is_left_out)
         self._given = (function, args, dict(kwargs or {}))
-        self._trace = traced(self._enter_frame)
+        self._trace = self._frames.trace
         self._lengths = RecordedLengths(self._numbers)
         self._log.lengths = self._lengths
 
@@ -241,114 +236,6 @@ class CallWatch:
             for value in _elements(container):
                 ages.declare_old(value)
 
-    def _enter_frame(self, frame: FrameType, event: str, argument: Any) -> Any:
-        """Decide whether a frame is followed, when it begins or goes on."""
-        wanted = self._trace.forward(frame, event, argument)
-        if self._importing is not None:  # a library that loads late: no part of the program
-            return wanted
-        if is_import(frame.f_code):
-            self._importing = frame
-            frame.f_trace_lines = False
-            return self._end_import
-        if self._follower.is_missed(frame):
-            self._log.refuse(f"{frame.f_code.co_name} has not kept this result yet", once=True)
-        if not self._is_followed(frame):
-            return wanted
-        ask_for_instructions(frame, self._follow, lines=wanted is not None)
-        self._has_begun = True
-        self._log.frame = frame
-        self._guarded(self._enter_function, frame)
-        return self._follow
-
-    def _is_followed(self, frame: FrameType) -> bool:
-        """Tell whether a frame is followed; note what one is given that is not."""
-        owner = owner_of(frame.f_code)
-        called_by_followed = frame.f_back is not None and frame.f_back.f_trace == self._follow
-        if owner is Owner.INTERNAL and called_by_followed:
-            self._guarded(self._hand_over, frame)
-        if owner is Owner.STANDARD:
-            return called_by_followed or not self._has_begun
-        return owner is not Owner.INTERNAL
-
-    def _follow(self, frame: FrameType, event: str, argument: Any) -> Any:
-        if event == "opcode":
-            self._log.frame = frame
-            self._guarded(self._follower.follow, frame)
-        else:
-            self._trace.forward(frame, event, argument)
-        return self._follow
-
-    def _end_import(self, frame: FrameType, event: str, argument: Any) -> Any:
-        if event == "return":
-            self._importing = None
-        self._trace.forward(frame, event, argument)
-        return self._end_import
-
-    def _guarded(self, action: Callable[[FrameType], None], frame: FrameType) -> None:
-        """Do something without ever raising into the program that is watched."""
-        try:
-            action(frame)
-        except Exception as error:
-            self._log.refuse(f"could not be followed: {type(error).__name__}: {error}")
-
-    def _hand_over(self, frame: FrameType) -> None:
-        """Note what code that is not followed is given: it may look at all of it."""
-        code = frame.f_code
-        if code.co_filename.startswith(_HERE):
-            return
-        count = code.co_argcount + code.co_kwonlyargcount
-        names = code.co_varnames[: count + bool(code.co_flags & 4) + bool(code.co_flags & 8)]
-        for name in names:
-            value = frame.f_locals.get(name, MISSING)
-            if is_atom(value):
-                continue
-            if self._is_left_out(value):
-                if code.co_name not in UNSCHEDULED:
-                    self._log.refuse_closed(value, name)
-                self._handed(value)
-            else:
-                self._look_inside(value)
-
-    def _look_inside(self, value: Any) -> None:
-        """Note that code which is not followed may read all of an object."""
-        self._log.look(value)
-        kinds = type(value).__mro__[:-1]
-        if container_kind(value) is None and not any(map(is_library_class, kinds)):
-            self._log.look_at_attributes(value)
-
-    def _enter_function(self, frame: FrameType) -> None:
-        """Note that the code and the defaults of a function are read."""
-        function = function_of(frame)
-        if function is None:
-            return
-        for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
-            self._log.ages.see(function)
-            self._log.ages.hold(function, value)
-        if owner_of(frame.f_code) is Owner.USER:
-            self._read_function(function, frame)
-
-    def _read_function(self, function: FunctionType, frame: FrameType) -> None:
-        name = function.__name__
-        self._log.read(FactPlace(function, "__code__", f"the code of {name}"))
-        for part in ("__defaults__", "__kwdefaults__"):
-            if getattr(function, part) is not None:
-                self._log.read(FactPlace(function, part, f"the defaults of {name}"))
-        if frame.f_code.co_argcount:
-            self._read_method(function, frame)
-
-    def _read_method(self, function: FunctionType, frame: FrameType) -> None:
-        """Note which class a method was found in."""
-        first = frame.f_locals.get(frame.f_code.co_varnames[0], MISSING)
-        kind = first if isinstance(first, type) else type(first)
-        for base in kind.__mro__:
-            if is_library_class(base):
-                continue
-            for name in {function.__name__, frame.f_code.co_name}:
-                if _function_in(base.__dict__.get(name)) is function:
-                    self._log.read(OwnClassPlace(base, name, f"{base.__name__}.{name}"))
-                    if name.startswith("__"):  # which operators find by the class alone
-                        read_class(self._log, first)
-
     # -- in the end --------------------------------------------------------------------------------
 
     def _conclude(self) -> None:
@@ -470,8 +357,8 @@ def _refusal_of_this_python() -> Refusal | None:
 def _refuse_outer(tracer: Any) -> None:
     """Let a watch that is running know that it does not see what follows."""
     outer = getattr(tracer, "__self__", None)
-    if isinstance(outer, CallWatch):
-        outer._log.refuse("begins another recording")
+    if isinstance(outer, FollowedFrames):
+        outer.log.refuse("begins another recording")
 
 
 def _is_in(value: Any, holder: Any) -> bool:
@@ -484,15 +371,6 @@ def _line_of(function: Any) -> str:
     if code is None:
         return "?"
     return f"{os.path.basename(code.co_filename)}:{code.co_firstlineno}"
-
-
-def _function_in(held: Any) -> Any:
-    """Return the function of what a class says of an attribute."""
-    if isinstance(held, property):
-        return held.fget
-    return (
-        getattr(held, "__func__", held) if isinstance(held, (staticmethod, classmethod)) else held
-    )
 
 
 def _containers(value: Any) -> Iterator[Any]:
