@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import weft as wf
-from weft.core.errors import AnomalyError
+from weft.core.errors import AnomalyError, IndexOutOfRange
 
 OPTIMIZERS = {
     "sgd": lambda p: wf.optim.SGD(p, lr=0.1, momentum=0.9),
@@ -91,6 +91,41 @@ def test_code_without_the_trap_is_that_of_before(trap):
     step, other = Step(OPTIMIZERS["adam"]), Step(OPTIMIZERS["adam"])
     assert other.code(trapped=True).plan.objects != step.code(trapped=False).plan.objects
     assert other.code(trapped=False).plan.objects == step.code(trapped=False).plan.objects
+
+
+class LinearStep(Step):
+    """A step whose gradient is a product with more elements than its factors: g.T @ x."""
+
+    def __init__(self, make):
+        self.weight = wf.nn.Parameter(wf.ones(8, 3))
+        self.optimizer = make([self.weight])
+        with wf.Graph() as graph:
+            self.x = wf.placeholder((3,), wf.float32, name="x")
+            y = wf.reshape(self.x, (1, 3)) @ self.weight.T
+            self.loss = (wf.sqrt(y - 6) * 0 + y).sum()
+            self.train = self.optimizer.minimize(self.loss)
+        self.session = wf.Session(graph)
+
+
+def test_factors_of_a_product_are_looked_at_where_they_are_smaller(trap):
+    trap(True)
+    step = LinearStep(lambda p: wf.optim.SGD(p, lr=0.1))
+    assert step(2, 4, 6) == pytest.approx(96.0)
+    kept = step.weight.numpy().copy()
+    with pytest.raises(AnomalyError, match="in the backward of"):
+        step(*np.linalg.lstsq(kept[:1], np.array([6.0]))[0])  # the root is of zero: 0 * inf
+    np.testing.assert_array_equal(step.weight.numpy(), kept)
+
+
+def test_factors_that_are_so_large_that_sums_overflow_are_no_error_by_themselves(trap):
+    trap(True)
+    step, plain = (LinearStep(lambda p: wf.optim.SGD(p, lr=1e-30)) for _ in range(2))
+    with pytest.raises(IndexOutOfRange):  # the flag is set, and then nothing found
+        step.code(trapped=True).run([np.float32([1e25, 1, 1])])
+    found = step(1e25, 1, 1)
+    trap(False)
+    assert found == plain(1e25, 1, 1)
+    np.testing.assert_array_equal(step.weight.numpy(), plain.weight.numpy())
 
 
 def test_running_statistics_are_looked_at(trap):

@@ -19,8 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dim import is_known
 from ..core.dtype import float32, int64, is_float
 from ..core.op import F, find_op
+from ..core.shape import size_of
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.scope import GRADIENTS, outermost_scope
@@ -38,7 +40,7 @@ def with_trap(graph: Graph, fetches: int, states: Sequence[State]) -> Graph:
     else, so that they can still be written in place.
     """
     watched = Watched(graph, fetches, states)
-    needed = set(graph.ancestors([*watched.exactly, *watched.finite, *watched.least]))
+    needed = set(graph.ancestors(watched.values()))
     made = Graph(graph.name)
     made.counts_every_draw, made.is_function = graph.counts_every_draw, graph.is_function
     for node in graph.nodes:
@@ -59,6 +61,7 @@ def _flag(graph: Graph, watched: Watched) -> Value:
         parts = [
             *(_total(F.cast(F.isnan(make_symbol(graph, x)), float32)) for x in watched.exactly),
             *(_total(F.mul(make_symbol(graph, x), 0)) for x in watched.finite),
+            *(_total(F.mul(F.mul(make_symbol(graph, x), huge(x)), 0)) for x in watched.moderate),
             *(_broken(make_symbol(graph, x), strict) for x, strict in watched.least.items()),
         ]
         nothing = graph.tracer.constant(np.zeros(1, float32))
@@ -68,6 +71,11 @@ def _flag(graph: Graph, watched: Watched) -> Value:
         taken: Any = F.take(nothing, F.reshape(F.cast(wrong, int64), (1,)), 0)
         value: Value = taken.value
     return value
+
+
+def huge(value: Value) -> float:
+    """Return what numbers overflow with if products of two, and sums of those, might."""
+    return float(2.0 ** (np.finfo(value.dtype).maxexp * 5 // 8))
 
 
 def _total(x: Any) -> Any:
@@ -85,6 +93,7 @@ class Watched:
 
     exactly   values that must hold no NaN
     finite    values that must be finite, which is quicker to see
+    moderate  factors of gradients that are products: sums of their products must be finite
     least     numbers that must not be negative, and whether they must be positive
     """
 
@@ -93,14 +102,24 @@ class Watched:
         self._assumed: set[Any] = set()  # states that are not negative, unless that is refuted
         self.exactly: dict[Value, None] = {}
         self.finite: dict[Value, None] = {}
+        self.moderate: dict[Value, None] = {}
         self.least: dict[Value, bool] = {}
         for value in graph.outputs[:fetches]:
             self._watch(value)
         self._go_back(list(self._new.values()))
 
+    def values(self) -> list[Value]:
+        """Return all of them."""
+        return [*self.exactly, *self.finite, *self.moderate, *self.least]
+
     def _watch(self, value: Value) -> None:
         value = _itself(value)
-        if is_float(value.dtype) and value.node.op is not CONSTANT:
+        if not is_float(value.dtype) or value.node.op is CONSTANT:
+            return
+        factors = _smaller_factors(value) if _is_gradient(value) else None
+        if factors is not None:
+            self.moderate.update(dict.fromkeys(factors))
+        else:
             (self.finite if _is_gradient(value) else self.exactly)[value] = None
 
     def _go_back(self, pending: list[Value]) -> None:
@@ -193,11 +212,33 @@ def _itself(value: Any) -> Value:
     return found
 
 
+def _smaller_factors(value: Value) -> list[Value] | None:
+    """Return what a product is made of if that has fewer elements; states are taken to be good."""
+    value = _unmoved(value)
+    node = value.node
+    if node.op is not _MATMUL or value.dtype.itemsize < 4:
+        return None
+    factors = [_unmoved(x) for x in node.inputs if x is not None]
+    if not all(is_known(x.shape) for x in (value, *factors)):
+        return None
+    if sum(size_of(x.shape) for x in factors) >= size_of(value.shape):
+        return None
+    return [x for x in factors if x.node.op not in (STATE, CONSTANT)]
+
+
+def _unmoved(value: Any) -> Value:
+    """Return a value before its elements were moved."""
+    found: Value = _itself(value)
+    while found.node.op.kind == "movement" and found.node.inputs[0] is not None:
+        found = _itself(found.node.inputs[0])
+    return found
+
+
 def _is_gradient(value: Value) -> bool:
     return value.node.scope[:1] == (GRADIENTS,)
 
 
-_DIV, _SQRT = find_op("div"), find_op("sqrt")
+_DIV, _MATMUL, _SQRT = find_op("div"), find_op("matmul"), find_op("sqrt")
 
 # Of finite operands they make no NaN, unless several of them overflow.
 _TOTAL = frozenset(
