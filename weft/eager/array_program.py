@@ -52,7 +52,10 @@ def in_order(x: Array) -> Array:
 
 
 class ArrayProgram:
-    """Machine code that takes arrays of given types and returns new ones."""
+    """Machine code that takes arrays of given types and returns new ones.
+
+    puts_in_order   whether its caller has met arrays that are not in order
+    """
 
     def __init__(self, executable: Executable) -> None:
         entry = executable.entry
@@ -72,6 +75,7 @@ class ArrayProgram:
             self.own = aligned_empty(self.arena_bytes)
             executable.memory.lend_arena(self.own)
         self.borrows = self.arena_bytes > SMALL_ARENA
+        self.puts_in_order = False
         self.lent: weakref.ref[Array] | None = None
 
     def run(self, *arrays: Array) -> tuple[Array, ...] | None:

@@ -96,14 +96,16 @@ def _run(
 ) -> tuple[tuple[Array, ...] | None, tuple[Array, ...]]:
     """Return the results of a program, if it takes the arrays, and the arrays that it took.
 
-    Code looks at what it is given: arrays that are not in order are found by its refusal, and
-    copied, which costs less than operators one by one.
+    Code looks at what it is given: that arrays are not in order is found by its refusal, and from
+    then on looked for. A copy costs less than operators one by one.
     """
-    found = program.run(*arrays)
-    if found is None:
-        arrays = tuple(map(in_order, arrays))
+    if not program.puts_in_order:
         found = program.run(*arrays)
-    return found, arrays
+        if found is not None:
+            return found, arrays
+        program.puts_in_order = True
+    arrays = tuple(map(in_order, arrays))
+    return program.run(*arrays), arrays
 
 
 def compile_composite(forms: Forms, shape: CallShape) -> Any:
