@@ -11,7 +11,10 @@ from weft.compiler.cache import programs
 from weft.core.errors import ArgumentError, ArgumentTypeError
 from weft.extend import Number, P, RewriteError, Var, rewrite
 from weft.graph.run import Program
-from weft.passes.user_rules import user_rules
+from weft.passes.simplify import LAST_RULES, RULES
+from weft.passes.stabilize import RULES as STABLE
+from weft.passes.user_rule_check import check_rule
+from weft.passes.user_rules import UserRule, user_rules
 
 x, y = Var("x"), Var("y")
 
@@ -188,6 +191,34 @@ def test_a_rule_with_attributes_is_tried_with_those_of_samples():
 def test_a_bad_rule_is_refused_with_its_pattern(pattern, replacement, match):
     with pytest.raises(RewriteError, match=match):
         rewrite("bad", pattern, replacement)
+
+
+NOT_DRAWN = {  # their conditions are in functions, and ask for constants or for a shifted softmax
+    *("x ** 2 = square(x)", "x ** 0.5 = sqrt(x)", "x ** -1 = reciprocal(x)", "log(softmax(x))"),
+    *("add of integers: two constants", "mul of integers: two constants"),
+}
+
+
+def test_the_check_passes_every_rule_of_wefts_own():
+    own = [UserRule(rule, "canonicalize") for rule in (*RULES, *LAST_RULES)]
+    own += [UserRule(rule, "stabilize") for rule in STABLE]
+    refused = {}
+    for user in own:
+        try:
+            check_rule(user, None)
+        except RewriteError as error:
+            refused[user.rule.name] = str(error)
+    assert refused.keys() == NOT_DRAWN
+    assert all("was not tried" in message for message in refused.values())
+
+
+def test_what_fails_where_the_pattern_does_not_is_refused():
+    def outside(m):
+        return m.make("getitem", m["x"], attrs=((5,),))
+
+    examples = [(lambda a: wf.exp(a)[0], np.arange(3.0)), (lambda a: a[0], np.arange(3.0))]
+    with pytest.raises(RewriteError, match=r"'first' \(getitem\(x\)\)"):
+        rewrite("first", P.getitem(x), outside, examples=examples)
 
 
 def test_overflow_may_go_where_functions_are_made_stable():
