@@ -111,6 +111,12 @@ def test_insert_a_module(small):
     np.testing.assert_allclose(run(edited, small.y), expected.detach().numpy(), rtol=1e-6)
 
 
+def test_insert_a_graph(small):
+    with wf.Graph("twice") as twice:
+        wf.placeholder((None, 3), wf.float32, name="v") * 2.0
+    assert run(small.graph.insert("h", twice), small.y) == 8.0
+
+
 def test_edits_keep_lines_scopes_names_and_nodes(small):
     edited = small.graph.insert("h", lambda h: h * 2.0)
     assert edited.symbol("h").value.node is small.h.value.node  # nothing before it changed
