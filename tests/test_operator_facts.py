@@ -36,6 +36,7 @@ MAY_TEST_NAMES = {
     "weft/graph/serial/*": "saved graphs name operators",
 }
 MAY_HOLD_NAMES = MAY_TEST_NAMES | {
+    "weft/capture/number_arithmetic.py": "Python's operators on numbers",
     "weft/core/dim*": "functions of sizes, which are called like some operators",
     "weft/core/scalar/*": "scalar functions, each with a record of its own",
     "weft/core/special/*": "functions of arrays, by which operators are computed",
@@ -305,6 +306,20 @@ def call_of(case: object) -> tuple[list[np.ndarray], tuple[object, ...], list[np
     recorder, result = record_call(case.op, Arguments.of(case.drawn()))
     operands = [np.asarray(x) for x in recorder.inputs if x is not None]
     return operands, recorder.attrs, [as_array(y) for y in outputs_of(result)]
+
+
+@pytest.mark.parametrize("case", of_ops(stating("total")))
+def test_total_operators_make_no_nan_of_finite_operands(case):
+    operands, _, results = call_of(case)
+    assert any(np.isnan(x).any() for x in operands if x.dtype.kind == "f") or not any(
+        np.isnan(y).any() for y in results if y.dtype.kind == "f"
+    )
+
+
+@pytest.mark.parametrize("case", of_ops(stating("never_negative")))
+def test_what_is_never_negative_is_not(case):
+    _, _, results = call_of(case)
+    assert not any((y < 0).any() for y in results if y.dtype.kind == "f")
 
 
 def read(view: View, memory: np.ndarray) -> np.ndarray:

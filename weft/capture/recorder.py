@@ -139,7 +139,7 @@ class Recorder(Tracer):
         try:
             return super().apply(op, inputs, attrs)
         except _DependsOnValuesError as found:
-            said = SAID_BY_OTHERS.get(op.name)
+            said = SAID_BY_OTHERS.get(op)
             return self._split(op, found, attrs) if said is None else said(inputs, attrs)
 
     def _infer(self, op: Any, inputs: Any, values: Any, attrs: Any) -> list[TensorType]:

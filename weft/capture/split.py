@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core.dim import LEAST, SizeVar, is_known, run_time_size
 from ..core.dispatch import group
-from ..core.op import F
+from ..core.op import F, find_op
 from ..core.shape import TensorType
 from ..core.tensor import Tensor
 from ..graph.call import ProgramCall
@@ -207,6 +207,6 @@ def _spread(item: Any, places: Iterator[Sequence[Any]]) -> list[Any]:
     return [item] * len(next(places)) if item == "array" else [item]
 
 
-SAID_BY_OTHERS: dict[str, Callable[[Sequence[Any], tuple[Any, ...]], Any]] = {
-    "getitem_arrays": without_masks,
+SAID_BY_OTHERS: dict[Any, Callable[[Sequence[Any], tuple[Any, ...]], Any]] = {
+    find_op("getitem_arrays"): without_masks,
 }

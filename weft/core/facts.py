@@ -9,6 +9,10 @@ fact is an option of the declaration, a fact that depends on the call is a rule:
                                  axes are taken one after another
                  "idempotent"    f(f(x)) = f(x), or f(x, x) = x if it takes two operands
                  "involution"    f(f(x)) = x
+    total        of finite operands it makes no NaN, unless several of them are so large that they
+                 overflow
+    never_negative
+                 no element of its result is less than zero
     exact        it rounds at most once, so that compiled code gives NumPy's bits
     identity     its result is its first operand, as it is
     reshapes     its result has the elements of its operand in the same (C) order
@@ -43,7 +47,7 @@ RuleT = TypeVar("RuleT", bound=Rule)
 OPTIONS = frozenset(
     (
         *("laws", "exact", "identity", "reshapes", "work", "convolution", "advances"),
-        *("operator", "numpy"),
+        *("never_negative", "operator", "numpy", "total"),
     )
 )
 LAWS = frozenset(("associative", "commutative", "idempotent", "involution"))
@@ -53,6 +57,8 @@ class Facts:
     """What is known of an operator that states nothing: the default of each fact."""
 
     laws: tuple[str, ...] = ()
+    total = False
+    never_negative = False
     exact = False
     identity = False
     reshapes = False

@@ -142,7 +142,7 @@ class Watched:
             return self._is_least(node.inputs[0])
         if op is _DIV:
             return self._is_least(node.inputs[1], strict=True)
-        return op in _TOTAL or op.identity or op.kind == "movement"
+        return bool(op.total or op.identity or op.kind == "movement")
 
     # -- signs -------------------------------------------------------------------------------------
 
@@ -156,6 +156,8 @@ class Watched:
         if value.shape == () and is_float(value.dtype):
             self.least[value] = strict or self.least.get(value, False)
             return True
+        if op.never_negative:
+            return not strict  # it may underflow
         moves = op.identity or op.kind == "movement"
         rule = Watched._of_moved if moves else _SIGNS.get(op)
         if rule is None or steps >= MOST_STEPS:
@@ -200,9 +202,6 @@ class Watched:
     def _of_cast(self, node: Node, strict: bool, steps: int) -> bool:
         return not strict and self._is_least(node.inputs[0], steps=steps)
 
-    def _of_size(self, node: Node, strict: bool, steps: int) -> bool:
-        return not strict  # a size, a root
-
 
 def _itself(value: Any) -> Value:
     """Return a value without operations that pass it on as it is."""
@@ -240,13 +239,6 @@ def _is_gradient(value: Value) -> bool:
 
 _DIV, _MATMUL, _SQRT = find_op("div"), find_op("matmul"), find_op("sqrt")
 
-# Of finite operands they make no NaN, unless several of them overflow.
-_TOTAL = frozenset(
-    map(
-        find_op,
-        ("add", "sub", "mul", "neg", "abs", "square", "maximum", "minimum", "where", "cast"),
-    )
-)
 _SIGNS: dict[Any, Callable[..., bool]] = {
     STATE: Watched._of_state,
     find_op("add"): Watched._of_sum,
@@ -254,5 +246,4 @@ _SIGNS: dict[Any, Callable[..., bool]] = {
     find_op("div"): Watched._of_ratio,
     find_op("maximum"): Watched._of_maximum,
     find_op("cast"): Watched._of_cast,
-    **dict.fromkeys(map(find_op, ("abs", "square", "sqrt", "exp")), Watched._of_size),
 }

@@ -17,6 +17,7 @@ from ._shared import real_samples, refuse_bool, without_derivative
     promote="common",
     linear=("x", "y"),
     laws=("commutative",),
+    total=True,
     exact=True,
     operator="__add__",
 )
@@ -66,6 +67,7 @@ def _(s):
     promote="common",
     linear=("x", "y"),
     aliases=("subtract",),
+    total=True,
     exact=True,
     operator="__sub__",
 )
@@ -114,6 +116,7 @@ def _(s):
     multilinear=("x", "y"),
     aliases=("multiply",),
     laws=("commutative",),
+    total=True,
     exact=True,
     operator="__mul__",
 )
@@ -214,6 +217,7 @@ def _(s):
     linear=("x",),
     aliases=("negative",),
     laws=("involution",),
+    total=True,
     exact=True,
     operator="__neg__",
 )
@@ -277,6 +281,8 @@ def _(s):
     elementwise,
     aliases=("absolute",),
     laws=("idempotent",),
+    total=True,
+    never_negative=True,
     exact=True,
     operator="__abs__",
     scalar=True,

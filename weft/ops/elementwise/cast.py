@@ -16,6 +16,7 @@ from ...core.tensor import Tensor
     linear=("x",),
     result="any",
     method=False,
+    total=True,
     work="nothing",
     numpy="np.asarray({x}, {dtype})",
     public=True,

@@ -16,7 +16,7 @@ _LN2 = math.log(2.0)
 _LN10 = math.log(10.0)
 
 
-@op(elementwise, promote="float", scalar=True)
+@op(elementwise, promote="float", never_negative=True, scalar=True)
 def exp(x: Tensor) -> Tensor:
     """Return e**x for each element.
 

@@ -15,7 +15,7 @@ from ...core.tensor import Tensor
 from ._shared import as_number, named
 
 
-@op(elementwise, promote="common", laws=("idempotent",), scalar=True)
+@op(elementwise, promote="common", laws=("idempotent",), total=True, scalar=True)
 def maximum(x: Tensor, y: Tensor) -> Tensor:
     """Return the larger of x and y, NaN if either is; at a tie each gets half the gradient.
 
@@ -35,7 +35,7 @@ def _(g, x, y):
     return _share(g, y > x, x == y)
 
 
-@op(elementwise, promote="common", laws=("idempotent",), scalar=True)
+@op(elementwise, promote="common", laws=("idempotent",), total=True, scalar=True)
 def minimum(x: Tensor, y: Tensor) -> Tensor:
     """Return the smaller of x and y, NaN if either is; at a tie each gets half the gradient."""
 

@@ -116,7 +116,7 @@ def _(s):
     yield ErrorSample(s.booleans(2), s.booleans(2), error=TypeError, match="dtype bool")
 
 
-@op(elementwise, numpy="{x} ** 2", scalar=True)
+@op(elementwise, total=True, never_negative=True, numpy="{x} ** 2", scalar=True)
 def square(x: Tensor) -> Tensor:
     """Return x * x."""
 
@@ -138,7 +138,7 @@ def _(s):
     yield Sample(s.booleans(3), label="booleans")
 
 
-@op(elementwise, promote="float", exact=True, scalar=True)
+@op(elementwise, promote="float", never_negative=True, exact=True, scalar=True)
 def sqrt(x: Tensor) -> Tensor:
     """Return the square root of each element: NaN below 0, and an infinite derivative at 0.
 

@@ -18,6 +18,7 @@ from .._halves import rounded_once
     promote=("x", "y"),
     linear=("x", "y"),
     keywords={"input": "x", "other": "y"},
+    total=True,
     exact=True,
     work="nothing",
     numpy="np.where({condition}, {x}, {y})",
