@@ -66,3 +66,16 @@ def test_sets_and_dictionaries_do_not_grow_by_what_they_had():
             return len(holder)
 
         assert not any(isinstance(place, LengthPlace) for place in watched(f).changing)
+
+
+def test_other_lengths_are_guarded_while_one_is_a_number():
+    items, others = [1], [1, 2]
+
+    def f():
+        items.append(0)
+        return len(items), len(others)
+
+    watch = watched(f, numbers={LengthPlace(items): Count("n")})
+    assert [guard.text for guard in watch.guards if "length" in guard.text] == [
+        "the length of others"
+    ]

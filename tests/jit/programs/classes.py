@@ -382,3 +382,30 @@ def class_counter_of_a_base(jit):
 
     calls = [Call(rows(3), before=before) for before in (None, None, None, hide, None, own, None)]
     return Case(step, calls, {"total": lambda: Base.total})
+
+
+@program()
+def class_attribute_is_hidden(jit):
+    class Base:
+        rate = 2.0
+
+    class Derived(Base):
+        pass
+
+    thing = Derived()
+
+    def change_base():
+        Base.rate = 3.0
+
+    def hide():
+        Derived.rate = 5.0
+
+    def own():
+        thing.rate = 7.0
+
+    @jit
+    def step(x):
+        return x * thing.rate
+
+    calls = [Call(rows(3), before=f) for f in (None, None, change_base, None, hide, None, own)]
+    return Case(step, calls, {"held": lambda: dict(vars(thing))})

@@ -369,3 +369,19 @@ def window_of_tensors(jit):
 
     calls = [Call(rows(3, seed=s), before=add_a_leaf if s == 5 else None) for s in range(8)]
     return Case(step, calls, {"window": window})
+
+
+@program()
+def list_is_swapped_for_another(jit):
+    state = {"log": []}
+
+    @jit
+    def step(x):
+        state["log"].append(1)
+        return x * len(state["log"])
+
+    def swap():
+        state["log"] = []
+
+    calls = [Call(rows(3, seed=s), before=swap if s == 3 else None) for s in range(7)]
+    return Case(step, calls, {"state": state})

@@ -146,21 +146,8 @@ def _read_of_instance(log: AccessLog, owner: Any, name: str, text: str) -> None:
         log.look(owner)  # an array's shape
     elif has_get(said):
         _read_method(log, owner, name, text)
-    elif _is_of_changing_class(log, owner, name):
-        log.ages.see(owner)
-        log.ages.hold(owner, dictionary(owner))
-        log.read(ItemPlace(dictionary(owner), name, text))
+    elif log.read(AttributePlace(owner, name, text)) is MISSING:
         read_of_class(log, type(owner), name, text)
-    else:
-        log.read(AttributePlace(owner, name, text))
-
-
-def _is_of_changing_class(log: AccessLog, owner: Any, name: str) -> bool:
-    """Tell whether an object has an attribute from its class, where the program changes it."""
-    definer, value = find_with_owner(type(owner), name)
-    if definer is None or name in dictionary(owner):
-        return False
-    return log.recorded(value) or _was_written(log, definer, name)
 
 
 def _read_method(log: AccessLog, owner: Any, name: str, text: str) -> None:

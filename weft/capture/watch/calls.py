@@ -9,6 +9,7 @@ from typing import Any
 from .cached import is_cached
 from .call_rules import look_at_all, note_nothing, read_item
 from .call_tables import READERS_OF_ATTRIBUTES, rule_of
+from .lengths import LEN
 from .log import AccessLog
 from .observed import ObservedCall, name_of, unwrapped
 from .values import FUNCTIONS, MUTABLE, container_kind, is_iterator
@@ -17,7 +18,7 @@ from .values import FUNCTIONS, MUTABLE, container_kind, is_iterator
 def note_call(log: AccessLog, call: ObservedCall) -> ObservedCall:
     """Note what a call is about to do, unless it runs code that will be seen; return it bare."""
     if log.lengths is not None and log.lengths.is_counting(call.function):
-        call = call._replace(function=len)
+        call = call._replace(function=LEN)  # the name `len` is not that now
     call = unwrapped(call)
     if not isinstance(call.function, types.FunctionType) and not log.is_left_out(call.function):
         _note_foreign_call(log, call)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .places import PythonPlace
 from .trust import Owner, owner_of
 
-_len = builtins.len
+LEN = builtins.len
 
 
 class LengthPlace(PythonPlace):
@@ -29,7 +29,7 @@ class LengthPlace(PythonPlace):
 
     def get(self) -> int:
         """Return how many there are."""
-        return _len(self.owner)
+        return LEN(self.owner)
 
     def put(self, value: Any) -> None:
         """Leave it as it is: it changes with what the container holds."""
@@ -42,14 +42,15 @@ class RecordedLengths:
         places = [place for place in numbers if isinstance(place, LengthPlace)]
         self._begun = {id(place.owner): (place.get(), numbers[place]) for place in places}
         self._holders = [place.owner for place in places]  # whose ids are keys
+        self._count = _counting(self._begun)
 
     def __enter__(self) -> None:
         if self._begun:
-            setattr(builtins, "len", self.count)  # noqa: B010  (no name that a checker may know)
+            setattr(builtins, "len", self._count)  # noqa: B010  (no name that a checker may know)
 
     def __exit__(self, *_: object) -> None:
         if self._begun:
-            setattr(builtins, "len", _len)  # noqa: B010  (as above)
+            setattr(builtins, "len", LEN)  # noqa: B010  (as above)
 
     def has(self, holder: Any) -> bool:
         """Tell whether the length of a container is a number of the recording."""
@@ -57,15 +58,20 @@ class RecordedLengths:
 
     def is_counting(self, function: Any) -> bool:
         """Tell whether a function is what stands for `len`."""
-        return bool(self._begun) and function == self.count
+        return function is self._count
 
-    def count(self, holder: Any, /) -> Any:
-        """Return how many elements a container has."""
-        if id(holder) not in self._begun or not _is_users(sys._getframe(1)):
-            return _len(holder)
-        before, number = self._begun[id(holder)]
-        grown = _len(holder) - before
+
+def _counting(begun: Mapping[int, tuple[int, Any]]) -> Callable[[Any], Any]:
+    """Return what stands for `len`: no method, which would be called by its function."""
+
+    def count(holder: Any, /) -> Any:
+        if id(holder) not in begun or not _is_users(sys._getframe(1)):
+            return LEN(holder)
+        before, number = begun[id(holder)]
+        grown = LEN(holder) - before
         return number + grown if grown else number
+
+    return count
 
 
 def _is_users(frame: Any) -> bool:

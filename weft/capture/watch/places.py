@@ -75,8 +75,8 @@ class AttributePlace(PythonPlace):
 
     def get(self) -> Any:
         """Return what it holds, or MISSING."""
-        if self._in_dictionary:
-            return dictionary(self.owner).get(self.key, MISSING)
+        if not is_slot(find(type(self.owner), self.key)):
+            return dictionary(self.owner).get(self.key, MISSING)  # its class may have one too
         try:
             return object.__getattribute__(self.owner, self.key)
         except AttributeError:
