@@ -223,7 +223,8 @@ def test_bits_are_those_of_the_path_alone():
 
 def test_a_place_that_one_path_changes_is_fed_to_both():
     class Keeper:
-        best = wf.full((), 10.0)
+        def __init__(self):
+            self.best = wf.full((), 10.0)
 
         @wf.jit
         def step(self, x):
