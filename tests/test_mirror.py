@@ -50,7 +50,8 @@ OTHERS = {
         "capture/test_joining.py", "how paths are joined, seen by the programs that come of it"
     ),
     "capture/python_state.py": Row("capture/test_loops.py", "states that loops come back to"),
-    "capture/{entry,jitted,report,written_guards}.py": Row(
+    "capture/written_arguments.py": Row("capture/test_entry.py", "every kind of argument"),
+    "capture/{jitted,report,written_guards}.py": Row(
         "capture/test_jit.py", "how every call of a jitted function begins"
     ),
     "capture/sizes.py": Row(

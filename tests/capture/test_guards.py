@@ -95,6 +95,9 @@ def test_other_settings_of_an_optimizer_are_not_stale():
     step = wf.compile(lambda: optimizer.minimize(v * 1))
     step()
     optimizer.param_groups[0]["momentum"] = 0.25
+    step()
+    assert float(v) == -1 - (0.25 + 1)  # read anew, as the learning rate is
+    optimizer.param_groups[0]["momentum"] = 0.0  # a rule without velocity
     with pytest.raises(GraphError, match=r"momentum of group 0 was 0\.5"):
         step()
 

@@ -368,9 +368,38 @@ def test_changed_settings_are_refused():
     optimizer.param_groups[0]["lr"] = 0.01
     wf.Session(graph).run(train)
     optimizer.param_groups[0]["betas"] = (0.5, 0.9)
-    with pytest.raises(RuntimeError, match=r"betas of group 0 was .* only lr may change"):
+    wf.Session(graph).run(train)  # numbers of the rule are read anew
+    optimizer.param_groups[0]["betas"] = (0.0, 0.9)  # without one of them it is another rule
+    with pytest.raises(RuntimeError, match=r"betas of group 0 was .* build the step anew"):
         wf.Session(graph).run(train)
-    assert optimizer.t == 1
+    optimizer.param_groups[0].update(betas=(0.5, 0.9), eps=0.5)
+    with pytest.raises(RuntimeError, match=r"eps of group 0 was .* build the step anew"):
+        wf.Session(graph).run(train)
+    assert optimizer.t == 2
+
+
+@pytest.mark.parametrize("kind", ["SGD", "Adam", "RMSprop"])
+def test_settings_that_change_between_runs_are_those_of_eager_steps(kind):
+    def trained(step_of):
+        w = wf.nn.Parameter(wf.tensor([1.0, -2.0]))
+        options = {"momentum": 0.5} if kind != "Adam" else {"betas": (0.5, 0.9)}
+        optimizer = getattr(wf.optim, kind)([w], lr=0.1, weight_decay=0.1, **options)
+        step = step_of(optimizer, lambda: w.square().sum())
+        for i in range(1, 5):
+            changed = {"momentum": 0.1 * i} if kind != "Adam" else {"betas": (0.1 * i, 0.8)}
+            optimizer.param_groups[0].update(changed, lr=0.1 / i, weight_decay=0.2 / i)
+            step()
+        return w.numpy()
+
+    def static(optimizer, loss):
+        with wf.Graph() as graph:
+            train = optimizer.minimize(loss())
+        return lambda: wf.Session(graph).run(train)
+
+    eager = trained(lambda optimizer, loss: lambda: optimizer.minimize(loss()))
+    np.testing.assert_allclose(trained(static), eager, rtol=1e-6)
+    recorded = trained(lambda optimizer, loss: wf.jit(lambda: optimizer.minimize(loss())))
+    np.testing.assert_allclose(recorded, eager, rtol=1e-6)
 
 
 def test_minimize_inside_a_body_is_refused():

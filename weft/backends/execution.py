@@ -47,6 +47,11 @@ class Execution:
                 self.sources.states[slot].write(array)
         return fetched
 
+    @property
+    def direct(self) -> None:
+        """There is no shorter way than `run`."""
+        return None
+
     def run_unchecked(self, feeds: tuple[Any, ...]) -> list[Array] | None:
         """Decline: only a look at all feeds tells whether they suit."""
         return None

@@ -8,13 +8,14 @@ everything above goes through here.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
 from ..core.dim import Decisions, SizeVar
 from ..core.dtype import DType
 from ..core.shape import Shape
+from ..graph.state import State
 from ..lower.program import KernelProgram, Sources
 from ..plan.device import Device
 from ..plan.run_plan import Planned, RunPlan
@@ -100,6 +101,23 @@ class Sizable(Protocol):
         """Return it for some sizes."""
 
 
+class DirectRun(NamedTuple):
+    """The shortest way to run a program, for code that is written for it.
+
+    run       takes the feeds, as they come, and returns the fetches; `refused` or None where a run
+              by `run_unchecked` is needed. The code itself looks at feeds and states
+    code      the program
+    guard     whose `lock` the caller holds
+    states    that the code looks at: a tensor of another shape or dtype is refused
+    """
+
+    run: Callable[[tuple[Any, ...]], Any]
+    code: Runnable
+    guard: Any
+    refused: object
+    states: Sequence[State]
+
+
 class Runnable(Protocol):
     """A program that is ready to run on arrays of the host."""
 
@@ -109,6 +127,10 @@ class Runnable(Protocol):
 
     def run(self, feeds: Sequence[Array]) -> list[Array]:
         """Run on arrays of the shapes it was compiled for, write the states, return the fetches."""
+
+    @property
+    def direct(self) -> DirectRun | None:
+        """The shortest way to run, if there is one by now."""
 
     def run_unchecked(self, feeds: tuple[Any, ...]) -> list[Array] | None:
         """Return the fetches; None if the feeds, which may be anything, are not as compiled for."""

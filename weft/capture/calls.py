@@ -57,11 +57,6 @@ class JitCall(NamedTuple):
     leaves: Leaves
     structure: Structure
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether the positional arguments are the leaves, and there are no others."""
-        return not self.kwargs and len(self.args) == len(self.leaves)
-
     def run(self) -> Any:
         """Make the call, eagerly."""
         return self.function(*self.args, **self.kwargs)

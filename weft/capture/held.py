@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import eq
 from typing import Any, NamedTuple
 
+from ..core.generated import ObjectNames
 from ..core.shape import Shape
 from ..core.tensor import Tensor
 from .signature import aliases_of, kind_of
@@ -125,6 +126,21 @@ class TensorIdentities:
         if self._aliases is not None and aliases_of(leaves) != self._aliases:
             return False
         return all(leaves[i] is x for i, x in self._known)
+
+    def conditions(
+        self, names: ObjectNames, leaf: Callable[[int], str], given: Leaves
+    ) -> Iterator[str]:
+        """Yield the same as expressions, where the signature of a call tells aliases.
+
+        leaf    gives the text of a leaf of the call, by its position
+        given   the leaves of a call like those that are tested: a class never changes
+        """
+        for i, x in self._known:
+            yield f"{leaf(i)} is {names.of(x)}"
+        for i in self._positions:
+            alike = frozenset(id(x) for x in self._kept if type(x) is type(given[i]))
+            if alike:
+                yield f"id({leaf(i)}) not in {names.of(alike, 'others')}"
 
     def are_needed(self) -> bool:
         """Tell whether there is anything to test that the signature of a call does not tell."""

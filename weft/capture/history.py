@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..core.dispatch import run
-from ..core.errors import GradientError
+from ..core.errors import GradientError, Site
 from ..core.modes import enable_grad
 from ..core.tape import FREED, FanNode, make_node, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
@@ -176,5 +176,9 @@ def _run_again(node: Node, known: dict[Value, Tensor], sizes: Sizes) -> None:
 
 def mark_freed(tensor: Tensor, node: Node) -> None:
     """Put a result on the tape whose history the call itself has used up."""
-    site = None if isinstance(node.site, str) else node.site
-    tensor._node = make_node(node.op, (None,), FREED, site=site)
+    tensor._node = make_node(node.op, (None,), FREED, site=site_of(node))
+
+
+def site_of(node: Node) -> Site:
+    """Return the line that a node is from, if that is known as the tape knows it."""
+    return None if isinstance(node.site, str) else node.site

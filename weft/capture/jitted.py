@@ -12,6 +12,7 @@ import functools
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from sys import gettrace
 from threading import RLock
 from types import MethodType
 from typing import Any
@@ -28,12 +29,12 @@ from ..core.errors import (
     user_stacklevel,
 )
 from ..core.modes import current_transform, modes
-from ..core.tree import flatten
+from ..core.tree import Structure, flatten
 from ..graph.graph import Graph
 from ..graph.size_patterns import Shapes
 from .calls import JitCall, changing_places
 from .debugging import is_debugged
-from .entry import Entry, write_entry
+from .entry import Entries
 from .joining import joined
 from .later import LaterTraces
 from .outside import Leaves
@@ -101,7 +102,7 @@ class Jitted:
         self._refused: dict[Any, str] = {}
         self._warned: set[str] = set()
         self._methods: WeakKeyDictionary[Any, Jitted] = WeakKeyDictionary()
-        self._entry: Entry | None = None
+        self._entries = Entries()
         self._report = JitReport()
         self._lock = RLock()
 
@@ -118,22 +119,27 @@ class Jitted:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Do what the function does."""
-        if modes.interpreters and current_transform() is not None:
-            return self._function(*args, **kwargs)  # it becomes part of what is traced around it
-        if detecting_anomaly() or is_debugged():
+        if gettrace() is not None and is_debugged():
             return self._function(*args, **kwargs)
-        if self._entry is not None and not kwargs:
+        if not modes.interpreters:
             with self._lock:
-                result = self._enter(args)
-            if result is not MISSED:
-                return result
+                for enter in self._entries.quick:
+                    result = enter(args, kwargs)
+                    if result is not MISSED:
+                        return result
+        elif current_transform() is not None or detecting_anomaly():
+            return self._function(*args, **kwargs)  # it becomes part of what is traced around it
+        return self._call_generally(args, kwargs)
+
+    def _call_generally(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Do what the function does: by a trace that is found by the signature, or a new one."""
         leaves, structure = flatten((args, kwargs))
         with self._lock:
             signature = self._signatures.of(leaves, structure)
             if signature.general not in self._refused:
                 missed: list[Trace] = []
                 try:
-                    result = self._run_known(signature, leaves, missed)
+                    result = self._run_known(signature, leaves, structure, missed)
                 except Exception as error:  # nothing is written: eager code raises it in its place
                     if is_from_signal(error) or is_trapped(error):
                         raise
@@ -229,17 +235,13 @@ class Jitted:
                 f"jit: {self.name} has no graph: {error.reason} ({error.where})"
             ) from None
 
-    def _enter(self, args: tuple[Any, ...]) -> Any:
-        """Run the trace of the last call, if this one is like it; else MISSED."""
-        try:
-            return MISSED if self._entry is None else self._entry(args)
-        except Exception as error:  # the general way tells what is wrong
-            if is_from_signal(error) or is_trapped(error):
-                raise
-            self._entry = None
-            return MISSED
-
-    def _run_known(self, signature: CallSignature, leaves: Leaves, missed: list[Trace]) -> Any:
+    def _run_known(
+        self,
+        signature: CallSignature,
+        leaves: Leaves,
+        structure: Structure,
+        missed: list[Trace],
+    ) -> Any:
         """Run the program of a path that holds for a call; MISSED if none is known.
 
         missed   is given those that hold but for values
@@ -253,7 +255,7 @@ class Jitted:
                         return EAGER
                     if result is not MISSED:
                         table.move_to_end(key)
-                        self._entry = _entry_of(trace, leaves)
+                        self._entries.note(trace, structure, leaves)
                         return result
                     missed.append(trace)
         return self._run_sized(signature, leaves)
@@ -325,7 +327,7 @@ class Jitted:
                     raise
         known = [path.recording for t in self._traces.get(signature.key, ()) for path in t.paths]
         recording = call.record(self.name, signature.fed, known=changing_places(known))
-        trace = Trace(recording, plain=call.is_plain)
+        trace = Trace(recording, signature.fed)
         return self._joined_run(signature.key, trace, missed, call.leaves)
 
     def _joined_run(
@@ -380,13 +382,6 @@ class Jitted:
         if text not in self._warned:  # which calls of other kinds may have been for the same
             self._warned.add(text)
             warnings.warn(text, RuntimeWarning, stacklevel=user_stacklevel())
-
-
-def _entry_of(trace: Trace, leaves: Leaves) -> Entry | None:
-    """Return the quick way into a trace, written once."""
-    if trace.plain and trace.entry is None:
-        trace.entry = write_entry(trace, leaves)
-    return trace.entry
 
 
 def _shown(call: JitCall, pattern: Shapes | None = None) -> str:

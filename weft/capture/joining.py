@@ -30,15 +30,15 @@ class JoinedTrace(Trace):
     def __init__(self, paths: Sequence[Trace], flow: PathFlow, runs: int) -> None:
         self._paths = list(paths)
         self.graph = flow.graph
-        self.pattern, self.origin, self.split_run, self.entry = None, None, None, None
+        self.pattern, self.origin, self.split_run = None, None, None
         self.places, self.decisions = paths[0].places, paths[0].decisions
-        self._held, self._written = paths[0].recording.held, None
-        self.plain = all(path.plain for path in paths)
+        self.held, self._written = paths[0].recording.held, None
+        self.fed = paths[0].fed
         self.looks = [look for path in paths for look in path.looks]
         self.program, self.feeds = flow.program()
         self.call = ProgramCall(self.program, paths[0].recording.name)
         self.python_guards = Guards(guard for path in paths for guard in path.python_guards)
-        self.runs = runs
+        self.counter = [runs]
         self._slots = [flow.slots[number] for number in range(len(paths))]
         self._tests = [path.holds for path in paths]
 
@@ -53,8 +53,8 @@ class JoinedTrace(Trace):
 
     def run(self, leaves: Leaves) -> Any:
         """Run on the arguments of a call; return what the function would, or MISSED."""
-        if self._held:
-            leaves = self._held.extended(leaves)
+        if self.held:
+            leaves = self.held.extended(leaves)
         fetched = self.fetch(leaves)
         if fetched is MISSED:
             return MISSED

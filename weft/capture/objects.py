@@ -7,12 +7,13 @@ none of their attributes need be looked at.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..core.generated import ObjectNames
 from ..core.tensor import Tensor
 from ..nn import Module
-from ..nn.version import count_change, is_unseen, module_version
+from ..nn.version import MODULE_CHANGES, count_change, is_unseen
 from .recorded_size import is_recorded_size
 from .watch import WRITTEN
 
@@ -38,9 +39,9 @@ def is_fixed(thing: Any) -> bool:
     return isinstance(module, str) and (module.startswith(OURS) or module in PLUMBING)
 
 
-def versioned(owner: Any) -> Callable[[], int] | None:
-    """Return what counts the changes of an object, if anything does."""
-    return module_version if isinstance(owner, Module) else None
+def versioned(owner: Any) -> Sequence[int] | None:
+    """Return the count of an object's changes, if there is one, as a list of one number."""
+    return MODULE_CHANGES if isinstance(owner, Module) else None
 
 
 def note_change(owner: Any) -> None:
@@ -84,7 +85,7 @@ class ModuleTests:
     def __init__(self) -> None:
         self._seen: dict[int, tuple[Module, type, dict[str, Any]]] = {}
         self._optimized: list[Any] = []
-        self._version = 0
+        self._seen_at = [0]  # the count of changes when all was as noted
 
     def note(self, thing: Any) -> None:
         """Note a module that is used, with all modules in it, as they are now."""
@@ -102,17 +103,22 @@ class ModuleTests:
 
     def begin(self) -> None:
         """Take the modules as they are now for those that were noted."""
-        self._version = module_version()
+        self._seen_at[0] = MODULE_CHANGES[0]
 
     def hold(self) -> bool:
         """Tell whether all modules are as they were; quickly, if nothing has changed at all."""
-        now = module_version()
-        if now == self._version:
+        now = MODULE_CHANGES[0]
+        if now == self._seen_at[0]:
             return True
         if not all(type(m) is kind and _same(_parts(m), was) for m, kind, was in self._known()):
             return False
-        self._version = now
+        self._seen_at[0] = now
         return True
+
+    def condition(self, names: ObjectNames) -> str:
+        """Return the same as an expression."""
+        now, seen = names.of(MODULE_CHANGES, "changes"), names.of(self._seen_at, "seen")
+        return f"{now}[0] == {seen}[0] or {names.of(self.hold, 'modules')}()"
 
     def _known(self) -> list[tuple[Module, type, dict[str, Any]]]:
         return list(self._seen.values())

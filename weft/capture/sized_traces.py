@@ -61,7 +61,7 @@ class SizedTraces:
                 return None
             narrower = alike.without_fixed(pattern, recording, call.leaves)
             if narrower is None:
-                return Trace(recording, plain=call.is_plain, pattern=pattern)
+                return Trace(recording, signature.fed, pattern)
             pattern = narrower if has_sizes(narrower) else None
         alike.tried = None
         return None

@@ -6,7 +6,7 @@ returned, whose `.grad` it set. A trace runs the graph and does the same with wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -51,7 +51,7 @@ from .signature import aliases_of
 from .split import SplitRun
 from .stand_in import StandIn
 from .watch import PythonPlace, UnrepeatableError
-from .written_guards import write_holds
+from .written_guards import tests_of, write_holds
 from .written_run import WrittenRun, write_run
 
 MISSED = object()  # in place of a result: values were not those that the trace holds for
@@ -76,12 +76,12 @@ class Trace:
     """One path through a function, compiled."""
 
     def __init__(
-        self, recording: RecordedCall, *, plain: bool = False, pattern: Shapes | None = None
+        self, recording: RecordedCall, fed: Collection[int] = (), pattern: Shapes | None = None
     ) -> None:
         self.recording = recording
         self.graph = recording.final
         self.pattern = pattern  # of the shapes of calls, if it is for many
-        self.plain = plain  # whether the arguments of the call are its leaves
+        self.fed = fed  # positions of the numbers among the leaves that are fed
         self.looks = recording.recorder.looks
         self.feeds = recording.feeds
         self.resolving = recording.resolving
@@ -91,22 +91,18 @@ class Trace:
         self.python_guards = recording.watch.guards
         recording.modules.begin()
         self.held = recording.held
-        self.holds = with_tensor_tests(
-            write_holds(recording), recording.held, recording.identities()
-        )
+        self.tests = tests_of(recording)
+        self.identities = recording.identities()
+        self.holds = with_tensor_tests(write_holds(self.tests), self.held, self.identities)
         self.links = recording.history
         self.writes = recording.writes
         self.split_run = recording.split_run()
-        fed = None if self.split_run is None else self.split_run.fed
-        self.program = recording.program(fed)
+        self.program = recording.program(None if self.split_run is None else self.split_run.fed)
         self.call = ProgramCall(self.program, recording.name)
         self.places = recording.places
         self.decisions = recording.decisions
-        self.runs = 0
+        self.counter = [0]  # a list of one, which written runs count without holding the trace
         self.origin: Trace | None = None  # what is for many sizes, if this is it for some
-        self.entry: Callable[..., Any] | None = (
-            None  # the quick way in, if it is written: see entry.py
-        )
         self._written: WrittenRun | None = None
 
     @property
@@ -120,6 +116,15 @@ class Trace:
         return [code for call in (*before, self.call) for code in call.executables()]
 
     @property
+    def runs(self) -> int:
+        """How often it has run."""
+        return self.counter[0]
+
+    @runs.setter
+    def runs(self, count: int) -> None:
+        self.counter[0] = count
+
+    @property
     def has_sized_places(self) -> bool:
         """Tell whether it is for many sizes of what places hold besides the arguments."""
         return not all(is_known(value.shape) for value in self.places.values())
@@ -130,7 +135,7 @@ class Trace:
             self._written = write_run(self)
         bound = copy(self)
         bound.origin = self
-        bound.call, bound.entry, bound.runs = copy(self.call), None, 0
+        bound.call, bound.counter = copy(self.call), [0]
         return bound
 
     def run(self, leaves: Leaves) -> Any:
@@ -286,7 +291,6 @@ class RecordedCall:
         self.feeds = [self.given[value] for value in self._fed]
         for call in self.recorder.put_offs:
             self.watch.effects.append(call, self.watch.where)
-        self.python_holds = self.watch.guards.compile()
         observed = self.recorder.observed.values()
         self.guards = [(read, value) for read, value in observed if read() == value]
 

@@ -1,8 +1,9 @@
-"""The run of a trace written out: one Python function from arguments to the result.
+"""The run of a trace written out: Python text from arguments to the result.
 
 It does what `Trace.run` does for exactly the feeds, results and `.grad`s of one trace. What it has
-no text for it calls, and when the compiled program does not run on what it is fed as it is, it
-leaves everything to the general way.
+no text for it calls. There are two such texts: `write_run` gives a function of the leaves of a call
+that leaves everything to the general way when the compiled program does not run on what it is fed
+as it is, and entry.py writes one that tests the arguments too.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from ..core.generated import ObjectNames, define
 from ..core.large import LARGE
 from ..core.modes import modes
 from ..core.specialize import function
-from ..core.tape import Leaf
+from ..core.tape import FREED, Leaf, TapeNode, next_order
 from ..core.tensor import new_tensor, wrap
-from .history import mark_freed
+from ..graph.node import Node
+from .history import site_of
 from .outside import (
     ArgumentWrite,
     Escaped,
@@ -37,68 +39,88 @@ if TYPE_CHECKING:
 
 WrittenRun = Callable[["Trace", Leaves], Any]
 
-_SCOPE = {
+SCOPE: dict[str, Any] = {
+    "FREED": FREED,
     "Leaf": Leaf,
+    "TapeNode": TapeNode,
     "config": config,
     "detecting_anomaly": detecting_anomaly,
-    "mark_freed": mark_freed,
     "modes": modes,
     "new_tensor": new_tensor,
+    "next_order": next_order,
 }
 
 
 def write_run(trace: Trace) -> WrittenRun:
     """Return a function that runs a trace on the leaves of a call's arguments."""
-    writer = _RunWriter(trace)
-    source = writer.source()
-    return define("run", source, {**_SCOPE, **writer.names.scope}, "trace")
+    names = ObjectNames()
+    writer = RunWriter(trace, names, lambda position: f"leaves[{position}]")
+    lines = [
+        # Of a trace for many sizes each size has a call of its own.
+        "call = trace.call",
+        "latest = call._latest_trapped if config.nan_trap else call._latest",
+        "if latest is None or config.debug_interpret:",
+        "    return trace.run_generally(leaves)",
+        "if modes.interpreters and detecting_anomaly():",
+        "    return trace.run_generally(leaves)",
+        f"fetched = latest({writer.feeds()})",
+        "if fetched is None:",
+        "    return trace.run_generally(leaves)",
+        *writer.after("trace.counter"),
+    ]
+    text = function("run", "trace, leaves", lines) + "\n"
+    return define("run", text, {**SCOPE, **names.scope}, "trace")
 
 
-class _RunWriter:
-    """Writes the text for one trace."""
+class RunWriter:
+    """Writes the text for one trace.
 
-    def __init__(self, trace: Trace) -> None:
+    leaf    gives the text of a leaf of the call, by its position; `leaves` are all
+    nodes   the names of variables that hold the leaf nodes of tensors, by `Outside.key`
+    """
+
+    def __init__(
+        self,
+        trace: Trace,
+        names: ObjectNames,
+        leaf: Callable[[int], str],
+        nodes: dict[tuple[int | None, int], str] | None = None,
+    ) -> None:
         self.trace = trace
-        self.names = ObjectNames()
+        self.names = names
+        self.leaf = leaf
+        self.nodes = {} if nodes is None else nodes
         self.found = [f"found{i}" for i in range(len(trace.escaped))]
 
-    def source(self) -> str:
-        """Return the text of the function."""
-        feeds = "".join(f"{self._feed(get)}, " for get in self.trace.feeds)
-        lines = [
-            # Of a trace for many sizes each size has a call of its own.
-            "call = trace.call",
-            "latest = call._latest_trapped if config.nan_trap else call._latest",
-            "if latest is None or config.debug_interpret:",
-            "    return trace.run_generally(leaves)",
-            "if modes.interpreters and detecting_anomaly():",
-            "    return trace.run_generally(leaves)",
-            f"fetched = latest(({feeds}))",
-            "if fetched is None:",
-            "    return trace.run_generally(leaves)",
-            "trace.runs += 1",
+    def feeds(self) -> str:
+        """Return the expression for what is fed: a tuple."""
+        return f"({''.join(f'{self._feed(get)}, ' for get in self.trace.feeds)})"
+
+    def after(self, counter: str) -> list[str]:
+        """Return what is to be done with `fetched`, to the end; `counter` counts runs."""
+        return [
+            f"{counter}[0] += 1",
             *self._made(),
             *self._linked(),
             *(line for write in self.trace.writes for line in self._write(write)),
             *self._result(),
         ]
-        return function("run", "trace, leaves", lines) + "\n"
 
     def _feed(self, get: Getter) -> str:
         """Return the expression for what is fed: an array, where that is known."""
         match get:
             case TensorArgument(position):
-                return f"leaves[{position}]._value"
+                return f"{self.leaf(position)}._value"
             case KeptGrad(owner):
-                return f"{self._outside(owner)}._kept_grad()._value"
+                node = self.nodes.get(owner.key)
+                grad = f"{self._outside(owner)}._kept_grad()" if node is None else f"{node}.grad"
+                return f"{grad}._value"
             case Outside():
                 return self._outside(get)
         return f"{self.names.of(get, 'get')}(leaves)"
 
     def _outside(self, thing: Outside) -> str:
-        if thing.position is None:
-            return self.names.of(thing.thing)
-        return f"leaves[{thing.position}]"
+        return self.names.of(thing.thing) if thing.position is None else self.leaf(thing.position)
 
     def _made(self) -> Iterator[str]:
         """Yield what makes tensors and numbers of the fetches."""
@@ -124,7 +146,20 @@ class _RunWriter:
             yield f"{self.names.of(links, 'link')}({self._all_found()}, fetched, leaves)"
             return
         for i, node in links.freed.items():
-            yield f"mark_freed({self.found[i]}, {self.names.of(node)})"
+            yield from self._freed(self.found[i], node)
+
+    def _freed(self, found: str, node: Node) -> Iterator[str]:
+        """Yield what `history.mark_freed` does."""
+        code, offset = site_of(node) or (None, 0)
+        yield f"node = {found}._node = TapeNode()"
+        yield "node.order = next_order()"
+        yield f"node.op = {self.names.of(node.op, 'op')}"
+        yield "node.parents = (None,)"
+        yield "node.saved = FREED"
+        yield "node.attrs = ()"
+        yield "node.shapes = node.watch = None"
+        yield f"node.code = {'None' if code is None else self.names.of(code, 'code')}"
+        yield f"node.offset = {offset}"
 
     def _write(self, write: GradWrite | ArgumentWrite) -> Iterator[str]:
         """Yield what the function did to tensors besides."""
@@ -133,6 +168,10 @@ class _RunWriter:
             yield f"{owner}._value = fetched[{write.fetch}]"
             return
         grad = "None" if write.number < 0 else self.found[write.number]
+        known = self.nodes.get(write.owner.key)
+        if known is not None:
+            yield f"{known}.grad = {grad}"
+            return
         yield f"node = {owner}._node"
         yield "if node.__class__ is Leaf:"
         yield f"    node.grad = {grad}"

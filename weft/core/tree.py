@@ -41,7 +41,7 @@ class Container(NamedTuple):
 class Structure:
     """The shape of a tree: its containers, without the leaves."""
 
-    __slots__ = ("children", "container", "count", "data", "kind")
+    __slots__ = ("_hash", "children", "container", "count", "data", "kind")
 
     def __init__(
         self,
@@ -55,6 +55,7 @@ class Structure:
         self.data = data
         self.children = children
         self.count: int = 1 if kind is None else sum(child.count for child in children)
+        self._hash: int | None = None
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
         """Return a tree of this structure with the given leaves."""
@@ -137,9 +138,13 @@ class Structure:
         return self.data == other.data and self.children == other.children
 
     def __hash__(self) -> int:
+        if self._hash is None:  # data that has none raises each time
+            self._hash = self._hashed()
+        return self._hash
+
+    def _hashed(self) -> int:
         if isinstance(self.data, Keys):
-            pairs = frozenset(zip(self.data, self.children, strict=True))
-            return hash((self.kind, pairs))
+            return hash((self.kind, frozenset(zip(self.data, self.children, strict=True))))
         return hash((self.kind, self.data, self.children))
 
     def __repr__(self) -> str:

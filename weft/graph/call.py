@@ -48,6 +48,7 @@ class ProgramCall:
         self._types = [(value.dtype, value.type.shape) for value in program.feeds]
         self._executables: dict[tuple[Shape, ...], Any] = {}
         self._sized = SizedCode([shape for _, shape in self._types])
+        self._ran: Any = None
         self._latest: Callable[[tuple[Any, ...]], list[Array] | None] | None = None
         self._trapped: ProgramCall | None = None
         self._latest_trapped: Callable[[tuple[Any, ...]], list[Array] | None] | None = None
@@ -55,9 +56,14 @@ class ProgramCall:
 
     def forget(self) -> None:
         """Forget all machine code."""
-        self._latest = self._latest_trapped = self._trapped = None
+        self._ran = self._latest = self._latest_trapped = self._trapped = None
         self._executables.clear()
         self._sized = SizedCode([shape for _, shape in self._types])
+
+    @property
+    def direct(self) -> Any:
+        """The shortest way to run the code that ran last, if it has one: see backends."""
+        return None if self._ran is None else self._ran.direct
 
     def run_unchecked(self, fed: Iterable[Any]) -> list[Array] | None:
         """Return the fetches, if what is fed suits the code that ran last, which finds out itself.
@@ -149,6 +155,7 @@ class ProgramCall:
 
     def remember(self, executable: Any) -> None:
         """Let `run_unchecked` try code that ran first."""
+        self._ran = executable if executable.checks_feeds else None
         self._latest = _unchecked(executable)
 
     def executable(self, arrays: list[Array]) -> Any:

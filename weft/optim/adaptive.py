@@ -8,7 +8,7 @@ from typing import Any
 from .optimizer import Optimizer, given
 from .scaling import scale_by_adadelta, scale_by_rms, scale_by_rss
 from .sgd import descent
-from .transform import GradientTransform, add_decayed_weights, trace
+from .transform import GradientTransform, add_decayed_weights, is_number, trace
 
 
 class Adagrad(Optimizer):
@@ -88,5 +88,5 @@ class RMSprop(Optimizer):
             group,
             add_decayed_weights(group["weight_decay"]),
             scale_by_rms(group["alpha"], eps=group["eps"], centered=group["centered"]),
-            *([trace(momentum)] if momentum else []),
+            *([] if is_number(momentum, 0) else [trace(momentum)]),
         )

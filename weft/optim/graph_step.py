@@ -8,7 +8,8 @@ static steps may alternate, schedules work, and checkpoints are the same.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from operator import is_
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ import numpy as np
 from ..autodiff import gradients
 from ..core.dtype import is_float
 from ..core.errors import ArgumentError, GradientError, GraphError
+from ..core.generated import ObjectNames
 from ..core.modes import no_grad
 from ..core.op import F
 from ..core.shape import TensorType
@@ -29,12 +31,13 @@ from ..graph.symbol import Symbol, make_number, make_symbol
 from ..graph.tracer import Tracer
 from ..graph.update import Update, caused_updates
 from .eager_step import initial_state, working_dtype
-from .groups import effective_settings
+from .groups import FACTORS, effective_settings
 from .transform import GradientTransform
 
-# Hyperparameters besides the learning rate that schedules change from step to step. In a recording
-# they are read anew in each run; one that is 0 is left out of the rule, and makes another program.
+# Hyperparameters besides the learning rate that schedules change from step to step. They are read
+# anew in each run; one that is 0 is left out of the rule, and makes another program.
 CHANGING = ("momentum", "betas", "weight_decay")
+MOST_WRITTEN_OUT = 16  # parameters of a group that are tested one by one
 
 
 def build_step(optimizer: Any, loss: Symbol) -> Update:
@@ -76,25 +79,58 @@ class StepTest:
     def __init__(self, optimizer: Any) -> None:
         self._optimizer = optimizer
         self._around = _hooked(optimizer)
-        self._members = [tuple(group["params"]) for group in optimizer.param_groups]
-        groups = enumerate(optimizer.param_groups)
-        self._fixed = [_fixed_settings(optimizer, index, group) for index, group in groups]
-        self._seen: list[Any] = [None] * len(self._fixed)  # settings that were found to be equal
+        self._groups = list(optimizer.param_groups)
+        self._members = [tuple(group["params"]) for group in self._groups]
+        self._fixed = [_fixed_settings(optimizer, *pair) for pair in enumerate(self._groups)]
+        self._values: list[Any] = [None] * len(self._fixed)  # of which this was found to be true
 
     def __call__(self) -> bool:
         """Tell whether it is."""
-        optimizer, groups = self._optimizer, self._optimizer.param_groups
-        if len(groups) != len(self._members) or _hooked(optimizer) != self._around:
+        groups = self._optimizer.param_groups
+        if len(groups) != len(self._groups) or not all(map(is_, groups, self._groups)):
             return False
-        for index, (group, members) in enumerate(zip(groups, self._members, strict=True)):
-            params = group["params"]
-            if len(params) != len(members) or not all(map(is_, params, members)):
+        return _hooked(self._optimizer) == self._around and all(
+            self._has_members(index) and self._has_settings(index) for index in range(len(groups))
+        )
+
+    def conditions(self, names: ObjectNames) -> Iterator[str]:
+        """Yield the same as expressions; numbers are looked into only where some have changed."""
+        optimizer = names.of(self._optimizer)
+        if any(self._around):
+            yield f"{names.of(self, 'test')}()"
+            return
+        yield f"not {optimizer}._before and not {optimizer}._after"
+        yield f"{optimizer}.loss_scaling is None"
+        yield f"len({optimizer}.param_groups) == {len(self._groups)}"
+        for index, group in enumerate(self._groups):
+            yield from self._conditions_on_group(names, index, group)
+
+    def _conditions_on_group(self, names: ObjectNames, index: int, group: Any) -> Iterator[str]:
+        count, known = len(self._members[index]), names.of(group, "group")
+        yield f"{names.of(self._optimizer)}.param_groups[{index}] is {known}"
+        yield f"len(params := {known}['params']) == {count}"
+        if count <= MOST_WRITTEN_OUT:
+            yield from (f"params[{i}] is {names.of(p)}" for i, p in enumerate(self._members[index]))
+        else:
+            members = names.of(self._members[index], "members")
+            yield f"all(map({names.of(is_, 'same')}, params, {members}))"
+        read, values = names.of(self._optimizer._read, "read"), names.of(self._values, "values")
+        yield (
+            f"{read}({known}) == {values}[{index}] "
+            f"or {names.of(self._has_settings, 'has_settings')}({index})"
+        )
+
+    def _has_members(self, index: int) -> bool:
+        params, members = self._groups[index]["params"], self._members[index]
+        return len(params) == len(members) and all(map(is_, params, members))
+
+    def _has_settings(self, index: int) -> bool:
+        group = self._groups[index]
+        values = self._optimizer._read(group)
+        if values != self._values[index]:
+            if _fixed_settings(self._optimizer, index, group) != self._fixed[index]:
                 return False
-            settings = optimizer._settings(index, group)
-            if settings is not self._seen[index]:
-                if _fixed_settings(optimizer, index, group) != self._fixed[index]:
-                    return False
-                self._seen[index] = settings
+            self._values[index] = values
         return True
 
 
@@ -230,6 +266,14 @@ class GroupStep:
         self.index = index
         self.group = group
         self.settings = dict(settings_of(optimizer, index, group))
+        recording = tracer.root.recording
+        # A rule of the user's may look at numbers, which only a recording allows.
+        self.changing = CHANGING if recording or optimizer.has_own_rule() else ()
+        self.keeper: Any = (
+            SettingKeeper(optimizer, index, group)  # the rest is tested, see StepTest
+            if recording
+            else CheckedSettingKeeper(optimizer, index, group, self.changing)
+        )
 
     def build(
         self, params: list[Tensor], grads: Mapping[Tensor, Any], graph_rule: GraphRule
@@ -248,57 +292,35 @@ class GroupStep:
         return assigns
 
     def _settings_in_graph(self) -> dict[str, Any]:
-        """Return the hyperparameters, with the learning rate read anew in each run."""
-        recording = self.tracer.root.recording
-        settings = self._recorded_settings() if recording else self.settings
-        if "lr" not in settings:
-            return settings
-        optimizer, index, group = self.optimizer, self.index, self.group
-        if self.tracer.root.has_written(group, "lr"):
-            return settings  # of this point of the function
-        # Those of a recording have been looked at, see StepTest.
-        others = {} if recording else {n: v for n, v in settings.items() if n != "lr"}
-        values, rate = None, math.nan
-
-        def get() -> float:
-            nonlocal values, rate
-            now = optimizer._read(group)
-            if now != values:  # which compares identities first, and is most often all that is done
-                found = optimizer._settings(index, group)
-                _check_unchanged(others, found, index)
-                values, rate = now, float(found["lr"])
-            return rate
-
-        name = f"optimizer/lr_{index}"
-        label = f"lr{index}"
-        state = number_state(optimizer, float, Alone(get), name=name, label=label, writable=False)
-        return {**settings, "lr": self._symbol(state)}
-
-    def _recorded_settings(self) -> dict[str, Any]:
-        """Return the hyperparameters for a recording: some of them are numbers of it."""
+        """Return the hyperparameters; those that change from step to step are read in each run."""
         written = self.tracer.root.has_written
         return {
-            name: value if written(self.group, name) else self._recorded_setting(name, value)
+            name: value if written(self.group, name) else self._setting(name, value)
             for name, value in self.settings.items()
         }
 
-    def _recorded_setting(self, name: str, value: Any) -> Any:
-        if name in CHANGING and isinstance(value, tuple):
-            return tuple(self._recorded_number(name, i, x) for i, x in enumerate(value))
-        return self._recorded_number(name, None, value)
-
-    def _recorded_number(self, name: str, part: int | None, value: Any) -> Any:
-        if not _may_change(name, value):
+    def _setting(self, name: str, value: Any) -> Any:
+        if name == "lr":
+            return self._state(name, None)
+        if name not in self.changing:
             return value
-        optimizer, index, group = self.optimizer, self.index, self.group
+        if isinstance(value, tuple):
+            return tuple(
+                self._state(name, i) if _may_change(name, x) else x for i, x in enumerate(value)
+            )
+        return self._state(name, None) if _may_change(name, value) else value
 
-        def get() -> float:
-            now = optimizer._settings(index, group)[name]
-            return float(now if part is None else now[part])
-
-        label = f"{name}{index}" if part is None else f"{name}{index}.{part}"
+    def _state(self, name: str, part: int | None) -> Symbol:
+        """Return a setting that each run reads anew."""
+        label = f"{name}{self.index}" if part is None else f"{name}{self.index}.{part}"
         state = number_state(
-            optimizer, float, Alone(get), name=f"optimizer/{label}", label=label, writable=False
+            self.optimizer,
+            float,
+            self.keeper,
+            (name, part),
+            name=f"optimizer/{label}",
+            label=label,
+            writable=False,
         )
         return self._symbol(state)
 
@@ -325,14 +347,68 @@ class GroupStep:
         return self.tracer.constant(np.array(value, state.type.dtype))
 
 
-def _check_unchanged(built: Mapping[str, Any], now: Mapping[str, Any], index: int) -> None:
-    """Raise if a hyperparameter that is part of the graph has another value by now."""
-    for name, value in built.items():
-        if now[name] != value:
-            raise GraphError(
-                f"{name} of group {index} was {value} when minimize() built the step and "
-                f"is {now[name]} now; only lr may change between runs: build the step anew"
-            )
+@dataclass(frozen=True, eq=False)
+class SettingKeeper:
+    """The keeper of hyperparameters of a group: a key is a name, and the place in a tuple."""
+
+    optimizer: Any
+    index: int
+    group: Any
+
+    def read(self, keys: Sequence[tuple[str, int | None]]) -> list[float]:
+        """Return the settings now, with the group's factors."""
+        now = self.optimizer._settings(self.index, self.group)
+        return [float(now[name] if part is None else now[name][part]) for name, part in keys]
+
+    def write(self, keys: Sequence[Any], values: Iterable[Any]) -> None:
+        """Refuse: a step reads settings, and writes none."""
+        raise AssertionError("settings are read-only")
+
+    def path(self, key: tuple[str, int | None]) -> StatePath | None:
+        """Return where a setting is, if nothing is done to it: its factor is 1.
+
+        Whoever reads there has looked at factors and ranges before, see StepTest.
+        """
+        name, _ = key
+        if name in FACTORS and self.group[FACTORS[name]] != 1:
+            return None
+        return StatePath(self.group, tuple(ItemStep(x) for x in key if x is not None))
+
+
+class CheckedSettingKeeper:
+    """The same for a graph that nobody tests before it runs: raises if the rest has changed."""
+
+    def __init__(self, optimizer: Any, index: int, group: Any, changing: Collection[str]) -> None:
+        self._optimizer, self._index, self._group = optimizer, index, group
+        self._changing = changing
+        self._built = settings_of(optimizer, index, group)
+        self._values: Any = None  # of which it was found that they are all right
+        self._now: Mapping[str, Any] = {}
+
+    def read(self, keys: Sequence[tuple[str, int | None]]) -> list[float]:
+        """Return the settings now, with the group's factors."""
+        values = self._optimizer._read(self._group)
+        if values != self._values:  # which compares identities first: most often that is all
+            self._now = self._optimizer._settings(self._index, self._group)
+            self._check()
+            self._values = values
+        now = self._now
+        return [float(now[name] if part is None else now[name][part]) for name, part in keys]
+
+    def write(self, keys: Sequence[Any], values: Iterable[Any]) -> None:
+        """Refuse: a step reads settings, and writes none."""
+        raise AssertionError("settings are read-only")
+
+    def _check(self) -> None:
+        """Raise if a hyperparameter that is part of the graph has another value by now."""
+        for name, value in self._built.items():
+            now = self._now[name]
+            fixed = _fixed_part if name in self._changing else (lambda _, value: value)
+            if name != "lr" and fixed(name, now) != fixed(name, value):
+                raise GraphError(
+                    f"{name} of group {self._index} was {value} when minimize() built the step "
+                    f"and is {now} now, which is another rule: build the step anew"
+                )
 
 
 class Slots(NamedTuple):

@@ -16,6 +16,7 @@ Group = dict[str, Any]
 # Every group has these besides the optimizer's own hyperparameters: Caffe's multipliers, which
 # scale `lr` and `weight_decay` for this group whatever a schedule makes of them.
 MULTIPLIERS = {"lr_mult": 1.0, "decay_mult": 1.0}
+FACTORS = {"lr": "lr_mult", "weight_decay": "decay_mult"}
 # What may stand in a group without being a hyperparameter.
 BOOKKEEPING = ("params", "param_names", "name", "initial_lr")
 
@@ -65,7 +66,7 @@ def effective_settings(group: Mapping[str, Any]) -> Group:
     settings = checked_settings(
         {n: v for n, v in group.items() if n not in ("params", "param_names")}
     )
-    for name, factor in (("lr", "lr_mult"), ("weight_decay", "decay_mult")):
+    for name, factor in FACTORS.items():
         if name in settings:
             settings[name] = settings[name] * settings[factor]
     return settings

@@ -144,7 +144,7 @@ class Optimizer(ABC):
 
     def _run_large(self, index: int, group: Group, params: Sequence[Tensor]) -> bool:
         """Update the parameters of a large model by machine code; return whether that can be."""
-        return _has_own_rule(type(self)) and run_large(self, index, group, params)
+        return self.has_own_rule() and run_large(self, index, group, params)
 
     def _rule(self, index: int, group: Group) -> GradientTransform:
         """Return the rule of a group, made anew where what it follows from has changed."""
@@ -166,6 +166,11 @@ class Optimizer(ABC):
             self.check_group(settings)
             self._seen[index] = (values, settings)
         return settings
+
+    @classmethod
+    def has_own_rule(cls) -> bool:
+        """Tell whether the rule is Weft's and follows from a group alone; a user's may do more."""
+        return _has_own_rule(cls)
 
     def _state_of(self, p: Tensor, rule: GradientTransform) -> State:
         state = self.state.get(p)

@@ -7,7 +7,14 @@ from typing import Any
 
 from ..core.errors import ArgumentError
 from .optimizer import Optimizer, given
-from .transform import GradientTransform, add_decayed_weights, chain, scale, trace
+from .transform import (
+    GradientTransform,
+    add_decayed_weights,
+    chain,
+    is_number,
+    scale,
+    trace,
+)
 
 
 def descent(group: Mapping[str, Any], *parts: GradientTransform) -> GradientTransform:
@@ -52,7 +59,7 @@ class SGD(Optimizer):
         """Return decay, then momentum, then the learning rate."""
         momentum = group["momentum"]
         parts = [add_decayed_weights(group["weight_decay"])]
-        if momentum:
+        if not is_number(momentum, 0):
             parts.append(trace(momentum, dampening=group["dampening"], nesterov=group["nesterov"]))
         return descent(group, *parts)
 

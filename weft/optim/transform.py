@@ -193,12 +193,12 @@ def identity() -> GradientTransform:
 
 def scale(factor: Value) -> GradientTransform:
     """Multiply by a factor; `scale(-lr)` at the end of a chain turns an update into a descent."""
-    return IDENTITY if _is_number(factor, 1) else stateless(lambda g, p: g * factor)
+    return IDENTITY if is_number(factor, 1) else stateless(lambda g, p: g * factor)
 
 
 def add_decayed_weights(rate: Value) -> GradientTransform:
     """Add `rate` times the parameter: L2 decay before, decoupled decay after the scaling."""
-    return IDENTITY if _is_number(rate, 0) else stateless(lambda g, p: g + p * rate)
+    return IDENTITY if is_number(rate, 0) else stateless(lambda g, p: g + p * rate)
 
 
 def scale_by_schedule(schedule: Callable[[Any], Any]) -> GradientTransform:
@@ -219,7 +219,7 @@ def trace(momentum: Value, *, dampening: Value = 0.0, nesterov: bool = False) ->
     def update(g: Value, s: State, p: Value) -> tuple[Value, State]:
         step = s["step"]
         weight = choose(step == 0, 1.0, 1.0 - dampening)
-        entering = g if _is_number(weight, 1) else g * weight
+        entering = g if is_number(weight, 1) else g * weight
         buffer = s["momentum_buffer"] * momentum + entering
         changed = {"step": step + 1, "momentum_buffer": buffer}
         return (g + buffer * momentum if nesterov else buffer), changed
@@ -293,7 +293,8 @@ def _shrink(length: Value, limit: Value) -> Value:
     return F.minimum(limit / (length + 1e-6), 1.0)
 
 
-def _is_number(value: Any, number: float) -> bool:
+def is_number(value: Any, number: float) -> bool:
+    """Tell whether a value is a certain number; one that each run reads anew is none."""
     return value.__class__ in (int, float) and bool(value == number)
 
 

@@ -100,18 +100,14 @@ def test_numbers_anywhere_can_be_replaced(function):
 
 
 def test_an_unchanged_version_stands_for_all_guards_of_its_objects(thing):
-    version = 0
+    changes = [0]
     watch = watched(
-        lambda: thing.alpha, versioned=lambda owner: read_version if owner is thing else None
+        lambda: thing.alpha, versioned=lambda owner: changes if owner is thing else None
     )
-
-    def read_version():
-        return version
-
     holds = watch.guards.compile()
     thing.alpha = 9
     assert holds()
-    version += 1
+    changes[0] += 1
     assert not holds()
     thing.alpha = 0.5
     assert holds()

@@ -13,7 +13,7 @@ while it is recorded; the caller looks after tensors, and compares the arguments
 """
 
 from .effects import Effect, Effects
-from .guards import Guard, Guards
+from .guards import HELPERS, Guard, Guards, lines_that_hold
 from .log import WRITTEN, Refusal
 from .places import PythonPlace
 from .templates import UnrepeatableError
@@ -21,6 +21,7 @@ from .watch import CallWatch as Watch
 from .watch import Listener
 
 __all__ = [
+    "HELPERS",
     "WRITTEN",
     "Effect",
     "Effects",
@@ -31,4 +32,5 @@ __all__ = [
     "Refusal",
     "UnrepeatableError",
     "Watch",
+    "lines_that_hold",
 ]

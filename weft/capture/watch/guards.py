@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import operator
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...core.generated import ObjectNames, define
+from ...core.specialize import function, indent
 from .log import Contents, PlaceRead
 from .places import PythonPlace, dictionary, is_empty
 from .values import (
@@ -28,9 +30,9 @@ from .values import (
     same_contents,
 )
 
-_INDENT = " " * 12
-Versioned = Callable[[Any], Callable[[], int] | None]
-_GONE = (AttributeError, KeyError, IndexError, ValueError, TypeError, RuntimeError, NameError)
+_KEY = "_weft_key_"
+Versioned = Callable[[Any], Sequence[int] | None]
+GONE = (AttributeError, KeyError, IndexError, ValueError, TypeError, RuntimeError, NameError)
 
 
 class Guard(NamedTuple):
@@ -56,8 +58,8 @@ class Guard(NamedTuple):
     def holds(self) -> bool:
         """Tell whether it is as it was."""
         try:
-            found = eval(self.condition, dict(_HELPERS), self.names)
-        except _GONE:
+            found = eval(self.condition, dict(HELPERS), self.names)
+        except GONE:
             return False
         return bool(found)
 
@@ -71,7 +73,7 @@ class Guard(NamedTuple):
     def _now(self) -> Any:
         try:
             return self.now()
-        except _GONE:
+        except GONE:
             return MISSING
 
 
@@ -108,70 +110,79 @@ class Guards:
 
     def compile(self) -> Callable[[], bool]:
         """Return a function that tells whether everything is as it was."""
-        groups: dict[Any, list[Guard]] = {}
+        names = ObjectNames()
+        return _defined(self.conditions(names), names)
+
+    def conditions(self, names: ObjectNames) -> list[str]:
+        """Return expressions that are all true if everything is as it was.
+
+        They may raise one of GONE, which means that it is not, and use the names of HELPERS.
+        Guards on what counts its changes are one expression, which looks at the count first.
+        """
+        plain: list[Guard] = []
+        counted: dict[int, tuple[Sequence[int], list[Guard]]] = {}
         for guard in self._found:
-            groups.setdefault(self._versioned(guard.owner), []).append(guard)
-        plain = groups.pop(None, [])
-        versions = [_by_version(version, guards) for version, guards in groups.items()]
-        return _written(plain, versions)
+            count = self._versioned(guard.owner)
+            some = plain if count is None else counted.setdefault(id(count), (count, []))[1]
+            some.append(guard)
+        return [
+            *_conditions(plain, names),
+            *(_by_count(count, guards, names) for count, guards in counted.values()),
+        ]
 
     def source(self) -> str:
         """Return the text of the tests."""
-        return _source(self._found, [])[0]
+        return _source(_conditions(self._found, ObjectNames()))
 
 
-def _by_version(version: Callable[[], int], guards: list[Guard]) -> Callable[[], bool]:
-    """Return a test that looks at its guards only if a version has changed."""
-    looked_at = version()
-    holds = _written(guards, [])
+def _by_count(count: Sequence[int], guards: list[Guard], names: ObjectNames) -> str:
+    """Return a condition that looks at its guards only if a count of changes is another."""
+    looked_at, own = [count[0]], ObjectNames()
+    holds = _defined(_conditions(guards, own), own)
 
-    def unchanged() -> bool:
-        nonlocal looked_at
-        now = version()
-        if now == looked_at:
-            return True
+    def still() -> bool:
+        now = count[0]
         if not holds():
             return False
-        looked_at = now
+        looked_at[0] = now
         return True
 
-    return unchanged
+    now, then = names.of(count, "changes"), names.of(looked_at, "seen")
+    return f"{now}[0] == {then}[0] or {names.of(still, 'still')}()"
 
 
-def _written(guards: list[Guard], others: list[Callable[[], bool]]) -> Callable[[], bool]:
-    source, names = _source(guards, others)
-    namespace: dict[str, Any] = {**_HELPERS, "GONE": _GONE}
-    exec(compile(source, "<weft.guards>", "exec"), namespace)
-    made: Callable[[], bool] = namespace["make"](**names)
-    return made
+def _conditions(guards: Iterable[Guard], names: ObjectNames) -> list[str]:
+    return list(dict.fromkeys(_renamed(guard, names) for guard in guards))
 
 
-def _source(guards: list[Guard], others: list[Callable[[], bool]]) -> tuple[str, dict[str, Any]]:
-    names: dict[str, Any] = {}
-    known: dict[int, str] = {}
-    conditions = [_renamed(guard, names, known) for guard in guards]
-    conditions += [f"{_name_for(other, names, known)}()" for other in others]
-    different = dict.fromkeys(conditions)
-    tests = "".join(f"{_INDENT}if not ({text}): return False\n" for text in different)
-    head = f"def make({', '.join(names)}):\n    def holds():\n        try:\n"
-    end = f"{_INDENT}return True\n        except GONE:\n{_INDENT}return False\n    return holds\n"
-    return head + tests + end, names
+def _defined(conditions: Iterable[str], names: ObjectNames) -> Callable[[], bool]:
+    return define("holds", _source(conditions), {**HELPERS, **names.scope}, "guards")
 
 
-def _renamed(guard: Guard, names: dict[str, Any], known: dict[int, str]) -> str:
+def _source(conditions: Iterable[str]) -> str:
+    return function("holds", "", lines_that_hold(conditions)) + "\n"
+
+
+def lines_that_hold(conditions: Iterable[str]) -> list[str]:
+    """Return the body of a function that tells whether conditions hold; what is gone does not."""
+    tests = [line for text in conditions for line in (f"if not ({text}):", "    return False")]
+    return ["try:", *indent([*tests, "return True"]), "except GONE:", "    return False"]
+
+
+def _renamed(guard: Guard, names: ObjectNames) -> str:
     """Return the condition of a guard with names that all guards share."""
     text = guard.condition
     for old, value in guard.names.items():
-        text = text.replace(old, _name_for(value, names, known))
+        text = text.replace(old, _written(old, value, names))
     return text
 
 
-def _name_for(value: Any, names: dict[str, Any], known: dict[int, str]) -> str:
-    found = known.get(id(value))
-    if found is None:
-        found = known[id(value)] = f"v{len(names)}"
-        names[found] = value
-    return found
+def _written(name: str, value: Any, names: ObjectNames) -> str:
+    """Return how a text mentions an object: by itself, if that is one for sure, or by a name."""
+    if value is None or value is True or value is False:
+        return repr(value)
+    is_key = name == _KEY and type(value) in (str, int)
+    return repr(value) if is_key else names.of(value, "known")
 
 
 # -- the tests -------------------------------------------------------------------------------------
@@ -249,7 +260,7 @@ def _guard(
     return Guard(text, now, was, where, condition, used, owner)
 
 
-_HELPERS: dict[str, Any] = {
+HELPERS: dict[str, Any] = {
     "is_": operator.is_,
     "same": same,
     "same_array": same_array,
@@ -258,5 +269,6 @@ _HELPERS: dict[str, Any] = {
     "dictionary": dictionary,
     "find": find,
     "is_empty": is_empty,
+    "GONE": GONE,
     "MISSING": MISSING,
 }

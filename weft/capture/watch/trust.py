@@ -52,12 +52,17 @@ _internal: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
 def owner_of(code: CodeType) -> Owner:
     """Return who wrote a code object."""
     name = code.co_filename
-    if name == _GENERATED and code.co_names == ("_tuple_new",):
-        return Owner.STANDARD  # of a named tuple, which the standard library writes
+    if name == _GENERATED and _is_of_standard_class(code):
+        return Owner.STANDARD
     found = _code.get(name)
     if found is None:
         found = _code[name] = _owner_of_file(name)
     return found
+
+
+def _is_of_standard_class(code: CodeType) -> bool:
+    """Tell whether the standard library wrote a method: of a named tuple, or of a dataclass."""
+    return code.co_names == ("_tuple_new",) or code.co_qualname.startswith("__create_fn__.")
 
 
 def _owner_of_file(name: str) -> Owner:

@@ -9,22 +9,21 @@ where each is read where it is kept:
     changed = (parameter_1._value, adam_0_state_parameter_1['exp_avg'], ...)
 
 Nothing is remembered from run to run, so nothing can be out of date. What an array must be like the
-native code finds out itself. Whatever is not as usual goes to the general run (executable.py),
-which copies arrays that others hold, or says what is wrong.
+native code finds out itself. Whatever is not as usual is refused: then the general run
+(executable.py) copies arrays that others hold, or says what is wrong.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from struct import Struct
-from struct import error as StructError
 from sys import getrefcount
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ....core.dispatch import ERRORS
-from ....core.dtype import Array
+from ....core.errors import is_from_signal
 from ....core.generated import ObjectNames, define
 from ....core.specialize import function, indent
 from ....graph.state import Alone, ItemStep, State
@@ -37,16 +36,18 @@ from .states import ALONE
 if TYPE_CHECKING:
     from .executable import Executable
 
-BoundRun = Callable[["Executable", tuple[Any, ...]], list[Array] | None]
+BoundRun = Callable[["Executable", tuple[Any, ...]], Any]
+
+REFUSED = object()  # in place of fetches: something is not as usual, and nothing has run
 
 # The word of a number, by its dtype. Where this refuses what NumPy would convert, the general run
 # is taken.
 _FORMATS = {np.dtype(np.bool_): "?7x", np.dtype(np.int64): "q", np.dtype(np.float64): "d"}
 
 # Where native code does not see references, Python counts them, which takes longer.
-_ALONE_OR_GENERAL = (
+_ALONE_OR_REFUSED = (
     "if max(map(getrefcount, changed)) > ALONE:  # others hold an array, and would see it change",
-    "    return executable._run_warily(feeds)",
+    "    return REFUSED",
 )
 
 
@@ -54,7 +55,8 @@ def bind_run(executable: Executable) -> BoundRun:
     """Return a function that runs a program on feeds as they come; they may be anything.
 
     The program must be one native call on all of its feeds (`Executable.checks_feeds`), with memory
-    of its own. The function returns what `Executable.run_unchecked` does, under the same lock.
+    of its own. The function returns the fetches, REFUSED if nothing has run, or None if the run
+    came to nothing and a checked one tells why; its caller holds the lock.
     """
     return _Writer(executable).bound()
 
@@ -115,10 +117,12 @@ class _Writer:
         scope: dict[str, Any] = {
             **self.names.scope,
             "ALONE": ALONE,
+            "REFUSED": REFUSED,
             "STATES": STATES,
-            "UNUSUAL": (*ERRORS, StructError),
             "entry": self.executable.make_entry(name, alone=sees_references()),
             "getrefcount": getrefcount,
+            "is_from_signal": is_from_signal,
+            "run_lock": self.executable._run_lock,
             "runs": self.executable.memory.counter.data,
             "shown": shown,
         }
@@ -131,15 +135,17 @@ class _Writer:
         ]
         every = ["*feeds", *[f"*{name}" for name in tuples], *self.fresh]
         lines = [
-            "if executable._run_lock.running:",
-            "    return executable._run_warily(feeds)",
+            "if run_lock.running:",
+            "    return REFUSED",
             "try:",
             *indent(self._before() or ["pass"]),
-            "except UNUSUAL:",
-            "    return executable._run_warily(feeds)",
-            *(_ALONE_OR_GENERAL if self.changed and not sees_references() else ()),
+            "except Exception as error:  # a state is gone, or is no array",
+            "    if is_from_signal(error):",
+            "        raise",
+            "    return REFUSED",
+            *(_ALONE_OR_REFUSED if self.changed and not sees_references() else ()),
             "try:",
-            "    executable._run_lock.running = True",
+            "    run_lock.running = True",
             f"    if entry({', '.join(['feeds', *tuples, *self.fresh])}) is None:",
             *indent([*self._after(), f"return [{', '.join(self._fetches())}]"], 2),
             "except BaseException as error:",
@@ -147,9 +153,9 @@ class _Writer:
             "        return None",
             "    raise",
             "finally:",
-            "    executable._run_lock.running = False  # first: no interrupt comes before it",
+            "    run_lock.running = False  # first: no interrupt comes before it",
             "    executable._runs = runs[0]",
-            "return executable._run_warily(feeds)  # it refused an array, or others hold one",
+            "return REFUSED  # an array, or others hold one",
         ]
         return function("run", "executable, feeds", lines) + "\n"
 
@@ -179,10 +185,22 @@ class _Writer:
         states = [self.states[buffer.slot] for buffer in self.layout.numbers]
         if not states:
             return []
-        words = self.names.of(self.executable.memory.numbers, "words")
+        words = self.names.of(self.executable.memory.numbers.data, "words")
         pack = self.names.of(_words(states).pack_into, "pack")
-        values = [self._value(state) for state in states]
+        values = [
+            text
+            for _, some in groupby(states, lambda s: s.keeper)
+            for text in self._kept_numbers([*some])
+        ]
         return [*self._containers(), f"{pack}({', '.join([words, '0', *values])})"]
+
+    def _kept_numbers(self, states: Sequence[State]) -> list[str]:
+        """Return expressions for numbers of one keeper, which is asked once if it must be."""
+        plain = [state.path is not None or isinstance(state.keeper, Alone) for state in states]
+        if all(plain):
+            return [self._value(state) for state in states]
+        keys = self.names.of(tuple(state.place for state in states), "keys")
+        return [f"*{self.names.of(states[0].keeper)}.read({keys})"]
 
     def _containers(self) -> list[str]:
         """Return the lines that read the containers of states mentioned since the last time."""
@@ -219,7 +237,7 @@ class _Writer:
     def _words_left(self) -> str:
         """Return the expression for the numbers that a run has left, side by side."""
         first = self.layout.places[self.layout.new_numbers[0][1].buffer].offset
-        arena = self.names.of(self.executable.memory.arena, "arena")
+        arena = self.names.of(self.executable.memory.arena.data, "arena")
         unpack = self.names.of(_words(self.new_numbers).unpack_from, "unpack")
         return f"{unpack}({arena}, {first})"
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from operator import is_
 from threading import RLock
+from types import MethodType
 from typing import Any
 from weakref import WeakSet
 
@@ -24,9 +25,10 @@ from ....lower.kernels import CallKernel
 from ....lower.memory import WORD, MemoryPlan
 from ....lower.storage import View
 from ...host import call_operator, shown
+from ...protocol import DirectRun
 from ...states import STATES
 from .analysis import Analysis, Code
-from .bound_run import BoundRun, bind_run
+from .bound_run import REFUSED, BoundRun, bind_run
 from .buffers import array_maker
 from .calls import BUSY, ArraySpec, Entry, make_entry, poll_symbols
 from .clock import clock_symbols
@@ -171,14 +173,26 @@ class Executable(Inspection):
         None too if something else is wrong: a checked run tells what.
         """
         with self._run_lock.lock:
+            fetched: list[Array] | None
             if self._bound is not None:
-                return self._bound(self, feeds)
+                fetched = self._bound(self, feeds)
+                return self._run_warily(feeds) if fetched is REFUSED else fetched
             if self._short_as_fed is not None:
                 return self._short_as_fed(feeds)
             fetched = self._run_warily(feeds)
             if fetched is not None and self.own_arena and self.timing is None:
                 self._bound = bind_run(self)
             return fetched
+
+    @property
+    def direct(self) -> DirectRun | None:
+        """The shortest way to run, which is there once `run_unchecked` has taken the long one."""
+        bound = self._bound
+        run = self._short_as_fed if bound is None else MethodType(bound, self)
+        if run is None:
+            return None
+        states = [self.plan.sources.states[buffer.slot] for buffer in self.layout.states]
+        return DirectRun(run, self, self._run_lock, REFUSED, states)
 
     def _run_warily(self, feeds: tuple[Any, ...]) -> list[Array] | None:
         if len(feeds) != self.layout.feeds:
