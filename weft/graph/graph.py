@@ -341,6 +341,12 @@ class Graph(Editable):
             from .identity.canonical import canonical_hash  # noqa: PLC0415  (it knows Graph)
         return canonical_hash(self, outputs)
 
+    def step_hash(self) -> str:
+        """Return a hash of what a run writes to states, however the graph was built: see `hash`."""
+        with deferred_imports:
+            from .identity.canonical import step_hash  # noqa: PLC0415  (it knows Graph)
+        return step_hash(self)
+
     def verify(self) -> None:
         """Raise a GraphError if the graph is not well-formed."""
         with deferred_imports:

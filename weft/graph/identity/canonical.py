@@ -22,7 +22,7 @@ from ...core.dim import SizeVar
 from ...core.errors import ArgumentTypeError
 from ...core.rng import Generator
 from ..graph import Graph
-from ..node import Value, is_graph
+from ..node import Node, Value, is_graph
 from ..special import ASSIGN, PLACEHOLDER, STATE
 from ..state import State
 from .content import Encoder
@@ -55,6 +55,17 @@ def canonical_hash(graph: Graph, outputs: Iterable[Any] | None = None) -> str:
     return Canonical(graph, outputs).digest()
 
 
+def step_hash(graph: Graph) -> str:
+    """Return a hash (hexadecimal) of what a run of a graph writes to states.
+
+    A training step has the same one whether it was built by `minimize` or recorded by `wf.jit`:
+    placeholders count by their order and not by their names, and neither what is returned besides
+    counts (the loss, gradients that are kept) nor what matters only to derivatives of the step.
+    """
+    written = [node.outputs[0] for node in graph.nodes if node.op is ASSIGN]
+    return Canonical(graph, written, as_step=True).digest()
+
+
 class Canonical:
     """A graph whose nodes are hashed, and ordered independently of how it was built.
 
@@ -64,15 +75,19 @@ class Canonical:
     colours  for each unknown size, a hash of what tells it
     """
 
-    def __init__(self, graph: Graph, outputs: Iterable[Any] | None = None) -> None:
+    def __init__(
+        self, graph: Graph, outputs: Iterable[Any] | None = None, *, as_step: bool = False
+    ) -> None:
         if not isinstance(graph, Graph):
             raise ArgumentTypeError(
                 f"canonical_hash: expected a wf.Graph. Received: {type(graph).__name__}"
             )
         given = graph.outputs if outputs is None else [_value(graph, y) for y in outputs]
-        self.ordered = bool(given) or outputs is not None
-        self.layout = PointLayout(graph, given if self.ordered else graph.results())
+        self.ordered = (bool(given) or outputs is not None) and not as_step
+        ends = given if self.ordered or as_step else graph.results()
+        self.layout = PointLayout(graph, ends, as_run=as_step)
         self.points = self.layout.points
+        self._fed = self._placeholders() if as_step else None
         self.encoder = Encoder()
         self.labels = {
             i: self._label(self.points[i], self.encoder) for i in self.layout.reachable()
@@ -109,7 +124,7 @@ class Canonical:
         parts = [_number(point.depth), node.op.name.encode(), node.device.encode()]
         parts += map(encoder.type, point.types)
         if node.op is PLACEHOLDER:
-            parts.append(node.name.encode())
+            parts.append(node.name.encode() if self._fed is None else _number(self._fed[node]))
         elif node.op in (STATE, ASSIGN):
             parts.append(b"generator" if isinstance(node.attrs[0].owner, Generator) else b"")
         elif point.bodies:
@@ -117,6 +132,12 @@ class Canonical:
         else:
             parts.append(encoder.attr(node.attrs))
         return _joined(parts)
+
+    def _placeholders(self) -> dict[Node, int]:
+        """Return which of the placeholders that are needed each is, in their order."""
+        nodes = (self.points[i].node for i in self.layout.reachable())
+        fed = [node for node in nodes if node is not None and node.op is PLACEHOLDER]
+        return {node: number for number, node in enumerate(fed)}
 
     def _control_label(self, point: Point, encoder: Encoder) -> Iterator[bytes]:
         """Yield the attributes of control flow; bodies and threads are among its inputs."""

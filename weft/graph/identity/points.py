@@ -17,6 +17,8 @@ from ..graph import Graph
 from ..node import Node, Value, attr_items, is_graph, subgraphs
 from ..special import PLACEHOLDER
 
+STOP_GRADIENT = "stop_gradient"
+
 
 class Ref(NamedTuple):
     """One result of a point."""
@@ -77,7 +79,9 @@ class PointLayout:
     sizes       for each unknown size: the placeholders, and their axes, that tell it
     """
 
-    def __init__(self, graph: Graph, outputs: Iterable[Value]) -> None:
+    def __init__(self, graph: Graph, outputs: Iterable[Value], *, as_run: bool = False) -> None:
+        """Lay a graph out; `as_run` without what matters only to derivatives of it."""
+        self.as_run = as_run
         self.points: list[Point] = []
         self.results: list[list[Ref]] = [[]]
         self.arguments: list[list[int]] = [[]]
@@ -93,6 +97,9 @@ class PointLayout:
     ) -> None:
         for node in graph.nodes:
             if node.op is PLACEHOLDER and node.outputs[0] in env:
+                continue
+            if self.as_run and node.op.name == STOP_GRADIENT:
+                env[node.outputs[0]] = _found(env, node.inputs[0], graph)  # type: ignore[arg-type]  # it has one
                 continue
             point = Point(node, [value.type for value in node.outputs], scope, depth)
             point.tellers = [told[v] for v in _sizes_of(node) if told.get(v, -1) >= 0]
