@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Callable
-from types import FrameType, FunctionType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from .attributes import read_class
@@ -16,6 +17,8 @@ from .trust import Owner, is_import, is_library_class, owner_of
 from .values import MISSING, container_kind, is_atom
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_not_followed: dict[int, CodeType] = {}  # the code of Weft that has run; its hash would be slow
+_SUSPENDED = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 class FollowedFrames:
@@ -30,6 +33,11 @@ class FollowedFrames:
 
     def _enter_frame(self, frame: FrameType, event: str, argument: Any) -> Any:
         """Decide whether a frame is followed, when it begins or goes on."""
+        # Nearly all frames, thousands of them, are of code that is not followed, called by such.
+        if id(frame.f_code) in _not_followed and not self.trace.tells:
+            back = frame.f_back
+            if back is not None and back.f_trace is None:
+                return None
         wanted = self.trace.forward(frame, event, argument)
         if self._importing is not None:  # a library that loads late: no part of the program
             return wanted
@@ -55,14 +63,19 @@ class FollowedFrames:
             self._guarded(self._hand_over, frame)
         if owner is Owner.STANDARD:
             return called_by_followed or not self._has_begun
+        if owner is Owner.INTERNAL and not is_import(frame.f_code):
+            _not_followed[id(frame.f_code)] = frame.f_code
         return owner is not Owner.INTERNAL
 
     def _follow(self, frame: FrameType, event: str, argument: Any) -> Any:
         if event == "opcode":
             self.log.frame = frame
             self._guarded(self._follower.follow, frame)
-        else:
-            self.trace.forward(frame, event, argument)
+            return self._follow
+        self.trace.forward(frame, event, argument)
+        if event == "return" and frame.f_code.co_flags & _SUSPENDED:
+            frame.f_trace = None  # set again when it goes on; if it never does, it would keep us:
+            return None  # the garbage collector does not see what the frame of a generator traces
         return self._follow
 
     def _end_import(self, frame: FrameType, event: str, argument: Any) -> Any:

@@ -161,10 +161,12 @@ class traced:  # noqa: N801  (a context, named like a function)
     def __init__(self, function: Tracer) -> None:
         self.function = function
         self.before: Any = None
+        self.tells = False  # somebody; a tracer in C would put itself in our place
         self._told: dict[FrameType, Any] = {}
 
     def __enter__(self) -> None:
         self.before = sys.gettrace()
+        self.tells = isinstance(self.before, (FunctionType, MethodType))
         sys._getframe().f_trace_opcodes = True  # 3.12 looks at this only in settrace
         sys.settrace(self.function)
 
@@ -174,8 +176,8 @@ class traced:  # noqa: N801  (a context, named like a function)
 
     def forward(self, frame: FrameType, event: str, argument: Any) -> Any:
         """Tell who was told before; return what it wants to be told of in this frame."""
-        if not isinstance(self.before, (FunctionType, MethodType)):
-            return None  # nobody, or a tracer in C, which would put itself in our place
+        if not self.tells:
+            return None
         tell = self.before if event == "call" else self._told.get(frame)
         if tell is None or event == "opcode":
             return tell
