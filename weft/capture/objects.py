@@ -92,8 +92,10 @@ class ModuleTests:
         if _is_kept(type(thing)):
             self._optimized += getattr(thing, "param_groups", ())
         if isinstance(thing, Module) and id(thing) not in self._seen:
-            for module in thing.modules():
-                self._seen.setdefault(id(module), (module, type(module), _parts(module)))
+            self._seen[id(thing)] = thing, type(thing), _parts(thing)
+            held = vars(thing)  # and not by its own methods, which would be followed here
+            for name in thing._kinds:
+                self.note(held[name])
 
     def tensors(self) -> Iterator[Tensor]:
         """Yield the tensors that these modules, and optimizers that were used, have."""
