@@ -296,6 +296,29 @@ def test_whatever_changes_is_seen(change):
     assert jitted.seen == eager.seen
 
 
+def test_what_a_module_keeps_is_looked_at_after_its_entry_is_written():
+    class Keeping(wf.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.kept = None
+
+        def forward(self, x):
+            before = wf.zeros(x.shape) if self.kept is None else self.kept
+            self.kept = before + x
+            return self.kept.sum()
+
+    found = []
+    for wrapped in (wf.jit, lambda f: f):
+        module, totals = Keeping(), []
+        f = wrapped(module)
+        for i in range(12):
+            if i in (1, 6, 7):
+                module.kept = None
+            totals.append(f(X + i).item())
+        found.append(totals)
+    assert found[0] == pytest.approx(found[1], rel=1e-5)
+
+
 def test_what_surrounds_a_call_is_seen(monkeypatch):
     w = wf.tensor([1.0, 2.0], requires_grad=True)
     jitted = wf.jit(lambda x: x * w + wf.ones(2))

@@ -46,7 +46,7 @@ class Entries:
         self._looks = False  # whether entries look at shapes themselves
 
     def note(self, trace: Trace, structure: Structure, leaves: Leaves) -> None:
-        """Note that a call went the general way into a trace; the next one need not."""
+        """Note that a call goes the general way into a trace that holds; the next one need not."""
         direct = _direct(trace)
         if scopes or (direct is None and trace.runs < SETTLED):
             return

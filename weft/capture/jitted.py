@@ -250,12 +250,12 @@ class Jitted:
         for table in (self._traces, self._sized.bound):
             for trace in table.get(key, ()):
                 if trace.holds(leaves):
+                    self._entries.note(trace, structure, leaves)  # while all is as it was recorded
                     result = self._run_trace(trace, leaves)
                     if result is EAGER:
                         return EAGER
                     if result is not MISSED:
                         table.move_to_end(key)
-                        self._entries.note(trace, structure, leaves)
                         return result
                     missed.append(trace)
         return self._run_sized(signature, leaves)

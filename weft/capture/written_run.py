@@ -124,8 +124,11 @@ class RunWriter:
 
     def _made(self) -> Iterator[str]:
         """Yield what makes tensors and numbers of the fetches."""
+        count = len(self.trace.program.fetches)
+        if self.trace.escaped:
+            yield f"{', '.join(f'array{i}' for i in range(count))}, = fetched"
         for name, leaf in zip(self.found, self.trace.escaped, strict=True):
-            array = f"fetched[{leaf.fetch}]"
+            array = f"array{leaf.fetch}"
             if leaf.make is not wrap or self._is_large(leaf):
                 yield f"{name} = {self.names.of(leaf.make)}({array})"
             else:

@@ -105,6 +105,7 @@ def test_an_unchanged_version_stands_for_all_guards_of_its_objects(thing):
         lambda: thing.alpha, versioned=lambda owner: changes if owner is thing else None
     )
     holds = watch.guards.compile()
+    assert holds()
     thing.alpha = 9
     assert holds()
     changes[0] += 1

@@ -137,7 +137,7 @@ class Guards:
 
 def _by_count(count: Sequence[int], guards: list[Guard], names: ObjectNames) -> str:
     """Return a condition that looks at its guards only if a count of changes is another."""
-    looked_at, own = [count[0]], ObjectNames()
+    looked_at, own = [-1], ObjectNames()  # when this is written, things may be other than they were
     holds = _defined(_conditions(guards, own), own)
 
     def still() -> bool:
