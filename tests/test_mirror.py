@@ -57,7 +57,10 @@ OTHERS = {
     "capture/sizes.py": Row(
         "capture/test_sized_traces.py", "which sizes change, as calls of jitted functions show"
     ),
-    "capture/{recorded,recorded_array,recorder,signature,trace}.py": Row(
+    "capture/{call_grads,recorded,recorded_array,recorded_call}.py": Row(
+        "capture/test_jit.py", "parts of what jit does, run by it"
+    ),
+    "capture/{recorder,signature,trace}.py": Row(
         "capture/test_jit.py", "parts of what jit does, run by it"
     ),
     "compiler/cache/bundle.py": Row(

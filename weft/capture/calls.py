@@ -30,11 +30,11 @@ from .objects import ModuleTests, is_fixed, is_opaque, note_change, versioned, w
 from .outside import Getter, Leaves, Outside, TensorArgument
 from .recorded import RecordedTensor
 from .recorded_array import recorded_array
+from .recorded_call import RecordedCall
 from .recorded_size import is_recorded_size
 from .recorder import NotRecordedError, OutsideHistoryError, Recorder, RecordingGraph
 from .sizes import FIXED_SIZES, CallSizes
 from .stand_in import stand_in
-from .trace import RecordedCall
 from .watch import Listener, PythonPlace, Refusal, Watch
 from .watch.values import same
 

@@ -22,7 +22,7 @@ from ..core.tree import Structure
 from . import written_guards, written_run
 from .outside import Leaves, Outside, TensorArgument
 from .trace import MISSED, Trace
-from .written_arguments import ArgumentWriter, Condition, NotWrittenError, leaf_name
+from .written_arguments import ArgumentTest, ArgumentWriter, NotWrittenError, leaf_name
 from .written_guards import GuardWriter
 from .written_run import RunWriter
 
@@ -115,7 +115,7 @@ class EntryWriter:
         lines = [
             *_tests(arguments, conditions),
             _all_leaves(arguments),
-            *_lines(Condition(holds)),
+            *_lines(ArgumentTest(holds)),
             f"return {self.names.of(self.trace.run, 'run')}(leaves)",
         ]
         return _function(["try:", *indent(lines), *_UNLESS_MISSED])
@@ -180,13 +180,13 @@ def _function(lines: list[str]) -> str:
 
 def _tests(arguments: ArgumentWriter, conditions: Iterable[str]) -> list[str]:
     """Return what takes arguments apart, and tests conditions, each once."""
-    steps = [*arguments.taken_apart(), *map(Condition, dict.fromkeys(conditions))]
+    steps = [*arguments.taken_apart(), *map(ArgumentTest, dict.fromkeys(conditions))]
     return [line for step in steps for line in _lines(step)]
 
 
 def _lines(step: str) -> list[str]:
     """Return a line as it is, and a condition as a test."""
-    return [f"if not ({step}):", "    return MISSED"] if isinstance(step, Condition) else [step]
+    return [f"if not ({step}):", "    return MISSED"] if isinstance(step, ArgumentTest) else [step]
 
 
 def _all_leaves(arguments: ArgumentWriter) -> str:

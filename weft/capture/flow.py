@@ -19,7 +19,7 @@ from .looks import PathCondition, check
 from .outside import Getter
 
 if TYPE_CHECKING:
-    from .trace import RecordedCall
+    from .recorded_call import RecordedCall
 
 
 class NotJoinedError(Exception):

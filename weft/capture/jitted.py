@@ -38,12 +38,13 @@ from .entry import Entries
 from .joining import joined
 from .later import LaterTraces
 from .outside import Leaves
+from .recorded_call import RecordedCall
 from .recorder import NotRecordedError
 from .report import JitReport, stats_of, why_not
 from .signature import CallSignature, Signatures
 from .sized_traces import SizedTraces
 from .source import call_source, program_of, program_states
-from .trace import MISSED, RecordedCall, Trace
+from .trace import MISSED, Trace
 
 EAGER = object()  # in place of a result: the call is to be made eagerly
 MOST_SIGNATURES = 64  # programs of a function, each with an arena

@@ -9,7 +9,7 @@ values (`if loss > 3:`) is noted with what was read: the recording holds for tho
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -25,7 +25,7 @@ from ..core.dim import SizeVar
 from ..core.errors import GradientError, format_site, user_site
 from ..core.modes import is_grad_enabled, modes, no_grad
 from ..core.op import F, find_op
-from ..core.shape import TensorType, type_of
+from ..core.shape import TensorType
 from ..core.tape import HookHandle, Leaf, Watch, next_order
 from ..core.tensor import Tensor, check_differentiable
 from ..graph.custom import CustomGradient
@@ -37,6 +37,7 @@ from ..graph.special import CONSTANT, SOURCES
 from ..graph.state import State, tensor_state
 from ..graph.symbol import Symbol, make_number, make_symbol
 from ..graph.tracer import Tracer
+from .call_grads import CallGrads
 from .deferred import deferred_gradients, expanded_gradients
 from .evaluation import Array, Evaluation
 from .exact_reads import NUMBER, TENSOR, ExactReads
@@ -125,7 +126,7 @@ class Recorder(Tracer):
         self.inner_leaves: dict[Value, RecordedTensor] = {}
         self.required: dict[int, tuple[Tensor, bool]] = {}
         self.tests: dict[Any, Callable[[], bool]] = {}
-        self.grads = Grads(self)
+        self.grads = CallGrads(self)
         self._differentiating = False
         self.watch: Any = None  # what sees which of Python's things the function changes
         self.around: FrameType | None = None  # that of who calls the function
@@ -469,74 +470,3 @@ class Recorder(Tracer):
     def watch_of(self, recorded: RecordedTensor) -> Watch:
         """Return the watch of a value, created on first use."""
         return self.watches.setdefault(recorded.value, Watch())
-
-
-class Grads:
-    """What `.grad` of tensors is at this point of a recording.
-
-    found     gradients that were there before, by what stands for them
-    absent    tensors that had none, and were asked for it
-    now       tensors whose gradient was set, and to what
-    """
-
-    def __init__(self, recorder: Recorder) -> None:
-        self.recorder = recorder
-        self.found: dict[int, tuple[Tensor, Symbol]] = {}
-        self.absent: dict[int, Tensor] = {}
-        self.now: dict[int, tuple[Tensor, Any]] = {}
-
-    def read(self, tensor: Tensor) -> Any:
-        """Return the gradient of a tensor."""
-        key = id(tensor)
-        if key in self.now:
-            return self.now[key][1]
-        if isinstance(tensor, RecordedTensor):
-            watch = self.recorder.watches.get(tensor.value)
-            return None if watch is None else watch.grad
-        return self._before(tensor)
-
-    def _before(self, tensor: Tensor) -> Any:
-        """Return the gradient that a tensor from outside had when the call began."""
-        key, kept = id(tensor), tensor._kept_grad()
-        if key in self.found:
-            return self.found[key][1]
-        if kept is None:
-            self.absent[key] = tensor
-            return None
-        if kept._node is not None:
-            self.recorder.refuse("a gradient from outside has a history of its own")
-        value = self.recorder.parameter(type_of(kept), "grad")
-        self.recorder.evaluate.give({value: kept._value})
-        self.found[key] = tensor, make_symbol(self.recorder.graph, value)
-        return self.found[key][1]
-
-    def write(self, tensor: Tensor, value: Any) -> None:
-        """Let a tensor have another gradient, or none."""
-        if value is not None and not isinstance(value, Symbol):
-            value = self.recorder.symbol_of(value)
-        self.now[id(tensor)] = tensor, value
-
-    def accumulate(self, leaf: Tensor, g: Symbol, *, record: bool) -> None:
-        """Run the hooks of a leaf on its gradient, and add that to what it has."""
-        node = None if isinstance(leaf, Symbol) else leaf._node
-        watch = self.recorder.watches.get(leaf.value) if isinstance(leaf, Symbol) else node.watch  # type: ignore[union-attr]  # a leaf
-        total: Any = g if record else F.stop_gradient(g)
-        for hook in () if watch is None else tuple(watch.hooks.values()):
-            with no_grad():
-                changed = hook(total)
-            total = total if changed is None else changed
-        before = self.read(leaf)
-        self.now[id(leaf)] = leaf, total if before is None else before + total
-
-    def identities(self) -> list[tuple[int, int]]:
-        """Return which tensors have which gradients by now."""
-        return [(key, id(grad)) for key, (_, grad) in self.now.items()]
-
-    def values(self) -> Iterator[Any]:
-        """Yield the gradients that tensors have."""
-        yield from (grad for _, grad in self.now.values())
-        yield from (grad for _, grad in self.found.values())
-
-    def written(self) -> Iterable[tuple[Tensor, Any]]:
-        """Return the tensors from outside whose gradient was set, and to what."""
-        return [(t, g) for t, g in self.now.values() if not isinstance(t, Symbol)]

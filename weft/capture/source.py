@@ -16,7 +16,8 @@ from ..graph.state import tensor_state
 from ..graph.text.printer import state_names
 from ..passes.specialize import specialize
 from .outside import ArgumentWrite, GradWrite, Outside
-from .trace import RecordedCall, Trace, as_array
+from .recorded_call import RecordedCall, as_array
+from .trace import Trace
 
 NUMBER = "{}.item()"
 

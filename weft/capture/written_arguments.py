@@ -26,7 +26,7 @@ class NotWrittenError(Exception):
     """There is no text for an argument: calls with it go the general way."""
 
 
-class Condition(str):
+class ArgumentTest(str):
     """An expression that is true where a call is alike; other lines do something."""
 
     __slots__ = ()
@@ -84,10 +84,10 @@ class ArgumentWriter:
     ) -> Iterator[str]:
         """Yield what takes a container apart; of a `known` one the class is certain."""
         if tree.kind is type(None):
-            yield Condition(f"{name} is None")
+            yield ArgumentTest(f"{name} is None")
             return
         if not known:
-            yield Condition(f"{name}.__class__ is {self.names.of(tree.kind, 'kind')}")
+            yield ArgumentTest(f"{name}.__class__ is {self.names.of(tree.kind, 'kind')}")
         parts = []
         for child in tree.children:
             parts.append((child, leaf_name(first) if child.kind is None else self._new(), first))
@@ -106,7 +106,7 @@ class ArgumentWriter:
         labels = [] if tree.container is None else [*map(tree.container.label, *_places(tree))]
         if tree.kind is dict:
             keys: Any = tree.data
-            yield Condition(
+            yield ArgumentTest(
                 f"[*{name}] == {self.names.of([*keys], 'keys')}" if keys else f"not {name}"
             )
             name = f"{name}.values()"
@@ -118,7 +118,7 @@ class ArgumentWriter:
         elif tree.kind not in (tuple, list):
             raise NotWrittenError
         elif not parts:
-            yield Condition(f"not {name}")
+            yield ArgumentTest(f"not {name}")
         if parts:
             yield f"{', '.join(parts)}, = {name}"
 

@@ -19,7 +19,7 @@ from .outside import Leaves, Outside
 from .watch import HELPERS, Guards, lines_that_hold
 
 if TYPE_CHECKING:
-    from .trace import RecordedCall
+    from .recorded_call import RecordedCall
 
 Holds = Callable[[Leaves], bool]
 

@@ -35,7 +35,8 @@ from .outside import (
 )
 
 if TYPE_CHECKING:
-    from .trace import EscapedLeaf, Trace
+    from .recorded_call import EscapedLeaf
+    from .trace import Trace
 
 WrittenRun = Callable[["Trace", Leaves], Any]
 
