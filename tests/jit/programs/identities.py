@@ -231,3 +231,17 @@ def leaves_made_inside_are_leaves(jit):
         return loss
 
     return Case(step, [(rows(3, seed=s),) for s in range(5)], {"weights": weights})
+
+
+@program()
+def argument_is_in_a_tuple_or_list(jit):
+    pair, items, other = (rows(3), rows(3, seed=1)), [rows(3, seed=2)], rows(3, seed=3)
+    state = {}
+
+    @jit
+    def step(x):
+        state["pair"] = pair
+        return x * 2 + pair[0] + sum(items)
+
+    calls = [(x,) for x in (pair[0], pair[0], other, other, items[0], items[0], other, pair[0])]
+    return Case(step, calls, {"state": state, "pair": pair})

@@ -205,6 +205,13 @@ def same_contents(holder: Any, before: Any) -> bool:
     return _same_tuple(tuple(elements(holder)), before)
 
 
+def pairs_in(before: Any) -> list[tuple[Any, Any]]:
+    """Return keys, or positions, and what a copy of a container has there."""
+    if isinstance(before, dict):
+        return list(before.items())
+    return list(enumerate(before)) if isinstance(before, (tuple, frozenset)) else []
+
+
 def same_but(holder: Any, before: Any, fed: Set[Any]) -> bool:
     """Tell whether a container holds what it held, in the same order, but for some keys."""
     if container_kind(holder) is dict:

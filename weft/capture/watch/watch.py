@@ -44,7 +44,7 @@ from .places import (
 )
 from .templates import Recipe, Templates
 from .trust import is_internal_class
-from .values import NUMBERS, is_constant, same_contents
+from .values import NUMBERS, is_constant, pairs_in, same_contents
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
@@ -321,6 +321,7 @@ class CallWatch:
                 log.refuse(f"reads {read.place.text}, which holds a recorded value")
             elif id(read.place.owner) not in looked and not self._fixed(read.place.owner):
                 self._check_cached_call(read)
+                self._meet_inside(read.value)
                 yield guard_of_read(read)
         for held in log.old_contents():
             if not self._is_argument(held.holder):
@@ -331,13 +332,25 @@ class CallWatch:
             p for p in (*self._numbers, *self._held) if p.owner is held.holder and p.key is not None
         ]
         if held.looked:
-            yield guard_of_contents(held, frozenset(place.key for place in fed))
+            keys = frozenset(place.key for place in fed)
+            for key, value in pairs_in(held.before):
+                if key not in keys:
+                    self._meet_inside(value)
+            yield guard_of_contents(held, keys)
         elif held.measured or (held.counted and not self._lengths.has(held.holder)):
             yield guard_of_contents(held)
         for place in fed if held.looked else ():
             before = held.before[place.key]
             value = self._originals[place] if place in self._numbers else before
             yield guard_of_kind(place, type(value), held.where)
+
+    def _meet_inside(self, value: Any) -> None:
+        """Note values of the call that are in a tuple which was there before."""
+        if type(value) is tuple:
+            for part in value:
+                self._meet_inside(part)
+        elif self._recorded(value) and not getattr(value, "symbolic", True):
+            self._log.met[id(value)] = value
 
     def _is_met(self, read: PlaceRead) -> bool:
         """Note what is a value of the call and was found elsewhere too, if it can be one."""
