@@ -339,3 +339,40 @@ def test_functions_are_compiled_once() -> None:
     assert as_compiled(abs, False) is abs
     assert copy.deepcopy(captures)._made == {}
     assert CompileSettings("sgd", "mse", None, None, "auto").choice_of(None) == "auto"
+
+
+class Centered(nn.Module):
+    """Subtracts a running mean, which is another tensor after each step of training."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(6, 2)
+        self.register_buffer("mean", wf.zeros(2))
+
+    def forward(self, x: Any) -> Any:
+        x = self.linear(x)
+        if self.training:
+            self.mean = 0.9 * self.mean + 0.1 * x.detach().mean(0)
+        return x - self.mean
+
+
+def test_buffers_that_are_replaced_are_fed_to_training_and_evaluation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[Any] = []
+
+    def noted(*args: Any, **kwargs: Any) -> Any:
+        made.append(wf.jit(*args, **kwargs))
+        return made[-1]
+
+    monkeypatch.setattr("weft.train.captured.jit", noted)
+    trained = []
+    for choice in (False, True):
+        wf.manual_seed(SEED)
+        net = Centered()
+        net.compile(SGD(net.parameters(), lr=0.1), "cross_entropy", compile=choice)
+        net.fit(X[:48], Y[:48], batch_size=8, epochs=4, validation_data=(X[:8], Y[:8]), verbose=0)
+        trained.append(net.state_dict())
+    for name, value in trained[0].items():
+        np.testing.assert_allclose(trained[1][name].numpy(), value.numpy(), rtol=1e-5, atol=1e-6)
+    assert [run.stats()["recordings"] for run in made] == [1, 2]

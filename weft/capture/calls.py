@@ -45,7 +45,7 @@ class _Unfinished(NamedTuple):
     """A recording that ended at a tensor with a history, and the places that hold that."""
 
     error: OutsideHistoryError
-    places: list[PythonPlace]
+    found: list[PythonPlace]
 
 
 class JitCall(NamedTuple):
@@ -92,11 +92,7 @@ class JitCall(NamedTuple):
         places = dict.fromkeys(known)
         while True:
             recording = self._recorded(name, fed, places, sizes)
-            if isinstance(recording, _Unfinished):
-                found = recording.places
-            else:
-                found = recording.watch.changing
-            further = [p for p in found if _can_be_fed(p) and p not in places]
+            further = [p for p in recording.found if _can_be_fed(p) and p not in places]
             if further and len(places) < MOST_PLACES:
                 places |= dict.fromkeys(further)
             elif isinstance(recording, _Unfinished):
@@ -129,7 +125,7 @@ class JitCall(NamedTuple):
         replaced = {place: leaf for place, (leaf, _, _) in numbers.items()}
         replaced |= held.stand_ins(seen[count:])
         args, kwargs = self._with(seen[:count])
-        modules = ModuleTests()
+        modules = ModuleTests(places)
         modules.note(self.function)
         watch = recorder.watch = self._watch(args, kwargs, leaves, replaced, held, modules)
         all_fed: list[tuple[Hashable, tuple[Any, Value | None, Getter]]] = [
@@ -147,6 +143,7 @@ class JitCall(NamedTuple):
                 returned = self.function(*args, **kwargs)
             if watch.refusal is not None:
                 _refuse(watch.refusal)
+            recording.found = [*watch.changing, *recording.replaced_parts()]
             if decisions.sizes and UnknownSizeError.made > unknown:
                 raise NotRecordedError("depends on sizes in a way that is not known")
             recording.finish(returned)
@@ -262,22 +259,26 @@ def _number(recorder: Recorder, number: Any, name: str) -> tuple[Any, Value]:
 
 
 def _with_places(recording: RecordedCall, places: Iterable[PythonPlace]) -> RecordedCall:
-    """Return a recording that knows which places it was fed, and the numbers in others."""
+    """Return a recording that knows which places it was fed, and what is in others."""
     recording.changing = list(places)
-    held = {place: place.get() for place in recording.watch.number_places}
-    recording.numbers = {p: n for p, n in held.items() if type(n) in (int, float)}
+    watch = recording.watch
+    read = (*watch.number_places, *watch.opaque_places)
+    others = [place for place in read if place not in recording.changing]
+    recording.read = {place: place.get() for place in others if _can_be_fed(place)}
     return recording
 
 
 def changing_places(recordings: Iterable[RecordedCall]) -> list[PythonPlace]:
     """Return places of which calls have shown that they change.
 
-    They are those that one of them has read and written, and those whose number is another by now.
+    They are those that one of them has read and written, and those that hold another number, or
+    another tensor, by now: a call in between may have put it there.
     """
     known = list(recordings)
     found = dict.fromkeys(place for recording in known for place in recording.changing)
     for recording in known:
-        found |= dict.fromkeys(p for p, was in recording.numbers.items() if _is_another(p, was))
+        found |= dict.fromkeys(p for p, was in recording.read.items() if _is_another(p, was))
+        found |= dict.fromkeys(recording.replaced_parts())
     return list(found)
 
 

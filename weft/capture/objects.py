@@ -7,7 +7,7 @@ none of their attributes need be looked at.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..core.generated import ObjectNames
@@ -15,11 +15,12 @@ from ..core.tensor import Tensor
 from ..nn import Module
 from ..nn.version import MODULE_CHANGES, count_change, is_unseen
 from .recorded_size import is_recorded_size
-from .watch import WRITTEN
+from .watch import WRITTEN, PythonPlace
 
 OURS = tuple(f"weft.{layer}." for layer in ("core", "ops", "graph", "autodiff", "capture"))
 PLUMBING = frozenset(("weft.nn.calls",))
 COUNTED = ("t", "state", "values", "count")
+_FED = object()  # in place of a part that may be another in each call
 KEPT = frozenset(("Optimizer", "WeightAverage"))  # their arrays and counters are states of graphs
 
 
@@ -79,10 +80,11 @@ class ModuleTests:
     """What a function depends on of the modules whose code is not followed: all they have.
 
     Of modules of the user's, whose code is, it is what they are made of: a walk over parameters
-    goes through it.
+    goes through it. What is in `fed` places may be another in each call.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, fed: Iterable[PythonPlace] = ()) -> None:
+        self._fed = frozenset((id(_holder(place)), place.key) for place in fed)
         self._seen: dict[int, tuple[Module, type, dict[str, Any]]] = {}
         self._optimized: list[Any] = []
         self._seen_at = [0]  # the count of changes when all was as noted
@@ -91,8 +93,9 @@ class ModuleTests:
         """Note a module that is used, with all modules in it, as they are now."""
         if _is_kept(type(thing)):
             self._optimized += getattr(thing, "param_groups", ())
+            self._optimized += getattr(thing, "tensors", {}).values()  # of an average
         if isinstance(thing, Module) and id(thing) not in self._seen:
-            self._seen[id(thing)] = thing, type(thing), _parts(thing)
+            self._seen[id(thing)] = thing, type(thing), self._parts(thing)
             held = vars(thing)  # and not by its own methods, which would be followed here
             for name in thing._kinds:
                 self.note(held[name])
@@ -103,6 +106,14 @@ class ModuleTests:
             yield from _tensors_in(parts)
         yield from _tensors_in(self._optimized)
 
+    def replaced(self) -> Iterator[tuple[Module, str]]:
+        """Yield modules, and names in them, whose tensor is another than before the call."""
+        for module, _, parts in self._seen.values():
+            held = vars(module)
+            for name, was in parts.items():
+                if isinstance(was, Tensor) and (was.symbolic or held.get(name) is not was):
+                    yield module, name
+
     def begin(self) -> None:
         """Take the modules as they are now for those that were noted."""
         self._seen_at[0] = MODULE_CHANGES[0]
@@ -112,7 +123,8 @@ class ModuleTests:
         now = MODULE_CHANGES[0]
         if now == self._seen_at[0]:
             return True
-        if not all(type(m) is kind and _same(_parts(m), was) for m, kind, was in self._known()):
+        known = self._known()
+        if not all(type(m) is kind and _same(self._parts(m), was) for m, kind, was in known):
             return False
         self._seen_at[0] = now
         return True
@@ -125,13 +137,19 @@ class ModuleTests:
     def _known(self) -> list[tuple[Module, type, dict[str, Any]]]:
         return list(self._seen.values())
 
+    def _parts(self, module: Module) -> dict[str, Any]:
+        """Return what a module is made of; containers by what they hold."""
+        held = vars(module)
+        names = held if is_layer(module) else module._kinds
+        return {name: self._part(held, name) for name in names if not is_unseen(name)}
 
-def _parts(module: Module) -> dict[str, Any]:
-    """Return what a module is made of; containers by what they hold."""
-    held = vars(module)
-    if not is_layer(module):
-        held = {name: held[name] for name in module._kinds}
-    return {name: _copied(value) for name, value in held.items() if not is_unseen(name)}
+    def _part(self, held: dict[str, Any], name: str) -> Any:
+        return _FED if (id(held), name) in self._fed else _copied(held[name])
+
+
+def _holder(place: PythonPlace) -> Any:
+    """Return what holds a place: of an attribute, the dictionary."""
+    return vars(place.owner) if isinstance(place.owner, Module) else place.owner
 
 
 def _copied(value: Any) -> Any:

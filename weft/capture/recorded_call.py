@@ -90,7 +90,8 @@ class RecordedCall:
     given       how to find in a call what placeholders are
     keys        what those stand for, the same in all recordings of a function
     changing    all places that were fed
-    numbers     numbers of Python's that were read, and what they were
+    found       places that it depends on, and which hold something else after the call
+    read        places that hold numbers or tensors and were read, and what was in them
     """
 
     def __init__(
@@ -112,7 +113,8 @@ class RecordedCall:
         self.recorder: Recorder = graph.tracer
         self.given, self.keys = feeds, keys
         self.changing: list[PythonPlace] = []
-        self.numbers: dict[PythonPlace, int | float] = {}
+        self.found: list[PythonPlace] = []
+        self.read: dict[PythonPlace, Any] = {}
         self.held = tensors.held
         self._leaves = tensors.leaves
         self.positions = tensors.positions()
@@ -160,6 +162,10 @@ class RecordedCall:
             self.watch.effects.append(call, self.watch.where)
         observed = self.recorder.observed.values()
         self.guards = [(read, value) for read, value in observed if read() == value]
+
+    def replaced_parts(self) -> list[PythonPlace]:
+        """Return the places of modules that hold another tensor by now."""
+        return [self.watch.place_of(*part) for part in self.modules.replaced()]
 
     def _number_of(self, size: Any) -> Any:
         """Return a size that is seen outside as a number of the graph."""

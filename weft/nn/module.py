@@ -8,7 +8,6 @@ load.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from types import MethodType
 from typing import Any, ClassVar, TypeVar
 
@@ -72,7 +71,7 @@ class Module:
         attributes = self.__dict__
         if modes.interpreters and (tracer := current_tracer()) is not None:
             # A program that is traced now is another one in the other mode.
-            tracer.observe((id(attributes), "training"), partial(attributes.get, "training"))
+            tracer.observe((id(attributes), "training"), lambda: attributes["training"])
         mode: bool = attributes["training"]
         return mode
 

@@ -203,6 +203,11 @@ class AccessLog:
             self.ages.see(place.owner)
             self.writes[place] = PlaceWrite(place, place.get(), self.where)
 
+    def place_of(self, owner: Any, name: str) -> PythonPlace:
+        """Return the place of an attribute in an object's dictionary, as it is noted here."""
+        text = f"{type(owner).__name__}.{name}"
+        return self._canonical(ItemPlace(dictionary(owner), name, text))
+
     def _canonical(self, place: PythonPlace) -> PythonPlace:
         """Return the attribute that an item of an object's dictionary is."""
         if isinstance(place, ItemPlace):
@@ -346,6 +351,13 @@ class AccessLog:
         """Return which items of a container, or attributes of whom it belongs to, were written."""
         owner = self._dictionaries.get(id(holder), holder)
         return {place.key for place in self.writes if place.owner is owner}
+
+    def is_in(self, place: PythonPlace, held: Contents) -> bool:
+        """Tell whether a place is one that a container had: an item, or an object's attribute."""
+        if isinstance(place, AttributePlace):
+            owner = self._dictionaries.get(id(held.holder), MISSING)
+            return place.owner is owner and place.key in held.before  # and not in a slot
+        return place.owner is held.holder and place.key is not None
 
     # -- identities --------------------------------------------------------------------------------
 

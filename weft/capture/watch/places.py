@@ -52,6 +52,11 @@ class PythonPlace:
         """Let it hold a value, or nothing: MISSING."""
         raise NotImplementedError
 
+    @property
+    def is_writable(self) -> bool:
+        """Tell whether a program can let it hold another value."""
+        return type(self).put is not PythonPlace.put
+
     def source(self, owner: str, key: str) -> str:
         """Return the expression that reads it, for the given names of owner and key."""
         raise NotImplementedError

@@ -95,6 +95,7 @@ class CallWatch:
         self.guards = Guards([])
         self.effects = Effects([], None)
         self.number_places: list[PythonPlace] = []
+        self.opaque_places: list[PythonPlace] = []
         self.changing: list[PythonPlace] = []
         self._log = AccessLog(self._is_left_out, recorded)
         told = told or Listener()
@@ -174,6 +175,10 @@ class CallWatch:
         """Return the places that a value was read from, itself or in a tuple."""
         return [read.place for read in self._log.old_reads() if _is_in(value, read.value)]
 
+    def place_of(self, owner: Any, name: str) -> PythonPlace:
+        """Return the place of an attribute that an object holds in its dictionary."""
+        return self._log.place_of(owner, name)
+
     @property
     def changes(self) -> int:
         """Return how often the call has written anything so far."""
@@ -246,7 +251,9 @@ class CallWatch:
         self.effects = Effects(effects, self._wrote)
         self._methods = self._find_methods()
         reads = [read for read in log.old_reads() if not self._is_told_by_method(read)]
-        self.number_places = [r.place for r in reads if self._holds_number(r)]
+        writable = [read for read in reads if read.place.is_writable]
+        self.number_places = [r.place for r in writable if self._holds_number(r)]
+        self.opaque_places = [r.place for r in writable if self._opaque(r.value)]
         written = set(log.writes)
         self.changing = [
             *(r.place for r in reads if r.place in written and r.place.get() is not r.value),
@@ -328,9 +335,7 @@ class CallWatch:
                 yield from self._guards_of_contents(held)
 
     def _guards_of_contents(self, held: Contents) -> Iterator[Guard]:
-        fed = [
-            p for p in (*self._numbers, *self._held) if p.owner is held.holder and p.key is not None
-        ]
+        fed = [p for p in (*self._numbers, *self._held) if self._log.is_in(p, held)]
         if held.looked:
             keys = frozenset(place.key for place in fed)
             for key, value in pairs_in(held.before):
