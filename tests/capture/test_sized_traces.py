@@ -201,7 +201,8 @@ def test_caches_that_are_passed_on_grow():
 
 def test_caches_that_are_kept_grow():
     class Cache:
-        rows = wf.zeros(1, 4)
+        def __init__(self):
+            self.rows = wf.zeros(1, 4)
 
     cache, seen = Cache(), wf.zeros(1, 4)
 
