@@ -16,6 +16,7 @@ from ..nn import Module
 from ..nn.version import MODULE_CHANGES, count_change, is_unseen
 from .recorded_size import is_recorded_size
 from .watch import WRITTEN, PythonPlace
+from .watch.trust import is_internal_class
 
 OURS = tuple(f"weft.{layer}." for layer in ("core", "ops", "graph", "autodiff", "capture"))
 PLUMBING = frozenset(("weft.nn.calls",))
@@ -32,6 +33,11 @@ def is_opaque(thing: Any) -> bool:
 def is_layer(thing: Any) -> bool:
     """Tell whether an object is a module of Weft's own, whose code is not followed."""
     return isinstance(thing, Module) and type(thing).__module__.startswith("weft.nn.")
+
+
+def _is_unwatched(module: Module) -> bool:
+    """Tell whether reads of a module's attributes are not seen: of layers, and of those derived."""
+    return is_layer(module) or is_internal_class(type(module))
 
 
 def is_fixed(thing: Any) -> bool:
@@ -120,10 +126,9 @@ class ModuleTests:
 
     def hold(self) -> bool:
         """Tell whether all modules are as they were; quickly, if nothing has changed at all."""
-        now = MODULE_CHANGES[0]
-        if now == self._seen_at[0]:
+        now, known = MODULE_CHANGES[0], self._known()
+        if now == self._seen_at[0] and not self._counts_too_little():
             return True
-        known = self._known()
         if not all(type(m) is kind and _same(self._parts(m), was) for m, kind, was in known):
             return False
         self._seen_at[0] = now
@@ -131,8 +136,15 @@ class ModuleTests:
 
     def condition(self, names: ObjectNames) -> str:
         """Return the same as an expression."""
+        hold = f"{names.of(self.hold, 'modules')}()"
+        if self._counts_too_little():
+            return hold
         now, seen = names.of(MODULE_CHANGES, "changes"), names.of(self._seen_at, "seen")
-        return f"{now}[0] == {seen}[0] or {names.of(self.hold, 'modules')}()"
+        return f"{now}[0] == {seen}[0] or {hold}"
+
+    def _counts_too_little(self) -> bool:
+        """Tell whether a layer was derived: the user's code may change what it holds uncounted."""
+        return any(not is_layer(m) and _is_unwatched(m) for m, _, _ in self._known())
 
     def _known(self) -> list[tuple[Module, type, dict[str, Any]]]:
         return list(self._seen.values())
@@ -140,7 +152,7 @@ class ModuleTests:
     def _parts(self, module: Module) -> dict[str, Any]:
         """Return what a module is made of; containers by what they hold."""
         held = vars(module)
-        names = held if is_layer(module) else module._kinds
+        names = held if _is_unwatched(module) else module._kinds
         return {name: self._part(held, name) for name in names if not is_unseen(name)}
 
     def _part(self, held: dict[str, Any], name: str) -> Any:

@@ -341,3 +341,48 @@ def submodule_in_evaluation(jit):
     acts = (None, None, net[1].eval, None, net[2].eval, net.train, None)
     calls = [Call(rows(6, 3, seed=s), before=act) for s, act in enumerate(acts)]
     return Case(step, calls, {"net": net})
+
+
+class Options:
+    """What a layer is told apart from its own attributes."""
+
+    shift = 0.5
+
+
+class Scaled(wf.nn.Linear):
+    """A layer that was derived: what its forward reads is its own, not Weft's."""
+
+    def __init__(self):
+        super().__init__(3, 3)
+        self.scale, self.powers, self.options = 1.0, {"first": 2.0}, Options()
+
+    def forward(self, x):
+        return super().forward(x) * self.scale + self.powers["first"] + self.options.shift
+
+
+@program()
+def attributes_of_a_derived_layer_changed(jit):
+    net = wf.nn.Sequential(Scaled(), wf.nn.Tanh())
+
+    @jit
+    def step(x):
+        return net(x)
+
+    acts = {
+        2: lambda: setattr(net[0], "scale", 3.0),
+        4: lambda: net[0].powers.update(first=0.25),
+        6: lambda: setattr(net[0].options, "shift", 2.0),
+    }
+    calls = [Call(rows(4, 3, seed=s), before=acts.get(s)) for s in range(8)]
+    return Case(step, calls, {"net": net})
+
+
+@program(captured=False)  # what a layer reads of itself is not seen one by one: recorded anew
+def counter_of_a_derived_layer(jit):
+    class Counting(Scaled):
+        def forward(self, x):
+            self.scale += 1.0
+            return super().forward(x)
+
+    net = Counting()
+    return Case(jit(net), [(rows(4, 3, seed=s),) for s in range(5)], {"net": net})
