@@ -351,3 +351,13 @@ def test_a_failing_call_leaves_what_it_found():
     with pytest.raises((WeftError, IndexError)):
         jitted(X, wf.tensor([0, 9]))
     assert quickly(jitted, X, index).item() == pytest.approx(take(X, index).item(), rel=1e-5)
+
+
+def test_calls_are_quick_again_when_no_tensor_is_elsewhere():
+    jitted, args = wf.jit(total), ARGUMENTS["tensors"]()[0]
+    for _ in range(3):
+        found = jitted(*args)
+    elsewhere = wf.ones(3, device="reference")
+    assert jitted(*args).item() == found.item()
+    del elsewhere
+    assert quickly(jitted, *args).item() == found.item()

@@ -28,7 +28,7 @@ from ..core.errors import (
     user_line,
     user_stacklevel,
 )
-from ..core.modes import current_transform, modes
+from ..core.modes import current_interpreter, current_transform, modes
 from ..core.tree import Structure, flatten
 from ..graph.graph import Graph
 from ..graph.size_patterns import Shapes
@@ -122,7 +122,7 @@ class Jitted:
         """Do what the function does."""
         if gettrace() is not None and is_debugged():
             return self._function(*args, **kwargs)
-        if not modes.interpreters:
+        if not modes.interpreters or current_interpreter() is None:
             with self._lock:
                 for enter in self._entries.quick:
                     result = enter(args, kwargs)
