@@ -361,3 +361,26 @@ def test_calls_are_quick_again_when_no_tensor_is_elsewhere():
     assert jitted(*args).item() == found.item()
     del elsewhere
     assert quickly(jitted, *args).item() == found.item()
+
+
+def test_what_fails_after_a_program_has_written_is_not_done_again(monkeypatch):
+    count = wf.tensor(0.0)
+
+    @wf.jit
+    def step(x):
+        count.assign(count + 1)
+        return {"y": x * 2}
+
+    def fail(*_):
+        raise RuntimeError("after the run")
+
+    x = wf.ones(3)
+    for _ in range(3):
+        step(x)
+    for trace in step._traces[next(iter(step._traces))]:
+        monkeypatch.setattr(trace, "result", fail)
+        monkeypatch.setattr(trace, "_written", None)
+    monkeypatch.setattr(step._entries, "quick", ())
+    with pytest.raises(RuntimeError, match="after the run"):
+        step(x)
+    assert float(count) == 4

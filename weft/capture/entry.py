@@ -14,7 +14,7 @@ from typing import Any
 
 from ..core.config import config
 from ..core.device import scopes
-from ..core.errors import is_from_signal, is_trapped
+from ..core.errors import is_final
 from ..core.generated import ObjectNames, define
 from ..core.modes import is_grad_enabled
 from ..core.specialize import function, indent
@@ -168,7 +168,7 @@ class EntryWriter:
 # What is gone is not as it was; of what is wrong otherwise the general way tells.
 _UNLESS_MISSED = [
     "except Exception as error:",
-    "    if is_from_signal(error) or is_trapped(error):",
+    "    if is_final(error):",
     "        raise",
     "    return MISSED",
 ]
@@ -196,8 +196,7 @@ def _all_leaves(arguments: ArgumentWriter) -> str:
 
 _SCOPE: dict[str, Any] = {
     "MISSED": MISSED,
-    "is_from_signal": is_from_signal,
+    "is_final": is_final,
     "is_grad_enabled": is_grad_enabled,
-    "is_trapped": is_trapped,
     "scopes": scopes,
 }

@@ -23,8 +23,7 @@ from ..core.anomaly import detecting_anomaly
 from ..core.errors import (
     ArgumentTypeError,
     GraphError,
-    is_from_signal,
-    is_trapped,
+    is_final,
     user_line,
     user_stacklevel,
 )
@@ -142,7 +141,7 @@ class Jitted:
                 try:
                     result = self._run_known(signature, leaves, structure, missed)
                 except Exception as error:  # nothing is written: eager code raises it in its place
-                    if is_from_signal(error) or is_trapped(error):
+                    if is_final(error):
                         raise
                     result = EAGER
                 if result is EAGER:
@@ -296,7 +295,7 @@ class Jitted:
         except NotRecordedError as error:
             failure = error
         except Exception as error:  # the user's own, or that of something that cannot be recorded
-            if is_trapped(error):
+            if is_final(error):
                 raise
             failure = error
         else:
@@ -324,7 +323,7 @@ class Jitted:
             try:
                 return trace, self._first_run(trace, call.leaves)
             except Exception as error:  # nothing is written; what is for its own sizes may run
-                if is_from_signal(error):
+                if is_final(error):
                     raise
         known = [path.recording for t in self._traces.get(signature.key, ()) for path in t.paths]
         recording = call.record(self.name, signature.fed, known=changing_places(known))
@@ -340,7 +339,7 @@ class Jitted:
                 both = joined(known, trace)
                 result = MISSED if both is None else self._first_run(both, leaves)
             except Exception as error:  # nothing is written; the path alone may run
-                if is_from_signal(error) or is_trapped(error):
+                if is_final(error):
                     raise
                 continue
             if both is not None and result is not MISSED:

@@ -12,7 +12,7 @@ from typing import Any
 from ..core.config import config
 from ..core.dim import is_known
 from ..core.dispatch import ERRORS
-from ..core.errors import IndexOutOfRange, is_from_signal
+from ..core.errors import IndexOutOfRange, is_from_signal, note_commit
 from ..graph.call import ProgramCall
 from ..graph.size_patterns import Shapes
 from .evaluation import Array
@@ -110,6 +110,13 @@ class Trace:
 
     def finish(self, fetched: Sequence[Array], leaves: Leaves) -> Any:
         """Do with what a run has fetched what the function does; return what it returns."""
+        try:
+            return self._finished(fetched, leaves)
+        except Exception as error:
+            note_commit(error)
+            raise
+
+    def _finished(self, fetched: Sequence[Array], leaves: Leaves) -> Any:
         self.runs += 1
         found = [leaf.made(fetched) for leaf in self.escaped]
         if self.links is not None:

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.anomaly import detecting_anomaly
 from ..core.config import config
+from ..core.errors import note_commit
 from ..core.generated import ObjectNames, define
 from ..core.large import LARGE
 from ..core.modes import modes
-from ..core.specialize import function
+from ..core.specialize import function, indent
 from ..core.tape import FREED, Leaf, TapeNode, next_order
 from ..core.tensor import new_tensor, wrap
 from ..graph.node import Node
@@ -47,6 +48,7 @@ SCOPE: dict[str, Any] = {
     "config": config,
     "detecting_anomaly": detecting_anomaly,
     "modes": modes,
+    "note_commit": note_commit,
     "new_tensor": new_tensor,
     "next_order": next_order,
 }
@@ -99,13 +101,15 @@ class RunWriter:
 
     def after(self, counter: str) -> list[str]:
         """Return what is to be done with `fetched`, to the end; `counter` counts runs."""
-        return [
+        lines = [
             f"{counter}[0] += 1",
             *self._made(),
             *self._linked(),
             *(line for write in self.trace.writes for line in self._write(write)),
             *self._result(),
         ]
+        final = ["except Exception as error:", "    note_commit(error)", "    raise"]
+        return ["try:", *indent(lines), *final]
 
     def _feed(self, get: Getter) -> str:
         """Return the expression for what is fed: an array, where that is known."""

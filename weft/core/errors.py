@@ -83,6 +83,7 @@ class MissingDependencyError(WeftError, ImportError):
 
 
 FROM_SIGNAL = "_weft_from_signal"  # the attribute that marks what a handler raised
+COMMITTED = "_weft_committed"  # the same, of what was raised when states were written
 
 
 def is_from_signal(error: BaseException) -> bool:
@@ -93,6 +94,16 @@ def is_from_signal(error: BaseException) -> bool:
 def is_trapped(error: BaseException) -> bool:
     """Tell whether the NaN trap of a program raised an error."""
     return isinstance(error, AnomalyError) and error.trapped
+
+
+def note_commit(error: BaseException) -> None:
+    """Note that an error came when a program had written its states: it must not run again."""
+    setattr(error, COMMITTED, True)
+
+
+def is_final(error: BaseException) -> bool:
+    """Tell whether an error ends a call: to do again what it was met in would be wrong."""
+    return is_from_signal(error) or is_trapped(error) or getattr(error, COMMITTED, False) is True
 
 
 Site = tuple[CodeType | None, int] | None

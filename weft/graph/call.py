@@ -27,6 +27,8 @@ from .sized_code import SizedCode
 _compile_program = injected("compile_program")
 _compile_sized = injected("compile_for_sizes")
 
+Run = Callable[[tuple[Any, ...]], "list[Array] | None"]
+
 MOST_SHAPES = 64
 _calls: WeakSet[ProgramCall] = WeakSet()
 
@@ -49,9 +51,9 @@ class ProgramCall:
         self._executables: dict[tuple[Shape, ...], Any] = {}
         self._sized = SizedCode([shape for _, shape in self._types])
         self._ran: Any = None
-        self._latest: Callable[[tuple[Any, ...]], list[Array] | None] | None = None
+        self._latest: Run | None = None
         self._trapped: ProgramCall | None = None
-        self._latest_trapped: Callable[[tuple[Any, ...]], list[Array] | None] | None = None
+        self._latest_trapped: Run | None = None
         _calls.add(self)
 
     def forget(self) -> None:
@@ -124,8 +126,8 @@ class ProgramCall:
         if executable is not None:
             try:
                 fetched: list[Array] = executable.run(arrays)
-                self._latest_trapped = _unchecked(executable)
-                return fetched
+                self._latest_trapped = self._without_flag(_unchecked(executable))
+                return fetched[: len(self.program.fetches)]
             except ERRORS as error:
                 if is_from_signal(error):
                     raise
@@ -134,6 +136,17 @@ class ProgramCall:
             return _committed(results)
         _report_outside(came_with(self.program, arrays), self.what)
         return self._run(arrays, compiled)
+
+    def _without_flag(self, run: Run | None) -> Run | None:
+        """Return what runs a program with a trap, and leaves out the flag behind its fetches."""
+        count = len(self.program.fetches)
+
+        def fetch(feeds: tuple[Any, ...]) -> list[Array] | None:
+            assert run is not None
+            fetched = run(feeds)
+            return None if fetched is None else fetched[:count]
+
+        return None if run is None else fetch
 
     def executables(self) -> list[Any]:
         """Return the machine code there is so far."""
@@ -232,7 +245,7 @@ def _report_outside(name: str | None, what: str) -> None:
         )
 
 
-def _unchecked(executable: Any) -> Callable[[tuple[Any, ...]], list[Array] | None] | None:
+def _unchecked(executable: Any) -> Run | None:
     """Return what runs code on whatever it is given, if the code itself finds out what suits it."""
     return executable.run_unchecked if executable.checks_feeds else None
 
