@@ -17,8 +17,6 @@ from ..graph import Graph
 from ..node import Node, Value, attr_items, is_graph, subgraphs
 from ..special import PLACEHOLDER
 
-STOP_GRADIENT = "stop_gradient"
-
 
 class Ref(NamedTuple):
     """One result of a point."""
@@ -98,7 +96,7 @@ class PointLayout:
         for node in graph.nodes:
             if node.op is PLACEHOLDER and node.outputs[0] in env:
                 continue
-            if self.as_run and node.op.name == STOP_GRADIENT:
+            if self.as_run and node.op.identity:
                 env[node.outputs[0]] = _found(env, node.inputs[0], graph)  # type: ignore[arg-type]  # it has one
                 continue
             point = Point(node, [value.type for value in node.outputs], scope, depth)
