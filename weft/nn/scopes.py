@@ -48,11 +48,17 @@ def _modules_in(caller: Any) -> Iterator[tuple[str, Any]]:
     """Yield all modules below one, each once, as `named_modules` does."""
     if caller is None:
         return
-    seen, pending = {id(caller)}, [*reversed(list(caller.named_children()))]
+    seen, pending = {id(caller)}, [*reversed(_children(caller))]
     while pending:
         name, module = pending.pop()
         if id(module) not in seen:
             seen.add(id(module))
             yield name, module
-            inner = [(f"{name}/{n}", m) for n, m in module.named_children()]
+            inner = [(f"{name}/{n}", m) for n, m in _children(module)]
             pending += reversed(inner)
+
+
+def _children(module: Any) -> list[tuple[str, Any]]:
+    """Return the direct submodules; without a generator, which wf.jit would follow step by step."""
+    parts = [(name, module.__dict__[name]) for name in module._kinds]
+    return [(name, part) for name, part in parts if hasattr(part, "_kinds")]
