@@ -9,14 +9,12 @@ import pytest
 
 import weft as wf
 from tests.jit.harness import Jit, no_jit
-from tests.jit.known_differences import read_known
 from tests.jit.random_programs import Draw, differs, shrink
 from tests.programs.python_states import draw_state_calls, write_state_program
 from tests.programs.python_text import draw_calls, write_program
 
 ORDINARY, LONG = 30, 2000
 STATES, MANY_STATES = 10, 500  # programs with states of many kinds
-KNOWN_SEEDS = frozenset(read_known().seeds)
 PART = 50  # programs of a test that runs with --long
 
 
@@ -77,7 +75,7 @@ def test_programs_are_made_as_small_as_they_fail() -> None:
     assert shrink(text, lambda candidate: "needed" in candidate) == "a = needed(b)\n"
 
 
-@pytest.mark.parametrize("seed", [n for n in range(ORDINARY) if n not in KNOWN_SEEDS])
+@pytest.mark.parametrize("seed", range(ORDINARY))
 def test_random_programs(seed: int) -> None:
     check_program(write_program(seed), seed, wf.jit)
 
@@ -94,14 +92,7 @@ def test_many_random_programs_with_many_states(first: int) -> None:
         check_program(write_state_program(seed), seed, wf.jit, draw_state_calls)
 
 
-@pytest.mark.xfail(reason="they need guards and effects", strict=True)
-@pytest.mark.parametrize("seed", [n for n in range(ORDINARY) if n in KNOWN_SEEDS])
-def test_random_programs_that_differ(seed: int) -> None:
-    assert differs(write_program(seed), seed, wf.jit) is None
-
-
 @pytest.mark.long
-@pytest.mark.xfail(bool(KNOWN_SEEDS), reason="they need guards and effects", strict=True)
 @pytest.mark.parametrize("first", range(ORDINARY, LONG, PART))
 def test_many_random_programs(first: int) -> None:
     seeds = range(first, min(first + PART, LONG))

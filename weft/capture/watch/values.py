@@ -127,7 +127,7 @@ def _same_slice(value: slice, other: slice) -> bool:
 def same_float(value: float, other: float) -> bool:
     """Tell whether two floats are the same: 0.0 and -0.0 are not, and NaN is NaN."""
     if value != value:  # noqa: PLR0124  (NaN alone is unlike itself)
-        return other != other  # noqa: PLR0124
+        return other != other  # noqa: PLR0124  (likewise)
     return value == other and math.copysign(1.0, value) == math.copysign(1.0, other)
 
 
