@@ -56,7 +56,7 @@ from .ops.creation import (
 from .ops.ranges import arange, linspace, logspace
 
 if _TYPE_CHECKING:
-    from . import data, io, nn, optim, train
+    from . import data, io, nn, optim, serve, train
     from .autodiff.batching import vmap
     from .autodiff.checkpointing import checkpoint
     from .autodiff.custom_jvp import custom_jvp
@@ -179,6 +179,7 @@ __all__ = [
     "randperm",
     "save",
     "scan",
+    "serve",
     "set_default_dtype",
     "set_grad_enabled",
     "set_num_threads",
@@ -234,7 +235,7 @@ _deferred = _lazy_attributes(
             *("set_rng_state", "truncated_normal", "uniform"),
         ),
     },
-    packages=("data", "io", "nn", "optim", "train"),
+    packages=("data", "io", "nn", "optim", "serve", "train"),
 )
 
 

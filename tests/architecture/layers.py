@@ -18,13 +18,14 @@ CHAIN = (
     "eager",  # kernels for single operations: the compiler's first user
     "capture",
     "train",
+    "serve",  # trained models behind HTTP
     "cli",
 )
 # Siblings stand above autodiff; they see one another only through the package's `__init__`.
 SIBLINGS = ("nn", "optim", "data", "io", "viz")
 SIBLINGS_STAND_ON = "autodiff"
 # The compiler knows graphs, not networks: of the chain, only these may use siblings and doors.
-MAY_USE_SIBLINGS = ("capture", "train", "cli")
+MAY_USE_SIBLINGS = ("capture", "train", "serve", "cli")
 
 # Modules directly under the package that are no layer themselves, and the highest layer each may
 # import. They are doors for users; the layers below `MAY_USE_SIBLINGS` never go through them.

@@ -61,13 +61,19 @@ def why_not(traces: Sequence[Trace]) -> list[str]:
 
 
 def stats_of(traces: Iterable[Trace]) -> dict[str, Any]:
-    """Return what the programs of traces have in common: kernels, memory, runs."""
+    """Return what the programs of traces have in common: kernels, memory, runs.
+
+    `fixed_because` says why code is for one size each, where sizes were seen to change.
+    """
     kernels: dict[str, int] = {}
+    reasons: dict[str, str] = {}
     arena = runs = count = 0
     for trace in traces:
         count, runs = count + 1, runs + trace.runs
         for found in (executable.stats() for executable in trace.executables()):
             arena += found["arena_bytes"]
+            reasons |= {k: v for k, v in found.items() if k == "fixed_because"}
             for kind, number in found["kernels"].items():
                 kernels[kind] = kernels.get(kind, 0) + number
-    return {"paths": count, "compiled_calls": runs, "kernels": kernels, "arena_bytes": arena}
+    found = {"paths": count, "compiled_calls": runs, "kernels": kernels, "arena_bytes": arena}
+    return found | reasons

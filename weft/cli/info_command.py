@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import os
 import platform
@@ -17,6 +16,7 @@ from ..backends.cpu.codegen.target import host
 from ..backends.store import cache_info
 from ..core.config import config
 from ..core.device import devices
+from ..core.installed import version
 from ..io import load, load_metadata
 from ..train.names import REGISTRIES
 from ..train.registry import Entry, hint
@@ -26,7 +26,7 @@ from .saved_runs import open_source
 
 OPTIONAL = (
     *("safetensors", "rich", "matplotlib", "tensorboardX", "pillow", "pyarrow"),
-    *("scikit-learn", "ml_dtypes", "gymnasium"),
+    *("scikit-learn", "ml_dtypes", "gymnasium", "starlette", "uvicorn"),
 )
 
 
@@ -61,17 +61,6 @@ def installation() -> dict[str, Any]:
         "eager kernels": "on" if config.eager_kernels else "off",
         "cache": asdict(cache_info()),
     }
-
-
-def version(package: str) -> str | None:
-    """Return the version of an installed package, or None."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        if package != "weft":
-            return None
-    # A source tree that is on the path but not installed knows its version all the same.
-    return getattr(sys.modules.get("weft"), "__version__", None)
 
 
 def _processors() -> int:

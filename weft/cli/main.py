@@ -12,10 +12,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.errors import WeftError
+from ..core.installed import version
 from .errors import ConfigError, UsageError
 from .evaluate_command import evaluate_run
 from .graph_command import draw_graph
-from .info_command import info, version
+from .info_command import info
 from .predict_command import predict
 from .time_command import time_layers
 from .train_command import train

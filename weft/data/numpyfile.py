@@ -9,6 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from typing import Any, BinaryIO, Final, Literal, NamedTuple
 
 import numpy as np
@@ -60,6 +61,15 @@ def read_npy(path: Any, *, mmap: bool = False) -> Array:
         with _explaining(shown, None):
             header = _header(shown, None, file, remaining_bytes(file))
             return _mapped(shown, file, header) if mmap else _values(shown, None, file, header)
+
+
+def parse_npy(content: bytes, name: str) -> Array:
+    """Return the array of what an .npy file contains; errors call it by a name."""
+    file = BytesIO(content)
+    _check_magic(name, file, _NPY_MAGIC)
+    with _explaining(name, None):
+        header = _header(name, None, file, len(content))
+        return _values(name, None, file, header)
 
 
 def read_npz(path: Any, names: Sequence[str] | None = None) -> dict[str, Array]:

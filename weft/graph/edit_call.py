@@ -55,14 +55,19 @@ def _wanted(graph: Graph, outputs: Any) -> tuple[list[Value], Any]:
     if outputs is not None:
         leaves, structure = flatten(outputs)
         return [_no_update(v) for v in wanted_values(graph, leaves, "call").fetches], structure
-    moved = Draws(graph).states
-    skipped = (ASSIGN, *SOURCES)
-    found = graph.outputs or [
-        v for v in graph.results() if v.node.op not in skipped and v not in moved
-    ]
+    found = call_results(graph)
     if not found:
         raise GraphError(f"call: {graph.name} computes nothing; say what to return: outputs=...")
-    return list(found), None
+    return found, None
+
+
+def call_results(graph: Graph) -> list[Value]:
+    """Return what a call of a graph returns if nothing else is asked for."""
+    if graph.outputs:
+        return list(graph.outputs)
+    moved = Draws(graph).states
+    skipped = (ASSIGN, *SOURCES)
+    return [v for v in graph.results() if v.node.op not in skipped and v not in moved]
 
 
 def _no_update(value: Value) -> Value:

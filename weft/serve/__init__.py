@@ -1,0 +1,15 @@
+"""Serving: a model behind HTTP, with requests of many clients run as one batch.
+
+    wf.serve.run(model, inputs=((784,), "float32"), port=8000)
+
+Enter: a module, a graph or a trained run. Leave: an ASGI application (`app`), or a server (`run`).
+The packages starlette, uvicorn and httptools (`pip install "weft[serve]"`) are loaded when one is
+made. It stands on train; the command line `weft serve` stands on it.
+"""
+
+from .app import app
+from .limits import Limits
+from .model import ServedModel
+from .server import run
+
+__all__ = ["Limits", "ServedModel", "app", "run"]

@@ -1,0 +1,78 @@
+"""Connections: a request's head must come in time and be short, whoever sends it.
+
+uvicorn waits for ever for the end of a head, and keeps all of it. Clients that never finish one
+would fill memory and the table of connections, so these are closed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.imports import require
+from .answers import error_answer
+from .errors import RequestError
+
+MOST_HEAD_BYTES = 64 * 2**10
+
+
+def protocol_class(timeout: float) -> Any:
+    """Return uvicorn's protocol with limits; a function, because uvicorn may be missing."""
+    require("httptools", "serve", "serving a model")
+    base = require("uvicorn.protocols.http.httptools_impl", "serve", "serving a model")
+
+    class Protocol(base.HttpToolsProtocol):  # type: ignore[misc]  # of Any
+        _waiting: Any = None  # the timer of a head that has not ended
+        _head = 0  # bytes of it
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._expect_head()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._got_head()
+            super().connection_lost(exc)
+
+        def data_received(self, data: bytes) -> None:
+            if self._waiting is None and (self.cycle is None or not self.cycle.more_body):
+                self._expect_head()  # of the next request on this connection
+            self._head += len(data)
+            super().data_received(data)
+            if self._waiting is not None and self._head > MOST_HEAD_BYTES:
+                self._refuse(431, f"the head of a request may have {MOST_HEAD_BYTES} bytes")
+
+        def on_headers_complete(self) -> None:
+            self._got_head()
+            super().on_headers_complete()
+
+        def send_400_response(self, msg: str) -> None:
+            self._refuse(400, msg)
+
+        def _expect_head(self) -> None:
+            self._head = 0
+            self._waiting = self.loop.call_later(timeout, self._late)
+
+        def _got_head(self) -> None:
+            if self._waiting is not None:
+                self._waiting.cancel()
+                self._waiting = None
+
+        def _late(self) -> None:
+            self._refuse(408, f"the head of the request did not arrive within {timeout:g} s")
+
+        def _is_answering(self) -> bool:
+            cycle = self.cycle
+            return cycle is not None and cycle.response_started and not cycle.response_complete
+
+        def _refuse(self, status: int, message: str) -> None:
+            """Answer without a request, and close."""
+            self._got_head()
+            if self.transport.is_closing():
+                return
+            if not self._is_answering():
+                answer = error_answer(RequestError(status, message, {"connection": "close"}))
+                lines = [base.STATUS_LINE[status]]
+                lines += [name + b": " + value + b"\r\n" for name, value in answer.headers]
+                self.transport.write(b"".join([*lines, b"\r\n", answer.body]))
+            self.transport.close()
+
+    return Protocol

@@ -1,0 +1,160 @@
+"""The server: uvicorn with an orderly end, and with limits on what comes before a request is one.
+
+The first signal (Ctrl-C, SIGTERM) closes the door: requests in flight are answered, new ones are
+refused, and the process ends with status 0. A second one ends it at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ..core.errors import ArgumentError, WeftError
+from ..core.imports import is_available, require
+from ..train.captured import Compile
+from .app import app
+from .limits import Limits
+from .protocol import protocol_class
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_KEEP_ALIVE = 15  # seconds that a connection stays open without requests
+_NEEDS = "serving a model"
+
+
+class AddressError(WeftError, OSError):
+    """The address cannot be listened on."""
+
+
+def run(
+    model: Any,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    inputs: Any = None,
+    outputs: Sequence[Any] | None = None,
+    classes: Sequence[str] | None = None,
+    compile: Compile = "auto",
+    limits: Limits | None = None,
+    announce: Callable[[str], None] = print,
+) -> int:
+    """Serve a model until a signal ends it; return 0, or 128 + the signal if that came twice.
+
+    Port 0 is any that is free; `announce` is told the address. The rest is as for `app`.
+    """
+    chosen = Limits() if limits is None else limits
+    require("uvicorn", "serve", _NEEDS)
+    sock = _bound(host, port)
+    try:
+        made = app(
+            model, inputs=inputs, outputs=outputs, classes=classes, compile=compile, limits=chosen
+        )
+        with _quick_switches():
+            return _serve(made, sock, chosen, announce)
+    finally:
+        sock.close()
+
+
+def _bound(host: str, port: Any) -> socket.socket:
+    """Return a listening socket, before the work of loading a model."""
+    if not isinstance(port, int) or not 0 <= port <= 65535:
+        raise ArgumentError(f"port must be a number from 0 to 65535. Received: {port!r:.40}")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sock = socket.socket(family)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((host, port))
+    except OSError as error:
+        sock.close()
+        raise AddressError(
+            f"cannot listen on {host}:{port}: {error.strerror or error}; choose another port, or 0 "
+            "for any that is free"
+        ) from error
+    return sock
+
+
+@contextmanager
+def _quick_switches() -> Iterator[None]:
+    """Let threads take turns sooner.
+
+    The thread that runs batches waits for Python's lock when its program ends; by default a busy
+    event loop would keep it for 5 ms.
+    """
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(0.0005)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
+
+
+def _serve(made: Any, sock: socket.socket, limits: Limits, announce: Callable[[str], None]) -> int:
+    uvicorn = require("uvicorn", "serve", _NEEDS)
+    config = uvicorn.Config(
+        made,
+        http=protocol_class(limits.timeout),
+        loop="uvloop" if is_available("uvloop") else "asyncio",
+        ws="none",
+        lifespan="on",
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        limit_concurrency=limits.max_connections,
+        timeout_keep_alive=_KEEP_ALIVE,
+        timeout_graceful_shutdown=max(1, round(limits.grace)),
+        backlog=2048,
+    )
+    server = _server_class(uvicorn.Server)(config, made.state.service, announce)
+    server.run(sockets=[sock])
+    return int(server.status)
+
+
+def _server_class(base: Any) -> Any:
+    """Return uvicorn's server with our end; a function, because uvicorn may be missing."""
+
+    class Server(base):  # type: ignore[misc]  # of Any
+        def __init__(self, config: Any, service: Any, announce: Callable[[str], None]) -> None:
+            super().__init__(config)
+            self.service, self.announce = service, announce
+            self.status = 0
+
+        async def startup(self, sockets: Any = None) -> None:
+            await super().startup(sockets=sockets)
+            self.announce(_address(sockets[0]))
+
+        @contextmanager
+        def capture_signals(self) -> Iterator[None]:
+            if threading.current_thread() is not threading.main_thread():
+                yield
+                return
+            before = {sig: signal.signal(sig, self.handle_exit) for sig in SIGNALS}
+            try:
+                yield
+            finally:
+                for sig, handler in before.items():
+                    signal.signal(sig, handler)
+
+        def handle_exit(self, sig: int, frame: Any) -> None:
+            if self.should_exit:
+                self.force_exit = True
+                self.status = 128 + sig
+            self.should_exit = True
+            self.service.ending = True
+            self.service.ready = False
+
+        async def shutdown(self, sockets: Any = None) -> None:
+            await super().shutdown(sockets=sockets)
+            if self.force_exit:  # those that are cancelled may still write
+                await asyncio.sleep(0)
+
+    return Server
+
+
+def _address(sock: socket.socket) -> str:
+    host, port = sock.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
