@@ -17,6 +17,7 @@ import socket
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,18 +31,17 @@ KIND = {"raw": "application/octet-stream", "json": "application/json"}
 
 
 def mlp() -> tuple[Any, tuple[int, ...]]:
-    """784-256-128-10: its weights stay in the cache, so the model is much cheaper than HTTP."""
-    sizes = (784, 256, 128, 10)
-    return _perceptron(sizes), (784,)
+    """Return 784-256-128-10: its weights stay in the cache, so HTTP costs much more than it."""
+    return _perceptron((784, 256, 128, 10)), (784,)
 
 
 def wide() -> tuple[Any, tuple[int, ...]]:
-    """784-4096-4096-10: 80 MB of weights, which each run reads once, for one item or for many."""
+    """Return 784-4096-4096-10: 80 MB of weights, read once by each run, for one item or many."""
     return _perceptron((784, 4096, 4096, 10)), (784,)
 
 
 def cnn() -> tuple[Any, tuple[int, ...]]:
-    """Two convolutions and two linear layers on 28 x 28 images."""
+    """Return two convolutions and two linear layers on 28 x 28 images."""
     layers = (
         *(nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
         *(nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
@@ -51,7 +51,7 @@ def cnn() -> tuple[Any, tuple[int, ...]]:
 
 
 def lstm() -> tuple[Any, tuple[int, ...]]:
-    """An LSTM of 256 units over 32 steps of 64 features, and a linear layer on the last state."""
+    """Return an LSTM of 256 units over 32 steps of 64 features, and a linear layer behind it."""
     return _Last(), (32, 64)
 
 
@@ -68,7 +68,7 @@ class _Last(nn.Module):
 
 def _perceptron(sizes: tuple[int, ...]) -> Any:
     layers: list[Any] = []
-    for a, b in zip(sizes, sizes[1:], strict=False):
+    for a, b in pairwise(sizes):
         layers += [nn.Linear(a, b), nn.ReLU()]
     return nn.Sequential(*layers[:-1])
 
@@ -88,7 +88,7 @@ def made(name: str) -> tuple[Any, tuple[int, ...]]:
 
 def serve(name: str, max_batch: int, max_wait_ms: float) -> int:
     model, shape = made(name)
-    limits = wf.serve.Limits(max_batch=max_batch, max_wait=max_wait_ms / 1000)
+    limits = wf.serve.ServeLimits(max_batch=max_batch, max_wait=max_wait_ms / 1000)
     return wf.serve.run(
         model,
         inputs=(shape, "float32"),

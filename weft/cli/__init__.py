@@ -1,4 +1,4 @@
-"""The command line: `weft train`, `test`, `predict`, `time` and `info`.
+"""The command line: `weft train`, `test`, `predict`, `serve`, `time` and `info`.
 
 Enter: a TOML file and options. Leave: a run directory, files of predictions, tables on the
 terminal. It stands on everything else; nothing imports it.

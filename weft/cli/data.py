@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtype as dt
+from ..core.errors import ShapeError
 from ..core.tensor import Tensor, wrap
 from ..core.tree import tree_map
 from ..data import DataLoader, Dataset, Subset, TensorDataset, default_collate, random_split
@@ -251,6 +252,11 @@ class Standardize:
 
     def __call__(self, item: Tensor) -> Tensor:
         """Return the item with numbers around 0."""
+        if item.ndim == 0 or item.shape[0] != len(self.mean):
+            raise ShapeError(
+                f"standardize: the training data had {len(self.mean)} features or channels along "
+                f"the first axis. Received: shape {tuple(item.shape)}"
+            )
         shape = (-1, *[1] * (item.ndim - 1))
         value = item._value
         scaled = (value - self.mean.reshape(shape)) / self.std.reshape(shape)

@@ -13,11 +13,13 @@ from typing import Any
 
 from ..core.errors import WeftError
 from ..core.installed import version
+from ..serve import ServeLimits
 from .errors import ConfigError, UsageError
 from .evaluate_command import evaluate_run
 from .graph_command import draw_graph
 from .info_command import info
 from .predict_command import predict
+from .serve_command import serve
 from .time_command import time_layers
 from .train_command import train
 
@@ -65,6 +67,7 @@ def parser() -> argparse.ArgumentParser:
     _add_train(commands)
     _add_test(commands)
     _add_predict(commands)
+    _add_serve(commands)
     _add_time(commands)
     _add_graph(commands)
     _add_info(commands)
@@ -117,6 +120,37 @@ def _add_predict(commands: Any) -> None:
     made.add_argument("--top", type=_at_least(1), default=1, help="so many classes of each sample")
     made.add_argument("--batch-size", type=_at_least(1), metavar="N")
     _add_compile(made)
+
+
+def _add_serve(commands: Any) -> None:
+    made = _command(commands, "serve", serve, "answer requests over HTTP with a trained model")
+    made.add_argument("run", help="a run directory, a saved graph, or a TOML file with --weights")
+    _add_weights(made)
+    made.add_argument("--host", default="127.0.0.1", help="default: 127.0.0.1, this machine alone")
+    made.add_argument("--port", type=_at_least(0), default=8000, help="0: any that is free")
+    made.add_argument("--outputs", metavar="A,B", help="of a saved graph: what to compute")
+    defaults = ServeLimits()
+    counts = {
+        "batch": "most items of a batch; 1: no batching",
+        "queue": "most items that wait; others are refused (503)",
+        "body": "most bytes of a request",
+        "connections": "most clients at a time",
+    }
+    for name, about in counts.items():
+        usual = getattr(defaults, f"max_{name}")
+        _add_limit(made, f"max-{name}", _at_least(1), usual, about)
+    wait = "how long an item waits for others, in milliseconds"
+    _add_limit(made, "max-wait-ms", float, 1000 * defaults.max_wait, wait)
+    _add_limit(made, "timeout", float, defaults.timeout, "seconds for a request")
+    _add_limit(made, "grace", float, defaults.grace, "seconds for those in flight at the end")
+    made.add_argument("--threads", type=_at_least(1), metavar="N", help="threads of the model")
+    _add_compile(made)
+
+
+def _add_limit(made: Any, name: str, kind: Any, usual: Any, about: str) -> None:
+    made.add_argument(
+        f"--{name}", type=kind, default=usual, metavar="N", help=f"{about} (default: {usual})"
+    )
 
 
 def _add_time(commands: Any) -> None:

@@ -71,8 +71,9 @@ def _announce(run: Run, directory: Path, notes: list[str]) -> None:
 
 
 def _facts(run: Run) -> dict[str, Any]:
-    shapes = [list(x.shape[1:]) for x in run.example if hasattr(x, "shape")]
-    return {**run.data.facts, "input_shapes": shapes}
+    tensors = [x for x in run.example if hasattr(x, "shape")]
+    shapes, dtypes = [list(x.shape[1:]) for x in tensors], [x.dtype.name for x in tensors]
+    return {**run.data.facts, "input_shapes": shapes, "input_dtypes": dtypes}
 
 
 def _finish(trainer: Trainer, run: Run, directory: Path) -> None:

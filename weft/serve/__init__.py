@@ -8,8 +8,8 @@ made. It stands on train; the command line `weft serve` stands on it.
 """
 
 from .app import app
-from .limits import Limits
+from .limits import ServeLimits
 from .model import ServedModel
 from .server import run
 
-__all__ = ["Limits", "ServedModel", "app", "run"]
+__all__ = ["ServeLimits", "ServedModel", "app", "run"]

@@ -98,7 +98,7 @@ def _as_list(array: Array) -> Any:
 def _finite(content: Any) -> Any:
     """Return content with strings in place of numbers that JSON lacks."""
     if isinstance(content, float) and not math.isfinite(content):
-        return "NaN" if content != content else "Infinity" if content > 0 else "-Infinity"
+        return "NaN" if math.isnan(content) else "Infinity" if content > 0 else "-Infinity"
     if isinstance(content, list):
         return [_finite(one) for one in content]
     if isinstance(content, dict):

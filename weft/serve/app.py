@@ -10,7 +10,7 @@ from ..core.imports import require
 from ..train.captured import Compile
 from .answers import Answer, error_answer, json_answer
 from .errors import RequestError
-from .limits import Limits
+from .limits import ServeLimits
 from .model import served_model
 from .service import Service
 
@@ -25,7 +25,7 @@ def app(
     outputs: Sequence[Any] | None = None,
     classes: Sequence[str] | None = None,
     compile: Compile = "auto",
-    limits: Limits | None = None,
+    limits: ServeLimits | None = None,
 ) -> Any:
     """Return an ASGI application that answers requests with what a model computes.
 
@@ -36,14 +36,14 @@ def app(
     outputs   of a graph: what to compute, by symbol or name; what nothing else uses by default
     classes   names that the page of the model tells
     compile   as in `model.compile`
-    limits    sizes of batches and queues, times: see Limits
+    limits    sizes of batches and queues, times: see ServeLimits
 
     Run it with any ASGI server, mount it in an application of your own, or use `run`. Its
     `state.service` has `close()`, which a mounted application calls when it ends.
     """
     starlette = require("starlette.applications", "serve", _NEEDS)
     chosen = served_model(model, inputs=inputs, outputs=outputs, classes=classes, compile=compile)
-    service = Service(chosen, Limits() if limits is None else limits)
+    service = Service(chosen, ServeLimits() if limits is None else limits)
 
     @asynccontextmanager
     async def lifespan(_: Any) -> AsyncIterator[None]:

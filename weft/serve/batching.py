@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .limits import Limits
+from .limits import ServeLimits
 from .metrics import Metrics
 
 Array = np.ndarray[Any, Any]
@@ -38,7 +38,7 @@ class Expired(Exception):  # noqa: N818  (likewise)
     """A job was still waiting when its time was over."""
 
 
-class Job:
+class ServeJob:
     """Some items that belong together: a request, or a part of a large one.
 
     columns     an array for each input, items along the first axis
@@ -65,7 +65,7 @@ class Job:
         self.error: BaseException | None = None
 
 
-Deliver = Callable[[list[Job]], None]
+Deliver = Callable[[list[ServeJob]], None]
 
 
 class Batcher:
@@ -75,11 +75,11 @@ class Batcher:
     deliver   is given the jobs that are done, in the thread that ran them
     """
 
-    def __init__(self, run: Run, limits: Limits, metrics: Metrics, deliver: Deliver) -> None:
+    def __init__(self, run: Run, limits: ServeLimits, metrics: Metrics, deliver: Deliver) -> None:
         self._run, self._deliver = run, deliver
         self._limits, self._metrics = limits, metrics
         self._changed = threading.Condition()
-        self._groups: dict[Hashable, deque[Job]] = {}
+        self._groups: dict[Hashable, deque[ServeJob]] = {}
         self._rows: dict[Hashable, int] = {}
         self._idle = False  # whether the thread sleeps until something comes
         self._closed = False
@@ -92,7 +92,7 @@ class Batcher:
         self._first = first
         self._thread.start()
 
-    def submit(self, jobs: Sequence[Job]) -> None:
+    def submit(self, jobs: Sequence[ServeJob]) -> None:
         """Put jobs in the queue, all of them or none."""
         rows = sum([job.rows for job in jobs])
         with self._changed:
@@ -119,7 +119,7 @@ class Batcher:
 
     # -- the queue ---------------------------------------------------------------------------------
 
-    def _add(self, job: Job, now: float) -> None:
+    def _add(self, job: ServeJob, now: float) -> None:
         job.since = now
         self._groups.setdefault(job.group, deque()).append(job)
         self._rows[job.group] = self._rows.get(job.group, 0) + job.rows
@@ -141,7 +141,7 @@ class Batcher:
                 wait = min(wait, left)
         return found, wait
 
-    def _next(self) -> list[Job] | None:
+    def _next(self) -> list[ServeJob] | None:
         """Return the jobs of the next batch, waiting for them; None at the end."""
         with self._changed:
             while True:
@@ -157,9 +157,10 @@ class Batcher:
                     return self._taken(group)
                 self._changed.wait(wait)
 
-    def _taken(self, group: Hashable) -> list[Job]:
+    def _taken(self, group: Hashable) -> list[ServeJob]:
         """Take jobs of a group, oldest first, as many as fit in a batch."""
-        jobs, taken, rows = self._groups[group], [], 0
+        jobs, rows = self._groups[group], 0
+        taken: list[ServeJob] = []
         while jobs and (not taken or rows + jobs[0].rows <= self._limits.max_batch):
             job = jobs.popleft()
             taken.append(job)
@@ -185,7 +186,7 @@ class Batcher:
                 self._compute(wanted, now)
             self._deliver(jobs)
 
-    def _compute(self, jobs: list[Job], started: float) -> None:
+    def _compute(self, jobs: list[ServeJob], started: float) -> None:
         """Run jobs as one batch; if that fails, each alone, lest one fail the others."""
         rows = sum([job.rows for job in jobs])
         try:
@@ -201,13 +202,13 @@ class Batcher:
         self._rate = 0.8 * self._rate + 0.2 * rows / max(took, 1e-9)
         self._metrics.observe_batch(rows, took, [started - job.since for job in jobs])
 
-    def _compute_alone(self, job: Job) -> None:
+    def _compute_alone(self, job: ServeJob) -> None:
         try:
             self._run_together([job])
         except Exception as error:  # as above
             job.error = error
 
-    def _run_together(self, jobs: list[Job]) -> None:
+    def _run_together(self, jobs: list[ServeJob]) -> None:
         if len(jobs) == 1:
             jobs[0].results = list(self._run(jobs[0].columns))
             return

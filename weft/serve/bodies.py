@@ -84,6 +84,9 @@ def _from_json(model: ServedModel, body: bytes) -> Columns:
     key = _the_key(parsed)
     data, alone = parsed[key], key == "input"
     inputs = model.inputs
+    items = [data] if alone else data
+    if model.items_of and isinstance(items, list) and items and isinstance(items[0], dict | str):
+        return Columns(_from_items(model, model.items_of(items)), alone)
     by_name = isinstance(data, dict) and (len(inputs) > 1 or inputs[0].name in data)
     if len(inputs) > 1 and not by_name:
         names = ", ".join(value.name for value in inputs)
@@ -150,8 +153,6 @@ def _json_array(model: ServedModel, value: Value, data: Any, alone: bool) -> Arr
         )
     if not data:
         raise _bad("there are no items: 'inputs' is empty")
-    if model.item_of is not None and isinstance(data[0], dict | str):
-        data = [model.item_of(item) for item in data]
     if model.prepare is not None:
         array = array_in(data, value.dtype, f"the value for {value.name}")
     else:

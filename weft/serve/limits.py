@@ -10,7 +10,7 @@ from ..core.errors import ArgumentError, ArgumentTypeError
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class ServeLimits:
     """What a server allows; times are in seconds.
 
     max_batch         most items of a batch; 1: no batching

@@ -26,7 +26,7 @@ class ServedModel:
     program   computes outputs
     prepare   what is done to an item before the model: standardizing, transforms
     readers   by the type of a body (image/png), what makes items of it
-    item_of   what makes an item of something in JSON that is no array: a record, a text
+    items_of  what makes items of a list in JSON that holds no arrays: of records, of texts
     rows_of   what to say of outputs: classes and probabilities, the so many likeliest
     about     what the page of the model tells besides its inputs and outputs
     """
@@ -34,7 +34,7 @@ class ServedModel:
     program: ServedProgram
     prepare: Callable[[Item], Item] | None = None
     readers: Mapping[str, Callable[[bytes], Sequence[Item]]] = field(default_factory=dict)
-    item_of: Callable[[Any], Any] | None = None
+    items_of: Callable[[list[Any]], Sequence[Item]] | None = None
     rows_of: Callable[[Sequence[Array], int], list[Row]] | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
     inputs: list[Value] = field(init=False)  # what a request gives: any number of items

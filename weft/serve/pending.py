@@ -9,13 +9,13 @@ from contextlib import suppress
 import numpy as np
 
 from ..core.dtype import Array
-from .batching import Job
+from .batching import ServeJob
 
 
 class Pending:
     """A request whose jobs are in the queue, and the future that its task waits for."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, jobs: list[Job]) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, jobs: list[ServeJob]) -> None:
         self.loop, self.jobs = loop, jobs
         self.done: asyncio.Future[None] = loop.create_future()
         self.late = False
@@ -53,7 +53,7 @@ class Pending:
         return [np.concatenate(parts) for parts in zip(*found, strict=True)]
 
 
-def deliver(jobs: Sequence[Job]) -> None:
+def deliver(jobs: Sequence[ServeJob]) -> None:
     """Tell the event loops of jobs that they are done: one call for a batch, not one for a job."""
     for loop in {job.owner.loop for job in jobs}:
         mine = [job.owner for job in jobs if job.owner.loop is loop]

@@ -32,13 +32,15 @@ ITEMS = "n"  # what the size of a batch is called
 class ServedProgram(Protocol):
     """What a server needs of a model.
 
-    name      of the model
-    inputs    with a first axis for the items, which may be a known size
-    outputs   their names; none until it has run
+    name          of the model
+    inputs        with a first axis for the items, which may be a known size
+    item_shapes   of an item that it can be tried on; None if that is not known
+    outputs       their names; none until it has run
     """
 
     name: str
     inputs: Sequence[Value]
+    item_shapes: Sequence[tuple[int, ...]] | None
     outputs: list[str]
 
     def __call__(self, columns: Sequence[Array]) -> list[Array]:
@@ -52,12 +54,17 @@ class ModuleProgram:
     """A module, or a function of tensors, with the types of its inputs."""
 
     def __init__(
-        self, model: Callable[..., Any], inputs: Sequence[Value], compile: Compile = "auto"
+        self,
+        model: Callable[..., Any],
+        inputs: Sequence[Value],
+        compile: Compile = "auto",
+        item_shapes: Sequence[tuple[int, ...]] | None = None,
     ) -> None:
         if isinstance(model, Module):
             model.eval()
         self.name = str(getattr(model, "__name__", type(model).__name__))
         self.inputs = inputs
+        self.item_shapes = item_shapes or known_shapes(inputs)
         self.outputs: list[str] = []
         self._run = as_compiled(model, compile)
 
@@ -87,9 +94,10 @@ class GraphProgram:
             raise ArgumentError(f"serve: {graph.name} computes nothing; say what: outputs=...")
         needed = set(graph.ancestors(chosen))
         self.name = graph.name
-        self.inputs = [value for value in graph.inputs if value.node in needed]
+        self.inputs: Sequence[Value] = [v for v in graph.inputs if v.node in needed]
         if not self.inputs:
             raise ArgumentError(f"serve: {graph.name} computes {chosen[0].name} of no placeholder")
+        self.item_shapes = known_shapes(self.inputs)
         self.outputs = [value.name for value in chosen]
         self._session, self._fetches = Session(graph), chosen
         self._feeds: dict[Any, Any] = {}
@@ -168,6 +176,12 @@ def batch_size(inputs: Sequence[Value]) -> int | None:
         shown = ", ".join(f"{value.name} {type_text(value.type)}" for value in inputs)
         raise ArgumentError(f"serve: the inputs differ in the size of a batch: {shown}")
     return sizes.pop()
+
+
+def known_shapes(inputs: Sequence[Value]) -> Sequence[tuple[int, ...]] | None:
+    """Return the shapes of an item, if all of their sizes are known."""
+    shapes = [tuple(value.shape[1:]) for value in inputs]
+    return None if any(isinstance(n, Dim) for shape in shapes for n in shape) else shapes
 
 
 # -- outputs ---------------------------------------------------------------------------------------

@@ -16,63 +16,77 @@ MOST_HEAD_BYTES = 64 * 2**10
 
 
 def protocol_class(timeout: float) -> Any:
-    """Return uvicorn's protocol with limits; a function, because uvicorn may be missing."""
+    """Return uvicorn's protocol with our limits."""
     require("httptools", "serve", "serving a model")
-    base = require("uvicorn.protocols.http.httptools_impl", "serve", "serving a model")
+    found = require("uvicorn.protocols.http.httptools_impl", "serve", "serving a model")
+    facts = {"head_timeout": timeout, "status_lines": found.STATUS_LINE}
+    return type("LimitedProtocol", (HeadLimits, found.HttpToolsProtocol), facts)
 
-    class Protocol(base.HttpToolsProtocol):  # type: ignore[misc]  # of Any
-        _waiting: Any = None  # the timer of a head that has not ended
-        _head = 0  # bytes of it
 
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            self._expect_head()
+class HeadLimits:
+    """What is put before uvicorn's protocol, which may be missing, so it is no base of this."""
 
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._got_head()
-            super().connection_lost(exc)
+    head_timeout: float
+    status_lines: dict[int, bytes]
+    cycle: Any
+    loop: Any
+    transport: Any
+    _waiting: Any = None  # the timer of a head that has not ended
+    _head = 0  # bytes of it
 
-        def data_received(self, data: bytes) -> None:
-            if self._waiting is None and (self.cycle is None or not self.cycle.more_body):
-                self._expect_head()  # of the next request on this connection
-            self._head += len(data)
-            super().data_received(data)
-            if self._waiting is not None and self._head > MOST_HEAD_BYTES:
-                self._refuse(431, f"the head of a request may have {MOST_HEAD_BYTES} bytes")
+    def connection_made(self, transport: Any) -> None:
+        """Expect a request."""
+        super().connection_made(transport)  # type: ignore[misc]  # of uvicorn's
+        self._expect_head()
 
-        def on_headers_complete(self) -> None:
-            self._got_head()
-            super().on_headers_complete()
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Expect nothing any more."""
+        self._got_head()
+        super().connection_lost(exc)  # type: ignore[misc]  # of uvicorn's
 
-        def send_400_response(self, msg: str) -> None:
-            self._refuse(400, msg)
+    def data_received(self, data: bytes) -> None:
+        """Read, and count what belongs to a head."""
+        if self._waiting is None and (self.cycle is None or not self.cycle.more_body):
+            self._expect_head()  # of the next request on this connection
+        self._head += len(data)
+        super().data_received(data)  # type: ignore[misc]  # of uvicorn's
+        if self._waiting is not None and self._head > MOST_HEAD_BYTES:
+            self._refuse(431, f"the head of a request may have {MOST_HEAD_BYTES} bytes")
 
-        def _expect_head(self) -> None:
-            self._head = 0
-            self._waiting = self.loop.call_later(timeout, self._late)
+    def on_headers_complete(self) -> None:
+        """Begin to answer."""
+        self._got_head()
+        super().on_headers_complete()  # type: ignore[misc]  # of uvicorn's
 
-        def _got_head(self) -> None:
-            if self._waiting is not None:
-                self._waiting.cancel()
-                self._waiting = None
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP."""
+        self._refuse(400, msg)
 
-        def _late(self) -> None:
-            self._refuse(408, f"the head of the request did not arrive within {timeout:g} s")
+    def _expect_head(self) -> None:
+        self._head = 0
+        self._waiting = self.loop.call_later(self.head_timeout, self._late)
 
-        def _is_answering(self) -> bool:
-            cycle = self.cycle
-            return cycle is not None and cycle.response_started and not cycle.response_complete
+    def _got_head(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
 
-        def _refuse(self, status: int, message: str) -> None:
-            """Answer without a request, and close."""
-            self._got_head()
-            if self.transport.is_closing():
-                return
-            if not self._is_answering():
-                answer = error_answer(RequestError(status, message, {"connection": "close"}))
-                lines = [base.STATUS_LINE[status]]
-                lines += [name + b": " + value + b"\r\n" for name, value in answer.headers]
-                self.transport.write(b"".join([*lines, b"\r\n", answer.body]))
-            self.transport.close()
+    def _late(self) -> None:
+        seconds = f"{self.head_timeout:g} s"
+        self._refuse(408, f"the head of the request did not arrive within {seconds}")
 
-    return Protocol
+    def _is_answering(self) -> bool:
+        cycle = self.cycle
+        return cycle is not None and cycle.response_started and not cycle.response_complete
+
+    def _refuse(self, status: int, message: str) -> None:
+        """Answer without a request, and close."""
+        self._got_head()
+        if self.transport.is_closing():
+            return
+        if not self._is_answering():
+            answer = error_answer(RequestError(status, message, {"connection": "close"}))
+            lines = [self.status_lines[status]]
+            lines += [name + b": " + value + b"\r\n" for name, value in answer.headers]
+            self.transport.write(b"".join([*lines, b"\r\n", answer.body]))
+        self.transport.close()

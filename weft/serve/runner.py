@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from ..core.dim import Dim
 from ..core.dtype import Array, is_float
 from ..core.errors import ArgumentError, WeftError
 from ..graph.node import Value, type_text
@@ -27,7 +25,7 @@ class Runner:
     """A program that takes batches of 1 to `max_batch` items.
 
     sizes     the sizes that are run; None if all are
-    outputs   (name, dtype, shape of an item) of each; none if sizes of items are unknown
+    outputs   (name, dtype, shape of an item) of each; none if it cannot be tried
     """
 
     def __init__(self, program: ServedProgram, max_batch: int) -> None:
@@ -37,8 +35,8 @@ class Runner:
         only = batch_size(self.inputs)
         self.sizes: tuple[int, ...] | None = None if only is None else (only,)
         self.max_batch = max_batch if only is None else min(max_batch, only)
-        self.known = all(isinstance(n, int) for value in self.inputs for n in value.shape[1:])
-        if self.known:
+        self._shapes = program.item_shapes
+        if self._shapes is not None:
             self._try()
 
     def __call__(self, columns: Sequence[Array]) -> list[Array]:
@@ -57,7 +55,7 @@ class Runner:
 
     def warm(self, seconds: float = WARM_SECONDS) -> None:
         """Run sizes that requests will come in, so that none of them waits for the compiler."""
-        if not self.known:
+        if self._shapes is None:
             return
         until = time.monotonic() + seconds
         if self.sizes is not None:
@@ -80,8 +78,7 @@ class Runner:
         """Run a few sizes: the types of outputs, whether items are independent, the programs."""
         sizes = self.sizes or [size for size in _TRIED if size <= self.max_batch]
         try:
-            for size in sizes:
-                outputs = self(self._zeros(size))
+            outputs = [self(self._zeros(size)) for size in sizes][-1]
         except WeftError as error:
             shown = ", ".join(f"{value.name} {type_text(value.type)}" for value in self.inputs)
             raise ArgumentError(
@@ -106,7 +103,7 @@ class Runner:
 
     def _independent(self) -> bool:
         """Tell whether two items give the same together and alone."""
-        columns = [_drawn(value, 2) for value in self.inputs]
+        columns = [_drawn(value, (2, *shape)) for value, shape in self._items()]
         try:
             together = self(columns)
             alone = [self([column[i : i + 1] for column in columns]) for i in range(2)]
@@ -119,7 +116,11 @@ class Runner:
         )
 
     def _zeros(self, size: int) -> list[Array]:
-        return [np.zeros((size, *_item(value)), value.dtype) for value in self.inputs]
+        return [np.zeros((size, *shape), value.dtype) for value, shape in self._items()]
+
+    def _items(self) -> Iterable[tuple[Value, tuple[int, ...]]]:
+        assert self._shapes is not None
+        return zip(self.inputs, self._shapes, strict=True)
 
 
 def _few_sizes(most: int) -> tuple[int, ...]:
@@ -133,13 +134,7 @@ def _filled(column: Array, size: int) -> Array:
     return np.concatenate([column, last])
 
 
-def _item(value: Value) -> tuple[Any, ...]:
-    assert not any(isinstance(size, Dim) for size in value.shape[1:])
-    return tuple(value.shape[1:])
-
-
-def _drawn(value: Value, size: int) -> Array:
-    shape = (size, *_item(value))
+def _drawn(value: Value, shape: tuple[int, ...]) -> Array:
     generator = np.random.default_rng(0)
     if is_float(value.dtype):
         return generator.standard_normal(shape).astype(value.dtype)

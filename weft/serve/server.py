@@ -6,7 +6,6 @@ refused, and the process ends with status 0. A second one ends it at once.
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import socket
 import sys
@@ -19,8 +18,9 @@ from ..core.errors import ArgumentError, WeftError
 from ..core.imports import is_available, require
 from ..train.captured import Compile
 from .app import app
-from .limits import Limits
+from .limits import ServeLimits
 from .protocol import protocol_class
+from .service import Service
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _KEEP_ALIVE = 15  # seconds that a connection stays open without requests
@@ -40,14 +40,14 @@ def run(
     outputs: Sequence[Any] | None = None,
     classes: Sequence[str] | None = None,
     compile: Compile = "auto",
-    limits: Limits | None = None,
+    limits: ServeLimits | None = None,
     announce: Callable[[str], None] = print,
 ) -> int:
     """Serve a model until a signal ends it; return 0, or 128 + the signal if that came twice.
 
     Port 0 is any that is free; `announce` is told the address. The rest is as for `app`.
     """
-    chosen = Limits() if limits is None else limits
+    chosen = ServeLimits() if limits is None else limits
     require("uvicorn", "serve", _NEEDS)
     sock = _bound(host, port)
     try:
@@ -93,7 +93,9 @@ def _quick_switches() -> Iterator[None]:
         sys.setswitchinterval(before)
 
 
-def _serve(made: Any, sock: socket.socket, limits: Limits, announce: Callable[[str], None]) -> int:
+def _serve(
+    made: Any, sock: socket.socket, limits: ServeLimits, announce: Callable[[str], None]
+) -> int:
     uvicorn = require("uvicorn", "serve", _NEEDS)
     config = uvicorn.Config(
         made,
@@ -109,50 +111,48 @@ def _serve(made: Any, sock: socket.socket, limits: Limits, announce: Callable[[s
         timeout_graceful_shutdown=max(1, round(limits.grace)),
         backlog=2048,
     )
-    server = _server_class(uvicorn.Server)(config, made.state.service, announce)
+    server_class = type("OrderlyServer", (OrderlyEnd, uvicorn.Server), {})
+    server: Any = server_class(config)
+    server.service, server.announce = made.state.service, announce
     server.run(sockets=[sock])
     return int(server.status)
 
 
-def _server_class(base: Any) -> Any:
-    """Return uvicorn's server with our end; a function, because uvicorn may be missing."""
+class OrderlyEnd:
+    """What is put before uvicorn's server, which may be missing, so it is no base of this."""
 
-    class Server(base):  # type: ignore[misc]  # of Any
-        def __init__(self, config: Any, service: Any, announce: Callable[[str], None]) -> None:
-            super().__init__(config)
-            self.service, self.announce = service, announce
-            self.status = 0
+    service: Service
+    announce: Callable[[str], None]
+    should_exit: bool
+    force_exit: bool
+    status = 0
 
-        async def startup(self, sockets: Any = None) -> None:
-            await super().startup(sockets=sockets)
-            self.announce(_address(sockets[0]))
+    async def startup(self, sockets: Any = None) -> None:
+        """Begin to listen."""
+        await super().startup(sockets=sockets)  # type: ignore[misc]  # of uvicorn's
+        self.announce(_address(sockets[0]))
 
-        @contextmanager
-        def capture_signals(self) -> Iterator[None]:
-            if threading.current_thread() is not threading.main_thread():
-                yield
-                return
-            before = {sig: signal.signal(sig, self.handle_exit) for sig in SIGNALS}
-            try:
-                yield
-            finally:
-                for sig, handler in before.items():
-                    signal.signal(sig, handler)
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Let signals end the server, and not the process once more when it has ended."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {sig: signal.signal(sig, self.handle_exit) for sig in SIGNALS}
+        try:
+            yield
+        finally:
+            for sig, handler in before.items():
+                signal.signal(sig, handler)
 
-        def handle_exit(self, sig: int, frame: Any) -> None:
-            if self.should_exit:
-                self.force_exit = True
-                self.status = 128 + sig
-            self.should_exit = True
-            self.service.ending = True
-            self.service.ready = False
-
-        async def shutdown(self, sockets: Any = None) -> None:
-            await super().shutdown(sockets=sockets)
-            if self.force_exit:  # those that are cancelled may still write
-                await asyncio.sleep(0)
-
-    return Server
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """End in order; at the second time, at once."""
+        if self.should_exit:
+            self.force_exit = True
+            self.status = 128 + sig
+        self.should_exit = True
+        self.service.ending = True
+        self.service.ready = False
 
 
 def _address(sock: socket.socket) -> str:

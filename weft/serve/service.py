@@ -24,10 +24,10 @@ from ..core.errors import WeftError
 from ..core.installed import version
 from ..graph.node import Value
 from .answers import ANSWER_KINDS, Answer, answer_kind, error_answer, format_outputs
-from .batching import Batcher, Expired, Job, QueueClosed, QueueFull
+from .batching import Batcher, Expired, ServeJob, QueueClosed, QueueFull
 from .bodies import Columns, body_kinds, parse_body
 from .errors import RequestError
-from .limits import Limits
+from .limits import ServeLimits
 from .metrics import Metrics
 from .model import ServedModel
 from .pending import Pending, deliver
@@ -47,7 +47,7 @@ class Service:
     ending   whether new requests are refused
     """
 
-    def __init__(self, model: ServedModel, limits: Limits) -> None:
+    def __init__(self, model: ServedModel, limits: ServeLimits) -> None:
         self.model, self.limits = model, limits
         self.metrics = Metrics()
         self._runner = Runner(model.program, limits.max_batch)
@@ -168,13 +168,13 @@ class Service:
             raise _as_request_error(failed) from failed
         return pending.results()
 
-    def _jobs(self, columns: Sequence[Array], deadline: float) -> list[Job]:
+    def _jobs(self, columns: Sequence[Array], deadline: float) -> list[ServeJob]:
         """Return the items of a request as jobs, each no larger than a batch."""
         rows = len(columns[0])
         if rows <= self._most:
-            return [Job(columns, deadline)]
+            return [ServeJob(columns, deadline)]
         starts = range(0, rows, self._most)
-        return [Job([c[i : i + self._most] for c in columns], deadline) for i in starts]
+        return [ServeJob([c[i : i + self._most] for c in columns], deadline) for i in starts]
 
     async def _wait(self, pending: Pending, deadline: float) -> None:
         late = pending.loop.call_later(deadline - time.monotonic(), pending.expire)
@@ -231,7 +231,7 @@ def _input_text(value: Value) -> dict[str, Any]:
 def _top(query: str) -> int:
     """Return how many classes of each item are asked for: ?top=3."""
     found = parse_qs(query).get("top", ["1"])[-1]
-    if not (found.isascii() and found.isdigit() and 1 <= int(found[:9])):
+    if not (found.isascii() and found.isdigit() and int(found[:9]) >= 1):
         raise RequestError(400, f"top must be a number from 1. Received: {found!r:.40}")
     return int(found[:9])
 
