@@ -413,3 +413,11 @@ def test_subclasses_of_arrays_are_fed_as_arrays():
         found = wf.Session(graph).run(y, {x: np.ones(3, np.float32).view(Other)})
         assert type(found) is np.ndarray
         np.testing.assert_array_equal(found, [2, 2, 2])
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: wf.Session("host:1"), lambda: wf.Session(target="host:1")]
+)
+def test_there_are_no_remote_sessions(make):
+    with pytest.raises(ValueError, match=r"no remote ones. Received: target 'host:1'; serve the"):
+        make()

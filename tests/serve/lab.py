@@ -1,4 +1,4 @@
-"""Servers for tests: `python lab.py MODEL [limits]` serves one on loopback; `Lab` starts that."""
+"""Servers for tests: `lab` runs one in a thread, `process_lab` in a process of its own."""
 
 import argparse
 import http.client
@@ -55,24 +55,23 @@ def broken():
     return buggy, ((1,), "float32")
 
 
+def options_of(name):
+    """Return a model and its options; functions that do as they like are not compiled."""
+    model, inputs = MODELS[name]()
+    return model, {
+        "inputs": inputs,
+        "compile": "auto" if name in ("mlp", "cnn", "lookup") else False,
+    }
+
+
 MODELS = {f.__name__: f for f in (mlp, cnn, lookup, slow, broken)}
 
 
 class Lab:
-    """A server in a process of its own."""
+    """A server, as clients see it."""
 
-    def __init__(self, name, **limits):
-        options = [f"--{key}={value}" for key, value in limits.items()]
-        self.process = subprocess.Popen(
-            [sys.executable, __file__, name, *options],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=ROOT,
-        )
-        line = self.process.stdout.readline()
-        assert line.startswith("http://127.0.0.1:"), line + self.process.stderr.read()
-        self.port = int(line.rpartition(":")[2])
+    def __init__(self, address):
+        self.port = int(address.rpartition(":")[2])
         self.wait_until(lambda: self.get("/health")[0] == 200)
 
     def wait_until(self, holds):
@@ -111,41 +110,57 @@ class Lab:
                 return float(line.split()[1])
         return 0.0
 
+
+@contextmanager
+def lab(name, **limits):
+    """Serve a model in a thread."""
+    model, options = options_of(name)
+    given = wf.serve.ServeLimits(**{"max_batch": 8} | limits)
+    with wf.serve.background(model, limits=given, **options) as address:
+        yield Lab(address)
+
+
+class ProcessLab(Lab):
+    """A server in a process of its own, which can be given signals."""
+
+    def __init__(self, process):
+        self.process = process
+        line = process.stdout.readline()
+        assert line.startswith("http://127.0.0.1:"), line + process.stderr.read()
+        super().__init__(line)
+
     def end(self, sig=signal.SIGTERM):
         self.process.send_signal(sig)
         return self.process.wait(DEADLINE)
 
 
 @contextmanager
-def lab(name, **limits):
-    started = Lab(name, **limits)
-    try:
-        yield started
-    finally:
-        if started.process.poll() is None:
-            started.process.kill()
-            started.process.wait()
-        started.process.stdout.close()
-        started.process.stderr.close()
+def process_lab(name, **limits):
+    options = [f"--{key}={value}" for key, value in ({"max_batch": 4} | limits).items()]
+    command = [sys.executable, __file__, name, *options]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, cwd=ROOT, **pipes) as process:
+        try:
+            yield ProcessLab(process)
+        finally:
+            if process.poll() is None:
+                process.kill()
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("model", choices=MODELS)
-    for name in ("max_batch", "max_body", "max_queue", "max_connections"):
-        parser.add_argument(f"--{name}", type=int)
+    parser.add_argument("--max_batch", type=int)
     for name in ("max_wait", "timeout", "grace"):
         parser.add_argument(f"--{name}", type=float)
-    options = {key: v for key, v in vars(parser.parse_args()).items() if v is not None}
-    model, inputs = MODELS[options.pop("model")]()
-    compile = getattr(model, "__name__", "") not in ("sleepy", "buggy")
+    limits = {key: v for key, v in vars(parser.parse_args()).items() if v is not None}
+    model, options = options_of(limits.pop("model"))
     return wf.serve.run(
         model,
-        inputs=inputs,
         port=0,
-        compile=compile,
-        limits=wf.serve.ServeLimits(**options),
+        limits=wf.serve.ServeLimits(**limits),
         announce=lambda address: print(address, flush=True),
+        **options,
     )
 
 

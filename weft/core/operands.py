@@ -121,7 +121,8 @@ def array_from(data: Any, what: str) -> np.ndarray[Any, Any]:
         raise _no_numbers(data, what)
     has_dtype = _holds(plain, (np.ndarray, np.generic))
     if array.size == 0 or (array.dtype == dt.float64 and not has_dtype):
-        return array.astype(dt.default_float())  # Python floats carry no dtype of their own
+        with np.errstate(over="ignore"):  # as everywhere: beyond the largest number is infinity
+            return array.astype(dt.default_float())  # Python floats carry no dtype of their own
     return array
 
 

@@ -31,6 +31,7 @@ class Session:
                from node to node, which rounds as eager mode does; None: as
                `wf.config.debug_interpret` says
     device     where to run; None: where nodes or states were placed, `with wf.device(...):`
+    target     TF1's address of a remote process; there is none, and the error says what to use
 
     >>> import weft as wf
     >>> with wf.Graph() as graph:
@@ -41,7 +42,20 @@ class Session:
     5.0
     """
 
-    def __init__(self, graph: Graph, *, compiled: bool | None = None, device: Any = None) -> None:
+    def __init__(
+        self,
+        graph: Graph | None = None,
+        *,
+        compiled: bool | None = None,
+        device: Any = None,
+        target: Any = None,
+    ) -> None:
+        if target is not None or isinstance(graph, str):
+            raise ArgumentError(
+                "Session: a session runs in this process; there are no remote ones. Received: "
+                f"target {graph if target is None else target!r:.60}; serve the graph there with "
+                "`weft serve` (wf.serve.run) and send requests to it"
+            )
         if not isinstance(graph, Graph):
             raise ArgumentTypeError(
                 f"Session: expected a wf.Graph. Received: {type(graph).__name__}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from ..core.imports import require
@@ -128,5 +128,6 @@ def _handlers() -> dict[Any, Any]:
 
 async def _send(send: Any, answer: Answer) -> None:
     start = {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
-    await send(start)
-    await send({"type": "http.response.body", "body": answer.body})
+    with suppress(RuntimeError, OSError):  # what servers raise when the client has gone
+        await send(start)
+        await send({"type": "http.response.body", "body": answer.body})

@@ -291,9 +291,16 @@ def _fed(value: Value, data: Any, alone: bool) -> Array:
         hint = ""
         if alone:  # the shape that is named has the axis of items, which one alone lacks
             hint = f"; an item is {_item_text(value)}"
-        elif isinstance(error, ShapeError) and np.ndim(data) == len(value.shape) - 1:
+        elif isinstance(error, ShapeError) and _rank(data) == len(value.shape) - 1:
             hint = "; one item alone goes as {'input': item}"
         raise _bad(f"{_plain(error)}{hint}") from error
+
+
+def _rank(data: Any) -> int:
+    """Return how many axes an array has, or a nest of lists seems to have."""
+    if isinstance(data, np.ndarray):
+        return data.ndim
+    return 1 + _rank(data[0]) if isinstance(data, list) and data else 0
 
 
 def _item_text(value: Value) -> str:

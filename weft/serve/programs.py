@@ -23,6 +23,7 @@ from ..graph.graph import Graph
 from ..graph.members import wanted_values
 from ..graph.node import Value, type_text
 from ..graph.session import Session
+from ..graph.special import ASSIGN
 from ..nn import Module
 from ..train.captured import Compile, as_compiled
 
@@ -157,7 +158,7 @@ def _input(name: str, spec: Any) -> Value:
 
 def _chosen(graph: Graph, outputs: Sequence[Any]) -> list[Value]:
     wanted = wanted_values(graph, list(outputs), "serve")
-    if wanted.targets:
+    if wanted.targets or any(value.node.op is ASSIGN for value in wanted.fetches):
         raise ArgumentError("serve: an output is an update; a server changes no states")
     return list(wanted.fetches)
 

@@ -44,6 +44,13 @@ class HeadLimits:
         self._got_head()
         super().connection_lost(exc)  # type: ignore[misc]  # of uvicorn's
 
+    def eof_received(self) -> bool:
+        """Answer a client that says no more; close when nothing is left to be answered."""
+        waiting = self.cycle is not None and not self.cycle.response_complete
+        if waiting:
+            self.cycle.keep_alive = False
+        return waiting
+
     def data_received(self, data: bytes) -> None:
         """Read, and count what belongs to a head."""
         if self._waiting is None and (self.cycle is None or not self.cycle.more_body):

@@ -10,13 +10,12 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from ..core.errors import ArgumentError, WeftError
 from ..core.imports import is_available, require
-from ..train.captured import Compile
 from .app import app
 from .limits import ServeLimits
 from .protocol import protocol_class
@@ -36,32 +35,59 @@ def run(
     *,
     host: str = "127.0.0.1",
     port: int = 8000,
-    inputs: Any = None,
-    outputs: Sequence[Any] | None = None,
-    classes: Sequence[str] | None = None,
-    compile: Compile = "auto",
     limits: ServeLimits | None = None,
     announce: Callable[[str], None] = print,
+    **options: Any,
 ) -> int:
     """Serve a model until a signal ends it; return 0, or 128 + the signal if that came twice.
 
     Port 0 is any that is free; `announce` is told the address. The rest is as for `app`.
     """
-    chosen = ServeLimits() if limits is None else limits
+    with _listening(host, port) as sock:
+        server = _server(model, sock, limits, announce, options)
+        with _quick_switches():
+            server.run(sockets=[sock])
+    return int(server.status)
+
+
+@contextmanager
+def background(
+    model: Any,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    limits: ServeLimits | None = None,
+    **options: Any,
+) -> Iterator[str]:
+    """Serve a model in a thread while a block runs, which is given the address.
+
+    The block's end is the server's: what is in flight is answered first. All else is as for `run`.
+    """
+    started = threading.Event()
+    with _listening(host, port) as sock:
+        server = _server(model, sock, limits, lambda _: started.set(), options)
+        thread = threading.Thread(target=server.run, args=([sock],), name="weft-serve-http")
+        thread.start()
+        try:
+            started.wait()
+            yield _address(sock)
+        finally:
+            server.handle_exit(signal.SIGTERM, None)
+            thread.join()
+
+
+@contextmanager
+def _listening(host: str, port: Any) -> Iterator[socket.socket]:
+    """Take an address, before the work of making programs."""
     require("uvicorn", "serve", _NEEDS)
     sock = _bound(host, port)
     try:
-        made = app(
-            model, inputs=inputs, outputs=outputs, classes=classes, compile=compile, limits=chosen
-        )
-        with _quick_switches():
-            return _serve(made, sock, chosen, announce)
+        yield sock
     finally:
         sock.close()
 
 
 def _bound(host: str, port: Any) -> socket.socket:
-    """Return a listening socket, before the work of loading a model."""
     if not isinstance(port, int) or not 0 <= port <= 65535:
         raise ArgumentError(f"port must be a number from 0 to 65535. Received: {port!r:.40}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -93,29 +119,33 @@ def _quick_switches() -> Iterator[None]:
         sys.setswitchinterval(before)
 
 
-def _serve(
-    made: Any, sock: socket.socket, limits: ServeLimits, announce: Callable[[str], None]
-) -> int:
+def _server(
+    model: Any,
+    sock: socket.socket,
+    limits: ServeLimits | None,
+    announce: Callable[[str], None],
+    options: dict[str, Any],
+) -> Any:
     uvicorn = require("uvicorn", "serve", _NEEDS)
+    chosen = ServeLimits() if limits is None else limits
+    made = app(model, limits=chosen, **options)
     config = uvicorn.Config(
         made,
-        http=protocol_class(limits.timeout),
+        http=protocol_class(chosen.timeout),
         loop="uvloop" if is_available("uvloop") else "asyncio",
         ws="none",
         lifespan="on",
         log_level="error",
         access_log=False,
         server_header=False,
-        limit_concurrency=limits.max_connections,
+        limit_concurrency=chosen.max_connections,
         timeout_keep_alive=_KEEP_ALIVE,
-        timeout_graceful_shutdown=max(1, round(limits.grace)),
+        timeout_graceful_shutdown=max(1, round(chosen.grace)),
         backlog=2048,
     )
-    server_class = type("OrderlyServer", (OrderlyEnd, uvicorn.Server), {})
-    server: Any = server_class(config)
+    server: Any = type("OrderlyServer", (OrderlyEnd, uvicorn.Server), {})(config)
     server.service, server.announce = made.state.service, announce
-    server.run(sockets=[sock])
-    return int(server.status)
+    return server
 
 
 class OrderlyEnd:

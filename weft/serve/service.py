@@ -24,7 +24,7 @@ from ..core.errors import WeftError
 from ..core.installed import version
 from ..graph.node import Value
 from .answers import ANSWER_KINDS, Answer, answer_kind, error_answer, format_outputs
-from .batching import Batcher, Expired, ServeJob, QueueClosed, QueueFull
+from .batching import Batcher, Expired, QueueClosed, QueueFull, ServeJob
 from .bodies import Columns, body_kinds, parse_body
 from .errors import RequestError
 from .limits import ServeLimits
