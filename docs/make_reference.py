@@ -39,6 +39,7 @@ PACKAGES = {
     "Image transforms: `wf.data.transforms.`": wf.data.transforms,
     "Training: `wf.train.`": wf.train,
     "Metrics: `wf.train.metrics.`": wf.train.metrics,
+    "Serving: `wf.serve.`": wf.serve,
 }
 
 

@@ -38,7 +38,7 @@ MLP = 'type = "mlp"\nhidden = [8]\nout_features = 2'
 CONV = """layers = [
     { type = "Conv2d", out_channels = 2, kernel_size = 3 },
     { type = "Flatten" },
-    { type = "Linear", out_features = 3 },
+    { type = "Linear", out_features = 4 },
 ]"""
 LM = 'type = "lstm_lm"\nembed_size = 4\nhidden_size = 8'
 

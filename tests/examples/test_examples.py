@@ -62,6 +62,7 @@ CHECKS: dict[str, tuple[str, Callable[..., bool]]] = {
         r"^largest difference from the unrolled gradient: (\S+)\nloss: (\S+) -> (\S+)$",
         lambda error, first, last: error < 1e-8 and last < 0.5 * first,
     ),
+    "serve_client": (r"^largest difference: (\S+)$", lambda difference: difference < 1e-5),
     "dqn": (r"^mean return: (\S+) \(threshold 0\.8 reached\)$", lambda score: score >= 0.8),
 }
 

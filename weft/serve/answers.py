@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from functools import cache
 from io import BytesIO
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.dtype import Array
+from ..core.dtype import Array, DType
 from ..core.imports import require
 from .bodies import JSON, NPY, RAW, SAFETENSORS
 from .errors import RequestError
@@ -115,11 +116,16 @@ def _npy(array: Array) -> Answer:
 def _raw(array: Array) -> Answer:
     shape = ",".join(map(str, array.shape))
     described = [
-        (b"x-weft-dtype", array.dtype.name.encode()),
+        (b"x-weft-dtype", _dtype_name(array.dtype)),
         (b"x-weft-shape", shape.encode()),
     ]
     answer = _answer(RAW, array.tobytes())
     return answer._replace(headers=answer.headers + described)
+
+
+@cache
+def _dtype_name(dtype: DType) -> bytes:
+    return dtype.name.encode()  # NumPy takes longer to say it than the rest of an answer
 
 
 def _answer(kind: str, body: bytes) -> Answer:

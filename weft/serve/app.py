@@ -57,6 +57,19 @@ def app(
     return made
 
 
+def shortcut(made: Any) -> Any:
+    """Return an application that goes to predictions straight, past what finds other pages."""
+    predict = _Predict(made.state.service)
+
+    async def entry(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http" and scope["path"] == PREDICT and scope["method"] == "POST":
+            await predict(scope, receive, send)
+        else:
+            await made(scope, receive, send)
+
+    return entry
+
+
 def _routes(service: Service) -> list[Any]:
     route = require("starlette.routing", "serve", _NEEDS).Route
     pages = {

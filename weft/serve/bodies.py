@@ -188,7 +188,9 @@ def _from_raw(inputs: Sequence[Value], body: bytes, headers: Mapping[str, str]) 
 
 
 def _raw_dtype(value: Value, headers: Mapping[str, str]) -> Any:
-    given = headers.get(DTYPE, value.dtype.name)
+    given = headers.get(DTYPE)
+    if given is None:
+        return value.dtype
     try:
         return check_dtype(as_dtype(given))
     except WeftError:
@@ -200,14 +202,19 @@ def _raw_dtype(value: Value, headers: Mapping[str, str]) -> Any:
 
 def _raw_shape(value: Value, headers: Mapping[str, str]) -> tuple[int, ...]:
     given = headers.get(SHAPE)
-    example = ",".join("8" if i == 0 else str(n) for i, n in enumerate(value.shape))
     if given is None:
+        example = _example_shape(value)
         raise _bad(f"a body of type {RAW} needs the header X-Weft-Shape, e.g. {example}")
     parts = given.strip("()[] ").split(",")
     sizes = [part.strip() for part in parts if part.strip()]
     if len(sizes) > _MOST_AXES or not all(s.isascii() and s.isdigit() for s in sizes):
+        example = _example_shape(value)
         raise _bad(f"X-Weft-Shape must be sizes, e.g. {example}. Received: {given!r:.60}")
     return tuple(int(size[:20]) for size in sizes)
+
+
+def _example_shape(value: Value) -> str:
+    return ",".join("8" if i == 0 else str(size) for i, size in enumerate(value.shape))
 
 
 def _from_safetensors(

@@ -16,7 +16,7 @@ from typing import Any
 
 from ..core.errors import ArgumentError, WeftError
 from ..core.imports import is_available, require
-from .app import app
+from .app import app, shortcut
 from .limits import ServeLimits
 from .protocol import protocol_class
 from .service import Service
@@ -130,7 +130,7 @@ def _server(
     chosen = ServeLimits() if limits is None else limits
     made = app(model, limits=chosen, **options)
     config = uvicorn.Config(
-        made,
+        shortcut(made),
         http=protocol_class(chosen.timeout),
         loop="uvloop" if is_available("uvloop") else "asyncio",
         ws="none",
@@ -138,6 +138,7 @@ def _server(
         log_level="error",
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         limit_concurrency=chosen.max_connections,
         timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=max(1, round(chosen.grace)),
