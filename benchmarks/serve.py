@@ -116,11 +116,10 @@ class Server:
             sock.sendall(head.encode())
             return b"".join(iter(lambda: sock.recv(65536), b"")).partition(b"\r\n\r\n")[2]
 
-    def mean_batch(self) -> float:
-        lines = dict(
-            line.rsplit(" ", 1) for line in self.get("/metrics").decode().splitlines() if line
-        )
-        return float(lines["weft_items_total"]) / max(1.0, float(lines["weft_batches_total"]))
+    def metrics(self) -> dict[str, float]:
+        lines = self.get("/metrics").decode().splitlines()
+        pairs = (line.rsplit(" ", 1) for line in lines if line and not line.startswith("#"))
+        return {name: float(value) for name, value in pairs}
 
     def end(self) -> int:
         self.process.terminate()
@@ -236,6 +235,7 @@ def compare(name: str, options: argparse.Namespace) -> dict[str, Any]:
     part = options.requests // SLICES
     for size in sizes:
         run_load(servers[size].port, load, min(500, part), options.clients)  # warm
+    before = {size: servers[size].metrics() for size in sizes}
     for _ in range(SLICES):
         for size in sizes:
             took, found = run_load(servers[size].port, load, part, options.clients)
@@ -244,12 +244,14 @@ def compare(name: str, options: argparse.Namespace) -> dict[str, Any]:
     result: dict[str, Any] = {"model": name, "requests": part * SLICES}
     for size in sizes:
         p50, p99 = np.quantile(latencies[size], (0.5, 0.99))
+        grown = {k: v - before[size].get(k, 0) for k, v in servers[size].metrics().items()}
         result[f"max_batch={size}"] = {
             "requests/s": part * SLICES / sum(seconds[size]),
             "best slice/s": part / min(seconds[size]),
             "p50 ms": 1000 * p50,
             "p99 ms": 1000 * p99,
-            "mean batch": servers[size].mean_batch(),
+            "mean batch": grown["weft_items_total"] / grown["weft_batches_total"],
+            "cpu ms": 1000 * grown["process_cpu_seconds_total"] / (part * SLICES),
         }
     result["ratio"] = sum(seconds[1]) / sum(seconds[sizes[1]])
     result["ended with"] = [server.end() for server in servers.values()]
@@ -260,7 +262,7 @@ def show(result: dict[str, Any]) -> None:
     print(f"{result['model']}: {result['requests']} requests each, all answers right")
     for name, figures in result.items():
         if isinstance(figures, dict):
-            shown = "  ".join(f"{key} {value:.1f}" for key, value in figures.items())
+            shown = "  ".join(f"{key} {value:.4g}" for key, value in figures.items())
             print(f"  {name:<14} {shown}")
     print(f"  ratio {result['ratio']:.2f}", flush=True)
 

@@ -4,7 +4,7 @@ import re
 
 from weft.serve.metrics import Histogram, Metrics
 
-LINE = re.compile(r'weft_[a-z_]+(\{[a-z]+="[^"]+"\})? [0-9.e+-]+')
+LINE = re.compile(r'(weft|process)_[a-z_]+(\{[a-z]+="[^"]+"\})? [0-9.e+-]+')
 
 
 def test_histogram_is_cumulative_and_bounds_belong_to_it():

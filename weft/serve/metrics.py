@@ -6,6 +6,7 @@ requests it does not count yet.
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -106,6 +107,8 @@ class Metrics:
         for name, about, counter in counters:
             yield from _head(name, "counter", about)
             yield f"weft_{name} {counter.value}"
+        yield from _head("process_cpu_seconds_total", "counter", "time of processors", prefix="")
+        yield f"process_cpu_seconds_total {time.process_time():.6g}"
         yield from self._histogram("batch_size", "items of a batch", self.batch_size)
         yield from self._histogram("batch_seconds", "time to run a batch", self.compute)
         yield from self._histogram("queue_seconds", "time in the queue", self.queued)
@@ -127,6 +130,6 @@ def _gauge_lines(gauges: Sequence[tuple[str, str, float]]) -> Iterator[str]:
         yield f"weft_{name} {value:g}"
 
 
-def _head(name: str, kind: str, about: str) -> Iterator[str]:
-    yield f"# HELP weft_{name} {about}"
-    yield f"# TYPE weft_{name} {kind}"
+def _head(name: str, kind: str, about: str, prefix: str = "weft_") -> Iterator[str]:
+    yield f"# HELP {prefix}{name} {about}"
+    yield f"# TYPE {prefix}{name} {kind}"
