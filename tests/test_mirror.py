@@ -308,9 +308,7 @@ OTHERS = {
     "cli/schedules.py": Row("train/test_registry.py", "schedules by their names"),
     "cli/*.py": Row("cli/test_commands.py", "commands, run from end to end"),
     "serve/errors.py": Row("serve/test_bodies.py", "what is said of bad requests"),
-    "serve/pending.py": Row(
-        "serve/test_service.py", "results on their way back, and those too late"
-    ),
+    "serve/pending.py": Row("serve/test_service.py", "results, and those that come too late"),
     "extend.py": Row("test_contributing.py", "operators added through this door"),
     "injections.py": Row("test_architecture.py", "each slot is listed and filled"),
     "linalg.py": Row("test_operator_facts.py", "a namespace, whose names are checked"),

@@ -2,8 +2,11 @@
 
 import json
 import socket
+from contextlib import ExitStack, closing
 
 import pytest
+
+from tests.serve.lab import lab
 
 HEAD = b"POST /v1/predict HTTP/1.1\r\nHost: x\r\n"
 
@@ -53,3 +56,16 @@ def test_a_request_that_comes_byte_by_byte(mlp_lab):
             sock.sendall(request[i : i + 1])
         answer = b"".join(iter(lambda: sock.recv(65536), b""))
     assert answer.startswith(b"HTTP/1.1 200 OK")
+
+
+def test_one_client_too_many_is_told_so():
+    with lab("slow", max_connections=2) as started:
+        with ExitStack() as stack:
+            for _ in range(2):
+                client = stack.enter_context(closing(started.connection()))
+                client.request("GET", "/health")
+                assert client.getresponse().read()
+            status, said, headers = started.get("/health")
+            assert (status, headers["retry-after"]) == (503, "1")
+            assert said["error"] == "there are 2 clients already"
+        started.wait_until(lambda: started.get("/health")[0] == 200)

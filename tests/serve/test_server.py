@@ -96,18 +96,18 @@ def test_what_is_in_flight_is_finished():
 
 def test_the_end_waits_no_longer_than_its_limit():
     with process_lab("slow", max_wait=0, grace=1) as started:
-        asking = threading.Thread(target=_ask_in_vain, args=(started,))
+        answers = []
+        asking = threading.Thread(target=_ask_in_vain, args=(started, answers))
         asking.start()
         started.wait_until(lambda: started.metric("in_flight") == 1)
-        began = time.monotonic()
         assert started.end() == 0
-        assert time.monotonic() - began < 20
         asking.join()
+        assert answers == []
 
 
 def test_a_second_signal_ends_at_once():
     with process_lab("slow", max_wait=0, grace=60) as started:
-        asking = threading.Thread(target=_ask_in_vain, args=(started,))
+        asking = threading.Thread(target=_ask_in_vain, args=(started, []))
         asking.start()
         started.wait_until(lambda: started.metric("in_flight") == 1)
         started.process.send_signal(signal.SIGINT)
@@ -117,9 +117,9 @@ def test_a_second_signal_ends_at_once():
         asking.join()
 
 
-def _ask_in_vain(started):
+def _ask_in_vain(started, answers):
     with suppress(OSError, http.client.HTTPException):
-        started.post({"input": [50.0]})
+        answers.append(started.post({"input": [50.0]}))
 
 
 def test_an_address_that_is_taken():

@@ -7,7 +7,7 @@ from argparse import Namespace
 from collections.abc import Callable, Sequence
 from io import StringIO
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -197,14 +197,13 @@ def _trained_on(trained: TrainedRun) -> dict[str, Any]:
 
 def _reader(trained: TrainedRun, suffix: str) -> Callable[[bytes], list[Item]]:
     def read(body: bytes) -> list[Item]:
-        with NamedTemporaryFile(suffix=suffix) as file:
-            file.write(body)
-            file.flush()
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / f"body{suffix}"
+            path.write_bytes(body)
             try:
-                samples = read_samples([file.name], trained.config["data"], trained.facts)
+                samples = read_samples([str(path)], trained.config["data"], trained.facts)
                 return [sample.inputs for sample in samples]
             except WeftError as error:
-                path = Path(file.name)
                 said = str(error).replace(str(path), "the body").replace(path.name, "the body")
                 raise UsageError(said) from error
 

@@ -1,4 +1,4 @@
-"""Connections: a request's head must come in time and be short, whoever sends it.
+"""Connections: so many at a time, and a request's head must come in time and be short.
 
 uvicorn waits for ever for the end of a head, and keeps all of it. Clients that never finish one
 would fill memory and the table of connections, so these are closed.
@@ -15,11 +15,15 @@ from .errors import RequestError
 MOST_HEAD_BYTES = 64 * 2**10
 
 
-def protocol_class(timeout: float) -> Any:
+def protocol_class(timeout: float, max_connections: int) -> Any:
     """Return uvicorn's protocol with our limits."""
     require("httptools", "serve", "serving a model")
     found = require("uvicorn.protocols.http.httptools_impl", "serve", "serving a model")
-    facts = {"head_timeout": timeout, "status_lines": found.STATUS_LINE}
+    facts = {
+        "head_timeout": timeout,
+        "max_connections": max_connections,
+        "status_lines": found.STATUS_LINE,
+    }
     return type("LimitedProtocol", (HeadLimits, found.HttpToolsProtocol), facts)
 
 
@@ -27,6 +31,8 @@ class HeadLimits:
     """What is put before uvicorn's protocol, which may be missing, so it is no base of this."""
 
     head_timeout: float
+    max_connections: int
+    connections: Any
     status_lines: dict[int, bytes]
     cycle: Any
     loop: Any
@@ -35,9 +41,12 @@ class HeadLimits:
     _head = 0  # bytes of it
 
     def connection_made(self, transport: Any) -> None:
-        """Expect a request."""
+        """Expect a request, or refuse a client that is one too many."""
         super().connection_made(transport)  # type: ignore[misc]  # of uvicorn's
-        self._expect_head()
+        if len(self.connections) > self.max_connections:
+            self._refuse(503, f"there are {self.max_connections} clients already")
+        else:
+            self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Expect nothing any more."""
@@ -53,6 +62,8 @@ class HeadLimits:
 
     def data_received(self, data: bytes) -> None:
         """Read, and count what belongs to a head."""
+        if self.transport.is_closing():
+            return
         if self._waiting is None and (self.cycle is None or not self.cycle.more_body):
             self._expect_head()  # of the next request on this connection
         self._head += len(data)
@@ -92,7 +103,8 @@ class HeadLimits:
         if self.transport.is_closing():
             return
         if not self._is_answering():
-            answer = error_answer(RequestError(status, message, {"connection": "close"}))
+            headers = {"connection": "close"} | ({"retry-after": "1"} if status == 503 else {})
+            answer = error_answer(RequestError(status, message, headers))
             lines = [self.status_lines[status]]
             lines += [name + b": " + value + b"\r\n" for name, value in answer.headers]
             self.transport.write(b"".join([*lines, b"\r\n", answer.body]))

@@ -131,7 +131,7 @@ def _server(
     made = app(model, limits=chosen, **options)
     config = uvicorn.Config(
         shortcut(made),
-        http=protocol_class(chosen.timeout),
+        http=protocol_class(chosen.timeout, chosen.max_connections),
         loop="uvloop" if is_available("uvloop") else "asyncio",
         ws="none",
         lifespan="on",
@@ -139,7 +139,6 @@ def _server(
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        limit_concurrency=chosen.max_connections,
         timeout_keep_alive=_KEEP_ALIVE,
         timeout_graceful_shutdown=max(1, round(chosen.grace)),
         backlog=2048,
