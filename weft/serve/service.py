@@ -83,6 +83,10 @@ class Service:
             found = await self._answer(headers, query, receive, started)
         except RequestError as error:
             found = error_answer(error)
+        except asyncio.CancelledError:
+            if not self.ending:
+                raise
+            found = error_answer(_ending())  # the time for what was in flight is over
         except Exception:  # ours: the client is told where to look, not what is there
             found = error_answer(_internal())
         finally:
