@@ -1,6 +1,7 @@
 """The pages, over real sockets: predictions, errors, health, metrics, the model."""
 
 import json
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from io import BytesIO
 
@@ -187,3 +188,12 @@ def test_an_application_can_be_mounted_in_another():
     status, said = asgi(outer, "POST", "/net/v1/predict", b'{"input": [1, 2, 3, 4]}')
     assert (status, said["error"]) == (503, "the server is ending and takes no new requests")
     assert asgi(outer, "GET", "/net/health")[0] == 503
+
+
+@pytest.mark.parametrize("package", ["starlette", "uvicorn", "httptools"])
+def test_packages_that_are_missing_are_named(package, monkeypatch):
+    for name in [n for n in sys.modules if n.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=rf'the package {package}: pip install "weft\[serve\]"'):
+        wf.serve.run(wf.nn.Identity(), inputs=((1,), "float32"), port=0)

@@ -128,10 +128,11 @@ def _server(
 ) -> Any:
     uvicorn = require("uvicorn", "serve", _NEEDS)
     chosen = ServeLimits() if limits is None else limits
+    protocol = protocol_class(chosen.timeout, chosen.max_connections)
     made = app(model, limits=chosen, **options)
     config = uvicorn.Config(
         shortcut(made),
-        http=protocol_class(chosen.timeout, chosen.max_connections),
+        http=protocol,
         loop="uvloop" if is_available("uvloop") else "asyncio",
         ws="none",
         lifespan="on",
