@@ -234,6 +234,8 @@ def _input_text(value: Value) -> dict[str, Any]:
 
 def _top(query: str) -> int:
     """Return how many classes of each item are asked for: ?top=3."""
+    if not query:
+        return 1
     found = parse_qs(query).get("top", ["1"])[-1]
     if not (found.isascii() and found.isdigit() and int(found[:9]) >= 1):
         raise RequestError(400, f"top must be a number from 1. Received: {found!r:.40}")
