@@ -41,6 +41,16 @@ def test_convolutions_run_a_few_sizes_and_fill_up():
     check_all_sizes(runner, model, (1, 5, 5), most=6)
 
 
+def test_convolutions_in_graphs_do_likewise():
+    conv = wf.nn.Conv2d(1, 2, 3)
+    with wf.Graph() as graph:
+        x = wf.placeholder((None, 1, 5, 5), wf.float32, name="x")
+        conv(x)
+    runner = Runner(GraphProgram(graph), 4)
+    assert runner.sizes == (1, 2, 4)
+    check_all_sizes(runner, conv, (1, 5, 5), most=4)
+
+
 def test_a_graph_of_one_size_is_filled_up_to_it():
     with wf.Graph() as graph:
         x = wf.placeholder((4, 3), wf.float32, name="x")
@@ -75,7 +85,7 @@ def test_unknown_sizes_of_items_are_tried_by_requests():
     model = wf.nn.Embedding(5, 2)
     runner = runner_of(model, (None,), dtype="int64")
     runner.warm()
-    assert runner.outputs == []
+    assert (runner.outputs, runner.sizes) == ([], (1, 2, 4, 8))
     for length in (1, 4):
         x = np.zeros((2, length), np.int64)
         assert runner([x])[0].shape == (2, length, 2)

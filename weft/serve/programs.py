@@ -101,18 +101,23 @@ class GraphProgram:
         self.item_shapes = known_shapes(self.inputs)
         self.outputs = [value.name for value in chosen]
         self._session, self._fetches = Session(graph), chosen
-        self._feeds: dict[Any, Any] = {}
+        # Feeds by the size of the batch, until somebody asks why sizes are fixed.
+        self._seen: dict[int, dict[Any, Any]] | None = {} if self.item_shapes else None
 
     def __call__(self, columns: Sequence[Array]) -> list[Array]:
         """Return the outputs of all items."""
-        self._feeds = dict(zip(self.inputs, columns, strict=True))
-        fetched: list[Array] = self._session.run(self._fetches, self._feeds)
+        feeds = dict(zip(self.inputs, columns, strict=True))
+        if self._seen is not None:
+            self._seen[len(columns[0])] = feeds
+        fetched: list[Array] = self._session.run(self._fetches, feeds)
         return fetched
 
     def fixed_because(self) -> str | None:
         """Return why there is a program for each size of a batch, if there is."""
-        code = self._session.executable(self._fetches, self._feeds)
-        return None if code is None else code.stats().get("fixed_because")
+        seen, self._seen = self._seen or {}, None
+        codes = [self._session.executable(self._fetches, feeds) for feeds in seen.values()]
+        reasons = [code.stats().get("fixed_because") for code in codes if code is not None]
+        return next((reason for reason in reasons if reason is not None), None)
 
 
 # -- inputs ----------------------------------------------------------------------------------------

@@ -38,6 +38,8 @@ class Runner:
         self._shapes = program.item_shapes
         if self._shapes is not None:
             self._try()
+        elif self.sizes is None:  # nothing tells what the compiler needs numbers for
+            self.sizes = _few_sizes(max_batch)
 
     def __call__(self, columns: Sequence[Array]) -> list[Array]:
         """Return the outputs of items."""
@@ -90,7 +92,8 @@ class Runner:
         ]
         if self.max_batch > 1 and not self._independent():
             self._run_alone()
-        if self.sizes is None and self._program.fixed_because() is not None:
+        fixed = self._program.fixed_because() is not None
+        if self.sizes is None and fixed:
             self.sizes = _few_sizes(self.max_batch)
 
     def _run_alone(self) -> None:
