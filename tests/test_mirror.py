@@ -302,6 +302,23 @@ OTHERS = {
         "train/test_registry.py", "what has a name, and its defaults"
     ),
     "train/objective.py": Row("train/test_updater.py", "losses of batches"),
+    "faces/report.py": Row("faces/test_absent.py", "names that were missing"),
+    "chainer/{initializers,operators,gradients}.py": Row(
+        "chainer/test_variable.py", "what variables and parameters are made of"
+    ),
+    "chainer/{sequential,serializers}.py": Row("chainer/test_link.py", "links, one after another"),
+    "chainer/{optimizer,optimizer_hooks}.py": Row(
+        "chainer/test_optimizers.py", "each optimizer and hook, against Chainer's"
+    ),
+    "chainer/{reporter,training/*,training/extensions/*}.py": Row(
+        "chainer/training/test_trainer.py", "whole runs"
+    ),
+    "chainer/{iterators,dataset/*}.py": Row("chainer/test_datasets.py", "batches of datasets"),
+    "chainer/computational_graph.py": Row("chainer/test_function_node.py", "its picture"),
+    "chainer/{backend,cuda,chainerx,backends/*}.py": Row(
+        "chainer/test_datasets.py", "devices that are refused"
+    ),
+    "chainer/utils/*.py": Row("chainer/test_links.py", "errors of shapes, and draws of words"),
     "cli/{toml_*,config}.py": Row("cli/test_toml.py", "files, read and written"),
     "cli/{errors,*schema}.py": Row("cli/test_bad_configs.py", "configurations that are refused"),
     "cli/{assemble,model}.py": Row("cli/test_models.py", "networks from configurations"),

@@ -19,13 +19,15 @@ CHAIN = (
     "capture",
     "train",
     "serve",  # trained models behind HTTP
+    "faces",  # what the faces of other frameworks share
+    "chainer",
     "cli",
 )
 # Siblings stand above autodiff; they see one another only through the package's `__init__`.
 SIBLINGS = ("nn", "optim", "data", "io", "viz")
 SIBLINGS_STAND_ON = "autodiff"
 # The compiler knows graphs, not networks: of the chain, only these may use siblings and doors.
-MAY_USE_SIBLINGS = ("capture", "train", "serve", "cli")
+MAY_USE_SIBLINGS = ("capture", "train", "serve", "faces", "chainer", "cli")
 
 # Modules directly under the package that are no layer themselves, and the highest layer each may
 # import. They are doors for users; the layers below `MAY_USE_SIBLINGS` never go through them.
@@ -56,6 +58,9 @@ INJECTIONS = {
     "Module.predict": "likewise",
 }
 
+# Their classes have the names that another framework gave them.
+FACES = ("chainer",)
+
 # Classes that users know by these names in two places.
 TWICE = {
     "Checkpoint": "wf.io: a saved state; wf.train: the extension that saves them",
@@ -66,7 +71,8 @@ TWICE = {
 }
 
 # The mechanism: the only modules that may import by a name that is not written out.
-IMPORTERS = ("core/imports.py", "injections.py")
+# `faces/serving.py` loads what programs import, under the names of other frameworks.
+IMPORTERS = ("core/imports.py", "injections.py", "faces/serving.py")
 BY_NAME = (
     *("import_module", "__import__", "load", "load_modules", "require", "is_available"),
     "resolve_name",

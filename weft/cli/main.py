@@ -19,6 +19,7 @@ from .evaluate_command import evaluate_run
 from .graph_command import draw_graph
 from .info_command import info
 from .predict_command import predict
+from .run_command import run_script
 from .serve_command import serve
 from .time_command import time_layers
 from .train_command import train
@@ -71,6 +72,7 @@ def parser() -> argparse.ArgumentParser:
     _add_time(commands)
     _add_graph(commands)
     _add_info(commands)
+    _add_run(commands)
     return top
 
 
@@ -193,6 +195,16 @@ def _add_info(commands: Any) -> None:
         "or a name in one (Conv2d, adam)",
     )
     made.add_argument("--json", action="store_true", help="print the installation as JSON")
+
+
+def _add_run(commands: Any) -> None:
+    about = "run a script of another framework, served by Weft"
+    made = commands.add_parser("run", help=about, description=about)
+    made.set_defaults(run_command=run_script)
+    made.add_argument("--debug", action="store_true", help="show tracebacks of errors")
+    made.add_argument("--report", action="store_true", help="list what the script missed")
+    made.add_argument("script", help="a Python file")
+    made.add_argument("arguments", nargs=argparse.REMAINDER, help="what the script is given")
 
 
 def _add_weights(made: Any) -> None:

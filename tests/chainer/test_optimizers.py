@@ -1,0 +1,98 @@
+"""Optimizers and hooks give Chainer's losses; updates are compiled and may not be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.chainer.figures import RUNS
+from tests.chainer.runs import HOOKS, OPTIMIZERS, data, losses, network
+from weft import chainer
+
+COMPILED = ("MomentumSGD", "Adam")  # the others eagerly, which takes less time
+
+
+def made(name: str) -> chainer.GradientMethod:
+    optimizer = getattr(chainer.optimizers, name)()
+    if name == "AdamW":
+        optimizer.hyperparam.weight_decay_rate = 0.01
+    return optimizer
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_losses_are_chainers(name: str) -> None:
+    optimizer = made(name)
+    optimizer.compile = "auto" if name in COMPILED else False
+    assert losses(chainer, optimizer) == pytest.approx(RUNS[name], rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", HOOKS)
+def test_hooks_are_chainers(name: str) -> None:
+    hook = getattr(chainer.optimizer_hooks, name)(*HOOKS[name])
+    found = losses(chainer, chainer.optimizers.SGD(0.1), hook)
+    assert found == pytest.approx(RUNS[name], rel=1e-4, abs=1e-5)
+
+
+def test_updates_run_as_one_program() -> None:
+    optimizer = chainer.optimizers.Adam()
+    losses(chainer, optimizer, chainer.optimizer_hooks.WeightDecay(0.1))
+    (step,) = optimizer._captures._made.values()
+    stats = step.stats()
+    assert stats["eager_calls"] == 0
+    assert stats["compiled_calls"] == 6
+
+
+def test_a_loss_of_variables_with_a_history_runs_eagerly() -> None:
+    model, (x, t) = network(chainer), data()
+    optimizer = chainer.optimizers.SGD(0.1).setup(model)
+    scale = chainer.Variable(np.ones(1, "f"))
+    optimizer.update(model, chainer.Variable(x) * scale, t)
+    assert scale.grad is not None
+    assert optimizer.t == 1
+
+
+def test_updates_without_a_loss() -> None:
+    link = chainer.links.Linear(1, 1, initialW=1.0)
+    optimizer = chainer.optimizers.SGD(0.5).setup(link)
+    link.W.grad = np.full((1, 1), 2, "f")
+    optimizer.update()
+    assert link.W.array.tolist() == [[0.0]]
+    link.disable_update()
+    assert not link.update_enabled
+
+
+def test_hooks_have_names() -> None:
+    optimizer = chainer.optimizers.SGD().setup(chainer.links.Linear(1, 1))
+    optimizer.add_hook(chainer.optimizer_hooks.Lasso(0.1), "mine")
+    with pytest.raises(KeyError, match="hook mine already exists"):
+        optimizer.add_hook(chainer.optimizer_hooks.Lasso(0.1), "mine")
+    optimizer.remove_hook("mine")
+    with pytest.raises(TypeError, match="not callable"):
+        optimizer.add_hook(3)
+
+
+def test_what_comes_before_set_up_is_refused() -> None:
+    optimizer = chainer.optimizers.SGD()
+    with pytest.raises(RuntimeError, match="call `setup`"):
+        optimizer.update()
+    with pytest.raises(TypeError, match="must be a link"):
+        optimizer.setup(object())
+
+
+def test_states_go_through_files(tmp_path) -> None:
+    results = []
+    for split in (6, 3):
+        model, (x, t) = network(chainer), data()
+        optimizer = chainer.optimizers.Adam().setup(model)
+        for step in range(6):
+            if step == split:
+                for name, thing in (("m", model), ("o", optimizer)):
+                    chainer.serializers.save_npz(str(tmp_path / name), thing)
+                model = network(chainer)
+                optimizer = chainer.optimizers.Adam().setup(model)
+                for name, thing in (("m", model), ("o", optimizer)):
+                    chainer.serializers.load_npz(str(tmp_path / name), thing)
+            optimizer.update(model, x, t)
+        results.append(model.predictor[0].W.array.copy())
+        assert optimizer.t == 6
+    np.testing.assert_array_equal(*results)

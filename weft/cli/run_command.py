@@ -1,0 +1,60 @@
+"""`weft run`: a script of another framework, with that framework's imports served by Weft."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from ..faces import serving
+from ..faces.report import forget_missing, missing_names
+from .errors import UsageError
+
+# What scripts import, and the face that they get.
+FACES = {"chainer": "weft.chainer", "chainerx": "weft.chainer.chainerx"}
+
+
+def run_script(options: Namespace) -> int:
+    """Run a script as `python script.py` would; return its exit status."""
+    script = _checked_script(options.script)
+    forget_missing()
+    before = sys.argv, sys.path[:]
+    sys.argv = [str(script), *options.arguments]
+    sys.path[0:1] = [str(script.resolve().parent)]
+    try:
+        with serving(FACES):
+            runpy.run_path(str(script), run_name="__main__")
+        return 0
+    except SystemExit as end:
+        return _status(end)
+    finally:
+        sys.argv, sys.path[:] = before
+        if options.report:
+            _print_report()
+
+
+def _checked_script(name: str) -> Path:
+    script = Path(name)
+    if not script.is_file():
+        raise UsageError(f"weft run takes a Python script. There is no file {name}")
+    return script
+
+
+def _status(end: SystemExit) -> int:
+    """Return the exit status that a script asked for, as Python understands it."""
+    if end.code is None:
+        return 0
+    if isinstance(end.code, int):
+        return end.code
+    print(end.code, file=sys.stderr)
+    return 1
+
+
+def _print_report() -> None:
+    missing = missing_names()
+    print(f"weft run: served {', '.join(sorted(FACES))}", file=sys.stderr)
+    if missing:
+        print("weft run: asked for and missing: " + ", ".join(missing), file=sys.stderr)
+    else:
+        print("weft run: nothing was missing", file=sys.stderr)
