@@ -20,6 +20,10 @@ EXAMPLES = ROOT / "examples"
 CHECKS: dict[str, tuple[str, Callable[..., bool]]] = {
     "train_classifier": (r"^test accuracy: ([\d.]+)%$", lambda accuracy: accuracy >= 95),
     "hooks_and_pdb": (r"^grad: (\S+)$", lambda grad: grad == 11),
+    "four_derivatives": (
+        r"^largest error of forward and reverse: (\S+)\nleast error of differences: (\S+)$",
+        lambda exact, differences: exact < 1e-13 and 1e-13 < differences < 1e-8,
+    ),
     "evaluation_trace": (r"^max error: (\S+)$", lambda error: error < 1e-15),
     "sparse_autoencoder": (
         r"^max abs difference: (\S+)\ncost: (\S+) -> (\S+)$",
