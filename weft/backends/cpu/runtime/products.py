@@ -16,7 +16,8 @@ import numpy as np
 
 from ....core.dtype import Array
 from ....core.threads import get_num_threads
-from ..codegen.gemm.any_size import RECORD, UNROLL, Shape, product_text, shape_for
+from ..codegen.gemm.any_size import RECORD, product_text
+from ..codegen.gemm.any_size_shape import UNROLL, Shape, shape_for
 from ..codegen.target import host
 from .arena import aligned_empty
 from .calls import Entry, make_entry
@@ -28,6 +29,8 @@ Strides = tuple[int, ...]
 
 PART_WORK = 1 << 19  # multiplications that are worth a part of their own
 MOST_RECORDS = 1024
+MOST_TURNED_ROWS = 48
+MOST_IDLE_LANES = 4
 PARTS_OF_THREAD = 2  # so that a thread that is held up does not hold up the others
 
 
@@ -37,11 +40,16 @@ def multiply(x: Array, y: Array, out: Array) -> None:
     x, y = x if _is_plain(x) else np.array(x), y if _is_plain(y) else np.array(y)
     threads = get_num_threads()
     key = (x.shape, y.shape[-1], x.strides, y.strides, out.strides, threads)
-    record = code.records.get(key)
-    if record is None:
+    known = code.records.get(key)
+    if known is None:
         x, y = (_even(a, code.shape.itemsize) for a in (x, y))
-        record = code.record(x.shape, y.shape[-1], x.strides, y.strides, out.strides, threads)
-    code.entry(x, y, out, record, _scratch(threads * code.shape.area_bytes))
+        known = code.record(x.shape, y.shape[-1], x.strides, y.strides, out.strides, threads)
+    record, turned = known
+    scratch = _scratch(threads * code.shape.area_bytes)
+    if turned:
+        code.entry(y, x, out, record, scratch)
+    else:
+        code.entry(x, y, out, record, scratch)
 
 
 def _is_plain(x: Array) -> bool:
@@ -62,10 +70,10 @@ class _Code:
         text = product_text(target, self.shape)
         library = link([object_code(text, target)], ["product"], pool_symbols())
         self.entry: Entry = make_entry(library.address("product"), 5, keep=library)
-        self.records: dict[Any, Array] = {}
+        self.records: dict[Any, tuple[Array, bool]] = {}
 
-    def record(self, *key: Any) -> Array:
-        """Return the record of a product, and remember it."""
+    def record(self, *key: Any) -> tuple[Array, bool]:
+        """Return the record of a product, and whether it is turned; remember it."""
         if len(self.records) >= MOST_RECORDS:
             self.records.clear()
         made = self.records[key] = _record(self.shape, *key)
@@ -85,26 +93,55 @@ def _record(
     y: Strides,
     out: Strides,
     threads: int,
-) -> Array:
-    """Return the sizes and strides of a product, and how it is divided."""
+) -> tuple[Array, bool]:
+    """Return the sizes and strides of a product, and how it is divided; whether it is turned."""
     batch, m, k = size
+    turned = _is_better_turned(m, n, y, shape)
+    if turned:  # x @ y = (y.T @ x.T).T
+        m, n, (x, y) = n, m, (_transposed(y), _transposed(x))
+        out = _transposed(out)
     down, across = _division(m, n, _parts_wanted(batch, m * n * k, threads), shape)
+    depth = _block_depth(k, shape.block_depth)
     words = {
         "m": m,
         "n": n,
         "k": k,
-        "depth": _block_depth(k, shape.block_depth),
+        "depth": depth,
+        "span": depth
+        * (shape.area_bytes // (depth * shape.columns * shape.itemsize) if turned else 1),
         "row_part": down,
         "column_part": across,
         "column_parts": -(-n // across),
         "parts": -(-n // across) * -(-m // down),
         "chunks": batch * -(-n // across) * -(-m // down),
         "areas": threads,
+        "turned": int(turned),
     }
     for name, strides in (("x", x), ("y", y), ("out", out)):
         for axis, stride in zip(("matrix", "row", "column"), strides, strict=True):
             words[f"{name}_{axis}"] = stride // shape.itemsize
-    return np.array([words[name] for name in RECORD], np.int64)
+    if turned:
+        words["out_row"] = words["out_column"]
+    return np.array([words[name] for name in RECORD], np.int64), turned
+
+
+def _is_better_turned(m: int, n: int, y: Strides, shape: Shape) -> bool:
+    """Tell whether to pack the fewer rows of x as columns, rather than y, costs less time.
+
+    To pack y takes as long as to multiply it with some rows; what is saved must not be lost again
+    to lanes without a row, nor to the turning of the result.
+    """
+    along = y[-2] == shape.itemsize != y[-1]
+    return along and m <= min(n, MOST_TURNED_ROWS) and -m % shape.lanes <= MOST_IDLE_LANES
+
+
+def _blocks_in_scratch(depth: int, shape: Shape) -> int:
+    """Return how many blocks of a panel the scratch memory of a thread has room for."""
+    return shape.area_bytes // (depth * shape.columns * shape.itemsize)
+
+
+def _transposed(strides: Strides) -> Strides:
+    return (*strides[:-2], strides[-1], strides[-2])
 
 
 def _block_depth(k: int, most: int) -> int:

@@ -11,6 +11,10 @@ of the pool compute:
             for each panel of columns: pack it                        (first-level cache)
                 for each stack: multiply and store a tile             (registers)
 
+Where columns of y lie side by side, the first tile packs a panel while it computes: it has to read
+it anyway. A product of few rows whose y lies along the inner dimension (x @ w.T, a layer on a small
+batch) is computed as (y.T @ x.T).T, so that y, the larger one, is not packed at all.
+
 The order in which an element's products are added follows from the sizes and the target alone, not
 from the division: results do not depend on the number of threads. gemm.py writes products of known
 sizes, which are faster where they are small or thin, and have to be compiled for each of them.
@@ -18,76 +22,33 @@ sizes, which are faster where they are small or thin, and have to be compiled fo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-
-from .....plan.arena import align
 from ..target import Target
 from ..text import FunctionText, ModuleText
-from ..values import IRValue, element_of, vector_of
-from .pack import INTERNAL, transposed
+from ..values import IRValue
+from .any_size_packing import PACK, write_pack
+from .any_size_shape import VECTORS, Shape
+from .any_size_tiles import write_tiles
+from .pack import INTERNAL
 
 # Words of 64 bits; strides in elements. `depth` is what a block of the inner dimension has,
-# `row_part` and `column_part` are what a part has, `parts` counts those of one matrix.
+# `row_part` and `column_part` are what a part has, `parts` counts those of one matrix, `span` is how
+# much of the inner dimension a panel takes. `turned` says that the operands are y.T, whose rows lie
+# in sequence, and x.T, and that `out_row` is the stride of the columns of the result.
 RECORD = (
     *("m", "n", "k", "depth", "row_part", "column_part", "column_parts", "parts", "chunks"),
     *("x_row", "x_column", "y_row", "y_column", "out_row"),
-    *("x_matrix", "y_matrix", "out_matrix", "areas"),
+    *("x_matrix", "y_matrix", "out_matrix", "areas", "turned", "span"),
 )
 TABLE = ("x", "y", "out", "record", "scratch")
-
-VECTORS = 2
-UNROLL = 4
-ROWS_OF_BLOCK = 128
-L1_PART = 0.75  # of the first-level cache is for a panel
-
-
-@dataclass(frozen=True)
-class Shape:
-    """The sizes that code for a target has: of its tiles, its blocks and its scratch memory."""
-
-    element: str
-    itemsize: int
-    lanes: int
-    rows: int
-    block_rows: int
-    block_depth: int
-
-    @property
-    def columns(self) -> int:
-        """Return the columns of a panel."""
-        return VECTORS * self.lanes
-
-    @property
-    def panel_bytes(self) -> int:
-        """Return the room that a packed panel takes."""
-        return align(self.columns * self.block_depth * self.itemsize)
-
-    @property
-    def area_bytes(self) -> int:
-        """Return the scratch memory of a thread: a panel and a block."""
-        return self.panel_bytes + align(self.block_rows * self.block_depth * self.itemsize)
-
-
-def shape_for(target: Target, dtype: np.dtype[Any]) -> Shape:
-    """Return the sizes of a product's code."""
-    lanes = target.lanes(dtype)
-    rows = 8 if target.registers >= 32 else 6
-    depth = int(target.l1_bytes * L1_PART) // (VECTORS * lanes * dtype.itemsize)
-    depth = max(64, min(384, depth // UNROLL * UNROLL))
-    block_rows = ROWS_OF_BLOCK // rows * rows
-    return Shape(element_of(dtype), dtype.itemsize, lanes, rows, block_rows, depth)
+Block = tuple[IRValue, IRValue, IRValue]  # of the inner dimension: begin, depth, is it the first
 
 
 def product_text(target: Target, shape: Shape) -> str:
     """Return the module of `product`."""
     module = ModuleText(target, "product")
     for name, height in (("pack_rows", shape.rows), ("pack_columns", shape.columns)):
-        _write_pack(module.function(name, _PACK, INTERNAL), shape, height)
-    for vectors in range(1, VECTORS + 1):
-        _write_tile(module.function(f"tile_{vectors}", _TILE, INTERNAL), shape, vectors)
+        write_pack(module.function(name, PACK, INTERNAL), shape, height)
+    write_tiles(module, shape)
     _write_part(module.function("part", ["ptr", "i64", "i64"], INTERNAL), shape)
     _write_entry(module)
     return module.text()
@@ -155,17 +116,42 @@ class _Part:
         self.panel, self.block = scratch, f.gep(scratch, shape.panel_bytes)
 
     def write(self, rows: tuple[IRValue, IRValue], columns: tuple[IRValue, IRValue]) -> None:
+        """Write the loops: those of a product that is turned, or those of one that is not."""
         f, size = self.f, self.size
-        with f.loop(0, size["k"], size["depth"]) as begin:
-            depth = f.minimum(size["depth"], f.sub(size["k"], begin))
-            first = f.icmp("eq", begin, 0)
-            with f.loop(rows[0], rows[1], self.shape.block_rows) as row:
+        turned = f.icmp("ne", size["turned"], 0)
+        with f.loop(0, size["k"], size["span"]) as begin:
+            depth = f.minimum(size["span"], f.sub(size["k"], begin))
+            first = f.zext(f.icmp("eq", begin, 0), "i64")
+            with f.when(turned):
+                self._write_turned(rows, columns, (begin, depth, first))
+            with f.when(f.not_(turned)), f.loop(*rows, self.shape.block_rows) as row:
                 count = f.minimum(f.sub(rows[1], row), self.shape.block_rows)
                 self._pack_block(row, count, begin, depth)
-                with f.loop(columns[0], columns[1], self.shape.columns) as column:
+                with f.loop(*columns, self.shape.columns) as column:
                     left = f.minimum(f.sub(columns[1], column), self.shape.columns)
-                    self._pack_panel(column, left, begin, depth)
-                    self._tiles((row, count), (column, left), depth, first)
+                    self._write_panel((row, count), (column, left), (begin, depth, first))
+
+    def _write_turned(
+        self, rows: tuple[IRValue, IRValue], columns: tuple[IRValue, IRValue], block: Block
+    ) -> None:
+        """Write the product of all rows, which are not packed, with one panel after another."""
+        f, shape, size = self.f, self.shape, self.size
+        begin, depth, first = block
+        with f.loop(*columns, shape.columns) as column:
+            left = f.minimum(f.sub(columns[1], column), shape.columns)
+            self._pack_panel(column, left, begin, depth)
+            for vectors, taken in self._widths(left):
+                with f.when(taken), f.loop(*rows, shape.rows) as row:
+                    x = self._at(self.x, (row, size["x_row"]), (begin, size["x_column"]))
+                    out = f.gep(self._at(self.out, (column, size["out_row"])), row, shape.element)
+                    sizes = (depth, size["out_row"], f.sub(rows[1], row), left, first)
+                    name = f"turned_tile_{vectors}"
+                    f.call(name, "void", x, self.panel, out, *sizes, size["x_row"], size["depth"])
+
+    def _widths(self, left: IRValue) -> list[tuple[int, IRValue]]:
+        """Return tiles, by their vectors, and when each is taken: a narrow one where it will do."""
+        narrow = self.f.icmp("sle", left, self.shape.lanes)
+        return [(1, narrow), (VECTORS, self.f.not_(narrow))]
 
     def _at(self, start: IRValue, *steps: tuple[IRValue, IRValue]) -> IRValue:
         f = self.f
@@ -188,216 +174,49 @@ class _Part:
         strides = (size["y_column"], size["y_row"])
         self.f.call("pack_columns", "void", here, self.panel, left, depth, *strides)
 
+    def _write_panel(
+        self, rows: tuple[IRValue, IRValue], columns: tuple[IRValue, IRValue], block: Block
+    ) -> None:
+        """Multiply all stacks with a panel; the first packs it where lines are lines of y."""
+        f, size = self.f, self.size
+        (column, left), (begin, depth, _) = columns, block
+        whole = f.icmp("eq", left, self.shape.columns)
+        filled = f.and_(f.icmp("eq", size["y_column"], 1), whole)
+        with f.when(filled):
+            source = self._at(self.y, (begin, size["y_row"]), (column, size["y_column"]))
+            self._tile("filling_tile", f.constant("i64", 0), rows, columns, block, source)
+            self._tiles(VECTORS, self.shape.rows, rows, columns, block)
+        with f.when(f.not_(filled)):
+            self._pack_panel(column, left, begin, depth)
+            for vectors, taken in self._widths(left):
+                with f.when(taken):
+                    self._tiles(vectors, 0, rows, columns, block)
+
     def _tiles(
         self,
+        vectors: int,
+        start: int,
         rows: tuple[IRValue, IRValue],
         columns: tuple[IRValue, IRValue],
-        depth: IRValue,
-        first: IRValue,
+        block: Block,
     ) -> None:
-        """Multiply all stacks with a panel, by a narrower tile where the panel is narrow."""
-        f, shape, size = self.f, self.shape, self.size
-        (row, count), (column, left) = rows, columns
-        narrow = f.icmp("sle", left, shape.lanes)
-        first = f.zext(first, "i64")
-        for vectors, taken in ((1, narrow), (VECTORS, f.not_(narrow))):
-            with f.when(taken), f.loop(0, count, shape.rows) as i:
-                stack = self._at(self.block, (i, depth))
-                out = self._at(self.out, (f.add(row, i), size["out_row"]))
-                out = f.gep(out, column, shape.element)
-                sizes = (depth, size["out_row"], f.sub(count, i), left, first)
-                f.call(f"tile_{vectors}", "void", stack, self.panel, out, *sizes)
+        with self.f.loop(start, rows[1], self.shape.rows) as i:
+            self._tile(f"tile_{vectors}", i, rows, columns, block)
 
-
-# -- packing ---------------------------------------------------------------------------------------
-
-_PACK = [*["ptr noalias"] * 2, *["i64"] * 4]  # source, target, lines, depth, line, step
-
-
-def _write_pack(f: FunctionText, shape: Shape, height: int) -> None:
-    """Write a copy of up to `height` lines: first an element of each, then the next of each.
-
-    In the place of missing lines lies anything: what is computed with it is not stored.
-    """
-    _, _, lines, depth, line, step = f.parameters
-    square = _square_of(shape, height)
-    ways = (
-        (f.and_(f.icmp("eq", step, 1), f.icmp("sge", depth, square)), _pack_squares),
-        (f.and_(f.icmp("eq", line, 1), f.icmp("eq", lines, height)), _pack_columns),
-        (f.icmp("eq", line, 1), _pack_some_columns),
-    )
-    for condition, write in ways:
-        taken, other = f.label("taken"), f.label("other")
-        f.branch_if(condition, taken, other)
-        f.block(taken)
-        write(f, shape, height)
-        f.ret()
-        f.block(other)
-    _pack_elements(f, shape, height)
-    f.ret()
-
-
-def _square_of(shape: Shape, height: int) -> int:
-    """Return how many elements of as many lines are transposed at once."""
-    return min(shape.lanes, 1 << (height - 1).bit_length())
-
-
-def _line_starts(f: FunctionText, shape: Shape, height: int) -> list[IRValue]:
-    source, _, lines, _, line, _ = f.parameters
-    last = f.sub(lines, 1)
-    numbers = [f.minimum(f.constant("i64", j), last) for j in range(height)]
-    return [f.gep(source, f.mul(j, line), shape.element) for j in numbers]
-
-
-def _pack_squares(f: FunctionText, shape: Shape, height: int) -> None:
-    """Transpose squares in registers, of lines whose elements lie one behind another."""
-    _, target, _, depth, _, _ = f.parameters
-    square = _square_of(shape, height)
-    starts, last = _line_starts(f, shape, height), f.sub(depth, square)
-    for at in range(0, height, square):
-        with f.loop(0, depth, square) as i:
-            begin = f.minimum(i, last)
-            there = f.gep(target, f.add(f.mul(begin, height), at), shape.element)
-            lines = [f.gep(line, begin, shape.element) for line in starts[at : at + square]]
-            for j, value in enumerate(_turned(f, shape, lines, square)):
-                f.store(value, f.gep(there, j * height, shape.element))
-
-
-def _turned(f: FunctionText, shape: Shape, lines: list[IRValue], square: int) -> list[IRValue]:
-    """Return the columns of some lines, as many as would make a square."""
-    rows = [f.load(vector_of(shape.element, square), line) for line in lines]
-    columns = transposed(f, rows + rows[-1:] * (square - len(rows)))
-    if len(rows) == square:
-        return columns
-    return [f.shuffle(column, column, range(len(rows))) for column in columns]
-
-
-def _pack_columns(f: FunctionText, shape: Shape, height: int) -> None:
-    """Copy vectors across all lines, which lie side by side."""
-    source, target, _, depth, _, step = f.parameters
-    lanes = shape.lanes
-    state = [source, target]
-    with f.loop(0, depth, 1, carry=state) as i:
-        here, there = i.carried
-        for at in range(0, height, lanes):
-            vector = vector_of(shape.element, min(lanes, height - at))
-            value = f.load(vector, f.gep(here, at, shape.element))
-            f.store(value, f.gep(there, at, shape.element))
-        i.next(f.gep(here, step, shape.element), f.gep(there, height, shape.element))
-
-
-def _pack_some_columns(f: FunctionText, shape: Shape, height: int) -> None:
-    """Copy vectors across lines that lie side by side, with zeros for those that are missing."""
-    source, target, lines, depth, _, step = f.parameters
-    parts = [(at, min(shape.lanes, height - at)) for at in range(0, height, shape.lanes)]
-    counts = [f.maximum(f.minimum(f.sub(lines, at), n), 0) for at, n in parts]
-    with f.loop(0, depth, 1, carry=[source, target]) as i:
-        here, there = i.carried
-        for (at, n), count in zip(parts, counts, strict=True):
-            place = f.gep_beyond(here, at, shape.element)
-            value = f.load(vector_of(shape.element, n), place, count=count)
-            f.store(value, f.gep(there, at, shape.element))
-        i.next(f.gep(here, step, shape.element), f.gep(there, height, shape.element))
-
-
-def _pack_elements(f: FunctionText, shape: Shape, height: int) -> None:
-    """Copy element by element."""
-    _, target, _, depth, _, step = f.parameters
-    for j, start in enumerate(_line_starts(f, shape, height)):
-        state = [start, f.gep(target, j, shape.element)]
-        with f.loop(0, depth, 1, carry=state) as i:
-            here, there = i.carried
-            f.store(f.load(shape.element, here), there)
-            i.next(f.gep(here, step, shape.element), f.gep(there, height, shape.element))
-
-
-# -- tiles -----------------------------------------------------------------------------------------
-
-# stack, panel, out, depth, stride of rows of out, rows and columns left, whether it is the first
-_TILE = [*["ptr noalias"] * 3, *["i64"] * 5]
-
-
-def _write_tile(f: FunctionText, shape: Shape, vectors: int) -> None:
-    """Write a tile: products of a stack and the first vectors of a panel, added to the result."""
-    sums = _tile_sums(f, shape, vectors)
-    _, _, _, _, _, rows, columns, first = f.parameters
-    whole = f.and_(f.icmp("sge", rows, shape.rows), f.icmp("sge", columns, vectors * shape.lanes))
-    fast, slow = f.label("whole"), f.label("edge")
-    f.branch_if(whole, fast, slow)
-    f.block(fast)
-    fresh, more = f.label("fresh"), f.label("more")
-    f.branch_if(f.icmp("ne", first, 0), fresh, more)
-    for label, adds in ((fresh, False), (more, True)):
-        f.block(label)
-        for value, place in _places(f, shape, vectors, sums):
-            total = f.fadd(f.load(value.type, place), value) if adds else value
-            f.store(total, place)
-        f.ret()
-    f.block(slow)
-    _store_edge(f, shape, vectors, sums)
-    f.ret()
-
-
-def _tile_sums(f: FunctionText, shape: Shape, vectors: int) -> list[IRValue]:
-    stack, panel, _, depth, *_ = f.parameters
-    vector = vector_of(shape.element, shape.lanes)
-    state = [stack, panel, *[f.constant(vector, 0)] * (shape.rows * vectors)]
-    unrolled = f.and_(depth, -UNROLL)
-    for start, stop, step in ((f.constant("i64", 0), unrolled, UNROLL), (unrolled, depth, 1)):
-        with f.loop(start, stop, step, carry=state) as i:
-            x, y, *sums = i.carried
-            for u in range(step):
-                here = f.gep(x, u * shape.rows, shape.element)
-                line = f.gep(y, u * shape.columns, shape.element)
-                sums = _step(f, shape, vector, here, line, sums)
-            i.next(
-                f.gep(x, step * shape.rows, shape.element),
-                f.gep(y, step * shape.columns, shape.element),
-                *sums,
-            )
-        state = list(i.results)
-    return state[2:]
-
-
-def _step(
-    f: FunctionText, shape: Shape, vector: str, x: IRValue, y: IRValue, sums: list[IRValue]
-) -> list[IRValue]:
-    vectors = len(sums) // shape.rows
-    ys = [
-        f.load(vector, f.gep(y, v * shape.lanes, shape.element), aligned=True)
-        for v in range(vectors)
-    ]
-    result = []
-    for i in range(shape.rows):
-        one = f.splat(f.load(shape.element, f.gep(x, i, shape.element)), shape.lanes)
-        line = sums[i * vectors : (i + 1) * vectors]
-        result += [f.multiply_add(one, y, total) for y, total in zip(ys, line, strict=True)]
-    return result
-
-
-def _places(
-    f: FunctionText, shape: Shape, vectors: int, sums: list[IRValue]
-) -> list[tuple[IRValue, IRValue]]:
-    out, down = f.parameters[2], f.parameters[4]
-    lines = [f.gep(out, f.mul(down, i), shape.element) for i in range(shape.rows)]
-    places = [f.gep(line, v * shape.lanes, shape.element) for line in lines for v in range(vectors)]
-    return list(zip(sums, places, strict=True))
-
-
-def _store_edge(f: FunctionText, shape: Shape, vectors: int, sums: list[IRValue]) -> None:
-    """Store the rows and columns that there are."""
-    out, down, rows, columns, first = f.parameters[2], *f.parameters[4:]
-    fresh = f.icmp("ne", first, 0)
-    counts = [
-        f.maximum(f.minimum(f.sub(columns, v * shape.lanes), shape.lanes), 0)
-        for v in range(vectors)
-    ]
-    for i in range(shape.rows):
-        with f.when(f.icmp("sgt", rows, i)):
-            line = f.gep(out, f.mul(down, i), shape.element)
-            for v, count in enumerate(counts):
-                place = f.gep_beyond(line, v * shape.lanes, shape.element)
-                value = sums[i * vectors + v]
-                before = f.load(value.type, place, count=count)
-                total = f.select(fresh, value, f.fadd(before, value))
-                f.store(total, place, count=count)
+    def _tile(
+        self,
+        name: str,
+        i: IRValue,
+        rows: tuple[IRValue, IRValue],
+        columns: tuple[IRValue, IRValue],
+        block: Block,
+        source: IRValue | None = None,
+    ) -> None:
+        f, size = self.f, self.size
+        (row, count), (column, left), (_, depth, first) = rows, columns, block
+        stack = self._at(self.block, (i, depth))
+        out = self._at(self.out, (f.add(row, i), size["out_row"]))
+        out = f.gep(out, column, self.shape.element)
+        sizes = (depth, size["out_row"], f.sub(count, i), left, first)
+        further = () if source is None else (source, size["y_row"])
+        f.call(name, "void", stack, self.panel, out, *sizes, *further)
