@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import GradientError, format_site
-from ..core.large import LARGE
+from ..core.facts import ROW_SUMS
+from ..core.large import LARGE, door
 from ..core.modes import GradMode
 from ..core.op import F
 from ..core.tape import FREED, OUTPUT, FanNode, Leaf, TapeNode
 from ..core.tensor import Tensor, wrap
+from .row_sums import RowSums
 from .where_mask import ON_ARRAYS, ON_TENSORS, WHERE, WhereMask
 
 AnyNode = TapeNode | Leaf
@@ -82,6 +84,8 @@ class ReverseWalk:
         plus: Any = np.add if self.raw else operator.add
         owned: set[AnyNode] = set()  # sums made by this walk, which it may add to in place
         masks = self.masks
+        summing = ROW_SUMS if special is None and door.open else ()  # of large gradients only
+        sums = RowSums(pending, owned)
         while heap:
             node = heappop(heap)[1]
             g = pending.pop(node)
@@ -101,6 +105,8 @@ class ReverseWalk:
                 grads = special(node, g)
             elif masks or op is WHERE:
                 grads = self._gradients(node, g)
+            elif summing and op in summing:
+                grads = sums.backward(node, g)
             else:
                 grads = op.backward(node, saved, g)
             if not retain:
@@ -122,6 +128,7 @@ class ReverseWalk:
                     pending[parent] = total = add(pending[parent], grad)
                     if special is None and total.nbytes > IN_PLACE_BYTES:
                         owned.add(parent)
+        sums.complete()
 
     def _special(self) -> GradientsOf | None:
         """Return how to differentiate a node where the rules on raw arrays are not enough."""

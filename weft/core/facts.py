@@ -24,6 +24,7 @@ fact is an option of the declaration, a fact that depends on the call is a rule:
     multiplications
                  a rule of products: how many a call takes, each with an addition
     product      a rule: the call as one product of matrices, for the compiler
+    sums_rows    a rule: the matrices of whose rows the gradient of an operand is a sum
     convolution  of what a convolution computes: the "result", or the gradient of the "input" or
                  the "weight"
     picks, puts  rules: whether an index picks one element of each row, or puts one into it
@@ -50,6 +51,7 @@ OPTIONS = frozenset(
         *("never_negative", "operator", "numpy", "total"),
     )
 )
+ROW_SUMS: dict[Any, tuple[int, Rule]] = {}  # operators with a rule `sums_rows`: of which input
 LAWS = frozenset(("associative", "commutative", "idempotent", "involution"))
 
 
@@ -114,6 +116,20 @@ class Facts:
         """
         self.product_rule = rule
         return rule
+
+    def sums_rows(self, position: int) -> Callable[[RuleT], RuleT]:
+        """Attach the rule that gives the gradient of an input as a sum over rows.
+
+        It receives the output's gradient and what the `vjp` of that input names, and returns two
+        matrices, left and right, such that the gradient is left.T @ right; or None. So gradients of
+        several calls are one product, of the rows of all of them.
+        """
+
+        def attach(rule: RuleT) -> RuleT:
+            ROW_SUMS[self] = position, rule
+            return rule
+
+        return attach
 
     def picks(self, rule: RuleT) -> RuleT:
         """Attach the rule that tells whether the second operand picks one element of each row.

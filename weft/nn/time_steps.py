@@ -102,4 +102,17 @@ def _layer_over_time(
     return timeline.join(steps), *final
 
 
-layer_over_time = fused("recurrent layer", _layer_over_time)
+def _layer_time_first(
+    mode: str, x: Tensor, *operands: Tensor | None, axis: int, backward: bool
+) -> tuple[Tensor, ...]:
+    """Return the same, with time as the first axis before anything is computed.
+
+    Gradients of the gates, of which there are several times as many as inputs, come out of the loop
+    with time first. So they need not be turned for the gradients of weights and biases.
+    """
+    x = time_first(x, axis)
+    made = _layer_over_time(mode, x, *operands, axis=0, backward=backward)  # type: ignore[arg-type]  # the same operands
+    return time_first(made[0], axis), *made[1:]
+
+
+layer_over_time = fused("recurrent layer", _layer_over_time, for_programs=_layer_time_first)

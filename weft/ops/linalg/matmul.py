@@ -106,6 +106,11 @@ def _(g, x, y_shape):
     return sum_to(F.matmul(F.swapaxes(x, -1, -2), g), y_shape)
 
 
+@matmul.sums_rows(1)
+def _(g, x, y_shape):
+    return (_rows(x), _rows(g)) if len(y_shape) == 2 and x.ndim > 1 else None
+
+
 def _rows(x):
     """Return x, (..., k), as one matrix with all leading dimensions as rows."""
     return x.reshape(size_of(x.shape[:-1]), x.shape[-1])
@@ -252,6 +257,11 @@ def _(g, x):
     if x.ndim == 1:
         return column(g) * x
     return F.matmul(_rows(g).T, _rows(x))
+
+
+@linear.sums_rows(1)
+def _(g, x):
+    return (_rows(g), _rows(x)) if x.ndim > 1 else None
 
 
 @linear.vjp("bias")

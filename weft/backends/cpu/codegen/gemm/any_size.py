@@ -31,7 +31,7 @@ from .any_size_tiles import write_tiles
 from .pack import INTERNAL
 
 # Words of 64 bits; strides in elements. `depth` is what a block of the inner dimension has,
-# `row_part` and `column_part` are what a part has, `parts` counts those of one matrix, `span` is how
+# `row_part` and `column_part` are what a part has, `parts` counts those of a matrix, `span` is how
 # much of the inner dimension a panel takes. `turned` says that the operands are y.T, whose rows lie
 # in sequence, and x.T, and that `out_row` is the stride of the columns of the result.
 RECORD = (
