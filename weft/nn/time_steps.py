@@ -76,25 +76,16 @@ def first_state(kind: CellKind, share: Tensor, weights: CellWeights) -> State:
 
 
 def _layer_over_time(
-    mode: str,
-    x: Tensor,
-    weight_ih: Tensor,
-    weight_hh: Tensor,
-    bias_ih: Tensor | None,
-    bias_hh: Tensor | None,
-    weight_hr: Tensor | None,
-    *state: Tensor,
-    axis: int,
-    backward: bool,
+    mode: str, x: Tensor, *operands: Tensor | None, axis: int, backward: bool
 ) -> tuple[Tensor, ...]:
-    """Return the outputs at all times, and the last state, of a layer in one direction."""
-    kind, weights = KINDS[mode], CellWeights(weight_ih, weight_hh, bias_ih, bias_hh, weight_hr)
+    """Return the outputs at all times, and the last state, of a layer in one direction.
+
+    The operands are those of CellWeights, then the first state, or nothing for zeros.
+    """
+    kind, (weights, state) = KINDS[mode], _divided(operands)
     share = kind.input_share(x, weights)
     if builds_graph():
-        rows = time_first(share, axis)
-        start = state or first_state(kind, rows[0], weights)
-        outputs, final = scan_over_time(kind.step, rows, start, weights, backward)
-        return time_first(outputs, axis), *final
+        return _scanned(kind, time_first(share, axis), weights, state, axis, backward)
     timeline = Timeline(axis)
     shares = timeline.split(share)
     walk = backward_in_time if backward else forward_in_time
@@ -102,17 +93,34 @@ def _layer_over_time(
     return timeline.join(steps), *final
 
 
-def _layer_time_first(
+def _layer_for_programs(
     mode: str, x: Tensor, *operands: Tensor | None, axis: int, backward: bool
 ) -> tuple[Tensor, ...]:
-    """Return the same, with time as the first axis before anything is computed.
+    """Return the same, with the rows of x in the order of time before they are multiplied.
 
-    Gradients of the gates, of which there are several times as many as inputs, come out of the loop
-    with time first. So they need not be turned for the gradients of weights and biases.
+    Gradients of the gates come out of the loop in that order, and are several times as large as x:
+    for the gradient of weight_ih, x is turned instead of them.
     """
+    kind, (weights, state) = KINDS[mode], _divided(operands)
     x = time_first(x, axis)
-    made = _layer_over_time(mode, x, *operands, axis=0, backward=backward)  # type: ignore[arg-type]  # the same operands
-    return time_first(made[0], axis), *made[1:]
+    time, batch, features = x.shape
+    share = kind.input_share(F.reshape(x, (time * batch, features)), weights)
+    shares = F.reshape(share, (time, batch, share.shape[-1]))
+    return _scanned(kind, shares, weights, state, axis, backward)
 
 
-layer_over_time = fused("recurrent layer", _layer_over_time, for_programs=_layer_time_first)
+def _divided(operands: tuple[Any, ...]) -> tuple[CellWeights, State]:
+    count = len(CellWeights._fields)
+    return CellWeights(*operands[:count]), operands[count:]
+
+
+def _scanned(
+    kind: CellKind, shares: Tensor, weights: CellWeights, state: State, axis: int, backward: bool
+) -> tuple[Tensor, ...]:
+    """Return the results of a layer, from the input's shares with time first, by one loop."""
+    start = state or first_state(kind, shares[0], weights)
+    outputs, final = scan_over_time(kind.step, shares, start, weights, backward)
+    return time_first(outputs, axis), *final
+
+
+layer_over_time = fused("recurrent layer", _layer_over_time, for_programs=_layer_for_programs)

@@ -77,9 +77,9 @@ def _layouts(x):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("k", [1, 3, 201, 1100])
-@pytest.mark.parametrize("n", [48, 77, 263])
-@pytest.mark.parametrize("m", [16, 29, 32, 48, 130])
+@pytest.mark.parametrize("k", [3, 201, 1100])
+@pytest.mark.parametrize("n", [48, 263])
+@pytest.mark.parametrize("m", [16, 29, 48, 130])
 def test_bits_do_not_depend_on_how_operands_lie(m, n, k, dtype):
     rng = np.random.default_rng(0)
     x, y = (rng.standard_normal(s).astype(dtype) for s in ((2, m, k), (2, k, n)))
