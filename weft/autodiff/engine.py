@@ -84,8 +84,8 @@ class ReverseWalk:
         plus: Any = np.add if self.raw else operator.add
         owned: set[AnyNode] = set()  # sums made by this walk, which it may add to in place
         masks = self.masks
-        summing = ROW_SUMS if special is None and door.open else ()  # of large gradients only
-        sums = RowSums(pending, owned)
+        # Of large gradients only, which there are none of while the door is shut.
+        sums = RowSums(pending, owned) if door.open and special is None else None
         while heap:
             node = heappop(heap)[1]
             g = pending.pop(node)
@@ -105,7 +105,7 @@ class ReverseWalk:
                 grads = special(node, g)
             elif masks or op is WHERE:
                 grads = self._gradients(node, g)
-            elif summing and op in summing:
+            elif sums is not None and op in ROW_SUMS:
                 grads = sums.backward(node, g)
             else:
                 grads = op.backward(node, saved, g)
@@ -128,7 +128,8 @@ class ReverseWalk:
                     pending[parent] = total = add(pending[parent], grad)
                     if special is None and total.nbytes > IN_PLACE_BYTES:
                         owned.add(parent)
-        sums.complete()
+        if sums is not None:
+            sums.complete()
 
     def _special(self) -> GradientsOf | None:
         """Return how to differentiate a node where the rules on raw arrays are not enough."""

@@ -16,10 +16,13 @@ import numpy as np
 
 from ..core.dtype import Array
 from ..core.facts import ROW_SUMS
+from ..core.large import LARGE
 from ..core.op import F
 from ..core.tape import Leaf, TapeNode, make_node
 
-LEAST_SIZE = 1 << 14  # elements of a gradient; adding up smaller ones costs less than waiting
+# Elements of a gradient. Sizes alone must decide about bits, and where there is a large gradient
+# there was a large tensor, so that the door is open (core/large.py).
+LEAST_SIZE = LARGE
 ENOUGH_ROWS = 256  # beside a product of so many, the addition of its result is nothing
 
 Factors = tuple[Array, Array]
