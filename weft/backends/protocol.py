@@ -8,6 +8,7 @@ everything above goes through here.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..graph.state import State
 from ..lower.program import KernelProgram, Sources
 from ..plan.device import Device
 from ..plan.run_plan import Planned, RunPlan
+from .exporting import ExportedModel, ExportOptions
 
 Array = np.ndarray[Any, Any]
 Memories = dict[int, Any]  # memory of the device, by the numbers of a program's buffers
@@ -89,6 +91,23 @@ class SizedBackend(Backend, Protocol):
 
     def prepare_for_sizes(self, planned: Planned, decisions: Decisions) -> Sizable:
         """Return a program ready for sizes that runs are told; UnknownSizeError if it cannot be."""
+
+
+@runtime_checkable
+class ExportingBackend(Backend, Protocol):
+    """A back end whose programs can leave Python, as libraries."""
+
+    def export_device(self, options: ExportOptions) -> Device:
+        """Return the machine that a library is for; raise if there cannot be one."""
+
+    def exportable(self, planned: Planned) -> Any:
+        """Return a program as a library takes it; raise if it needs Python."""
+
+    def exportable_for_sizes(self, planned: Planned, decisions: Decisions) -> Any:
+        """Return the same for many sizes: what its `bind` returns is for some of them."""
+
+    def export(self, model: ExportedModel, options: ExportOptions) -> list[Path]:
+        """Write a library; return the paths of its files."""
 
 
 class Sizable(Protocol):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,17 @@ from ...lower.program import KernelProgram, Sources
 from ...plan.memory import with_memory
 from ...plan.run_plan import Planned, RunPlan
 from ...plan.threads import with_schedule
+from ..exporting import ExportedModel, ExportOptions
 from ..host import shown
 from ..protocol import Array, Backend, Memories
+from .codegen.target import target_named
 from .device import CpuDevice, cpu_device
+from .export.library import check_options, check_platform, write_library
+from .export.programs import ExportedProgram, ExportedSizes, refuse_host_calls
 from .runtime.analysis import Analysis, Code, analyse
 from .runtime.executable import Executable
 from .runtime.objects import find_object, runtime_keys
-from .runtime.sized import SizedExecutable
+from .runtime.sized import SizedCodeText, SizedExecutable
 
 
 class CpuBackend:
@@ -62,6 +67,29 @@ class CpuBackend:
     def prepare_for_sizes(self, planned: Planned, decisions: Decisions) -> SizedExecutable:
         """Return a program as machine code for many sizes."""
         return SizedExecutable(planned, decisions)
+
+    def export_device(self, options: ExportOptions) -> CpuDevice:
+        """Return the machine that a library is for; raise if there cannot be one."""
+        check_platform()
+        check_options(options)
+        device = cpu_device(target_named(options.target))
+        return device if options.threads is None else replace(device, threads=options.threads)
+
+    def exportable(self, planned: Planned) -> ExportedProgram:
+        """Return a program as a library takes it; raise if it needs Python."""
+        analysis = analyse(planned)
+        refuse_host_calls(analysis)
+        return ExportedProgram(analysis, analysis.plan)
+
+    def exportable_for_sizes(self, planned: Planned, decisions: Decisions) -> ExportedSizes:
+        """Return the same for many sizes: what its `bind` returns is for some of them."""
+        text = SizedCodeText(planned, decisions)
+        refuse_host_calls(text.analysis)
+        return ExportedSizes(text)
+
+    def export(self, model: ExportedModel, options: ExportOptions) -> list[Path]:
+        """Write a shared library; return the paths of its files."""
+        return write_library(model, options)
 
     def compile(self, program: KernelProgram) -> Loaded:
         """Return a program as machine code."""

@@ -78,6 +78,27 @@ def host() -> Target:
     return replace(target, **cache_sizes(_LINUX_CACHES))
 
 
+def target_named(name: str) -> Target:
+    """Return the target of a name, whatever this machine can execute; `native` is this machine.
+
+    Caches are those of this machine, as for WEFT_TARGET: blocks of sums follow from them.
+    """
+    if name == "native":
+        return host()
+    if name not in CHOICES:
+        names = ", ".join(("native", *CHOICES))
+        raise ArgumentError(f"target must be one of {names}. Received: {name!r}")
+    return replace(CHOICES[name](), **cache_sizes(_LINUX_CACHES))
+
+
+def needed_features(target: Target) -> list[str]:
+    """Return the features, by LLVM's names, that code for a target of x86-64 may use."""
+    named = [name for name, make in CHOICES.items() if make().cpu == target.cpu]
+    if named:
+        return list(_NEEDED[named[0]])
+    return [name[1:] for name in target.features.split(",") if name.startswith("+")]
+
+
 def chosen(name: str, machine: Target, features: Mapping[str, bool]) -> Target:
     """Return the target of a name, if a machine with some features can execute its code."""
     if name not in CHOICES:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from ....lower.program import Sources
 from ....lower.size_numbers import SizeNumber
 from ....lower.verify import verified
 from ....plan.device import Work
-from ....plan.run_plan import Planned
+from ....plan.run_plan import Planned, RunPlan
 from ....plan.sized import Bound, SizedPlan
 from ..codegen.program import ProgramText
 from ..codegen.told import Told, told_about
@@ -39,8 +40,16 @@ MOST_BOUND = 256  # combinations of sizes, each with a table of addresses
 ROOM = 1.25  # times what is needed, when the arena grows: sizes that follow are often a bit larger
 
 
-class SizedExecutable:
-    """A program as machine code for all sizes that its decisions allow."""
+class BoundCode(NamedTuple):
+    """Code for many sizes at some of them: how it looks there, what is run, and what it reads."""
+
+    analysis: Analysis
+    plan: RunPlan
+    words: Array
+
+
+class SizedCodeText:
+    """A program for all sizes that its decisions allow, up to the text of its code."""
 
     def __init__(self, planned: Planned, decisions: Decisions) -> None:
         assert isinstance(planned.device, CpuDevice), "it was planned for this back end"
@@ -48,29 +57,13 @@ class SizedExecutable:
         self.decisions = decisions
         self.plan = SizedPlan(planned.program, planned.device.threads)
         self.analysis = Analysis(planned.program, planned.sources, planned.device, planned.graph)
-        code = self.analysis.code()
-        self._library = linked(code.objects, code.plan.entries)
-        self._run_lock = run_lock_of(self.analysis.plan)
-        self._arena: Array = aligned_empty(64)
-        self._bound: OrderedDict[tuple[int, ...], Executable] = OrderedDict()
 
     def admits(self, sizes: Mapping[SizeVar, int]) -> bool:
         """Tell whether the code is right for some sizes."""
         return self.decisions.hold(sizes)
 
-    def bind(self, sizes: Mapping[SizeVar, int]) -> Executable:
-        """Return the executable for some sizes, made at their first use."""
-        key = tuple(sizes.values())
-        with _lock:
-            known = self._bound.get(key)
-            if known is None:
-                known = self._new(sizes)  # which may empty the table: the arena grows
-                self._bound[key] = known
-                while len(self._bound) > MOST_BOUND:
-                    self._bound.popitem(last=False)
-            return known
-
-    def _new(self, sizes: Mapping[SizeVar, int]) -> Executable:
+    def at(self, sizes: Mapping[SizeVar, int]) -> BoundCode:
+        """Return the program planned for some sizes."""
         told: dict[int, Told] = {}
 
         def work(kernel: Kernel, known: Kernel, at: AtSizes) -> Work:
@@ -83,20 +76,9 @@ class SizedExecutable:
         bound = self.plan.bind(sizes, work)
         sources = _sources_at(self.analysis.sources, sizes)
         verified(bound.program, sources)
-        memory = bound.program.memory
-        assert memory is not None, "it is planned"
-        self._grow(memory.arena_bytes)
-        shared = SizedMemory(self._arena, self._words(bound, told))
-        sized = Sized(self._library, shared, self._run_lock, sizes, self.decisions.conditions)
         analysis = self._analysis(bound, sources)
         plan = analysis.plan_with(self.analysis.plan.objects)
-        return Executable(Code(plan, []), analysis, sized=sized)
-
-    def _grow(self, nbytes: int) -> None:
-        """Let the arena have room for so many bytes; others compute in the new one too."""
-        if nbytes > len(self._arena):
-            self._arena = aligned_empty(int(nbytes * ROOM))
-            self._bound.clear()
+        return BoundCode(analysis, plan, self._words(bound, told))
 
     def _words(self, bound: Bound, told: Mapping[int, Told]) -> Array:
         """Return what the code reads: words of kernels, then those of what calls them."""
@@ -123,6 +105,62 @@ class SizedExecutable:
         assert bound.program.memory is not None
         found = replace(bound.program.memory, places=bound.found)
         return Analysis(bound.program, sources, self.device, self.analysis.graph, at, found)
+
+
+class SizedExecutable:
+    """A program as machine code for all sizes that its decisions allow."""
+
+    def __init__(self, planned: Planned, decisions: Decisions) -> None:
+        self.text = SizedCodeText(planned, decisions)
+        code = self.text.analysis.code()
+        self._library = linked(code.objects, code.plan.entries)
+        self._run_lock = run_lock_of(code.plan)
+        self._arena: Array = aligned_empty(64)
+        self._bound: OrderedDict[tuple[int, ...], Executable] = OrderedDict()
+
+    @property
+    def analysis(self) -> Analysis:
+        """How the code came about."""
+        return self.text.analysis
+
+    @property
+    def plan(self) -> SizedPlan:
+        """What is planned before sizes are known."""
+        return self.text.plan
+
+    @property
+    def decisions(self) -> Decisions:
+        """For which sizes the code is right."""
+        return self.text.decisions
+
+    def admits(self, sizes: Mapping[SizeVar, int]) -> bool:
+        """Tell whether the code is right for some sizes."""
+        return self.text.admits(sizes)
+
+    def bind(self, sizes: Mapping[SizeVar, int]) -> Executable:
+        """Return the executable for some sizes, made at their first use."""
+        key = tuple(sizes.values())
+        with _lock:
+            known = self._bound.get(key)
+            if known is None:
+                known = self._new(sizes)  # which may empty the table: the arena grows
+                self._bound[key] = known
+                while len(self._bound) > MOST_BOUND:
+                    self._bound.popitem(last=False)
+            return known
+
+    def _new(self, sizes: Mapping[SizeVar, int]) -> Executable:
+        bound = self.text.at(sizes)
+        self._grow(bound.plan.memory.arena_bytes)
+        shared = SizedMemory(self._arena, bound.words)
+        sized = Sized(self._library, shared, self._run_lock, sizes, self.decisions.conditions)
+        return Executable(Code(bound.plan, []), bound.analysis, sized=sized)
+
+    def _grow(self, nbytes: int) -> None:
+        """Let the arena have room for so many bytes; others compute in the new one too."""
+        if nbytes > len(self._arena):
+            self._arena = aligned_empty(int(nbytes * ROOM))
+            self._bound.clear()
 
 
 def _sources_at(sources: Sources, sizes: Mapping[SizeVar, int]) -> Sources:

@@ -33,7 +33,7 @@ SPIN_SECONDS = 50e-6
 _CALIBRATION_TURNS = 2000
 
 # Linux's number of the futex system call; other machines sleep by pthreads.
-_FUTEX = {"x86_64": 202, "aarch64": 98, "riscv64": 98}
+FUTEX = {"x86_64": 202, "aarch64": 98, "riscv64": 98}
 
 _lock = fork_safe_lock("workers")
 
@@ -211,7 +211,7 @@ def pool_symbols() -> dict[str, int]:
 def _platform_sleep() -> Sleep:
     if sys.platform == "win32":
         return WAIT_ON_ADDRESS
-    number = _FUTEX.get(host().architecture) if sys.platform.startswith("linux") else None
+    number = FUTEX.get(host().architecture) if sys.platform.startswith("linux") else None
     return PTHREADS if number is None else futex(number)
 
 

@@ -1,0 +1,1 @@
+"""Programs as shared libraries: machine code, weights and a C interface in one file."""
