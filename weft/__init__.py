@@ -64,7 +64,7 @@ if _TYPE_CHECKING:
     from .autodiff.jacobian import hessian, hvp, jacfwd, jacobian, jacrev
     from .autodiff.linear import linear_transpose, linearize
     from .autodiff.static.forward import forward_gradients
-    from .capture import compile, jit
+    from .capture import compile, export, jit
     from .core.rng import Generator
     from .core.threads import get_num_threads, set_num_threads
     from .graph import Graph, Session, Symbol, cond, name_scope, placeholder, scan, while_loop
@@ -126,6 +126,7 @@ __all__ = [
     "empty_like",
     "enable_grad",
     "exponential",
+    "export",
     "eye",
     "float16",
     "float32",
@@ -220,7 +221,7 @@ _deferred = _lazy_attributes(
         "weft.autodiff.static.forward": ("forward_gradients",),
         "weft.autodiff.jacobian": ("hessian", "hvp", "jacfwd", "jacobian", "jacrev"),
         "weft.autodiff.linear": ("linear_transpose", "linearize"),
-        "weft.capture": ("compile", "jit"),
+        "weft.capture": ("compile", "export", "jit"),
         "weft.core.rng": ("Generator",),
         "weft.core.threads": ("get_num_threads", "set_num_threads"),
         "weft.graph": (

@@ -22,6 +22,7 @@ INJECTED = {
     "loop_of_batches": "weft.autodiff.batching.control:loop_of_batches",
     "compile_for_sizes": "weft.compiler.stages:compile_for_sizes",
     "compile_program": "weft.compiler.stages:compile_program",
+    "export_program": "weft.compiler.exported:export_program",
     "Graph.optimize": "weft.compiler.budget:optimize",
     "Graph.memory_plan": "weft.compiler.memory:memory_plan",
     "Graph.draw": "weft.viz.draw:draw",
@@ -31,6 +32,7 @@ INJECTED = {
     "Graph.load": "weft.io.graphs:load_graph",
     "Module.compile": "weft.train.keras:compile",
     "Module.evaluate": "weft.train.keras:evaluate",
+    "Module.export": "weft.capture.exporting:export",
     "Module.fit": "weft.train.keras:fit",
     "Module.predict": "weft.train.keras:predict",
 }

@@ -45,6 +45,7 @@ INJECTIONS = {
     "loop_of_batches": "`while_loop` inside vmap runs until every example ends; likewise",
     "compile_program": "a session runs what the compiler makes of its graph",
     "compile_for_sizes": "likewise, where sizes change from call to call",
+    "export_program": "a session writes what the compiler makes of its graph to a file",
     "Graph.optimize": "a method of the user's class; passes are written over graphs",
     "Graph.memory_plan": "a method of the user's class; planning is",
     "Graph.draw": "a method of the user's class; pictures are",
@@ -54,6 +55,7 @@ INJECTIONS = {
     "Graph.load": "a method of the user's class; files are",
     "Module.compile": "Keras's methods of a network: training stands on networks",
     "Module.evaluate": "likewise",
+    "Module.export": "a method of the user's class; programs are made above",
     "Module.fit": "likewise",
     "Module.predict": "likewise",
 }

@@ -1,6 +1,7 @@
 """Functions as machine code: compiled ahead of time, or recorded when they are first called."""
 
 from .ahead import Compiled, compile
+from .exporting import export
 from .jitted import Jitted, jit
 
-__all__ = ["Compiled", "Jitted", "compile", "jit"]
+__all__ = ["Compiled", "Jitted", "compile", "export", "jit"]

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..autodiff.text.programs import PlacedValue
+from ..compiler.exported import export_program
 from ..compiler.saved import load_programs, save_programs
 from ..compiler.stages import compile_program
 from ..core.config import config
@@ -38,6 +39,7 @@ from ..graph.node import Value, type_text
 from ..graph.run import Program
 from ..graph.symbol import Symbol, make_number
 from ..graph.update import Update
+from .exported_call import named_results
 from .source import program_source, program_states
 
 MOST_VARIANTS = 16  # programs of one function, each with an arena
@@ -102,7 +104,7 @@ class Compiled:
     """
 
     def __init__(
-        self, name: str, signature: Signature, trace: Callable[[], Traced], on: Any = None
+        self, name: str, signature: Signature, trace: Callable[..., Traced], on: Any = None
     ) -> None:
         self.name = name
         self._on = on  # the device to run on; None for that of the nodes
@@ -188,6 +190,27 @@ class Compiled:
         calls = [variant.call for variant in self._variants]
         save_programs(path, self.name, (code for call in calls for code in call.compiled()))
 
+    def export(self, path: Any, **options: Any) -> list[Any]:
+        """Write what the last call computed to a shared library with a C header.
+
+        With `batches=`, numbers, the first size of all inputs that share it may be each of them.
+        For the other options see `wf.export`; the paths of the files are returned.
+
+        >>> import tempfile, weft as wf
+        >>> double = wf.compile(lambda x: 2 * x, wf.ones(3))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     [file.name for file in double.export(f"{folder}/double.so")]
+        ['double.so', 'double.h']
+        """
+        results, program = self._now.results, self._now.call.program
+        if options.get("batches") is not None:
+            traced = self._trace(batched=True)
+            results, program = traced.results, traced.program
+        places = results.nest(_Output() for _ in program.fetches)
+        names = [name for leaf, name in named_results(places) if isinstance(leaf, _Output)]
+        shapes = tuple(self._signature.shapes)
+        return export_program(program, shapes, names, self.name, path, **options)
+
     def stats(self) -> dict[str, Any]:
         """Return how many kernels of each kind there are, and what runs in Python."""
         found: dict[str, Any] = self.executable.stats()
@@ -196,6 +219,10 @@ class Compiled:
     def __repr__(self) -> str:
         types = ", ".join(type_text(value.type) for value in self._now.call.program.feeds)
         return f"<compiled {self.name}({types})>"
+
+
+class _Output:
+    """Stands for a result where those of a function are named."""
 
 
 Guard = tuple[Callable[[], Any], Any]  # how to read something of Python's, and what it was
@@ -308,12 +335,15 @@ def _trace(function: Callable[..., Any], args: tuple[Any, ...], on: Any) -> Comp
     named = zip(_paths(function, args), leaves, strict=True)
     where = _device_for(leaves, on)
     makers = [_maker_like(x, path) if _is_fed(x) else partial(_same, x) for path, x in named]
+    shapes = [tuple(getattr(x, "shape", ())) for x in leaves if _is_fed(x)]
+    batch = next((shape[0] for shape in shapes if shape), None)
 
-    def trace() -> Traced:
+    def trace(*, batched: bool = False) -> Traced:
+        """Call the function; `batched` leaves the first size of inputs that share it open."""
         with Graph(name) as graph, where or nullcontext():
             graph.tracer.sequential = True
-            symbols = [make() for make in makers]
-            signature.shapes = [value.shape for value in graph.inputs]
+            symbols = [make(batch) if batched else make() for make in makers]
+            signature.shapes = shapes
             returned, nest = flatten(function(*structure.unflatten(symbols)))
             fetches, places = _results_of(graph, returned)
             targets = [graph.tracer.commit(*pair) for pair in graph.pending_updates()]
@@ -347,17 +377,18 @@ def _guards(graph: Graph) -> list[Guard]:
     return found
 
 
-def _same(leaf: Any) -> Any:
+def _same(leaf: Any, batch: int | None = None) -> Any:
     return leaf
 
 
 def _paths(function: Callable[..., Any], args: tuple[Any, ...]) -> list[str]:
     """Return what the leaves of arguments are called: `batch['x']`."""
+    called = getattr(function, "forward", function)  # of a module, whose own call takes anything
     try:
-        parameters = list(inspect.signature(function).parameters.values())
+        parameters = list(inspect.signature(called).parameters.values())
     except (TypeError, ValueError):  # a function without a signature
         parameters = []
-    named = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
+    named = [p.name for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
     names = [*named, *(f"argument_{i}" for i in range(len(named), len(args)))]
     return [
         name + path
@@ -366,15 +397,21 @@ def _paths(function: Callable[..., Any], args: tuple[Any, ...]) -> list[str]:
     ]
 
 
-def _maker_like(example: Any, name: str) -> Callable[[], Symbol]:
+def _maker_like(example: Any, name: str) -> Callable[..., Symbol]:
     """Return what makes a symbol of an example's type; the example itself is not kept."""
     if isinstance(example, float):
         return partial(_number, name)
     array = example.numpy() if isinstance(example, Tensor) else np.asarray(example)
-    return partial(placeholder, array.shape, array.dtype, name=name)
+    return partial(_placeholder, name, array.shape, array.dtype)
 
 
-def _number(name: str) -> Symbol:
+def _placeholder(name: str, shape: Shape, dtype: Any, batch: int | None = None) -> Symbol:
+    """Return a symbol; its first size is not known if it is that of the batch."""
+    opened = bool(shape) and shape[0] == batch
+    return placeholder((None, *shape[1:]) if opened else shape, dtype, name=name)
+
+
+def _number(name: str, batch: int | None = None) -> Symbol:
     number = placeholder((), np.float64, name=name)
     return make_number(number.graph, number.value)
 
@@ -416,7 +453,11 @@ def _compile_graph(graph: Graph, args: tuple[Any, ...], fetches: Any, on: Any) -
     places = [FED if is_value else None for is_value in wanted.returned]
     results = CapturedResults(nest, places, lambda array: array)
     on = None if on is None else check_device(on)
-    return Compiled(name, signature, lambda: Traced(program, results, ()), on)
+
+    def trace(*, batched: bool = False) -> Traced:
+        return Traced(program, results, ())
+
+    return Compiled(name, signature, trace, on)
 
 
 def _needed(graph: Graph, values: list[Value]) -> list[Value]:

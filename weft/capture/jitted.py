@@ -34,6 +34,7 @@ from ..graph.size_patterns import Shapes
 from .calls import JitCall, changing_places
 from .debugging import is_debugged
 from .entry import Entries
+from .exported_call import export_recorded
 from .joining import joined
 from .later import LaterTraces
 from .outside import Leaves
@@ -208,6 +209,20 @@ class Jitted:
         traces = [trace for paths in self._traces.values() for trace in paths]
         calls = [trace.call for trace in (*traces, *self._sized.traces())]
         save_programs(path, self.name, (code for call in calls for code in call.compiled()))
+
+    def export(self, path: Any, *args: Any, **options: Any) -> list[Any]:
+        """Write what a call with these arguments computes to a shared library with a C header.
+
+        Numbers of Python's that the program reads anew in each call are inputs of the library,
+        like the arguments. For the options see `wf.export`.
+        """
+        if "batches" in options:
+            raise ArgumentTypeError(
+                "export: a jitted function is recorded for the sizes of a call; for batches, give "
+                f"wf.export the function itself, {self.name}"
+            )
+        found, leaves = self._computed(args, {})
+        return export_recorded(found, leaves, self.name, path, **options)
 
     def load(self, path: Any) -> bool:
         """Let calls use the machine code in a file that `save` wrote, instead of compiling.

@@ -251,6 +251,11 @@ class RecordedCall:
         fetches = [*self.fetches, *self._checks]
         return Program(self.final, fetches, self._fed if fed is None else fed, self.targets)
 
+    def program_of_fetches(self, numbers: Sequence[int]) -> tuple[Program, int]:
+        """Return the same with some of the fetches, and how many checks are fetched behind them."""
+        fetches = [*(self.fetches[i] for i in numbers), *self._checks]
+        return Program(self.final, fetches, self._fed, self.targets), len(self._checks)
+
     def _fetch(self, value: Value) -> int:
         """Return the number of a value among the fetches."""
         known = self._numbers.get(value)

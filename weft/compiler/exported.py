@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +13,9 @@ from ..backends import backend_named
 from ..backends.exporting import ExportedModel, ExportedTensor, ExportOptions
 from ..backends.protocol import ExportingBackend
 from ..core.device import CPU
-from ..core.dim import SizeVar, deciding
-from ..core.errors import ArgumentError, GraphError
-from ..core.shape import Shape
+from ..core.dim import Dim, SizeVar, deciding
+from ..core.errors import ArgumentError, ArgumentTypeError, GraphError
+from ..core.shape import Shape, as_int
 from ..graph.node import Value
 from ..graph.run import Program
 from ..graph.size_patterns import Shapes
@@ -23,30 +26,73 @@ from .stages import plan_program
 
 def export_program(
     program: Program,
-    shapes: Sequence[Shapes],
+    shapes: Shapes,
     outputs: Sequence[str],
     name: str,
-    options: ExportOptions,
+    path: str | os.PathLike[str],
+    *,
+    batches: Iterable[int] | None = None,
+    **options: Any,
 ) -> list[Path]:
-    """Write a program for feeds of given shapes, one combination or several, to a library.
+    """Write a program for feeds of given shapes to a library; return the paths of its files.
 
     outputs   what its fetches are called
     name      of the model
+    batches   numbers that the first size of feeds may be, where that is not known
+    options   see ExportOptions
 
-    Return the paths of the files. Where sizes differ, one code is for all of them that it can be,
-    as it is when a session is run with them.
+    Where sizes differ, one code is for all of them that it can be, as when a session runs with
+    them.
     """
     backend = backend_named(CPU)
     assert isinstance(backend, ExportingBackend), "the CPU's code can be exported"
     if program.device != CPU:
         raise ArgumentError(f"export: {name} runs on {program.device!r}; libraries are for the CPU")
-    programs = list(_Planner(backend, program, name, options).programs(shapes))
+    checked = _options(path, options)
+    many = [shapes] if batches is None else _with_batches(program, shapes, batches)
+    programs = list(_Planner(backend, program, name, checked).programs(many))
     inputs = [
-        ExportedTensor(value.name, value.dtype, tuple(some[i] for some in shapes))
+        ExportedTensor(value.name, value.dtype, tuple(some[i] for some in many))
         for i, value in enumerate(program.feeds)
     ]
     model = ExportedModel(name, inputs, outputs, state_names(program.graph), programs)
-    return backend.export(model, options)
+    return backend.export(model, checked)
+
+
+def _options(path: str | os.PathLike[str], options: Mapping[str, Any]) -> ExportOptions:
+    """Return options in their own types."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise ArgumentTypeError(f"export: path must be a path. Received: {path!r:.60}")
+    known = {field.name for field in fields(ExportOptions)} - {"path", "version"}
+    for key in options:
+        if key not in known:
+            names = ", ".join(sorted({*known, "batches"}))
+            raise ArgumentTypeError(f"export: there is no option {key}; there are {names}")
+    given = dict(options)
+    if given.get("threads") is not None:
+        given["threads"] = as_int(given["threads"], "export: threads")
+        if given["threads"] < 1:
+            raise ArgumentError(
+                f"export: threads must be at least 1. Received: {given['threads']}"
+            )
+    version = getattr(sys.modules.get("weft"), "__version__", "")
+    return ExportOptions(Path(path), version=version, **given)
+
+
+def _with_batches(program: Program, shapes: Shapes, batches: Iterable[int]) -> list[Shapes]:
+    """Return shapes with each of the numbers as the first size of those feeds that have it open."""
+    numbers = list(dict.fromkeys(as_int(n, "export: batches") for n in batches))
+    if not numbers or min(numbers) < 0:
+        raise ArgumentError(f"export: batches must be sizes. Received: {numbers}")
+    opened = [bool(v.shape) and isinstance(v.shape[0], Dim) for v in program.feeds]
+    if not any(opened):
+        raise ArgumentError(
+            "export: batches are for inputs whose first size is not known; all of these have one"
+        )
+    return [
+        tuple((n, *s[1:]) if is_open else s for s, is_open in zip(shapes, opened, strict=True))
+        for n in numbers
+    ]
 
 
 class _Planner:

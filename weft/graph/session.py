@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ..core.device import check_device
 from ..core.errors import ArgumentError, ArgumentTypeError, GraphError
+from ..core.imports import injected
 from ..core.tree import flatten
 from .call import ProgramCall
 from .feeds import as_feed
@@ -16,6 +17,8 @@ from .members import Wanted, member, wanted_values
 from .node import Value
 from .run import Program
 from .special import ASSIGN
+
+_export_program = injected("export_program")
 
 RUN = "Session.run"  # what errors name
 
@@ -108,6 +111,23 @@ class Session:
         """
         call = self._call(self._prepared(fetches), feed_dict)
         return call.executable(call.arrays(() if feed_dict is None else feed_dict.values()))
+
+    def export(
+        self, path: Any, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, **options: Any
+    ) -> list[Any]:
+        """Write what a run with these fetches and feeds does to a shared library for C.
+
+        The feeds are examples. With `batches=`, numbers, placeholders whose first size is not known
+        may have each of them. States have the values of now, and each instance its own from there
+        on. See docs/export.md for the options; the paths of the files are returned.
+        """
+        prepared = self._prepared(fetches)
+        call = self._call(prepared, feed_dict)
+        arrays = call.arrays(() if feed_dict is None else feed_dict.values())
+        shapes = tuple(array.shape for array in arrays)
+        call.fed_shapes(shapes)
+        names = [value.name for value in call.program.fetches]
+        return _export_program(call.program, shapes, names, self.graph.name, path, **options)
 
     def _prepared(self, fetches: Any) -> _Prepared:
         """Return what is known about fetches; the same ones are looked up once."""

@@ -33,9 +33,10 @@ from .version import count_change
 
 PARAMETER, BUFFER, MODULE = "parameter", "buffer", "module"
 M = TypeVar("M", bound="Module")
-_TRAINING = {
+_FROM_ABOVE = {
     "compile": injected("Module.compile"),
     "evaluate": injected("Module.evaluate"),
+    "export": injected("Module.export"),
     "fit": injected("Module.fit"),
     "predict": injected("Module.predict"),
 }
@@ -114,10 +115,10 @@ class Module:
         self.__dict__[name] = value
 
     def __getattr__(self, name: str) -> Any:
-        """Find the methods that training adds: compile, fit, evaluate, predict."""
-        if name not in _TRAINING:
+        """Find the methods that layers above add: compile, fit, evaluate, predict, export."""
+        if name not in _FROM_ABOVE:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return MethodType(_TRAINING[name].get(), self)
+        return MethodType(_FROM_ABOVE[name].get(), self)
 
     def __delattr__(self, name: str) -> None:
         count_change()
