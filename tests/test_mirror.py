@@ -54,6 +54,9 @@ OTHERS = {
     "capture/{jitted,report,written_guards}.py": Row(
         "capture/test_jit.py", "how every call of a jitted function begins"
     ),
+    "capture/exported_call.py": Row(
+        "capture/test_exporting.py", "what jitted functions and nests of results become"
+    ),
     "capture/sizes.py": Row(
         "capture/test_sized_traces.py", "which sizes change, as calls of jitted functions show"
     ),
@@ -180,6 +183,10 @@ OTHERS = {
     "backends/private_file.py": Row("backends/test_store_trust.py", "files of this user alone"),
     "backends/states.py": Row("backends/test_protocol.py", "states of all back ends"),
     "backends/cpu/*.py": Row("backends/test_protocol.py", "one implementer of the protocol"),
+    "backends/exporting.py": Row("compiler/test_exported.py", "what is exported, and how"),
+    "backends/cpu/export/{checks,files,instances,programs,records,routine,running,threads}.py": Row(
+        "backends/cpu/export/test_library.py", "libraries, each of whose functions is called"
+    ),
     "backends/cpu/codegen/gemm/*": Row(
         "backends/cpu/codegen/gemm/test_kernel.py", "products of all shapes, layouts and kinds"
     ),
