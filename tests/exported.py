@@ -18,7 +18,8 @@ def example(name: str) -> ModuleType:
     known = f"example_export_{name}"
     if known not in sys.modules:
         spec = importlib.util.spec_from_file_location(known, EXAMPLES / f"{name}.py")
-        assert spec is not None and spec.loader is not None
+        assert spec is not None
+        assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         sys.modules[known] = module
         spec.loader.exec_module(module)

@@ -2,8 +2,8 @@
 
     python examples/export/make_models.py out [NAME ...]
 
-Each becomes `out/NAME.so` and `out/NAME.h`, and `out/NAME.bin` holds inputs and what Python computed
-of them, which the programs beside this file (C, C++, R, Python) read:
+Each becomes `out/NAME.so` and `out/NAME.h`, and `out/NAME.bin` holds inputs and what Python
+computed of them, which the programs beside this file (C, C++, R, Python) read:
 
     mlp      a classifier of digits
     resnet18 a convolutional network on an image

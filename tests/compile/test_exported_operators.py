@@ -75,7 +75,7 @@ def assert_same_bits(cases, convert, folder):
     found = Model(str(folder / "operators.so"))(*given.values())
     expected = session.run(wanted, given)
     for fetch, a, b in zip(wanted, found, expected, strict=True):
-        assert a.dtype == b.dtype and a.shape == b.shape, fetch
+        assert (a.dtype, a.shape) == (b.dtype, b.shape), fetch
         assert a.tobytes() == np.ascontiguousarray(b).tobytes(), fetch
     return len(wanted)
 

@@ -28,6 +28,7 @@ def export(
     threads        for how many the work is divided; as many as Weft uses by default
     weights        "inside" the library, or "beside" it: `model.safetensors`
     prefix         of the names of its functions: "weft"
+    input_names, output_names   what to call them, in place of arguments and places in the result
 
     The library needs C's library alone: no Python, NumPy, LLVM or compiler. It gives the same bits
     as Python. What the function writes (parameters of a training step, caches) are states of each

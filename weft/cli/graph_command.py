@@ -85,7 +85,7 @@ def _build(run: Run, training: bool, batch: int | str) -> Graph:
     graph = Graph(run.config["name"])
     try:
         with graph:
-            inputs = _placeholders(run.example, _input_names(run), batch)
+            inputs = _placeholders(run.example, input_names(run), batch)
             output = run.model(*inputs)
             if training:
                 _add_step(run, inputs, output, batch)
@@ -112,7 +112,8 @@ def _add_step(run: Run, inputs: tuple[Any, ...], output: Any, batch: int | str) 
     build_optimizer(run).minimize(total)
 
 
-def _input_names(run: Run) -> list[str]:
+def input_names(run: Run) -> list[str]:
+    """Return what the inputs of a run's model are called."""
     names = getattr(run.model, "inputs", None)
     count = len(run.example)
     if isinstance(names, tuple) and len(names) == count:

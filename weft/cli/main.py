@@ -16,6 +16,7 @@ from ..core.installed import version
 from ..serve import ServeLimits
 from .errors import ConfigError, UsageError
 from .evaluate_command import evaluate_run
+from .export_command import batches_of, export_run
 from .graph_command import draw_graph
 from .info_command import info
 from .predict_command import predict
@@ -71,6 +72,7 @@ def parser() -> argparse.ArgumentParser:
     _add_serve(commands)
     _add_time(commands)
     _add_graph(commands)
+    _add_export(commands)
     _add_info(commands)
     _add_run(commands)
     return top
@@ -184,6 +186,36 @@ def _add_graph(commands: Any) -> None:
     made.add_argument(
         "--tensorboard", metavar="DIR", help="write it for TensorBoard's graph tab too"
     )
+
+
+def _add_export(commands: Any) -> None:
+    made = _command(commands, "export", export_run, "write a trained model to a library for C")
+    made.add_argument("run", help="a run directory, or a TOML file with --weights")
+    _add_weights(made)
+    made.add_argument(
+        "-o",
+        "--out",
+        default="model.so",
+        metavar="FILE",
+        help="the library; a header of C is written beside it (default: model.so)",
+    )
+    made.add_argument(
+        "--batches",
+        type=batches_of,
+        default="1",
+        metavar="N,M-K",
+        help="sizes of batches that it takes, e.g. 1,8,32 or 1-64 (default: 1)",
+    )
+    made.add_argument(
+        "--target",
+        default="native",
+        help="processors that it is for: native (this one), sse2, avx2, avx512",
+    )
+    made.add_argument("--threads", type=_at_least(1), metavar="N", help="the work is divided for")
+    made.add_argument(
+        "--beside", action="store_true", help="put the weights into a file of their own"
+    )
+    made.add_argument("--prefix", default="weft", help="of the names of functions")
 
 
 def _add_info(commands: Any) -> None:

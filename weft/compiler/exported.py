@@ -32,6 +32,8 @@ def export_program(
     path: str | os.PathLike[str],
     *,
     batches: Iterable[int] | None = None,
+    input_names: Sequence[str] | None = None,
+    output_names: Sequence[str] | None = None,
     **options: Any,
 ) -> list[Path]:
     """Write a program for feeds of given shapes to a library; return the paths of its files.
@@ -39,7 +41,7 @@ def export_program(
     outputs   what its fetches are called
     name      of the model
     batches   numbers that the first size of feeds may be, where that is not known
-    options   see ExportOptions
+    options   see ExportOptions; `input_names` and `output_names` are used in place of others
 
     Where sizes differ, one code is for all of them that it can be, as when a session runs with
     them.
@@ -49,14 +51,30 @@ def export_program(
     if program.device != CPU:
         raise ArgumentError(f"export: {name} runs on {program.device!r}; libraries are for the CPU")
     checked = _options(path, options)
+    names = _names("input_names", input_names, [value.name for value in program.feeds])
+    outputs = _names("output_names", output_names, outputs)
     many = [shapes] if batches is None else _with_batches(program, shapes, batches)
     programs = list(_Planner(backend, program, name, checked).programs(many))
     inputs = [
-        ExportedTensor(value.name, value.dtype, tuple(some[i] for some in many))
+        ExportedTensor(names[i], value.dtype, tuple(some[i] for some in many))
         for i, value in enumerate(program.feeds)
     ]
     model = ExportedModel(name, inputs, outputs, state_names(program.graph), programs)
     return backend.export(model, checked)
+
+
+def _names(what: str, given: Sequence[str] | None, usual: Sequence[str]) -> list[str]:
+    """Return the names to use; those given must be as many as there are usual ones."""
+    if given is None:
+        return list(usual)
+    if isinstance(given, str) or not all(isinstance(name, str) for name in given):
+        raise ArgumentTypeError(f"export: {what} must be a list of names. Received: {given!r:.60}")
+    if len(given) != len(usual) or len(set(given)) != len(given):
+        raise ArgumentError(
+            f"export: {what} must be {len(usual)} different names (as {', '.join(usual)}). "
+            f"Received: {', '.join(given)}"
+        )
+    return list(given)
 
 
 def _options(path: str | os.PathLike[str], options: Mapping[str, Any]) -> ExportOptions:
@@ -66,15 +84,16 @@ def _options(path: str | os.PathLike[str], options: Mapping[str, Any]) -> Export
     known = {field.name for field in fields(ExportOptions)} - {"path", "version"}
     for key in options:
         if key not in known:
-            names = ", ".join(sorted({*known, "batches"}))
+            names = ", ".join(sorted({*known, "batches", "input_names", "output_names"}))
             raise ArgumentTypeError(f"export: there is no option {key}; there are {names}")
     given = dict(options)
+    for key in ("target", "weights", "prefix"):
+        if not isinstance(given.get(key, ""), str):
+            raise ArgumentTypeError(f"export: {key} must be a text. Received: {given[key]!r:.60}")
     if given.get("threads") is not None:
         given["threads"] = as_int(given["threads"], "export: threads")
         if given["threads"] < 1:
-            raise ArgumentError(
-                f"export: threads must be at least 1. Received: {given['threads']}"
-            )
+            raise ArgumentError(f"export: threads must be at least 1. Received: {given['threads']}")
     version = getattr(sys.modules.get("weft"), "__version__", "")
     return ExportOptions(Path(path), version=version, **given)
 

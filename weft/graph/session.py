@@ -127,7 +127,9 @@ class Session:
         shapes = tuple(array.shape for array in arrays)
         call.fed_shapes(shapes)
         names = [value.name for value in call.program.fetches]
-        return _export_program(call.program, shapes, names, self.graph.name, path, **options)
+        name = self.graph.name
+        files: list[Any] = _export_program(call.program, shapes, names, name, path, **options)
+        return files
 
     def _prepared(self, fetches: Any) -> _Prepared:
         """Return what is known about fetches; the same ones are looked up once."""

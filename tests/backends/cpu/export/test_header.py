@@ -22,7 +22,8 @@ def test_names_and_shapes_stand_in_it():
     assert "#define WEFT_INPUT_X 0 /* x: float32[?, 784] */" in text
     assert "#define WEFT_STATE_NET_0_WEIGHT 0" in text
     assert text.count("#define WEFT_INPUT_X ") == 1
-    assert "WEFT_ERROR_BUSY = 13" in text and "WEFT_FLOAT32 = 11" in text
+    assert "WEFT_ERROR_BUSY = 13" in text
+    assert "WEFT_FLOAT32 = 11" in text
     assert "int32_t weft_run(" in text
 
 

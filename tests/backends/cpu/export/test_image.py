@@ -34,18 +34,23 @@ def content(image: Image, part: str) -> bytes:
 
 def test_names_of_one_object_serve_another():
     image = Image()
-    image.add_object(code("declare i32 @two()\ndefine i32 @one() {\n %x = call i32 @two()\n ret i32 %x\n}"))
+    image.add_object(
+        code("declare i32 @two()\ndefine i32 @one() {\n %x = call i32 @two()\n ret i32 %x\n}")
+    )
     image.add_object(code("define i32 @two() {\n ret i32 2\n}"))
     assert image.undefined == []
     laid_out(image)
     assert image.address("one") != image.address("two")
-    assert image.is_code("two") and image.size_of("two") > 0
+    assert image.is_code("two")
+    assert image.size_of("two") > 0
     assert image.dynamic == []
 
 
 def test_what_is_missing_is_left_to_the_loader():
     image = Image(renamed={"asked": "given"})
-    image.add_object(code("declare void @asked()\ndefine void @f() {\n call void @asked()\n ret void\n}"))
+    image.add_object(
+        code("declare void @asked()\ndefine void @f() {\n call void @asked()\n ret void\n}")
+    )
     assert image.undefined == ["given"]
     laid_out(image)
     assert [(r.symbol, r.value) for r in image.dynamic] == [("given", 0)]
@@ -79,12 +84,13 @@ def test_parts_begin_on_pages_and_blobs_are_last():
     image.add_object(code("define void @f() {\n ret void\n}"))
     laid_out(image)
     begins = [image.parts[name].begin for name in (CODE, WRITE, BLOB)]
-    assert begins == sorted(begins) and all(begin % PAGE == 0 for begin in begins)
+    assert begins == sorted(begins)
+    assert all(begin % PAGE == 0 for begin in begins)
     assert image.address("large") == begins[-1]
 
 
 def test_thread_local_variables_are_refused():
     image = Image()
     image.add_object(code("@x = thread_local global i32 0\ndefine ptr @f() {\n ret ptr @x\n}"))
-    with pytest.raises(ElfError, match="is not known to this linker|kind that this linker"):
+    with pytest.raises(ElfError, match=r"is not known to this linker|kind that this linker"):
         laid_out(image)

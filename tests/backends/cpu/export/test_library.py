@@ -7,12 +7,14 @@ import os
 import sys
 import threading
 
+import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
 import weft as wf
 from tests.exported import Model, ModelError, caller
 from weft import nn
+from weft.backends.cpu.codegen.target import _NEEDED
 from weft.backends.cpu.export.elf import dynamic_symbols, needed_libraries
 from weft.backends.cpu.export.records import Code
 
@@ -25,7 +27,7 @@ def drawn(*shape):
 
 @pytest.fixture(scope="module")
 def mlp(tmp_path_factory):
-    """A network as compiled code, its input, and the library that it was exported to."""
+    """Return a network as compiled code, its input, and the library that it was exported to."""
     wf.manual_seed(1)
     net = nn.Sequential(nn.Linear(12, 16), nn.ReLU(), nn.Linear(16, 3)).eval()
     x = drawn(5, 12)
@@ -37,7 +39,7 @@ def mlp(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def step(tmp_path_factory):
-    """A training step in the same way; its inputs are two."""
+    """Return a training step in the same way; its inputs are two."""
     wf.manual_seed(2)
     net = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Dropout(0.5), nn.Linear(8, 3))
     optimizer = wf.optim.Adam(net.parameters(), lr=0.01)
@@ -121,7 +123,7 @@ def test_states_are_read_and_written_by_name(mlp):
 
 
 def test_states_are_saved_loaded_and_readable_elsewhere(step, tmp_path):
-    compiled, inputs, path = step
+    _compiled, inputs, path = step
     model = Model(str(path))
     model(*inputs)
     model.save(tmp_path / "saved.safetensors")
@@ -148,7 +150,7 @@ def test_weights_beside_are_found_where_the_library_is(mlp, tmp_path):
 
 
 def test_instances_run_in_several_threads(step):
-    compiled, inputs, path = step
+    _compiled, inputs, path = step
     models = [Model(str(path), threads=2) for _ in range(4)]
     found = [[] for _ in models]
 
@@ -186,7 +188,8 @@ def test_threads_of_its_own_and_of_the_caller_give_the_same_bits(tmp_path):
         assert Model(path, **options)(x)[0].tobytes() == expected.tobytes()
     callback = caller.PARALLEL_FOR(each)
     assert Model(path, parallel_for=callback)(x)[0].tobytes() == expected.tobytes()
-    assert calls and min(calls) > 1
+    assert calls
+    assert min(calls) > 1
 
 
 def test_batches_of_many_sizes_and_of_one(tmp_path):
@@ -263,12 +266,12 @@ def test_control_flow(tmp_path):
 def test_named_targets(target, mlp, tmp_path):
     compiled, x, _ = mlp
     compiled.export(tmp_path / "n.so", target=target)
-    try:
-        model = Model(str(tmp_path / "n.so"))
-    except ModelError as error:
-        assert error.code == Code.PROCESSOR
-        assert f"processors of the kind {target}; this one lacks " in str(error)
+    if not all(llvm.get_host_cpu_features().get(name) for name in _NEEDED[target]):
+        with pytest.raises(ModelError, match=f"of the kind {target}; this one lacks") as caught:
+            Model(str(tmp_path / "n.so"))
+        assert caught.value.code == Code.PROCESSOR
         return
+    model = Model(str(tmp_path / "n.so"))
     assert model.info.target == target.encode()
     np.testing.assert_allclose(model(x)[0], compiled(x).numpy(), rtol=1e-5)
 
@@ -279,7 +282,8 @@ def test_two_models_with_prefixes_in_one_program(tmp_path):
         compiled.export(tmp_path / f"{name}.so", prefix=name)
     models = [Model(str(tmp_path / f"{name}.so"), prefix=name) for name in ("one", "two")]
     one, two = (model(drawn(3))[0] for model in models)
-    assert np.array_equal(one, drawn(3) * 2) and np.array_equal(two, drawn(3) * 3)
+    assert np.array_equal(one, drawn(3) * 2)
+    assert np.array_equal(two, drawn(3) * 3)
 
 
 # -- bad input -------------------------------------------------------------------------------------
@@ -361,7 +365,8 @@ def test_another_version_of_the_interface(mlp):
     for size, version in ((ctypes.sizeof(caller._Options), 2), (8, 1), (0, 0)):
         options = caller._Options(size, version)
         code = model._library.weft_open(ctypes.byref(options), ctypes.byref(instance))
-        assert code == Code.VERSION and not instance.value
+        assert code == Code.VERSION
+        assert not instance.value
     assert model.error_text(Code.VERSION) == (
         "the caller was compiled for another version of the interface"
     )
@@ -395,7 +400,7 @@ def test_states_that_are_not_there_or_do_not_fit(mlp):
     assert caught.value.code == Code.NAME
     with pytest.raises(ModelError, match=r"expected shape \[3\]. Received: \[4\]"):
         model.set_states({"sequential/2/bias": np.zeros(4, np.float32)})
-    with pytest.raises(ModelError, match="expected float32. Received: int64"):
+    with pytest.raises(ModelError, match=r"expected float32\. Received: int64"):
         model.set_states({"sequential/2/bias": np.zeros(3, np.int64)})
 
 

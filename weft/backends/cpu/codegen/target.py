@@ -88,12 +88,12 @@ def target_named(name: str) -> Target:
     if name not in CHOICES:
         names = ", ".join(("native", *CHOICES))
         raise ArgumentError(f"target must be one of {names}. Received: {name!r}")
-    return replace(CHOICES[name](), **cache_sizes(_LINUX_CACHES))
+    return replace(CHOICES[name](host().triple), **cache_sizes(_LINUX_CACHES))
 
 
 def needed_features(target: Target) -> list[str]:
     """Return the features, by LLVM's names, that code for a target of x86-64 may use."""
-    named = [name for name, make in CHOICES.items() if make().cpu == target.cpu]
+    named = [name for name, make in CHOICES.items() if make(target.triple).cpu == target.cpu]
     if named:
         return list(_NEEDED[named[0]])
     return [name[1:] for name in target.features.split(",") if name.startswith("+")]

@@ -63,9 +63,7 @@ def _write_processor_word(module: RuntimeModule) -> None:
     (feature,) = f.parameters
     leaf = f.word(feature, FEATURE["leaf"], "i32")
     with f.leaving(f.icmp("eq", leaf, _EXTENDED_STATE)):
-        pair = f.define(
-            "{ i32, i32 }", 'call { i32, i32 } asm "xgetbv", "={ax},={dx},{cx}"(i32 0)'
-        )
+        pair = f.define("{ i32, i32 }", 'call { i32, i32 } asm "xgetbv", "={ax},={dx},{cx}"(i32 0)')
         f.ret(f.define("i32", f"extractvalue {pair.typed}, 0"))
     most = _cpuid(f, f.and_(leaf, -(2**31)))
     with f.leaving(f.icmp("ult", _part(f, most, 0), leaf)):
@@ -103,7 +101,7 @@ def _write_same_shape(module: RuntimeModule) -> None:
 
 
 def _write_shape_text(module: RuntimeModule) -> None:
-    """void shape_text(text, shape, ndim): write a shape as Python does, cut off if it is long."""
+    """Void shape_text(text, shape, ndim): write a shape as Python does, cut off if it is long."""
     f = module.routine("shape_text", ["ptr", "ptr", "i64"], "void")
     text, shape, ndim = f.parameters
     length = f.alloca("i64")
@@ -211,8 +209,9 @@ def _write_ndim_check(
         name,
     )
 
+
 def _write_say_shapes(module: RuntimeModule) -> None:
-    """void say_shapes(report, kind, name, expected, received, ndim)."""
+    """Void say_shapes(report, kind, name, expected, received, ndim)."""
     f = module.routine("say_shapes", [*["ptr"] * 5, "i64"], "void")
     report, kind, name, expected, received, ndim = f.parameters
     texts = [f.alloca("i8", SHAPE_TEXT_BYTES, align=16) for _ in range(2)]
@@ -255,7 +254,7 @@ def _write_tensors(module: RuntimeModule) -> None:
 
 
 def _write_find_program(module: RuntimeModule) -> None:
-    """ptr find_program(tensors): what is for inputs of these shapes; NULL if there is nothing."""
+    """Ptr find_program(tensors): what is for inputs of these shapes; NULL if there is nothing."""
     f = module.routine("find_program", ["ptr"], "ptr")
     (tensors,) = f.parameters
     programs = f.word(module.model, MODEL["programs"], "ptr")

@@ -1,7 +1,7 @@
 """The formats of ELF on x86-64, as far as object code and shared libraries need them.
 
-    module = read_object(code)      # what LLVM emits
-    needed_libraries(file)          # what a shared library asks the loader for
+module = read_object(code)      # what LLVM emits
+needed_libraries(file)          # what a shared library asks the loader for
 """
 
 from __future__ import annotations

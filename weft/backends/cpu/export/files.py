@@ -139,9 +139,8 @@ def _write_save(module: RuntimeModule) -> None:
     written = f.call("write_states", "i64", instance, file)
     flushed, closed = f.c("fflush", file), f.c("fclose", file)
     whole = f.and_(f.icmp("eq", written, file_bytes(f)), f.icmp("eq", f.or_(flushed, closed), 0))
-    with f.when(whole):
-        with f.leaving(f.icmp("eq", f.c("rename", part, path), 0)):
-            f.ret(constant("i32", 0))
+    with f.when(whole), f.leaving(f.icmp("eq", f.c("rename", part, path), 0)):
+        f.ret(constant("i32", 0))
     f.say(instance, "%s cannot be written: %s", path, f.system_error())
     f.c("remove", part)
     f.ret(constant("i32", Code.FILE))

@@ -6,6 +6,7 @@ import re
 
 from .records import ABI_VERSION, DTYPES, MEANINGS, Code
 
+
 def header_text(
     prefix: str,
     file: str,
@@ -34,10 +35,8 @@ def header_text(
 
 
 def _code_line(code: Code) -> str:
-    return f"    WEFT_{_CODE_NAMES.get(code, code.name)} = {code.value} /* {MEANINGS[code]} */"
-
-
-_CODE_NAMES = {code: f"ERROR_{code.name}" for code in Code if code is not Code.OK}
+    name = "OK" if code is Code.OK else f"ERROR_{code.name}"
+    return f"    WEFT_{name} = {code.value} /* {MEANINGS[code]} */"
 
 
 def _tensor_text(upper: str, tensors: dict[str, list[tuple[str, str, tuple[int, ...]]]]) -> str:

@@ -74,7 +74,7 @@ class Image:
     """The memory of a library."""
 
     def __init__(self, renamed: dict[str, str] | None = None) -> None:
-        """`renamed`: names that objects ask for, and those that they are given instead."""
+        """Begin; `renamed` are names that objects ask for, and what they are given instead."""
         self.renamed = renamed or {}
         self.parts = {name: PartOfMemory() for name in PARTS}
         self.dynamic: list[DynamicRelocation] = []
@@ -124,7 +124,7 @@ class Image:
         self._add(name, Piece(READ, 64, len(content), (content,)))
 
     def add_blob(self, name: str, chunks: Iterable[bytes], nbytes: int) -> None:
-        """Add many bytes that are only read, behind everything else; they are taken when written."""
+        """Add bytes that are only read behind everything else; they are taken when written."""
         self._add(name, Piece(BLOB, PAGE, nbytes, chunks))
 
     def _add(self, name: str, piece: Piece) -> None:

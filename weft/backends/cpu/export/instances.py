@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..codegen.values import IRValue, constant
+from .files import file_bytes
 from .records import (
     ABI_VERSION,
     INSTANCE,
@@ -21,7 +22,6 @@ from .records import (
     TENSOR_INFO_BYTES,
     Code,
 )
-from .files import file_bytes
 from .routine import NULL, Routine, RuntimeModule
 from .running import guarded
 from .threads import processors
@@ -55,7 +55,7 @@ def _write_versions(module: RuntimeModule) -> None:
 
 
 def _write_message(module: RuntimeModule) -> None:
-    """ptr message(instance): what was wrong when a call last returned an error."""
+    """Ptr message(instance): what was wrong when a call last returned an error."""
     f = module.exported("message", ["ptr"], "ptr")
     (instance,) = f.parameters
     with f.leaving(f.is_null(instance)):
@@ -109,7 +109,7 @@ def _write_version_check(f: Routine, options: IRValue) -> None:
 
 
 def _write_new_instance(module: RuntimeModule) -> None:
-    """ptr new_instance(options): one block with all its tables; NULL if there is no memory."""
+    """Ptr new_instance(options): one block with all its tables; NULL if there is no memory."""
     f = module.routine("new_instance", ["ptr"], "ptr")
     (options,) = f.parameters
     counts = {
@@ -190,7 +190,7 @@ def _write_own_state(module: RuntimeModule) -> None:
 
 
 def _write_close(module: RuntimeModule) -> None:
-    """void close(instance): free all that it has; NULL is fine."""
+    """Void close(instance): free all that it has; NULL is fine."""
     f = module.exported("close", ["ptr"], "void")
     (instance,) = f.parameters
     with f.leaving(f.is_null(instance)):

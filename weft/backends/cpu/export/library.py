@@ -65,7 +65,7 @@ def check_options(options: ExportOptions) -> None:
             f'export: weights must be "{INSIDE}" or "{BESIDE}". Received: {options.weights!r:.60}'
         )
     prefix = options.prefix
-    if not isinstance(prefix, str) or not (prefix.isidentifier() and prefix.isascii()):
+    if not (prefix.isidentifier() and prefix.isascii()):
         raise ArgumentTypeError(
             f"export: prefix must be a name that C allows. Received: {prefix!r:.60}"
         )
@@ -126,8 +126,7 @@ class _Library:
     def write_weights(self, file: BinaryIO) -> None:
         """Write the file that lies beside the library."""
         file.write(self.weights.header)
-        for chunk in self.weights.data():
-            file.write(chunk)
+        file.writelines(self.weights.data())
 
     # -- code --------------------------------------------------------------------------------------
 
@@ -153,7 +152,9 @@ class _Library:
         """Return the words of the record that everything else is found by."""
         data, model, weights = self.data, self.model, self.weights
         tables = ProgramTables(data, _numbers(self.programs))
-        programs = [word for i, p in enumerate(self.programs) for word in self._program(tables, i, p)]
+        programs = [
+            word for i, p in enumerate(self.programs) for word in self._program(tables, i, p)
+        ]
         outputs = _outputs(model)
         kept = [n for s in weights.states for n in (s.offset, s.value.nbytes, int(s.changes))]
         features = required(self.target)

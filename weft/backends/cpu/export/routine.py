@@ -1,11 +1,11 @@
 """Write the functions of a library's runtime: C by another name, as LLVM IR.
 
-    f = module.routine("close", ["ptr"])
-    (instance,) = f.parameters
-    with f.leaving(f.is_null(instance)):
-        f.ret()
-    f.c("free", f.word(instance, INSTANCE["arena"], "ptr"))
+f = module.routine("close", ["ptr"])
+(instance,) = f.parameters
+with f.leaving(f.is_null(instance)):
     f.ret()
+f.c("free", f.word(instance, INSTANCE["arena"], "ptr"))
+f.ret()
 """
 
 from __future__ import annotations

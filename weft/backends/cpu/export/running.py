@@ -103,9 +103,7 @@ def _write_run_alone(module: RuntimeModule) -> None:
     f.ret(constant("i32", 0))
 
 
-def _found_program(
-    f: Routine, instance: IRValue, inputs: IRValue, count: IRValue
-) -> IRValue:
+def _found_program(f: Routine, instance: IRValue, inputs: IRValue, count: IRValue) -> IRValue:
     """Write the search for what is to be run on inputs, after a look at them."""
     model = f.module.model
     f.pass_on(
@@ -167,7 +165,7 @@ def _write_output_shapes(module: RuntimeModule) -> None:
 
 
 def _write_new_memory(module: RuntimeModule) -> None:
-    """ptr new_memory(bytes): aligned, in huge pages where it is large; NULL if there is none."""
+    """Ptr new_memory(bytes): aligned, in huge pages where it is large; NULL if there is none."""
     f = module.routine("new_memory", ["i64"], "ptr")
     (nbytes,) = f.parameters
     place = f.alloca("ptr")
@@ -194,9 +192,7 @@ def _write_bind(module: RuntimeModule) -> None:
         f.put(instance, INSTANCE["arena_bytes"], constant("i64", 0))
         made = f.call("new_memory", "ptr", needed)
         f.put(instance, INSTANCE["arena"], made)
-        f.fail_if(
-            f.is_null(made), instance, Code.MEMORY, "%lld bytes cannot be allocated", needed
-        )
+        f.fail_if(f.is_null(made), instance, Code.MEMORY, "%lld bytes cannot be allocated", needed)
         f.put(instance, INSTANCE["arena_bytes"], needed)
     _write_table(f, instance, program)
     f.put(instance, INSTANCE["program"], program)
@@ -229,7 +225,7 @@ def _write_table(f: Routine, instance: IRValue, program: IRValue) -> None:
 
 
 def _write_fill_arguments(module: RuntimeModule) -> None:
-    """void fill_arguments(instance, program, inputs, outputs)."""
+    """Void fill_arguments(instance, program, inputs, outputs)."""
     f = module.routine("fill_arguments", ["ptr"] * 4, "void")
     instance, program, inputs, outputs = f.parameters
     values = f.word(instance, INSTANCE["values"], "ptr")
@@ -246,8 +242,7 @@ def _write_fill_arguments(module: RuntimeModule) -> None:
         of_state = f.gep(values, index, "ptr")
         place = f.define(
             "ptr",
-            f"select i1 {is_state}, {of_state.typed}, "
-            f"{f.item(tensors, index, TENSOR_BYTES).typed}",
+            f"select i1 {is_state}, {of_state.typed}, {f.item(tensors, index, TENSOR_BYTES).typed}",
         )
         f.store(f.load("ptr", place), f.gep(passed, i, "ptr"))
     numbers, words = (
@@ -270,7 +265,7 @@ def _bytes_of_state(f: Routine, state: IRValue) -> IRValue:
 
 
 def _write_place_of(module: RuntimeModule) -> None:
-    """ptr place_of(instance, is_argument, entry, offset): an address by the tables of a run."""
+    """Ptr place_of(instance, is_argument, entry, offset): an address by the tables of a run."""
     f = module.routine("place_of", ["ptr", "i64", "i64", "i64"], "ptr")
     instance, is_argument, entry, offset = f.parameters
     tables = [f.word(instance, INSTANCE[name], "ptr") for name in ("arguments", "table")]
@@ -280,7 +275,7 @@ def _write_place_of(module: RuntimeModule) -> None:
 
 
 def _write_copy(module: RuntimeModule) -> None:
-    """ptr copy(to, from, block, ndim, loops): copy blocks by strides; return where it ended."""
+    """Ptr copy(to, from, block, ndim, loops): copy blocks by strides; return where it ended."""
     f = module.routine("copy", ["ptr", "ptr", "i64", "i64", "ptr"], "ptr")
     to, source, block, ndim, loops = f.parameters
     with f.leaving(f.icmp("eq", ndim, 0)):
@@ -310,7 +305,7 @@ def _write_copied(f: Routine, instance: IRValue, copy: IRValue, to: IRValue) -> 
 
 
 def _write_copy_out(module: RuntimeModule) -> None:
-    """void copy_out(instance, program, outputs): outputs that code did not write itself."""
+    """Void copy_out(instance, program, outputs): outputs that code did not write itself."""
     f = module.routine("copy_out", ["ptr"] * 3, "void")
     instance, program, outputs = f.parameters
     copies = f.word(program, PROGRAM["output_copies"], "ptr")
@@ -322,7 +317,7 @@ def _write_copy_out(module: RuntimeModule) -> None:
 
 
 def _write_commit(module: RuntimeModule) -> None:
-    """void commit(instance, program): new values of states, all taken before one is written."""
+    """Void commit(instance, program): new values of states, all taken before one is written."""
     f = module.routine("commit", ["ptr", "ptr"], "void")
     instance, program = f.parameters
     copies = f.word(program, PROGRAM["state_copies"], "ptr")

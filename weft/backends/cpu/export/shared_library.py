@@ -29,14 +29,15 @@ _TAGS = {
 
 @dataclass
 class _Tables:
-    """The tables before the image, and where each begins."""
+    """The tables before the image by their names, where each begins, and where the last ends."""
 
-    hash: bytes
-    symbols: bytes
-    strings: bytes
-    relocations: bytes
+    contents: dict[str, bytes]
     at: dict[str, int]
     end: int
+
+    def place(self, name: str) -> tuple[int, int]:
+        """Return where a table begins, and its size."""
+        return self.at[name], len(self.contents[name])
 
 
 class _Strings:
@@ -102,8 +103,7 @@ class _Writer:
         parts = [(name, image.parts[name]) for name in PARTS if image.parts[name].pieces]
         header = self._header(parts, tables)
         file.write(header)
-        for content in (tables.hash, tables.symbols, tables.strings, tables.relocations):
-            file.write(content + bytes(-len(content) % 8))
+        file.writelines(content + bytes(-len(content) % 8) for content in tables.contents.values())
         at = tables.end
         for _, part in parts:
             at = _write_part(file, part, at)
@@ -123,7 +123,7 @@ class _Writer:
         for name, content in contents.items():
             at[name] = end
             end += -(-len(content) // 8) * 8
-        return _Tables(*contents.values(), at, end)
+        return _Tables(contents, at, end)
 
     def _symbols(self) -> bytes:
         made = bytes(elf.SYMBOL.size)
@@ -164,9 +164,9 @@ class _Writer:
             "strtab": at["strtab"],
             "symtab": at["symtab"],
             "rela": at["rela"],
-            "relasz": len(tables.relocations),
+            "relasz": len(tables.contents["rela"]),
             "relaent": elf.RELOCATION.size,
-            "strsz": len(tables.strings),
+            "strsz": len(tables.contents["strtab"]),
             "syment": elf.SYMBOL.size,
             "soname": self.soname,
             "flags": _BIND_NOW,
@@ -234,10 +234,10 @@ class _Writer:
         parts = self.image.parts
         at, size = self.image.dynamic_place
         places: dict[str, Callable[[], tuple[int, int]]] = {
-            ".hash": lambda: (tables.at["hash"], len(tables.hash)),
-            ".dynsym": lambda: (tables.at["symtab"], len(tables.symbols)),
-            ".dynstr": lambda: (tables.at["strtab"], len(tables.strings)),
-            ".rela.dyn": lambda: (tables.at["rela"], len(tables.relocations)),
+            ".hash": lambda: tables.place("hash"),
+            ".dynsym": lambda: tables.place("symtab"),
+            ".dynstr": lambda: tables.place("strtab"),
+            ".rela.dyn": lambda: tables.place("rela"),
             ".rodata": lambda: (parts[READ].begin, parts[READ].end - parts[READ].begin),
             ".text": lambda: (parts[CODE].begin, parts[CODE].end - parts[CODE].begin),
             ".dynamic": lambda: (at, size),

@@ -37,7 +37,7 @@ def write_threads(module: RuntimeModule) -> None:
 
 
 def _write_parallel_for(module: RuntimeModule) -> None:
-    """void parallel_for(function, context, chunks): by the pool, or as the caller wants it.
+    """Void parallel_for(function, context, chunks): by the pool, or as the caller wants it.
 
     The context of a program's tasks is its two tables; before the second stands the instance.
     """
@@ -70,7 +70,7 @@ def _write_worker(module: RuntimeModule) -> None:
 
 
 def _write_start(module: RuntimeModule) -> None:
-    """void start_threads(count): have so many with that of the caller, if the system allows."""
+    """Void start_threads(count): have so many with that of the caller, if the system allows."""
     f = module.routine("start_threads", ["i64"], "void")
     (count,) = f.parameters
     missing = f.is_null(f.c_address("pthread_create"))
