@@ -56,7 +56,7 @@ class Decoder(nn.Module):
             x = x + gathered
             x = x + block.mlp(block.ln_2(x))
         self.cache.assign(wf.stack(kept))
-        self.position.assign(at + 1)
+        self.position.assign((at + 1) % net.block_size)  # a full cache begins anew
         return net.lm_head(net.ln_f(x))
 
     def _attend(
