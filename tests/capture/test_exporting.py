@@ -29,6 +29,17 @@ def test_modules_have_a_method(tmp_path):
     assert model(x)[0].tobytes() == wf.compile(net, x)(x).numpy().tobytes()
 
 
+def test_it_is_what_a_call_would_do_now(tmp_path):
+    net, x = nn.BatchNorm1d(3), np.arange(12, dtype=np.float32).reshape(4, 3)
+    compiled = wf.compile(net, x)
+    net.eval()
+    compiled.export(tmp_path / "m.so")
+    model = Model(str(tmp_path / "m.so"))
+    before = model.states
+    np.testing.assert_allclose(model(x)[0], x, rtol=1e-4)
+    assert all(np.array_equal(model.states[name], before[name]) for name in before)
+
+
 def test_functions_and_their_nests(tmp_path):
     def pair(batch, scale):
         return {"sum": batch["x"] + batch["y"], "more": [batch["x"] * scale, None]}

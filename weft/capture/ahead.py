@@ -191,7 +191,7 @@ class Compiled:
         save_programs(path, self.name, (code for call in calls for code in call.compiled()))
 
     def export(self, path: Any, **options: Any) -> list[Any]:
-        """Write what the last call computed to a shared library with a C header.
+        """Write what a call would compute now to a shared library with a C header.
 
         With `batches=`, numbers, the first size of all inputs that share it may be each of them.
         For the other options see `wf.export`; the paths of the files are returned.
@@ -202,7 +202,8 @@ class Compiled:
         ...     [file.name for file in double.export(f"{folder}/double.so")]
         ['double.so', 'double.h']
         """
-        results, program = self._now.results, self._now.call.program
+        now = self._suited()
+        results, program = now.results, now.call.program
         if options.get("batches") is not None:
             traced = self._trace(batched=True)
             results, program = traced.results, traced.program

@@ -15,8 +15,11 @@ import weft as wf
 from tests.exported import Model, ModelError, caller
 from weft import nn
 from weft.backends.cpu.codegen.target import _NEEDED
+from weft.backends.cpu.export import library
 from weft.backends.cpu.export.elf import dynamic_symbols, needed_libraries
+from weft.backends.cpu.export.processor import Feature, required
 from weft.backends.cpu.export.records import Code
+from weft.core.errors import ArgumentError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="libraries are for Linux")
 
@@ -276,6 +279,37 @@ def test_named_targets(target, mlp, tmp_path):
     np.testing.assert_allclose(model(x)[0], compiled(x).numpy(), rtol=1e-5)
 
 
+def test_a_processor_that_lacks_something_is_an_error(mlp, tmp_path, monkeypatch):
+    wish = Feature(0x7FFFFFFF, 0, 1, "wishes")
+    monkeypatch.setattr(library, "required", lambda target: [*required(target), wish])
+    mlp[0].export(tmp_path / "p.so")
+    with pytest.raises(ModelError, match=r"for processors of the kind .*; this one lacks wishes"):
+        Model(str(tmp_path / "p.so"))
+    code = ctypes.CDLL(str(tmp_path / "p.so")).weft_open(None, ctypes.byref(ctypes.c_void_p()))
+    assert code == Code.PROCESSOR
+
+
+@pytest.mark.parametrize(("name", "value"), [("sys.platform", "win32"), ("machine", "aarch64")])
+def test_other_systems_are_told_so(mlp, tmp_path, monkeypatch, name, value):
+    if name == "machine":
+        monkeypatch.setattr(library.platform, "machine", lambda: value)
+    else:
+        monkeypatch.setattr(library.sys, "platform", value)
+    with pytest.raises(ArgumentError, match="export writes libraries for Linux on x86-64"):
+        mlp[0].export(tmp_path / "m.so")
+
+
+def test_a_forked_child_goes_on(tmp_path):
+    x, expected = wide(tmp_path)
+    model = Model(str(tmp_path / "wide.so"), threads=2)
+    model(x)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if model(x)[0].tobytes() == expected.tobytes() else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert model(x)[0].tobytes() == expected.tobytes()
+
+
 def test_two_models_with_prefixes_in_one_program(tmp_path):
     for name, factor in (("one", 2.0), ("two", 3.0)):
         compiled = wf.compile(lambda x, factor=factor: x * factor, drawn(3))
@@ -347,16 +381,16 @@ def test_data_between_elements(mlp):
 def test_null_pointers(mlp):
     model, inputs, outputs = raw(mlp[2])
     one, none = ctypes.c_int64(1), None
-    library = model._library
-    assert library.weft_run(none, inputs, one, outputs, one) == Code.NULL
-    assert library.weft_run(model._instance, none, one, outputs, one) == Code.NULL
-    assert library.weft_run(model._instance, inputs, one, none, one) == Code.NULL
-    assert library.weft_output_shapes(model._instance, inputs, one, none, one) == Code.NULL
-    assert library.weft_open(none, none) == Code.NULL
-    assert library.weft_get_state(model._instance, none, none) == Code.NULL
-    assert library.weft_save(model._instance, none) == Code.NULL
-    assert library.weft_load(none, b"x") == Code.NULL
-    library.weft_close(none)
+    loaded = model._library
+    assert loaded.weft_run(none, inputs, one, outputs, one) == Code.NULL
+    assert loaded.weft_run(model._instance, none, one, outputs, one) == Code.NULL
+    assert loaded.weft_run(model._instance, inputs, one, none, one) == Code.NULL
+    assert loaded.weft_output_shapes(model._instance, inputs, one, none, one) == Code.NULL
+    assert loaded.weft_open(none, none) == Code.NULL
+    assert loaded.weft_get_state(model._instance, none, none) == Code.NULL
+    assert loaded.weft_save(model._instance, none) == Code.NULL
+    assert loaded.weft_load(none, b"x") == Code.NULL
+    loaded.weft_close(none)
 
 
 def test_another_version_of_the_interface(mlp):
