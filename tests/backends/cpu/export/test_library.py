@@ -18,7 +18,7 @@ from weft.backends.cpu.codegen.target import _NEEDED
 from weft.backends.cpu.export import library
 from weft.backends.cpu.export.elf import dynamic_symbols, needed_libraries
 from weft.backends.cpu.export.processor import Feature, required
-from weft.backends.cpu.export.records import Code
+from weft.backends.cpu.export.records import ErrorCode
 from weft.core.errors import ArgumentError
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="libraries are for Linux")
@@ -207,7 +207,7 @@ def test_batches_of_many_sizes_and_of_one(tmp_path):
         assert model(x)[0].tobytes() == wf.compile(net, x)(x).numpy().tobytes(), n
     with pytest.raises(ModelError, match=r"input x: shape \[20, 12\].*none of the 20") as caught:
         model(drawn(20, 12))
-    assert caught.value.code == Code.SHAPE
+    assert caught.value.code == ErrorCode.SHAPE
 
 
 def test_outputs_that_are_inputs_constants_views_and_the_same(tmp_path):
@@ -272,7 +272,7 @@ def test_named_targets(target, mlp, tmp_path):
     if not all(llvm.get_host_cpu_features().get(name) for name in _NEEDED[target]):
         with pytest.raises(ModelError, match=f"of the kind {target}; this one lacks") as caught:
             Model(str(tmp_path / "n.so"))
-        assert caught.value.code == Code.PROCESSOR
+        assert caught.value.code == ErrorCode.PROCESSOR
         return
     model = Model(str(tmp_path / "n.so"))
     assert model.info.target == target.encode()
@@ -286,7 +286,7 @@ def test_a_processor_that_lacks_something_is_an_error(mlp, tmp_path, monkeypatch
     with pytest.raises(ModelError, match=r"for processors of the kind .*; this one lacks wishes"):
         Model(str(tmp_path / "p.so"))
     code = ctypes.CDLL(str(tmp_path / "p.so")).weft_open(None, ctypes.byref(ctypes.c_void_p()))
-    assert code == Code.PROCESSOR
+    assert code == ErrorCode.PROCESSOR
 
 
 @pytest.mark.parametrize(("name", "value"), [("sys.platform", "win32"), ("machine", "aarch64")])
@@ -326,11 +326,15 @@ def test_two_models_with_prefixes_in_one_program(tmp_path):
 @pytest.mark.parametrize(
     ("change", "code", "message"),
     [
-        (lambda x: [x[:3]], Code.SHAPE, r"input x: expected shape \[5, 12\]. Received: \[3, 12\]"),
-        (lambda x: [x[0]], Code.SHAPE, "input x: expected 2 dimensions. Received: 1"),
-        (lambda x: [x.astype(np.float64)], Code.DTYPE, "expected float32. Received: float64"),
-        (lambda x: [x, x], Code.COUNT, "expected 1 inputs. Received: 2"),
-        (lambda x: [], Code.COUNT, "expected 1 inputs. Received: 0"),
+        (
+            lambda x: [x[:3]],
+            ErrorCode.SHAPE,
+            r"input x: expected shape \[5, 12\]. Received: \[3, 12\]",
+        ),
+        (lambda x: [x[0]], ErrorCode.SHAPE, "input x: expected 2 dimensions. Received: 1"),
+        (lambda x: [x.astype(np.float64)], ErrorCode.DTYPE, "expected float32. Received: float64"),
+        (lambda x: [x, x], ErrorCode.COUNT, "expected 1 inputs. Received: 2"),
+        (lambda x: [], ErrorCode.COUNT, "expected 1 inputs. Received: 0"),
     ],
 )
 def test_inputs_that_do_not_fit(mlp, change, code, message):
@@ -350,15 +354,15 @@ def raw(path):
 @pytest.mark.parametrize(
     ("which", "field", "value", "code", "message"),
     [
-        (0, "data", None, Code.NULL, "input x: data is NULL"),
-        (1, "data", None, Code.NULL, "output output: data is NULL"),
-        (0, "shape", None, Code.NULL, "input x: shape is NULL"),
-        (0, "dtype", 99, Code.DTYPE, "expected float32. Received: a number of none"),
-        (0, "dtype", -1, Code.DTYPE, "expected float32. Received: a number of none"),
-        (1, "dtype", 4, Code.DTYPE, "output output: expected float32. Received: int64"),
-        (0, "ndim", 7, Code.SHAPE, "expected 2 dimensions. Received: 7"),
-        (1, "ndim", 1, Code.SHAPE, "output output: expected 2 dimensions. Received: 1"),
-        (0, "ndim", -1, Code.SHAPE, "expected 2 dimensions. Received: -1"),
+        (0, "data", None, ErrorCode.NULL, "input x: data is NULL"),
+        (1, "data", None, ErrorCode.NULL, "output output: data is NULL"),
+        (0, "shape", None, ErrorCode.NULL, "input x: shape is NULL"),
+        (0, "dtype", 99, ErrorCode.DTYPE, "expected float32. Received: a number of none"),
+        (0, "dtype", -1, ErrorCode.DTYPE, "expected float32. Received: a number of none"),
+        (1, "dtype", 4, ErrorCode.DTYPE, "output output: expected float32. Received: int64"),
+        (0, "ndim", 7, ErrorCode.SHAPE, "expected 2 dimensions. Received: 7"),
+        (1, "ndim", 1, ErrorCode.SHAPE, "output output: expected 2 dimensions. Received: 1"),
+        (0, "ndim", -1, ErrorCode.SHAPE, "expected 2 dimensions. Received: -1"),
     ],
 )
 def test_tensors_that_do_not_fit(mlp, which, field, value, code, message):
@@ -375,21 +379,21 @@ def test_data_between_elements(mlp):
     inputs[0].data += 2
     with pytest.raises(ModelError, match="does not lie at a multiple of 4 bytes") as caught:
         model.run(inputs, outputs)
-    assert caught.value.code == Code.ALIGNMENT
+    assert caught.value.code == ErrorCode.ALIGNMENT
 
 
 def test_null_pointers(mlp):
     model, inputs, outputs = raw(mlp[2])
     one, none = ctypes.c_int64(1), None
     loaded = model._library
-    assert loaded.weft_run(none, inputs, one, outputs, one) == Code.NULL
-    assert loaded.weft_run(model._instance, none, one, outputs, one) == Code.NULL
-    assert loaded.weft_run(model._instance, inputs, one, none, one) == Code.NULL
-    assert loaded.weft_output_shapes(model._instance, inputs, one, none, one) == Code.NULL
-    assert loaded.weft_open(none, none) == Code.NULL
-    assert loaded.weft_get_state(model._instance, none, none) == Code.NULL
-    assert loaded.weft_save(model._instance, none) == Code.NULL
-    assert loaded.weft_load(none, b"x") == Code.NULL
+    assert loaded.weft_run(none, inputs, one, outputs, one) == ErrorCode.NULL
+    assert loaded.weft_run(model._instance, none, one, outputs, one) == ErrorCode.NULL
+    assert loaded.weft_run(model._instance, inputs, one, none, one) == ErrorCode.NULL
+    assert loaded.weft_output_shapes(model._instance, inputs, one, none, one) == ErrorCode.NULL
+    assert loaded.weft_open(none, none) == ErrorCode.NULL
+    assert loaded.weft_get_state(model._instance, none, none) == ErrorCode.NULL
+    assert loaded.weft_save(model._instance, none) == ErrorCode.NULL
+    assert loaded.weft_load(none, b"x") == ErrorCode.NULL
     loaded.weft_close(none)
 
 
@@ -399,9 +403,9 @@ def test_another_version_of_the_interface(mlp):
     for size, version in ((ctypes.sizeof(caller._Options), 2), (8, 1), (0, 0)):
         options = caller._Options(size, version)
         code = model._library.weft_open(ctypes.byref(options), ctypes.byref(instance))
-        assert code == Code.VERSION
+        assert code == ErrorCode.VERSION
         assert not instance.value
-    assert model.error_text(Code.VERSION) == (
+    assert model.error_text(ErrorCode.VERSION) == (
         "the caller was compiled for another version of the interface"
     )
     assert model.error_text(1234) == "no code of this library"
@@ -422,7 +426,7 @@ def test_an_index_out_of_range_changes_nothing(tmp_path):
     before = model.states
     with pytest.raises(ModelError, match="an index is out of range; no state has") as caught:
         model(np.array([0, 7]))
-    assert caught.value.code == Code.INDEX
+    assert caught.value.code == ErrorCode.INDEX
     assert all(np.array_equal(model.states[name], before[name]) for name in before)
     assert model(np.array([3, 4]))[0] == compiled(np.array([3, 4])).numpy()
 
@@ -431,7 +435,7 @@ def test_states_that_are_not_there_or_do_not_fit(mlp):
     model = Model(str(mlp[2]))
     with pytest.raises(ModelError, match="there is no state weight") as caught:
         model.set_states({"weight": np.zeros(3, np.float32)})
-    assert caught.value.code == Code.NAME
+    assert caught.value.code == ErrorCode.NAME
     with pytest.raises(ModelError, match=r"expected shape \[3\]. Received: \[4\]"):
         model.set_states({"sequential/2/bias": np.zeros(4, np.float32)})
     with pytest.raises(ModelError, match=r"expected float32\. Received: int64"):
@@ -445,10 +449,18 @@ def test_files_of_weights_that_cannot_be_used(mlp, tmp_path):
     model.save(good)
     content = good.read_bytes()
     cases = {
-        "missing": (None, Code.FILE, "cannot be opened: No such file"),
-        "cut": (content[:-1], Code.WEIGHTS, f"has {len(content) - 1} bytes, and .* {len(content)}"),
-        "empty": (b"", Code.WEIGHTS, "has 0 bytes"),
-        "other": (content.replace(b"bias", b"bios"), Code.WEIGHTS, "has other names, dtypes or"),
+        "missing": (None, ErrorCode.FILE, "cannot be opened: No such file"),
+        "cut": (
+            content[:-1],
+            ErrorCode.WEIGHTS,
+            f"has {len(content) - 1} bytes, and .* {len(content)}",
+        ),
+        "empty": (b"", ErrorCode.WEIGHTS, "has 0 bytes"),
+        "other": (
+            content.replace(b"bias", b"bios"),
+            ErrorCode.WEIGHTS,
+            "has other names, dtypes or",
+        ),
     }
     for name, (wrong, code, message) in cases.items():
         file = tmp_path / name
@@ -463,7 +475,7 @@ def test_files_of_weights_that_cannot_be_used(mlp, tmp_path):
         model.save(tmp_path / "no" / "where")
     with pytest.raises(ModelError) as caught:
         model.load(tmp_path)  # a folder
-    assert caught.value.code in (Code.FILE, Code.WEIGHTS)
+    assert caught.value.code in (ErrorCode.FILE, ErrorCode.WEIGHTS)
 
 
 def test_weights_beside_that_are_gone(mlp, tmp_path):
@@ -471,7 +483,7 @@ def test_weights_beside_that_are_gone(mlp, tmp_path):
     (tmp_path / "m.safetensors").unlink()
     with pytest.raises(ModelError, match=r"m\.safetensors cannot be opened") as caught:
         Model(str(tmp_path / "m.so"))
-    assert caught.value.code == Code.FILE
+    assert caught.value.code == ErrorCode.FILE
     mlp[0].export(tmp_path / "n.so")
     Model(str(tmp_path / "n.so")).save(tmp_path / "elsewhere")
     model = Model(str(tmp_path / "m.so"), weights=str(tmp_path / "elsewhere"))
@@ -483,7 +495,7 @@ def test_an_instance_in_use_is_busy(tmp_path):
     model = Model(str(tmp_path / "wide.so"), parallel_for=(callback := _calls_back()))
     callback.model, callback.x = model, x
     model(x)
-    assert set(callback.codes) == {Code.BUSY}
+    assert set(callback.codes) == {ErrorCode.BUSY}
 
 
 def _calls_back():
@@ -504,4 +516,4 @@ def _code_of(run):
         run()
     except ModelError as error:
         return error.code
-    return Code.OK
+    return ErrorCode.OK

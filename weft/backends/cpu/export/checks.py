@@ -14,7 +14,7 @@ from .records import (
     TENSOR_BYTES,
     TENSOR_INFO,
     TENSOR_INFO_BYTES,
-    Code,
+    ErrorCode,
 )
 from .routine import Routine, RuntimeModule
 
@@ -48,7 +48,7 @@ def _write_processor(module: RuntimeModule) -> None:
         f.fail_if(
             f.icmp("ne", f.and_(found, mask), mask),
             report,
-            Code.PROCESSOR,
+            ErrorCode.PROCESSOR,
             "the code is for processors of the kind %s; this one lacks %s",
             f.word(module.model, MODEL["target"], "ptr"),
             f.word(feature, FEATURE["name"], "ptr"),
@@ -139,7 +139,7 @@ def _write_tensor(module: RuntimeModule) -> None:
     report, kind, info, tensor, shape = f.parameters
     name = f.word(info, TENSOR_INFO["name"], "ptr")
     data = f.word(tensor, TENSOR["data"], "ptr")
-    f.fail_if(f.is_null(data), report, Code.NULL, "%s %s: data is NULL", kind, name)
+    f.fail_if(f.is_null(data), report, ErrorCode.NULL, "%s %s: data is NULL", kind, name)
     _write_dtype_check(f, report, kind, info, tensor)
     _write_ndim_check(f, report, kind, info, tensor)
     with f.leaving(f.is_null(shape)):
@@ -147,7 +147,7 @@ def _write_tensor(module: RuntimeModule) -> None:
     ndim, given = f.high(tensor, TENSOR["dtype|ndim"]), f.word(tensor, TENSOR["shape"], "ptr")
     with f.leaving(f.icmp("eq", f.call("same_shape", "i32", given, shape, ndim), 0)):
         f.call("say_shapes", "void", report, kind, name, shape, given, ndim)
-        f.ret(constant("i32", Code.SHAPE))
+        f.ret(constant("i32", ErrorCode.SHAPE))
     f.ret(constant("i32", 0))
     _write_say_shapes(module)
 
@@ -163,7 +163,7 @@ def _write_dtype_check(
     f.fail_if(
         f.icmp("ne", wanted, given),
         report,
-        Code.DTYPE,
+        ErrorCode.DTYPE,
         "%s %s: expected %s. Received: %s",
         kind,
         name,
@@ -176,7 +176,7 @@ def _write_dtype_check(
     f.fail_if(
         f.icmp("ne", f.and_(at, f.sub(size, 1)), 0),
         report,
-        Code.ALIGNMENT,
+        ErrorCode.ALIGNMENT,
         "%s %s: data does not lie at a multiple of %lld bytes",
         kind,
         name,
@@ -192,7 +192,7 @@ def _write_ndim_check(
     f.fail_if(
         f.icmp("ne", wanted, given),
         report,
-        Code.SHAPE,
+        ErrorCode.SHAPE,
         "%s %s: expected %lld dimensions. Received: %lld",
         kind,
         name,
@@ -203,7 +203,7 @@ def _write_ndim_check(
     f.fail_if(
         f.and_(missing, f.icmp("sgt", given, 0)),
         report,
-        Code.NULL,
+        ErrorCode.NULL,
         "%s %s: shape is NULL",
         kind,
         name,
@@ -231,14 +231,14 @@ def _write_tensors(module: RuntimeModule) -> None:
     f.fail_if(
         f.icmp("ne", count, given),
         report,
-        Code.COUNT,
+        ErrorCode.COUNT,
         "expected %lld %ss. Received: %lld",
         count,
         kind,
         given,
     )
     missing = f.and_(f.is_null(tensors), f.icmp("sgt", count, 0))
-    f.fail_if(missing, report, Code.NULL, "the array of %ss is NULL", kind)
+    f.fail_if(missing, report, ErrorCode.NULL, "the array of %ss is NULL", kind)
     at = f.alloca("ptr")
     f.store(shapes, at)
     any_shape = f.is_null(shapes)
@@ -298,7 +298,7 @@ def _write_explain_shapes(module: RuntimeModule) -> None:
     kind = f.text_constant("input")
     with f.leaving(f.icmp("eq", count, 1)):
         f.call("say_shapes", "void", report, kind, name, shape, given, ndim)
-        f.ret(constant("i32", Code.SHAPE))
+        f.ret(constant("i32", ErrorCode.SHAPE))
     text = f.alloca("i8", SHAPE_TEXT_BYTES, align=16)
     f.call("shape_text", "void", text, given, ndim)
     f.say(
@@ -309,4 +309,4 @@ def _write_explain_shapes(module: RuntimeModule) -> None:
         text,
         count,
     )
-    f.ret(constant("i32", Code.SHAPE))
+    f.ret(constant("i32", ErrorCode.SHAPE))

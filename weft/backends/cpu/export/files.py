@@ -7,7 +7,7 @@ the header of such a file. Saving writes it, and loading compares it.
 from __future__ import annotations
 
 from ..codegen.values import IRValue, constant
-from .records import INSTANCE, KEPT, KEPT_BYTES, MODEL, Code
+from .records import INSTANCE, KEPT, KEPT_BYTES, MODEL, ErrorCode
 from .routine import NULL, Routine, RuntimeModule
 from .running import guarded
 
@@ -37,26 +37,26 @@ def _write_map(module: RuntimeModule) -> None:
     file = f.c("open", path, constant("i32", _READ_ONLY))
     with f.leaving(f.icmp("slt", file, 0)):
         f.say(report, "%s cannot be opened: %s", path, f.system_error())
-        f.ret(constant("i32", Code.FILE))
+        f.ret(constant("i32", ErrorCode.FILE))
     size = f.c("lseek", file, constant("i64", 0), constant("i32", _END))
     wanted = file_bytes(f)
     with f.leaving(f.icmp("ne", size, wanted)):
         f.c("close", file)
         message = "%s has %lld bytes, and a file with the weights of this model %lld"
         f.say(report, message, path, size, wanted)
-        f.ret(constant("i32", Code.WEIGHTS))
+        f.ret(constant("i32", ErrorCode.WEIGHTS))
     protection, way = constant("i32", _PROT_READ), constant("i32", _MAP_PRIVATE)
     mapped = f.c("mmap", NULL, wanted, protection, way, file, constant("i64", 0))
     error = f.system_error()
     f.c("close", file)
     failed = f.icmp("eq", f.number_of(mapped), -1)
-    f.fail_if(failed, report, Code.FILE, "%s cannot be read: %s", path, error)
+    f.fail_if(failed, report, ErrorCode.FILE, "%s cannot be read: %s", path, error)
     header = f.word(module.model, MODEL["header"], "ptr")
     differs = f.c("memcmp", mapped, header, f.word(module.model, MODEL["header_bytes"]))
     with f.leaving(f.icmp("ne", differs, 0)):
         f.c("munmap", mapped, wanted)
         f.say(report, "%s has other names, dtypes or shapes than this model", path)
-        f.ret(constant("i32", Code.WEIGHTS))
+        f.ret(constant("i32", ErrorCode.WEIGHTS))
     f.store(mapped, place)
     f.ret(constant("i32", 0))
 
@@ -67,10 +67,10 @@ def _write_find_beside(module: RuntimeModule) -> None:
     report, place = f.parameters
     beside = f.word(module.model, MODEL["beside"], "ptr")
     advice = "say in the options where the weights are (%s)"
-    f.fail_if(f.is_null(f.c_address("dladdr")), report, Code.FILE, advice, beside)
+    f.fail_if(f.is_null(f.c_address("dladdr")), report, ErrorCode.FILE, advice, beside)
     found = f.alloca("ptr", 4)
     known = f.c("dladdr", module.model, found)
-    f.fail_if(f.icmp("eq", known, 0), report, Code.FILE, advice, beside)
+    f.fail_if(f.icmp("eq", known, 0), report, ErrorCode.FILE, advice, beside)
     library, path = f.load("ptr", found), f.alloca("i8", _PATH_BYTES)
     slash = f.c("strrchr", library, constant("i32", ord("/")))
     end = f.select(f.is_null(slash), f.sub(f.number_of(library), 1), f.number_of(slash))
@@ -93,7 +93,7 @@ def _write_load(module: RuntimeModule) -> None:
     instance, path = f.parameters
     missing = f.or_(f.is_null(instance), f.is_null(path))
     with f.leaving(missing):
-        f.ret(constant("i32", Code.NULL))
+        f.ret(constant("i32", ErrorCode.NULL))
     f.ret(guarded(f, instance, lambda: f.call("load_alone", "i32", instance, path)))
     f = module.routine("load_alone", ["ptr", "ptr"])
     instance, path = f.parameters
@@ -123,7 +123,7 @@ def _write_save(module: RuntimeModule) -> None:
     instance, path = f.parameters
     missing = f.or_(f.is_null(instance), f.is_null(path))
     with f.leaving(missing):
-        f.ret(constant("i32", Code.NULL))
+        f.ret(constant("i32", ErrorCode.NULL))
     f.ret(guarded(f, instance, lambda: f.call("save_alone", "i32", instance, path)))
     f = module.routine("save_alone", ["ptr", "ptr"])
     instance, path = f.parameters
@@ -131,11 +131,11 @@ def _write_save(module: RuntimeModule) -> None:
     size = constant("i64", _PATH_BYTES)
     length = f.c("snprintf", part, size, f.text_constant("%s.%d.part"), path, f.c("getpid"))
     too_long = f.icmp("sge", length, _PATH_BYTES)
-    f.fail_if(too_long, instance, Code.FILE, "the path is too long")
+    f.fail_if(too_long, instance, ErrorCode.FILE, "the path is too long")
     file = f.c("fopen", part, f.text_constant("wb"))
     with f.leaving(f.is_null(file)):
         f.say(instance, "%s cannot be written: %s", path, f.system_error())
-        f.ret(constant("i32", Code.FILE))
+        f.ret(constant("i32", ErrorCode.FILE))
     written = f.call("write_states", "i64", instance, file)
     flushed, closed = f.c("fflush", file), f.c("fclose", file)
     whole = f.and_(f.icmp("eq", written, file_bytes(f)), f.icmp("eq", f.or_(flushed, closed), 0))
@@ -143,7 +143,7 @@ def _write_save(module: RuntimeModule) -> None:
         f.ret(constant("i32", 0))
     f.say(instance, "%s cannot be written: %s", path, f.system_error())
     f.c("remove", part)
-    f.ret(constant("i32", Code.FILE))
+    f.ret(constant("i32", ErrorCode.FILE))
     _write_states(module)
 
 

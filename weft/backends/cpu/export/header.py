@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .records import ABI_VERSION, DTYPES, MEANINGS, Code
+from .records import ABI_VERSION, DTYPES, MEANINGS, ErrorCode
 
 
 def header_text(
@@ -18,7 +18,7 @@ def header_text(
     facts   what the model is, for people
     """
     about = "\n".join(f" * {key:<9} {value}" for key, value in facts.items())
-    codes = ",\n".join(_code_line(code) for code in Code)
+    codes = ",\n".join(_code_line(code) for code in ErrorCode)
     dtypes = ",\n".join(f"    WEFT_{name.upper()} = {i}" for name, i in DTYPES.items())
     upper = _identifier(prefix).upper()
     guard = f"{upper}_{_identifier(file).upper()}_H"
@@ -34,8 +34,8 @@ def header_text(
     )
 
 
-def _code_line(code: Code) -> str:
-    name = "OK" if code is Code.OK else f"ERROR_{code.name}"
+def _code_line(code: ErrorCode) -> str:
+    name = "OK" if code is ErrorCode.OK else f"ERROR_{code.name}"
     return f"    WEFT_{name} = {code.value} /* {MEANINGS[code]} */"
 
 

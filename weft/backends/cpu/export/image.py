@@ -41,7 +41,7 @@ Word = int | Address
 
 
 @dataclass
-class Piece:
+class LinkedPiece:
     """A section of an object, or data, and where it lies."""
 
     part: str
@@ -59,7 +59,7 @@ class PartOfMemory:
 
     begin: int = 0
     end: int = 0
-    pieces: list[Piece] = field(default_factory=list)
+    pieces: list[LinkedPiece] = field(default_factory=list)
 
 
 class DynamicRelocation(NamedTuple):
@@ -80,14 +80,14 @@ class Image:
         self.dynamic: list[DynamicRelocation] = []
         self.externals: list[str] = []
         self._objects: list[ElfObject] = []
-        self._sections: dict[tuple[int, int], Piece] = {}
+        self._sections: dict[tuple[int, int], LinkedPiece] = {}
         self._defined: dict[str, tuple[int, int]] = {}  # object and symbol
-        self._data: dict[str, Piece] = {}
+        self._data: dict[str, LinkedPiece] = {}
         self._got: dict[str, int] = {}
         self._stubs: dict[str, int] = {}
-        self._got_piece = Piece(WRITE, 8, 0, ())
-        self._stub_piece = Piece(CODE, 16, 0, ())
-        self._dynamic_piece = Piece(WRITE, 16, 0, ())
+        self._got_piece = LinkedPiece(WRITE, 8, 0, ())
+        self._stub_piece = LinkedPiece(CODE, 16, 0, ())
+        self._dynamic_piece = LinkedPiece(WRITE, 16, 0, ())
         self.parts[WRITE].pieces += [self._dynamic_piece, self._got_piece]
         self.parts[CODE].pieces.append(self._stub_piece)
 
@@ -110,24 +110,24 @@ class Image:
         else:
             part = WRITE if section.flags & elf.SHF_WRITE else READ
         content = section.content or bytes(section.size)
-        piece = Piece(part, section.alignment, section.size, (content,), (number, i))
+        piece = LinkedPiece(part, section.alignment, section.size, (content,), (number, i))
         self._sections[number, i] = piece
         self.parts[part].pieces.append(piece)
 
     def add_data(self, name: str, words: Sequence[Word], *, constant: bool = False) -> None:
         """Add a table of words under a name. Those with addresses are filled in by the loader."""
         part = READ if constant else WRITE
-        self._add(name, Piece(part, 64, 8 * len(words), (), words=words))
+        self._add(name, LinkedPiece(part, 64, 8 * len(words), (), words=words))
 
     def add_bytes(self, name: str, content: bytes) -> None:
         """Add bytes that are only read under a name."""
-        self._add(name, Piece(READ, 64, len(content), (content,)))
+        self._add(name, LinkedPiece(READ, 64, len(content), (content,)))
 
     def add_blob(self, name: str, chunks: Iterable[bytes], nbytes: int) -> None:
         """Add bytes that are only read behind everything else; they are taken when written."""
-        self._add(name, Piece(BLOB, PAGE, nbytes, chunks))
+        self._add(name, LinkedPiece(BLOB, PAGE, nbytes, chunks))
 
-    def _add(self, name: str, piece: Piece) -> None:
+    def _add(self, name: str, piece: LinkedPiece) -> None:
         self._data[name] = piece
         self.parts[piece.part].pieces.append(piece)
 
@@ -229,7 +229,7 @@ class Image:
         self._got_piece.content = (self._addresses(),)
         self._stub_piece.content = (self._jumps(),)
 
-    def _table(self, piece: Piece) -> bytes:
+    def _table(self, piece: LinkedPiece) -> bytes:
         values = []
         for i, word in enumerate(piece.words):
             if isinstance(word, Address):
@@ -265,7 +265,7 @@ class Image:
             made += b"\xff\x25" + struct.pack("<i", distance) + b"\x66\x90"
         return made
 
-    def _linked(self, piece: Piece) -> bytes:
+    def _linked(self, piece: LinkedPiece) -> bytes:
         assert piece.source is not None
         number, section = piece.source
         (content,) = piece.content
@@ -275,7 +275,7 @@ class Image:
         return bytes(made)
 
     def _put(
-        self, made: bytearray, piece: Piece, number: int, relocation: elf.ElfRelocation
+        self, made: bytearray, piece: LinkedPiece, number: int, relocation: elf.ElfRelocation
     ) -> None:
         offset, kind, symbol, addend = relocation
         at = piece.address + offset

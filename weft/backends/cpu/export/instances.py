@@ -20,7 +20,7 @@ from .records import (
     TENSOR,
     TENSOR_INFO,
     TENSOR_INFO_BYTES,
-    Code,
+    ErrorCode,
 )
 from .routine import NULL, Routine, RuntimeModule
 from .running import guarded
@@ -59,7 +59,7 @@ def _write_message(module: RuntimeModule) -> None:
     f = module.exported("message", ["ptr"], "ptr")
     (instance,) = f.parameters
     with f.leaving(f.is_null(instance)):
-        f.ret(f.text_constant(MEANINGS[Code.NULL]))
+        f.ret(f.text_constant(MEANINGS[ErrorCode.NULL]))
     f.ret(f.word(instance, REPORT["text"], "ptr"))
 
 
@@ -74,7 +74,7 @@ def _write_open(module: RuntimeModule) -> None:
     f.put(report, REPORT["text"], NULL)
     f.put(report, REPORT["text_bytes"], constant("i64", 0))
     with f.leaving(f.is_null(place)):
-        f.ret(constant("i32", Code.NULL))
+        f.ret(constant("i32", ErrorCode.NULL))
     f.store(NULL, place)
     given = f.alloca("i64", OPTIONS_BYTES // 8)
     f.c("memset", given, constant("i32", 0), constant("i64", OPTIONS_BYTES))
@@ -85,7 +85,7 @@ def _write_open(module: RuntimeModule) -> None:
         f.put(report, REPORT["text_bytes"], f.word(given, OPTIONS["message_bytes"]))
     f.pass_on(f.call("check_processor", "i32", report))
     instance = f.call("new_instance", "ptr", given)
-    f.fail_if(f.is_null(instance), report, Code.MEMORY, "an instance cannot be allocated")
+    f.fail_if(f.is_null(instance), report, ErrorCode.MEMORY, "an instance cannot be allocated")
     weights = f.word(given, OPTIONS["weights"], "ptr")
     code = f.call("take_weights", "i32", instance, report, weights)
     with f.leaving(f.icmp("ne", code, 0)):
@@ -105,7 +105,7 @@ def _write_version_check(f: Routine, options: IRValue) -> None:
     )
     wrong = f.or_(f.icmp("ne", size, OPTIONS_BYTES), f.icmp("ne", version, ABI_VERSION))
     with f.leaving(wrong):
-        f.ret(constant("i32", Code.VERSION))
+        f.ret(constant("i32", ErrorCode.VERSION))
 
 
 def _write_new_instance(module: RuntimeModule) -> None:
@@ -181,7 +181,7 @@ def _write_own_state(module: RuntimeModule) -> None:
     nbytes = f.word(f.item(kept, state, KEPT_BYTES), KEPT["nbytes"])
     made = f.call("new_memory", "ptr", f.add(nbytes, 8))
     message = "%lld bytes cannot be allocated"
-    f.fail_if(f.is_null(made), instance, Code.MEMORY, message, nbytes)
+    f.fail_if(f.is_null(made), instance, ErrorCode.MEMORY, message, nbytes)
     value = f.gep(f.word(instance, INSTANCE["values"], "ptr"), state, "ptr")
     f.c("memcpy", made, f.load("ptr", value), nbytes)
     f.store(made, value)
@@ -226,7 +226,7 @@ def _checked_state(f: Routine, instance: IRValue, name: IRValue, tensor: IRValue
     """Write the search for a state, and the look at a tensor that must be like it."""
     state = f.call("find_state", "i64", instance, name)
     with f.leaving(f.icmp("slt", state, 0)):
-        f.ret(constant("i32", Code.NAME))
+        f.ret(constant("i32", ErrorCode.NAME))
     info = f.item(f.word(f.module.model, MODEL["states"], "ptr"), state, TENSOR_INFO_BYTES)
     shape = f.word(info, TENSOR_INFO["shape"], "ptr")
     kind = f.text_constant("state")
@@ -249,7 +249,7 @@ def _write_entry(module: RuntimeModule, name: str) -> Routine:
     for parameter in f.parameters[1:]:
         missing = f.or_(missing, f.is_null(parameter))
     with f.leaving(missing):
-        f.ret(constant("i32", Code.NULL))
+        f.ret(constant("i32", ErrorCode.NULL))
     inner = f"{name}_alone"
     f.ret(guarded(f, f.parameters[0], lambda: f.call(inner, "i32", *f.parameters)))
     return module.routine(inner, ["ptr"] * 3)

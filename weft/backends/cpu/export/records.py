@@ -11,7 +11,7 @@ from enum import IntEnum
 ABI_VERSION = 1
 
 
-class Code(IntEnum):
+class ErrorCode(IntEnum):
     """What the functions of a library return."""
 
     OK = 0
@@ -31,20 +31,20 @@ class Code(IntEnum):
 
 
 MEANINGS = {
-    Code.OK: "no error",
-    Code.NULL: "a pointer is NULL",
-    Code.VERSION: "the caller was compiled for another version of the interface",
-    Code.PROCESSOR: "this processor lacks instructions that the code uses",
-    Code.MEMORY: "there is not enough memory",
-    Code.FILE: "a file cannot be read or written",
-    Code.WEIGHTS: "a file does not hold the weights of this model",
-    Code.COUNT: "the number of inputs or outputs is wrong",
-    Code.DTYPE: "a tensor has another dtype than the model",
-    Code.SHAPE: "a tensor has another shape than the model",
-    Code.ALIGNMENT: "data does not lie at a multiple of the size of its elements",
-    Code.INDEX: "an index is out of range, or a value on which the program branched is another",
-    Code.NAME: "there is no state of that name",
-    Code.BUSY: "the instance is running in another thread",
+    ErrorCode.OK: "no error",
+    ErrorCode.NULL: "a pointer is NULL",
+    ErrorCode.VERSION: "the caller was compiled for another version of the interface",
+    ErrorCode.PROCESSOR: "this processor lacks instructions that the code uses",
+    ErrorCode.MEMORY: "there is not enough memory",
+    ErrorCode.FILE: "a file cannot be read or written",
+    ErrorCode.WEIGHTS: "a file does not hold the weights of this model",
+    ErrorCode.COUNT: "the number of inputs or outputs is wrong",
+    ErrorCode.DTYPE: "a tensor has another dtype than the model",
+    ErrorCode.SHAPE: "a tensor has another shape than the model",
+    ErrorCode.ALIGNMENT: "data does not lie at a multiple of the size of its elements",
+    ErrorCode.INDEX: "an index is out of range, or a value that was branched on is another",
+    ErrorCode.NAME: "there is no state of that name",
+    ErrorCode.BUSY: "the instance is running in another thread",
 }
 
 # Numbers of dtypes, which never change.

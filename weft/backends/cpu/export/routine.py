@@ -17,7 +17,7 @@ from ..codegen.lines import Operand
 from ..codegen.target import Target
 from ..codegen.text import FunctionText, ModuleText
 from ..codegen.values import IRValue, constant
-from .records import REPORT, Code
+from .records import REPORT, ErrorCode
 
 NULL = IRValue("null", "ptr")
 
@@ -150,7 +150,7 @@ class Routine(FunctionText):
         self.c("snprintf", where, size, self.text_constant(message), *values)
 
     def fail_if(
-        self, condition: IRValue, report: IRValue, code: Code, message: str, *values: IRValue
+        self, condition: IRValue, report: IRValue, code: ErrorCode, message: str, *values: IRValue
     ) -> None:
         """Return an error with a message if a condition holds."""
         with self.leaving(condition):

@@ -24,7 +24,7 @@ from .records import (
     PROGRAM,
     TENSOR,
     TENSOR_BYTES,
-    Code,
+    ErrorCode,
 )
 from .routine import NULL, Routine, RuntimeModule
 
@@ -50,7 +50,7 @@ def _write_run(module: RuntimeModule) -> None:
     f = module.exported("run", ["ptr", "ptr", "i64", "ptr", "i64"])
     instance = f.parameters[0]
     with f.leaving(f.is_null(instance)):
-        f.ret(constant("i32", Code.NULL))
+        f.ret(constant("i32", ErrorCode.NULL))
     code = guarded(f, instance, lambda: f.call("run_alone", "i32", *f.parameters))
     f.ret(code)
 
@@ -60,7 +60,7 @@ def guarded(f: Routine, instance: IRValue, work: Callable[[], IRValue]) -> IRVal
     busy = f.gep(instance, INSTANCE["busy"])
     before = f.define("i32", f"atomicrmw xchg {busy.typed}, i32 1 acquire")
     with f.leaving(f.icmp("ne", before, 0)):
-        f.ret(constant("i32", Code.BUSY))
+        f.ret(constant("i32", ErrorCode.BUSY))
     code = work()
     f.write(f"store atomic i32 0, {busy.typed} release, align 4")
     return code
@@ -97,7 +97,7 @@ def _write_run_alone(module: RuntimeModule) -> None:
     with f.leaving(f.icmp("ne", flag, 0)):
         f.put(instance, INSTANCE["flag"], constant("i64", 0))
         f.say(instance, "an index is out of range; no state has changed")
-        f.ret(constant("i32", Code.INDEX))
+        f.ret(constant("i32", ErrorCode.INDEX))
     f.call("copy_out", "void", instance, program, outputs)
     f.call("commit", "void", instance, program)
     f.ret(constant("i32", 0))
@@ -138,18 +138,18 @@ def _write_output_shapes(module: RuntimeModule) -> None:
     f = module.exported("output_shapes", ["ptr", "ptr", "i64", "ptr", "i64"])
     instance, inputs, input_count, outputs, output_count = f.parameters
     with f.leaving(f.is_null(instance)):
-        f.ret(constant("i32", Code.NULL))
+        f.ret(constant("i32", ErrorCode.NULL))
     program = _found_program(f, instance, inputs, input_count)
     count = f.word(module.model, MODEL["output_count"])
     f.fail_if(
         f.icmp("ne", count, output_count),
         instance,
-        Code.COUNT,
+        ErrorCode.COUNT,
         "expected %lld outputs. Received: %lld",
         count,
         output_count,
     )
-    f.fail_if(f.is_null(outputs), instance, Code.NULL, "the array of outputs is NULL")
+    f.fail_if(f.is_null(outputs), instance, ErrorCode.NULL, "the array of outputs is NULL")
     infos, at = f.word(module.model, MODEL["outputs"], "ptr"), f.alloca("ptr")
     f.store(f.word(program, PROGRAM["output_shapes"], "ptr"), at)
     with f.loop(0, count, 1) as i:
@@ -192,7 +192,9 @@ def _write_bind(module: RuntimeModule) -> None:
         f.put(instance, INSTANCE["arena_bytes"], constant("i64", 0))
         made = f.call("new_memory", "ptr", needed)
         f.put(instance, INSTANCE["arena"], made)
-        f.fail_if(f.is_null(made), instance, Code.MEMORY, "%lld bytes cannot be allocated", needed)
+        f.fail_if(
+            f.is_null(made), instance, ErrorCode.MEMORY, "%lld bytes cannot be allocated", needed
+        )
         f.put(instance, INSTANCE["arena_bytes"], needed)
     _write_table(f, instance, program)
     f.put(instance, INSTANCE["program"], program)
