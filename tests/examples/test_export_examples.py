@@ -17,6 +17,8 @@ from weft.nn import models
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="libraries are for Linux")
 
 NAMES = ["mlp", "lstm", "gpt", "train", pytest.param("resnet18", marks=pytest.mark.long)]
+# C++ compiles for seconds, each model anew: the library is linked with the program there.
+LINKED = ["train", *(pytest.param(n, marks=pytest.mark.long) for n in ("mlp", "lstm", "gpt"))]
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +61,7 @@ def test_c(folder, name):
 
 
 @needs("c++")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*LINKED, NAMES[-1]])
 def test_cpp(folder, name):
     library = made(folder, name)
     program = compiled(folder, "call_from_cpp.cpp", name, library, "-pthread")
