@@ -3,9 +3,10 @@
     python benchmarks/export.py --peer-python /path/to/python   # which has onnxruntime and onnx
 
 The models are those of examples/export, with the same weights on both sides: a classifier of 32
-digits, ResNet-18 on an image, an LSTM on 4 sequences of 32, and a step of a GPT with a cache of
-128 places, and a training step, which onnxruntime has no like of. All use two threads. The library
-is called by ctypes with nothing of Weft in between; beside it, `in Python` is the compiled function
+digits, ResNet-18 on an image, an LSTM on 4 sequences of 32, a step of a GPT with a cache of 128
+places, and a training step, which onnxruntime has no like of. All use two threads, or as many as
+WEFT_BENCHMARK_THREADS says; on a busy machine, one and `--clock cpu` tell most. The library is
+called by ctypes with nothing of Weft in between; beside it, `in Python` is the compiled function
 itself. Results are compared first.
 """
 
@@ -22,7 +23,7 @@ import numpy as np
 from harness import ROOT, main
 
 FOLDER = "WEFT_BENCHMARK_FOLDER"  # where the models lie
-THREADS = 2
+THREADS = int(os.environ.get("WEFT_BENCHMARK_THREADS", "2"))
 NAMES = ("mlp", "resnet18", "lstm", "gpt", "train")
 sys.path.insert(0, str(ROOT / "examples" / "export"))
 

@@ -100,14 +100,13 @@ class _Writer:
         image.set_dynamic(self._dynamic(tables))
         image.link()
         tables = self._tables()
-        parts = [(name, image.parts[name]) for name in PARTS if image.parts[name].pieces]
-        header = self._header(parts, tables)
-        file.write(header)
+        parts = [part for part in image.parts.values() if part.pieces]
+        file.write(self._header(parts[-1].end))
         file.writelines(content + bytes(-len(content) % 8) for content in tables.contents.values())
         at = tables.end
-        for _, part in parts:
+        for part in parts:
             at = _write_part(file, part, at)
-        self._write_sections(file, parts, tables, at)
+        self._write_sections(file, tables, at)
 
     # -- tables ------------------------------------------------------------------------------------
 
@@ -180,8 +179,8 @@ class _Writer:
 
     # -- headers -----------------------------------------------------------------------------------
 
-    def _header(self, parts: Sequence[tuple[str, PartOfMemory]], tables: _Tables) -> bytes:
-        end = parts[-1][1].end
+    def _header(self, end: int) -> bytes:
+        """Return the headers of the file, whose parts of memory end there, and of these parts."""
         count = 1 + len(_SECTIONS)
         segments = elf.PROGRAM_HEADER.size
         made = elf.HEADER.pack(
@@ -189,8 +188,8 @@ class _Writer:
             elf.HEADER.size, segments, len(PARTS) + 2, elf.SECTION_HEADER.size, count, count - 1,
         )  # fmt: skip
         for name, part in self.image.parts.items():
-            begin, page = (0, part) if name == READ else (part.begin, part)
-            size = page.end - begin if page.pieces or name == READ else 0
+            begin = 0 if name == READ else part.begin  # the first one holds the tables too
+            size = part.end - begin
             made += elf.PROGRAM_HEADER.pack(
                 _LOAD if size else 0, _FLAGS[name], begin, begin, begin, size, size, 4096
             )
@@ -199,13 +198,7 @@ class _Writer:
         made += elf.PROGRAM_HEADER.pack(_STACK, _R | _W, 0, 0, 0, 0, 0, 16)
         return made
 
-    def _write_sections(
-        self,
-        file: BinaryIO,
-        parts: Sequence[tuple[str, PartOfMemory]],
-        tables: _Tables,
-        end: int,
-    ) -> None:
+    def _write_sections(self, file: BinaryIO, tables: _Tables, end: int) -> None:
         """Write what linkers and debuggers read: which part of the file is what."""
         names = _Strings()
         for name in _SECTIONS:
