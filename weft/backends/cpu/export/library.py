@@ -12,15 +12,17 @@ import platform
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import llvmlite.binding as llvm
 import numpy as np
 
 from ....core.errors import ArgumentError, ArgumentTypeError, WeftError
+from ....core.locks import fork_safe_lock
 from ....graph.state import State
 from ...exporting import BESIDE, INSIDE, ExportedModel, ExportedTensor, ExportOptions
-from ..codegen.program import PARALLEL_FOR
 from ..codegen.target import sse2, target_named
 from ..runtime.native.pool import pool_text
 from ..runtime.native.sleep import futex
@@ -105,7 +107,7 @@ class _Library:
 
     def write(self, file: BinaryIO) -> None:
         """Write the library."""
-        image = Image({PARALLEL_FOR: threads.PARALLEL_FOR})
+        image = Image(threads.RENAMED)
         self._add_code(image)
         image.add_data("weft_workers", threads.worker_words())
         image.add_data("weft_model", self._model())
@@ -131,6 +133,7 @@ class _Library:
     # -- code --------------------------------------------------------------------------------------
 
     def _add_code(self, image: Image) -> None:
+        _prepare_assembler()
         for write in (write_checks, write_running, write_files, write_instances):
             write(self.module)
         threads.write_threads(self.module)
@@ -274,6 +277,13 @@ def _weights_of(programs: Sequence[ExportedProgram], model: ExportedModel) -> We
         for number, _ in program.plan.commits
     }
     return read_weights(list(states.values()), [model.states[key] for key in states], changed)
+
+
+@cache
+def _prepare_assembler() -> None:
+    """Let LLVM understand instructions that IR has no words for: CPUID."""
+    with fork_safe_lock("llvm"):
+        llvm.initialize_native_asmparser()
 
 
 def _itemsize(name: str) -> int:

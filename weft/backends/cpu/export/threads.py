@@ -7,13 +7,17 @@ signals: those are for the threads of the program.
 
 from __future__ import annotations
 
+from ..codegen.program import PARALLEL_FOR
 from ..codegen.values import IRValue, constant
 from ..runtime.native.pool import FIELDS, MAX_THREADS
 from ..runtime.threads import SPIN_SECONDS
 from .records import INSTANCE
 from .routine import NULL, Routine, RuntimeModule
 
-PARALLEL_FOR = "weft_instance_parallel_for"
+INSTANCE_PARALLEL_FOR = "weft_instance_parallel_for"
+INSTANCE_CHAINS = "weft_instance_parallel_chains"
+# What code of programs calls, and what it is given instead: the same by the threads of an instance.
+RENAMED = {PARALLEL_FOR: INSTANCE_PARALLEL_FOR, "weft_parallel_chains": INSTANCE_CHAINS}
 _WORKER_BYTES = 16  # the word that stops it, which nobody sets, and its number
 _SIGNALS_BYTES = 128
 _SET_MASK, _MONOTONIC, _PROCESSORS = 2, 1, 84
@@ -41,7 +45,7 @@ def _write_parallel_for(module: RuntimeModule) -> None:
 
     The context of a program's tasks is its two tables; before the second stands the instance.
     """
-    f = module.routine(PARALLEL_FOR, ["ptr", "ptr", "i64"], "void")
+    f = module.routine(INSTANCE_PARALLEL_FOR, ["ptr", "ptr", "i64"], "void")
     function, context, chunks = f.parameters
     instance = f.word(f.word(context, 8, "ptr"), -8, "ptr")
     callback = f.word(instance, INSTANCE["parallel_for"], "ptr")
@@ -53,6 +57,9 @@ def _write_parallel_for(module: RuntimeModule) -> None:
         f.ret()
     most = f.word(instance, INSTANCE["threads"])
     f.call("weft_parallel_for_up_to", "void", function, context, chunks, most)
+    f.ret()
+    f = module.routine(INSTANCE_CHAINS, ["ptr", "ptr", "i64", "ptr", "ptr"], "void")
+    f.call(INSTANCE_PARALLEL_FOR, "void", *f.parameters[:3])  # there are no signals to poll for
     f.ret()
 
 

@@ -150,7 +150,6 @@ def _initialize() -> None:
         llvm.initialize()
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
-    llvm.initialize_native_asmparser()  # for instructions that IR has no words for (CPUID)
 
 
 @cache
