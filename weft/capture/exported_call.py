@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..compiler.exported import export_program
-from ..core.errors import GraphError
+from ..core.errors import ArgumentTypeError, GraphError
 from ..core.tree import flatten_with_paths
 
 
@@ -20,6 +20,11 @@ def export_recorded(
     Gradients that it leaves behind in tensors are left out: a step that an optimizer takes is in
     its states.
     """
+    if "batches" in options:
+        raise ArgumentTypeError(
+            "export: a jitted function is recorded for the sizes of a call; for batches, give "
+            f"wf.export the function itself, {name}"
+        )
     splits = recorded.split_run if not callable(recorded.split_run) else recorded.split_run()
     if splits is not None:
         raise GraphError(f"export: {name} has shapes that depend on values; libraries have none")

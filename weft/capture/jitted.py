@@ -216,11 +216,6 @@ class Jitted:
         Numbers of Python's that the program reads anew in each call are inputs of the library,
         like the arguments. For the options see `wf.export`.
         """
-        if "batches" in options:
-            raise ArgumentTypeError(
-                "export: a jitted function is recorded for the sizes of a call; for batches, give "
-                f"wf.export the function itself, {self.name}"
-            )
         found, leaves = self._computed(args, {})
         return export_recorded(found, leaves, self.name, path, **options)
 
