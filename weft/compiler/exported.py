@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -54,13 +55,20 @@ def export_program(
     names = _names("input_names", input_names, [value.name for value in program.feeds])
     outputs = _names("output_names", output_names, outputs)
     many = [shapes] if batches is None else _with_batches(program, shapes, batches)
-    programs = list(_Planner(backend, program, name, checked).programs(many))
+    programs = list(_Planner(backend, _keeping_inputs(program), name, checked).programs(many))
     inputs = [
         ExportedTensor(names[i], value.dtype, tuple(some[i] for some in many))
         for i, value in enumerate(program.feeds)
     ]
     model = ExportedModel(name, inputs, outputs, state_names(program.graph), programs)
     return backend.export(model, checked)
+
+
+def _keeping_inputs(program: Program) -> Program:
+    """Return a program that writes over none of its feeds: those of a library are its caller's."""
+    kept = copy(program)
+    vars(kept)["donated"] = ()
+    return kept
 
 
 def _names(what: str, given: Sequence[str] | None, usual: Sequence[str]) -> list[str]:
