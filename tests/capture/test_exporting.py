@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import weft as wf
-from tests.exported import Model
+from tests.exported import Model, ModelError
 from weft import nn
 from weft.core.errors import ArgumentTypeError, GraphError
 
@@ -89,6 +89,30 @@ def test_jitted_steps_go_on_as_they_would_in_python(tmp_path):
     for _ in range(4):
         found = model(x.numpy(), y.numpy())[0]
         assert found.tobytes() == step(x, y)["loss"].detach().numpy().tobytes()
+
+
+def test_the_last_call_of_a_jitted_function(tmp_path):
+    step, x, y = step_of()
+    step(x, y)
+    step.export(tmp_path / "m.so")
+    found = Model(str(tmp_path / "m.so"))(x.numpy(), y.numpy())[0]
+    assert found.tobytes() == step(x, y)["loss"].detach().numpy().tobytes()
+
+
+def test_a_jitted_function_of_several_paths(tmp_path):
+    @wf.jit
+    def either(x):
+        return x * 2 if x.sum() > 0 else x - 1
+
+    for sign in (1, -1, 1):
+        either(wf.full((3,), float(sign)))
+    with pytest.raises(GraphError, match="give arguments that say which to export"):
+        either.export(tmp_path / "m.so")
+    either.export(tmp_path / "m.so", wf.ones(3))
+    model = Model(str(tmp_path / "m.so"))
+    assert model(np.ones(3, np.float32))[0].tolist() == [2, 2, 2]
+    with pytest.raises(ModelError, match="out of range"):
+        model(-np.ones(3, np.float32))
 
 
 def test_jitted_functions_that_were_not_called(tmp_path):

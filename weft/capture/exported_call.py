@@ -10,12 +10,15 @@ from typing import Any
 from ..compiler.exported import export_program
 from ..core.errors import ArgumentTypeError, GraphError
 from ..core.tree import flatten_with_paths
+from ..graph.size_patterns import Shapes
 
 
 def export_recorded(
-    recorded: Any, leaves: Sequence[Any], name: str, path: Any, **options: Any
+    recorded: Any, shapes: Shapes, name: str, path: Any, **options: Any
 ) -> list[Path]:
     """Write what a recorded call of a jitted function computes to a library.
+
+    shapes   of what it is fed: `shapes_of_call` or `shapes_of_last` tell
 
     Gradients that it leaves behind in tensors are left out: a step that an optimizer takes is in
     its states.
@@ -29,14 +32,29 @@ def export_recorded(
     if splits is not None:
         raise GraphError(f"export: {name} has shapes that depend on values; libraries have none")
     recording = getattr(recorded, "recording", recorded)
-    given = recorded.held.extended(leaves)
-    shapes = tuple(_shape_of(get(given)) for get in recorded.feeds)
     found = [_Fetch(leaf.fetch) for leaf in recorded.escaped]
     result = recorded.result(found, _NoArguments(name), {})
     names = {v.number: path for v, path in named_results(result) if isinstance(v, _Fetch)}
     program, checks = recording.program_of_fetches(list(names))
     outputs = [*names.values(), *(f"check_{i}" for i in range(checks))]
     return export_program(program, shapes, outputs, name, path, **options)
+
+
+def shapes_of_call(recorded: Any, leaves: Sequence[Any]) -> Shapes:
+    """Return the shapes of what is fed in a call with arguments of given leaves."""
+    given = recorded.held.extended(leaves)
+    return tuple(_shape_of(get(given)) for get in recorded.feeds)
+
+
+def shapes_of_last(recorded: Any, name: str) -> Shapes:
+    """Return the shapes that a trace was compiled for last."""
+    known = () if len(recorded.paths) > 1 else recorded.call.compiled()
+    found = [tuple(shapes.values()) for _, shapes, _ in known if shapes is not None]
+    if not found:
+        raise GraphError(
+            f"export: {name} has several paths or sizes; give arguments that say which to export"
+        )
+    return found[-1]
 
 
 def named_results(nest: Any) -> list[tuple[Any, str]]:

@@ -34,7 +34,7 @@ from ..graph.size_patterns import Shapes
 from .calls import JitCall, changing_places
 from .debugging import is_debugged
 from .entry import Entries
-from .exported_call import export_recorded
+from .exported_call import export_recorded, shapes_of_call, shapes_of_last
 from .joining import joined
 from .later import LaterTraces
 from .outside import Leaves
@@ -213,11 +213,16 @@ class Jitted:
     def export(self, path: Any, *args: Any, **options: Any) -> list[Any]:
         """Write what a call with these arguments computes to a shared library with a C header.
 
-        Numbers of Python's that the program reads anew in each call are inputs of the library,
-        like the arguments. For the options see `wf.export`.
+        Without arguments: what the last call computed. Numbers of Python's that the program reads
+        anew in each call are inputs of the library, like the arguments. For the options see
+        `wf.export`.
         """
+        if not args and self._traces:
+            trace = next(reversed(self._traces.values()))[0]
+            shapes = shapes_of_last(trace, self.name)
+            return export_recorded(trace, shapes, self.name, path, **options)
         found, leaves = self._computed(args, {})
-        return export_recorded(found, leaves, self.name, path, **options)
+        return export_recorded(found, shapes_of_call(found, leaves), self.name, path, **options)
 
     def load(self, path: Any) -> bool:
         """Let calls use the machine code in a file that `save` wrote, instead of compiling.
