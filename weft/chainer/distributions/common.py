@@ -21,7 +21,7 @@ class Normal(Distribution):
             raise ValueError("give either scale or log_scale, and not both")
         self.loc = as_variable(loc)
         if scale is None:
-            self.log_scale = as_variable(log_scale)
+            self.log_scale: Any = as_variable(log_scale)
             self.scale: Any = wrapped(F.exp(self.log_scale._tensor))
         else:
             self.scale = as_variable(scale)
@@ -103,7 +103,7 @@ class Bernoulli(Distribution):
     @property
     def mean(self) -> Variable:
         """The probabilities of one."""
-        return self.p  # type: ignore[no-any-return]  # a variable
+        return self.p
 
     def log_prob(self, x: Any) -> Any:
         """Return the logarithm of the probability of x."""
@@ -155,7 +155,7 @@ class Independent(Distribution):
     """A distribution whose last axes are drawn together."""
 
     def __init__(
-        self, distribution: Distribution, reinterpreted_batch_ndims: int | None = None
+        self, distribution: Any, reinterpreted_batch_ndims: int | None = None
     ) -> None:
         self.distribution = distribution
         count = len(distribution.batch_shape) - 1
@@ -176,7 +176,7 @@ class Independent(Distribution):
     @property
     def mean(self) -> Any:
         """The means."""
-        return self.distribution.mean  # type: ignore[attr-defined]  # of those that have one
+        return self.distribution.mean
 
     def log_prob(self, x: Any) -> Any:
         """Return the logarithm of the density at x, summed over what is drawn together."""
