@@ -154,9 +154,7 @@ class Categorical(Distribution):
 class Independent(Distribution):
     """A distribution whose last axes are drawn together."""
 
-    def __init__(
-        self, distribution: Any, reinterpreted_batch_ndims: int | None = None
-    ) -> None:
+    def __init__(self, distribution: Any, reinterpreted_batch_ndims: int | None = None) -> None:
         self.distribution = distribution
         count = len(distribution.batch_shape) - 1
         self._axes = count if reinterpreted_batch_ndims is None else reinterpreted_batch_ndims
