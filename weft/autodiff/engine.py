@@ -19,6 +19,7 @@ from ..core.facts import ROW_SUMS
 from ..core.large import LARGE, door
 from ..core.modes import GradMode
 from ..core.op import F
+from ..core.row_sparse import RowSparse, add_gradients, dense
 from ..core.tape import FREED, OUTPUT, FanNode, Leaf, TapeNode
 from ..core.tensor import Tensor, wrap
 from .row_sums import RowSums
@@ -34,14 +35,16 @@ class ReverseWalk:
 
     raw      whether gradients are arrays, on which rules are fast; else tensors or symbols
     retain   whether nodes keep what they saved
+    rows     whether leaves take row-sparse gradients as they are; else those are made dense
     record   whether gradients can be differentiated again
     """
 
     record = False
 
-    def __init__(self, *, raw: bool = False, retain: bool = True) -> None:
+    def __init__(self, *, raw: bool = False, retain: bool = True, rows: bool = False) -> None:
         self.raw = raw
         self.retain = retain
+        self.rows = rows
         self.pending: dict[AnyNode, Any] = {}  # gradients of nodes not yet visited
         self.heap: list[tuple[int, TapeNode]] = []
         self.masks: dict[AnyNode, Any] = {}  # what was taken of them by a `where`
@@ -114,7 +117,9 @@ class ReverseWalk:
             for parent, grad in zip(node.parents, grads):  # noqa: B905  (`strict` costs a tenth)
                 if parent is None or grad is None:
                     continue
-                if parent not in pending:
+                if grad.__class__ is RowSparse:
+                    self._add_rows(parent, grad)
+                elif parent not in pending:
                     if useful is None or parent in useful:
                         pending[parent] = grad
                         if parent.__class__ is not Leaf:
@@ -123,6 +128,8 @@ class ReverseWalk:
                     total = pending[parent]
                     total += grad
                     pending[parent] = total
+                elif pending[parent].__class__ is RowSparse:
+                    pending[parent] = add_gradients(pending[parent], grad)
                 else:
                     add = F.add if special is None and grad.size >= LARGE else plus
                     pending[parent] = total = add(pending[parent], grad)
@@ -130,6 +137,20 @@ class ReverseWalk:
                         owned.add(parent)
         if sums is not None:
             sums.complete()
+
+    def _add_rows(self, parent: AnyNode, grad: RowSparse) -> None:
+        """Note a row-sparse gradient: as it is for a leaf, for all others dense."""
+        if self.useful is not None and parent not in self.useful:
+            return
+        is_leaf = parent.__class__ is Leaf
+        found = grad if is_leaf and self.rows else dense(grad)
+        known = self.pending.get(parent)
+        if known is not None:
+            self.pending[parent] = add_gradients(known, found)
+            return
+        self.pending[parent] = found
+        if not is_leaf:
+            heappush(self.heap, (-parent.order, parent))  # type: ignore[misc]  # no Leaf
 
     def _special(self) -> GradientsOf | None:
         """Return how to differentiate a node where the rules on raw arrays are not enough."""
@@ -208,13 +229,16 @@ class ReverseWalk:
             result = hook(as_tensor(g))
         if result is None:
             return g
-        if not isinstance(result, Tensor) or result.shape != g.shape:
-            received = f"shape {result.shape}" if isinstance(result, Tensor) else repr(result)
+        if not isinstance(result, (Tensor, RowSparse)) or result.shape != g.shape:
+            is_gradient = isinstance(result, (Tensor, RowSparse))
+            received = f"shape {result.shape}" if is_gradient else repr(result)
             raise GradientError(
                 f"a hook must return None or a tensor of the gradient's shape {g.shape}. "
                 f"Received: {received}"
             )
         result = result.to(g.dtype)
+        if isinstance(result, RowSparse):
+            return result.on_arrays() if self.raw else result
         return result._value if self.raw else result
 
     def _finish(self) -> dict[AnyNode, Any]:
@@ -225,8 +249,10 @@ class ReverseWalk:
         return self.pending if self.useful is None else self.found
 
 
-def as_tensor(g: Any) -> Tensor:
-    """Return a gradient, raw or not, as a tensor."""
+def as_tensor(g: Any) -> Any:
+    """Return a gradient, raw or not, as a tensor; one by rows, with tensors as its parts."""
+    if g.__class__ is RowSparse:
+        return g.on_tensors()
     return g if isinstance(g, Tensor) else wrap(np.asarray(g))
 
 

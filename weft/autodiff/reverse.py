@@ -17,6 +17,7 @@ from ..core.errors import ArgumentTypeError, GradientError, ShapeError
 from ..core.imports import deferred_imports
 from ..core.modes import GradMode, current_recorder, modes
 from ..core.op import F
+from ..core.row_sparse import RowSparse, add_gradients
 from ..core.tape import FanNode, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
 from .anomaly import checked
@@ -35,7 +36,8 @@ def backward(
 
     A tensor with one element needs no `gradient`; for others pass the gradient of the final
     objective with respect to this tensor. The graph is freed unless `retain_graph` is set, which is
-    the default with `create_graph`.
+    the default with `create_graph`. Of a table that was read with `sparse=True` the gradient is a
+    `wf.RowSparse`, unless there is one that is not, or it can be differentiated again.
 
     >>> import weft as wf
     >>> x = wf.tensor([5.0], requires_grad=True)
@@ -46,7 +48,7 @@ def backward(
     check_root(tensor)
     seed = initial_gradient(tensor, gradient, "backward")
     retain = create_graph if retain_graph is None else retain_graph
-    walk = TapeWalk(raw=not create_graph, retain=retain)
+    walk = TapeWalk(raw=not create_graph, retain=retain, rows=not create_graph)
     for leaf, grad in walk.run([tensor._node], [seed]).items():
         accumulate(leaf, grad)
 
@@ -173,6 +175,9 @@ def accumulate(leaf: Any, g: Any) -> None:
     if leaf.grad is None:
         leaf.grad = grad
         return
+    if isinstance(grad, RowSparse) or isinstance(leaf.grad, RowSparse):
+        leaf.grad = add_gradients(leaf.grad, grad)
+        return
     recorded = grad._node is not None or leaf.grad._node is not None
     # Two references to the tensor, the leaf's and getrefcount's own: no user holds it.
     alone = not recorded and sys.getrefcount(leaf.grad) == 2
@@ -189,7 +194,14 @@ def forget_gradients(tensors: Iterable[Tensor], set_to_none: bool) -> None:
         if set_to_none:
             tensor.grad = None
         elif tensor.grad is not None:
-            tensor.grad = F.zeros_like(tensor.grad.detach())
+            tensor.grad = _zeros(tensor.grad.detach())
+
+
+def _zeros(gradient: Any) -> Any:
+    """Return no change to a gradient's tensor: zeros, or no rows."""
+    if not isinstance(gradient, RowSparse):
+        return F.zeros_like(gradient)
+    return RowSparse(gradient.rows[:0], gradient.values[:0], gradient.shape, is_coalesced=True)
 
 
 def initial_gradient(tensor: Tensor, gradient: Any, what: str) -> Tensor:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.modes import no_grad
 from ..core.op import F
+from ..core.row_sparse import RowSparse, add_gradients
 from ..core.shape import type_of
 from ..core.tensor import Tensor
 from ..graph.symbol import Symbol, make_symbol
@@ -48,6 +49,8 @@ class CallGrads:
         if kept is None:
             self.absent[key] = tensor
             return None
+        if kept.is_sparse:
+            self.recorder.refuse("it adds to a row-sparse gradient from outside")
         if kept._node is not None:
             self.recorder.refuse("a gradient from outside has a history of its own")
         value = self.recorder.parameter(type_of(kept), "grad")
@@ -57,21 +60,29 @@ class CallGrads:
 
     def write(self, tensor: Tensor, value: Any) -> None:
         """Let a tensor have another gradient, or none."""
-        if value is not None and not isinstance(value, Symbol):
-            value = self.recorder.symbol_of(value)
+        if isinstance(value, RowSparse):
+            value = value.map_parts(self._symbol)
+        elif value is not None:
+            value = self._symbol(value)
         self.now[id(tensor)] = tensor, value
 
-    def accumulate(self, leaf: Tensor, g: Symbol, *, record: bool) -> None:
+    def _symbol(self, value: Tensor) -> Symbol:
+        return value if isinstance(value, Symbol) else self.recorder.symbol_of(value)
+
+    def accumulate(self, leaf: Tensor, g: Any, *, record: bool) -> None:
         """Run the hooks of a leaf on its gradient, and add that to what it has."""
         node = None if isinstance(leaf, Symbol) else leaf._node
         watch = self.recorder.watches.get(leaf.value) if isinstance(leaf, Symbol) else node.watch  # type: ignore[union-attr]  # a leaf
-        total: Any = g if record else F.stop_gradient(g)
+        total: Any = g
+        if not record:
+            by_rows = isinstance(g, RowSparse)
+            total = g.map_parts(F.stop_gradient) if by_rows else F.stop_gradient(g)
         for hook in () if watch is None else tuple(watch.hooks.values()):
             with no_grad():
                 changed = hook(total)
             total = total if changed is None else changed
         before = self.read(leaf)
-        self.now[id(leaf)] = leaf, total if before is None else before + total
+        self.now[id(leaf)] = leaf, total if before is None else add_gradients(before, total)
 
     def identities(self) -> list[tuple[int, int]]:
         """Return which tensors have which gradients by now."""
@@ -79,7 +90,8 @@ class CallGrads:
 
     def values(self) -> Iterator[Any]:
         """Yield the gradients that tensors have."""
-        yield from (grad for _, grad in self.now.values())
+        for _, grad in self.now.values():
+            yield from (grad.rows, grad.values) if isinstance(grad, RowSparse) else (grad,)
         yield from (grad for _, grad in self.found.values())
 
     def written(self) -> Iterable[tuple[Tensor, Any]]:

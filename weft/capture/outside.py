@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..core.row_sparse import RowSparse
 from ..graph.node import Node
 from .evaluation import Array
 from .history import CallHistory, mark_freed
@@ -78,6 +79,31 @@ class GradWrite:
     def __call__(self, found: Sequence[Any], fetched: Sequence[Array], leaves: Leaves) -> None:
         """Set it."""
         self.owner(leaves)._keep_grad(None if self.number < 0 else found[self.number])
+
+
+@dataclass(frozen=True, slots=True)
+class RowGradWrite:
+    """Sets the `.grad` of a tensor to a row-sparse one: values of the recording, by their numbers.
+
+    like   the gradient of the recording, which has its shape
+    """
+
+    owner: Outside
+    rows: int
+    values: int
+    like: RowSparse
+
+    def made(self, rows: Any, values: Any) -> RowSparse:
+        """Return the gradient of one call."""
+        like = self.like
+        return RowSparse(rows, values, like.shape, is_coalesced=like.is_coalesced)
+
+    def __call__(self, found: Sequence[Any], fetched: Sequence[Array], leaves: Leaves) -> None:
+        """Set it."""
+        self.owner(leaves)._keep_grad(self.made(found[self.rows], found[self.values]))
+
+
+GradientWrite = GradWrite | RowGradWrite
 
 
 @dataclass(frozen=True, slots=True)

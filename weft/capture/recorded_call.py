@@ -12,6 +12,7 @@ import numpy as np
 
 from ..core.dim import Decisions, is_known
 from ..core.rng import Generator
+from ..core.row_sparse import RowSparse
 from ..core.snapshot import snapshot
 from ..core.tensor import Tensor, wrap
 from ..graph.graph import Graph
@@ -31,11 +32,13 @@ from .outside import (
     ArgumentWrite,
     Escaped,
     Getter,
+    GradientWrite,
     GradWrite,
     KeptGrad,
     Leaves,
     Outside,
     ResultLinks,
+    RowGradWrite,
 )
 from .recorded import RecordedNumber, RecordedSnapshot, RecordedTensor
 from .recorded_size import is_recorded_size
@@ -127,7 +130,7 @@ class RecordedCall:
         """Take what the function returned, while its graph is open."""
         self.recorder.check_reads()
         recipe = self._recipe(returned)
-        set_grads = [g for _, g in self.recorder.grads.written() if g is not None]
+        set_grads = [part for _, g in self.recorder.grads.written() for part in _parts(g)]
         leaves = _once(x for x in (*self.watch.leaves, *set_grads) if _is_made(x))
         for leaf in leaves:
             symbol = self._number_of(leaf) if is_recorded_size(leaf) else leaf
@@ -136,7 +139,7 @@ class RecordedCall:
         self.result = self._result_of(returned, recipe)
         grads = [self._grad_write(t, g) for t, g in self.recorder.grads.written()]
         arguments, states = self._written()
-        self.writes: list[GradWrite | ArgumentWrite] = [
+        self.writes: list[GradientWrite | ArgumentWrite] = [
             *grads,
             *(self._argument_write(s, v) for s, v in arguments),
         ]
@@ -342,7 +345,10 @@ class RecordedCall:
     def _kept_grad(self, tensor: Tensor) -> Getter:
         return KeptGrad(self.outside(tensor))
 
-    def _grad_write(self, tensor: Tensor, grad: Any) -> GradWrite:
+    def _grad_write(self, tensor: Tensor, grad: Any) -> GradientWrite:
+        if isinstance(grad, RowSparse):
+            numbers = [self._escapes[id(part)] for part in _parts(grad)]
+            return RowGradWrite(self.outside(tensor), *numbers, grad)
         number = -1 if grad is None else self._escapes[id(grad)]
         return GradWrite(self.outside(tensor), number)
 
@@ -358,6 +364,13 @@ class RecordedCall:
 
     def _argument_write(self, state: State, value: Value) -> ArgumentWrite:
         return ArgumentWrite(self.outside(state.owner), self._fetch(value))
+
+
+def _parts(grad: Any) -> list[Any]:
+    """Return the values of which a gradient is made."""
+    if isinstance(grad, RowSparse):
+        return [grad.rows, grad.values]
+    return [] if grad is None else [grad]
 
 
 def _may_raise(node: Node) -> bool:

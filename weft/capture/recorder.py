@@ -25,6 +25,7 @@ from ..core.dim import SizeVar
 from ..core.errors import GradientError, format_site, user_site
 from ..core.modes import is_grad_enabled, modes, no_grad
 from ..core.op import F, find_op
+from ..core.row_sparse import asks_for_rows
 from ..core.shape import TensorType
 from ..core.tape import HookHandle, Leaf, Watch, next_order
 from ..core.tensor import Tensor, check_differentiable
@@ -385,7 +386,9 @@ class Recorder(Tracer):
         if not retain:
             self._freed.update(walked)
         leaves = self.leaf_tensors()
-        found = self.gradients_of([root], leaves, [gradient], record=create_graph)
+        found = self.gradients_of(
+            [root], leaves, [gradient], record=create_graph, rows=not create_graph
+        )
         for leaf, g in zip(leaves, found, strict=True):
             if g is not None:
                 self._check_leaf(leaf)
@@ -414,13 +417,23 @@ class Recorder(Tracer):
         return [None if g is None else F.stop_gradient(g) for g in found]
 
     def gradients_of(
-        self, ys: Sequence[Tensor], xs: Sequence[Tensor], gs: Sequence[Any], *, record: bool
-    ) -> Sequence[Symbol | None]:
-        """Return the gradients of the sum of ys, put off where nothing but their values counts."""
-        if record or self.watches or self._runs_python(ys):
+        self,
+        ys: Sequence[Tensor],
+        xs: Sequence[Tensor],
+        gs: Sequence[Any],
+        *,
+        record: bool,
+        rows: bool = False,
+    ) -> Sequence[Any]:
+        """Return the gradients of the sum of ys, put off where nothing but their values counts.
+
+        Row-sparse ones are not: in which form a gradient is follows from what is there by then.
+        """
+        by_rows = rows and self._asks_for_rows(ys)
+        if record or self.watches or by_rows or self._runs_python(ys):
             self._differentiating = not record
             try:
-                return symbol_gradients(ys, xs, gs, record=record)
+                return symbol_gradients(ys, xs, gs, record=record, rows=rows)
             finally:
                 self._differentiating = False
         places = [places_of(self, x) for x in xs]
@@ -444,6 +457,11 @@ class Recorder(Tracer):
         """Tell whether gradients pass a function of the user's, whose backward is Python."""
         values = [self.value_of(y) for y in ys]
         return any(isinstance(n.op, CustomGradient) for y in values for n in self._behind(y))
+
+    def _asks_for_rows(self, ys: Sequence[Tensor]) -> bool:
+        """Tell whether gradients pass an operation that gives them by rows."""
+        values = [self.value_of(y) for y in ys]
+        return any(asks_for_rows(n.op, n.attrs) for y in values for n in self._behind(y))
 
     def _behind(self, root: Value) -> list[Node]:
         """Return the nodes that gradients of a value pass."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from ..graph.run import Program
 from ..graph.state import tensor_state
 from ..graph.text.printer import state_names
 from ..passes.specialize import specialize
-from .outside import ArgumentWrite, GradWrite, Outside
+from .outside import ArgumentWrite, GradientWrite, Outside, RowGradWrite
 from .recorded_call import RecordedCall, as_array
 from .trace import Trace
 
@@ -66,7 +66,7 @@ def call_source(
     ]
     result = recorded.result(found, _Arguments(name), {})
     names = state_names(program.graph)
-    more = dict(_written(write, found, names) for write in recorded.writes)
+    more = dict(pair for write in recorded.writes for pair in _written(write, found, names))
     return program_source(
         program, dict(zip(program.feeds, shapes, strict=True)), name, result, more
     )
@@ -83,13 +83,17 @@ class _Arguments:
 
 
 def _written(
-    write: GradWrite | ArgumentWrite, found: Sequence[PlacedValue], names: Mapping[Any, str]
-) -> tuple[str, PlacedValue | None]:
-    """Return what is written to a tensor besides states, and under which name."""
+    write: GradientWrite | ArgumentWrite, found: Sequence[PlacedValue], names: Mapping[Any, str]
+) -> Iterator[tuple[str, PlacedValue | None]]:
+    """Yield what is written to a tensor besides states, and under which name."""
     name = _name(write.owner, names)
     if isinstance(write, ArgumentWrite):
-        return name, PlacedValue(write.fetch)
-    return f"{name}.grad", None if write.number < 0 else found[write.number]
+        yield name, PlacedValue(write.fetch)
+    elif isinstance(write, RowGradWrite):
+        yield f"{name}.grad.rows", found[write.rows]
+        yield f"{name}.grad.values", found[write.values]
+    else:
+        yield f"{name}.grad", None if write.number < 0 else found[write.number]
 
 
 def _name(owner: Outside, names: Mapping[Any, str]) -> str:

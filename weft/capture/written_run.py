@@ -27,11 +27,12 @@ from .outside import (
     ArgumentWrite,
     Escaped,
     Getter,
-    GradWrite,
+    GradientWrite,
     KeptGrad,
     Leaves,
     Outside,
     ResultLinks,
+    RowGradWrite,
     TensorArgument,
 )
 
@@ -169,13 +170,13 @@ class RunWriter:
         yield f"node.code = {'None' if code is None else self.names.of(code, 'code')}"
         yield f"node.offset = {offset}"
 
-    def _write(self, write: GradWrite | ArgumentWrite) -> Iterator[str]:
+    def _write(self, write: GradientWrite | ArgumentWrite) -> Iterator[str]:
         """Yield what the function did to tensors besides."""
         owner = self._outside(write.owner)
         if isinstance(write, ArgumentWrite):
             yield f"{owner}._value = fetched[{write.fetch}]"
             return
-        grad = "None" if write.number < 0 else self.found[write.number]
+        grad = self._written_grad(write)
         known = self.nodes.get(write.owner.key)
         if known is not None:
             yield f"{known}.grad = {grad}"
@@ -185,6 +186,13 @@ class RunWriter:
         yield f"    node.grad = {grad}"
         yield "else:"
         yield f"    {owner}._keep_grad({grad})"
+
+    def _written_grad(self, write: GradientWrite) -> str:
+        """Return the expression for a gradient."""
+        if isinstance(write, RowGradWrite):
+            parts = f"{self.found[write.rows]}, {self.found[write.values]}"
+            return f"{self.names.of(write.made, 'row_gradient')}({parts})"
+        return "None" if write.number < 0 else self.found[write.number]
 
     def _result(self) -> Iterator[str]:
         """Yield what makes the result, and what the call did to objects of Python."""

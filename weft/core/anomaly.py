@@ -25,5 +25,7 @@ def has_nan(value: Any) -> bool:
     """Tell whether a tensor or array holds a NaN; a symbol, which has no value, does not."""
     if value is None or getattr(value, "symbolic", False):
         return False
+    if getattr(value, "is_sparse", False):
+        return has_nan(value.values)
     array = np.asarray(getattr(value, "_value", value))
     return is_float(array.dtype) and bool(np.isnan(array).any())

@@ -48,6 +48,7 @@ class Tensor:
     symbolic = False  # True for a symbol of a graph, which has no value yet
     weak = False  # True for a number of a graph, which takes the dtype of what it meets
     batched = False  # True for an example inside vmap, which stands for a whole batch
+    is_sparse = False  # True for a row-sparse gradient, which is no tensor (core/row_sparse.py)
 
     __array_ufunc__ = None  # ndarray + tensor asks the tensor
     __array_priority__ = 1000
@@ -179,7 +180,9 @@ class Tensor:
             found = node.grad
         else:
             found = node.watch.grad if node is not None and node.watch is not None else None
-        return found if modes.base is None or found is None else placed_like(self, found)
+        if modes.base is None or found is None or found.is_sparse:
+            return found
+        return placed_like(self, found)
 
     @property
     def grad_fn(self) -> TapeNode | None:
@@ -509,7 +512,7 @@ def check_differentiable(dtype: dt.DType) -> None:
 
 
 def _check_grad_value(tensor: Tensor, grad: Any) -> None:
-    if not isinstance(grad, Tensor):
+    if not isinstance(grad, Tensor) and not getattr(grad, "is_sparse", False):
         raise ArgumentTypeError(f".grad must be a tensor or None. Received: {type(grad).__name__}")
     if grad.shape != tensor.shape:
         raise ShapeError(f".grad must have shape {tensor.shape}. Received: {grad.shape}")

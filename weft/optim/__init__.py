@@ -8,7 +8,7 @@ autodiff, and the public names of nn, data and io.
 
 from . import lr, transform
 from .accumulate import GradientAccumulator
-from .adam import Adam, Adamax, AdamW, Amsgrad, NAdam, RAdam
+from .adam import Adam, Adamax, AdamW, Amsgrad, NAdam, RAdam, SparseAdam
 from .adaptive import Adadelta, Adagrad, RMSprop
 from .average import EMA, SWA, WeightAverage, update_bn
 from .clip import clip_grad_norm_, clip_grad_value_
@@ -41,6 +41,7 @@ __all__ = [
     "Optimizer",
     "RAdam",
     "RMSprop",
+    "SparseAdam",
     "TransformOptimizer",
     "WeightAverage",
     "clip_grad_norm_",

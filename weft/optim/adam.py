@@ -43,6 +43,8 @@ class MomentOptimizer(Optimizer):
 class Adam(MomentOptimizer):
     """Scale by moving averages of gradients and their squares (Kingma & Ba 2015).
 
+    Of a parameter with a row-sparse gradient, rows without one and their averages stay as they are.
+
     >>> import weft as wf
     >>> w = wf.tensor([1.0, -1.0], requires_grad=True)
     >>> optimizer = wf.optim.Adam([w], lr=0.1)
@@ -102,6 +104,39 @@ class Amsgrad(Adam):
         decoupled_weight_decay: bool = False,
     ) -> None:
         super().__init__(**given(locals()), amsgrad=True)
+
+
+class SparseAdam(MomentOptimizer):
+    """Adam for row-sparse gradients alone: it changes the rows that have one, and their moments.
+
+    The numbers are those of PyTorch's SparseAdam: eps is added before the root is corrected.
+
+    >>> import weft as wf
+    >>> table = wf.nn.Embedding(1000, 2, sparse=True)
+    >>> optimizer = wf.optim.SparseAdam(table.parameters(), lr=0.1)
+    >>> optimizer.minimize(table(wf.tensor([7, 3])).sum())
+    """
+
+    takes_dense = False
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: Betas = (0.9, 0.999),
+        eps: float = 1e-8,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(**given(locals()))
+
+    def scaling(self, group: Mapping[str, Any]) -> GradientTransform:
+        """Return Adam's scaling, with eps where PyTorch has it."""
+        return scale_by_adam(*group["betas"], eps=group["eps"], eps_hat=True)
+
+    def transform(self, group: Mapping[str, Any]) -> GradientTransform:
+        """Return the scaling and the learning rate."""
+        return descent(group, self.scaling(group))
 
 
 class Adamax(MomentOptimizer):

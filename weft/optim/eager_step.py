@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..core.dtype import Array, DType, float32
+from ..core.row_sparse import RowSparse
 from ..core.tensor import Tensor
+from .row_step import RowPart
 from .transform import GradientTransform, State, UpdateOne
 
 LARGE = 1 << 14  # elements of all parameters, where compiling is soon worth its while
@@ -30,8 +32,17 @@ def run_transform(
     """
     if transform.each is None:
         _run_together(transform, params, states)
-    elif not (transform.elementwise and _are_large(params) and run_large(params)):
-        for p, state in zip(params, states, strict=True):
+        return
+    pairs = list(zip(params, states, strict=True))
+    by_rows = [pair for pair in pairs if pair[0].grad.__class__ is RowSparse]
+    for p, state in by_rows:
+        part = RowPart(p, state, working_dtype(p.dtype))
+        part.write(*transform.each[1](part.gradient, part.state, part.value))
+    if by_rows:
+        pairs = [pair for pair in pairs if pair[0].grad.__class__ is not RowSparse]
+        params = [p for p, _ in pairs]
+    if not (transform.elementwise and _are_large(params) and run_large(params)):
+        for p, state in pairs:
             _run_one(transform.each[1], p, state)
 
 
@@ -78,12 +89,34 @@ def _as_arrays(state: State) -> State:
 def _run_together(
     transform: GradientTransform, params: Sequence[Tensor], states: Sequence[State]
 ) -> None:
-    values = [working(p._value) for p in params]
-    grads = [_gradient(p, v.dtype) for p, v in zip(params, values, strict=True)]
-    updates, changed = transform.update(grads, states, values)
-    for p, value, u, state, new in zip(params, values, updates, states, changed, strict=True):
-        p._value = np.asarray(value + u, p._value.dtype)
-        state.update(new)
+    parts = [_part(p, state) for p, state in zip(params, states, strict=True)]
+    updates, changed = transform.update(
+        [part.gradient for part in parts],
+        [part.state for part in parts],
+        [part.value for part in parts],
+    )
+    for part, u, new in zip(parts, updates, changed, strict=True):
+        part.write(u, new)
+
+
+class _WholePart:
+    """What a rule sees of a parameter: all of it."""
+
+    def __init__(self, p: Tensor, state: State) -> None:
+        self.p, self.state = p, state
+        self.value = working(p._value)
+        self.gradient = _gradient(p, self.value.dtype)
+
+    def write(self, update: Any, changed: State) -> None:
+        """Give the parameter and its slots new values."""
+        self.p._value = np.asarray(self.value + update, self.p._value.dtype)
+        self.state.update(changed)
+
+
+def _part(p: Tensor, state: State) -> _WholePart | RowPart:
+    if p.grad.__class__ is RowSparse:
+        return RowPart(p, state, working_dtype(p.dtype))
+    return _WholePart(p, state)
 
 
 def _gradient(p: Tensor, dtype: Any) -> Array:

@@ -16,12 +16,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..autodiff import gradients
-from ..core.dtype import is_float
+from ..autodiff.static.reverse import symbol_gradients
+from ..core.dtype import DType, is_float
 from ..core.errors import ArgumentError, GradientError, GraphError
 from ..core.generated import ObjectNames
 from ..core.modes import no_grad
 from ..core.op import F
+from ..core.row_sparse import RowSparse
 from ..core.shape import TensorType
 from ..core.tensor import Tensor
 from ..graph.frontend import open_tracer
@@ -32,6 +33,7 @@ from ..graph.tracer import Tracer
 from ..graph.update import Update, caused_updates
 from .eager_step import initial_state, working_dtype
 from .groups import FACTORS, effective_settings
+from .row_step import check_forms, rows_of, with_rows
 from .transform import GradientTransform
 
 # Hyperparameters besides the learning rate that schedules change from step to step. They are read
@@ -50,7 +52,7 @@ def build_step(optimizer: Any, loss: Symbol) -> Update:
     _check(optimizer, loss)
     tracer.observe((id(optimizer), "parameters"), partial(_trained, optimizer))
     params = [p for p in optimizer.parameters() if p.requires_grad]
-    found = zip(params, gradients(loss, params), strict=True)
+    found = zip(params, symbol_gradients([loss], params, [None], rows=True), strict=True)
     grads = {p: g for p, g in found if g is not None}
     if not grads:
         raise GradientError("minimize: the loss depends on none of the optimizer's parameters")
@@ -280,16 +282,23 @@ class GroupStep:
     ) -> list[Symbol]:
         """Return the assignments of new parameters and slots."""
         rule = graph_rule.transform(self._settings_in_graph())
-        values = [self._in_working_precision(self.tracer.symbol_of(p)) for p in params]
-        gs = [grads[p].to(v.dtype) for p, v in zip(params, values, strict=True)]
-        slots = [self._slots(rule, p) for p in params]
-        read = [{name: self._symbol(s) for name, s in slot.items()} for slot in slots]
-        updates, changed = rule.update(gs, read, values)
+        check_forms(self.optimizer, self.group, rule, {p: grads[p] for p in params})
+        parts = [self._part(rule, p, grads[p]) for p in params]
+        updates, changed = rule.update(
+            [part.gradient for part in parts],
+            [part.read() for part in parts],
+            [part.value for part in parts],
+        )
         assigns = []
-        for p, v, u, slot, new in zip(params, values, updates, slots, changed, strict=True):
-            assigns.append(self._assign(self.tracer.tensor_state(p), v + u))
-            assigns += [self._assign(slot[name], value) for name, value in new.items()]
+        for part, u, new in zip(parts, updates, changed, strict=True):
+            assigns.append(part.assign(part.state, part.value + u))
+            assigns += [part.assign(part.slots[name], value) for name, value in new.items()]
         return assigns
+
+    def _part(self, rule: GradientTransform, p: Tensor, g: Any) -> SymbolPart:
+        """Return what the rule sees of a parameter."""
+        kind = SymbolRows if isinstance(g, RowSparse) else SymbolPart
+        return kind(self, self.tracer.tensor_state(p), self._slots(rule, p), g)
 
     def _settings_in_graph(self) -> dict[str, Any]:
         """Return the hyperparameters; those that change from step to step are read in each run."""
@@ -322,11 +331,7 @@ class GroupStep:
             label=label,
             writable=False,
         )
-        return self._symbol(state)
-
-    def _in_working_precision(self, p: Symbol) -> Any:
-        dtype = working_dtype(p.dtype)
-        return p if p.dtype == dtype else F.cast(p, dtype)
+        return self.symbol(state)
 
     def _slots(self, rule: GradientTransform, p: Tensor) -> dict[str, State]:
         known = self.optimizer.state.setdefault(p, {})
@@ -334,17 +339,72 @@ class GroupStep:
             known.setdefault(name, value)
         return {name: slot_state(self.optimizer, p, name, known[name]) for name in known}
 
-    def _symbol(self, state: State) -> Symbol:
+    def symbol(self, state: State) -> Symbol:
+        """Return the value of a state at this point."""
         value = self.tracer.read_state(state)
         make = make_number if state.number else make_symbol
         return make(self.tracer.graph, value)
 
-    def _assign(self, state: State, value: Any) -> Symbol:
+    def assign(self, state: State, value: Any) -> Symbol:
+        """Return the update that gives a state another value."""
         given = value if isinstance(value, Tensor) else self._literal(value, state)
         return self.tracer.assign(state, self.tracer.value_of(given.to(state.type.dtype)))
 
     def _literal(self, value: Any, state: State) -> Symbol:
         return self.tracer.constant(np.array(value, state.type.dtype))
+
+
+class SymbolPart:
+    """What a rule sees in a graph of a parameter: all of it, and of its slots."""
+
+    def __init__(self, step: GroupStep, state: State, slots: dict[str, State], g: Any) -> None:
+        self.step, self.state, self.slots = step, state, slots
+        self.take(g, working_dtype(state.type.dtype))
+
+    def take(self, g: Any, precision: DType) -> None:
+        """Set the parameter and its gradient, in the precision that updates are computed in."""
+        value = self.step.symbol(self.state)
+        self.value = value if value.dtype == precision else F.cast(value, precision)
+        self.gradient = g.to(precision)
+
+    def read(self) -> dict[str, Any]:
+        """Return the slots."""
+        return {name: self.step.symbol(state) for name, state in self.slots.items()}
+
+    def assign(self, state: State, value: Any) -> Symbol:
+        """Return the update of the parameter or of one of its slots."""
+        return self.step.assign(state, value)
+
+
+class SymbolRows(SymbolPart):
+    """The same of a parameter with a row-sparse gradient: its rows, each once."""
+
+    def take(self, g: RowSparse, precision: DType) -> None:
+        """Set the rows that have a gradient, and what that is."""
+        self.rows = g.coalesce()
+        self.value = self._near(self.state, precision)
+        self.gradient = self.rows.values
+        if self.gradient.dtype != precision:
+            self.gradient = F.cast(self.gradient, precision)
+
+    def read(self) -> dict[str, Any]:
+        """Return these rows of the slots."""
+        return {name: self._near(state) for name, state in self.slots.items()}
+
+    def assign(self, state: State, value: Any) -> Symbol:
+        """Return the update of these rows."""
+        if not self._is_table(state):
+            return super().assign(state, value)
+        table = self.step.symbol(state)
+        return super().assign(state, with_rows(table, self.rows, value.to(table.dtype)))
+
+    def _near(self, state: State, precision: DType | None = None) -> Any:
+        value = self.step.symbol(state)
+        found = rows_of(value, self.rows) if self._is_table(state) else value
+        return found if precision in (None, found.dtype) else F.cast(found, precision)
+
+    def _is_table(self, state: State) -> bool:
+        return not state.number and state.type.shape == self.state.type.shape
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,7 @@ from .eager_step import initial_state, run_transform
 from .graph_step import GraphNumbers, GraphRule, build_step, record_step
 from .groups import MULTIPLIERS, Group, as_groups, complete_group, effective_settings
 from .large_step import run_large
+from .row_step import check_forms
 from .state import dump_optimizer, load_optimizer
 from .transform import GradientTransform, State
 
@@ -56,6 +57,7 @@ class Optimizer(ABC):
     steps_in_graphs = (
         True  # whether a step can be part of a graph: False if Python decides by values
     )
+    takes_dense = True  # whether gradients may be dense: False for methods of row-sparse ones
 
     def __init__(self, params: Any, **defaults: Any) -> None:
         self.defaults = defaults
@@ -139,6 +141,7 @@ class Optimizer(ABC):
             params = [p for p in group["params"] if p.grad is not None]
             if params:
                 rule = self._rule(index, group)
+                check_forms(self, group, rule, {p: p.grad for p in params})
                 states = [self._state_of(p, rule) for p in params]
                 run_transform(rule, params, states, partial(self._run_large, index, group))
 

@@ -9,15 +9,22 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.op import F
-from .transform import GradientTransform, State, Value, choose, norm, per_value
+from .transform import MOVES_ALL, GradientTransform, State, Value, choose, norm, per_value
 
 
 def scale_by_adam(
-    b1: Value = 0.9, b2: Value = 0.999, *, eps: Value = 1e-8, amsgrad: bool = False
+    b1: Value = 0.9,
+    b2: Value = 0.999,
+    *,
+    eps: Value = 1e-8,
+    amsgrad: bool = False,
+    eps_hat: bool = False,
 ) -> GradientTransform:
     """Scale by bias-corrected first and second moments (Kingma & Ba 2015, algorithm 1).
 
-    With `amsgrad`, by the largest second moment so far (Reddi et al. 2018).
+    With `amsgrad`, by the largest second moment so far (Reddi et al. 2018). With `eps_hat`, eps is
+    added to the root before it is corrected (the form at the end of section 2). Of rows without a
+    gradient the moments stay as they are; the corrections count all steps.
     """
 
     def update(g: Value, s: State, p: Value) -> tuple[Value, State]:
@@ -29,11 +36,11 @@ def scale_by_adam(
             changed["max_exp_avg_sq"] = v = F.maximum(s["max_exp_avg_sq"], v)
         correction = 1.0 - b1**t
         # m/c1 / (sqrt(v/c2) + eps), with c1 moved into the denominator to save a pass.
-        root = F.sqrt(v) * (correction / (1.0 - b2**t) ** 0.5)
-        return m / (root + eps * correction), changed
+        scale = correction / (1.0 - b2**t) ** 0.5
+        return m / (F.sqrt(v) * scale + eps * (scale if eps_hat else correction)), changed
 
     slots = ("exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if amsgrad else ()))
-    return _with_zeros(update, slots)
+    return _with_zeros(update, slots, whole=None)
 
 
 def scale_by_adamax(b1: Value = 0.9, b2: Value = 0.999, *, eps: Value = 1e-8) -> GradientTransform:
@@ -115,7 +122,7 @@ def scale_by_rss(
         slowed = scaled * (1.0 / (1.0 + s["step"] * lr_decay)) if lr_decay else scaled
         return slowed, {"step": s["step"] + 1, "sum": total}
 
-    return per_value(init, update, slots=("step", "sum"))
+    return per_value(init, update, slots=("step", "sum"), whole=None)
 
 
 def scale_by_adadelta(rho: Value = 0.9, *, eps: Value = 1e-6) -> GradientTransform:
@@ -183,6 +190,8 @@ def _zeros(p: Value, slots: tuple[str, ...]) -> State:
     return {"step": 0, **{name: F.zeros_like(p) for name in slots}}
 
 
-def _with_zeros(update: Any, slots: tuple[str, ...]) -> GradientTransform:
+def _with_zeros(
+    update: Any, slots: tuple[str, ...], *, whole: str | None = MOVES_ALL
+) -> GradientTransform:
     """Return the elementwise transform whose slots start at zero."""
-    return per_value(lambda p: _zeros(p, slots), update, slots=("step", *slots))
+    return per_value(lambda p: _zeros(p, slots), update, slots=("step", *slots), whole=whole)

@@ -28,6 +28,9 @@ InitOne = Callable[[Value], State]
 UpdateOne = Callable[[Value, State, Value], tuple[Value, State]]
 
 
+MOVES_ALL = "its rule changes rows that have no gradient"
+
+
 class GradientTransform(NamedTuple):
     """A pair (init, update) over lists, and what a step may know of it.
 
@@ -36,6 +39,8 @@ class GradientTransform(NamedTuple):
     each         the same pair for a single parameter, if parameters do not depend on each other
     elementwise  whether elements do not depend on each other either
     slots        the names of the entries of a state
+    whole        why a rule must see all rows of a parameter; None if it may be applied to those
+                 rows alone that have a gradient, and leave the others and their states as they are
     """
 
     init: Callable[[Sequence[Value]], list[State]]
@@ -45,10 +50,16 @@ class GradientTransform(NamedTuple):
     each: tuple[InitOne, UpdateOne] | None = None
     elementwise: bool = False
     slots: tuple[str, ...] = ()
+    whole: str | None = MOVES_ALL
 
 
 def per_value(
-    init: InitOne, update: UpdateOne, *, elementwise: bool = True, slots: Sequence[str] = ()
+    init: InitOne,
+    update: UpdateOne,
+    *,
+    elementwise: bool = True,
+    slots: Sequence[str] = (),
+    whole: str | None = MOVES_ALL,
 ) -> GradientTransform:
     """Return the transform that treats every parameter alike, given the rule for one."""
 
@@ -61,14 +72,20 @@ def per_value(
         pairs = [update(g, s, p) for g, s, p in zip(grads, states, params, strict=True)]
         return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
 
-    return GradientTransform(init_all, update_all, (init, update), elementwise, tuple(slots))
+    each = init, update
+    return GradientTransform(init_all, update_all, each, elementwise, tuple(slots), whole)
 
 
 def stateless(
-    update: Callable[[Value, Value], Value], *, elementwise: bool = True
+    update: Callable[[Value, Value], Value],
+    *,
+    elementwise: bool = True,
+    whole: str | None = MOVES_ALL,
 ) -> GradientTransform:
     """Return a transform from a function of a gradient and its parameter."""
-    return per_value(_no_state, lambda g, s, p: (update(g, p), {}), elementwise=elementwise)
+    return per_value(
+        _no_state, lambda g, s, p: (update(g, p), {}), elementwise=elementwise, whole=whole
+    )
 
 
 def apply_updates(params: Sequence[Value], updates: Sequence[Value]) -> list[Value]:
@@ -105,11 +122,12 @@ def chain(*transforms: GradientTransform) -> GradientTransform:
     if len(parts) == 1:
         return parts[0]
     slots = tuple(name for part in parts for name in part.slots)
+    whole = next((part.whole for part in parts if part.whole is not None), None)
     pairs = [part.each for part in parts if part.each is not None]
     if len(pairs) == len(parts):
         elementwise = all(part.elementwise for part in parts)
-        return per_value(*_chain_each(pairs), elementwise=elementwise, slots=slots)
-    return _chain_lists(parts, slots)
+        return per_value(*_chain_each(pairs), elementwise=elementwise, slots=slots, whole=whole)
+    return _chain_lists(parts, slots)._replace(whole=whole)
 
 
 def _chain_each(pairs: Sequence[tuple[InitOne, UpdateOne]]) -> tuple[InitOne, UpdateOne]:
@@ -180,6 +198,7 @@ def _renamed(transform: GradientTransform, public: dict[str, str]) -> GradientTr
         update_one,
         elementwise=transform.elementwise,
         slots=tuple(public.values()),
+        whole=transform.whole,
     )
 
 
@@ -193,12 +212,14 @@ def identity() -> GradientTransform:
 
 def scale(factor: Value) -> GradientTransform:
     """Multiply by a factor; `scale(-lr)` at the end of a chain turns an update into a descent."""
-    return IDENTITY if is_number(factor, 1) else stateless(lambda g, p: g * factor)
+    return IDENTITY if is_number(factor, 1) else stateless(lambda g, p: g * factor, whole=None)
 
 
 def add_decayed_weights(rate: Value) -> GradientTransform:
     """Add `rate` times the parameter: L2 decay before, decoupled decay after the scaling."""
-    return IDENTITY if is_number(rate, 0) else stateless(lambda g, p: g + p * rate)
+    if is_number(rate, 0):
+        return IDENTITY
+    return stateless(lambda g, p: g + p * rate, whole="weight decay shrinks all rows")
 
 
 def scale_by_schedule(schedule: Callable[[Any], Any]) -> GradientTransform:
@@ -207,13 +228,14 @@ def scale_by_schedule(schedule: Callable[[Any], Any]) -> GradientTransform:
     def update(g: Value, s: State, p: Value) -> tuple[Value, State]:
         return g * schedule(s["step"]), {"step": s["step"] + 1}
 
-    return per_value(lambda p: {"step": 0}, update, slots=("step",))
+    return per_value(lambda p: {"step": 0}, update, slots=("step",), whole=None)
 
 
 def trace(momentum: Value, *, dampening: Value = 0.0, nesterov: bool = False) -> GradientTransform:
     """Accumulate a decaying sum of gradients: heavy-ball momentum (Polyak 1964) or Nesterov's.
 
-    The first gradient enters undampened, as in PyTorch.
+    The first gradient enters undampened, as in PyTorch. Of rows without a gradient the sum stays as
+    it is: it decays when they have one again.
     """
 
     def update(g: Value, s: State, p: Value) -> tuple[Value, State]:
@@ -228,22 +250,25 @@ def trace(momentum: Value, *, dampening: Value = 0.0, nesterov: bool = False) ->
         lambda p: {"step": 0, "momentum_buffer": F.zeros_like(p)},
         update,
         slots=("step", "momentum_buffer"),
+        whole=None
+        if is_number(dampening, 0)
+        else "dampening spares the first gradient of all rows",
     )
 
 
 def sign() -> GradientTransform:
     """Replace each element by its sign."""
-    return stateless(lambda g, p: F.sign(g))
+    return stateless(lambda g, p: F.sign(g), whole=None)
 
 
 def clip_by_value(limit: Value) -> GradientTransform:
     """Bound each element to [-limit, limit]."""
-    return stateless(lambda g, p: F.maximum(F.minimum(g, limit), -limit))
+    return stateless(lambda g, p: F.maximum(F.minimum(g, limit), -limit), whole=None)
 
 
 def clip_by_norm(max_norm: Value) -> GradientTransform:
     """Scale each parameter's gradient down to a 2-norm of at most `max_norm`."""
-    return stateless(lambda g, p: g * _shrink(norm(g), max_norm), elementwise=False)
+    return stateless(lambda g, p: g * _shrink(norm(g), max_norm), elementwise=False, whole=None)
 
 
 def clip_by_global_norm(max_norm: Value) -> GradientTransform:
@@ -258,7 +283,7 @@ def clip_by_global_norm(max_norm: Value) -> GradientTransform:
         factor = _shrink(total, max_norm)
         return [g * factor for g in grads], [{} for _ in grads]
 
-    return GradientTransform(lambda params: [{} for _ in params], update)
+    return GradientTransform(lambda params: [{} for _ in params], update, whole=None)
 
 
 def centralize() -> GradientTransform:
@@ -269,7 +294,7 @@ def centralize() -> GradientTransform:
             return g
         return g - F.mean(g, axis=tuple(range(1, len(g.shape))), keepdims=True)
 
-    return stateless(update, elementwise=False)
+    return stateless(update, elementwise=False, whole=None)
 
 
 # -- helpers for rules -----------------------------------------------------------------------------
@@ -306,4 +331,4 @@ def _unchanged(g: Value, s: State, p: Value) -> tuple[Value, State]:
     return g, {}
 
 
-IDENTITY = per_value(_no_state, _unchanged)
+IDENTITY = per_value(_no_state, _unchanged, whole=None)

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import reduce
-from operator import add
 from typing import Any, TypeVar
 
 from ...core.dtype import is_float
 from ...core.errors import DTypeError
 from ...core.modes import enable_grad, is_grad_enabled
 from ...core.op import F, elementwise
+from ...core.row_sparse import add_gradients
 from ...core.tape import FanNode, Leaf, make_node, output_node
 from ...core.tensor import Tensor
 from ...graph.frontend import open_tracer
@@ -34,11 +34,17 @@ OperationT = TypeVar("OperationT", bound=Operation)
 
 
 def symbol_gradients(
-    ys: Sequence[Tensor], xs: Sequence[Tensor], grad_ys: Sequence[Any], *, record: bool = True
-) -> list[Symbol | None]:
+    ys: Sequence[Tensor],
+    xs: Sequence[Tensor],
+    grad_ys: Sequence[Any],
+    *,
+    record: bool = True,
+    rows: bool = False,
+) -> list[Any]:
     """Return symbols for the gradients of the sum of `ys`; None where no path leads to an x.
 
     record   whether what hooks make of gradients can be differentiated again
+    rows     whether gradients may be row-sparse: of those xs that are read by `sparse=True` alone
     """
     tracer = open_tracer("gradients")
     roots = [tracer.value_of(y) for y in ys]
@@ -50,13 +56,13 @@ def symbol_gradients(
                 _seed(tracer, y, g, i) for i, (y, g) in enumerate(zip(roots, grad_ys, strict=True))
             ]
         wanted = [place for some in places for place in some]
-        found = pull_back_graph(tracer, roots, seeds, wanted, record=record)
+        found = pull_back_graph(tracer, roots, seeds, wanted, record=record, rows=rows)
     return [total([found[place] for place in some if place in found]) for some in places]
 
 
-def total(gradients: Sequence[Symbol]) -> Symbol | None:
+def total(gradients: Sequence[Any]) -> Any:
     """Return the sum of what arrived at the places of a tensor; None if nothing did."""
-    return reduce(add, gradients) if gradients else None
+    return reduce(add_gradients, gradients) if gradients else None
 
 
 def pull_back_of_symbols(
@@ -132,13 +138,15 @@ def pull_back_graph(
     same: Mapping[Value | None, Value] | None = None,
     *,
     record: bool = True,
-) -> dict[Value, Symbol]:
+    rows: bool = False,
+) -> dict[Value, Any]:
     """Return the gradients of wanted values, given those of the roots, as new nodes.
 
     same   values whose gradients belong to others
+    rows   whether gradients may be row-sparse
     """
     targets = list(wanted)
-    walk = GraphWalk(tracer, targets, same or {})
+    walk = GraphWalk(tracer, targets, same or {}, rows=rows)
     walk.record = record
     places = walk.places
     ends = {places[x] for x in targets if x in places}
@@ -153,9 +161,14 @@ class GraphWalk(ReverseWalk):
     """
 
     def __init__(
-        self, tracer: Tracer, wanted: Iterable[Value], same: Mapping[Value | None, Value]
+        self,
+        tracer: Tracer,
+        wanted: Iterable[Value],
+        same: Mapping[Value | None, Value],
+        *,
+        rows: bool = False,
     ) -> None:
-        super().__init__()
+        super().__init__(rows=rows)
         self.tracer, self.same = tracer, same
         self.places: dict[Value | None, AnyNode] = {x: Leaf() for x in wanted if is_float(x.dtype)}
         self._visiting = ExitStack()

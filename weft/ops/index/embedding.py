@@ -18,15 +18,18 @@ from .._operands import names_errors
 from ._batching import BatchIndex, batch_taken
 from ._checks import allowed, check_integer, check_non_negative, check_range, operands
 from ._spec import ARRAY
+from .rows import row_gradient
 from .take import taken
 
 
 @op(general, method=False, public=True)
-def embedding(weight: Tensor, index: Tensor, padding_idx: int | None = None) -> Tensor:
+def embedding(
+    weight: Tensor, index: Tensor, padding_idx: int | None = None, sparse: bool = False
+) -> Tensor:
     """Return the rows of `weight` that `index` names: shape index.shape + weight.shape[1:].
 
     The row `padding_idx` receives no gradient. Negative indices are refused: they are almost always
-    a padding value that was forgotten.
+    a padding value that was forgotten. With `sparse`, a leaf gets a row-sparse gradient.
 
     >>> import weft as wf
     >>> wf.embedding(wf.tensor([[0.0, 0.0], [1.0, 2.0]]), wf.tensor([1, 0, 1]))
@@ -37,13 +40,12 @@ def embedding(weight: Tensor, index: Tensor, padding_idx: int | None = None) -> 
 
 
 @embedding.canon
-def _(weight, index, padding_idx):
+def _(weight, index, padding_idx, sparse):
     check_integer(index)
     if weight.ndim == 0:
         raise ShapeError("weight must hold rows. Received: a 0-d tensor")
-    if padding_idx is None:
-        return (None,)
-    return (_padding_row(padding_idx, weight.shape[0]),)
+    row = None if padding_idx is None else _padding_row(padding_idx, weight.shape[0])
+    return row, bool(sparse)
 
 
 def _padding_row(padding_idx: Any, rows: int) -> int:
@@ -54,7 +56,7 @@ def _padding_row(padding_idx: Any, rows: int) -> int:
 
 
 @embedding.eval
-def _(weight, index, padding_idx):
+def _(weight, index, padding_idx, sparse):
     check_non_negative(index, weight.shape[0], 0)
     try:
         return weight.take(index.astype(np.intp, copy=False), 0)
@@ -64,27 +66,29 @@ def _(weight, index, padding_idx):
 
 
 @embedding.infer
-def _(weight, index, padding_idx):
+def _(weight, index, padding_idx, sparse):
     return TensorType((*index.shape, *weight.shape[1:]), weight.dtype)
 
 
 @embedding.vjp("weight")
-def _(g, index, weight_shape, padding_idx):
+def _(g, index, weight_shape, padding_idx, sparse):
     if padding_idx is not None:
         padding = F.reshape(index == padding_idx, (*index.shape, *[1] * (len(weight_shape) - 1)))
         g = F.where(padding, F.zeros_like(g), g)
+    if sparse:
+        return row_gradient(g, index, weight_shape)
     return F.take_adjoint(g, index, weight_shape, 0)
 
 
 @embedding.place
-def _(b, weight, index, padding_idx):
+def _(b, weight, index, padding_idx, sparse):
     return taken(b, weight, index, 0, wraps=False)
 
 
 @embedding.batch
-def _(weight, index, padding_idx, batched, examples):
+def _(weight, index, padding_idx, sparse, batched, examples):
     if not batched[0]:
-        return F.embedding(weight, index, padding_idx)
+        return F.embedding(weight, index, padding_idx, sparse)
     rows = batch_taken(
         weight, True, BatchIndex(weight.shape[1:], [index], batched[1:], (ARRAY,), examples)
     )
@@ -104,6 +108,7 @@ def _(s):
     yield Sample(s.real(4, 2), np.zeros((0, 3), int), label="empty index")
     yield Sample(s.real(3, 2), np.array([1, 0, 1]), padding_idx=2, label="padding unused")
     yield Sample(s.real(3, 2), np.array([1, 0, 1]), padding_idx=-2, grad=0, label="padding")
+    yield Sample(s.real(4, 2), np.array([[1, 0], [1, 2]]), sparse=True, label="sparse")
 
 
 @embedding.error_samples
@@ -124,8 +129,12 @@ def _(s):
 
 
 @composite(public={"nn.functional": ("embedding",)})
-def embedding_of(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> Tensor:
+def embedding_of(
+    input: Tensor, weight: Tensor, padding_idx: int | None = None, *, sparse: bool = False
+) -> Tensor:
     """Return the rows of `weight` that `input` names, with PyTorch's order of arguments.
+
+    With `sparse`, a weight that is a leaf gets a row-sparse gradient.
 
     >>> import weft as wf
     >>> wf.nn.functional.embedding(wf.tensor([1, 0]), wf.tensor([[1.0, 2.0], [3.0, 4.0]]))
@@ -133,7 +142,7 @@ def embedding_of(input: Tensor, weight: Tensor, padding_idx: int | None = None) 
             [1., 2.]])
     """
     index, weight = operands(input, weight)
-    return F.embedding(weight, index, padding_idx)
+    return F.embedding(weight, index, padding_idx, sparse)
 
 
 # -- one-hot ------------------------------------------------------------------------------------

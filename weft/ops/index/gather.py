@@ -59,6 +59,20 @@ def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
     """
 
 
+@gather.by_keywords()
+def _(x, dim, index, sparse_grad=False):
+    """Return the same with a row-sparse gradient: of a vector, whose rows are its elements."""
+    if not sparse_grad:
+        return F.gather(x, dim, index)
+    x, index = operands(x, index)
+    if x.ndim != 1:
+        raise ShapeError(
+            "gather: sparse_grad is for a vector, whose rows are its elements; take whole rows by "
+            f"wf.take(x, index, axis=0, sparse=True). Received: x of shape {tuple(x.shape)}"
+        )
+    return F.take(x, index, normalize_axis(dim, 1, "gather: dim"), sparse=True)
+
+
 @gather.canon
 def _(x, index, dim):
     return (_check_along(x, index, dim),)

@@ -17,15 +17,17 @@ from .._operands import names_errors
 from ._batching import ALL, BatchIndex, batch_taken, put_back
 from ._checks import check_gradient, check_integer, check_range, flat_axis, operands
 from ._spec import ARRAY, check_integer_index
+from .rows import row_gradient
 from .scatter_add import count_from_front, scatter_add_flat, scatter_add_rows
 from .setitem import as_value
 
 
 @op(general, linear=("x",))
-def take(x: Tensor, indices: Tensor, axis: int | None = None) -> Tensor:
+def take(x: Tensor, indices: Tensor, axis: int | None = None, sparse: bool = False) -> Tensor:
     """Return the slices of x that `indices` names along an axis (None: elements of flattened x).
 
     The shape of `indices` takes the place of that axis. Negative indices count from the end.
+    With `sparse`, which needs axis 0, a leaf x gets a row-sparse gradient.
 
     >>> import weft as wf
     >>> wf.take(wf.tensor([[1.0, 2.0], [3.0, 4.0]]), wf.tensor([1, 0, 1]), axis=0)
@@ -36,13 +38,16 @@ def take(x: Tensor, indices: Tensor, axis: int | None = None) -> Tensor:
 
 
 @take.canon
-def _(x, indices, axis):
+def _(x, indices, axis, sparse):
     check_integer(indices, "indices")
-    return (flat_axis(x, axis),)
+    axis = flat_axis(x, axis)
+    if sparse and axis != 0:
+        raise ArgumentError(f"a row-sparse gradient is one along axis 0. Received: axis {axis}")
+    return axis, bool(sparse)
 
 
 @take.eval
-def _(x, indices, axis):
+def _(x, indices, axis, sparse):
     try:
         return x.take(indices.astype(np.intp, copy=False), axis)
     except IndexError:
@@ -51,7 +56,7 @@ def _(x, indices, axis):
 
 
 @take.infer
-def _(x, indices, axis):
+def _(x, indices, axis, sparse):
     return TensorType(_taken_shape(x.shape, indices.shape, axis), x.dtype)
 
 
@@ -62,12 +67,14 @@ def _taken_shape(shape: Shape, index_shape: Shape, axis: int | None) -> Shape:
 
 
 @take.vjp("x")
-def _(g, indices, x_shape, axis):
+def _(g, indices, x_shape, axis, sparse):
+    if sparse:
+        return row_gradient(g, indices, x_shape)
     return F.take_adjoint(g, indices, x_shape, axis)
 
 
 @take.place
-def _(b, x, indices, axis):
+def _(b, x, indices, axis, sparse):
     return taken(b, x, indices, axis)
 
 
@@ -86,7 +93,9 @@ def taken(b, x, indices, axis, wraps=True):
 
 
 @take.batch
-def _(x, indices, axis, batched, examples):
+def _(x, indices, axis, sparse, batched, examples):
+    if not batched[0] and sparse:
+        return F.take(x, indices, axis, sparse)
     if axis is None:
         x, axis = _flat(x, batched[0]), 0
     if not batched[1]:
@@ -107,6 +116,7 @@ def _(s):
     yield Sample(s.real(2, 3), np.array([[1, 0, 1]]), axis=0)
     yield Sample(s.real(2, 3), np.array([2, 2]), axis=-1)
     yield Sample(s.real(2, 3, 2), np.array(1), dim=1, label="0-d index")
+    yield Sample(s.real(4, 2), np.array([3, 0, -1]), axis=0, sparse=True, label="sparse")
     yield Sample(s.strided(3, 2), np.array([0, 2]), axis=0, label="non-contiguous")
     yield Sample(s.real(), np.array([0, 0]), label="0-d")
     yield Sample(s.real(2, 3), np.zeros((0, 2), int), axis=1, label="empty index")
@@ -123,6 +133,7 @@ def _(s):
     yield ErrorSample(x, np.array([0]), axis=2, error=IndexError, match="axis 2 is out of range")
     yield ErrorSample(x, s.real(2), error=TypeError, match="indices must hold integers.*float64")
     yield ErrorSample(s.real(0), np.array(0), error=IndexError, match="indices 0 .* size 0")
+    yield ErrorSample(x, np.array(0), 1, True, error=ValueError, match="along axis 0.*axis 1")
 
 
 @op(general, linear=("g",), method=False)

@@ -29,12 +29,14 @@ def embedding_bag(
     per_sample_weights: Tensor | None = None,
     include_last_offset: bool = False,
     padding_idx: int | None = None,
+    sparse: bool = False,
 ) -> Tensor:
     """Return one reduced embedding, a row of shape (D,), for each bag of indices.
 
     input is (B, L), a bag in each row, or one-dimensional with `offsets` at which bags begin (with
     include_last_offset the last one ends the last bag). per_sample_weights scale the embeddings
     (mode "sum" only); indices equal to padding_idx count for nothing. An empty bag gives zeros.
+    With `sparse`, a weight that is a leaf gets a row-sparse gradient.
     """
     fn = "embedding_bag"
     input, weight, offsets, factors = operands(
@@ -49,7 +51,7 @@ def embedding_bag(
         members = F.logical_and(members, index != row)
     if factors is not None:
         factors = F.reshape(of_shape(factors, input.shape), (-1, 1))
-    return _reduced(members, F.embedding(weight, index), factors, mode)
+    return _reduced(members, F.embedding(weight, index, None, sparse), factors, mode)
 
 
 @rounded_once

@@ -1,0 +1,81 @@
+"""Rows that are named several times: the places in which what goes to each is added up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.dtype import int64
+from ...core.errors import ShapeError
+from ...core.op import F, general, op
+from ...core.row_sparse import RowSparse
+from ...core.samples import ErrorSample, Sample
+from ...core.shape import Shape, TensorType
+from ...core.tensor import Tensor
+from ._checks import check_integer
+
+
+@op(general, outputs=2, method=False)
+def row_slots(rows: Tensor) -> tuple[Tensor, Tensor]:
+    """Return a place for each of n rows, the same for equal ones, and the row of each place.
+
+    There are n places, so that sizes do not depend on values. The distinct rows take the last of
+    them, in ascending order; those before stand for the lowest row, and nothing goes there. Where
+    values are written back in order, what the lowest row is given last stays.
+    """
+
+
+@row_slots.canon
+def _(rows):
+    check_integer(rows, "rows")
+    if rows.ndim != 1:
+        raise ShapeError(f"rows must be a vector. Received: shape {tuple(rows.shape)}")
+    return ()
+
+
+@row_slots.eval
+def _(rows):
+    count = rows.size
+    order = rows.argsort(kind="stable")
+    ascending = rows[order]
+    begins = np.empty(count, bool)
+    begins[:1] = True
+    np.not_equal(ascending[1:], ascending[:-1], out=begins[1:])
+    distinct = ascending[begins]
+    places = np.cumsum(begins)
+    places += count - distinct.size - 1
+    slots = np.empty(count, np.int64)
+    slots[order] = places
+    shown = np.empty(count, np.int64)
+    shown[: count - distinct.size] = ascending[:1]
+    shown[count - distinct.size :] = distinct
+    return slots, shown
+
+
+@row_slots.infer
+def _(rows):
+    found = TensorType(rows.shape, int64)
+    return found, found
+
+
+@row_slots.samples
+def _(s):
+    yield Sample(np.array([5, 2, 5, 9, 2, 2]))
+    yield Sample(np.array([3, 1, 2], np.int32), label="distinct")
+    yield Sample(np.array([4, 4], np.uint8), label="one row")
+    yield Sample(np.zeros(0, int), label="empty")
+
+
+@row_slots.error_samples
+def _(s):
+    yield ErrorSample(s.real(3), error=TypeError, match="integers.*float64")
+    yield ErrorSample(np.zeros((2, 2), int), error=ValueError, match=r"vector.*\(2, 2\)")
+
+
+def row_gradient(g: Any, index: Any, shape: Shape) -> RowSparse:
+    """Return the gradient of a table of `shape`, of which `index` has read rows, by rows."""
+    flat = F.reshape(index, (-1,))
+    flat = flat if flat.dtype == int64 else F.cast(flat, int64)
+    rows = F.where(flat < 0, flat + shape[0], flat) if index.dtype.kind == "i" else flat
+    return RowSparse(rows, F.reshape(g, (*rows.shape, *shape[1:])), shape)

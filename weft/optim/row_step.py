@@ -1,0 +1,113 @@
+"""Steps by row-sparse gradients: a rule is applied to the rows that have one, and to their states.
+
+The rule is the one that dense gradients take; it sees the gathered rows of a parameter and of its
+slots, each row once, and what it gives is scattered back. So a step takes time and memory by the
+rows of a batch. A rule that would change other rows too says why (`GradientTransform.whole`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from sys import getrefcount
+from typing import Any
+
+import numpy as np
+
+from ..core.dtype import Array
+from ..core.errors import GradientError
+from ..core.op import F
+from ..core.row_sparse import RowSparse
+from ..core.tensor import Tensor
+from ..ops.index._spec import ARRAY
+from .transform import GradientTransform, State
+
+
+def check_forms(
+    optimizer: Any,
+    group: Mapping[str, Any],
+    rule: GradientTransform,
+    grads: Mapping[Tensor, Any],
+) -> None:
+    """Raise if an optimizer does not take a gradient in the form, dense or by rows, that it has."""
+    if rule.whole is None and optimizer.takes_dense:
+        return
+    for p, g in grads.items():
+        name = type(optimizer).__name__
+        if not isinstance(g, RowSparse):
+            if not optimizer.takes_dense:
+                raise GradientError(
+                    f"{name} takes row-sparse gradients alone; {_shown(group, p)} has a dense one: "
+                    "build its layer with sparse=True, or give it to Adam"
+                )
+        elif rule.whole is not None:
+            raise GradientError(
+                f"{name} cannot take the row-sparse gradient of {_shown(group, p)}: {rule.whole}. "
+                "Use SGD, Adagrad, Adam or SparseAdam without weight decay for it (in a group of "
+                "its own if need be), or build its layer with sparse=False"
+            )
+
+
+def _shown(group: Mapping[str, Any], p: Tensor) -> str:
+    names = group.get("param_names")
+    place = next(i for i, q in enumerate(group["params"]) if q is p)
+    return f"parameter {names[place] if names else f'number {place}'}, of shape {p.shape},"
+
+
+# -- eagerly, on arrays ----------------------------------------------------------------------------
+
+
+def _holders(slots: State, name: str) -> int:
+    value = slots[name]
+    return getrefcount(value)
+
+
+ALONE = _holders({"slot": np.empty(0)}, "slot")  # references to a slot that nobody else holds
+
+
+class RowPart:
+    """What a rule sees of a parameter: the rows that have a gradient."""
+
+    def __init__(self, p: Tensor, slots: State, precision: Any) -> None:
+        g = p.grad.coalesce().on_arrays()
+        self.p, self.slots, self.rows = p, slots, g.rows
+        self.value = p._value.take(self.rows, 0).astype(precision, copy=False)
+        self.gradient = g.values.astype(precision, copy=False)
+        self.state = {
+            name: slot.take(self.rows, 0) if self._is_table(slot) else slot
+            for name, slot in slots.items()
+        }
+
+    def _is_table(self, slot: Any) -> bool:
+        return isinstance(slot, np.ndarray) and slot.shape == self.p.shape
+
+    def write(self, update: Any, changed: State) -> None:
+        """Put the new rows of the parameter and of its slots in their places."""
+        table = self.p._exclusive()
+        if table is None:
+            table = self.p._value = self.p._value.copy()
+        table[self.rows] = self.value + update
+        for name, new in changed.items():
+            self.slots[name] = self._written(name, new) if self._is_table(self.slots[name]) else new
+
+    def _written(self, name: str, new: Any) -> Array:
+        shared = _holders(self.slots, name) > ALONE
+        slot: Array = self.slots[name]
+        slot = slot.copy() if shared or not slot.flags.writeable else slot
+        slot[self.rows] = new
+        return slot
+
+
+# -- in a graph ------------------------------------------------------------------------------------
+
+
+def rows_of(table: Any, g: RowSparse) -> Any:
+    """Return the rows of a table that have a gradient, as a symbol."""
+    return F.take(table, g.rows, 0)
+
+
+def with_rows(table: Any, g: RowSparse, new: Any) -> Any:
+    """Return a table with other values in these rows.
+
+    In a graph a row may have several places, of which the last counts (`RowSparse.coalesce`).
+    """
+    return F.setitem_arrays(table, new, [g.rows], (ARRAY,))
