@@ -4,7 +4,7 @@ program       what a session would run, for given fetches and feeds
 specialise    unknown sizes become numbers, or words that every run is told
 ON_GRAPHS     fold, share, simplify, stabilise, take reductions apart, split scans, multiply tables
 lower         kernels over buffers
-ON_PROGRAMS   what products compute, memory to pack into, fetches, memory, threads
+ON_PROGRAMS   what products compute, memory to pack into, fetches, rows of states, memory, threads
 code          text, object code, an executable: the back end's
 """
 
@@ -38,6 +38,7 @@ from ..plan.device import Device
 from ..plan.fetching import with_own_memory
 from ..plan.memory import with_memory
 from ..plan.products import with_prologues, with_scratch
+from ..plan.row_commits import with_rows_last
 from ..plan.run_plan import Planned
 from ..plan.threads import with_schedule
 from .cache.programs import known_program
@@ -70,6 +71,7 @@ ON_PROGRAMS: dict[str, Callable[[KernelProgram, Device], KernelProgram]] = {
     "operands computed by products": with_prologues,
     "memory that products pack into": with_scratch,
     "memory of fetches": lambda program, device: with_own_memory(program),
+    "rows of states written last": lambda program, device: with_rows_last(program),
     "memory": lambda program, device: with_memory(program),
     "threads": with_schedule,
 }

@@ -13,6 +13,7 @@ from ..lower.program import KernelProgram
 from ..lower.storage import Buffer, View
 from .arena import ArenaBlock, align, place_blocks
 from .in_place import writes_in_place
+from .row_commits import without_copies
 
 Commit = tuple[int, View]  # a state by its number, and where its new value lies
 
@@ -48,7 +49,7 @@ def with_memory(program: KernelProgram) -> KernelProgram:
         arena_bytes=arena_bytes,
         addressed=addressed,
     )
-    return replace(program, memory=plan)
+    return replace(without_copies(program, shared), memory=plan)
 
 
 # -- what each run passes --------------------------------------------------------------------------

@@ -1,0 +1,69 @@
+"""States of which a run writes some rows: tables whose gradients are row-sparse.
+
+The new value is the old one with values scattered into it: a copy, and a scatter behind it. Where
+the new value takes the memory of the old one there is nothing to copy, and a run touches the rows
+alone. That can be when nothing reads the old value any more, and nothing can fail any more: so
+these kernels come last. Nobody waits for them, and what they read are a few rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ..lower.copies import copied_views
+from ..lower.kernels import ScatterKernel
+from ..lower.lifetimes import uses_of
+from ..lower.program import KernelProgram
+from ..lower.storage import Buffer
+
+
+def with_rows_last(program: KernelProgram) -> KernelProgram:
+    """Return a program in which kernels that write rows of states stand behind all others."""
+    uses = uses_of(program.kernels)
+    fetched = {view.buffer for view in program.fetches}
+    states = {b.slot: b for b in program.buffers if b.kind == "state"}
+    last = {
+        i
+        for number, view in program.commits
+        if view.buffer not in fetched and number in states
+        for i in _writers(program, view.buffer, states[number], uses.get(view.buffer, ()))
+    }
+    if not last:
+        return program
+    order = sorted(range(len(program.kernels)), key=lambda i: i in last)
+    return replace(program, kernels=tuple(program.kernels[i] for i in order))
+
+
+def _writers(
+    program: KernelProgram, new: Buffer, old: Buffer, touching: Sequence[int]
+) -> Sequence[int]:
+    """Return all kernels that touch a new value, if they copy the old one and scatter into it."""
+    if len(touching) < 2:
+        return ()
+    first, *others = (program.kernels[i] for i in touching)
+    copied = copied_views(first)
+    if copied is None or copied[0].buffer is not old or copied[1].buffer is not new:
+        return ()
+    for kernel in others:
+        reads = [o.view.buffer for o in kernel.operands[:-1]] if _scatters(kernel, new) else [new]
+        if new in reads:
+            return ()
+    return touching
+
+
+def _scatters(kernel: object, target: Buffer) -> bool:
+    is_scatter = isinstance(kernel, ScatterKernel)
+    return is_scatter and kernel.operands[-1].view.buffer is target  # type: ignore[attr-defined]  # a ScatterKernel
+
+
+def without_copies(program: KernelProgram, shared: Mapping[Buffer, Buffer]) -> KernelProgram:
+    """Return a program without copies of old values of states to where they lie already."""
+    kernels = []
+    for kernel in program.kernels:
+        copied = copied_views(kernel)
+        if copied is None or shared.get(copied[1].buffer) is not copied[0].buffer:
+            kernels.append(kernel)
+    if len(kernels) == len(program.kernels):
+        return program
+    return replace(program, kernels=tuple(kernels))
