@@ -39,6 +39,7 @@ from .core.imports import lazy_attributes as _lazy_attributes
 from .core.methods import attach_operators as _attach_operators
 from .core.modes import enable_grad, is_grad_enabled, no_grad, set_grad_enabled
 from .core.namespaces import namespaces as _namespaces
+from .core.row_sparse import RowSparse
 from .core.tensor import Tensor
 from .injections import install as _install_injections
 from .ops.creation import (
@@ -99,6 +100,7 @@ __all__ = [
     "Function",
     "Generator",
     "Graph",
+    "RowSparse",
     "Session",
     "Symbol",
     "Tensor",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.modes import no_grad
 from ..core.op import F
-from ..core.row_sparse import RowSparse, add_gradients
+from ..core.row_sparse import RowSparse, add_gradients, gradient_parts
 from ..core.shape import type_of
 from ..core.tensor import Tensor
 from ..graph.symbol import Symbol, make_symbol
@@ -90,8 +90,7 @@ class CallGrads:
 
     def values(self) -> Iterator[Any]:
         """Yield the gradients that tensors have."""
-        for _, grad in self.now.values():
-            yield from (grad.rows, grad.values) if isinstance(grad, RowSparse) else (grad,)
+        yield from (part for _, grad in self.now.values() for part in gradient_parts(grad))
         yield from (grad for _, grad in self.found.values())
 
     def written(self) -> Iterable[tuple[Tensor, Any]]:

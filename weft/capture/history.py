@@ -7,12 +7,14 @@ call ends. A second derivative runs the graph again, operation by operation, on 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..core.dispatch import run
 from ..core.errors import GradientError, Site
 from ..core.modes import enable_grad
+from ..core.row_sparse import RowSparse, gradient_parts
+from ..core.shape import Shape
 from ..core.tape import FREED, FanNode, make_node, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
 from ..graph.call import ProgramCall
@@ -34,7 +36,8 @@ class CallGradient(NamedTuple):
     seeds     what stands for their gradients
     leaves    the tensors that gradients go to
     places    the values at which the call read those
-    grads     the gradients of those
+    grads     the gradients of those: a value each, or the rows and the values of one by rows
+    shapes    of each leaf whose gradient is row-sparse, None for the others
     """
 
     outputs: list[Value]
@@ -42,6 +45,7 @@ class CallGradient(NamedTuple):
     leaves: list[Tensor]
     places: list[Value]
     grads: list[Value]
+    shapes: list[Shape | None]
 
     def values(self) -> list[Value]:
         """Return the values of the graph that this needs."""
@@ -53,7 +57,7 @@ class CallGradient(NamedTuple):
             [find(value) for value in values]
             for values in (self.outputs, self.seeds, self.places, self.grads)
         )
-        return CallGradient(outputs, seeds, self.leaves, places, grads)
+        return CallGradient(outputs, seeds, self.leaves, places, grads, self.shapes)
 
 
 def call_gradient(recorder: Recorder, outputs: Sequence[Value]) -> CallGradient:
@@ -62,15 +66,16 @@ def call_gradient(recorder: Recorder, outputs: Sequence[Value]) -> CallGradient:
     leaves = [leaf for leaf in recorder.leaf_tensors() if not isinstance(leaf, Symbol)]
     symbols = [make_symbol(recorder.graph, value) for value in outputs]
     given = [make_symbol(recorder.graph, value) for value in seeds]
-    found = recorder.gradients_of(symbols, leaves, given, record=False)
-    pairs = [(leaf, g.value) for leaf, g in zip(leaves, found, strict=True) if g is not None]
+    found = recorder.gradients_of(symbols, leaves, given, record=False, rows=True)
+    pairs = [(leaf, g) for leaf, g in zip(leaves, found, strict=True) if g is not None]
     places = [recorder.first_value((id(leaf), "")) for leaf, _ in pairs]
     return CallGradient(
         list(outputs),
         seeds,
         [leaf for leaf, _ in pairs],
         [value for value in places if value is not None],
-        [g for _, g in pairs],
+        [part.value for _, g in pairs for part in gradient_parts(g)],
+        [g.shape if isinstance(g, RowSparse) else None for _, g in pairs],
     )
 
 
@@ -85,7 +90,7 @@ class CallHistory:
         """Extend a graph; `found` are results that came between its programs (see split.py)."""
         self.graph = graph
         self._found = set(found)
-        self.outputs, self._seeds, self.leaves, self._places, self.grads = gradient
+        self.outputs, self._seeds, self.leaves, self._places, self.grads, self._shapes = gradient
         self.sources, self.saved = self._boundary(self._seeds)
         self._call: ProgramCall | None = None
 
@@ -113,12 +118,20 @@ class CallHistory:
         for i, tensor in enumerate(tensors):
             tensor._node = output_node(node, i)
 
-    def pull_back(self, kept: Sequence[Array], seeds: Sequence[Array]) -> list[Array]:
+    def pull_back(self, kept: Sequence[Array], seeds: Sequence[Array]) -> list[Any]:
         """Return the gradients of the leaves, by a compiled program."""
         if self._call is None:
             feeds = [*self._seeds, *self.sources, *self.saved]
             self._call = ProgramCall(Program(self.graph, self.grads, feeds), "backward")
-        return self._call.run(self._call.arrays([*seeds, *kept]))
+        return self._joined(self._call.run(self._call.arrays([*seeds, *kept])))
+
+    def _joined(self, parts: Iterable[Any]) -> list[Any]:
+        """Return the gradients of the leaves, those by rows made of their parts."""
+        rest = iter(parts)
+        return [
+            next(rest) if shape is None else RowSparse(next(rest), next(rest), shape)
+            for shape in self._shapes
+        ]
 
     def pull_back_linked(
         self, parents: Sequence[Any], kept: Sequence[Array], seeds: Sequence[Tensor]
@@ -136,7 +149,7 @@ class CallHistory:
         with enable_grad():
             for node in self.graph.ancestors(self.grads, known):
                 _run_again(node, known, sizes)
-        return [known[g] for g in self.grads]
+        return self._joined(known[g] for g in self.grads)
 
 
 class CompiledCall:

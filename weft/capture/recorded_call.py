@@ -12,7 +12,7 @@ import numpy as np
 
 from ..core.dim import Decisions, is_known
 from ..core.rng import Generator
-from ..core.row_sparse import RowSparse
+from ..core.row_sparse import RowSparse, gradient_parts
 from ..core.snapshot import snapshot
 from ..core.tensor import Tensor, wrap
 from ..graph.graph import Graph
@@ -130,7 +130,7 @@ class RecordedCall:
         """Take what the function returned, while its graph is open."""
         self.recorder.check_reads()
         recipe = self._recipe(returned)
-        set_grads = [part for _, g in self.recorder.grads.written() for part in _parts(g)]
+        set_grads = [part for _, g in self.recorder.grads.written() for part in gradient_parts(g)]
         leaves = _once(x for x in (*self.watch.leaves, *set_grads) if _is_made(x))
         for leaf in leaves:
             symbol = self._number_of(leaf) if is_recorded_size(leaf) else leaf
@@ -347,8 +347,8 @@ class RecordedCall:
 
     def _grad_write(self, tensor: Tensor, grad: Any) -> GradientWrite:
         if isinstance(grad, RowSparse):
-            numbers = [self._escapes[id(part)] for part in _parts(grad)]
-            return RowGradWrite(self.outside(tensor), *numbers, grad)
+            rows, values = (self._escapes[id(part)] for part in gradient_parts(grad))
+            return RowGradWrite(self.outside(tensor), rows, values, grad)
         number = -1 if grad is None else self._escapes[id(grad)]
         return GradWrite(self.outside(tensor), number)
 
@@ -364,13 +364,6 @@ class RecordedCall:
 
     def _argument_write(self, state: State, value: Value) -> ArgumentWrite:
         return ArgumentWrite(self.outside(state.owner), self._fetch(value))
-
-
-def _parts(grad: Any) -> list[Any]:
-    """Return the values of which a gradient is made."""
-    if isinstance(grad, RowSparse):
-        return [grad.rows, grad.values]
-    return [] if grad is None else [grad]
 
 
 def _may_raise(node: Node) -> bool:

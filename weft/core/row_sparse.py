@@ -89,8 +89,8 @@ class RowSparse:
     @property
     def nbytes(self) -> int:
         """Return the number of bytes that are kept."""
-        rows = int(size_of(self.rows.shape))
-        return rows * self.rows.dtype.itemsize + self.size * self.dtype.itemsize
+        parts = (self.rows, self.values)
+        return sum(int(size_of(part.shape)) * int(part.dtype.itemsize) for part in parts)
 
     @property
     def device(self) -> Any:
@@ -225,6 +225,13 @@ def add_gradients(a: Any, b: Any) -> Any:
 def dense(gradient: Any) -> Any:
     """Return a gradient as a tensor, an array or a symbol of the whole shape."""
     return gradient.to_dense() if isinstance(gradient, RowSparse) else gradient
+
+
+def gradient_parts(gradient: Any) -> list[Any]:
+    """Return the tensors of which a gradient is made; None is made of none."""
+    if isinstance(gradient, RowSparse):
+        return [gradient.rows, gradient.values]
+    return [] if gradient is None else [gradient]
 
 
 def kept_values(gradient: Any) -> Any:

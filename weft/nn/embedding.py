@@ -10,6 +10,7 @@ from ..core.errors import ArgumentError, ShapeError
 from ..core.modes import no_grad
 from ..core.shape import as_int
 from ..core.tensor import Tensor
+from ..ops.index.rows import index_counts
 from . import init
 from .arguments import as_choice, as_flag, as_number, as_size, placement
 from .calls import F
@@ -142,8 +143,18 @@ class Embedding(_Table):
         """Return the rows: shape index.shape + (embedding_dim,)."""
         if self.max_norm is not None:
             self._limit_norms(index)
+        if self.scale_grad_by_freq and self.sparse:
+            return self._scaled_by_frequency(index)
         weight = self._by_frequency(index) if self.scale_grad_by_freq else self.weight
         return F.embedding(weight, index, self.padding_idx, self.sparse)
+
+    def _scaled_by_frequency(self, index: Tensor) -> Tensor:
+        """Return the rows, the gradient of each divided by how often `index` names it."""
+        rows = F.embedding(self.weight, index, self.padding_idx, True)
+        fixed = F.stop_gradient(rows)
+        counts = F.cast(index_counts(index), rows.dtype)
+        # The difference is exactly zero: it adds the scaled gradient and nothing else.
+        return fixed + (rows - fixed) / F.reshape(counts, (*index.shape, 1))
 
     def extra_repr(self) -> str:
         """Return the options, those at their defaults left out."""
@@ -184,6 +195,11 @@ class EmbeddingBag(_Table):
         self.mode = as_choice(self, "mode", mode, ("sum", "mean", "max"))
         if self.mode == "max" and self.scale_grad_by_freq:
             raise ArgumentError("EmbeddingBag: scale_grad_by_freq does not go with mode='max'")
+        if self.sparse and self.scale_grad_by_freq:
+            raise ArgumentError(
+                "EmbeddingBag: scale_grad_by_freq counts all rows, which sparse=True leaves out; "
+                "set one of them"
+            )
         self.include_last_offset = as_flag(self, "include_last_offset", include_last_offset)
         self._make_weight(_weight, **placement(self, factory))
 

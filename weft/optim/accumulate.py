@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..core.row_sparse import RowSparse
 from ..core.tensor import Tensor, wrap
 from .groups import positive_int
 from .optimizer import Optimizer
@@ -65,7 +66,7 @@ class GradientAccumulator:
     def state_dict(self) -> dict[str, Any]:
         """Return the position in the round and the gradients gathered so far."""
         gathered = enumerate(self.optimizer.parameters()) if self.count else ()
-        grads = {str(i): p.grad._value for i, p in gathered if p.grad is not None}
+        grads = {str(i): _dumped(p.grad) for i, p in gathered if p.grad is not None}
         state = {"count": self.count, "total_loss": self._total_loss, "gradients": grads}
         found: dict[str, Any] = dump_slots(state)
         return found
@@ -77,4 +78,18 @@ class GradientAccumulator:
         for number, p in enumerate(self.optimizer.parameters()):
             found = grads.get(str(number))
             if p.requires_grad:
-                p.grad = None if found is None else wrap(found)
+                p.grad = None if found is None else _loaded(found, p)
+
+
+def _dumped(gradient: Any) -> Any:
+    """Return a gradient as an array, or as those of its rows and values."""
+    if not isinstance(gradient, RowSparse):
+        return gradient._value
+    parts = gradient.on_arrays()
+    return {"rows": parts.rows, "values": parts.values}
+
+
+def _loaded(saved: Any, p: Tensor) -> Any:
+    if not isinstance(saved, Mapping):
+        return wrap(saved)
+    return RowSparse(wrap(saved["rows"]), wrap(saved["values"]), p.shape)

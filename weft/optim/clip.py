@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from functools import reduce
-from operator import add
+from functools import partial, reduce
+from operator import add, mul
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from ..core.errors import ArgumentError, ArgumentTypeError, GradientError
 from ..core.modes import current_recorder
 from ..core.op import F
+from ..core.row_sparse import as_array, kept_values, with_kept_values
 from ..core.tensor import Tensor, wrap
 
 
@@ -24,6 +25,8 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
 ) -> Tensor:
     """Scale all gradients so that their joint norm is at most `max_norm`; return the norm before.
+
+    Row-sparse gradients count as what they stand for, each row's values added up.
 
     >>> import weft as wf
     >>> w = wf.tensor([0.0, 0.0], requires_grad=True)
@@ -37,7 +40,7 @@ def clip_grad_norm_(
     limit, order = _positive("max_norm", max_norm), _positive("norm_type", norm_type)
     if params and current_recorder() is not None:
         return _clip_recorded(params, limit, order, error_if_nonfinite)
-    total = total_norm((p.grad._value for p in params), order)
+    total = total_norm((as_array(kept_values(p.grad)) for p in params), order)
     if error_if_nonfinite and not math.isfinite(total):
         raise GradientError(f"clip_grad_norm_: the {order}-norm of the gradients is {total}")
     # PyTorch's constant: a zero norm gives no division by zero.
@@ -45,7 +48,7 @@ def clip_grad_norm_(
     if not factor >= 1.0:  # so that a NaN reaches the gradients, where it can be seen
         with np.errstate(all="ignore"):
             for p in params:
-                p.grad = wrap(np.asarray(p.grad._value * factor, p.grad.dtype))
+                p.grad = with_kept_values(p.grad, partial(_scaled, factor=factor))
     return wrap(np.asarray(total, params[0].grad.dtype if params else np.float32))
 
 
@@ -53,19 +56,24 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float) -
     """Bound each element of the gradients to [-clip_value, clip_value]."""
     limit = _positive("clip_value", clip_value)
     for p in _with_grads(parameters):
-        p.grad = F.clip(p.grad.detach(), -limit, limit)
+        p.grad = with_kept_values(p.grad.detach(), lambda g: F.clip(g, -limit, limit))
+
+
+def _scaled(g: Tensor, factor: float) -> Tensor:
+    return wrap(np.asarray(g._value * factor, g.dtype))
 
 
 def _clip_recorded(params: list[Tensor], limit: float, order: float, strict: bool) -> Tensor:
     """Do what `clip_grad_norm_` does as part of a recording, where gradients have no value."""
     grads = [p.grad.detach() for p in params]
-    total = _recorded_norm([F.cast(g, np.dtype(np.float64)) for g in grads], order)
+    wide = [F.cast(kept_values(g), np.dtype(np.float64)) for g in grads]
+    total = _recorded_norm(wide, order)
     if strict and not bool(F.isfinite(total)):
         raise GradientError(f"clip_grad_norm_: the {order}-norm of the gradients is {total.item()}")
     factor = limit / (total + 1e-6)
     scale = F.where(factor >= 1.0, 1.0, factor)
     for p, g in zip(params, grads, strict=True):
-        p.grad = g * F.cast(scale, g.dtype)
+        p.grad = with_kept_values(g, partial(mul, F.cast(scale, g.dtype)))
     norm: Tensor = F.cast(total, grads[0].dtype)
     return norm
 

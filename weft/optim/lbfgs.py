@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import ArgumentError, ArgumentTypeError
+from ..core.row_sparse import dense
 from ..core.tensor import Tensor
 from .line_search import Array, LinePoint, strong_wolfe
 from .optimizer import Closure, Optimizer
@@ -102,10 +103,10 @@ class LBFGS(Optimizer):
         return np.concatenate([p._value.reshape(-1) for p in self.parameters()])
 
     def gather_grad(self) -> Array:
-        """Return all gradients as one vector, zero where there is none."""
+        """Return all gradients as one vector, zero where there is none; rows become dense."""
         return np.concatenate(
             [
-                np.zeros(p.size, p.dtype) if p.grad is None else p.grad._value.reshape(-1)
+                np.zeros(p.size, p.dtype) if p.grad is None else dense(p.grad)._value.reshape(-1)
                 for p in self.parameters()
             ]
         )

@@ -9,6 +9,7 @@ from typing import Any
 from ..core.errors import ArgumentError
 from ..core.modes import current_recorder, no_grad
 from ..core.op import F
+from ..core.row_sparse import kept_values
 from ..core.tensor import Tensor
 from .graph_step import GraphNumbers
 from .optimizer import Optimizer
@@ -66,7 +67,7 @@ class LossScaler:
         if recorder is not None:
             return self._accept_recorded(recorder, optimizer)
         grads = [(p, p.grad.detach()) for p in optimizer.parameters() if p.grad is not None]
-        if all(bool(F.all(F.isfinite(g))) for _, g in grads):
+        if all(bool(F.all(F.isfinite(kept_values(g)))) for _, g in grads):
             for p, g in grads:
                 p.grad = g * (1.0 / self.factor)
             self._advance()
@@ -100,7 +101,7 @@ class LossScaler:
         numbers = self._numbers(recorder)
         with no_grad():
             with_grads = [p for p in optimizer.parameters() if p.grad is not None]
-            finite = [F.all(F.isfinite(p.grad)) for p in with_grads]
+            finite = [F.all(F.isfinite(kept_values(p.grad))) for p in with_grads]
             accepted = bool(reduce(F.logical_and, finite)) if finite else True
             if accepted:
                 inverse = 1.0 / numbers.read("factor")

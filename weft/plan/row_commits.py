@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..lower.copies import copied_views
-from ..lower.kernels import ScatterKernel
+from ..lower.kernels import Kernel, ScatterKernel
 from ..lower.lifetimes import uses_of
 from ..lower.program import KernelProgram
 from ..lower.storage import Buffer
@@ -45,16 +45,15 @@ def _writers(
     copied = copied_views(first)
     if copied is None or copied[0].buffer is not old or copied[1].buffer is not new:
         return ()
-    for kernel in others:
-        reads = [o.view.buffer for o in kernel.operands[:-1]] if _scatters(kernel, new) else [new]
-        if new in reads:
-            return ()
-    return touching
+    return touching if all(_only_writes(kernel, new) for kernel in others) else ()
 
 
-def _scatters(kernel: object, target: Buffer) -> bool:
-    is_scatter = isinstance(kernel, ScatterKernel)
-    return is_scatter and kernel.operands[-1].view.buffer is target  # type: ignore[attr-defined]  # a ScatterKernel
+def _only_writes(kernel: Kernel, target: Buffer) -> bool:
+    """Tell whether a kernel scatters into a buffer of which it reads nothing."""
+    if not isinstance(kernel, ScatterKernel):
+        return False
+    *read, written = (operand.view.buffer for operand in kernel.operands)
+    return written is target and target not in read
 
 
 def without_copies(program: KernelProgram, shared: Mapping[Buffer, Buffer]) -> KernelProgram:

@@ -79,3 +79,11 @@ def row_gradient(g: Any, index: Any, shape: Shape) -> RowSparse:
     flat = flat if flat.dtype == int64 else F.cast(flat, int64)
     rows = F.where(flat < 0, flat + shape[0], flat) if index.dtype.kind == "i" else flat
     return RowSparse(rows, F.reshape(g, (*rows.shape, *shape[1:])), shape)
+
+
+def index_counts(index: Any) -> Any:
+    """Return how often each of the integers of a tensor stands in it, in its shape."""
+    flat = F.reshape(index, (-1,))
+    slots, _ = F.row_slots(flat)
+    counts = F.take_adjoint(F.ones_like(slots), slots, tuple(flat.shape), 0)
+    return F.reshape(F.take(counts, slots, 0), tuple(index.shape))

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core.errors import ArgumentError
 from ...core.imports import require
+from ...core.row_sparse import kept_values
 from ...core.tensor import Tensor
 from ..extension import PRIORITY_READER, Extension
 from ..summary import scalars_of
@@ -75,7 +76,8 @@ class TensorBoard(Extension):
 
     def _write_histograms(self, trainer: Trainer, step: int) -> None:
         for name, parameter in trainer.model.named_parameters():
-            for title, tensor in ((name, parameter), (f"{name}/grad", parameter.grad)):
+            kept = kept_values(parameter.grad)
+            for title, tensor in ((name, parameter), (f"{name}/grad", kept)):
                 if tensor is not None and np.isfinite(tensor.numpy()).all() and tensor.size:
                     self._writer.add_histogram(title, np.array(tensor), step)
 
