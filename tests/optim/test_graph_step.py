@@ -120,7 +120,7 @@ def results_of(a, b):
 
 
 def test_the_table_has_every_optimizer():
-    others = {"LBFGS", "Optimizer", "TransformOptimizer", "SGD"}
+    others = {"LBFGS", "Optimizer", "SparseAdam", "TransformOptimizer", "SGD"}
     classes = {
         name
         for name in wf.optim.__all__

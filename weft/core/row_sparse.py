@@ -11,11 +11,11 @@ may stand in several places: they add up, in the order in which they stand.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .dtype import Array, DType, as_dtype
+from .dtype import Array, DType, as_dtype, is_half
 from .errors import ArgumentTypeError, ShapeError
 from .op import F
 from .shape import Shape, size_of
@@ -120,13 +120,13 @@ class RowSparse:
         """
         if self.is_coalesced:
             return self
-        slots, rows = F.row_slots(self.rows)
-        values = F.take_adjoint(self.values, slots, tuple(self.values.shape), 0)
-        made = RowSparse(rows, values, self.shape, is_coalesced=True)
-        if getattr(slots, "symbolic", False) or not self.rows.shape[0]:
-            return made
-        unneeded = int(as_array(slots).min())
-        return made.map_parts(lambda part: part[unneeded:]) if unneeded else made
+        if getattr(self.values, "symbolic", False):
+            slots, rows = F.row_slots(self.rows)
+            values = F.take_adjoint(self.values, slots, tuple(self.values.shape), 0)
+            return RowSparse(rows, values, self.shape, is_coalesced=True)
+        parts = summed_rows(as_array(self.rows), as_array(self.values))
+        made = RowSparse(*parts, self.shape, is_coalesced=True)
+        return made.on_tensors() if isinstance(self.values, Tensor) else made
 
     def map(self, function: Callable[[Any], Any]) -> RowSparse:
         """Return the rows with a function of zero value at zero applied to their total values."""
@@ -215,6 +215,48 @@ def as_array(part: Any) -> Array:
     """Return a part, a tensor or an array, as an array."""
     array: Array = part._value if isinstance(part, Tensor) else np.asarray(part)
     return array
+
+
+class SortedRows(NamedTuple):
+    """Rows in ascending order, equal ones in the order in which they stood.
+
+    order       where each stood
+    ascending   the rows
+    begins      whether each is the first of its kind
+    """
+
+    order: Array
+    ascending: Array
+    begins: Array
+
+
+def sorted_rows(rows: Array) -> SortedRows:
+    """Return rows in ascending order."""
+    order = rows.argsort(kind="stable")
+    ascending = rows[order]
+    begins = np.empty(rows.size, bool)
+    begins[:1] = True
+    np.not_equal(ascending[1:], ascending[:-1], out=begins[1:])
+    return SortedRows(order, ascending, begins)
+
+
+def summed_rows(rows: Array, values: Array) -> tuple[Array, Array]:
+    """Return the distinct rows in ascending order, and the sum of the values of each.
+
+    Values are added in the order in which they stand, those of half precision in single.
+    """
+    order, ascending, begins = sorted_rows(rows)
+    total = values.take(order[begins], 0)
+    if total.shape == values.shape:  # the usual case: few rows of a large table
+        return ascending, total
+    again = ~begins
+    places = np.cumsum(begins)[again] - 1
+    wide = total.astype(np.float32) if is_half(total.dtype) else total
+    width = int(size_of(values.shape[1:]))
+    flat = (places * width).reshape(-1, 1) + np.arange(width)
+    added = values.take(order[again], 0).astype(wide.dtype, copy=False)
+    np.add.at(wide.reshape(-1), flat.reshape(-1), added.reshape(-1))
+    return ascending[begins], wide.astype(total.dtype, copy=False)
 
 
 def add_gradients(a: Any, b: Any) -> Any:

@@ -123,6 +123,14 @@ def _narrow(x, axis, start, length):
     return np.take(x, np.arange(start, start + length), axis)
 
 
+def _row_slots(rows):
+    distinct = sorted({int(row) for row in rows})
+    first = len(rows) - len(distinct)
+    slots = [first + distinct.index(int(row)) for row in rows]
+    shown = [*distinct[:1] * first, *distinct]
+    return np.array(slots, np.int64), np.array(shown, np.int64)
+
+
 def _one_hot(index, num_classes=-1, dtype=np.int64):
     count = int(index.max()) + 1 if num_classes == -1 else num_classes
     return np.eye(count, dtype=dtype)[index]
@@ -244,7 +252,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     ),
     "take_along_axis": np.take_along_axis,
     "put_along_axis": _put_along_axis,
-    "take": lambda x, indices, axis=None, dim=None: np.take(
+    "take": lambda x, indices, axis=None, sparse=False, dim=None: np.take(
         x, indices, axis if dim is None else dim
     ),
     "take_adjoint": _take_adjoint,
@@ -252,8 +260,9 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "index_add": _index_add,
     "narrow": _narrow,
     "select": lambda x, axis, index: np.take(x, index, axis),
-    "embedding": lambda weight, index, padding_idx=None: weight[index],
-    "embedding_of": lambda input, weight, padding_idx=None: weight[input],
+    "embedding": lambda weight, index, padding_idx=None, sparse=False: weight[index],
+    "embedding_of": lambda input, weight, padding_idx=None, sparse=False: weight[input],
+    "row_slots": _row_slots,
     "one_hot": _one_hot,
     "one_hot_rows": _one_hot,
     "masked_fill": lambda x, mask, value: np.where(mask, np.asarray(value, x.dtype), x),
@@ -438,6 +447,7 @@ def embedding_samples(s: Sampler) -> Iterable[Sample]:
     yield Sample(np.array([[1, 0], [3, 1]]), s.real(4, 3))
     yield Sample(np.array([1, 0, 1]), s.real(2, 3), padding_idx=0, grad=0)
     yield Sample(np.zeros((0, 2), int), s.real(2, 3), label="empty")
+    yield Sample(np.array([1, 0, 1]), s.real(2, 3), sparse=True, label="sparse")
 
 
 COMPOSITE_SAMPLES: dict[str, Callable[[Sampler], Iterable[Sample]]] = {

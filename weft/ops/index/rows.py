@@ -9,7 +9,7 @@ import numpy as np
 from ...core.dtype import int64
 from ...core.errors import ShapeError
 from ...core.op import F, general, op
-from ...core.row_sparse import RowSparse
+from ...core.row_sparse import RowSparse, sorted_rows
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType
 from ...core.tensor import Tensor
@@ -37,11 +37,7 @@ def _(rows):
 @row_slots.eval
 def _(rows):
     count = rows.size
-    order = rows.argsort(kind="stable")
-    ascending = rows[order]
-    begins = np.empty(count, bool)
-    begins[:1] = True
-    np.not_equal(ascending[1:], ascending[:-1], out=begins[1:])
+    order, ascending, begins = sorted_rows(rows)
     distinct = ascending[begins]
     places = np.cumsum(begins)
     places += count - distinct.size - 1
