@@ -87,13 +87,13 @@ def _weft_step(name: str, batch: int, face: str, rows: int = ROWS) -> Callable[[
     if face == "session":
         with wf.Graph() as graph:
             index = wf.placeholder((batch,), wf.int64)
-            update = optimizer.minimize((table(index) ** 2).sum())
+            update = optimizer.minimize(table(index).square().sum())
         session, feeds = wf.Session(graph), cycle(arrays)
         return lambda: session.run(update, {index: next(feeds)})
 
     def step(index: Any) -> None:
         optimizer.zero_grad()
-        (table(index) ** 2).sum().backward()
+        table(index).square().sum().backward()
         optimizer.step()
 
     run, tensors = (wf.jit(step) if face == "jit" else step), cycle(map(wf.tensor, arrays))
@@ -111,7 +111,7 @@ def _torch_step(name: str, batch: int) -> Callable[[], None]:
 
     def step() -> None:
         optimizer.zero_grad()
-        (table(next(tensors)) ** 2).sum().backward()
+        table(next(tensors)).square().sum().backward()
         optimizer.step()
 
     return step

@@ -232,12 +232,28 @@ class SortedRows(NamedTuple):
 
 def sorted_rows(rows: Array) -> SortedRows:
     """Return rows in ascending order."""
-    order = rows.argsort(kind="stable")
+    order = _stable_order(rows)
     ascending = rows[order]
     begins = np.empty(rows.size, bool)
     begins[:1] = True
     np.not_equal(ascending[1:], ascending[:-1], out=begins[1:])
     return SortedRows(order, ascending, begins)
+
+
+def _stable_order(rows: Array) -> Array:
+    """Return the places of integers in ascending order, equal ones as they stand.
+
+    NumPy sorts numbers of 16 bits by counting, in time proportional to their number: those of 32
+    bits in two passes, a fourth of the time that comparing takes for some thousands.
+    """
+    if rows.size < FEW or int(rows.min()) < 0 or int(rows.max()) >= 1 << 32:
+        return rows.argsort(kind="stable")
+    order = rows.astype(np.uint16).argsort(kind="stable")
+    high = (rows >> 16).astype(np.uint16)
+    return order[high[order].argsort(kind="stable")]
+
+
+FEW = 512  # below, comparing is as fast
 
 
 def summed_rows(rows: Array, values: Array) -> tuple[Array, Array]:

@@ -69,11 +69,14 @@ def _(s):
     yield ErrorSample(np.zeros((2, 2), int), error=ValueError, match=r"vector.*\(2, 2\)")
 
 
-def row_gradient(g: Any, index: Any, shape: Shape) -> RowSparse:
-    """Return the gradient of a table of `shape`, of which `index` has read rows, by rows."""
-    flat = F.reshape(index, (-1,))
-    flat = flat if flat.dtype == int64 else F.cast(flat, int64)
-    rows = F.where(flat < 0, flat + shape[0], flat) if index.dtype.kind == "i" else flat
+def row_gradient(g: Any, index: Any, shape: Shape, *, wraps: bool = False) -> RowSparse:
+    """Return the gradient of a table of `shape`, of which `index` has read rows, by rows.
+
+    wraps   whether an index may be negative, and counts from the end then
+    """
+    rows = F.reshape(index, (-1,))
+    rows = rows if rows.dtype == int64 else F.cast(rows, int64)
+    rows = F.where(rows < 0, rows + shape[0], rows) if wraps else rows
     return RowSparse(rows, F.reshape(g, (*rows.shape, *shape[1:])), shape)
 
 

@@ -69,7 +69,7 @@ def _taken_shape(shape: Shape, index_shape: Shape, axis: int | None) -> Shape:
 @take.vjp("x")
 def _(g, indices, x_shape, axis, sparse):
     if sparse:
-        return row_gradient(g, indices, x_shape)
+        return row_gradient(g, indices, x_shape, wraps=indices.dtype.kind == "i")
     return F.take_adjoint(g, indices, x_shape, axis)
 
 
