@@ -271,8 +271,9 @@ def summed_rows(rows: Array, values: Array) -> tuple[Array, Array]:
     width = int(size_of(values.shape[1:]))
     flat = (places * width).reshape(-1, 1) + np.arange(width)
     added = values.take(order[again], 0).astype(wide.dtype, copy=False)
-    np.add.at(wide.reshape(-1), flat.reshape(-1), added.reshape(-1))
-    return ascending[begins], wide.astype(total.dtype, copy=False)
+    with np.errstate(all="ignore"):  # infinities are the step's to see
+        np.add.at(wide.reshape(-1), flat.reshape(-1), added.reshape(-1))
+        return ascending[begins], wide.astype(total.dtype, copy=False)
 
 
 def add_gradients(a: Any, b: Any) -> Any:
