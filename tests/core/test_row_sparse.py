@@ -109,7 +109,7 @@ def test_bad_operands_are_refused():
         a * wf.ones(4, 1)
     with pytest.raises(wf.WeftError, match="takes rows and values as tensors"):
         wf.RowSparse([1], [[1.0]], (4, 1))
-    with pytest.raises(AttributeError, match="no 'sum'.*to_dense"):
+    with pytest.raises(AttributeError, match=r"no 'sum'.*to_dense"):
         a.sum()
 
 
@@ -158,7 +158,12 @@ def test_gradients_by_frequency_and_norms_of_rows(table):
     found = []
     for sparse in (True, False):
         layer = wf.nn.Embedding(
-            6, 2, sparse=sparse, scale_grad_by_freq=True, max_norm=0.5, _weight=table.weight.detach()
+            6,
+            2,
+            sparse=sparse,
+            scale_grad_by_freq=True,
+            max_norm=0.5,
+            _weight=table.weight.detach(),
         )
         (layer(index) * wf.tensor([[[1.0], [2.0]], [[3.0], [7.0]]])).sum().backward()
         found.append((layer.weight.numpy(), layer.weight.grad.numpy()))
@@ -332,7 +337,8 @@ def test_gradients_that_add_up_over_calls(table):
     def backward(index):
         table(index).sum().backward()
 
+    backward(wf.tensor([1, 2]))
     with pytest.warns(RuntimeWarning, match="row-sparse gradient from outside"):
-        for index in ([1, 2], [2, 3], [4, 4]):
-            backward(wf.tensor(index))
+        backward(wf.tensor([2, 3]))
+    backward(wf.tensor([4, 4]))
     assert table.weight.grad.rows.tolist() == [1, 2, 2, 3, 4, 4]
