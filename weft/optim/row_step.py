@@ -18,7 +18,7 @@ from ..core.errors import GradientError
 from ..core.op import F
 from ..core.row_sparse import RowSparse
 from ..core.tensor import Tensor
-from ..ops.index._spec import ARRAY
+from ..ops.index.rows import with_rows_at
 from .transform import GradientTransform, State
 
 
@@ -110,4 +110,4 @@ def with_rows(table: Any, g: RowSparse, new: Any) -> Any:
 
     In a graph a row may have several places, of which the last counts (`RowSparse.coalesce`).
     """
-    return F.setitem_arrays(table, new, [g.rows], (ARRAY,))
+    return with_rows_at(table, g.rows, new)

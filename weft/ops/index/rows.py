@@ -14,6 +14,7 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import Shape, TensorType
 from ...core.tensor import Tensor
 from ._checks import check_integer
+from ._spec import ARRAY
 
 
 @op(general, outputs=2, method=False)
@@ -86,3 +87,8 @@ def index_counts(index: Any) -> Any:
     slots, _ = F.row_slots(flat)
     counts = F.take_adjoint(F.ones_like(slots), slots, tuple(flat.shape), 0)
     return F.reshape(F.take(counts, slots, 0), tuple(index.shape))
+
+
+def with_rows_at(table: Any, rows: Any, values: Any) -> Any:
+    """Return a table with other values in some rows; of several for one row the last stays."""
+    return F.setitem_arrays(table, values, [rows], (ARRAY,))
