@@ -342,3 +342,12 @@ def test_gradients_that_add_up_over_calls(table):
         backward(wf.tensor([2, 3]))
     backward(wf.tensor([4, 4]))
     assert table.weight.grad.rows.tolist() == [1, 2, 2, 3, 4, 4]
+
+
+def test_a_jitted_function_of_a_result(table):
+    forward = wf.jit(lambda weight: (wf.embedding(weight, wf.tensor([1, 1]), sparse=True)).sum())
+    for _ in range(3):
+        table.weight.grad = None
+        forward(table.weight * 2.0).backward()
+        assert isinstance(table.weight.grad, wf.Tensor)
+        assert table.weight.grad[:, 0].tolist() == [0.0, 4.0, 0.0, 0.0, 0.0, 0.0]

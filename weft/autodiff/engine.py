@@ -7,7 +7,6 @@ A node is visited once, after all its consumers, and a chain of any length needs
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Any
@@ -84,7 +83,7 @@ class ReverseWalk:
         """Visit nodes from the latest to the earliest: here backward spends its time."""
         # One flat loop on purpose: a function call per node would cost a tenth of the whole.
         heap, pending, useful, retain = self.heap, self.pending, self.useful, self.retain
-        plus: Any = np.add if self.raw else operator.add
+        plus: Any = np.add if self.raw else add_gradients
         owned: set[AnyNode] = set()  # sums made by this walk, which it may add to in place
         masks = self.masks
         # Of large gradients only, which there are none of while the door is shut.
@@ -117,9 +116,7 @@ class ReverseWalk:
             for parent, grad in zip(node.parents, grads):  # noqa: B905  (`strict` costs a tenth)
                 if parent is None or grad is None:
                     continue
-                if grad.__class__ is RowSparse:
-                    self._add_rows(parent, grad)
-                elif parent not in pending:
+                if parent not in pending:
                     if useful is None or parent in useful:
                         pending[parent] = grad
                         if parent.__class__ is not Leaf:
@@ -128,29 +125,13 @@ class ReverseWalk:
                     total = pending[parent]
                     total += grad
                     pending[parent] = total
-                elif pending[parent].__class__ is RowSparse:
-                    pending[parent] = add_gradients(pending[parent], grad)
                 else:
-                    add = F.add if special is None and grad.size >= LARGE else plus
+                    add = _add_large if special is None and grad.size >= LARGE else plus
                     pending[parent] = total = add(pending[parent], grad)
                     if special is None and total.nbytes > IN_PLACE_BYTES:
                         owned.add(parent)
         if sums is not None:
             sums.complete()
-
-    def _add_rows(self, parent: AnyNode, grad: RowSparse) -> None:
-        """Note a row-sparse gradient: as it is for a leaf, for all others dense."""
-        if self.useful is not None and parent not in self.useful:
-            return
-        is_leaf = parent.__class__ is Leaf
-        found = grad if is_leaf and self.rows else dense(grad)
-        known = self.pending.get(parent)
-        if known is not None:
-            self.pending[parent] = add_gradients(known, found)
-            return
-        self.pending[parent] = found
-        if not is_leaf:
-            heappush(self.heap, (-parent.order, parent))  # type: ignore[misc]  # no Leaf
 
     def _special(self) -> GradientsOf | None:
         """Return how to differentiate a node where the rules on raw arrays are not enough."""
@@ -243,10 +224,17 @@ class ReverseWalk:
 
     def _finish(self) -> dict[AnyNode, Any]:
         """Return what was asked for; all that is pending now are leaves."""
-        for leaf, g in self.pending.items():
+        for leaf, given in self.pending.items():
+            g = given if self.rows else dense(given)
+            self.pending[leaf] = g
             if leaf.watch is not None or self.useful is not None:
                 self.pending[leaf] = self._settle(leaf, g)
         return self.pending if self.useful is None else self.found
+
+
+def _add_large(a: Any, b: Any) -> Any:
+    """Return the sum of two gradients on arrays; of large ones by machine code."""
+    return add_gradients(a, b) if RowSparse in (a.__class__, b.__class__) else F.add(a, b)
 
 
 def as_tensor(g: Any) -> Any:

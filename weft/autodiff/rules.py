@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 
 from ..core.dispatch import group
 from ..core.op import elementwise
-from ..core.row_sparse import dense
 from ..core.tape import TapeNode, make_node
 
 
@@ -38,7 +37,7 @@ class Operation:
             return found
         node = self.node(wanted)
         pulled: Sequence[Any] = op.linked(node, node.saved, g)
-        return [dense(x) for x in pulled]
+        return pulled
 
     def node(self, parents: tuple[Any, ...], site: Any = None) -> TapeNode:
         """Return the operation as a node of the tape, with only what its vjp rules need of it."""

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 from ..core.dispatch import run
 from ..core.errors import GradientError, Site
 from ..core.modes import enable_grad
-from ..core.row_sparse import RowSparse, gradient_parts
+from ..core.row_sparse import RowSparse, dense, gradient_parts
 from ..core.shape import Shape
-from ..core.tape import FREED, FanNode, make_node, output_node
+from ..core.tape import FREED, FanNode, Leaf, make_node, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
 from ..graph.call import ProgramCall
 from ..graph.graph import Graph
@@ -160,12 +160,13 @@ class CompiledCall:
     def backward(self, node: Any, saved: Any, gs: Sequence[Array]) -> Sequence[Any]:
         """Return the gradients of what the call read."""
         history, kept = saved
-        return history.pull_back(kept, gs)  # type: ignore[no-any-return]  # of Any
+        found = zip(node.parents, history.pull_back(kept, gs), strict=True)
+        return [g if parent.__class__ is Leaf else dense(g) for parent, g in found]
 
     def linked(self, node: Any, saved: Any, gs: Sequence[Tensor]) -> Sequence[Any]:
         """Return these gradients as tensors that can be differentiated again."""
         history, kept = saved
-        return history.pull_back_linked(node.parents, kept, gs)  # type: ignore[no-any-return]  # of Any
+        return [dense(g) for g in history.pull_back_linked(node.parents, kept, gs)]
 
 
 _CALL = CompiledCall()

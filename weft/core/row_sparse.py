@@ -42,8 +42,6 @@ class RowSparse:
 
     __slots__ = ("is_coalesced", "rows", "shape", "values")
 
-    __array_ufunc__ = None  # ndarray + rows asks the rows
-
     is_sparse = True
     symbolic = False
     _node = None
@@ -186,6 +184,17 @@ class RowSparse:
         return RowSparse(F.concat(rows, 0), values, self.shape)
 
     __radd__ = __add__
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        """Add to an array: the walk adds gradients by `np.add`, whatever they are."""
+        if ufunc is not np.add or method != "__call__" or len(inputs) != 2:
+            return NotImplemented
+        total = add_gradients(*inputs)
+        (out,) = options.get("out", (None,))
+        if out is None:
+            return total
+        out[...] = total
+        return out
 
     def __mul__(self, factor: Any) -> RowSparse:
         """Scale all values by one number."""

@@ -41,7 +41,7 @@ from .keywords import (
 )
 from .large import LARGE, door
 from .modes import interpreter_here, is_grad_enabled, modes
-from .tape import FanNode, TapeNode, next_order
+from .tape import FanNode, Leaf, TapeNode, next_order
 from .tensor import Tensor, new_tensor
 
 if TYPE_CHECKING:
@@ -122,6 +122,7 @@ class _Writer:
             "OP": op,
             "Node": TapeNode,
             "FanNode": FanNode,
+            "Leaf": Leaf,
             "ArgumentTypeError": ArgumentTypeError,
             "LARGE": LARGE,
             "Tensor": Tensor,
@@ -253,6 +254,11 @@ class _Writer:
 
     def _gradient(self, position: int, name: str) -> list[str]:
         lines = [f"{name}_g = {self._gradient_expression(name)}"]
+        if "sparse" in self.attrs:  # rows go to leaves, and no further (core/row_sparse.py)
+            lines += [
+                f"if sparse and {name}_n.__class__ is not Leaf:",
+                f"    {name}_g = {name}_g.to_dense()",
+            ]
         if self.broadcasts:
             lines += [
                 "if shapes is not None:",
