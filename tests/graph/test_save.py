@@ -46,6 +46,20 @@ def copied(arrays):
 # -- good files ------------------------------------------------------------------------------------
 
 
+def test_a_file_from_before_an_option_means_what_it_meant():
+    with wf.Graph() as graph:
+        table, index = wf.placeholder((4, 2)), wf.placeholder((3,), wf.int64)
+        wf.take(table, index, axis=0)
+    data, arrays = encode_graph(graph)
+    older = json.loads(json.dumps(data))
+    (node,) = (n for n in older["graph"]["nodes"] if n["op"] == "take")
+    assert node["attrs"].pop() is False  # sparse
+    assert graph_text(decode_graph(older, copied(arrays))) == graph_text(graph)
+    node["attrs"].pop()
+    with pytest.raises(GraphError, match="take has 2 attributes"):
+        decode_graph(older, copied(arrays))
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_round_trip(name, tmp_path):
     graph = PROGRAMS[name]

@@ -162,7 +162,8 @@ class _Decoder:
     def _node(self, data: Any, values: Sequence[Value], depth: int) -> Node:
         op = operator_named(_field(data, "op", str))
         inputs = [None if i is None else _value(values, i) for i in _field(data, "inputs", list)]
-        attrs = tuple(self._attr(a, depth, 0) for a in _field(data, "attrs", list))
+        given = [self._attr(a, depth, 0) for a in _field(data, "attrs", list)]
+        attrs = (*given, *_later_options(op, len(given)))
         types = [decode_type(t) for t in _field(data, "types", list)]
         _check_operation(op, inputs, attrs, len(types))
         return Node(
@@ -241,6 +242,12 @@ _RESULTS: dict[str, Callable[..., Any]] = {
     "split": lambda types, sizes, axis: len(sizes),
     "unbind": lambda types, axis: types[0].shape[axis],
 }
+
+
+def _later_options(op: Any, given: int) -> list[bool]:
+    """Return the options, off by default, that an operator has had only since a file was made."""
+    missing = list(op.attrs.values())[given:] if isinstance(op.attrs, Mapping) else []
+    return missing if all(default is False for default in missing) else []
 
 
 def _check_operation(
