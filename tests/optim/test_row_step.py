@@ -444,6 +444,27 @@ def test_clipping_is_that_of_the_dense_gradient(clip, jitted):
     np.testing.assert_allclose(norms, expected, rtol=1e-5)
 
 
+def test_one_jitted_function_for_batches_of_any_size():
+    def trained_by(run):
+        table = make_table()
+        optimizer = LAZY["adam"](table.parameters())
+
+        def step(index):
+            optimizer.zero_grad()
+            (table(index) ** 2).sum().backward()
+            wf.optim.clip_grad_norm_(table.parameters(), 1.0)
+            optimizer.step()
+
+        stepped, rng = run(step), np.random.default_rng(1)
+        for count in (3, 5, 8, 8, 0, 11, 1, 6):
+            stepped(wf.tensor(rng.integers(0, ROWS, (count, 2))))
+        return table.weight.numpy(), table.weight.grad.rows.shape
+
+    (found, rows), (expected, shape) = trained_by(wf.jit), trained_by(lambda step: step)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    assert rows == shape
+
+
 def test_loss_scaling_skips_what_is_not_finite():
     table = make_table(dtype=np.float16)
     optimizer = wf.optim.SGD(table.parameters(), lr=0.1)

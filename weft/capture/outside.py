@@ -95,8 +95,9 @@ class RowGradWrite:
 
     def made(self, rows: Any, values: Any) -> RowSparse:
         """Return the gradient of one call."""
-        like = self.like
-        return RowSparse(rows, values, like.shape, is_coalesced=like.is_coalesced)
+        once = self.like.is_coalesced
+        found = RowSparse(rows, values, self.like.shape, is_coalesced=once)
+        return found.trimmed() if once else found
 
     def __call__(self, found: Sequence[Any], fetched: Sequence[Array], leaves: Leaves) -> None:
         """Set it."""

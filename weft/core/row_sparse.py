@@ -126,6 +126,12 @@ class RowSparse:
         made = RowSparse(*parts, self.shape, is_coalesced=True)
         return made.on_tensors() if isinstance(self.values, Tensor) else made
 
+    def trimmed(self) -> RowSparse:
+        """Return one with each row once without the places that a graph did not need."""
+        rows = as_array(self.rows)
+        unneeded = int(np.searchsorted(rows, rows[0], "right")) - 1 if rows.size else 0
+        return self.map_parts(lambda part: part[unneeded:]) if unneeded else self
+
     def map(self, function: Callable[[Any], Any]) -> RowSparse:
         """Return the rows with a function of zero value at zero applied to their total values."""
         once = self.coalesce()

@@ -80,6 +80,8 @@ def _clip_recorded(params: list[Tensor], limit: float, order: float, strict: boo
 
 def _recorded_norm(grads: list[Any], order: float) -> Any:
     """Return the norm of all elements; a power of the largest element may not overflow."""
+    if not any(g.size for g in grads):  # no rows at all
+        return F.sum(grads[0])
     largest = reduce(F.maximum, [F.max(F.abs(g)) for g in grads if g.size])
     if order == math.inf:
         return largest
