@@ -57,7 +57,7 @@ from .ops.creation import (
 from .ops.ranges import arange, linspace, logspace
 
 if _TYPE_CHECKING:
-    from . import data, io, nn, optim, serve, train
+    from . import data, debug, io, nn, optim, serve, train
     from .autodiff.batching import vmap
     from .autodiff.checkpointing import checkpoint
     from .autodiff.custom_jvp import custom_jvp
@@ -119,6 +119,7 @@ __all__ = [
     "custom_jvp",
     "custom_vjp",
     "data",
+    "debug",
     "default_float",
     "detect_anomaly",
     "device",
@@ -238,7 +239,7 @@ _deferred = _lazy_attributes(
             *("set_rng_state", "truncated_normal", "uniform"),
         ),
     },
-    packages=("data", "io", "nn", "optim", "serve", "train"),
+    packages=("data", "debug", "io", "nn", "optim", "serve", "train"),
 )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.dispatch import canonical
+from ..core.effects import Trips
 from ..graph.node import resolve_attrs
 from ..graph.run import Sizes, bind_sizes, has_unknown_sizes
 from ..lower.kernels import CallKernel, LoopKernel
@@ -28,16 +29,18 @@ def repeat(kernel: LoopKernel, test: Run, body: Run, read: Read, word: Word) -> 
     index, half = word(kernel.index), word(kernel.half)
     index[...], half[...] = first_index(kernel), 0
     taken = 0
-    while kernel.length is None or taken < kernel.length:
-        test()
-        if kernel.holds is not None and not read(kernel.holds):
-            return
-        body()
-        taken += 1
-        index += -1 if kernel.reverse else 1
-        half[...] = 1 - half
-        if kernel.stops is not None and read(kernel.stops):
-            return
+    with Trips() as at:
+        while kernel.length is None or taken < kernel.length:
+            test()
+            if kernel.holds is not None and not read(kernel.holds):
+                return
+            at(int(index))
+            body()
+            taken += 1
+            index += -1 if kernel.reverse else 1
+            half[...] = 1 - half
+            if kernel.stops is not None and read(kernel.stops):
+                return
 
 
 def first_index(kernel: LoopKernel) -> int:

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import ArgumentTypeError, GradientError
+from ..core.errors import GradientError
 from ..core.op import F
 from ..core.snapshot import Snapshot
-from ..core.tape import HookHandle
 from ..core.tensor import Tensor
 from ..graph.symbol import Symbol
 from .number_arithmetic import (
@@ -108,14 +107,6 @@ class RecordedTensor(Symbol):
     def backward(self, *args: Any, **kwargs: Any) -> None:  # type: ignore[override]  # Symbol refuses
         """Add the gradients of this tensor to `.grad` of every leaf it depends on."""
         self.graph.tracer.backward(self, *args, **kwargs)
-
-    def register_hook(self, hook: Any) -> HookHandle:  # type: ignore[override]  # Symbol refuses
-        """Call `hook(grad)` once the gradient of this tensor is known; it may return another."""
-        if not self.requires_grad:
-            raise GradientError("cannot register a hook on a tensor that requires no gradient")
-        if not callable(hook):
-            raise ArgumentTypeError(f"a hook must be callable. Received: {hook!r}")
-        return self.graph.tracer.add_hook(self, hook)  # type: ignore[no-any-return]  # of Any
 
     def retain_grad(self) -> None:
         """Keep `.grad` of this non-leaf tensor after backward."""

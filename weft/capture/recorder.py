@@ -27,11 +27,11 @@ from ..core.modes import is_grad_enabled, modes, no_grad
 from ..core.op import F, find_op
 from ..core.row_sparse import asks_for_rows
 from ..core.shape import TensorType
-from ..core.tape import HookHandle, Leaf, Watch, next_order
+from ..core.tape import Leaf
 from ..core.tensor import Tensor, check_differentiable
 from ..graph.custom import CustomGradient
 from ..graph.graph import Graph
-from ..graph.node import Node, Value
+from ..graph.node import Node, Value, subgraphs
 from ..graph.paths import lead, outputs_reached
 from ..graph.scope import current_scope
 from ..graph.special import CONSTANT, SOURCES
@@ -455,8 +455,9 @@ class Recorder(Tracer):
 
     def _runs_python(self, ys: Sequence[Tensor]) -> bool:
         """Tell whether gradients pass a function of the user's, whose backward is Python."""
-        values = [self.value_of(y) for y in ys]
-        return any(isinstance(n.op, CustomGradient) for y in values for n in self._behind(y))
+        nodes = [n for y in ys for n in self._behind(self.value_of(y))]
+        hooked = any(graph.tracer.watches for n in nodes for graph in subgraphs(n))
+        return hooked or any(isinstance(n.op, CustomGradient) for n in nodes)
 
     def _asks_for_rows(self, ys: Sequence[Tensor]) -> bool:
         """Tell whether gradients pass an operation that gives them by rows."""
@@ -478,13 +479,3 @@ class Recorder(Tracer):
     def is_freed(self, value: Value) -> bool:
         """Tell whether backward has used up what a value depends on."""
         return not self._freed.isdisjoint(self._behind(value))
-
-    def add_hook(self, recorded: RecordedTensor, hook: Callable[[Any], Any]) -> HookHandle:
-        """Register a hook on the gradient of a value."""
-        watch, key = self.watch_of(recorded), next_order()
-        watch.hooks[key] = hook
-        return HookHandle(watch.hooks, key)
-
-    def watch_of(self, recorded: RecordedTensor) -> Watch:
-        """Return the watch of a value, created on first use."""
-        return self.watches.setdefault(recorded.value, Watch())

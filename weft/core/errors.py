@@ -70,6 +70,10 @@ class AnomalyError(GradientError, ArithmeticError):
     trapped = False  # whether it ended a run of a program, which has changed nothing
 
 
+class CheckError(WeftError, AssertionError):
+    """A check that a program makes of its values (wf.debug.check) does not hold."""
+
+
 class LostWriteError(WeftError, TypeError):
     """A write went into a tensor that nobody holds, or nobody reads, and would be lost."""
 
@@ -82,13 +86,21 @@ class MissingDependencyError(WeftError, ImportError):
     """An optional package is needed for this function and is not installed."""
 
 
-FROM_SIGNAL = "_weft_from_signal"  # the attribute that marks what a handler raised
+FROM_SIGNAL = "_weft_from_signal"  # the attribute that marks what code of the user's raised
 COMMITTED = "_weft_committed"  # the same, of what was raised when states were written
 
 
 def is_from_signal(error: BaseException) -> bool:
-    """Tell whether the handler of a signal raised an error while native code ran."""
+    """Tell whether code of the user's raised an error during a run: it is handed on as it is.
+
+    That is the handler of a signal while native code runs, or what wf.debug calls.
+    """
     return getattr(error, FROM_SIGNAL, False) is True
+
+
+def note_outside(error: BaseException) -> None:
+    """Note that code of the user's raised an error during a run."""
+    setattr(error, FROM_SIGNAL, True)
 
 
 def is_trapped(error: BaseException) -> bool:
@@ -180,6 +192,11 @@ def format_site(site: Site) -> str | None:
         if start <= offset < end and number is not None:
             line = number
     return f"{os.path.basename(code.co_filename)}:{line}"
+
+
+def is_weft_code(code: CodeType) -> bool:
+    """Tell whether a code object belongs to Weft."""
+    return _classify(code)
 
 
 def _classify(code: CodeType) -> bool:

@@ -29,7 +29,8 @@ fact is an option of the declaration, a fact that depends on the call is a rule:
                  the "weight"
     picks, puts  rules: whether an index picks one element of each row, or puts one into it
     blocks       a rule of random operators: how much of the generator's sequence a call consumes
-    advances     it moves the state of a generator on
+    advances     it moves on what is threaded through a graph: a generator, or the chain of effects
+    effect       it shows values to somebody: a run does it once, in its order
     operator     the method of Python's operator that stands for it: "__add__"
     numpy        the same as an expression of NumPy, by the names of its inputs and attributes;
                  attributes that it does not name are None
@@ -74,6 +75,7 @@ class Facts:
     puts_rule: Rule | None = None
     blocks_rule: Rule | None = None
     advances = False
+    effect = False
     operator: str | None = None
     numpy: str | None = None
 

@@ -14,6 +14,7 @@ from ..core.config import config
 from ..core.device import device
 from ..core.dim import SizeVar
 from ..core.dispatch import ERRORS
+from ..core.effects import EffectLog, current_log, logging_to
 from ..core.errors import ShapeError, is_from_signal, user_stacklevel
 from ..core.imports import injected
 from ..core.shape import Shape
@@ -53,6 +54,7 @@ class ProgramCall:
         self._ran: Any = None
         self._latest: Run | None = None
         self._trapped: ProgramCall | None = None
+        self._has_effects = program.has_effects
         self._latest_trapped: Run | None = None
         _calls.add(self)
 
@@ -93,9 +95,17 @@ class ProgramCall:
         say where, with the user's line, and looks for the first NaN if that is asked for.
         """
         wanted = not config.debug_interpret if compiled is None else compiled
-        if config.nan_trap and not detecting_anomaly():
-            return self._run_trapped(arrays, wanted)
-        return self._run(arrays, wanted)
+        run = self._run_trapped if config.nan_trap and not detecting_anomaly() else self._run
+        if not self._has_effects:
+            return run(arrays, wanted)
+        with logging_to(EffectLog((self.program, arrays))):
+            return run(arrays, wanted)
+
+    def _begin(self) -> None:
+        """Begin an attempt, which shows no more than what those before it have not shown."""
+        log = current_log() if self._has_effects else None
+        if log is not None:
+            log.begin()
 
     def _run(self, arrays: list[Array], compiled: bool) -> list[Array]:
         failure = None
@@ -103,6 +113,7 @@ class ProgramCall:
             try:
                 executable = self._code(arrays)
                 if executable is not None:
+                    self._begin()
                     fetched: list[Array] = executable.run(arrays)
                     self.remember(executable)
                     return fetched
@@ -111,6 +122,7 @@ class ProgramCall:
                     raise
                 failure = error
         sizes = self._told([array.shape for array in arrays])
+        self._begin()
         results = _committed(self.program.run(arrays, sizes))
         if failure is not None:
             _report(failure, self.what)
@@ -124,6 +136,7 @@ class ProgramCall:
         """
         executable = self.executable(arrays) if compiled else None
         if executable is not None:
+            self._begin()
             try:
                 fetched: list[Array] = executable.run(arrays)
                 self._latest_trapped = self._without_flag(_unchecked(executable))
@@ -131,6 +144,7 @@ class ProgramCall:
             except ERRORS as error:
                 if is_from_signal(error):
                     raise
+        self._begin()
         results = search_nan(self.program, arrays, self._told([array.shape for array in arrays]))
         if executable is None:
             return _committed(results)

@@ -6,13 +6,42 @@ from collections.abc import Iterable, Sequence
 
 from .graph import Graph
 from .node import Node, Value
+from .rebuild import Rebuild, with_bodies
 from .special import PLACEHOLDER
 
 
 def inline(target: Graph, source: Graph, inputs: Sequence[Value]) -> dict[Value, Value]:
-    """Append a function's nodes to a graph, on given inputs; return what its values became."""
-    mapping = dict(zip(source.inputs, inputs, strict=True))
-    return copy_nodes(target, source.nodes, mapping)
+    """Append a function's nodes to a graph, on given inputs; return what its values became.
+
+    It is for derivatives, which show nothing: effects are left out. Hooks on gradients are kept.
+    """
+    plain, now = _without_effects(source)
+    mapping = copy_nodes(target, plain.nodes, dict(zip(plain.inputs, inputs, strict=True)))
+    found = {x: mapping[now.value(x)] for x in source.values()}
+    hooks = source.tracer.watches
+    target.tracer.watches.update((found[x], hooks[x]) for x in hooks if x in found)
+    return found
+
+
+def _without_effects(graph: Graph) -> tuple[Graph, Rebuild]:
+    """Return a function that computes the same and shows nothing, and what became of values."""
+    rebuild = Rebuild(graph, graph.outputs)
+    for old in graph.nodes:
+        node = with_bodies(rebuild.current(old), _shows_nothing)
+        if node.op.effect:
+            rebuild.replace(old, node.inputs[:1])  # type: ignore[arg-type]  # a link is never left out
+        else:
+            rebuild.place(old, node)
+    return rebuild.finish(), rebuild
+
+
+def _shows_nothing(body: Graph) -> Graph:
+    if not any(node.op.effect or node.op.kind == "control" for node in body.nodes):
+        return body
+    made, now = _without_effects(body)
+    hooks = body.tracer.watches
+    made.tracer.watches.update((now.value(x), hooks[x]) for x in hooks)
+    return made
 
 
 def copy_nodes(

@@ -7,9 +7,10 @@ from typing import Any
 from ..core.errors import GraphError
 from ..core.op import find
 from .control.ops import CONTROL
+from .debug.nodes import EFFECTS
 from .special import SPECIAL
 
-_own: dict[str, Any] = {**SPECIAL, **CONTROL}
+_own: dict[str, Any] = {**SPECIAL, **CONTROL, **EFFECTS}
 
 
 def operator_named(name: str) -> Any:

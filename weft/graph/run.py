@@ -15,6 +15,7 @@ import numpy as np
 from ..core.anomaly import detecting_anomaly, has_nan, searching
 from ..core.dim import Dim, SizeVar, evaluate
 from ..core.dispatch import ERRORS, canonical, explain
+from ..core.effects import CHAIN
 from ..core.errors import (
     AnomalyError,
     ArgumentError,
@@ -22,6 +23,7 @@ from ..core.errors import (
     ShapeError,
     UnknownSizeError,
     WeftError,
+    is_from_signal,
 )
 from ..core.shape import TensorType
 from .draws import Draws
@@ -85,7 +87,8 @@ class Program:
         self.sources = graph.size_sources()
         self.slots: dict[Value, int] = {}
         draws = Draws(graph, begins=not commits)
-        nodes = graph.ancestors((*fetches, *targets), {*feeds, *draws.states})
+        asked = (*fetches, *targets)
+        nodes = graph.ancestors(asked, {*feeds, *draws.stops(asked)})
         draws.settle(set(nodes), set(feeds))
         self.commits = [*draws.commits, *_assignments(nodes)] if commits else []
         self._alias = dict(draws.alias)
@@ -109,6 +112,11 @@ class Program:
         for value in (*self.fetches, *(value for _, value in self.commits)):
             self.slot(value)  # what is fed and fetched, and what no step touches, has one too
         self.count = len(self.slots)
+
+    @property
+    def has_effects(self) -> bool:
+        """Tell whether runs show something to somebody."""
+        return any(state.owner is CHAIN for state, _ in self.commits)
 
     def with_trap(self) -> Program:
         """Return the same program with a trap for NaNs, one more fetch, in compiled code."""
@@ -260,6 +268,8 @@ class Program:
             else:
                 made = step.kernel(*operands, *attrs)
         except ERRORS as error:
+            if is_from_signal(error):
+                raise
             raise self._explained(step, error, operands) from error.__cause__
         if step.node.op.outputs == 1:
             made = (made,)

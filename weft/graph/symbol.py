@@ -11,6 +11,7 @@ from ..core import device as places
 from ..core.dtype import DType, is_float
 from ..core.errors import (
     ArgumentError,
+    ArgumentTypeError,
     GradientError,
     GraphError,
     ShapeError,
@@ -20,6 +21,7 @@ from ..core.errors import (
 from ..core.modes import current_tracer
 from ..core.op import F
 from ..core.shape import Shape, size_of
+from ..core.tape import HookHandle, next_order
 from ..core.tensor import Tensor
 from .node import Value, type_text
 from .special import SOURCES
@@ -137,9 +139,22 @@ class Symbol(Tensor):
             "optimizer.minimize(loss) to build a training step"
         )
 
-    def register_hook(self, hook: Any) -> NoReturn:
-        """Refuse: nothing runs in Python while a graph runs."""
-        raise GradientError("hooks belong to define-by-run; a symbol has none")
+    def register_hook(self, hook: Any) -> HookHandle:
+        """Call `hook(gradient)` whenever a gradient of it is built; it may return another symbol.
+
+        The hook works on symbols, once for each adjoint that is built and not in each run:
+        `wf.debug` shows their values. It holds for gradients that are asked for afterwards.
+        """
+        if not self.requires_grad:
+            raise GradientError(
+                f"register_hook: {self.name} is {self.dtype.name} and has no gradient; only "
+                "floats have"
+            )
+        if not callable(hook):
+            raise ArgumentTypeError(f"a hook must be callable. Received: {hook!r:.60}")
+        watch, key = self.graph.tracer.watch_of(self), next_order()
+        watch.hooks[key] = hook
+        return HookHandle(watch.hooks, key)
 
     def retain_grad(self) -> None:
         """Do nothing: the gradient of any symbol can be fetched."""

@@ -203,6 +203,10 @@ class Tracer:
                 self._literals[literal] = known
         return make_symbol(self.graph, known)
 
+    def watch_of(self, symbol: Symbol) -> Watch:
+        """Return the hooks on the gradient of a symbol."""
+        return self.watches.setdefault(self.value_of(symbol), Watch())
+
     # -- state -------------------------------------------------------------------------------------
 
     def tensor_state(self, tensor: Tensor) -> State:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..core.rng import Generator
+from .draws import is_threaded
 from .graph import Graph
 from .node import Node, Value
 from .special import CONSTANT, PLACEHOLDER, STATE
@@ -44,7 +44,7 @@ def caused_updates(
     later = {symbol.value.node.attrs[0].key for symbol in assigned}
     for state, new in graph.tracer.history:
         belongs = new.node in related or new.node.scope in scopes
-        own = state.key in later or isinstance(state.owner, Generator)
+        own = state.key in later or is_threaded(state)
         if belongs and new.node not in foreign and not own:
             found[state.key] = state, new
     return list(found.values())

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.effects import Trips
 from ...core.op import F
 from ...core.shape import type_of
 from ...core.tensor import Tensor
@@ -53,15 +54,18 @@ def loop_of_batches(
     test: Callable[[list[Tensor]], Tensor],
     leaves: list[Tensor],
     active: Tensor,
+    trip: int = 0,
 ) -> list[Tensor]:
     """Repeat a step while the test holds for some example; where it does not, nothing changes.
 
-    `active` is the result of the first test.
+    `active` is the result of the first test, `trip` the number of trips before.
     """
-    while values_of(active).any():
-        after = step([F.borrow_example(x, active) for x in leaves])
-        leaves = [F.where(active, new, old) for new, old in zip(after, leaves, strict=True)]
-        active = active & test(leaves)
+    with Trips() as at:
+        while values_of(active).any():
+            at(trip)
+            after = step([F.borrow_example(x, active) for x in leaves])
+            leaves = [F.where(active, new, old) for new, old in zip(after, leaves, strict=True)]
+            active, trip = active & test(leaves), trip + 1
     return leaves
 
 

@@ -170,7 +170,11 @@ class GraphWalk(ReverseWalk):
     ) -> None:
         super().__init__(rows=rows)
         self.tracer, self.same = tracer, same
+        self.watches = tracer.graph.tracer.watches
         self.places: dict[Value | None, AnyNode] = {x: Leaf() for x in wanted if is_float(x.dtype)}
+        if not tracer.root.recording:  # which runs the hooks of leaves itself
+            for value, leaf in self.places.items():
+                leaf.watch = self.watches.get(value)  # type: ignore[arg-type]  # none is left out
         self._visiting = ExitStack()
         for node in tracer.graph.nodes:
             self._add(node)
@@ -189,7 +193,7 @@ class GraphWalk(ReverseWalk):
             made = make_node(node.op, parents, node, node.attrs, outputs=outputs)
             for j in reached:
                 place = output_node(made, j) if isinstance(made, FanNode) else made
-                place.watch = self.tracer.watches.get(node.outputs[j])
+                place.watch = self.watches.get(node.outputs[j])
                 self.places[node.outputs[j]] = place
 
     def run(

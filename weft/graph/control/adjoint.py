@@ -15,6 +15,7 @@ from ...core.dim import SizeVar, variables
 from ...core.dtype import is_float
 from ...core.modes import interpret_with
 from ...core.op import F
+from ...core.shape import TensorType
 from ..graph import Graph
 from ..inline import copy_nodes, inline
 from ..node import Node, Value, size_variables
@@ -22,7 +23,7 @@ from ..paths import inputs_leading, reach
 from ..special import CONSTANT, SOURCES
 from ..symbol import make_symbol
 from ..tracer import Tracer
-from .body import function_of, symbol_or_none, symbol_or_zeros
+from .body import open_function_of, symbol_or_none, symbol_or_zeros
 from .shapes import LoopView, born_sizes, extended_loop, leading_inputs, loop_of, moved_inputs
 
 PullBack = Callable[..., dict[Value, Any]]
@@ -44,15 +45,20 @@ def pull_back_cond(
     branches = [
         _branch_adjoint(tracer, graph, given, wanted, pull_back) for graph in node.attrs[:2]
     ]
+    shared = _Shared(tracer, branches)
     types = [operands[i].type for i in wanted]  # type: ignore[union-attr]  # never left out
-    made = tracer.add(COND, [pred, *operands, *seeds], (*branches, ()), types)
-    found = dict(zip(wanted, made.outputs, strict=True))
+    inputs = [pred, *operands, *seeds, *shared.captured]
+    threads = shared.threads(1 + len(operands) + len(seeds), len(wanted))
+    graphs = (branch.graph for branch in branches)
+    made = tracer.add(COND, inputs, (*graphs, threads), [*types, *shared.types])
+    shared.write(made.outputs[len(wanted) :])
+    found = dict(zip(wanted, made.outputs, strict=False))
     return [None, *(symbol_or_none(tracer, found.get(i)) for i in range(len(operands)))]
 
 
 def _branch_adjoint(
     tracer: Tracer, graph: Graph, given: list[int], wanted: list[int], pull_back: PullBack
-) -> Graph:
+) -> Tracer:
     types = [x.type for x in (*graph.inputs, *(graph.outputs[i] for i in given))]
     count = len(graph.inputs)
 
@@ -64,7 +70,42 @@ def _branch_adjoint(
         found = pull_back(inner, roots, symbols[count:], places)
         return [symbol_or_zeros(inner, found.get(x), x) for x in places]
 
-    return function_of(tracer, f"{graph.name}_adjoint", types, adjoint, last=(len(given), "g"))
+    label = f"{graph.name}_adjoint"
+    return open_function_of(tracer, label, types, adjoint, last=(len(given), "g"))
+
+
+class _Shared:
+    """What hooks on gradients took from outside of adjoint bodies, and the states they moved on.
+
+    captured   values of the graph around, which the bodies take as their last inputs
+    states     those whose new values are the last results
+    """
+
+    def __init__(self, tracer: Tracer, bodies: Sequence[Tracer]) -> None:
+        self.tracer = tracer
+        self.states = list({s.key: s for b in bodies for s, _ in b.written.values()}.values())
+        finals = [[body.read_state(state) for state in self.states] for body in bodies]
+        self.captured = list(dict.fromkeys(x for body in bodies for x in body.captured))
+        for body, final in zip(bodies, finals, strict=True):
+            graph = body.graph
+            own = [x for x in graph.inputs if x not in set(body.captured.values())]
+            graph.inputs = [*own, *map(body.capture, self.captured)]
+            graph.outputs = [*graph.outputs, *final]
+
+    @property
+    def types(self) -> list[TensorType]:
+        """Return the types of the states."""
+        return [state.type for state in self.states]
+
+    def threads(self, first: int, results: int) -> tuple[tuple[int, int], ...]:
+        """Return by which inputs and results the states pass through the node."""
+        starts = [self.tracer.read_state(state) for state in self.states]
+        return tuple((first + self.captured.index(x), results + i) for i, x in enumerate(starts))
+
+    def write(self, values: Sequence[Value]) -> None:
+        """Let the states have what the node makes of them."""
+        for state, value in zip(self.states, values, strict=True):
+            self.tracer.write_state(state, value)
 
 
 def pull_back_loop(
@@ -115,15 +156,22 @@ class _LoopAdjoint:
         starts = [symbol_or_zeros(tracer, self.gs[i], ends[i]) for i in self.carries]
         starts += [F.zeros_like(self._operand(i)) for i in self.captured]
         columns = [*stacks, *(self.gs[i] for i in self.rows)]
+        sums, states = len(starts), step.states
+        links = [tracer.read_state(state) for state in states]
         made = loop.scan_back(
             tracer,
             step.closed(),
-            [tracer.value_of(x) for x in starts],
+            [*(tracer.value_of(x) for x in starts), *links],
             [tracer.value_of(x) for x in columns],
             step.invariants(),
             steps,
+            tuple((sums + i, sums + i) for i in range(len(states))),
         )
-        symbols = [make_symbol(tracer.graph, value) for value in made.outputs]
+        after = made.outputs[sums : sums + len(states)]
+        for state, value in zip(states, after, strict=True):
+            tracer.write_state(state, value)
+        outputs = [*made.outputs[:sums], *made.outputs[sums + len(states) :]]
+        symbols = [make_symbol(tracer.graph, value) for value in outputs]
         order = [*self.carries, *self.captured, *self.xs]
         found = dict(zip(order, symbols, strict=True))
         for i in self.xs:
@@ -151,6 +199,11 @@ class _StepAdjoint:
             self.seeds = [self.tracer.parameter(y.type, "g") for y in roots]
             self.sums = [self.tracer.parameter(self.inputs[i].type, "sum") for i in owner.captured]
             self.outputs = self._adjoint(roots, pull_back)
+        # What hooks on gradients have moved on (effects), and took from outside.
+        self.states = [state for state, _ in self.tracer.written.values()]
+        outer = [tracer.read_state(state) for state in self.states]
+        self.links = [self.tracer.captured[x] for x in outer]
+        self.captured = {v: x for x, v in self.tracer.captured.items() if v not in self.links}
         self.origin = {copy: value for value, copy in self.values.items()}
         self.invariant = self._invariant_values()
         self.born = {v for node in graph.nodes if node in self.forward for v in born_sizes(node)}
@@ -167,8 +220,9 @@ class _StepAdjoint:
         for i, total in zip(owner.captured, self.sums, strict=True):
             known = make_symbol(tracer.graph, total)
             outputs.append(known if gs[i] is None else known + gs[i])
-        outputs += [symbol_or_zeros(tracer, gs[i], self.inputs[i]) for i in owner.xs]
-        return [tracer.value_of(y) for y in outputs]
+        rows = [symbol_or_zeros(tracer, gs[i], self.inputs[i]) for i in owner.xs]
+        moved = [value for _, value in tracer.written.values()]
+        return [*map(tracer.value_of, outputs), *moved, *map(tracer.value_of, rows)]
 
     def _invariant_values(self) -> set[Value]:
         """Return the forward values that are the same in every step."""
@@ -242,9 +296,11 @@ class _StepAdjoint:
         order = [
             *self.seeds[:carries],
             *self.sums,
+            *self.links,
             *self.residuals,
             *self.seeds[carries:],
             *self.invariants_used,
+            *self.captured,
         ]
         inner = Tracer(graph, parent=self.outer)
         for value in order:
@@ -266,7 +322,7 @@ class _StepAdjoint:
         needed = _makers(self.invariants_used, set(mapping))
         nodes = [n for n in self.tracer.graph.nodes if n in needed]
         copy_nodes(self.outer.graph, nodes, mapping)
-        return [mapping[x] for x in self.invariants_used]
+        return [*(mapping[x] for x in self.invariants_used), *self.captured.values()]
 
 
 def _makers(values: Sequence[Value], known: set[Value]) -> set[Node]:

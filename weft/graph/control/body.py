@@ -177,6 +177,18 @@ def function_of(
 
     last   how many parameters at the end have a name of their own, and which
     """
+    return open_function_of(outer, name, types, fn, last=last).graph
+
+
+def open_function_of(
+    outer: Tracer,
+    name: str,
+    types: Sequence[TensorType],
+    fn: Callable[[Tracer, list[Any]], Sequence[Any]],
+    *,
+    last: tuple[int, str] = (0, ""),
+) -> Tracer:
+    """Return the tracer of the same; what it took from outside has no operands yet."""
     plain, label = len(types) - last[0], last[1]
     inner = Tracer(Graph(name), parent=outer)
     inner.site = outer.site
@@ -186,7 +198,7 @@ def function_of(
     with interpret_with(inner):
         outputs = fn(inner, list(symbols_for(inner, inner.graph.inputs)))
         inner.graph.outputs = [inner.value_of(y) for y in outputs]
-    return inner.graph
+    return inner
 
 
 def symbol_or_none(tracer: Tracer, value: Value | None) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...core.effects import Trips
 from ...core.errors import ArgumentError
 from ...core.imports import injected
 from ...core.modes import current_tracer
@@ -59,12 +60,14 @@ def _run(cond_fn: Any, body_fn: Any, leaves: list[Tensor], names: list[str], str
     def step(carry: list[Tensor]) -> list[Tensor]:
         return _stepped(body_fn, structure, structure.unflatten(carry), names, types)
 
-    holds = test(leaves)
-    while not holds.batched and bool(holds):
-        leaves = step(leaves)
-        holds = test(leaves)
+    holds, trip = test(leaves), 0
+    with Trips() as at:
+        while not holds.batched and bool(holds):
+            at(trip)
+            leaves = step(leaves)
+            holds, trip = test(leaves), trip + 1
     if holds.batched:  # examples of vmap may take different numbers of trips
-        leaves = _loop_of_batches(step, test, leaves, holds)
+        leaves = _loop_of_batches(step, test, leaves, holds, trip)
     return structure.unflatten(leaves)
 
 
@@ -121,5 +124,6 @@ def _check_test(test: Body, states: list[Any]) -> None:
         states
     ):
         raise ArgumentError(
-            "while_loop: cond_fn must not draw random numbers or write to tensors; do it in body_fn"
+            "while_loop: cond_fn must not draw random numbers, write to tensors or show values "
+            "(wf.debug); do it in body_fn"
         )

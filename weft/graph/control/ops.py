@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...core.dim import evaluate
+from ...core.effects import Trips
 from ...core.errors import ShapeError, UnknownSizeError
 from ...core.shape import Shape, TensorType
 from ..graph import Graph
@@ -102,10 +103,12 @@ class While(LoopOp):
         """Run the body as long as the test holds."""
         state, captured = list(operands[:carries]), operands[carries:]
         rows: list[list[Array]] = []
-        while run_function(test, [*state, *captured], dict(sizes))[0]:
-            found = run_function(body, [*state, *captured], dict(sizes))
-            state = found[:carries]
-            rows.append(found[carries:])
+        with Trips() as at:
+            while run_function(test, [*state, *captured], dict(sizes))[0]:
+                at(len(rows))
+                found = run_function(body, [*state, *captured], dict(sizes))
+                state = found[:carries]
+                rows.append(found[carries:])
         return [*state, *stack_rows(rows, body.outputs[carries:], sizes)]
 
 
@@ -138,14 +141,16 @@ class Scan(LoopOp):
         columns = operands[carries : carries + xs]
         check_lengths([x.shape for x in columns], length)
         rows: list[list[Array]] = []
-        for i in reversed(range(length)) if reverse else range(length):
-            row = [x[i] for x in columns]
-            found = run_function(body, [*state, *row, *captured], dict(sizes))
-            stop = found.pop(0) if until else False
-            state = found[:carries]
-            rows.append(found[carries:])
-            if stop:
-                break
+        with Trips() as at:
+            for i in reversed(range(length)) if reverse else range(length):
+                at(i)
+                row = [x[i] for x in columns]
+                found = run_function(body, [*state, *row, *captured], dict(sizes))
+                stop = found.pop(0) if until else False
+                state = found[:carries]
+                rows.append(found[carries:])
+                if stop:
+                    break
         if reverse:
             rows.reverse()
         return [*state, *stack_rows(rows, body.outputs[until + carries :], sizes)]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.dim import Dim
+from ...core.effects import Trips
 from ...core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ...core.modes import current_tracer
 from ...core.op import F
@@ -101,15 +102,17 @@ class _Scan:
         rows: list[list[Any]] = []
         result = None
         order = range(self.length)
-        for i in reversed(order) if self.reverse else order:
-            after, y = self.step(carry, self.x_structure.unflatten(x[i] for x in self.xs))
-            check_same_types(types, [type_of(v) for v in after], self.names, "scan")
-            carry = self.structure.unflatten(after)
-            if result is None:
-                result = flatten(y)[1]
-            rows.append(result.flatten_like(y, "scan: fn's result"))
-            if self.until is not None and bool(self.stops(carry, y)):
-                break
+        with Trips() as at:
+            for i in reversed(order) if self.reverse else order:
+                at(i)
+                after, y = self.step(carry, self.x_structure.unflatten(x[i] for x in self.xs))
+                check_same_types(types, [type_of(v) for v in after], self.names, "scan")
+                carry = self.structure.unflatten(after)
+                if result is None:
+                    result = flatten(y)[1]
+                rows.append(result.flatten_like(y, "scan: fn's result"))
+                if self.until is not None and bool(self.stops(carry, y)):
+                    break
         return carry, self._stacked(rows, result)
 
     def _stacked(self, rows: list[list[Any]], result: Any) -> Any:

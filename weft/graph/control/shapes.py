@@ -63,11 +63,12 @@ class LoopView:
         xs: Sequence[Value],
         captured: Sequence[Value],
         steps: Any,
+        threads: tuple[tuple[int, int], ...] = (),
     ) -> Node:
         """Add the scan that runs an adjoint body over the steps in the opposite direction."""
         from .ops import SCAN  # noqa: PLC0415  (the operator names its own rule)
 
-        attrs = (body, len(carries), len(xs), steps, not self.reverse, False, ())
+        attrs = (body, len(carries), len(xs), steps, not self.reverse, False, threads)
         types = [value.type for value in carries]
         types += [TensorType((steps, *y.shape), y.dtype) for y in body.outputs[len(carries) :]]
         return tracer.add(SCAN, [*carries, *xs, *captured], attrs, types)
@@ -151,6 +152,7 @@ def _extend(
             nodes.append(tick)
             extra = [tick.outputs[0]]
     longer = function_graph(body.name, nodes, body.inputs, [*body.outputs, *extra])
+    longer.tracer.watches.update(body.tracer.watches)
     types = [value.type for value in loop.node.outputs]
     types += [TensorType((steps, *value.shape), value.dtype) for value in extra]
     node = tracer.add(loop.node.op, loop.node.inputs, loop.with_body(longer), types)

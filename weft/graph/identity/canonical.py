@@ -20,6 +20,7 @@ from typing import Any
 
 from ...core.dim import SizeVar
 from ...core.errors import ArgumentTypeError
+from ...core.effects import CHAIN
 from ...core.rng import Generator
 from ..graph import Graph
 from ..node import Node, Value, is_graph
@@ -126,7 +127,7 @@ class Canonical:
         if node.op is PLACEHOLDER:
             parts.append(node.name.encode() if self._fed is None else _number(self._fed[node]))
         elif node.op in (STATE, ASSIGN):
-            parts.append(b"generator" if isinstance(node.attrs[0].owner, Generator) else b"")
+            parts.append(_threaded_as(node.attrs[0]))
         elif point.bodies:
             parts += self._control_label(point, encoder)
         else:
@@ -332,6 +333,13 @@ def _value(graph: Graph, y: Any) -> Value:
 
 def _hash(parts: Sequence[bytes]) -> bytes:
     return blake2b(_joined(parts), digest_size=16).digest()
+
+
+def _threaded_as(state: Any) -> bytes:
+    """Return what a state is that nodes thread, as bytes; nothing for one that they do not."""
+    if state.owner is CHAIN:
+        return b"effects"
+    return b"generator" if isinstance(state.owner, Generator) else b""
 
 
 def _joined(parts: Sequence[bytes]) -> bytes:

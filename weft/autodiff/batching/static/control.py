@@ -47,7 +47,9 @@ def differing(graph: Graph, flags: Sequence[bool], apart: bool) -> list[bool]:
 
 
 def _state_outputs(node: Node) -> set[int]:
-    """Return the outputs that are states of generators, which all examples share."""
+    """Return the outputs that are states of generators or effects, which all examples share."""
+    if node.op.effect:
+        return {0}
     return {j for _, j in node.op.threads(node)} if isinstance(node.op, ControlOp) else set()
 
 

@@ -127,6 +127,9 @@ class BatchReplay:
         if isinstance(node.op, CustomGradient) and self._differs(node, inputs):
             return replay_custom(self, node, inputs)
         attrs = node.attrs
+        if node.op.effect:  # which is shown the whole batch
+            inside = tuple(x.value if isinstance(x, Batched) else x for x in inputs)
+            return self._copied(node, inside, attrs)
         if node.op is find_op("advance_state"):  # a draw stands for one of each example
             attrs = (attrs[0] * self.interpreter.draws,)
         if not self._differs(node, inputs):
