@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.op import random
-from ..core.rng import Generator
+from ..graph.draws import is_threaded
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.special import ASSIGN, CONSTANT, PLACEHOLDER, SOURCES, STATE
@@ -148,7 +148,7 @@ class _Join:
         number = len(self.gaps) - 1
         for node in nodes:
             if node.op.kind == random or node.op.advances or _threads(node):
-                raise NotJoinedError("a branch draws random numbers")
+                raise NotJoinedError("a branch draws random numbers, or shows values")
             for x in node.inputs:
                 if x is not None:
                     self._need(side, self._name(x), number)
@@ -238,7 +238,7 @@ class _Join:
         for key in dict.fromkeys([*yes, *no]):
             state = (yes.get(key) or no[key])[0]
             x, y = (c[key][1] if key in c else self._start(state) for c in (yes, no))
-            if isinstance(state.owner, Generator) and self._name(x) is not self._name(y):
+            if is_threaded(state) and self._name(x) is not self._name(y):
                 raise NotJoinedError("a branch draws random numbers")
             found[key] = state, self._choice(x, y)
         return found

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core.dim import SizeVar
 from ..core.dispatch import group
+from ..core.effects import muted
 from ..graph.node import Node, Value, attr_items, is_graph, resolve_attrs
 from ..graph.special import ASSIGN, CONSTANT, STATE
 
@@ -49,8 +50,8 @@ class Evaluation:
         return self.known[wanted]
 
     def _run(self, node: Node) -> None:
-        """Compute the results of a node whose operands are known."""
-        with np.errstate(all="ignore"):
+        """Compute the results of a node whose operands are known; nothing is shown by that."""
+        with np.errstate(all="ignore"), muted():
             made = self._made(node)
         for value, array in zip(node.outputs, made, strict=True):
             self.known[value] = array if array.__class__ is np.ndarray else np.asarray(array)

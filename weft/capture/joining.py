@@ -79,7 +79,8 @@ def joined(known: Trace, new: Trace) -> Trace | None:
 
 
 def _can_be_joined(path: Trace) -> bool:
-    return path.pattern is None and path.recording.is_for_one_size
+    alone = path.call.has_effects  # it shows nothing before all that decides about it is known
+    return path.pattern is None and path.recording.is_for_one_size and not alone
 
 
 def _check_places(paths: Sequence[Trace]) -> None:

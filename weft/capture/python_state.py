@@ -19,6 +19,7 @@ from functools import cache
 from types import CodeType, FrameType, FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..core.effects import CHAIN
 from ..core.rng import Generator
 from ..graph.node import Value
 from ..graph.special import SOURCES
@@ -140,7 +141,9 @@ class _Reader:
         self._note(*recorder.progress())
         for key, (state, value) in recorder.written.items():
             self._note(key)
-            if isinstance(state.owner, Generator):
+            if state.owner is CHAIN:  # a loop that shows values has a path for each number of trips
+                self._note(value)
+            elif isinstance(state.owner, Generator):
                 self.generators.append(len(self.leaves))
             self._read_value(value)
         for value in recorder.held_values():

@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.dim import Decisions, is_known
+from ..core.errors import GraphError
 from ..core.rng import Generator
 from ..core.row_sparse import RowSparse, gradient_parts
 from ..core.snapshot import snapshot
 from ..core.tensor import Tensor, wrap
+from ..graph.debug.ordering import effects_behind
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.paths import lead
@@ -251,8 +253,19 @@ class RecordedCall:
 
     def program(self, fed: Sequence[Value] | None = None) -> Program:
         """Return the graph with what is fetched and written; what is fed may be more."""
-        fetches = [*self.fetches, *self._checks]
-        return Program(self.final, fetches, self._fed if fed is None else fed, self.targets)
+        fetches, targets = [*self.fetches, *self._checks], self.targets
+        graph = self.final
+        for value in self._checks:  # nothing is shown on a path that is not taken
+            try:
+                rebuild = effects_behind(graph, value)
+            except GraphError as error:
+                raise NotRecordedError(str(error)) from None
+            if rebuild is not None:
+                graph = rebuild.finish()
+                fetches, targets = (
+                    [rebuild.value(x) for x in some] for some in (fetches, targets)
+                )
+        return Program(graph, fetches, self._fed if fed is None else fed, targets)
 
     def program_of_fetches(self, numbers: Sequence[int]) -> tuple[Program, int]:
         """Return the same with some of the fetches, and how many checks are fetched behind them."""

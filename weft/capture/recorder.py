@@ -22,6 +22,7 @@ from ..autodiff.static.reverse import places_of, symbol_gradients, total
 from ..core.config import config
 from ..core.device import CPU
 from ..core.dim import SizeVar
+from ..core.effects import CHAIN
 from ..core.errors import GradientError, format_site, user_site
 from ..core.modes import is_grad_enabled, modes, no_grad
 from ..core.op import F, find_op
@@ -47,6 +48,9 @@ from .python_state import PythonState, python_state
 from .recorded import RecordedNumber, RecordedSnapshot, RecordedTensor
 from .recorded_size import plain_attrs, recorded_shape
 from .split import SAID_BY_OTHERS, Split, split_types
+
+
+SHOWN_IN_PARTS = "shows values (wf.debug) where a shape depends on values"
 
 
 class NotRecordedError(BaseException):
@@ -150,8 +154,16 @@ class Recorder(Tracer):
             raise _DependsOnValuesError(values, types)
         return types
 
+    def write_state(self, state: State, value: Value) -> None:
+        """Let a state have another value from this point of the program on."""
+        if state.owner is CHAIN and self.splits:
+            self.refuse(SHOWN_IN_PARTS)
+        super().write_state(state, value)
+
     def _split(self, op: Any, found: _DependsOnValuesError, attrs: tuple[Any, ...]) -> Any:
         """Return what stands for results that the next program is told the sizes of."""
+        if (id(CHAIN), "") in self.written:
+            self.refuse(SHOWN_IN_PARTS)
         split = Split(op, self.plain_attrs(attrs), list(found.values), [])
         operands = [None if x is None else self.evaluate(x) for x in split.inputs]
         arrays = split.run(operands, self.sizes)

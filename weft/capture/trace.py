@@ -142,7 +142,7 @@ class Trace:
     def _run_checked(self, feeds: list[Any]) -> Any:
         arrays = self.call.arrays(feeds)
         try:
-            if config.debug_interpret or config.nan_trap:
+            if config.debug_interpret or config.nan_trap or self.call.has_effects:
                 return self.call.run(arrays)
             executable = self.call.executable(arrays)
             fetched = executable.run(arrays)

@@ -19,20 +19,24 @@ class Config:
     debug_interpret   whether graphs run node by node instead of as machine code (False)
     eager_kernels     whether operations on large tensors run as machine code (True, unless
                       the environment sets WEFT_EAGER_KERNELS=0)
+    graph_stacks      whether nodes of graphs know all lines of the user's that led to them, for
+                      `up` in the debugger, and not only the innermost (False)
     nan_trap          whether compiled programs stop, before they write anything, at a NaN in what
                       they return or write, and name the operation that made it (False)
     """
 
-    __slots__ = ("debug_interpret", "default_float", "eager_kernels", "nan_trap")
+    __slots__ = ("debug_interpret", "default_float", "eager_kernels", "graph_stacks", "nan_trap")
 
     debug_interpret: bool
     default_float: str
     eager_kernels: bool
+    graph_stacks: bool
     nan_trap: bool
 
     def __init__(self) -> None:
         self.default_float = "float32"
         self.debug_interpret = False
+        self.graph_stacks = False
         self.nan_trap = False
         setting = os.environ.get("WEFT_EAGER_KERNELS", "1").strip().lower()
         self.eager_kernels = setting not in _OFF

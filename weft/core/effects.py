@@ -88,6 +88,11 @@ class EffectLog:
         """Begin an attempt, which runs from the start."""
         self._position = 0
 
+    @property
+    def has_shown(self) -> bool:
+        """Tell whether anything was shown."""
+        return self._shown > 0
+
     def is_new(self) -> bool:
         """Count an effect; tell whether no attempt before has come to it."""
         self._position += 1

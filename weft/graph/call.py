@@ -15,14 +15,14 @@ from ..core.device import device
 from ..core.dim import SizeVar
 from ..core.dispatch import ERRORS
 from ..core.effects import EffectLog, current_log, logging_to
-from ..core.errors import ShapeError, is_from_signal, user_stacklevel
+from ..core.errors import ShapeError, is_from_signal, note_outside, user_stacklevel
 from ..core.imports import injected
 from ..core.shape import Shape
 from ..core.tensor import Tensor
 from .feeds import as_feed
 from .nan_search import came_with, search_nan
 from .node import Value, type_text
-from .run import Array, Program, Results, Sizes, bind_sizes, check_told_sizes
+from .run import Array, Program, Results, Sizes, Take, bind_sizes, check_told_sizes
 from .sized_code import SizedCode
 
 _compile_program = injected("compile_program")
@@ -54,7 +54,7 @@ class ProgramCall:
         self._ran: Any = None
         self._latest: Run | None = None
         self._trapped: ProgramCall | None = None
-        self._has_effects = program.has_effects
+        self.has_effects = program.has_effects
         self._latest_trapped: Run | None = None
         _calls.add(self)
 
@@ -96,14 +96,20 @@ class ProgramCall:
         """
         wanted = not config.debug_interpret if compiled is None else compiled
         run = self._run_trapped if config.nan_trap and not detecting_anomaly() else self._run
-        if not self._has_effects:
+        if not self.has_effects:
             return run(arrays, wanted)
-        with logging_to(EffectLog((self.program, arrays))):
-            return run(arrays, wanted)
+        log = EffectLog((self.program, arrays))
+        with logging_to(log):
+            try:
+                return run(arrays, wanted)
+            except Exception as error:
+                if log.has_shown:  # to do it again, elsewhere, would show it again
+                    note_outside(error)
+                raise
 
     def _begin(self) -> None:
         """Begin an attempt, which shows no more than what those before it have not shown."""
-        log = current_log() if self._has_effects else None
+        log = current_log() if self.has_effects else None
         if log is not None:
             log.begin()
 
@@ -150,6 +156,12 @@ class ProgramCall:
             return _committed(results)
         _report_outside(came_with(self.program, arrays), self.what)
         return self._run(arrays, compiled)
+
+    def run_steps(self, arrays: list[Array], take: Take) -> list[Array]:
+        """Return the fetches, node by node, with each step taken by a function; write the states."""
+        sizes = self._told([array.shape for array in arrays])
+        with logging_to(EffectLog((self.program, arrays))):
+            return _committed(self.program.run(arrays, sizes, take))
 
     def _without_flag(self, run: Run | None) -> Run | None:
         """Return what runs a program with a trap, and leaves out the flag behind its fetches."""

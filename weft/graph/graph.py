@@ -16,6 +16,7 @@ from ..core.imports import Injected, deferred_imports, injected
 from ..core.modes import interpret_with
 from ..core.rng import Generator
 from ..core.shape import TensorType
+from .debug.frames import Stack
 from .edit_methods import Editable
 from .node import Node, Value, size_variables
 from .special import ASSIGN, PLACEHOLDER, STATE
@@ -65,6 +66,7 @@ class Graph(Editable):
         self.counts_every_draw = False  # else a run counts the draws that it makes
         self.extended: dict[Node, Node] = {}  # loops, and the same loops with more results
         self.given_names: dict[Value, str] = {}
+        self.stacks: dict[Node, Stack] = {}  # lines that led to nodes, if config.graph_stacks
         self.origins: WeakSet[Graph] | tuple[()] = ()  # whose symbols mean values of this one
         self.tracer = Tracer(self)
         self._contexts: list[Any] = []

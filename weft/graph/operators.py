@@ -8,9 +8,10 @@ from ..core.errors import GraphError
 from ..core.op import find
 from .control.ops import CONTROL
 from .debug.nodes import EFFECTS
+from .debug.ordering import AFTER
 from .special import SPECIAL
 
-_own: dict[str, Any] = {**SPECIAL, **CONTROL, **EFFECTS}
+_own: dict[str, Any] = {**SPECIAL, **CONTROL, **EFFECTS, AFTER.name: AFTER}
 
 
 def operator_named(name: str) -> Any:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import is_
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 from ..core.device import check_device
 from ..core.errors import ArgumentError, ArgumentTypeError, GraphError
-from ..core.imports import injected
+from ..core.imports import deferred_imports, injected
 from ..core.tree import flatten
 from .call import ProgramCall
 from .feeds import as_feed
@@ -71,6 +71,7 @@ class Session:
         self.compiled = compiled
         self.device = None if device is None else check_device(device)
         self._fetched: dict[tuple[Any, ...], _Prepared] = {}
+        self._watched: dict[frozenset[Value], Session] = {}
         self._nodes = len(graph)
         self._closed = False
 
@@ -86,21 +87,76 @@ class Session:
         """Forget the prepared programs; a closed session runs nothing."""
         self._closed = True
         self._fetched.clear()
+        self._watched.clear()
 
-    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+    def run(
+        self,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None = None,
+        *,
+        watch: Mapping[Any, Callable[[Any], Any]] | None = None,
+    ) -> Any:
         """Return the values of the fetches as NumPy arrays, in the nest in which they were given.
 
         fetches     a symbol, a name, a parameter, an update, or any nest of them
         feed_dict   values for placeholders, or for any other symbol, by symbol or name
+        watch       functions that are called with values when the run computes them, by symbol or
+                    name; in loops once in each trip, whose number `wf.debug.trips()` tells
 
         Feeds of another dtype of the same kind (float64 for float32) are cast if they fit.
         """
+        if watch is not None:
+            return self._run_watched(fetches, feed_dict, watch)
         prepared = self._prepared(fetches)
         call = self._call(prepared, feed_dict)
         given = () if feed_dict is None else feed_dict.values()
         fetched = None if self.compiled is False else call.run_unchecked(given)
         if fetched is None:
             fetched = call.run(call.arrays(given), self.compiled)
+        found = iter(fetched)
+        return prepared.nest(next(found) if is_value else None for is_value in prepared.returned)
+
+    def _run_watched(self, fetches: Any, feed_dict: Any, watch: Any) -> Any:
+        """Run a copy of the graph that hands values to functions; it is kept for those values."""
+        with deferred_imports:
+            from .debug.inserted import (  # noqa: PLC0415  (for those who watch)
+                watched_values,
+                watchers,
+                with_callbacks,
+            )
+        self._prepared(fetches)  # and forget what is of a graph that has grown
+        functions = watched_values(self.graph, watch, RUN)
+        key = frozenset(functions)
+        if key not in self._watched:
+            copy = with_callbacks(self.graph, key)
+            self._watched[key] = Session(copy, compiled=self.compiled, device=self.device)
+        token = watchers.set(functions)
+        try:
+            return self._watched[key].run(fetches, feed_dict)
+        finally:
+            watchers.reset(token)
+
+    def step_through(
+        self,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None = None,
+        *,
+        stdin: TextIO | None = None,
+        stdout: TextIO | None = None,
+    ) -> Any:
+        """Run node by node under a debugger in the terminal; return what `run` does.
+
+        Type `help` at its prompt: next, step, break, print, where, up, continue, quit. None is
+        returned if the run is quit, and no state is written then.
+        """
+        with deferred_imports:
+            from .debug.stepper import step_through  # noqa: PLC0415  (for those who debug)
+        prepared = self._prepared(fetches)
+        call = self._call(prepared, feed_dict)
+        given = () if feed_dict is None else feed_dict.values()
+        fetched = step_through(call, call.arrays(given), stdin, stdout)
+        if fetched is None:
+            return None
         found = iter(fetched)
         return prepared.nest(next(found) if is_value else None for is_value in prepared.returned)
 
@@ -137,6 +193,7 @@ class Session:
             raise GraphError("Session.run: the session is closed")
         if len(self.graph) != self._nodes:  # it has grown since: sizes may come from elsewhere
             self._fetched.clear()
+            self._watched.clear()
             self._nodes = len(self.graph)
         kind = fetches.__class__
         items = fetches if kind is list or kind is tuple else (fetches,)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.config import config
 from ..core.device import current_device
 from ..core.dim import Dim, unknown_size
 from ..core.dispatch import ERRORS, explain, group
@@ -25,6 +26,7 @@ from ..core.rng import Generator
 from ..core.shape import TensorType
 from ..core.tape import Watch
 from ..core.tensor import Constant, Tensor
+from .debug.frames import user_stack
 from .node import Node, Value
 from .scope import current_scope
 from .special import ASSIGN, CONSTANT, PLACEHOLDER, Literal
@@ -93,7 +95,7 @@ class Tracer:
     ) -> Node:
         """Append a node at the user's line; sizes its rule does not know become unknown sizes."""
         known = [TensorType(self._sizes(t.shape, op.name), t.dtype) for t in types]
-        return self.graph.add(
+        node = self.graph.add(
             op,
             values,
             self.root.plain_attrs(attrs),
@@ -102,6 +104,9 @@ class Tracer:
             site=user_site() if self.site is None else self.site,
             device=current_device(),
         )
+        if config.graph_stacks and self.site is None:
+            self.graph.stacks[node] = user_stack()
+        return node
 
     def _infer(
         self, op: Any, inputs: Sequence[Any], values: Sequence[Value | None], attrs: tuple[Any, ...]

@@ -75,7 +75,8 @@ class EffectOp(NodeOp):
                 self._act(list(operands), place, *own)
             except Exception as error:
                 if not isinstance(error, CheckError):  # whose message says it
-                    error.add_note(f"raised by {place}; no state was written")
+                    after = "; no state was written" if name else ""
+                    error.add_note(f"raised by {place}{after}")
                 note_outside(error)
                 raise
             except BaseException as error:  # Ctrl-C, or the end of the process
@@ -84,6 +85,14 @@ class EffectOp(NodeOp):
 
 
 _PLAIN: dict[str, Any] = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
+
+
+class PythonCallback:
+    """A function of Python's that a node calls with arrays: no part of the graph's text or files."""
+
+    def __call__(self, arrays: Sequence[Array]) -> None:
+        """Call the function."""
+        raise NotImplementedError
 
 
 class EffectPlace:

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from ...core.effects import in_trips, trips
-from ...core.errors import ArgumentTypeError, CheckError, user_site
+from ...core.errors import ArgumentTypeError, CheckError, GraphError, user_site
 from ...core.modes import current_tracer, modes
 from ...core.op import F
 from ...core.tensor import Tensor, constant
 from ...core.tree import Structure, flatten, flatten_with_paths
 from .console import stop_at
-from .effects import Array, EffectOp, EffectPlace, add_effect, place_text
+from .effects import Array, EffectOp, EffectPlace, PythonCallback, add_effect, place_text
 from .frames import user_stack
 from .shown import shown
 
@@ -32,8 +32,10 @@ def _print(arrays: list[Array], place: EffectPlace, labels: tuple[str, ...], sta
         builtins.print(shown(f"{label}{trip}", array, stats=stats))
 
 
-def _call(arrays: list[Array], place: EffectPlace, call: UserCall) -> None:
-    call(arrays)
+def _call(arrays: list[Array], place: EffectPlace, fn: PythonCallback | str) -> None:
+    if isinstance(fn, str):
+        raise GraphError(f"the text of a graph has only the name of what a callback calls: {fn}")
+    fn(arrays)
 
 
 def _check(arrays: list[Array], place: EffectPlace, message: str) -> None:
@@ -54,7 +56,7 @@ CHECK = EffectOp("check", ("message",), _check)
 EFFECTS = {op.name: op for op in (PRINT, CALLBACK, BREAKPOINT, CHECK)}
 
 
-class UserCall:
+class UserCall(PythonCallback):
     """A function of the user's with the nest of its arguments, which arrays fill.
 
     Each call has arrays of its own: those of a program are written again.

@@ -15,6 +15,7 @@ from ...core.dtype import is_float
 from ...core.errors import GraphError
 from ...core.shape import TensorType
 from ..builder import ELEMENT_NAMES
+from ..debug.effects import PythonCallback
 from ..node import is_graph
 
 Array = np.ndarray[Any, Any]
@@ -149,6 +150,7 @@ _WRITERS: tuple[tuple[Any, Callable[[Expressions, Any], str]], ...] = (
     (str, lambda _, item: quoted(item)),
     (Dim, Expressions._size),
     (np.dtype, Expressions.dtype),
+    (PythonCallback, lambda _, item: quoted(repr(item))),
 )
 
 
