@@ -262,9 +262,7 @@ class RecordedCall:
                 raise NotRecordedError(str(error)) from None
             if rebuild is not None:
                 graph = rebuild.finish()
-                fetches, targets = (
-                    [rebuild.value(x) for x in some] for some in (fetches, targets)
-                )
+                fetches, targets = ([rebuild.value(x) for x in some] for some in (fetches, targets))
         return Program(graph, fetches, self._fed if fed is None else fed, targets)
 
     def program_of_fetches(self, numbers: Sequence[int]) -> tuple[Program, int]:

@@ -49,7 +49,6 @@ from .recorded import RecordedNumber, RecordedSnapshot, RecordedTensor
 from .recorded_size import plain_attrs, recorded_shape
 from .split import SAID_BY_OTHERS, Split, split_types
 
-
 SHOWN_IN_PARTS = "shows values (wf.debug) where a shape depends on values"
 
 

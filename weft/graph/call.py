@@ -158,7 +158,7 @@ class ProgramCall:
         return self._run(arrays, compiled)
 
     def run_steps(self, arrays: list[Array], take: Take) -> list[Array]:
-        """Return the fetches, node by node, with each step taken by a function; write the states."""
+        """Return the fetches, with each node run by a function; write the states."""
         sizes = self._told([array.shape for array in arrays])
         with logging_to(EffectLog((self.program, arrays))):
             return _committed(self.program.run(arrays, sizes, take))

@@ -75,7 +75,6 @@ class Draws:
 
     def settle(self, needed: set[Node], fed: set[Value]) -> None:
         """Find out which draws and effects a run has that needs these nodes."""
-        self._fed = fed
         for start, thread in sorted(self._threads, key=_effects_first):  # which may draw
             first = start.outputs[0]
             if first not in fed:
@@ -110,7 +109,7 @@ class Draws:
     def _is_seen(self, effect: Node, needed: set[Node]) -> bool:
         """Tell whether a run computes what an effect looks at; let it compute what is for that."""
         seen = [x for x in effect.inputs[1:] if x is not None]
-        known = {y for node in needed for y in node.outputs} | self._fed | self.states
+        known = {y for node in needed for y in (*node.outputs, *node.inputs)} | self.states
         further = self._graph.ancestors(seen, known)
         if not all(node in self._alone or _is_there(node) for node in further):
             return False

@@ -221,9 +221,11 @@ class Graph(Editable):
         """
         if self.outputs or self.is_function:
             return list(self.outputs)
-        used = {value for node in self.nodes for value in node.inputs if value is not None}
+        taking = [node for node in self.nodes if not node.op.effect]
+        used = {value for node in taking for value in node.inputs if value is not None}
         wanted = {*self.names.values(), *self.differentiated}
-        return [value for value in self.values() if value not in used or value in wanted]
+        made = (value for node in taking for value in node.outputs)
+        return [value for value in made if value not in used or value in wanted]
 
     def find(self, name: str) -> Value:
         """Return a value by its name."""

@@ -268,8 +268,6 @@ class Program:
             else:
                 made = step.kernel(*operands, *attrs)
         except ERRORS as error:
-            if is_from_signal(error):
-                raise
             raise self._explained(step, error, operands) from error.__cause__
         if step.node.op.outputs == 1:
             made = (made,)
@@ -292,6 +290,8 @@ class Program:
     def _explained(self, step: ProgramStep, error: Exception, operands: Sequence[Any]) -> Exception:
         """Return an error that also says which node of the graph failed, and who built it."""
         node = step.node
+        if is_from_signal(error):
+            return error
         if isinstance(error, UnknownSizeError):
             return GraphError(f"{node.name}: {error}{self._size_hint(step)}")
         if getattr(error, "located", False):

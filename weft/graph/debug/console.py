@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import cmd
 import os
-import pdb
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, TextIO
+from typing import IO, Any, TextIO
 
 import numpy as np
 
-from ...core.errors import ArgumentError, GraphError, WeftError
-from .effects import Array, EffectPlace
+from ...core.errors import ArgumentError, GraphError
+from .effects import Array, EffectPlace, QuitDebugger
 from .frames import Stack, StackLine, listing
 from .running import found_in_run
 from .shown import described, shown
@@ -23,17 +22,13 @@ _streams: ContextVar[tuple[Any, Any]] = ContextVar("weft_debug_streams", default
 
 
 @contextmanager
-def console(stdin: TextIO, stdout: TextIO) -> Iterator[None]:
-    """Let prompts of the debugger read from and write to other streams than the terminal's."""
+def console(stdin: TextIO | None, stdout: IO[str] | None) -> Iterator[None]:
+    """Let prompts of the debugger read from and write to other streams; None: the terminal's."""
     token = _streams.set((stdin, stdout))
     try:
         yield
     finally:
         _streams.reset(token)
-
-
-class QuitDebugger(WeftError):  # noqa: N818  (says what happened)
-    """A run was ended at the prompt of the debugger."""
 
 
 class Prompt(cmd.Cmd):
@@ -94,7 +89,7 @@ class Prompt(cmd.Cmd):
     # -- commands ----------------------------------------------------------------------------------
 
     def do_print(self, line: str) -> None:
-        """print NAME: show a value; or print EXPRESSION, in Python, of the values at hand."""
+        """Show a value, `print NAME`, or a Python expression of the values at hand."""
         if not line:
             self.say("print what? `values` lists what is there")
             return
@@ -114,7 +109,7 @@ class Prompt(cmd.Cmd):
             raise missing from None
 
     def do_values(self, line: str) -> None:
-        """values: list the values at hand."""
+        """List the values at hand."""
         known = self.known()
         for name, array in known.items():
             self.say(f"{name}: {described(array)}")
@@ -122,7 +117,7 @@ class Prompt(cmd.Cmd):
             self.say("no values are at hand; print NAME looks further")
 
     def do_where(self, line: str) -> None:
-        """where: show the lines of the user's that built what stands here, innermost last."""
+        """Show the lines of the user's that built what stands here, innermost last."""
         if not self.stack:
             self.say("the line is not known")
             return
@@ -130,18 +125,18 @@ class Prompt(cmd.Cmd):
             self.say(f"{'>' if i == self.depth else ' '} {at}")
 
     def do_list(self, line: str) -> None:
-        """list: show the text around the line."""
+        """Show the text around the line."""
         if self.stack:
             self.say(listing(self.stack[self.depth]))
         else:
             self.say("the line is not known")
 
     def do_up(self, line: str) -> None:
-        """up: go to the line that called this one, in the stack of what stands here."""
+        """Go up to the line that called this one, in the stack of what stands here."""
         self._move(1, "this is the outermost line that is known")
 
     def do_down(self, line: str) -> None:
-        """down: go back to the line that this one called."""
+        """Go back down to the line that this one called."""
         self._move(-1, "this is the innermost line")
 
     def _move(self, step: int, end: str) -> None:
@@ -153,15 +148,17 @@ class Prompt(cmd.Cmd):
             self.say(end)
 
     def do_continue(self, line: str) -> bool:
-        """continue: go on."""
+        """Go on."""
         return True
 
     def do_quit(self, line: str) -> bool:
-        """quit: end the run; no state is written."""
-        raise QuitDebugger("the run was ended at the prompt of the debugger; no state was written")
+        """End the run; a program has written no state then."""
+        raise QuitDebugger("the run was ended at the prompt of the debugger")
 
     def do_pdb(self, line: str) -> None:
-        """pdb: open Python's debugger at the frame that runs the program."""
+        """Open Python's own debugger at the frame that runs the program."""
+        import pdb  # noqa: PLC0415, T100  (this command is what it is for)
+
         pdb.Pdb(stdin=self.stdin, stdout=self.stdout).set_trace(sys._getframe())
 
     do_p, do_v, do_w, do_l = do_print, do_values, do_where, do_list
@@ -187,7 +184,8 @@ class BreakpointPrompt(Prompt):
         """Return a value of the graph, computed node by node on what the run was given."""
         if self._running is None:
             return super().find(name)
-        return found_in_run(*self._running, name)
+        program, feeds = self._running
+        return found_in_run(program, feeds, name)
 
 
 def stop_at(
@@ -199,4 +197,5 @@ def stop_at(
     values = {name: np.array(array) for name, array in zip(labels, arrays, strict=True)}
     prompt = BreakpointPrompt(values, None if place.log is None else place.log.running)
     lines = tuple(StackLine(*at) for at in stack)
-    prompt.stop_here(f"stopped at {place}; no state is written yet", lines)
+    unwritten = "; no state is written yet" if place.name else ""
+    prompt.stop_here(f"stopped at {place}{unwritten}", lines)

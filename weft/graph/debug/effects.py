@@ -13,7 +13,15 @@ import numpy as np
 
 from ...core.device import current_device
 from ...core.effects import CHAIN, current_log, logging_to, trips
-from ...core.errors import CheckError, Site, format_site, note_outside, user_site
+from ...core.errors import (
+    CheckError,
+    GraphError,
+    Site,
+    WeftError,
+    format_site,
+    note_outside,
+    user_site,
+)
 from ...core.modes import interpret_with
 from ...core.shape import TensorType
 from ..node import Node, Value
@@ -41,7 +49,8 @@ CHAIN_STATE = State(CHAIN, LINK, Alone(_first_link, _forget), name="effects")
 class EffectOp(NodeOp):
     """Takes a link and values, does something with the values, and gives the next link.
 
-    act   gets the values as arrays, a place, and the attributes before `name` and `where`
+    act     gets the values as arrays, a place, and the attributes before `name` and `where`
+    check   raises unless it can be given so many values with these attributes
     """
 
     kind = "effect"
@@ -49,13 +58,25 @@ class EffectOp(NodeOp):
     outputs = 1
     advances = True
     effect = True
+    lower_rule = None
 
-    def __init__(self, name: str, attrs: tuple[str, ...], act: Callable[..., object]) -> None:
+    def __init__(
+        self,
+        name: str,
+        attrs: tuple[str, ...],
+        act: Callable[..., object],
+        check: Callable[..., bool],
+    ) -> None:
         super().__init__(name, ("link", "operands"), (*attrs, "name", "where"))
-        self._act = act
+        self._act, self._fits = act, check
 
     def type_rule(self, types: tuple[Any, ...], attrs: tuple[Any, ...]) -> TensorType:
-        """Return the type of a link."""
+        """Return the type of a link; raise if the attributes are no such (those of a file)."""
+        link, operands = types
+        *own, name, where = attrs
+        texts = isinstance(name, str) and isinstance(where, str)
+        if link != LINK or not texts or not self._fits(operands, *own):
+            raise GraphError(f"{self.name}: its attributes or operands do not fit: {attrs!r:.80}")
         return LINK
 
     def kernel(self, link: Array, operands: Sequence[Array], *attrs: Any) -> Array:
@@ -87,8 +108,12 @@ class EffectOp(NodeOp):
 _PLAIN: dict[str, Any] = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
 
 
+class QuitDebugger(WeftError):  # noqa: N818  (says what happened)
+    """A run was ended at the prompt of the debugger."""
+
+
 class PythonCallback:
-    """A function of Python's that a node calls with arrays: no part of the graph's text or files."""
+    """A function of Python's that a node calls with arrays: no part of a graph's text or file."""
 
     def __call__(self, arrays: Sequence[Array]) -> None:
         """Call the function."""

@@ -138,7 +138,7 @@ class _Copy:
         self._here = entering or graph.states_by_key().get(CHAIN_STATE.key)
         self._links = {self._here}  # of the old graph, so far
         self._new: Value | None = None  # the link, where the old graph has no chain
-        self._before: dict[Node, Value] = {}  # the links that loops took
+        self._before: dict[Node | None, Value] = {}  # the links that loops took
 
     @property
     def link(self) -> Value:
@@ -213,12 +213,13 @@ class _Copy:
             self.rebuild.place(old, node.rebuilt(node.inputs, attrs=attrs))
             return
         first = next((a for a, b in self.graph.extended.items() if b is old), None)
-        link = self._before[first] if first in self._before else self.link
+        same = self._before.get(first)
+        link = self.link if same is None else same
         self._before[old] = link
         made, results = _with_thread(node, link, self.wanted)
         self.rebuild.graph.append(made)
         self.rebuild.replace(old, [y for i, y in enumerate(made.outputs) if i != results])
-        if first not in self._before:  # else it is the same loop, extended for its gradient
+        if same is None:  # else it is the same loop, extended for its gradient
             self.link = made.outputs[results]
 
     def _is_link(self, value: Value | None) -> bool:

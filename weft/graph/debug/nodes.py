@@ -49,10 +49,37 @@ def _failed(holds: Array) -> str:
     return f"{count} of {holds.size} elements are false: " if holds.ndim else ""
 
 
-PRINT = EffectOp("print", ("labels", "stats"), _print)
-CALLBACK = EffectOp("callback", ("fn",), _call)
-BREAKPOINT = EffectOp("breakpoint", ("labels", "stack"), stop_at)
-CHECK = EffectOp("check", ("message",), _check)
+# -- what nodes of them can be given ---------------------------------------------------------------
+
+
+def _can_print(operands: Sequence[Any], labels: Any, stats: Any) -> bool:
+    return _are_labels(operands, labels) and isinstance(stats, bool)
+
+
+def _can_call(operands: Sequence[Any], fn: Any) -> bool:
+    return isinstance(fn, (PythonCallback, str))
+
+
+def _can_stop(operands: Sequence[Any], labels: Any, stack: Any) -> bool:
+    known = isinstance(stack, tuple) and all(isinstance(at, tuple) and len(at) == 3 for at in stack)
+    return _are_labels(operands, labels) and known
+
+
+def _can_check(operands: Sequence[Any], message: Any) -> bool:
+    pred = operands[0].dtype.kind if operands else ""
+    return pred == "b" and isinstance(message, str)
+
+
+def _are_labels(operands: Sequence[Any], labels: Any) -> bool:
+    if not isinstance(labels, tuple) or len(labels) != len(operands):
+        return False
+    return all(isinstance(label, str) for label in labels)
+
+
+PRINT = EffectOp("print", ("labels", "stats"), _print, _can_print)
+CALLBACK = EffectOp("callback", ("fn",), _call, _can_call)
+BREAKPOINT = EffectOp("breakpoint", ("labels", "stack"), stop_at, _can_stop)
+CHECK = EffectOp("check", ("message",), _check, _can_check)
 EFFECTS = {op.name: op for op in (PRINT, CALLBACK, BREAKPOINT, CHECK)}
 
 
@@ -150,7 +177,7 @@ def check(pred: Any, message: str, *values: Any) -> None:
     >>> wf.debug.check(x > 0, "x must be positive, but is {}", x)
     Traceback (most recent call last):
         ...
-    weft.core.errors.CheckError: x must be positive, but is [ 1. -2.] [1 of 2 elements are false: ...
+    weft.core.errors.CheckError: x must be positive, but is [ 1. -2.] [1 of 2 elements are ...
     """
     _check_text(message, "check: message")
     holds = _tensor(pred, "check: pred")

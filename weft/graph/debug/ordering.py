@@ -19,7 +19,7 @@ class _After(EffectOp):
     """Passes a link on when other values are known, and shows nothing."""
 
     def __init__(self) -> None:
-        super().__init__("after", (), lambda arrays, place: None)
+        super().__init__("after", (), lambda arrays, place: None, lambda operands: True)
 
     def kernel(self, link: Array, operands: Sequence[Array], *attrs: Any) -> Array:
         """Return the next link; nobody is shown anything."""

@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
 from ...core.anomaly import searching
-from ...core.effects import trips
+from ...core.effects import CHAIN, trips
 from ...core.errors import ArgumentError, GraphError
 from ..call import ProgramCall
 from ..graph import Graph, nearest_name
 from ..node import Node, Value, subgraphs
 from ..run import Array, Program, ProgramStep, Results, Sizes
-from ..special import SOURCES
-from .console import Prompt, QuitDebugger, console
+from ..special import STATE
+from .console import Prompt, console
+from .effects import QuitDebugger
 from .frames import Stack, stack_of_site
 from .shown import described, shown
 
@@ -72,7 +73,7 @@ class Stepper(Prompt):
         for value, array in zip(program.feeds, feeds, strict=True):
             level.note(value, array)
         for node in program.order:
-            if node.op in SOURCES and hasattr(node.attrs[0], "read"):
+            if node.op is STATE and node.attrs[0].owner is not CHAIN:
                 level.note(node.outputs[0], node.attrs[0].read())
         self._levels.append(level)
 
@@ -140,27 +141,27 @@ class Stepper(Prompt):
     # -- commands ----------------------------------------------------------------------------------
 
     def do_next(self, line: str) -> bool:
-        """next: run this node, bodies of control flow as a whole, and stop at the next."""
+        """Run this node, bodies of control flow as a whole, and stop at the next."""
         self._stops_at = len(self._levels)
         return True
 
     def do_step(self, line: str) -> bool:
-        """step: run this node; stop in its body if it has one, trip by trip."""
+        """Run this node; stop in its body if it has one, trip by trip."""
         self._stops_at = len(self._levels) + 1
         return True
 
     def do_finish(self, line: str) -> bool:
-        """finish: run to the end of this body, all its trips, and stop behind it."""
+        """Run to the end of this body, all its trips, and stop behind it."""
         self._stops_at = len(self._levels) - 1
         return True
 
     def do_continue(self, line: str) -> bool:
-        """continue: run to the next break, or to the end."""
+        """Run to the next break, or to the end."""
         self._stops_at = 0
         return True
 
     def do_break(self, line: str) -> None:
-        """break NAME: stop at nodes of this name or operator; break: list where it stops."""
+        """Stop at nodes of a name or operator, `break NAME`; alone, list where it stops."""
         if not line:
             self.say(f"breaks: {', '.join(sorted(self._breaks)) or 'none'}")
             return
@@ -174,11 +175,11 @@ class Stepper(Prompt):
         self.say(f"stops at {line}")
 
     def do_clear(self, line: str) -> None:
-        """clear NAME: do not stop there any more; clear: stop nowhere."""
+        """Stop at a name no more, `clear NAME`; alone, stop nowhere."""
         self._breaks = self._breaks - {line} if line else set()
 
     def do_node(self, line: str) -> None:
-        """node: show the node that comes next, with what it takes."""
+        """Show the node that comes next, with what it takes."""
         node, known = self._node, self.known()
         assert node is not None
         self.say(f"{node!r}")
@@ -189,7 +190,7 @@ class Stepper(Prompt):
             self.say(f"   built at {node.where}")
 
     def do_up(self, line: str) -> None:
-        """up: go to the line that called this one, in the stack of the node."""
+        """Go up to the line that called this one, in the stack of the node."""
         if self._node is not None and len(self.stack) == 1 and not self._has_stack(self._node):
             self.say(
                 "only the innermost line of this node is known; set wf.config.graph_stacks = True "

@@ -19,8 +19,8 @@ from hashlib import blake2b
 from typing import Any
 
 from ...core.dim import SizeVar
-from ...core.errors import ArgumentTypeError
 from ...core.effects import CHAIN
+from ...core.errors import ArgumentTypeError
 from ...core.rng import Generator
 from ..graph import Graph
 from ..node import Node, Value, is_graph

@@ -21,6 +21,7 @@ from ...core.rng import Generator, default_generator
 from ...core.shape import TensorType
 from ...core.tensor import make_leaf
 from ..builder import as_state
+from ..debug.effects import CHAIN_STATE
 from ..graph import Graph
 from ..identity.content import same_content
 from ..inline import inline
@@ -92,6 +93,8 @@ def _new(item: Any, value: Array) -> State:
         if flag and not is_float(value.dtype):
             raise GraphError(f"the state {name!r:.60} of {value.dtype} cannot have gradients")
         return as_state(make_leaf(value, flag, None), name)
+    if kind == "effects":
+        return CHAIN_STATE
     if kind not in ("generator", "default generator"):
         raise GraphError(f"the state {name!r:.60} is of an unknown kind: {kind!r:.60}")
     if value.dtype != np.uint64 or value.shape != (3,):

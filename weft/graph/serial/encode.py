@@ -14,6 +14,7 @@ import numpy as np
 
 from ...core.dim import Atom, Dim, SizeCall, SizeVar
 from ...core.dtype import Array
+from ...core.effects import CHAIN
 from ...core.errors import GraphError
 from ...core.rng import Generator, default_generator
 from ...core.shape import TensorType
@@ -142,6 +143,8 @@ _WRITERS: tuple[tuple[Any, Callable[[_Encoder, Any], Any]], ...] = (
 def _kind(owner: Any) -> str:
     if isinstance(owner, Generator):
         return "default generator" if owner is default_generator else "generator"
+    if owner is CHAIN:
+        return "effects"
     return "tensor"
 
 

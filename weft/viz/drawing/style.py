@@ -32,6 +32,7 @@ LOOKS = {
     "movement": Look("#f3f4f6", "#98a1ae"),
     "random": Look("#fbe0f4", "#b952a0"),
     "control": Look("#d9f3f1", "#2f958c"),
+    "effect": Look("#fff3c4", "#b58900"),
     "general": Look("#f6ead9", "#a98352"),
     "output": Look("#d7ecff", "#2f7fc1", 14.0),
     "reference": Look("#ffffff", "#b9c0cb", 9.0),
