@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -152,9 +152,7 @@ class Symbol(Tensor):
             )
         if not callable(hook):
             raise ArgumentTypeError(f"a hook must be callable. Received: {hook!r:.60}")
-        watch, key = self.graph.tracer.watch_of(self), next_order()
-        watch.hooks[key] = hook
-        return HookHandle(watch.hooks, key)
+        return add_hook(self, hook)
 
     def retain_grad(self) -> None:
         """Do nothing: the gradient of any symbol can be fetched."""
@@ -272,6 +270,13 @@ def make_symbol(graph: Any, value: Value) -> Symbol:
     symbol.graph = graph
     symbol.value = value
     return symbol
+
+
+def add_hook(symbol: Symbol, hook: Callable[[Any], Any]) -> HookHandle:
+    """Register a hook on the gradients of a symbol that are built from now on."""
+    watch, key = symbol.graph.tracer.watch_of(symbol), next_order()
+    watch.hooks[key] = hook
+    return HookHandle(watch.hooks, key)
 
 
 class WeakSymbol(Symbol):

@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dtype import is_float
 from ...core.effects import in_trips, trips
 from ...core.errors import ArgumentTypeError, CheckError, GraphError, user_site
 from ...core.modes import current_tracer, modes
 from ...core.op import F
 from ...core.tensor import Tensor, constant
 from ...core.tree import Structure, flatten, flatten_with_paths
+from ..symbol import Symbol, add_hook
 from .console import stop_at
 from .effects import Array, EffectOp, EffectPlace, PythonCallback, add_effect, place_text
 from .frames import user_stack
@@ -223,7 +225,8 @@ def _with_gradients_shown(x: Any, labels: Sequence[str], stats: bool) -> Any:
 
 
 def _with_gradient_shown(x: Any, label: str, stats: bool) -> Any:
-    if not isinstance(x, Tensor) or not x.requires_grad:
+    symbolic = isinstance(x, Symbol) and is_float(x.dtype)  # which may be differentiated later
+    if not isinstance(x, Tensor) or not (symbolic or x.requires_grad):
         return x
     another = F.positive(x)
     name = f"gradient of {label or 'x'}"
@@ -233,7 +236,10 @@ def _with_gradient_shown(x: Any, label: str, stats: bool) -> Any:
         with in_trips(around or trips()):
             print(g, name, stats=stats)
 
-    another.register_hook(show)
+    if isinstance(another, Symbol):
+        add_hook(another, show)
+    else:
+        another.register_hook(show)
     return another
 
 
