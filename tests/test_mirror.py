@@ -27,6 +27,7 @@ OTHERS = {
     # -- core --
     "core/anomaly.py": Row("autodiff/test_anomaly.py", "the flag of detect_anomaly"),
     "core/batching.py": Row("ops/test_vmap.py", "rules of operators for batches, each run"),
+    "core/effects.py": Row("graph/test_watch.py", "trips, and what repeated runs show again"),
     "core/errors.py": Row("core/test_tensor.py", "classes and words of messages"),
     "core/facade.py": Row("test_operator_facts.py", "the lists of wf, linalg and functional"),
     "core/facts.py": Row("test_operator_facts.py", "each fact is held against what kernels do"),
@@ -89,6 +90,8 @@ OTHERS = {
     "graph/control/{adjoint,tangent}.py": Row("graph/test_control_gradients.py", "derivatives"),
     "graph/control/*": Row("graph/test_control_flow.py", "cond, while_loop and scan, both modes"),
     "graph/custom.py": Row("graph/test_gradients.py", "rules of the user's, inside of graphs"),
+    "graph/debug/frames.py": Row("graph/debug/test_stepper.py", "stacks of nodes and stops"),
+    "graph/debug/*": Row("graph/test_watch.py", "what wf.debug shows, in every mode"),
     "graph/draws.py": Row("graph/test_control_flow.py", "random numbers, in loops too"),
     "graph/edit_{bodies,methods,sizes,wiring}.py": Row(
         "graph/test_edit.py", "parts of every edit, in bodies too"
@@ -335,6 +338,7 @@ OTHERS = {
     "serve/pending.py": Row("serve/test_service.py", "results, and those that come too late"),
     "extend.py": Row("test_contributing.py", "operators added through this door"),
     "injections.py": Row("test_architecture.py", "each slot is listed and filled"),
+    "debug.py": Row("graph/test_watch.py", "a door, whose functions are used there"),
     "linalg.py": Row("test_operator_facts.py", "a namespace, whose names are checked"),
 }
 

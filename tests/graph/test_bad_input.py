@@ -115,7 +115,7 @@ OPEN = [
         r"a symbol has no .grad; wf.gradients",
     ),
     ("requires-grad", lambda k: k.out.requires_grad_(False), RuntimeError, r"use x.detach\(\)"),
-    ("register-hook", lambda k: k.out.register_hook(print), RuntimeError, r"hook"),
+    ("register-hook", lambda k: k.n.register_hook(print), RuntimeError, r"only floats have"),
     (
         "gradients-int",
         lambda k: wf.gradients(k.whole, [k.n]),

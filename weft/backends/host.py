@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.dispatch import canonical
-from ..core.effects import Trips
+from ..core.effects import TripCount
 from ..graph.node import resolve_attrs
 from ..graph.run import Sizes, bind_sizes, has_unknown_sizes
 from ..lower.kernels import CallKernel, LoopKernel
@@ -29,7 +29,7 @@ def repeat(kernel: LoopKernel, test: Run, body: Run, read: Read, word: Word) -> 
     index, half = word(kernel.index), word(kernel.half)
     index[...], half[...] = first_index(kernel), 0
     taken = 0
-    with Trips() as at:
+    with TripCount() as at:
         while kernel.length is None or taken < kernel.length:
             test()
             if kernel.holds is not None and not read(kernel.holds):

@@ -50,8 +50,8 @@ def in_trips(numbers: tuple[int, ...]) -> Iterator[None]:
         _trips.reset(token)
 
 
-class Trips:
-    """Tells which trip of a loop runs: `with Trips() as at: ... at(i)`."""
+class TripCount:
+    """Tells which trip of a loop runs: `with TripCount() as at: ... at(i)`."""
 
     __slots__ = ("_first", "_outer")
 

@@ -109,7 +109,8 @@ class Draws:
     def _is_seen(self, effect: Node, needed: set[Node]) -> bool:
         """Tell whether a run computes what an effect looks at; let it compute what is for that."""
         seen = [x for x in effect.inputs[1:] if x is not None]
-        known = {y for node in needed for y in (*node.outputs, *node.inputs)} | self.states
+        near = (y for node in needed for y in (*node.outputs, *node.inputs))
+        known = {y for y in near if y is not None} | self.states
         further = self._graph.ancestors(seen, known)
         if not all(node in self._alone or _is_there(node) for node in further):
             return False

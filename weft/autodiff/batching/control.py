@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.effects import Trips
+from ...core.effects import TripCount
 from ...core.op import F
 from ...core.shape import type_of
 from ...core.tensor import Tensor
@@ -60,7 +60,7 @@ def loop_of_batches(
 
     `active` is the result of the first test, `trip` the number of trips before.
     """
-    with Trips() as at:
+    with TripCount() as at:
         while values_of(active).any():
             at(trip)
             after = step([F.borrow_example(x, active) for x in leaves])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...core.effects import Trips
+from ...core.effects import TripCount
 from ...core.errors import ArgumentError
 from ...core.imports import injected
 from ...core.modes import current_tracer
@@ -61,7 +61,7 @@ def _run(cond_fn: Any, body_fn: Any, leaves: list[Tensor], names: list[str], str
         return _stepped(body_fn, structure, structure.unflatten(carry), names, types)
 
     holds, trip = test(leaves), 0
-    with Trips() as at:
+    with TripCount() as at:
         while not holds.batched and bool(holds):
             at(trip)
             leaves = step(leaves)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...core.dim import evaluate
-from ...core.effects import Trips
+from ...core.effects import TripCount
 from ...core.errors import ShapeError, UnknownSizeError
 from ...core.shape import Shape, TensorType
 from ..graph import Graph
@@ -103,7 +103,7 @@ class While(LoopOp):
         """Run the body as long as the test holds."""
         state, captured = list(operands[:carries]), operands[carries:]
         rows: list[list[Array]] = []
-        with Trips() as at:
+        with TripCount() as at:
             while run_function(test, [*state, *captured], dict(sizes))[0]:
                 at(len(rows))
                 found = run_function(body, [*state, *captured], dict(sizes))
@@ -141,7 +141,7 @@ class Scan(LoopOp):
         columns = operands[carries : carries + xs]
         check_lengths([x.shape for x in columns], length)
         rows: list[list[Array]] = []
-        with Trips() as at:
+        with TripCount() as at:
             for i in reversed(range(length)) if reverse else range(length):
                 at(i)
                 row = [x[i] for x in columns]

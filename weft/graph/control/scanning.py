@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.dim import Dim
-from ...core.effects import Trips
+from ...core.effects import TripCount
 from ...core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ...core.modes import current_tracer
 from ...core.op import F
@@ -102,7 +102,7 @@ class _Scan:
         rows: list[list[Any]] = []
         result = None
         order = range(self.length)
-        with Trips() as at:
+        with TripCount() as at:
             for i in reversed(order) if self.reverse else order:
                 at(i)
                 after, y = self.step(carry, self.x_structure.unflatten(x[i] for x in self.xs))

@@ -19,6 +19,7 @@ from ...core.errors import (
     Site,
     WeftError,
     format_site,
+    is_from_signal,
     note_outside,
     user_site,
 )
@@ -95,7 +96,7 @@ class EffectOp(NodeOp):
             try:
                 self._act(list(operands), place, *own)
             except Exception as error:
-                if not isinstance(error, CheckError):  # whose message says it
+                if not isinstance(error, (CheckError, QuitDebugger)) and not is_from_signal(error):
                     after = "; no state was written" if name else ""
                     error.add_note(f"raised by {place}{after}")
                 note_outside(error)

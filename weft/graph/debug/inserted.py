@@ -28,7 +28,7 @@ Watcher = Callable[[Array], Any]
 watchers: ContextVar[Mapping[Value, Watcher]] = ContextVar("weft_watchers")
 
 
-class Watched(PythonCallback):
+class WatchedValue(PythonCallback):
     """Hands a value to the function that watches it in this run."""
 
     def __init__(self, value: Value) -> None:
@@ -194,7 +194,7 @@ class _Copy:
         made = Node(
             CALLBACK,
             (self.link, self.rebuild.value(value)),
-            (Watched(value), name, place_text(node.site)),
+            (WatchedValue(value), name, place_text(node.site)),
             [LINK],
             name=name,
             scope=node.scope,
