@@ -35,6 +35,7 @@ PACKAGES = {
     "Optimizers: `wf.optim.`": wf.optim,
     "Schedules: `wf.optim.lr.`": wf.optim.lr,
     "Saving: `wf.io.`": wf.io,
+    "Debugging: `wf.debug.`": wf.debug,
     "Data: `wf.data.`": wf.data,
     "Image transforms: `wf.data.transforms.`": wf.data.transforms,
     "Training: `wf.train.`": wf.train,

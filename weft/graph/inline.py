@@ -15,12 +15,20 @@ def inline(target: Graph, source: Graph, inputs: Sequence[Value]) -> dict[Value,
 
     It is for derivatives, which show nothing: effects are left out. Hooks on gradients are kept.
     """
-    plain, now = _without_effects(source)
-    mapping = copy_nodes(target, plain.nodes, dict(zip(plain.inputs, inputs, strict=True)))
-    found = {x: mapping[now.value(x)] for x in source.values()}
+    mapping = dict(zip(source.inputs, inputs, strict=True))
+    if _may_show(source):
+        plain, now = _without_effects(source)
+        copy_nodes(target, plain.nodes, mapping)
+        mapping = {x: mapping[now.value(x)] for x in source.values()}
+    else:
+        copy_nodes(target, source.nodes, mapping)
     hooks = source.tracer.watches
-    target.tracer.watches.update((found[x], hooks[x]) for x in hooks if x in found)
-    return found
+    target.tracer.watches.update((mapping[x], hooks[x]) for x in hooks if x in mapping)
+    return mapping
+
+
+def _may_show(graph: Graph) -> bool:
+    return any(node.op.effect or node.op.kind == "control" for node in graph.nodes)
 
 
 def _without_effects(graph: Graph) -> tuple[Graph, Rebuild]:
@@ -36,7 +44,7 @@ def _without_effects(graph: Graph) -> tuple[Graph, Rebuild]:
 
 
 def _shows_nothing(body: Graph) -> Graph:
-    if not any(node.op.effect or node.op.kind == "control" for node in body.nodes):
+    if not _may_show(body):
         return body
     made, now = _without_effects(body)
     hooks = body.tracer.watches
