@@ -109,6 +109,63 @@ def second_order(x: Any) -> Any:
     return wf.debug.print(wf.grad(lambda v: wf.grad(f)(v).sum())(x), "second")
 
 
+def second_order_of_a_loop(x: Any) -> Any:
+    def f(v: Any) -> Any:
+        def fn(c: Any, r: Any) -> Any:
+            return wf.debug.print(wf.sin(c * r), "sin"), None
+
+        return wf.scan(fn, wf.tensor(1.0), v)[0]
+
+    return wf.debug.print(wf.hvp(f, (x,), (x,)), "hvp")
+
+
+def ragged(x: Any) -> Any:
+    """Loops inside a loop whose numbers of trips differ: a gradient computes them again."""
+
+    def f(v: Any) -> Any:
+        def inner(state: Any) -> Any:
+            i, u = state
+            return i + 1, wf.debug.print(wf.sin(u), "inner", grad=True)
+
+        def fn(carry: Any, row: Any) -> Any:
+            i, c = carry
+            _, c = wf.while_loop(lambda s: s[0] < i, inner, (wf.tensor(0), c * row))
+            return (i + 1, c), None
+
+        return wf.scan(fn, (wf.tensor(0), wf.tensor(1.0)), v)[0][1]
+
+    return wf.grad(f)(x)
+
+
+def batch_of_gradients(x: Any) -> Any:
+    def f(v: Any) -> Any:
+        return wf.debug.print(wf.sin(v), "sin", grad=True) * v
+
+    return wf.vmap(wf.grad(f))(x)
+
+
+def gradient_of_a_batch(x: Any) -> Any:
+    def f(v: Any) -> Any:
+        return wf.debug.print(wf.sin(v), "sin", grad=True) * v
+
+    return wf.grad(lambda v: wf.vmap(f)(v).sum())(x)
+
+
+def of_the_user(x: Any) -> Any:
+    @wf.custom_vjp
+    def f(v: Any) -> Any:
+        return wf.debug.print(v * v, "forward")
+
+    def forward(v: Any) -> Any:
+        return wf.debug.print(v * v, "forward"), v
+
+    def backward(v: Any, g: Any) -> Any:
+        return (wf.debug.print(g * 2 * v, "backward"),)
+
+    f.defvjp(forward, backward)
+    return wf.grad(lambda v: f(v).sum())(x)
+
+
 def forward_mode(x: Any) -> Any:
     def f(v: Any) -> Any:
         def step(c: Any, r: Any) -> Any:
@@ -183,6 +240,11 @@ PROGRAMS: list[Callable[[Any], Any]] = [
     nested,
     with_gradient,
     second_order,
+    second_order_of_a_loop,
+    ragged,
+    batch_of_gradients,
+    gradient_of_a_batch,
+    of_the_user,
     forward_mode,
     batched,
     batched_twice,
@@ -233,6 +295,8 @@ def test_a_run_has_the_effects_of_what_it_computes() -> None:
         wf.debug.check(h.sum() < 50, "large")
         y = wf.debug.print(h + other, "y")
         wf.debug.print(other, "other")
+        wf.debug.print(h * 3, "named").name = "z"
+        wf.gradients(wf.debug.print(h.sum(), "differentiated"), [x])
     for compiled in (False, True):
         session = wf.Session(graph, compiled=compiled)
         lines = shown_by(partial(session.run, h, {x: X}))

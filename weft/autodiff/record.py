@@ -14,8 +14,9 @@ from typing import Any
 
 from ..core.dispatch import run
 from ..core.dtype import is_float
+from ..core.errors import ArgumentTypeError, GradientError
 from ..core.modes import enable_grad, is_grad_enabled, no_grad, run_below
-from ..core.tape import FanNode, Leaf, TapeNode, make_node, output_node
+from ..core.tape import FanNode, HookHandle, Leaf, TapeNode, add_hook, make_node, output_node
 from ..core.tensor import Tensor
 from .engine import AnyNode, ReverseWalk
 from .layered import Layered, Running, TransformLevel, make_layer
@@ -28,6 +29,14 @@ class Recorded(Layered):
     """A value whose origin a recording knows, by its node."""
 
     __slots__ = ()
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
+        """Call `hook(grad)` once the gradient of this value is known; it may return another."""
+        if self.extra is None:
+            raise GradientError("cannot register a hook on a value that requires no gradient")
+        if not callable(hook):
+            raise ArgumentTypeError(f"a hook must be callable. Received: {hook!r:.60}")
+        return add_hook(self.extra, hook)
 
     def __repr__(self) -> str:
         return f"recorded({self.primal!r})"

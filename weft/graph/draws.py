@@ -119,11 +119,16 @@ class Draws:
         return True
 
     def _for_effects(self) -> set[Node]:
-        """Return the nodes whose results effects alone look at, in the end."""
-        found: set[Node] = set()
-        for node in reversed(self._graph.nodes):
+        """Return the nodes whose results effects alone look at, in the end.
+
+        What has a name or a gradient is a result of the user's own.
+        """
+        graph, found = self._graph, set[Node]()
+        own = {*graph.given_names, *graph.differentiated, *graph.outputs}
+        for node in reversed(graph.nodes):
             users = [user for y in node.outputs for user in self._users[y]]
-            if users and all(user.op.effect or user in found for user in users):
+            alone = users and all(user.op.effect or user in found for user in users)
+            if alone and own.isdisjoint(node.outputs):
                 found.add(node)
         return {node for node in found if not (node.op.effect or node.op in SOURCES)}
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...core.dtype import is_float
 from ...core.effects import in_trips, trips
-from ...core.errors import ArgumentTypeError, CheckError, GraphError, user_site
+from ...core.errors import ArgumentTypeError, CheckError, GradientError, GraphError, user_site
 from ...core.modes import current_tracer, modes
 from ...core.op import F
 from ...core.tensor import Tensor, constant
@@ -225,8 +225,7 @@ def _with_gradients_shown(x: Any, labels: Sequence[str], stats: bool) -> Any:
 
 
 def _with_gradient_shown(x: Any, label: str, stats: bool) -> Any:
-    symbolic = isinstance(x, Symbol) and is_float(x.dtype)  # which may be differentiated later
-    if not isinstance(x, Tensor) or not (symbolic or x.requires_grad):
+    if not isinstance(x, Tensor) or not is_float(x.dtype):
         return x
     another = F.positive(x)
     name = f"gradient of {label or 'x'}"
@@ -236,11 +235,19 @@ def _with_gradient_shown(x: Any, label: str, stats: bool) -> Any:
         with in_trips(around or trips()):
             print(g, name, stats=stats)
 
-    if isinstance(another, Symbol):
-        add_hook(another, show)
-    else:
-        another.register_hook(show)
-    return another
+    return another if _is_hooked(another, show) else x
+
+
+def _is_hooked(x: Any, hook: Any) -> bool:
+    """Register a hook on a value, or on the batch that it is an example of, if that can be."""
+    if isinstance(x, Symbol):
+        add_hook(x, hook)  # it may be differentiated later
+        return True
+    try:
+        x.register_hook(hook)
+    except GradientError:
+        return hasattr(x, "primal") and _is_hooked(x.primal, hook)
+    return True
 
 
 # -- arguments -------------------------------------------------------------------------------------

@@ -131,7 +131,8 @@ class Canonical:
         elif point.bodies:
             parts += self._control_label(point, encoder)
         else:
-            parts.append(encoder.attr(node.attrs))
+            own = node.attrs[:-2] if node.op.effect else node.attrs  # without name and line
+            parts.append(encoder.attr(own))
         return _joined(parts)
 
     def _placeholders(self) -> dict[Node, int]:

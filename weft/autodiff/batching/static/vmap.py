@@ -104,6 +104,14 @@ class BatchReplay:
             if node in needed and node.op is not PLACEHOLDER:
                 with self.tracer.at(node.site), outermost_scope(node.scope):
                     self._visit(node)
+        self._keep_hooks(graph)
+
+    def _keep_hooks(self, graph: Graph) -> None:
+        """Let hooks on gradients of an example see those of the batch."""
+        known, here = graph.tracer.watches, self.tracer.graph.tracer.watches
+        for value, watch in known.items():
+            if value in self.found:
+                here[self.tracer.value_of(self.split(value)[0])] = watch
 
     def inlined(
         self, graph: Graph, inputs: Sequence[Any], flags: Sequence[bool]
