@@ -41,6 +41,7 @@ class Draws:
         self.steps: list[Node] = []
         self.skipped: set[Node] = set()
         self.commits: list[tuple[State, Value]] = []
+        self._asked: set[Value] = set()
         self._counts_every = graph.counts_every_draw
         starts = [n for n in graph.nodes if n.op is STATE and is_threaded(n.attrs[0])]
         self._users = graph.users() if starts else {}
@@ -67,6 +68,7 @@ class Draws:
 
     def stops(self, outputs: Sequence[Value]) -> set[Value]:
         """Return the states that a search for what outputs need goes no further than."""
+        self._asked = set(outputs)
         if not self.links:
             return self.states
         written = [x for y in outputs if y.node.op is ASSIGN for x in y.node.inputs]
@@ -110,7 +112,7 @@ class Draws:
         """Tell whether a run computes what an effect looks at; let it compute what is for that."""
         seen = [x for x in effect.inputs[1:] if x is not None]
         near = (y for node in needed for y in (*node.outputs, *node.inputs))
-        known = {y for y in near if y is not None} | self.states
+        known = {y for y in near if y is not None} | self._asked | self.states
         further = self._graph.ancestors(seen, known)
         if not all(node in self._alone or _is_there(node) for node in further):
             return False
