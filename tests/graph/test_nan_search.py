@@ -183,3 +183,32 @@ def test_the_gradient_of_a_jitted_call():
     y = f(x).sum()
     with pytest.raises(AnomalyError, match="in the backward of"):
         y.backward()
+
+
+def test_the_quick_way_into_a_jitted_function_traps_too(monkeypatch):
+    w = wf.tensor([1.0, 1.0], requires_grad=True)
+    optimizer = wf.optim.SGD([w], lr=0.5)
+
+    @wf.jit
+    def step(x):
+        optimizer.zero_grad()
+        loss = (w * wf.sqrt(x)).sum()
+        loss.backward()
+        optimizer.step()
+        return loss, w * 2
+
+    good, bad = wf.tensor([1.0, 4.0]), wf.tensor([1.0, -4.0])
+    for _ in range(6):  # the way is written on the way
+        loss, doubled = step(good)
+    assert len(step._entries.quick) == 1
+    np.testing.assert_allclose(doubled.numpy(), 2 * w.numpy())
+    before = w.numpy().copy()
+    with pytest.raises(AnomalyError, match="sqrt, built at"):
+        step(bad)
+    np.testing.assert_array_equal(w.numpy(), before)
+    assert np.isfinite(step(good)[0].item())
+    monkeypatch.setattr(wf.config, "nan_trap", False)
+    for _ in range(6):
+        assert np.isfinite(step(good)[0].item())
+    assert np.isnan(step(bad)[0].item())
+    assert step.stats()["eager_calls"] == 0

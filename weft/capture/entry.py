@@ -129,7 +129,8 @@ class EntryWriter:
             *trace.identities.conditions(names, leaf_name, leaves),
             *self._surroundings(),
             *guards.conditions(),
-            f"{names.of(trace.call, 'call')}._ran is {names.of(direct.code, 'code')}",
+            "config.nan_trap" if config.nan_trap else "not config.nan_trap",
+            f"{names.of(trace.call.current, 'call')}._ran is {names.of(direct.code, 'code')}",
         ]
         run = RunWriter(trace, names, leaf_name, guards.nodes)
         after = run.after(names.of(trace.counter, "runs"))
@@ -145,9 +146,15 @@ class EntryWriter:
             f"    fetched = {names.of(direct.run, 'run')}(feeds)",
             f"if fetched is None or fetched is {names.of(direct.refused, 'refused')}:",
             "    return MISSED",
+            *self._without_flag(),
             *after,
         ]
         return _function(lines)
+
+    def _without_flag(self) -> list[str]:
+        """Return what leaves out the flag of the NaN trap, which stands behind the fetches."""
+        count = len(self.trace.program.fetches)
+        return [f"fetched = fetched[:{count}]"] if config.nan_trap else []
 
     def _fed(self) -> set[int]:
         """Return the positions of arguments that are fed as they are."""
@@ -159,7 +166,7 @@ class EntryWriter:
 
     def _surroundings(self) -> Iterator[str]:
         """Yield the conditions on what is the same for all functions."""
-        yield "not scopes and not config.debug_interpret and not config.nan_trap"
+        yield "not scopes and not config.debug_interpret"
         yield f"config.default_float == {config.default_float!r}"
         grad = "(is_grad_enabled() if modes.grad_overrides else modes.grad_default)"
         yield grad if is_grad_enabled() else f"not {grad}"

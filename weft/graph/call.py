@@ -65,9 +65,15 @@ class ProgramCall:
         self._sized = SizedCode([shape for _, shape in self._types])
 
     @property
+    def current(self) -> ProgramCall | None:
+        """What runs as the configuration says: this, or with the NaN trap on the same with one."""
+        return self._trapped if config.nan_trap and not self.program.trapped else self
+
+    @property
     def direct(self) -> Any:
         """The shortest way to run the code that ran last, if it has one: see backends."""
-        return None if self._ran is None else self._ran.direct
+        call = self.current
+        return None if call is None or call._ran is None else call._ran.direct
 
     def run_unchecked(self, fed: Iterable[Any]) -> list[Array] | None:
         """Return the fetches, if what is fed suits the code that ran last, which finds out itself.
@@ -146,6 +152,8 @@ class ProgramCall:
             try:
                 fetched: list[Array] = executable.run(arrays)
                 self._latest_trapped = self._without_flag(_unchecked(executable))
+                assert self._trapped is not None
+                self._trapped.remember(executable)
                 return fetched[: len(self.program.fetches)]
             except ERRORS as error:
                 if is_from_signal(error):
