@@ -120,12 +120,14 @@ class Session:
         """Run a copy of the graph that hands values to functions; it is kept for those values."""
         with deferred_imports:
             from .debug.inserted import (  # noqa: PLC0415  (for those who watch)
+                check_computed,
                 watched_values,
                 watchers,
                 with_callbacks,
             )
-        self._prepared(fetches)  # and forget what is of a graph that has grown
+        prepared = self._prepared(fetches)  # and forget what is of a graph that has grown
         functions = watched_values(self.graph, watch, RUN)
+        check_computed(self._call(prepared, feed_dict).program, functions, RUN)
         key = frozenset(functions)
         if key not in self._watched:
             copy = with_callbacks(self.graph, key)

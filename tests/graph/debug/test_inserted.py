@@ -131,6 +131,7 @@ def test_an_exception_of_a_watcher_changes_no_state(session: Any) -> None:
         ({"step": print}, "step is an update|assign is an update"),
         ([("h", print)], "watch must be a dictionary.*list"),
         ({3: print}, "cannot watch int 3"),
+        ({"last": print}, r"while_loop:1 is not computed for these fetches; fetch it"),
     ],
 )
 def test_bad_watches(session: Any, watch: Any, match: str) -> None:

@@ -19,6 +19,7 @@ from ..inline import function_graph
 from ..members import member
 from ..node import Node, Value, subgraphs
 from ..rebuild import Rebuild
+from ..run import Program
 from ..special import ASSIGN, PLACEHOLDER
 from ..symbol import Symbol
 from .effects import CHAIN_STATE, LINK, Array, PythonCallback, place_text
@@ -64,6 +65,17 @@ def watched_values(graph: Graph, watch: Any, what: str) -> dict[Value, Watcher]:
             raise ArgumentError(f"{what}: {value.name} is an update; watch the value it writes")
         found[value] = fn
     return found
+
+
+def check_computed(program: Program, values: Collection[Value], what: str) -> None:
+    """Raise if a run does not compute one of some values; of bodies only the run can tell."""
+    for value in values:
+        computed = program.resolved(value) in program.slots or value in program.feeds
+        if value in program.graph and not computed:
+            raise ArgumentError(
+                f"{what}: watch: {value.name} is not computed for these fetches; fetch it, or what "
+                "depends on it"
+            )
 
 
 def _value_of(graph: Graph, key: Any, what: str) -> Value:
