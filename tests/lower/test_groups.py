@@ -97,3 +97,23 @@ def test_small_rows_do_not_wait_for_large_ones():
     (wide,) = [k for k in executable.program.kernels if k.loops == (16, 10)]
     found = {node.op.name for node in executable.analysis.sources.origins(wide)}
     assert {"logsumexp", "pick_class", "place_class", "exp"} <= found
+
+
+def test_what_tells_a_size_of_the_run_comes_before_who_needs_it():
+    """A loop's number of trips, which its adjoint needs though it takes no values of the loop."""
+    w = wf.tensor(0.5)
+    with wf.Graph() as graph:
+        x = wf.placeholder((3,), wf.float32)
+
+        def fn(carry, row):
+            inner = carry * w + row
+            return wf.cond(inner > 0, lambda: inner * 2, lambda: inner * 3), inner
+
+        total, rows = wf.scan(fn, wf.tensor(1.0), wf.tanh(x * w))
+        _, last = wf.while_loop(lambda c: c[0] < 2, lambda c: (c[0] + 1, c[1] * 2.0), (0, total))
+        loss = last + (rows * rows).sum()
+        (g,) = wf.gradients(loss, [w])
+    feeds = {x: [1.0, 2.0, -1.0]}
+    expected = wf.Session(graph, compiled=False).run([loss, g], feeds)
+    found = wf.Session(graph, compiled=True).run([loss, g], feeds)  # a warning would be an error
+    np.testing.assert_allclose(found, expected, rtol=1e-6)

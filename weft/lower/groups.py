@@ -14,7 +14,7 @@ from typing import Any
 from ..core.dtype import bool_
 from ..core.shape import Shape, size_of
 from ..graph.graph import Graph
-from ..graph.node import Node, Value
+from ..graph.node import Node, Value, size_variables
 from ..graph.special import SOURCES
 from .frames import Frame, Levels, frames_for, levels_of
 from .kinds import kind_of, reduced_axes, reduced_input
@@ -69,6 +69,8 @@ class Grouping:
         self._outputs = set(graph.outputs)
         self._kinds = {node: kind_of(node) for node in graph.nodes}
         self._order: Order[Group] = Order()  # in which the groups so far can run
+        sources = graph.size_sources()
+        self._tellers = {v: x.node for v, x in sources.items() if x.node.op not in SOURCES}
         for place, node in enumerate(graph.nodes):
             self._place[node] = place
             self._add(node, place)
@@ -80,6 +82,9 @@ class Grouping:
         level = {} if frame is None else levels_of([node], self._kinds, frame)
         assert level is not None, node
         group = self.of[node] = Group(place, node, frame, level)
+        if self._tellers:  # what tells a size that is born in the run comes before who needs it
+            told = (self._tellers.get(v) for v in size_variables(node))
+            group.takes.update(teller for teller in told if teller is not None)
         self._order.append(group)
         if kind is not None:
             for other in self._candidates(group, node):
