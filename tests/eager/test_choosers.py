@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import weft as wf
 from weft.core.config import config
 from weft.core.large import LARGE
 from weft.eager import choosers, compilation, uses
@@ -160,3 +161,14 @@ def test_without_a_thread_numpy_goes_on(compiler, monkeypatch):
     monkeypatch.setattr(uses.background, "submit", lambda job: False)
     choose = make_chooser("neg", np.cos, 1, exact=True)
     assert [float(choose(X)[0]) for _ in range(5)] == [1] * 5
+
+
+@pytest.mark.parametrize("exponent", [2, 3, 4, 0.5, -1])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_powers_of_large_tensors_go_the_quicker_way(exponent: float, dtype: type) -> None:
+    x = wf.tensor(np.linspace(0.5, 2, 2 * LARGE).astype(dtype), requires_grad=True)
+    small = wf.tensor(x.numpy()[:100], requires_grad=True)
+    (x**exponent).sum().backward()
+    (small**exponent).sum().backward()
+    np.testing.assert_array_equal((x**exponent).numpy()[:100], (small**exponent).numpy())
+    np.testing.assert_allclose(x.grad.numpy()[:100], small.grad.numpy(), rtol=1e-6)

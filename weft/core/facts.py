@@ -25,6 +25,7 @@ fact is an option of the declaration, a fact that depends on the call is a rule:
                  a rule of products: how many a call takes, each with an addition
     product      a rule: the call as one product of matrices, for the compiler
     sums_rows    a rule: the matrices of whose rows the gradient of an operand is a sum
+    shortcut     a rule: a quicker way to the result for one value of the last operand
     convolution  of what a convolution computes: the "result", or the gradient of the "input" or
                  the "weight"
     picks, puts  rules: whether an index picks one element of each row, or puts one into it
@@ -70,6 +71,7 @@ class Facts:
     work: str | None = None
     multiplications_rule: Rule | None = None
     product_rule: Rule | None = None
+    shortcut_rule: Rule | None = None
     convolution: str | None = None
     picks_rule: Rule | None = None
     puts_rule: Rule | None = None
@@ -117,6 +119,14 @@ class Facts:
         y (..., k, n) and None or a row (n,); a vector stands for one row of x or column of y.
         """
         self.product_rule = rule
+        return rule
+
+    def shortcut(self, rule: RuleT) -> RuleT:
+        """Attach the rule that knows a quicker way for some numbers as the last operand.
+
+        It receives the number and returns a function of the other operand, an array, or None.
+        """
+        self.shortcut_rule = rule
         return rule
 
     def sums_rows(self, position: int) -> Callable[[RuleT], RuleT]:

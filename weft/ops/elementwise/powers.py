@@ -49,6 +49,20 @@ _SHORTCUTS: dict[float, Callable[[Any], Any]] = {
 }
 
 
+@pow.shortcut  # the same by operators, which have machine code for large arrays
+def _(y):
+    found = {2.0: F.square, 3.0: _large_cube, 4.0: _large_fourth, 0.5: F.sqrt, -1.0: F.reciprocal}
+    return found.get(y)
+
+
+def _large_cube(x):
+    return F.mul(F.square(x), x)
+
+
+def _large_fourth(x):
+    return F.square(F.square(x))
+
+
 @pow.eval  # which exponent it is shows in its value, not in its dtype
 def _(x, y):
     if isinstance(y, np.ndarray) and y.ndim == 0 and y.dtype.kind == "f":
@@ -94,9 +108,16 @@ def _(x, y, out):
 
 @pow.lower
 def _(b, x, y):
-    if y.kind == "const" and y.data == 2.0:
-        return x * x
-    return b.sqrt(x) if y.kind == "const" and y.data == 0.5 else b.pow(x, y)
+    lowered = _LOWERED.get(y.data) if y.kind == "const" else None
+    return b.pow(x, y) if lowered is None else lowered(b, x)
+
+
+_LOWERED: dict[Any, Callable[[Any, Any], Any]] = {
+    2.0: lambda b, x: x * x,
+    3.0: lambda b, x: x * x * x,
+    4.0: lambda b, x: (x * x) * (x * x),
+    0.5: lambda b, x: b.sqrt(x),
+}
 
 
 @pow.samples
