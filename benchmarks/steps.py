@@ -197,40 +197,45 @@ def with_jax(threads: int) -> Callable[[], Workloads]:
     def make() -> Workloads:
         if threads == 1:  # XLA takes as many threads as it may use processors
             os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-        import jax
-        import jax.numpy as jnp
-        from step_jax import workloads
-
-        def adam(p: Any, g: Any, m: Any, v: Any, t: Any) -> tuple[Any, Any, Any]:
-            m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
-            root = jnp.sqrt(v / (1 - 0.999**t)) + 1e-8
-            return p - 1e-3 * (m / (1 - 0.9**t)) / root, m, v
-
-        def step(name: str) -> Run:
-            workload = workloads()[name]
-            loss_and_grad = jax.value_and_grad(workload.loss)
-
-            def update(state: Any, *data: Any) -> tuple[Any, Any]:
-                params, ms, vs, t = state
-                loss, grads = loss_and_grad(params, *data)
-                made = {k: adam(params[k], grads[k], ms[k], vs[k], t + 1.0) for k in params}
-                return loss, (*({k: row[i] for k, row in made.items()} for i in range(3)), t + 1.0)
-
-            jitted = jax.jit(update, donate_argnums=0)
-            params = {k: jnp.array(initial(k, s)) for k, s in workload.shapes.items()}
-            zeros = [jax.tree.map(jnp.zeros_like, params) for _ in range(2)]
-            held = [(params, *zeros, jnp.zeros(()))]
-            data = [jnp.array(a) for a in WORKLOADS[name].batch()]
-
-            def run() -> float:
-                loss, held[0] = jitted(held[0], *data)
-                return float(loss)
-
-            return run
-
-        return {name: Step(lambda name=name: step(name)) for name in WORKLOADS}
+        return jax_steps()
 
     return make
+
+
+def jax_steps() -> Workloads:
+    """Return the workloads for JAX: each step jitted, its state donated."""
+    import jax
+    import jax.numpy as jnp
+    from step_jax import workloads
+
+    def adam(p: Any, g: Any, m: Any, v: Any, t: Any) -> tuple[Any, Any, Any]:
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        root = jnp.sqrt(v / (1 - 0.999**t)) + 1e-8
+        return p - 1e-3 * (m / (1 - 0.9**t)) / root, m, v
+
+    def step(name: str) -> Run:
+        workload = workloads()[name]
+        loss_and_grad = jax.value_and_grad(workload.loss)
+
+        def update(state: Any, *data: Any) -> tuple[Any, Any]:
+            params, ms, vs, t = state
+            loss, grads = loss_and_grad(params, *data)
+            made = {k: adam(params[k], grads[k], ms[k], vs[k], t + 1.0) for k in params}
+            return loss, (*({k: row[i] for k, row in made.items()} for i in range(3)), t + 1.0)
+
+        jitted = jax.jit(update, donate_argnums=0)
+        params = {k: jnp.array(initial(k, s)) for k, s in workload.shapes.items()}
+        zeros = [jax.tree.map(jnp.zeros_like, params) for _ in range(2)]
+        held = [(params, *zeros, jnp.zeros(()))]
+        data = [jnp.array(a) for a in WORKLOADS[name].batch()]
+
+        def run() -> float:
+            loss, held[0] = jitted(held[0], *data)
+            return float(loss)
+
+        return run
+
+    return {name: Step(lambda name=name: step(name)) for name in WORKLOADS}
 
 
 def options() -> argparse.Namespace:

@@ -140,7 +140,7 @@ class ProgramWriter:
 
     def entry(self) -> str:
         """Return the module of the functions that run stretches."""
-        schedule, module = self.program.schedule, ModuleText(self.target)
+        schedule, module = self.program.schedule, ModuleText(self.target, quick=True)
         module.declare(PARALLEL_FOR, ["ptr", "ptr", "i64"])
         for name, calls in zip(schedule.names, schedule.stretches, strict=True):
             run = self._stretch(module, name)

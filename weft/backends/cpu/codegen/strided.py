@@ -14,10 +14,17 @@ LEAST_COLUMNS = 16  # rows this short do not fill vectors, which are dear to col
 
 
 def by_vectors(kernel: RowKernel) -> bool:
-    """Tell whether a kernel treats its elements by vectors: if it stores them in sequence."""
+    """Tell whether a kernel treats its elements by vectors: if it stores several in sequence."""
+    if _is_single(kernel):
+        return False
     stored = {kernel.operands[output.operand].strides[-1] for output in kernel.outputs}
     strides = {operand.strides[-1] for operand in kernel.operands}
     return stored <= {0, 1} and (strides <= {0, 1} or kernel.columns >= LEAST_COLUMNS)
+
+
+def _is_single(kernel: RowKernel) -> bool:
+    """Tell whether there is one element, of which vectors would only be longer code."""
+    return len(kernel.loops) == 1 and isinstance(kernel.columns, int) and kernel.columns == 1
 
 
 def load_strided(

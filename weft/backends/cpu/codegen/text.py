@@ -38,6 +38,8 @@ from .sizes import TABLE, SizeTable
 from .target import Target
 from .values import IRValue, bits_of, constant, is_constant
 
+QUICK = "; to be made quickly: it only calls other code\n"  # the first line of a module
+
 VectorBody = Callable[[IRValue, IRValue | None], None]
 
 
@@ -254,11 +256,15 @@ class FunctionText(MemoryInstructions):
 
 
 class ModuleText:
-    """Several functions with what they need from elsewhere, as the text of one LLVM module."""
+    """Several functions with what they need from elsewhere, as the text of one LLVM module.
 
-    def __init__(self, target: Target, name: str = "weft") -> None:
+    quick   whether it takes longer to optimise its code than ever to run it
+    """
+
+    def __init__(self, target: Target, name: str = "weft", *, quick: bool = False) -> None:
         self.target = target
         self.name = name
+        self.quick = quick
         self.sizes = SizeTable()
         self.plan: Any = None  # how words are found that are no sizes, for whoever wrote them
         self._functions: dict[str, FunctionText] = {}
@@ -314,7 +320,7 @@ class ModuleText:
         sized = self.sized
         defined = {**helpers, **{name: f.text(sized) for name, f in self._functions.items()}}
         missing = [line for name, line in sorted(declarations.items()) if name not in defined]
-        head = f'target triple = "{self.target.triple}"'
+        head = f'{QUICK * self.quick}target triple = "{self.target.triple}"'
         return "\n\n".join([head, *self._globals.values(), *defined.values(), *missing]) + "\n"
 
 

@@ -23,6 +23,7 @@ import llvmlite.binding as llvm
 from ....core.errors import WeftError
 from ....core.locks import fork_safe_lock
 from ..codegen.target import Target, host
+from ..codegen.text import QUICK
 
 # LLVM is used by one thread at a time.
 _lock = fork_safe_lock("llvm")
@@ -73,14 +74,14 @@ def _unload() -> None:
 def compile_module(text: str, target: Target) -> bytes:
     """Return the object code of an LLVM module."""
     with _parsed(text) as module:
-        code: bytes = _machine(target).emit_object(module)
+        code: bytes = _machine(target, _level(text)).emit_object(module)
         return code
 
 
 def assembly(text: str, target: Target) -> str:
     """Return the assembly text of an LLVM module: what `compile_module` makes, to be read."""
     with _parsed(text) as module:
-        listing: str = _machine(target).emit_assembly(module)
+        listing: str = _machine(target, _level(text)).emit_assembly(module)
         return listing
 
 
@@ -152,8 +153,13 @@ def _initialize() -> None:
     llvm.initialize_all_asmprinters()
 
 
+def _level(text: str) -> int:
+    """Return how well code is generated: a module says itself whether it is worth any effort."""
+    return 0 if text.startswith(QUICK) else 3
+
+
 @cache
-def _machine(target: Target) -> Any:
+def _machine(target: Target, level: int = 3) -> Any:
     """Return the code generator for a target.
 
     Position-independent small code reaches constants by short relative addresses and everything
@@ -161,7 +167,7 @@ def _machine(target: Target) -> Any:
     """
     family = llvm.Target.from_triple(target.triple)
     return family.create_target_machine(
-        cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="small"
+        cpu=target.cpu, features=target.features, opt=level, reloc="pic", codemodel="small"
     )
 
 
