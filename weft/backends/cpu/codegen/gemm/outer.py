@@ -16,7 +16,7 @@ from .parts import Epilogue, PartWriter, RowBlock
 from .plan import Form, GemmPlan
 from .product import Strides
 from .side import Places, Side
-from .tile import UNROLL, Tile, write_tiles
+from .tile import Tile, unrolling, write_tiles
 from .windows import WindowPanel, write_window_panel
 
 CACHE_LINE = 64
@@ -355,14 +355,14 @@ class OuterWriter(PartWriter):
             only_last=only_last,
             several=not is_known([plan.inner_blocks]) or plan.inner_blocks > 1,
             far=typical(self._result_bytes()) > self.module.target.l2_bytes,
-            remainder=self._is_ragged(product.k, UNROLL),
+            remainder=self._is_ragged(product.k, unrolling(form.rows, form.vectors)),
             ragged=any(self._is_ragged(n, form.rows) for n in (plan.last_rows, plan.row_block)),
         )
 
     @staticmethod
     def _is_ragged(size: Size, step: int) -> bool:
         """Tell whether a size may be no multiple of a step."""
-        return not is_known([size]) or size % step != 0
+        return step > 1 and (not is_known([size]) or size % step != 0)
 
     def _result_bytes(self) -> Size:
         product = self.product

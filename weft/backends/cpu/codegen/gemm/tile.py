@@ -21,7 +21,7 @@ from ..text import FunctionText, ModuleText
 from ..values import IRValue, vector_of
 from .pack import INTERNAL, pieces
 
-UNROLL = 4
+BUSY = 8  # products in a turn of the inner loop, beside which its own instructions cost little
 PARAMETERS = [*["ptr noalias"] * 5, *["i64"] * 4]
 CACHE_LINE = 64
 
@@ -69,9 +69,23 @@ class Tile:
     prefetch: int = 0
 
     @property
+    def unroll(self) -> int:
+        """Return how many steps along the inner dimension one turn of the loop takes.
+
+        Sums are the same whatever it is. Longer loops gain nothing, and cost time to be made.
+        """
+        return unrolling(self.rows, self.vectors)
+
+    @property
     def vector(self) -> str:
         """Return the type of a vector of elements."""
         return vector_of(self.element, self.lanes)
+
+
+def unrolling(rows: int, vectors: int) -> int:
+    """Return how many steps of a tile one turn takes: 1, 2 or 4."""
+    sums = rows * vectors
+    return 1 if sums >= BUSY else 2 if 2 * sums >= BUSY else 4
 
 
 def write_tiles(module: ModuleText, name: str, tile: Tile) -> None:
@@ -87,7 +101,7 @@ class _TileWriter:
         self.rows, self.depth, first, whole = sizes
         self.first = f.icmp("ne", first, 0)
         self.whole = f.icmp("ne", whole, 0)
-        self.unrolled = f.and_(self.depth, -UNROLL) if tile.remainder else self.depth
+        self.unrolled = f.and_(self.depth, -tile.unroll) if tile.remainder else self.depth
 
     def write(self) -> None:
         f, tile = self.f, self.tile
@@ -128,7 +142,7 @@ class _TileWriter:
         f, tile = self.f, self.tile
         zeros = [f.constant(tile.vector, 0)] * (tile.rows * tile.vectors)
         state = [self.x_here, self.y, *([self.packed] if tile.packs else []), *zeros]
-        state = self._steps(f.constant("i64", 0), self.unrolled, UNROLL, state)
+        state = self._steps(f.constant("i64", 0), self.unrolled, tile.unroll, state)
         if tile.remainder:
             state = self._steps(self.unrolled, self.depth, 1, state)
         return state[-len(zeros) :]
