@@ -8,6 +8,7 @@ everything above goes through here.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -69,6 +70,9 @@ class KeepingBackend(Backend, Protocol):
 
     def restore(self, plan: RunPlan, **options: Any) -> Restorable | None:
         """Return a program that some process has built; None if its code is no longer kept."""
+
+    def ready_for(self, nodes: int) -> AbstractContextManager[None]:
+        """Be ready, in a with block, to make code for a graph of so many nodes."""
 
     def build(self, planned: Planned, **options: Any) -> Restorable:
         """Return a program ready to run, and keep its code by the keys that its plan has."""

@@ -11,6 +11,7 @@ code          text, object code, an executable: the back end's
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -137,7 +138,7 @@ def compile_for_sizes(
     backend = backend_named(device)
     if not isinstance(backend, SizedBackend):
         return None
-    with deciding(sizes) as decisions:
+    with _ready(backend, program), deciding(sizes) as decisions:
         planned = plan_program(program, shapes, backend.describe())
         return None if planned is None else backend.prepare_for_sizes(planned, decisions)
 
@@ -171,8 +172,16 @@ def _restored_or_built(
     if restored is not None:
         restored.explain_by(planner)
         return restored
-    planned = planner()
-    built = None if planned is None else backend.build(planned, **options)
+    with _ready(backend, program):
+        planned = planner()
+        built = None if planned is None else backend.build(planned, **options)
     if known is not None and built is not None:
         known.keep(built.plan)
     return built
+
+
+def _ready(backend: object, program: Program) -> AbstractContextManager[None]:
+    """Let a back end know, before a program is planned, that its code will be made."""
+    if not isinstance(backend, KeepingBackend):
+        return nullcontext()
+    return backend.ready_for(len(program.order))

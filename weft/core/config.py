@@ -15,6 +15,8 @@ _OFF = ("0", "false", "no", "off")
 class Config:
     """Hold the settings of a process; assign attributes to change them.
 
+    compiler_process  whether large programs are compiled by two processes, where a program may use
+                      several threads (True, unless the environment sets WEFT_COMPILER_PROCESS=0)
     default_float     name of the dtype that Python floats become ("float32")
     debug_interpret   whether graphs run node by node instead of as machine code (False)
     eager_kernels     whether operations on large tensors run as machine code (True, unless
@@ -25,8 +27,16 @@ class Config:
                       they return or write, and name the operation that made it (False)
     """
 
-    __slots__ = ("debug_interpret", "default_float", "eager_kernels", "graph_stacks", "nan_trap")
+    __slots__ = (
+        "compiler_process",
+        "debug_interpret",
+        "default_float",
+        "eager_kernels",
+        "graph_stacks",
+        "nan_trap",
+    )
 
+    compiler_process: bool
     debug_interpret: bool
     default_float: str
     eager_kernels: bool
@@ -38,8 +48,8 @@ class Config:
         self.debug_interpret = False
         self.graph_stacks = False
         self.nan_trap = False
-        setting = os.environ.get("WEFT_EAGER_KERNELS", "1").strip().lower()
-        self.eager_kernels = setting not in _OFF
+        self.compiler_process = _is_on("WEFT_COMPILER_PROCESS")
+        self.eager_kernels = _is_on("WEFT_EAGER_KERNELS")
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Change a setting; raise if there is no such one, or it cannot have that value."""
@@ -51,6 +61,10 @@ class Config:
             raise AttributeError(f"config has no setting {name!r}; {hint}")
         check = _float_name if name == "default_float" else _truth
         object.__setattr__(self, name, check(name, value))
+
+
+def _is_on(variable: str) -> bool:
+    return os.environ.get(variable, "1").strip().lower() not in _OFF
 
 
 def _truth(name: str, value: Any) -> bool:

@@ -7,12 +7,14 @@ code works (runtime/executable.py). By these functions it runs programs as any o
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ...core.config import config
 from ...core.dim import Decisions
 from ...core.dtype import DType
 from ...core.shape import Shape, TensorType
@@ -29,9 +31,14 @@ from .device import CpuDevice, cpu_device
 from .export.library import check_options, check_platform, write_library
 from .export.programs import ExportedProgram, ExportedSizes, refuse_host_calls
 from .runtime.analysis import Analysis, Code, analyse
+from .runtime.apart import compiling_apart
 from .runtime.executable import Executable
+from .runtime.linking import machine_of
 from .runtime.objects import find_object, runtime_keys
 from .runtime.sized import SizedCodeText, SizedExecutable
+
+
+LARGE = 64  # nodes of a graph whose code takes long enough to be made by two processes
 
 
 class CpuBackend:
@@ -58,6 +65,13 @@ class CpuBackend:
     def runtime_keys(self) -> list[bytes]:
         """Return the keys of code that programs need besides their own."""
         return runtime_keys()
+
+    def ready_for(self, nodes: int) -> AbstractContextManager[None]:
+        """Start another process to compile a large program by two, unless that is unwanted."""
+        device = cpu_device()
+        if nodes < LARGE or device.threads < 2 or not config.compiler_process:
+            return nullcontext()
+        return compiling_apart(machine_of(device.target))
 
     def build(self, planned: Planned, *, own_arena: bool = True) -> Executable:
         """Return a program ready to run, and keep its code by the keys that its plan has."""

@@ -79,12 +79,14 @@ class ProgramText:
         return self.functions[id(piece.kernel)]
 
 
-def write_program(program: KernelProgram, target: Target) -> ProgramText:
-    """Return the code of a planned program."""
+def write_program(
+    program: KernelProgram, target: Target, written: Callable[[str], None] = lambda text: None
+) -> ProgramText:
+    """Return the code of a planned program; each module is handed over when it is written."""
     assert program.memory is not None, "memory is planned before code is written"
     assert program.schedule is not None, "so is who calls kernels"
     text = ProgramText(program.schedule)
-    return ProgramWriter(text, program.memory, target).write(program.kernels)
+    return ProgramWriter(text, program.memory, target, written).write(program.kernels)
 
 
 @dataclass(frozen=True)
@@ -100,11 +102,18 @@ class Part:
 class ProgramWriter:
     """Writes kernels, and the functions that run them."""
 
-    def __init__(self, program: ProgramText, memory: MemoryPlan, target: Target) -> None:
+    def __init__(
+        self,
+        program: ProgramText,
+        memory: MemoryPlan,
+        target: Target,
+        written: Callable[[str], None] = lambda text: None,
+    ) -> None:
         self.program = program
         self.places = memory.places
         self.sizes_entry = memory.sizes_entry
         self.target = target
+        self.written = written
         self._known: dict[Hashable, tuple[str, tuple[Dim, ...], Any]] = {}
         self._tasks = 0
         self._parts = 0
@@ -120,7 +129,7 @@ class ProgramWriter:
         if program.schedule.stretches:
             text = self.entry()
             program.entry = _digest("entry", text)
-            program.modules[program.entry] = text
+            self._add(program.entry, text)
         return program
 
     def _function(self, kernel: Any, write: Any) -> tuple[str, tuple[Dim, ...], Any]:
@@ -132,9 +141,14 @@ class ProgramWriter:
         write(module, UNNAMED, kernel)
         text = module.text()
         digest = _digest("kernel", text)
-        self.program.modules.setdefault(digest, text.replace(UNNAMED, digest))
+        if digest not in self.program.modules:
+            self._add(digest, text.replace(UNNAMED, digest))
         self._known[key] = digest, module.sizes.words, module.plan
         return self._known[key]
+
+    def _add(self, name: str, text: str) -> None:
+        self.program.modules[name] = text
+        self.written(text)
 
     # -- the entry ---------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 from ....graph.graph import Graph
@@ -12,7 +12,7 @@ from ....plan.run_plan import Planned, RunPlan
 from ..codegen.program import ProgramText, write_program
 from ..codegen.target import Target
 from ..device import CpuDevice
-from .objects import object_code, object_key
+from .objects import begin_object, object_codes, object_key
 
 
 class Code(NamedTuple):
@@ -41,7 +41,8 @@ class Analysis:
         found: MemoryPlan | None = None,
     ) -> None:
         self.program, self.sources, self.device, self.graph = program, sources, device, graph
-        self.text = write_program(program, self.target) if text is None else text
+        begin = partial(begin_object, target=self.target)
+        self.text = write_program(program, self.target, begin) if text is None else text
         self.found = self.memory if found is None else found
 
     @cached_property
@@ -78,7 +79,7 @@ class Analysis:
     def code(self) -> Code:
         """Return the machine code with its plan."""
         texts = self.text.modules.values()
-        return Code(self.plan, [object_code(text, self.target) for text in texts])
+        return Code(self.plan, object_codes(texts, self.target))
 
 
 def analyse(planned: Planned) -> Analysis:

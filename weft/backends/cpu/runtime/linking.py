@@ -24,6 +24,9 @@ from ....core.errors import WeftError
 from ....core.locks import fork_safe_lock
 from ..codegen.target import Target, host
 from ..codegen.text import QUICK
+from .emission import Machine, emitted, generator, parsed
+
+BEST = 3  # of LLVM's levels of code generation
 
 # LLVM is used by one thread at a time.
 _lock = fork_safe_lock("llvm")
@@ -73,15 +76,14 @@ def _unload() -> None:
 
 def compile_module(text: str, target: Target) -> bytes:
     """Return the object code of an LLVM module."""
-    with _parsed(text) as module:
-        code: bytes = _machine(target, _level(text)).emit_object(module)
-        return code
+    with _lock, _reported(text):
+        return emitted(text, machine_of(target), level_of(text))
 
 
 def assembly(text: str, target: Target) -> str:
     """Return the assembly text of an LLVM module: what `compile_module` makes, to be read."""
-    with _parsed(text) as module:
-        listing: str = _machine(target, _level(text)).emit_assembly(module)
+    with _lock, _reported(text), parsed(text) as module:
+        listing: str = generator(machine_of(target), level_of(text)).emit_assembly(module)
         return listing
 
 
@@ -112,20 +114,6 @@ def link(
 
 
 @contextmanager
-def _parsed(text: str) -> Iterator[Any]:
-    """Give a verified module in a context of its own, so that nothing of it stays behind."""
-    with _lock:
-        _initialize()
-        with llvm.create_context() as context:  # which must outlive the module, also a bad one
-            with _reported(text):
-                module = llvm.parse_assembly(text, context)
-            with module:
-                with _reported(text):
-                    module.verify()
-                yield module
-
-
-@contextmanager
 def _reported(text: str) -> Iterator[None]:
     """Turn what LLVM says against a text into an error of ours."""
     try:
@@ -145,34 +133,18 @@ def _with_line(message: str, text: str) -> str:
     return f"LLVM rejects a module: {message.strip()}\n{shown}"
 
 
-@cache
-def _initialize() -> None:
-    if llvm.llvm_version_info[0] < 20:  # later ones do it by themselves, and refuse to be asked
-        llvm.initialize()
-    llvm.initialize_all_targets()
-    llvm.initialize_all_asmprinters()
-
-
-def _level(text: str) -> int:
+def level_of(text: str) -> int:
     """Return how well code is generated: a module says itself whether it is worth any effort."""
-    return 0 if text.startswith(QUICK) else 3
+    return 0 if text.startswith(QUICK) else BEST
 
 
-@cache
-def _machine(target: Target, level: int = 3) -> Any:
-    """Return the code generator for a target.
-
-    Position-independent small code reaches constants by short relative addresses and everything
-    outside through tables that the linker makes, wherever that lies.
-    """
-    family = llvm.Target.from_triple(target.triple)
-    return family.create_target_machine(
-        cpu=target.cpu, features=target.features, opt=level, reloc="pic", codemodel="small"
-    )
+def machine_of(target: Target) -> Machine:
+    """Return what LLVM needs to know of a target."""
+    return Machine(target.triple, target.cpu, target.features)
 
 
 @cache
 def _linker() -> Any:
     """Return the process's linker. JITLink keeps an object's sections near one another."""
-    _initialize()
-    return llvm.create_lljit_compiler(_machine(host()), use_jit_link=sys.platform != "win32")
+    machine = generator(machine_of(host()), BEST)
+    return llvm.create_lljit_compiler(machine, use_jit_link=sys.platform != "win32")

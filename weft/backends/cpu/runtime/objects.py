@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections import OrderedDict
+from collections.abc import Collection
+from functools import partial
 
 import llvmlite
 
 from ....core.locks import fork_safe_lock
 from ...store import FORMAT, ObjectStore, user_store
 from ..codegen.target import Target
-from .linking import compile_module
+from .apart import ObjectRequest, begin, finish, has_help
+from .linking import compile_module, level_of
 
 MEMORY_LIMIT = 64 * 1024 * 1024
 
@@ -32,10 +35,27 @@ class ObjectCache:
         """Return the object code of an LLVM module."""
         key = object_key(text, target)
         code = self.find(key)
-        if code is None:
-            code = compile_module(text, target)
-            self.store.put(key, code)
-            self._remember(key, code)
+        return self._made(key, text, target) if code is None else code
+
+    def begin(self, text: str, target: Target) -> None:
+        """Have the object code of a module made that will be asked for, if it is not there."""
+        key = object_key(text, target)
+        if self.find(key) is None:
+            begin(ObjectRequest(key, text, level_of(text)), partial(self._take, target=target))
+
+    def finish(self, target: Target) -> None:
+        """Wait for all that was begun."""
+        finish(partial(self._take, target=target))
+
+    def _take(self, module: ObjectRequest, code: bytes | None, *, target: Target) -> None:
+        """Keep what another process has made; make it here if that did not."""
+        self._made(module.key, module.text, target, code)
+
+    def _made(self, key: bytes, text: str, target: Target, code: bytes | None = None) -> bytes:
+        """Return new object code, which others will find."""
+        code = compile_module(text, target) if code is None else code
+        self.store.put(key, code)
+        self._remember(key, code)
         return code
 
     def find(self, key: bytes) -> bytes | None:
@@ -66,6 +86,19 @@ class ObjectCache:
 def object_code(text: str, target: Target) -> bytes:
     """Return the object code of an LLVM module, from this user's cache if it is there."""
     return _process_cache().get(text, target)
+
+
+def object_codes(texts: Collection[str], target: Target) -> list[bytes]:
+    """Return the object code of modules, some of which may have been begun."""
+    if has_help():
+        _process_cache().finish(target)
+    return [object_code(text, target) for text in texts]
+
+
+def begin_object(text: str, target: Target) -> None:
+    """Have a module's object code made while others are written, if another process helps."""
+    if has_help():
+        _process_cache().begin(text, target)
 
 
 def runtime_code(text: str, target: Target) -> bytes:
