@@ -126,14 +126,17 @@ def _has_size(data: Any) -> bool:
 
 def has_sizes(part: Any) -> bool:
     """Tell whether a kernel, or a part of one, has a size that only a run knows."""
+    kind = part.__class__
+    if kind in _PLAIN:
+        return False
+    if kind is tuple:
+        return any(map(has_sizes, part))
     if isinstance(part, Dim):
         return True
-    if part.__class__ is tuple:
-        return any(map(has_sizes, part))
     if isinstance(part, Expr):
         return any(_has_size(expr.data) for expr in postorder([part]))
     if isinstance(part, CallKernel):
         return any(map(has_sizes, part.views))
-    if is_dataclass(part):
-        return any(has_sizes(getattr(part, field.name)) for field in fields(part))
+    if is_dataclass(kind):
+        return any(has_sizes(getattr(part, name)) for name in _names(kind))
     return False

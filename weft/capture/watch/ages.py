@@ -63,13 +63,14 @@ class Ages:
 
     def is_old_by_now(self, value: Any) -> bool:
         """Tell whether an object was there before the recording, while that still runs."""
-        young = {id(found) for found in gc.get_objects(generation=0)}
+        young = gc.get_objects(generation=0)
+        young.reverse()  # who asks has mostly just made it
         pending, met = [value], set[int]()
         while pending:
             thing = pending.pop()
             met.add(id(thing))
             _, tracked = self._known.get(id(thing), (None, gc.is_tracked(thing)))
-            if id(thing) in self._old or (tracked and id(thing) not in young):
+            if id(thing) in self._old or (tracked and not any(thing is new for new in young)):
                 return True
             pending += [h for h, held in self._held if held is thing and id(h) not in met]
         return False
