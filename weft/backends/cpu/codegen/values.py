@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from llvmlite.binding import llvm_version_info
 
 _ELEMENTS = {
     "bool": "i1",
@@ -32,6 +33,7 @@ _ELEMENTS = {
 _FLOAT_BITS = {"half": 16, "float": 32, "double": 64}
 _VECTOR = re.compile(r"<(\d+) x (\w+)>")
 _POINTER_BITS = 64
+HAS_SPLAT = llvm_version_info[0] >= 20  # whether LLVM reads constants of one number for all lanes
 _SINGLE, _DOUBLE, _WORD = (struct.Struct(f"<{letter}") for letter in "fdQ")
 
 
@@ -132,13 +134,15 @@ def suffix_of(type: str) -> str:
 def constant(type: str, number: float) -> IRValue:
     """Return a number as a constant of a type, the same in every lane.
 
-    >>> constant("<2 x float>", 0.5)
-    '<float 0x3FE0000000000000, float 0x3FE0000000000000>'
+    >>> constant("float", 0.5), constant("i64", 3)
+    ('0x3FE0000000000000', '3')
     """
     element, lanes = scalar_of(type), lanes_of(type)
     text = _literal(element, number)
     if lanes == 1:
         return IRValue(text, type)
+    if HAS_SPLAT:
+        return IRValue(f"splat ({element} {text})", type)
     return IRValue("<" + ", ".join([f"{element} {text}"] * lanes) + ">", type)
 
 

@@ -9,6 +9,7 @@ for lines and lengths rounded up to whole vectors; what is written there is neve
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .....core.dim import is_known
@@ -19,7 +20,7 @@ from .source import PanelReader, PanelSource
 
 INTERNAL = "internal void"  # a linkage is written where the return type is
 PARAMETERS = ["ptr noalias", "ptr noalias", "i64", "i64"]
-UNROLL = 4
+UNROLL = 4  # vectors in a turn of a loop that copies
 LINES_AHEAD = 4
 
 
@@ -253,13 +254,24 @@ def write_panel_copy(
     `prefetch` is the distance in elements of what will be wanted next.
     """
     f = copy.function(module, name)
-    lines = f.parameters[2]
-    unrolled = f.and_(lines, -UNROLL)
-    for start, stop, step in ((f.constant("i64", 0), unrolled, UNROLL), (unrolled, lines, 1)):
-        with f.loop(start, stop, step) as line:
-            for u in range(step):
-                _panel_line(f, copy, f.add(line, u), columns, prefetch)
+    vectors = -(-(columns if isinstance(columns, int) else copy.target_line) // copy.lanes)
+    for line in each_line(f, f.parameters[2], vectors):
+        _panel_line(f, copy, line, columns, prefetch)
     f.ret()
+
+
+def each_line(f: FunctionText, lines: IRValue, vectors: int) -> Iterator[IRValue]:
+    """Write a loop over lines of so many vectors, several in a turn if they are short."""
+    together = max(1, UNROLL // vectors)
+    first = f.constant("i64", 0)
+    if together > 1:
+        whole = f.and_(lines, -together)
+        with f.loop(first, whole, together) as line:
+            for u in range(together):
+                yield f.add(line, u)
+        first = whole
+    with f.loop(first, lines, 1) as line:
+        yield line
 
 
 def _panel_line(f: FunctionText, copy: Copy, line: IRValue, columns: Size, prefetch: int) -> None:

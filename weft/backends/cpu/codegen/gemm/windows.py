@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from .....core.shape import size_of
 from ..text import FunctionText, ModuleText
 from ..values import IRValue, bits_of, vector_of
-from .pack import INTERNAL, UNROLL
+from .pack import INTERNAL, each_line
 
 Piece = tuple[
     IRValue, IRValue | None
@@ -48,15 +48,11 @@ def write_window_panel(module: ModuleText, name: str, panel: WindowPanel) -> Non
     vectors = [
         _pieces(f, panel, f.add(column, v * panel.lanes)) for v in range(panel.vectors)
     ]  # the same for all rows
-    unrolled = f.and_(lines, -UNROLL)
-    for start, stop, step in ((f.constant("i64", 0), unrolled, UNROLL), (unrolled, lines, 1)):
-        with f.loop(start, stop, step) as line:
-            for u in range(step):
-                number = f.add(line, u)
-                offset = f.load("i64", f.gep(offsets, number, "i64"))
-                row = f.gep(source, offset, panel.element)
-                there = f.mul(number, panel.vectors * panel.lanes)
-                _copy_row(f, panel, row, f.gep(target, there, panel.element), vectors)
+    for number in each_line(f, lines, panel.vectors * panel.pieces):
+        offset = f.load("i64", f.gep(offsets, number, "i64"))
+        row = f.gep(source, offset, panel.element)
+        there = f.mul(number, panel.vectors * panel.lanes)
+        _copy_row(f, panel, row, f.gep(target, there, panel.element), vectors)
     f.ret()
 
 
