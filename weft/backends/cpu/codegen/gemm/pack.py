@@ -20,7 +20,7 @@ from .source import PanelReader, PanelSource
 
 INTERNAL = "internal void"  # a linkage is written where the return type is
 PARAMETERS = ["ptr noalias", "ptr noalias", "i64", "i64"]
-UNROLL = 4  # vectors in a turn of a loop that copies
+UNROLL = 8  # vectors in a turn of a loop that copies
 LINES_AHEAD = 4
 
 
@@ -262,7 +262,7 @@ def write_panel_copy(
 
 def each_line(f: FunctionText, lines: IRValue, vectors: int) -> Iterator[IRValue]:
     """Write a loop over lines of so many vectors, several in a turn if they are short."""
-    together = max(1, UNROLL // vectors)
+    together = max(1, min(4, UNROLL // vectors))
     first = f.constant("i64", 0)
     if together > 1:
         whole = f.and_(lines, -together)

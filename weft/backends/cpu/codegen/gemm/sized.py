@@ -161,8 +161,14 @@ class _Usual(dict[SizeVar, int]):
 
 
 def _usual(product: Product) -> Product:
-    """Return a product with usual sizes, as which tiles are chosen: of whole ones, at least."""
-    return AtSizes(_Usual()).part(product)
+    """Return a product with usual sizes, as which tiles are chosen: of whole ones, at least.
+
+    Rows are a power of two, as most batches are: tiles that divide those leave no rows over.
+    """
+    usual = AtSizes(_Usual()).part(product)
+    if is_known([product.m]):
+        return usual
+    return replace(usual, m=1 << (usual.m - 1).bit_length())
 
 
 def _step(plan: GemmPlan) -> int:
