@@ -8,7 +8,7 @@ from weft.core.config import Config
 from weft.core.errors import ArgumentError, ArgumentTypeError
 
 
-@pytest.mark.parametrize("name", ["eager_kernels", "debug_interpret"])
+@pytest.mark.parametrize("name", ["compiler_process", "eager_kernels", "debug_interpret"])
 @pytest.mark.parametrize("value", ["yes", "no", 1, 0, None, [], np.int64(1)])
 def test_switches_are_true_or_false(name, value):
     settings = Config()
@@ -40,13 +40,14 @@ def test_default_float_by_name_dtype_or_type():
 def test_setting_that_does_not_exist_is_named():
     with pytest.raises(AttributeError, match="no setting 'eager_kernel'; did you mean 'eager_ker"):
         wf.config.eager_kernel = False
-    with pytest.raises(AttributeError, match="there are debug_interpret"):
+    with pytest.raises(AttributeError, match="there are compiler_process"):
         wf.config.zzz = False
 
 
+@pytest.mark.parametrize("name", ["eager_kernels", "compiler_process"])
 @pytest.mark.parametrize("text", ["0", "False", " no ", "off"])
-def test_environment_switches_kernels_off(monkeypatch, text):
-    monkeypatch.setenv("WEFT_EAGER_KERNELS", text)
-    assert Config().eager_kernels is False
-    monkeypatch.setenv("WEFT_EAGER_KERNELS", "1")
-    assert Config().eager_kernels is True
+def test_environment_switches_off(monkeypatch, text, name):
+    monkeypatch.setenv(f"WEFT_{name.upper()}", text)
+    assert getattr(Config(), name) is False
+    monkeypatch.setenv(f"WEFT_{name.upper()}", "1")
+    assert getattr(Config(), name) is True

@@ -138,5 +138,5 @@ def has_sizes(part: Any) -> bool:
     if isinstance(part, CallKernel):
         return any(map(has_sizes, part.views))
     if is_dataclass(kind):
-        return any(has_sizes(getattr(part, name)) for name in _names(kind))
+        return any(has_sizes(getattr(part, name)) for name in _names(part.__class__))
     return False

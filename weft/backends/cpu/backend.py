@@ -37,7 +37,6 @@ from .runtime.linking import machine_of
 from .runtime.objects import find_object, runtime_keys
 from .runtime.sized import SizedCodeText, SizedExecutable
 
-
 LARGE = 64  # nodes of a graph whose code takes long enough to be made by two processes
 
 

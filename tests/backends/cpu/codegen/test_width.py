@@ -126,3 +126,19 @@ def test_results_do_not_depend_on_the_number_of_threads(function):
         wf.set_num_threads(before)
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])
+
+
+def test_one_element_has_no_vectors():
+    text = compiled(smooth, np.ones(1, "float32"), np.ones(1, "float32")).llvm_ir()
+    kernels = [part for part in text.split("define ") if "@kernel_" in part.split("(")[0]]
+    assert kernels
+    assert all(" x float>" not in kernel for kernel in kernels)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_one_element_has_the_bits_of_many(dtype):
+    rng = np.random.default_rng(0)
+    x, y = (rng.standard_normal(40).astype(dtype) * 3 for _ in range(2))
+    whole = computed(smooth, x, y)
+    single = [computed(smooth, x[i : i + 1], y[i : i + 1]) for i in range(0, 40, 13)]
+    np.testing.assert_array_equal(np.concatenate(single), whole[::13])

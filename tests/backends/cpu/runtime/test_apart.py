@@ -95,10 +95,16 @@ def test_what_llvm_rejects_comes_back() -> None:
 
 
 def test_it_ends_with_the_block() -> None:
-    with pytest.raises(KeyboardInterrupt), compiling_apart(machine_of(host())):
-        process = helper()._process
-        raise KeyboardInterrupt
-    assert process.returncode is not None
+    started = []
+
+    def interrupted() -> None:
+        with compiling_apart(machine_of(host())):
+            started.append(helper()._process)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert started[0].returncode is not None
     assert not has_help()
 
 

@@ -8,8 +8,8 @@ that keeps a second processor busy:
         begin(module, made)    # as modules are written
         finish(made)           # the last ones are made here, until both have nothing left
 
-Nothing depends on it. It makes the same bytes; a module that does not come back is made here; and it
-ends with the block that started it, or when this process ends, whose streams it reads.
+Nothing depends on it. It makes the same bytes; a module that does not come back is made here; and
+it ends with the block that started it, or when this process ends, whose streams it reads.
 """
 
 from __future__ import annotations
@@ -94,7 +94,9 @@ class CompilerProcess:
         return self._sent.pop(number), code
 
     def _has_said(self, patience: float) -> bool:
-        return bool(select.select([self._process.stdout], [], [], patience)[0])
+        stream = self._process.stdout
+        assert stream is not None
+        return bool(select.select([stream], [], [], patience)[0])
 
     def _read(self, size: int) -> bytes:
         assert self._process.stdout is not None

@@ -14,7 +14,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from queue import SimpleQueue
 from struct import Struct
+from threading import Thread
 from typing import Any, BinaryIO, NamedTuple
 
 if __name__ == "__main__":  # as another process: no site, but where llvmlite is found
@@ -83,9 +85,6 @@ def serve(machine: Machine, requests: BinaryIO, replies: BinaryIO) -> None:
 
     A thread reads them, so that who writes them never waits for LLVM.
     """
-    from queue import SimpleQueue
-    from threading import Thread
-
     waiting: SimpleQueue[tuple[int, int, str] | None] = SimpleQueue()
 
     def read() -> None:

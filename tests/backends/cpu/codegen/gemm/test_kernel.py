@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weft.backends.cpu.codegen import ModuleText, avx2, avx512, host, neon, sse2
+from weft.backends.cpu.codegen.gemm import tile
 from weft.backends.cpu.codegen.gemm.kernel import (
     STACK_BYTES,
     gemm_chunks,
@@ -604,3 +605,17 @@ def test_blocks_of_rows_hold_those_that_are_combined(size, dtype, target):
     assert made.row_block % 48 == 0 or made.row_blocks == 1
     assert not made.product.swapped
     assert made.last_rows >= made.highest_tile
+
+
+@pytest.mark.parametrize("shape", [(24, 32, 50), (5, 64, 33), (1, 40, 20), (3, 17, 64)])
+def test_steps_of_a_turn_do_not_change_bits(shape, monkeypatch):
+    m, columns, k = shape
+    x, y = matrix((m, k), "float32", "rows"), matrix((k, columns), "float32", "rows")
+    found = []
+    for busy in (1, 8, 64):
+        monkeypatch.setattr(tile, "BUSY", busy)
+        out = np.empty((m, columns), "float32")
+        multiply(x, y, out)
+        found.append(out)
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])

@@ -6,7 +6,7 @@ import pytest
 
 from weft.backends.cpu.codegen.gemm.plan import plan_for
 from weft.backends.cpu.codegen.gemm.sized import sized_product
-from weft.backends.cpu.codegen.target import host
+from weft.backends.cpu.codegen.target import avx512, host
 from weft.core.dim import deciding, run_time_size
 from weft.core.dtype import float32
 from weft.lower.at_sizes import AtSizes
@@ -56,3 +56,12 @@ def test_packed_blocks_fit_into_scratch_memory():
         _, plan = sized.at(at.kernel(kernel), at)
         if plan.way == "outer":
             assert sized.bytes_of(plan) <= at.part(room)
+
+
+@pytest.mark.parametrize("size", [30, 60, 126, 250])
+def test_tiles_leave_few_rows_of_usual_batches_over(size):
+    kernel = product(n, 512, 784, turned=True)
+    with deciding({N: size}):
+        rows = sized_product(kernel, avx512()).plans[0].form.rows
+    for batch in (32, 64, 128, 256):
+        assert -(-batch // rows) * rows <= 1.05 * batch
