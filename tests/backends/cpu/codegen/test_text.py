@@ -12,6 +12,7 @@ from weft.backends.cpu.codegen import (
     element_of,
     host,
     lanes_of,
+    values,
     vector_of,
 )
 from weft.backends.cpu.codegen.text import FunctionText
@@ -101,7 +102,14 @@ def test_constants_are_spelled_by_their_bits() -> None:
     assert constant("double", 0.1) == "0x3FB999999999999A"
     assert constant("float", float("inf")) == "0x7FF0000000000000"
     assert constant("i1", 1) == "true"
-    assert constant("<2 x i32>", -3) == "<i32 -3, i32 -3>"
+
+
+@pytest.mark.parametrize(
+    ("has_splat", "text"), [(True, "splat (i32 -3)"), (False, "<i32 -3, i32 -3>")]
+)
+def test_constants_of_all_lanes(monkeypatch, has_splat: bool, text: str) -> None:
+    monkeypatch.setattr(values, "HAS_SPLAT", has_splat)  # as newer and older LLVMs have it
+    assert constant("<2 x i32>", -3) == text
 
 
 def test_operands_of_different_types_are_refused() -> None:
