@@ -1,5 +1,7 @@
 """The list of stages: every one gives a program that is sound, for every back end."""
 
+from contextlib import contextmanager
+
 import numpy as np
 import pytest
 
@@ -127,3 +129,21 @@ def test_what_cannot_be_planned_is_not_built(keeping, monkeypatch):
     monkeypatch.setattr(stages, "plan_program", lambda *args: None)
     assert compile_exp() is None
     assert keeping.calls == []
+
+
+class Preparing(Keeping):
+    """Notes when it is to be ready, and for how large a program."""
+
+    @contextmanager
+    def ready_for(self, nodes):
+        self.calls.append(nodes)
+        yield
+        self.calls.append("done")
+
+
+def test_who_wants_to_be_ready_is_told_before_anything_is_planned(keeping):
+    keeping.__class__ = Preparing
+    compile_exp()
+    assert keeping.calls == [1, "plan", "build", "done"]
+    compile_exp()
+    assert keeping.calls[4:] == ["restore"]

@@ -71,11 +71,16 @@ class KeepingBackend(Backend, Protocol):
     def restore(self, plan: RunPlan, **options: Any) -> Restorable | None:
         """Return a program that some process has built; None if its code is no longer kept."""
 
-    def ready_for(self, nodes: int) -> AbstractContextManager[None]:
-        """Be ready, in a with block, to make code for a graph of so many nodes."""
-
     def build(self, planned: Planned, **options: Any) -> Restorable:
         """Return a program ready to run, and keep its code by the keys that its plan has."""
+
+
+@runtime_checkable
+class PreparingBackend(Backend, Protocol):
+    """A back end that wants to know of a program before it is planned, to be ready for it."""
+
+    def ready_for(self, nodes: int) -> AbstractContextManager[None]:
+        """Be ready, in a with block, to make code for a graph of so many nodes."""
 
 
 @runtime_checkable

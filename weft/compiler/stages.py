@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from ..backends import backend_named
-from ..backends.protocol import KeepingBackend, Restorable, SizedBackend
+from ..backends.protocol import KeepingBackend, PreparingBackend, Restorable, SizedBackend
 from ..core.device import CPU
 from ..core.dim import SizeVar, deciding
 from ..core.shape import Shape
@@ -182,6 +182,6 @@ def _restored_or_built(
 
 def _ready(backend: object, program: Program) -> AbstractContextManager[None]:
     """Let a back end know, before a program is planned, that its code will be made."""
-    if not isinstance(backend, KeepingBackend):
+    if not isinstance(backend, PreparingBackend):
         return nullcontext()
     return backend.ready_for(len(program.order))
