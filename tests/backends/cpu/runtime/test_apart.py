@@ -16,6 +16,7 @@ from weft.backends.cpu.runtime.linking import compile_module, machine_of
 
 from .test_emission import module
 
+MACHINE = machine_of(host())
 TEXTS = [module(n) for n in range(8)]
 Made = dict[bytes, bytes]
 pytestmark = pytest.mark.skipif(not apart.is_possible(), reason="no process can be started here")
@@ -56,7 +57,7 @@ def expected(texts: list[str]) -> Made:
 
 def test_both_processes_make_the_same_bytes() -> None:
     taker = Taker()
-    with compiling_apart(machine_of(host())):
+    with compiling_apart(MACHINE):
         helper()
         for request in requests(TEXTS):
             begin(request, taker)
@@ -68,7 +69,7 @@ def test_both_processes_make_the_same_bytes() -> None:
 
 def test_a_process_that_dies_is_not_missed() -> None:
     taker = Taker()
-    with compiling_apart(machine_of(host())):
+    with compiling_apart(MACHINE):
         helper()._process.kill()
         for request in requests(TEXTS):
             begin(request, taker)
@@ -78,7 +79,7 @@ def test_a_process_that_dies_is_not_missed() -> None:
 
 def test_one_that_is_not_ready_is_not_waited_for() -> None:
     taker = Taker()
-    with compiling_apart(machine_of(host())):
+    with compiling_apart(MACHINE):
         begin(requests(TEXTS)[0], taker)
         finish(taker)
     assert taker.there | taker.here == expected(TEXTS[:1])
@@ -86,7 +87,7 @@ def test_one_that_is_not_ready_is_not_waited_for() -> None:
 
 def test_what_llvm_rejects_comes_back() -> None:
     back: list[bytes | None] = []
-    with compiling_apart(machine_of(host())):
+    with compiling_apart(MACHINE):
         process = helper()
         begin(ObjectRequest(b"bad", "no module", 3), lambda request, code: back.append(code))
         assert process.busy == 1
@@ -98,28 +99,28 @@ def test_it_ends_with_the_block() -> None:
     started = []
 
     def interrupted() -> None:
-        with compiling_apart(machine_of(host())):
+        with compiling_apart(MACHINE):
             started.append(helper()._process)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert started[0].returncode is not None
-    assert not has_help()
+    assert not has_help(MACHINE)
 
 
 def test_a_block_inside_uses_the_same() -> None:
-    with compiling_apart(machine_of(host())):
+    with compiling_apart(MACHINE):
         first = apart._work.helper
-        with compiling_apart(machine_of(host())):
+        with compiling_apart(MACHINE):
             assert apart._work.helper is first
-        assert has_help()
+        assert has_help(MACHINE)
 
 
 def test_programs_of_other_names_are_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/usr/bin/editor")
-    with compiling_apart(machine_of(host())):
-        assert not has_help()
+    with compiling_apart(MACHINE):
+        assert not has_help(MACHINE)
 
 
 @pytest.mark.parametrize("reason", ["small", "one thread", "config"])
@@ -129,7 +130,7 @@ def test_when_nobody_is_asked(reason: str, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(wf.config, "compiler_process", reason != "config")
     try:
         with BACKEND.ready_for(1 if reason == "small" else LARGE):  # type: ignore[attr-defined]
-            assert not has_help()
+            assert not has_help(MACHINE)
     finally:
         wf.set_num_threads(threads)
 
@@ -140,6 +141,12 @@ def test_large_programs_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wf.config, "compiler_process", True)
     try:
         with BACKEND.ready_for(LARGE):  # type: ignore[attr-defined]
-            assert has_help()
+            assert has_help(MACHINE)
     finally:
         wf.set_num_threads(threads)
+
+
+def test_it_helps_with_code_for_one_machine() -> None:
+    with compiling_apart(MACHINE):
+        assert has_help(MACHINE)
+        assert not has_help(MACHINE._replace(cpu="another"))

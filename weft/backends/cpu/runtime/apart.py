@@ -126,6 +126,7 @@ class _Work(local):
     """What a thread has to compile, and who helps it."""
 
     helper: CompilerProcess | None = None
+    machine: Machine | None = None
     waiting: deque[ObjectRequest] | None = None
 
 
@@ -149,7 +150,7 @@ def compiling_apart(machine: Machine) -> Iterator[None]:
     except (OSError, ValueError):  # no more processes, or memory: then without
         yield
         return
-    _work.waiting = deque()
+    _work.waiting, _work.machine = deque(), machine
     try:
         yield
     finally:
@@ -158,9 +159,9 @@ def compiling_apart(machine: Machine) -> Iterator[None]:
             helper.close()
 
 
-def has_help() -> bool:
-    """Tell whether another process helps this thread."""
-    return _work.waiting is not None
+def has_help(machine: Machine) -> bool:
+    """Tell whether another process helps this thread to make code for a machine."""
+    return _work.waiting is not None and _work.machine == machine
 
 
 def begin(module: ObjectRequest, made: Made) -> None:

@@ -14,7 +14,7 @@ from ....core.locks import fork_safe_lock
 from ...store import FORMAT, ObjectStore, user_store
 from ..codegen.target import Target
 from .apart import ObjectRequest, begin, finish, has_help
-from .linking import compile_module, level_of
+from .linking import compile_module, level_of, machine_of
 
 MEMORY_LIMIT = 64 * 1024 * 1024
 
@@ -90,14 +90,14 @@ def object_code(text: str, target: Target) -> bytes:
 
 def object_codes(texts: Collection[str], target: Target) -> list[bytes]:
     """Return the object code of modules, some of which may have been begun."""
-    if has_help():
+    if has_help(machine_of(target)):
         _process_cache().finish(target)
     return [object_code(text, target) for text in texts]
 
 
 def begin_object(text: str, target: Target) -> None:
     """Have a module's object code made while others are written, if another process helps."""
-    if has_help():
+    if has_help(machine_of(target)):
         _process_cache().begin(text, target)
 
 
