@@ -70,6 +70,9 @@ OTHERS = {
     "compiler/cache/bundle.py": Row(
         "compiler/test_saved.py", "files of programs, used, damaged and foreign"
     ),
+    "autodiff/text/{branches,joining}.py": Row(
+        "autodiff/text/test_loops.py", "sixty functions, each written, run and compared"
+    ),
     "autodiff/text/{programs,spelling}.py": Row(
         "autodiff/text/test_writer.py", "whole steps, each written, run and compared"
     ),

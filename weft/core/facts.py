@@ -35,6 +35,7 @@ fact is an option of the declaration, a fact that depends on the call is a rule:
     operator     the method of Python's operator that stands for it: "__add__"
     numpy        the same as an expression of NumPy, by the names of its inputs and attributes;
                  attributes that it does not name are None
+    spelling     a rule: the call as an expression of NumPy, where that depends on its operands
 """
 
 from __future__ import annotations
@@ -80,6 +81,7 @@ class Facts:
     effect = False
     operator: str | None = None
     numpy: str | None = None
+    spelling_rule: Rule | None = None
 
     @property
     def is_view(self) -> bool:
@@ -93,6 +95,16 @@ class Facts:
         `broadcast`, `reshaped`, `sliced` and `restrided`, and the attributes.
         """
         self.view_rule = rule
+        return rule
+
+    def spelling(self, rule: RuleT) -> RuleT:
+        """Attach the rule that gives a call as an expression of NumPy, or None if there is none.
+
+        It receives the types of the operands as a list, and the attributes; operands are written by
+        the names of the inputs in braces, those of a sequence with a number: `{arrays_0}`. With a
+        dictionary behind it, functions of NumPy that the text calls by names of places too.
+        """
+        self.spelling_rule = rule
         return rule
 
     def join(self, rule: RuleT) -> RuleT:

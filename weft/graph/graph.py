@@ -18,8 +18,8 @@ from ..core.rng import Generator
 from ..core.shape import TensorType
 from .debug.frames import Stack
 from .edit_methods import Editable
-from .node import Node, Value, size_variables
-from .special import ASSIGN, PLACEHOLDER, STATE
+from .node import Node, Value, rename, size_variables
+from .special import ASSIGN, CONSTANT, PLACEHOLDER, STATE
 from .state import State
 from .symbol import Symbol, WeakSymbol
 from .tracer import Tracer
@@ -147,6 +147,16 @@ class Graph(Editable):
         elif node.op is STATE:
             self._states[node.attrs[0].key] = node.outputs[0]
         return node
+
+    def name_newest(self, value: Value, name: str) -> None:
+        """Give the node of a value a name close to the given one, if it is the newest.
+
+        Nobody has looked at its name yet; nodes that have been used keep theirs.
+        """
+        node = value.node
+        if self.nodes and self.nodes[-1] is node and node.op not in (PLACEHOLDER, STATE, CONSTANT):
+            self._taken.pop(node.name, None)
+            rename(node, self.unique_name("/".join((*node.scope, name))))
 
     def unique_name(self, wanted: str) -> str:
         """Return a name no node has yet: the wanted one, or with a number behind it."""

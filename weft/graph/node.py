@@ -127,6 +127,11 @@ _FIELDS = ("op", "inputs", "attrs", "name", "scope", "site", "device")
 _set = object.__setattr__
 
 
+def rename(node: Node, name: str) -> None:
+    """Give a node another name; for the graph that has just made it."""
+    _set(node, "name", name)
+
+
 def type_text(type: TensorType) -> str:
     """Return a type as text, e.g. `float32[n, 784]`."""
     return f"{type.dtype.name}[{', '.join(map(str, type.shape))}]"

@@ -57,6 +57,9 @@ class Tracer:
         self.sequential = False  # of a function: what it assigns holds at once, and is committed
         self.captured: dict[Value, Value] = {}  # value of the parent -> our placeholder for it
         self.watches: dict[Value, Watch] = {}  # hooks on the gradients of values
+        # Results of control flow, and the same results of the node that computes tangents beside
+        # them; None unless such nodes are to take the place of those without.
+        self.accompanied: dict[Value, Value] | None = None
         self.site: Site | str = None  # stands in for the user's line while a pass builds nodes
         self._frozen: set[Value] = set()
         self._detached: dict[Value, Value] = {}

@@ -59,6 +59,10 @@ class KernelText:
             f"the operator {op.name} cannot be written as NumPy: its kernel uses {failure}"
         )
 
+    def helper(self, function: FunctionType) -> str:
+        """Return the name of a function that is written out beside the program."""
+        return self._function(function, function.__name__)
+
     def _kernel(
         self, kernel: Any, wanted: str, dtypes: tuple[Any, ...], attrs: Sequence[Any]
     ) -> str:

@@ -18,6 +18,7 @@ from ...graph.special import STATE
 from ...graph.symbol import make_symbol
 from .derivatives import READABLE
 from .kernels import literal
+from .loops import CONTROL
 from .writer import INDENT, NumpyBlock, NumpyText
 
 
@@ -50,7 +51,7 @@ class StepText(NamedTuple):
         symbols = [make_symbol(self.graph, value) for value in self.graph.outputs]
         graph = self.graph.optimize(symbols, passes=READABLE)
         name = self.name if self.name.isidentifier() else "program"
-        program = NumpyText(name, "states")
+        program = NumpyText(CONTROL, name, "states")
         block = NumpyBlock(program, graph, typed=True)
         parameters = [block.name(value, value.node.name) for value in graph.inputs]
         head = [*_about(graph, parameters, self.states), *self._reads(block, graph)]

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 
@@ -16,7 +17,8 @@ class Expression(NamedTuple):
     binding: int
 
 
-ATOM, POWER, SIGN, PRODUCT, SUM, COMPARISON = 6, 5, 4, 3, 2, 1
+ATOM, POWER, SIGN, PRODUCT, SUM, COMPARISON, NOT, AND, OR, CHOICE = range(9, -1, -1)
+LOWEST = CHOICE  # of what stands between commas
 OPERATORS = {
     "__add__": "{} + {}",
     "__sub__": "{} - {}",
@@ -34,6 +36,10 @@ OPERATORS = {
 }
 
 
+_ALONE = re.compile(r"{(\w+)}")
+_SUM = re.compile(r"{(\w+)} \+ {(\w+)}")
+
+
 def within(part: Expression, binding: int) -> str:
     """Return an expression as an operand of one that binds so tightly."""
     return part.text if part.binding >= binding else f"({part.text})"
@@ -45,19 +51,37 @@ class Spelling(NamedTuple):
     text: str
     binding: int
     places: dict[str, int]
+    whole: bool = False  # whether attributes are said in the text already
+    helpers: Mapping[str, Any] = MappingProxyType({})  # functions of some of the places
 
     def fits(self, attrs: Mapping[str, str]) -> bool:
         """Tell whether it says all that the attributes do."""
+        if self.whole:
+            return True
         return all(text == "None" for name, text in attrs.items() if name not in self.places)
 
     def filled(self, parts: Mapping[str, Expression]) -> Expression:
         """Return the expression of some others."""
+        alone = _ALONE.fullmatch(self.text)
+        if alone:
+            return parts[alone[1]]
         texts = {name: within(parts[name], binding) for name, binding in self.places.items()}
-        return Expression(self.text.format(**texts), self.binding)
+        made = self.text.format(**texts)
+        sides = _SUM.fullmatch(self.text)
+        if sides and texts[sides[2]].startswith("-") and parts[sides[2]].binding >= PRODUCT:
+            made = f"{texts[sides[1]]} - {texts[sides[2]][1:]}"
+        return Expression(made, self.binding)
 
 
-def spelling_of(op: Any) -> Spelling | None:
-    """Return how an operator is written in NumPy's terms, None if only as a call of its kernel."""
+def spelling_of(node: Any) -> Spelling | None:
+    """Return how a node is written in NumPy's terms, None if only as a call of its kernel."""
+    op = node.op
+    if op.spelling_rule is not None:
+        types = [None if x is None else x.type for x in node.inputs]
+        found = op.spelling_rule(types, *node.attrs)
+        if found is not None:
+            text, helpers = found if isinstance(found, tuple) else (found, {})
+            return _spelling(text)._replace(whole=True, helpers=helpers)
     text = op.numpy
     if text is None and op.operator in OPERATORS:
         text = OPERATORS[op.operator].format(*(f"{{{name}}}" for name in op.inputs))
@@ -88,15 +112,17 @@ def _operands(node: ast.AST) -> list[tuple[ast.AST, int]]:
         return [(node.left, binding), (node.comparators[0], binding + 1)]
     if isinstance(node, ast.UnaryOp):
         return [(node.operand, binding)]
-    least = ATOM if isinstance(node, ast.Attribute) else 0
-    return [(child, least) for child in ast.iter_child_nodes(node)]
+    if isinstance(node, ast.Attribute | ast.Subscript):
+        rest = [node.slice] if isinstance(node, ast.Subscript) else []
+        return [(node.value, ATOM), *((child, LOWEST) for child in rest)]
+    return [(child, LOWEST) for child in ast.iter_child_nodes(node)]
 
 
 def _binding(node: ast.AST) -> int:
     if isinstance(node, ast.BinOp):
         return _BINDING.get(type(node.op), PRODUCT)
     if isinstance(node, ast.UnaryOp):
-        return SIGN
+        return NOT if isinstance(node.op, ast.Not) else SIGN
     return COMPARISON if isinstance(node, ast.Compare) else ATOM
 
 

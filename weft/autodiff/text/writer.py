@@ -1,35 +1,45 @@
 """Write the nodes of a graph as statements of NumPy; control flow becomes Python's own.
 
 Each node is an expression: an operator or a NumPy function where there is one, else a call of the
-kernel, which is written out beside it. A branch is an `if`, a loop a `while`, a scan a `for`.
+kernel, which is written out beside it. What is used once is written where it is used. Control flow
+is written in branches.py and loops.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import builtins
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ...core.dim import Dim, SizeVar, variables
 from ...core.errors import ArgumentError
-from ...graph.control.ops import COND, SCAN, WHILE
 from ...graph.custom import CustomGradient
 from ...graph.graph import Graph
-from ...graph.node import Node, Value
+from ...graph.node import Node, Value, size_variables
 from ...graph.special import CONSTANT, PARAMETER, PLACEHOLDER, STATE
-from ...graph.text.expressions import Names
+from ...graph.text.expressions import Expressions, Names
 from ...ops.elementwise.filling import fill_like
 from .kernels import KernelText, literal
-from .spelling import ATOM, SIGN, Expression, spelling_of
+from .spelling import ATOM, LOWEST, SIGN, Expression, spelling_of, within
 
 INDENT = "    "
+WIDTH = 68  # of an expression that is written where it is used
+TEMPORARY = "t"
 
 
 class NumpyText:
-    """A program that is being written: its imports, kernels, and names that are taken."""
+    """A program that is being written: its imports, kernels, and names that are taken.
 
-    def __init__(self, *taken: str) -> None:
-        self.names = Names({"np", *taken})
+    control   what writes nodes with bodies, by their operators: that of loops.py
+    """
+
+    def __init__(self, control: Mapping[Any, Any], *taken: str) -> None:
+        self.control = control
+        self.names = Names({"np", *dir(builtins), *taken})
         self.kernels = KernelText(self.names)
 
     def text(self, definition: str) -> str:
@@ -41,61 +51,136 @@ class NumpyText:
 class NumpyBlock:
     """Writes the nodes of a graph, or of a body of control flow.
 
-    inline   whether what is used once is written where it is used
+    width    of expressions that are written where they are used, if that is one place
     typed    whether constants say their dtype, which they need not beside arrays
     known    what values are written as
+    owned    values whose names are their own: a loop that starts from one may go on with its name
+    stacks   what scans take from stacks, by the scan: see loops.py
     """
 
     def __init__(
-        self, program: NumpyText, graph: Graph, *, inline: bool = False, typed: bool = False
+        self, program: NumpyText, graph: Graph, *, width: int = WIDTH, typed: bool = False
     ) -> None:
-        self.program, self.graph, self.inline, self.typed = program, graph, inline, typed
+        self.program, self.graph, self.width, self.typed = program, graph, width, typed
         self.names = program.names
         self.known: dict[Value, Expression] = {}
+        self.owned: set[Value] = set()
+        self.stacks: dict[Node, Any] = {}
         self.lines: list[str] = []
-        self._users = graph.users()
+        self.uses: Counter[Value | None] = Counter()
+        self.wanted: dict[Value, str] = {}  # variables that values go to at the end
+        self.left: Counter[Value | None] = Counter()  # uses by nodes that are not written yet
+        self.users: dict[Value, list[Node]] = {}
+        self.pinned: set[Value] = set()
+        self.needed: set[SizeVar] = set()  # sizes that are only known when the program runs
+        self.sizes: dict[SizeVar, str] = {}
 
     def name(self, value: Value, wanted: str = "") -> str:
         """Give a value a name, and return it."""
-        name = self.names.give(wanted or value.name.rpartition("/")[2])
+        name = self.names.give(wanted or own_name(value.node) or TEMPORARY)
         self.known[value] = Expression(name, ATOM)
+        self.owned.add(value)
         return name
 
     def write(self, outputs: Sequence[Value]) -> list[str]:
         """Write what some values need; return what they are written as."""
-        for node in self.graph.ancestors(outputs):
+        nodes = self.graph.ancestors(outputs)
+        self._count(nodes, outputs)
+        self.left = Counter(self.uses)
+        for node in nodes:
+            self.left.subtract(node.inputs)
             self._write(node)
         return [self.known[value].text for value in outputs]
+
+    def _count(self, nodes: Sequence[Node], outputs: Sequence[Value]) -> None:
+        """Count where values are used, and note those that a body takes: they need a name."""
+        self.uses.update(outputs)
+        for node in nodes:
+            self.uses.update(node.inputs)
+            for x in node.inputs:
+                if x is not None:
+                    self.users.setdefault(x, []).append(node)
+            if node.op in self.program.control:
+                self.pinned.update(x for x in taken_inside(node) if x is not None)
+            if not node.op.attrs or "xs" not in node.op.attrs or not node.attr("xs"):
+                self.needed |= size_variables(node)
+            else:  # a scan over columns is told its length by them
+                self.needed |= node.attrs[0].free_sizes()
 
     def _write(self, node: Node) -> None:
         if node.op in (PLACEHOLDER, PARAMETER, STATE):
             return
         if node.op is CONSTANT:
-            self.known[node.outputs[0]] = constant(node.attrs[0].array, typed=self.typed)
+            self._constant(node)
         elif node.op.identity:
-            self.known[node.outputs[0]] = self._operand(node.inputs[0])
+            self._alias(node.outputs[0], node.inputs[0])
         elif isinstance(node.op, CustomGradient):
             _, first, count = node.attrs
             for value, given in zip(node.outputs, node.inputs[first : first + count], strict=True):
-                self.known[value] = self._operand(given)
-        elif node.op in _CONTROL:
-            _CONTROL[node.op](self, node)
+                self._alias(value, given)
+        elif node.op in self.program.control:
+            self.program.control[node.op](self, node)
         else:
-            self._assign(node, self._expression(node))
+            self.assign(node, self._expression(node))
 
-    def _assign(self, node: Node, made: Expression) -> None:
-        if len(node.outputs) == 1 and self.inline and len(self._users[node.outputs[0]]) <= 1:
-            self.known[node.outputs[0]] = made
+    def _constant(self, node: Node) -> None:
+        value = node.outputs[0]
+        made = constant(node.attrs[0].array, typed=self.typed)
+        self.known[value] = made
+        if node.attrs[0].array.ndim and self.uses[value] > 1 and counting(value) is None:
+            self.lines.append(f"{self.name(value)} = {made.text}")
+
+    def _alias(self, value: Value, given: Value | None) -> None:
+        """Let a value be written as another, which has a name if it would be computed twice."""
+        self.known[value] = self.operand(given)
+        if self.known[value].text.isidentifier() or given is None:
+            return
+        if self.uses[value] > 1 or value in self.pinned:
+            text = self.known[value].text
+            self.lines.append(f"{self.name(value)} = {text}")
+
+    def assign(self, node: Node, made: Expression) -> None:
+        """Write what a node computes: where it is used, or as a statement."""
+        value = node.outputs[0] if len(node.outputs) == 1 else None
+        once = value is not None and self.uses[value] <= 1 and value not in self.pinned
+        if value is not None and once and len(made.text) <= self.width:
+            self.known[value] = made
             return
         names = [self.name(value) for value in node.outputs]
         comma = "," if node.op.outputs != 1 and len(names) == 1 else ""
         self.lines.append(f"{', '.join(names)}{comma} = {made.text}")
 
-    def _operand(self, value: Value | None) -> Expression:
+    def gives_up(self, node: Node, value: Value | None) -> bool:
+        """Tell whether a node that changes things may go on with the name of an operand.
+
+        Nothing that is still to be written must read it.
+        """
+        if value is None or value not in self.owned or self.left[value] > 0:
+            return False
+        name = self.known[value].text
+        if node.inputs.count(value) > 1 or not name.isidentifier():
+            return False
+        mention = re.compile(rf"\b{name}\b")
+        later = (x for x, count in self.left.items() if x is not None and count > 0)
+        return not any(mention.search(self.known[x].text) for x in later if x in self.known)
+
+    def operand(self, value: Value | None) -> Expression:
+        """Return what an operand is written as."""
         return Expression("None", ATOM) if value is None else self.known[value]
 
-    def _operands(self, node: Node) -> list[Expression]:
-        return [self._operand(x) for x in node.inputs]
+    def operands(self, node: Node) -> list[Expression]:
+        """Return what the operands of a node are written as."""
+        return [self.operand(x) for x in node.inputs]
+
+    def body(
+        self, graph: Graph, given: Sequence[Expression], owned: Sequence[Value] = ()
+    ) -> NumpyBlock:
+        """Return a block for a body whose inputs are written already."""
+        block = NumpyBlock(self.program, graph, width=self.width, typed=self.typed)
+        block.known.update(zip(graph.inputs, given, strict=True))
+        block.owned.update(owned)
+        block.sizes.update(self.sizes)
+        return block
 
     def _expression(self, node: Node) -> Expression:
         op = node.op
@@ -103,16 +188,24 @@ class NumpyBlock:
             raise ArgumentError(
                 f"{op.name} at {node.where or 'an unknown line'} cannot be written as NumPy"
             )
-        operands = self._operands(node)
-        attrs = {name: attr_text(node, v) for name, v in zip(op.attrs, node.attrs, strict=True)}
-        form = spelling_of(op)
+        operands = self.operands(node)
+        attrs = {name: self.attr(node, v) for name, v in zip(op.attrs, node.attrs, strict=True)}
+        form = spelling_of(node)
         if form is not None and form.fits(attrs):
             named = {name: Expression(text, ATOM) for name, text in attrs.items()}
-            return form.filled({**named, **dict(zip(op.inputs, operands, strict=True))})
+            helpers = {
+                name: Expression(self.program.kernels.helper(function), ATOM)
+                for name, function in form.helpers.items()
+            }
+            return form.filled({**named, **helpers, **_by_place(op, operands)})
         if op is fill_like and node.outputs[0].shape == ():
             made = np.array(node.attr("value"), node.outputs[0].dtype)
             return constant(made, typed=self.typed)
         return self._kernel_call(node, operands, attrs)
+
+    def attr(self, node: Node, value: Any) -> str:
+        """Return an attribute of a node as an expression."""
+        return attr_text(node, value, self.sizes)
 
     def _kernel_call(
         self, node: Node, operands: list[Expression], attrs: dict[str, str]
@@ -120,120 +213,75 @@ class NumpyBlock:
         op = node.op
         dtypes = [None if x is None else x.dtype for x in node.inputs]
         kernel = self.program.kernels.call(op, dtypes, node.attrs)
-        args = [part.text for part in operands]
+        args = [within(part, LOWEST) for part in operands]
         if op.variadic:
             fixed = len(op.inputs) - 1
             args = [*args[:fixed], f"[{', '.join(args[fixed:])}]"]
         return Expression(f"{kernel}({', '.join((*args, *attrs.values()))})", ATOM)
 
-    # -- control flow ------------------------------------------------------------------------------
 
-    def _body(self, graph: Graph, given: Sequence[Expression]) -> NumpyBlock:
-        """Return a block for a body whose inputs are written already."""
-        body = NumpyBlock(self.program, graph, typed=self.typed)
-        body.known.update(zip(graph.inputs, given, strict=True))
-        return body
-
-    def _indented(self, body: NumpyBlock, *more: str) -> None:
-        self.lines += [INDENT + line for line in (*body.lines, *more)] or [INDENT + "pass"]
-
-    def _branch(self, node: Node) -> None:
-        pred, *rest = self._operands(node)
-        names = ", ".join(self.names.give(f"{node.op.name}_{i}") for i in range(len(node.outputs)))
-        for head, graph in zip((f"if {pred.text}:", "else:"), node.attrs[:2], strict=True):
-            body = self._body(graph, rest)
-            found = ", ".join(body.write(graph.outputs))
-            self.lines.append(head)
-            self._indented(body, *([f"{names} = {found}"] if names else []))
-        self._take_names(node, names.split(", "))
-
-    def _take_names(self, node: Node, names: Sequence[str]) -> None:
-        for value, name in zip(node.outputs, names, strict=False):
-            self.known[value] = Expression(name, ATOM)
-
-    def _loop(self, node: Node) -> None:
-        test, graph, carries, _ = node.attrs
-        loop = _Loop(self, node, carries, graph.outputs[carries:])
-        operands = [*loop.carried, *self._operands(node)[carries:]]
-        self.lines.append("while True:")
-        tested = self._body(test, operands)
-        (holds,) = tested.write(test.outputs)
-        self._indented(tested, f"if not {holds}:", INDENT + "break")
-        body = self._body(graph, operands)
-        self._indented(body, *loop.turned(body.write(graph.outputs)))
-        loop.end()
-
-    def _scan(self, node: Node) -> None:
-        graph, carries, xs, length, reverse, until, _ = node.attrs
-        loop = _Loop(self, node, carries, graph.outputs[until + carries :])
-        operands = self._operands(node)
-        columns, captured = operands[carries : carries + xs], operands[carries + xs :]
-        turn = self.names.give("i")
-        count = f"len({columns[0].text})" if columns else attr_text(node, length)
-        steps = f"range({count})"
-        self.lines.append(f"for {turn} in {f'reversed({steps})' if reverse else steps}:")
-        rows = [self.names.give(f"row_{k}") for k in range(xs)]
-        given = [f"{row} = {x.text}[{turn}]" for row, x in zip(rows, columns, strict=True)]
-        body = self._body(graph, [*loop.carried, *(Expression(r, ATOM) for r in rows), *captured])
-        found = body.write(graph.outputs)
-        stop = found.pop(0) if until else None
-        body.lines = [*given, *body.lines]
-        self._indented(body, *loop.turned(found, stop))
-        loop.end(reverse=reverse)
+def taken_inside(node: Node) -> Sequence[Value | None]:
+    """Return what the bodies of a node take from outside, which is there before it runs."""
+    if "carries" not in node.op.attrs:
+        return node.inputs[1:]
+    first = node.attr("carries")
+    return node.inputs[first:]
 
 
-class _Loop:
-    """The carried values and the stacked results of a loop that is being written."""
-
-    def __init__(self, block: NumpyBlock, node: Node, carries: int, rows: Sequence[Value]) -> None:
-        self.block, self.node, self.rows = block, node, rows
-        names = [block.names.give(f"carry_{i}") for i in range(carries)]
-        self.carried = [Expression(name, ATOM) for name in names]
-        self.lists = [block.names.give(f"rows_{i}") for i in range(len(rows))]
-        if names:
-            start = ", ".join(x.text for x in block._operands(node)[:carries])
-            block.lines.append(f"{', '.join(names)} = {start}")
-        block.lines += [f"{name} = []" for name in self.lists]
-
-    def turned(self, found: Sequence[str], stop: str | None = None) -> list[str]:
-        """Return the lines at the end of a turn, for what the body gives."""
-        new, rows = found[: len(self.carried)], found[len(self.carried) :]
-        lines = [f"{kept}.append({row})" for kept, row in zip(self.lists, rows, strict=True)]
-        last = [] if stop is None else [self.block.names.give("last")]
-        before = [*(x.text for x in self.carried), *last]  # it may be one of the carries
-        after = [*new, *([] if stop is None else [stop])]
-        if before:
-            lines.append(f"{', '.join(before)} = {', '.join(after)}")
-        return [*lines, *(line for name in last for line in (f"if {name}:", INDENT + "break"))]
-
-    def end(self, *, reverse: bool = False) -> None:
-        """Write what stacks the results, and name everything."""
-        turned = "[::-1]" if reverse else ""
-        outputs = self.node.outputs
-        for kept, row, value in zip(
-            self.lists, self.rows, outputs[len(self.carried) :], strict=True
-        ):
-            empty = f"np.zeros({(0, *row.shape)!r}, np.dtype({row.dtype.name!r}))"
-            name = self.block.name(value)
-            self.block.lines.append(f"{name} = np.stack({kept}{turned}) if {kept} else {empty}")
-        self.block.known.update(zip(outputs, self.carried, strict=False))
+def own_name(node: Node) -> str:
+    """Return the name that a program gave a node, empty if only its operator did."""
+    name = node.name.rpartition("/")[2]
+    if re.fullmatch(rf"{node.op.name}(_\d+)*|{_GIVEN}(_\d+)*", name):
+        return ""
+    return re.sub(r"(_\d+)+$", "", name).lstrip("_")
 
 
-_CONTROL: dict[Any, Callable[[NumpyBlock, Node], None]] = {
-    COND: NumpyBlock._branch,
-    SCAN: NumpyBlock._scan,
-    WHILE: NumpyBlock._loop,
-}
+_GIVEN = r"(d_)*(arg|captured|g|placeholder|constant|tick)"
 
 
-def attr_text(node: Node, value: Any) -> str:
-    """Return an attribute of a node as an expression."""
-    text = literal(value)
+def _by_place(op: Any, operands: Sequence[Expression]) -> dict[str, Expression]:
+    """Return operands by the names of their places; those of a sequence are numbered."""
+    if not op.variadic:
+        return dict(zip(op.inputs, operands, strict=True))
+    fixed = len(op.inputs) - 1
+    found = dict(zip(op.inputs[:fixed], operands, strict=False))
+    last = op.inputs[fixed]
+    found.update((f"{last}_{i}", x) for i, x in enumerate(operands[fixed:]))
+    return found
+
+
+def counting(value: Value) -> range | None:
+    """Return the range that a constant is, if it is one."""
+    if value.node.op is not CONSTANT or len(value.shape) != 1 or value.dtype.kind != "i":
+        return None
+    array = value.node.attrs[0].array
+    if len(array) < 2:
+        return None
+    step = int(array[1] - array[0])
+    if not step:
+        return None
+    found = range(int(array[0]), int(array[0]) + step * len(array), step)
+    return found if np.array_equal(array, np.asarray(found)) else None
+
+
+def attr_text(node: Node, value: Any, sizes: Mapping[SizeVar, str]) -> str:
+    """Return an attribute of a node as an expression, given what sizes are written as."""
+    text = size_text(value, sizes) if isinstance(value, Dim) else literal(value)
+    if type(value) is tuple and any(isinstance(item, Dim) for item in value):
+        text = f"({''.join(f'{attr_text(node, item, sizes)}, ' for item in value)})"
     if text is None:
         raise ArgumentError(
             f"{node.op.name}: its attribute {value!r:.60} cannot be written as NumPy"
         )
     return text
+
+
+def size_text(size: Dim, sizes: Mapping[SizeVar, str]) -> str | None:
+    """Return a size as an expression; None if it depends on one that is not known."""
+    if any(v not in sizes for v in variables(size)):
+        return None
+    text = Expressions(sizes).attr(size)
+    return None if "F." in text else text
 
 
 def constant(array: np.ndarray[Any, Any], *, typed: bool = False) -> Expression:
@@ -243,7 +291,24 @@ def constant(array: np.ndarray[Any, Any], *, typed: bool = False) -> Expression:
         if typed:
             return Expression(f"np.{array.dtype.type.__name__}({text})", ATOM)
         return Expression(text, SIGN if text.startswith("-") else ATOM)
-    return Expression(f"np.array({array.tolist()!r}, np.dtype({array.dtype.name!r}))", ATOM)
+    usual = not typed and array.dtype in (np.float64, np.int64, np.bool_)
+    dtype = "" if usual else f", np.dtype({array.dtype.name!r})"
+    if array.size > 3 and _is_uniform(array):
+        return Expression(f"np.full({array.shape}, {literal(array.flat[0].item())}{dtype})", ATOM)
+    return Expression(f"np.array({_nested(array)}{dtype})", ATOM)
+
+
+def _is_uniform(array: np.ndarray[Any, Any]) -> bool:
+    first = array.flat[0]
+    return (
+        bool(np.all(array == first)) and array.dtype.kind in "bif" and bool(np.signbit(first) == 0)
+    )
+
+
+def _nested(array: np.ndarray[Any, Any]) -> str:
+    if np.all(np.isfinite(array)) if array.dtype.kind == "f" else True:
+        return repr(array.tolist())
+    return repr(array.tolist()).replace("nan", "np.nan").replace("inf", "np.inf")
 
 
 def _shortest(array: np.ndarray[Any, Any]) -> Any:

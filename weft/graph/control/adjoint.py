@@ -23,7 +23,7 @@ from ..paths import inputs_leading, reach
 from ..special import CONSTANT, SOURCES
 from ..symbol import make_symbol
 from ..tracer import Tracer
-from .body import open_function_of, symbol_or_none, symbol_or_zeros
+from .body import labels_of, open_function_of, symbol_or_none, symbol_or_zeros
 from .shapes import LoopView, born_sizes, extended_loop, leading_inputs, loop_of, moved_inputs
 
 PullBack = Callable[..., dict[Value, Any]]
@@ -47,13 +47,25 @@ def pull_back_cond(
     ]
     shared = _Shared(tracer, branches)
     types = [operands[i].type for i in wanted]  # type: ignore[union-attr]  # never left out
-    inputs = [pred, *operands, *seeds, *shared.captured]
-    threads = shared.threads(1 + len(operands) + len(seeds), len(wanted))
-    graphs = (branch.graph for branch in branches)
+    given_inputs = [*operands, *seeds]
+    graphs = [branch.graph for branch in branches]
+    used = _used_inputs(graphs, len(given_inputs))
+    for graph in graphs:
+        own = [graph.inputs[i] for i in used]
+        graph.inputs = [*own, *graph.inputs[len(given_inputs) :]]
+    inputs = [pred, *(given_inputs[i] for i in used), *shared.captured]
+    threads = shared.threads(1 + len(used), len(wanted))
     made = tracer.add(COND, inputs, (*graphs, threads), [*types, *shared.types])
     shared.write(made.outputs[len(wanted) :])
     found = dict(zip(wanted, made.outputs, strict=False))
     return [None, *(symbol_or_none(tracer, found.get(i)) for i in range(len(operands)))]
+
+
+def _used_inputs(branches: Sequence[Graph], count: int) -> list[int]:
+    """Return which of the first inputs some branch needs: loops would keep others for nothing."""
+    needed = {node for branch in branches for node in branch.ancestors(branch.outputs)}
+    pairs = enumerate(zip(*(branch.inputs[:count] for branch in branches), strict=True))
+    return [i for i, inputs in pairs if any(x.node in needed for x in inputs)]
 
 
 def _branch_adjoint(
@@ -70,8 +82,8 @@ def _branch_adjoint(
         found = pull_back(inner, roots, symbols[count:], places)
         return [symbol_or_zeros(inner, found.get(x), x) for x in places]
 
-    label = f"{graph.name}_adjoint"
-    return open_function_of(tracer, label, types, adjoint, last=(len(given), "g"))
+    labels = [*labels_of(graph.inputs), *("g" for _ in given)]
+    return open_function_of(tracer, f"{graph.name}_adjoint", types, adjoint, labels=labels)
 
 
 class _Shared:
@@ -191,13 +203,15 @@ class _StepAdjoint:
         self.loop = loop = owner.loop
         self.tracer = Tracer(Graph("adjoint"), parent=tracer)
         graph = self.tracer.graph
-        self.inputs = [self.tracer.parameter(x.type, "arg") for x in loop.body.inputs]
+        self.inputs = [self.tracer.parameter(x.type, x.node.name) for x in loop.body.inputs]
         with interpret_with(self.tracer):
             self.values = inline(graph, loop.body, self.inputs)
             self.forward = set(graph.nodes)
-            roots = [loop.results[i] for i in (*owner.carries, *owner.rows)]
-            self.seeds = [self.tracer.parameter(y.type, "g") for y in roots]
-            self.sums = [self.tracer.parameter(self.inputs[i].type, "sum") for i in owner.captured]
+            ends = [loop.results[i] for i in owner.rows]
+            roots = [*(loop.results[i] for i in owner.carries), *ends]
+            starts = [self._derivative(loop.body.inputs[i]) for i in owner.carries]
+            self.seeds = [*starts, *(self.tracer.parameter(y.type, "g") for y in ends)]
+            self.sums = [self._derivative(self._around(i)) for i in owner.captured]
             self.outputs = self._adjoint(roots, pull_back)
         # What hooks on gradients have moved on (effects), and took from outside.
         self.states = [state for state, _ in self.tracer.written.values()]
@@ -208,6 +222,16 @@ class _StepAdjoint:
         self.invariant = self._invariant_values()
         self.born = {v for node in graph.nodes if node in self.forward for v in born_sizes(node)}
         self._classify()
+
+    def _derivative(self, value: Value) -> Value:
+        """Return a parameter for the gradient of a value, named after it."""
+        return self.tracer.parameter(value.type, *labels_of([value], "d_"))
+
+    def _around(self, position: int) -> Value:
+        """Return what enters the loop at a position."""
+        value = self.loop.node.inputs[position]
+        assert value is not None  # only optional operands of operators are left out
+        return value
 
     def _adjoint(self, roots: list[Value], pull_back: PullBack) -> list[Value]:
         """Return the outputs of the adjoint step: carries, sums and rows."""
@@ -304,7 +328,7 @@ class _StepAdjoint:
         ]
         inner = Tracer(graph, parent=self.outer)
         for value in order:
-            mapping[value] = inner.parameter(value.type, "arg")
+            mapping[value] = inner.parameter(value.type, *labels_of([value]))
         copy_nodes(graph, [x.node for x in self.constants], mapping)
         copy_nodes(graph, self.adjoint_nodes, mapping)
         graph.outputs = [mapping[y] for y in self.outputs]

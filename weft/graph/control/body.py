@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from ...core.shape import TensorType
 from ...core.tensor import Tensor
 from ...core.tree import Structure, container_of, flatten, flatten_with_paths
 from ..graph import Graph
-from ..node import Value, type_text
+from ..node import Node, Value, type_text
 from ..state import State
 from ..symbol import Symbol, make_symbol
 from ..tracer import Tracer
@@ -28,6 +29,8 @@ class Body:
     states     the states it writes, whose new values are its last outputs
     result     the structure of what the function returned
     names      what messages call the parts of it
+
+    `labels` are paths of the parameters in the trees that they come from, which name them.
     """
 
     def __init__(
@@ -39,9 +42,14 @@ class Body:
         states: Sequence[State] = (),
         *,
         what: str = "the result",
+        labels: Sequence[str] = (),
     ) -> None:
         self.tracer = Tracer(Graph(name), parent=outer)
-        self.parameters = [self.tracer.parameter(t, f"arg_{i}") for i, t in enumerate(types)]
+        called = [_label(path, i) for i, path in enumerate(labels)]
+        called += [f"arg_{i}" for i in range(len(called), len(types))]
+        self.parameters = [
+            self.tracer.parameter(t, label) for t, label in zip(types, called, strict=True)
+        ]
         self.threads = [self.tracer.parameter(s.type, s.name) for s in states]
         for state, value in zip(states, self.threads, strict=True):
             self.tracer.write_state(state, value)
@@ -72,13 +80,23 @@ class Body:
         return self.tracer.graph
 
 
+def _label(path: str, position: int) -> str:
+    """Return what to call a parameter that stands at a path of a tree: its key, if it has one."""
+    keys = re.findall(r"[\['.]([A-Za-z_]\w*)'?\]?$", path)
+    return keys[-1] if keys else f"arg_{position}"
+
+
 def trace_until_settled(
-    outer: Tracer, name: str, fn: Callable[..., Any], types: Sequence[TensorType]
+    outer: Tracer,
+    name: str,
+    fn: Callable[..., Any],
+    types: Sequence[TensorType],
+    labels: Sequence[str] = (),
 ) -> Body:
     """Trace a loop body with every state that it writes threaded through it."""
     states: list[State] = []
     while True:
-        body = Body(outer, name, fn, types, states)
+        body = Body(outer, name, fn, types, states, labels=labels)
         if len(body.states) == len(states):
             return body
         states = body.states
@@ -160,6 +178,20 @@ def check_joinable(
     return joined
 
 
+def labels_of(values: Sequence[Value], prefix: str = "") -> list[str]:
+    """Return the names of values, without scopes, each with a prefix."""
+    names = [_maker(value).name.rpartition("/")[2] for value in values]
+    return [f"{prefix}{name.lstrip('_') if prefix else name}" for name in names]
+
+
+def _maker(value: Value) -> Node:
+    """Return the node that makes a value, behind those that only pass it on."""
+    node = value.node
+    while node.op.identity and node.inputs[0] is not None:
+        node = node.inputs[0].node
+    return node
+
+
 def symbols_for(tracer: Tracer, values: Sequence[Value]) -> list[Symbol]:
     """Return symbols for values of the tracer's graph."""
     return [make_symbol(tracer.graph, value) for value in values]
@@ -171,13 +203,13 @@ def function_of(
     types: Sequence[TensorType],
     fn: Callable[[Tracer, list[Any]], Sequence[Any]],
     *,
-    last: tuple[int, str] = (0, ""),
+    labels: Sequence[str],
 ) -> Graph:
     """Return a function of symbols of given types as a closed graph; it gets the tracer too.
 
-    last   how many parameters at the end have a name of their own, and which
+    labels   what to call its parameters
     """
-    return open_function_of(outer, name, types, fn, last=last).graph
+    return open_function_of(outer, name, types, fn, labels=labels).graph
 
 
 def open_function_of(
@@ -186,15 +218,12 @@ def open_function_of(
     types: Sequence[TensorType],
     fn: Callable[[Tracer, list[Any]], Sequence[Any]],
     *,
-    last: tuple[int, str] = (0, ""),
+    labels: Sequence[str],
 ) -> Tracer:
     """Return the tracer of the same; what it took from outside has no operands yet."""
-    plain, label = len(types) - last[0], last[1]
     inner = Tracer(Graph(name), parent=outer)
     inner.site = outer.site
-    inner.graph.inputs = [
-        inner.parameter(t, "arg" if i < plain else label) for i, t in enumerate(types)
-    ]
+    inner.graph.inputs = [inner.parameter(t, n) for t, n in zip(types, labels, strict=True)]
     with interpret_with(inner):
         outputs = fn(inner, list(symbols_for(inner, inner.graph.inputs)))
         inner.graph.outputs = [inner.value_of(y) for y in outputs]

@@ -99,9 +99,9 @@ def _trace(
     def holds(*args: Any) -> Any:
         return _tested(cond_fn, structure.unflatten(args))
 
-    body = trace_until_settled(tracer, "body_fn", step, types)
+    body = trace_until_settled(tracer, "body_fn", step, types, names)
     states = body.states
-    test = Body(tracer, "cond_fn", holds, types, states)
+    test = Body(tracer, "cond_fn", holds, types, states, labels=names)
     _check_test(test, states)
     captured = list(dict.fromkeys([*body.captured, *test.captured]))
     graphs = (test.close((), captured), body.close(states, captured))

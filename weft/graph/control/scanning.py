@@ -67,8 +67,8 @@ class _Scan:
     def __init__(self, fn: Any, init: Any, xs: Any, length: Any, reverse: bool, until: Any) -> None:
         self.fn, self.reverse, self.until = fn, reverse, until
         self.init, self.names, self.structure = tensors_of(init, "carry")
-        self.xs, x_names, self.x_structure = tensors_of(xs, "xs")
-        self.length = _length([type_of(x) for x in self.xs], x_names, length)
+        self.xs, self.x_names, self.x_structure = tensors_of(xs, "xs")
+        self.length = _length([type_of(x) for x in self.xs], self.x_names, length)
 
     def step(self, carry: Any, x: Any) -> tuple[list[Tensor], Any]:
         """Run the function once; return the leaves of the carry, and the tree of results."""
@@ -154,7 +154,8 @@ class _Scan:
 
         types = [type_of(v) for v in self.init]
         rows = [TensorType(x.shape[1:], x.dtype) for x in self.xs]
-        return trace_until_settled(tracer, "fn", body, [*types, *rows])
+        labels = [*self.names, *self.x_names]
+        return trace_until_settled(tracer, "fn", body, [*types, *rows], labels)
 
     def trace(self, tracer: Any) -> tuple[Any, Any]:
         """Add the scan to the graph as one node."""

@@ -12,7 +12,7 @@ from ..paths import outputs_reached, reach
 from ..special import PLACEHOLDER
 from ..symbol import make_symbol
 from ..tracer import Tracer
-from .body import function_of, symbol_or_zeros, symbols_for
+from .body import function_of, labels_of, symbol_or_zeros, symbols_for
 from .shapes import LoopView, loop_of, moved_inputs
 
 PushForward = Callable[..., dict[Value, Any]]
@@ -30,12 +30,16 @@ def push_forward_cond(
     if not wanted:
         return [None] * len(node.outputs)
     branches = [_derivative(tracer, graph, moved, wanted, push_forward) for graph in (yes, no)]
+    beside = tracer.root.accompanied
+    kept = 0 if beside is None else len(node.outputs)
     for branch in branches:
-        branch.outputs = branch.outputs[len(node.outputs) :]
+        branch.outputs = branch.outputs[len(node.outputs) - kept :]
     values = [tracer.value_of(t) for t in tangents[1:] if t is not None]
-    types = [node.outputs[i].type for i in wanted]
+    types = [value.type for value in (*node.outputs[:kept], *(node.outputs[i] for i in wanted))]
     made = tracer.add(COND, [*node.inputs, *values], (*branches, ()), types)
-    return _spread(tracer, made.outputs, wanted, len(node.outputs))
+    if beside is not None:
+        beside.update(zip(node.outputs, made.outputs, strict=False))
+    return _spread(tracer, made.outputs[kept:], wanted, len(node.outputs))
 
 
 def push_forward_loop(
@@ -72,10 +76,24 @@ class _LoopTangent:
         given = {i: tracer.value_of(self._tangent(i)) for i in self.moved}
         inputs = self._ordered(node.inputs, given)
         carried = [x.type for x in inputs[: n + len(self.carries)] if x is not None]
-        rows = [node.outputs[i].type for i in self.rows]
-        made = tracer.add(node.op, inputs, self._attrs(), [*carried, *rows])
-        found = made.outputs[n:]
+        rows = [*self._rows_beside(), *(node.outputs[i] for i in self.rows)]
+        made = tracer.add(node.op, inputs, self._attrs(), [*carried, *(y.type for y in rows)])
+        ends = n + len(self.carries)
+        beside, behind = self._rows_beside(), ends + len(self._rows_beside())
+        if tracer.root.accompanied is not None:
+            same = zip(
+                (*node.outputs[:n], *beside),
+                (*made.outputs[:n], *made.outputs[ends:behind]),
+                strict=True,
+            )
+            tracer.root.accompanied.update(same)
+        found = [*made.outputs[n:ends], *made.outputs[behind:]]
         return _spread(tracer, found, [*self.carries, *self.rows], len(node.outputs))
+
+    def _rows_beside(self) -> Sequence[Value]:
+        """Return the stacked results that the loop gives besides tangents."""
+        wanted = self.tracer.root.accompanied is not None
+        return self.loop.node.outputs[self.loop.carries :] if wanted else ()
 
     def _tangent(self, i: int) -> Any:
         return symbol_or_zeros(self.tracer, self.given[i], self.loop.node.inputs[i])
@@ -106,8 +124,11 @@ class _LoopTangent:
         loop, count = self.loop, len(self.loop.body.inputs)
         tangents = dict(zip(self.moved, step.inputs[count:], strict=True))
         step.inputs = self._ordered(step.inputs[:count], tangents)
-        values = step.outputs[: loop.flags + loop.carries]
-        step.outputs = [*values, *step.outputs[len(loop.body.outputs) :]]  # whose carries are first
+        first = loop.flags + loop.carries
+        values, tangents_out = step.outputs[:first], step.outputs[len(loop.body.outputs) :]
+        beside = step.outputs[first : first + len(self._rows_beside())]
+        carried = len(self.carries)
+        step.outputs = [*values, *tangents_out[:carried], *beside, *tangents_out[carried:]]
         return step
 
     def _test(self, test: Graph) -> Graph:
@@ -143,7 +164,8 @@ def _derivative(
         tangents = [symbol_or_zeros(inner, found.get(y), y) for y in ends]
         return [*symbols_for(inner, primal), *tangents]
 
-    return function_of(tracer, f"{graph.name}_tangent", types, both, last=(len(moved), "tangent"))
+    labels = [*labels_of(graph.inputs), *labels_of([graph.inputs[i] for i in moved], "d_")]
+    return function_of(tracer, f"{graph.name}_tangent", types, both, labels=labels)
 
 
 def _spread(

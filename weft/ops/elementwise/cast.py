@@ -35,6 +35,11 @@ def cast(x: Tensor, dtype: Any) -> Tensor:
     """
 
 
+@cast.spelling
+def _(types, dtype):
+    return f"np.{dtype.name}({{x}})" if types[0].shape == () and dtype.kind in "iuf" else None
+
+
 @cast.canon
 def _(x, dtype):
     return (as_dtype(dtype),)

@@ -35,6 +35,15 @@ def _(x, value, dtype):
     return TensorType(x.shape, dtype)
 
 
+@fill_like.spelling
+def _(types, value, dtype):
+    if types[0].shape == () or types[0].dtype != dtype:
+        return None
+    if value in (0, 1) and str(value)[0] != "-":
+        return "np.ones_like({x})" if value else "np.zeros_like({x})"
+    return f"np.full_like({{x}}, {value!r})" if np.isfinite(value) else None
+
+
 @fill_like.eval  # a constant has no shape to compute with
 def _(x, value, dtype):
     if value.__class__ is int and value == 0:  # not -0.0

@@ -32,6 +32,11 @@ def logical_not(x: Tensor) -> Tensor:
     """Return whether an element does not hold; numbers other than 0 count as true."""
 
 
+@logical_not.spelling
+def _(types):
+    return "not {x}" if types[0].shape == () and types[0].dtype.kind == "b" else None
+
+
 def _logical_samples(s):
     yield from s.binary(s.booleans)
     yield Sample(s.integers(2, 3), s.real(3), grad=0, label="numbers")

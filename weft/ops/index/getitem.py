@@ -33,6 +33,7 @@ from ._spec import (
     slice_places,
     split_index,
 )
+from ._text import added, index_text, placed, whole_index
 from .scatter_add import scatter_add_at, scatter_add_rows
 
 
@@ -68,6 +69,11 @@ def getitem(x: Tensor, spec: Spec) -> Tensor:
 @getitem.eval
 def _(x, spec):
     return x[native_basic(spec)]
+
+
+@getitem.spelling
+def _(types, spec):
+    return f"{{x}}[{index_text(spec)}]"
 
 
 @getitem.infer
@@ -152,6 +158,11 @@ def _(g, shape, spec):
     return out
 
 
+@getitem_adjoint.spelling
+def _(types, shape, spec):
+    return f"{{placed}}({{g}}, {shape}, {whole_index(spec)})", {"placed": placed}
+
+
 @getitem_adjoint.infer
 def _(g, shape, spec):
     check_gradient(g, indexed_shape(shape, spec))
@@ -210,6 +221,11 @@ def _(x, arrays, spec):
     except IndexError:
         explain_bad_index(x.shape, spec, arrays)
         raise
+
+
+@getitem_arrays.spelling
+def _(types, spec):
+    return f"{{x}}[{index_text(spec)}]"
 
 
 @getitem_arrays.infer
@@ -293,6 +309,12 @@ def _(g, arrays, shape, spec):
     out = np.zeros(shape, g.dtype)
     out[index] = g
     return out
+
+
+@getitem_arrays_adjoint.spelling
+def _(types, shape, spec):
+    helper = placed if all(t.shape == () for t in types[1:]) else added
+    return f"{{put}}({{g}}, {shape}, {whole_index(spec)})", {"put": helper}
 
 
 @getitem_arrays_adjoint.scatter

@@ -36,6 +36,7 @@ from ._spec import (
     repeats_possible,
     split_index,
 )
+from ._text import replaced, whole_index
 from .scatter_add import flat_positions
 
 ALL = (None, None, None)
@@ -142,6 +143,11 @@ def setitem(x: Tensor, value: Tensor, spec: Spec) -> Tensor:
     """Return x with `value` written where a basic index points."""
 
 
+@setitem.spelling
+def _(types, spec):
+    return f"{{replaced}}({{x}}, {whole_index(spec)}, {{value}})", {"replaced": replaced}
+
+
 @setitem.eval
 def _(x, value, spec):
     out = np.array(x)
@@ -209,6 +215,11 @@ def _(s):
 @op(general, result="any", linear=("x", "value"), method=False)
 def setitem_arrays(x: Tensor, value: Tensor, arrays: Sequence[Tensor], spec: Spec) -> Tensor:
     """Return x with `value` written where an index with arrays points; the last write stays."""
+
+
+@setitem_arrays.spelling
+def _(types, spec):
+    return f"{{replaced}}({{x}}, {whole_index(spec)}, {{value}})", {"replaced": replaced}
 
 
 @setitem_arrays.eval

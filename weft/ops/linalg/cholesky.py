@@ -44,6 +44,16 @@ def _(x, upper):
 cholesky.infer(square_type)
 
 
+@cholesky.spelling
+def _(types, upper):
+    text = "{factor}({x})"
+    return f"np.swapaxes({text}, -1, -2)" if upper else text, {"factor": _lower_factor}
+
+
+def _lower_factor(x):
+    return np.linalg.cholesky((x + np.swapaxes(x, -1, -2)) / 2)
+
+
 def _factor(x, upper):
     lower = _lapack.cholesky(symmetric_part(x))
     return np.swapaxes(lower, -1, -2) if upper else lower

@@ -83,6 +83,24 @@ _eigh = naming_failures(_lapack.eigh, FAILED)
 _eigvalsh = naming_failures(_lapack.eigvalsh, FAILED)
 
 
+@eigh.spelling
+def _(types, UPLO):
+    if UPLO is not None:
+        return f"np.linalg.eigh({{x}}, {UPLO!r})"
+    return "np.linalg.eigh({symmetric}({x}))", {"symmetric": _symmetric}
+
+
+@eigvalsh.spelling
+def _(types, UPLO):
+    if UPLO is not None:
+        return f"np.linalg.eigvalsh({{x}}, {UPLO!r})"
+    return "np.linalg.eigvalsh({symmetric}({x}))", {"symmetric": _symmetric}
+
+
+def _symmetric(x):
+    return (x + np.swapaxes(x, -1, -2)) / 2
+
+
 @eigh.eval
 @in_working_precision
 def _(x, UPLO):

@@ -200,6 +200,21 @@ def _(a, b, upper, transpose, unit_diagonal):
     return x[..., 0] if b.ndim == 1 else x
 
 
+@triangular_solve.spelling
+def _(types, upper, transpose, unit_diagonal):
+    return (
+        f"{{solved}}({{a}}, {{b}}, {upper}, {transpose}, {unit_diagonal})",
+        {"solved": _solve_triangle},
+    )
+
+
+def _solve_triangle(a, b, upper, transpose, unit_diagonal):
+    a = np.triu(a) if upper else np.tril(a)
+    if unit_diagonal:
+        a = np.where(np.eye(a.shape[-1], dtype=bool), 1.0, a)
+    return np.linalg.solve(np.swapaxes(a, -1, -2) if transpose else a, b)
+
+
 def _check_diagonal(a):
     zeros = np.argwhere(np.diagonal(a, axis1=-2, axis2=-1) == 0)
     if zeros.size:

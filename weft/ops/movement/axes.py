@@ -12,7 +12,7 @@ from ...core.shape import TensorType, normalize_axis
 from ...core.tensor import Tensor
 
 
-@op(movement, linear=("x",), aliases=("permute_dims",), numpy="{x}.transpose({axes})")
+@op(movement, linear=("x",), aliases=("permute_dims",), numpy="np.transpose({x}, {axes})")
 def permute(x: Tensor, axes: tuple[int, ...]) -> Tensor:
     """Return x with its axes in another order: axis i of the result is axis axes[i] of x.
 

@@ -14,7 +14,7 @@ from ...core.shape import Shape, TensorType, as_int, as_shape, normalize_axis
 from ...core.tensor import Tensor
 
 
-@op(movement, linear=("x",))
+@op(movement, linear=("x",), numpy="np.tril({x}, {k})")
 def tril(x: Tensor, k: int = 0, *, diagonal: int | None = None) -> Tensor:
     """Return the matrices in x with zeros above their k-th diagonal.
 
@@ -27,7 +27,7 @@ def tril(x: Tensor, k: int = 0, *, diagonal: int | None = None) -> Tensor:
     """
 
 
-@op(movement, linear=("x",))
+@op(movement, linear=("x",), numpy="np.triu({x}, {k})")
 def triu(x: Tensor, k: int = 0, *, diagonal: int | None = None) -> Tensor:
     """Return the matrices in x with zeros below their k-th diagonal.
 

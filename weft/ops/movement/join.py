@@ -44,6 +44,15 @@ def _(tensors, axis):
     return (normalize_axis(axis, tensors[0].ndim),)
 
 
+@concat.spelling
+def _(types, axis):
+    return f"np.concatenate([{_places(types)}], {axis})"
+
+
+def _places(types):
+    return ", ".join(f"{{tensors_{i}}}" for i in range(len(types)))
+
+
 @concat.infer
 def _(tensors, axis):
     first = tensors[0]
@@ -120,6 +129,11 @@ def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
     tensor([[1, 3],
             [2, 4]])
     """
+
+
+@stack.spelling
+def _(types, axis):
+    return f"np.stack([{_places(types)}], {axis})"
 
 
 @stack.canon

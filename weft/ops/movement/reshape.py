@@ -22,7 +22,7 @@ from ...core.shape import (
 from ...core.tensor import Tensor
 
 
-@op(movement, linear=("x",), reshapes=True, numpy="{x}.reshape({shape})")
+@op(movement, linear=("x",), reshapes=True, numpy="np.reshape({x}, {shape})")
 def reshape(x: Tensor, shape: Shape) -> Tensor:
     """Return the elements, in row-major order, in another shape; one size may be -1.
 
@@ -209,6 +209,11 @@ def _is_one(size: Any) -> bool:
     return bool(size == 1)
 
 
+@squeeze.spelling
+def _(types, axis):
+    return f"np.squeeze({{x}}, {axis[0] if len(axis) == 1 else axis})"
+
+
 @squeeze.infer
 def _(x, axis):
     return TensorType(_without(x.shape, axis), x.dtype)
@@ -263,6 +268,11 @@ def _(x, axis):
         raise ArgumentTypeError("axis must be an int or a tuple of ints. Received: None")
     added = len(axis) if isinstance(axis, (tuple, list)) else 1
     return (normalize_axes(axis, x.ndim + added),)
+
+
+@unsqueeze.spelling
+def _(types, axis):
+    return f"np.expand_dims({{x}}, {axis[0] if len(axis) == 1 else axis})"
 
 
 @unsqueeze.infer

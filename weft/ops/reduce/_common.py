@@ -102,3 +102,11 @@ def empty_samples(draw: Any, **options: Any) -> Iterator[Sample]:
     yield Sample(draw(0), label="empty", **options)
     yield Sample(draw(2, 0, 3), axis=1, label="empty axis", **options)
     yield Sample(draw(2, 0), axis=1, keepdims=True, label="empty axis", **options)
+
+
+def reduction_text(name, types, axis, keepdims):
+    """Return a reduction as an expression of NumPy."""
+    whole = len(axis) == len(types[0].shape)
+    over = "" if whole else f", axis={axis[0] if len(axis) == 1 else axis}"
+    kept = ", keepdims=True" if keepdims else ""
+    return f"{name}({{x}}{over}{kept})"

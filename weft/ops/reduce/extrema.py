@@ -19,6 +19,7 @@ from ._common import (
     check_not_empty,
     reduced_type,
     reduction_samples,
+    reduction_text,
     spread,
     unreduce,
 )
@@ -49,6 +50,16 @@ def min(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     gradient is shared equally among equal smallest elements. PyTorch's keywords `dim=` and `other=`
     give what they give there; see `max`.
     """
+
+
+@max.spelling
+def _(types, axis, keepdims):
+    return reduction_text("np.max", types, axis, keepdims)
+
+
+@min.spelling
+def _(types, axis, keepdims):
+    return reduction_text("np.min", types, axis, keepdims)
 
 
 @max.by_keywords(pairs=True)

@@ -11,7 +11,7 @@ from ...core.dtype import DType, as_dtype, int64, is_float, uint64
 from ...core.errors import ShapeError
 from ...core.op import F, composite, op, reduction
 from ...core.samples import ErrorSample, Sample
-from ...core.shape import Axes, Shape, TensorType, as_shape
+from ...core.shape import Axes, Shape, TensorType, as_shape, broadcast_axes
 from ...core.sums import sum_array_to
 from ...core.tensor import Tensor
 from .._halves import rounded_once
@@ -20,11 +20,12 @@ from ._common import (
     count_of,
     reduced_type,
     reduction_samples,
+    reduction_text,
     spread,
 )
 
 
-@op(reduction, linear=("x",), result="any", numpy="np.sum({x}, axis={axis}, keepdims={keepdims})")
+@op(reduction, linear=("x",), result="any")
 def sum(
     x: Tensor, axis: Axes = None, keepdims: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
@@ -37,6 +38,11 @@ def sum(
     >>> wf.sum(wf.tensor([[1.0, 2.0], [3.0, 4.0]]), axis=0)
     tensor([4., 6.])
     """
+
+
+@sum.spelling
+def _(types, axis, keepdims, dtype):
+    return None if dtype is not None else reduction_text("np.sum", types, axis, keepdims)
 
 
 @sum.canon
@@ -99,6 +105,12 @@ def mean(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """
 
 
+@mean.spelling
+def _(types, axis, keepdims):
+    plain = types[0].dtype.kind == "f" and types[0].dtype.itemsize > 2
+    return reduction_text("np.mean", types, axis, keepdims) if plain else None
+
+
 @mean.by_keywords()
 def _(x, axis=None, keepdims=False, dtype=None):
     return F.mean(x if dtype is None else F.cast(x, as_dtype(dtype)), axis, keepdims)
@@ -153,6 +165,19 @@ def _(x, shape):
     if shape != x.shape:
         _check_broadcasts(shape, tuple(x.shape))
     return (shape,)
+
+
+@sum_to.spelling
+def _(types, shape):
+    lead = len(types[0].shape) - len(shape)
+    if types[0].dtype.kind != "f" or types[0].dtype.itemsize == 2:
+        return None
+    if types[0].shape == shape:
+        return "{x}"
+    if types[0].shape[lead:] == shape:
+        return reduction_text("np.sum", types, tuple(range(lead)), keepdims=False)
+    text = reduction_text("np.sum", types, broadcast_axes(shape, types[0].shape), keepdims=True)
+    return f"{text}.reshape({shape})" if lead else text
 
 
 @sum_to.infer

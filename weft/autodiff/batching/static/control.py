@@ -14,7 +14,7 @@ from ....core.errors import ArgumentError
 from ....core.modes import interpret_with
 from ....core.op import F, random
 from ....core.shape import TensorType
-from ....graph.control.body import function_of, symbols_for
+from ....graph.control.body import function_of, labels_of, symbols_for
 from ....graph.control.ops import COND, WHILE, ControlOp
 from ....graph.control.shapes import LoopView, loop_of
 from ....graph.graph import Graph
@@ -105,7 +105,7 @@ class Rebuilder:
             found = zip(self.run(graph, symbols, flags), wanted, strict=True)
             return [self.whole(pair, flag) for pair, flag in found]
 
-        return function_of(self.tracer, graph.name, types, fn)
+        return function_of(self.tracer, graph.name, types, fn, labels=labels_of(graph.inputs))
 
     def add(
         self, op: Any, values: Sequence[Value], attrs: tuple[Any, ...], types: Sequence[TensorType]
@@ -242,9 +242,10 @@ def _masked_loop(build: Rebuilder, captured: Sequence[bool]) -> list[Any]:
     first = holds(start)
     values = [build.tracer.value_of(x) for x in (first, *start)]
     types = [x.type for x in values]
+    labels = ["active", *labels_of(body.inputs)]
     graphs = (
-        function_of(build.tracer, test.name, types, lambda _, xs: [F.any(xs[0])]),
-        function_of(build.tracer, body.name, types, step),
+        function_of(build.tracer, test.name, types, lambda _, xs: [F.any(xs[0])], labels=labels),
+        function_of(build.tracer, body.name, types, step, labels=labels),
     )
     moved = tuple((i + 1, j + 1) for i, j in threads)
     found = build.add(WHILE, values, (*graphs, count + 1, moved), types[: count + 1])

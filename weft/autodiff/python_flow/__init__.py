@@ -1,0 +1,1 @@
+"""Python's `if`, `while` and `for` as control flow of a graph: functions rewritten to be traced."""
