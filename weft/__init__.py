@@ -93,6 +93,7 @@ if _TYPE_CHECKING:
         truncated_normal,
         uniform,
     )
+    from .viz.draw import draw
 
 __version__ = "0.1.0"
 
@@ -125,6 +126,7 @@ __all__ = [
     "device",
     "devices",
     "dirichlet",
+    "draw",
     "empty",
     "empty_like",
     "enable_grad",
@@ -232,6 +234,7 @@ _deferred = _lazy_attributes(
             "while_loop",
         ),
         "weft.io": ("load", "load_metadata", "save"),
+        "weft.viz.draw": ("draw",),
         "weft.ops.random.draw": (
             *("bernoulli", "beta", "categorical", "dirichlet", "exponential", "gamma"),
             *("get_rng_state", "manual_seed", "multinomial", "normal", "orthogonal"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from .autodiff.reverse import backward
+from .autodiff.unchaining import unchain, unchain_backward
 from .core.imports import deferred_imports, inject
 from .core.tensor import Tensor
 from .ops.movement.axes import PROPERTIES
@@ -49,6 +50,8 @@ def install() -> None:
     """Fill the slots, and give Tensor the methods that layers above it implement."""
     inject(INJECTED)
     Tensor.backward = backward
+    Tensor.unchain = unchain
+    Tensor.unchain_backward = unchain_backward
     Tensor.assign = _assign
     for name, getter in PROPERTIES.items():
         setattr(Tensor, name, property(getter))

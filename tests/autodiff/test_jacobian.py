@@ -6,6 +6,7 @@ import pytest
 import weft as wf
 from weft.autodiff.coloring import color
 from weft.core.errors import ArgumentError, ArgumentTypeError, DTypeError, GradientError, ShapeError
+from weft.core.tape import next_order
 
 JACOBIANS = [wf.jacfwd, wf.jacrev, wf.jacobian]
 
@@ -249,3 +250,29 @@ def test_the_mode_is_chosen_without_changing_what_is_drawn():
         wf.manual_seed(3)
         found.append(transform(noisy)(array(3)).numpy())
     np.testing.assert_array_equal(*found)
+
+
+# -- what the chosen mode keeps --------------------------------------------------------------------
+
+
+def long_function(x):
+    for _ in range(10):
+        x = wf.sin(x)
+    return wf.concat([x, x, x])
+
+
+def test_forward_mode_leaves_nothing_on_the_tape():
+    x = wf.tensor(np.ones(3))
+    before = next_order()
+    wf.jacobian(long_function)(x)
+    assert next_order() == before + 1  # no node was made between
+    wf.jacobian(lambda x: long_function(x).sum())(x)
+    assert next_order() > before + 10  # reverse mode makes them
+
+
+def test_forward_mode_leaves_no_adjoint_in_a_graph():
+    with wf.Graph() as graph:
+        x = wf.placeholder((3,), wf.float64)
+        wf.jacobian(long_function)(x)
+    assert sum(node.op.name == "sin" for node in graph) <= 10  # traced once
+    assert not any("gradients" in node.scope for node in graph)

@@ -17,6 +17,7 @@ from .reverse import backward, gradients
 
 if _TYPE_CHECKING:
     from .implicit_functions import implicit
+    from .local_forward import local_forward
     from .text.derivatives import source, symbolic
 
 numeric = numeric_gradient
@@ -30,6 +31,7 @@ __all__ = [
     "gradients",
     "implicit",
     "jvp",
+    "local_forward",
     "numeric",
     "numeric_gradient",
     "policies",
@@ -42,6 +44,7 @@ __getattr__ = _lazy_attributes(
     globals(),
     {
         "weft.autodiff.implicit_functions": ("implicit",),
+        "weft.autodiff.local_forward": ("local_forward",),
         "weft.autodiff.text.derivatives": ("source", "symbolic"),
     },
 )

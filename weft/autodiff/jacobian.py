@@ -10,10 +10,11 @@ import numpy as np
 from ..core.dim import Dim
 from ..core.dtype import is_float
 from ..core.errors import ArgumentError, DTypeError, ShapeError
+from ..core.imports import deferred_imports
 from ..core.modes import current_tracer, no_grad
 from ..core.op import F
 from ..core.rng import default_generator
-from ..core.shape import size_of
+from ..core.shape import TensorType, size_of
 from ..core.tensor import Tensor, constant
 from .arguments import Argnums, Chosen, check_callable, name_of
 from .batching import vmap
@@ -181,11 +182,6 @@ class _Jacobian:
     def either(self) -> Any:
         """Take the mode that needs fewer passes."""
         columns = total(self.primals, self.what)
-        if current_tracer() is not None:  # nothing is computed yet, nor kept
-            outputs, pull, _ = pull_back_of(self.flat, self.primals)
-            self._settle(outputs)
-            ys = outputs[: self.count]
-            return self._reversed(ys, pull) if total(ys, self.what) < columns else self.forward()
         return self.reverse() if columns > 1 and self._rows() < columns else self.forward()
 
     def _rows(self) -> int:
@@ -193,6 +189,9 @@ class _Jacobian:
 
         It leaves the default generator as it was: the next run draws the same numbers.
         """
+        tracer = current_tracer()
+        if tracer is not None:
+            return self._traced_rows(tracer)
         before = default_generator.get_state()
         try:
             with no_grad():
@@ -200,6 +199,22 @@ class _Jacobian:
         finally:
             default_generator.set_state(before)
         return total(outputs[: self.count], self.what)
+
+    def _traced_rows(self, tracer: Any) -> int:
+        """Return the same of a graph that is being built, by a trace that leaves no nodes in it."""
+        rows: list[int] = []
+
+        def looked_at(*primals: Any) -> list[Any]:
+            outputs = self.flat(list(primals))
+            rows.append(total(outputs[: self.count], self.what))
+            return []
+
+        with deferred_imports:
+            from ..graph.control.body import Body  # noqa: PLC0415  (for graphs only)
+        types = [TensorType(x.shape, x.dtype) for x in self.primals]
+        with no_grad():
+            Body(tracer, "probe", looked_at, types)
+        return rows[0]
 
     def _reversed(self, ys: list[Any], pull: Any) -> Any:
         found = self.pull_rows(pull, basis(ys, self.what))

@@ -199,6 +199,12 @@ def is_weft_code(code: CodeType) -> bool:
     return _classify(code)
 
 
+def site_of_user(site: Site) -> str | None:
+    """Return "file.py:12" for a position in the user's code; None if it is one of Weft's."""
+    code = site[0] if site else None
+    return None if code is None or is_weft_code(code) else format_site(site)
+
+
 def _classify(code: CodeType) -> bool:
     """Return whether a code object belongs to Weft, and remember it."""
     internal = code.co_filename.startswith((PACKAGE_DIR, GENERATED_PREFIX))

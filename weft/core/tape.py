@@ -14,7 +14,7 @@ from itertools import count
 from types import CodeType
 from typing import Any
 
-from .errors import Site
+from .errors import Site, site_of_user
 
 next_order = count(1).__next__
 FREED = object()  # in place of what a node saved, after backward used it
@@ -61,6 +61,37 @@ class TapeNode:
         """Return the user's source position."""
         return None if self.code is None else (self.code, self.offset)
 
+    def name(self) -> str:
+        """Return the name of the operation."""
+        return str(self.op.name)
+
+    @property
+    def next_functions(self) -> tuple[tuple[TapeNode | Leaf | None, int], ...]:
+        """Return for each input who made it, and as which of its outputs, as PyTorch does.
+
+        None stands for an input that no gradient is wanted of.
+        """
+        return tuple(_maker(parent) for parent in self.parents)
+
+    def saved_arrays(self) -> list[tuple[str, Any]]:
+        """Return the arrays that are kept for backward, each with the name that rules know."""
+        if self.saved is FREED or self.op is OUTPUT:
+            return []
+        names = getattr(self.op, "saves", None)
+        values = self.saved if isinstance(self.saved, tuple) else (self.saved,)
+        if names is None or len(names) != len(values):
+            names = [""] * len(values)
+        pairs = zip(names, values, strict=True)
+        return [(name, x) for name, value in pairs for x in _arrays(value)]
+
+    def __repr__(self) -> str:
+        where = site_of_user(self.site)
+        inputs = ", ".join(_input_text(*entry) for entry in self.next_functions)
+        kept = ", ".join(_array_text(name, x) for name, x in self.saved_arrays())
+        kept = "freed" if self.saved is FREED else f"keeps {kept}" if kept else ""
+        parts = [f"{self.name()}({inputs})", *filter(None, (kept, where and f"at {where}"))]
+        return f"<{', '.join(parts)}>"
+
 
 class FanNode(TapeNode):
     """A recorded operation with several outputs; `outputs` holds their shapes and dtypes.
@@ -85,6 +116,16 @@ class Leaf:
         self.watch: Watch | None = None
         self.site = site
 
+    next_functions = ()
+
+    def name(self) -> str:
+        """Return what it is, in place of the name of an operation."""
+        return "leaf"
+
+    def __repr__(self) -> str:
+        where = site_of_user(self.site)
+        return f"<leaf made at {where}>" if where else "<leaf>"
+
 
 class OutputOp:
     """Stands between an operation with several outputs and one of those outputs."""
@@ -93,7 +134,22 @@ class OutputOp:
     name = "output"
 
 
+class UnchainedOp:
+    """Stands in the place of an operation that was cut off: gradients end at its result."""
+
+    __slots__ = ()
+    name = "unchained"
+    saves: tuple[str, ...] = ()
+
+    def backward(self, node: TapeNode, saved: Any, g: Any) -> tuple[Any, ...]:
+        """Return nothing: there are no inputs any more."""
+        return ()
+
+    linked = backward
+
+
 OUTPUT = OutputOp()
+UNCHAINED = UnchainedOp()
 
 
 def make_node(
@@ -127,6 +183,38 @@ def output_node(node: FanNode, index: int) -> TapeNode:
     output.watch = None
     output.code, output.offset = node.code, node.offset
     return output
+
+
+def unchain(node: TapeNode) -> None:
+    """Forget what made the result of an operation: backward ends there, with its `.grad`."""
+    node.op, node.parents, node.saved, node.attrs, node.shapes = UNCHAINED, (), (), (), None
+    watch_of(node).retain = True
+
+
+def _maker(parent: TapeNode | Leaf | None) -> tuple[TapeNode | Leaf | None, int]:
+    """Return the operation that made an input, not the node of one of its outputs."""
+    if isinstance(parent, TapeNode) and parent.op is OUTPUT:
+        return parent.parents[0], parent.saved
+    return parent, 0
+
+
+def _input_text(maker: TapeNode | Leaf | None, output: int) -> str:
+    if maker is None:
+        return "_"
+    several = isinstance(maker, FanNode)
+    return f"{maker.name()}[{output}]" if several else maker.name()
+
+
+def _arrays(value: Any) -> list[Any]:
+    if isinstance(value, (list, tuple)):
+        return [x for item in value for x in _arrays(item)]
+    return [value] if hasattr(value, "nbytes") and hasattr(value, "dtype") else []
+
+
+def _array_text(name: str, array: Any) -> str:
+    sizes = ", ".join(map(str, array.shape))
+    shown = f"{array.dtype.name}[{sizes}]"
+    return f"{name} {shown}" if name else shown
 
 
 class Watch:

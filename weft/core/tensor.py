@@ -29,7 +29,7 @@ from .errors import (
 from .large import LARGE, door
 from .modes import current_recorder, current_tracer, is_grad_enabled, modes
 from .shape import Shape
-from .tape import HookHandle, Leaf, TapeNode, add_hook, watch_of
+from .tape import UNCHAINED, HookHandle, Leaf, TapeNode, add_hook, watch_of
 
 T = TypeVar("T", bound="Tensor | None")
 
@@ -187,7 +187,8 @@ class Tensor:
     @property
     def grad_fn(self) -> TapeNode | None:
         """Return the tape node of the operation that made this tensor, or None for a leaf."""
-        return self._node if isinstance(self._node, TapeNode) else None
+        node = self._node
+        return node if isinstance(node, TapeNode) and node.op is not UNCHAINED else None
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
         """Call `hook(grad)` once the gradient of this tensor is known; it may return another."""
@@ -328,6 +329,8 @@ class Tensor:
     if TYPE_CHECKING:  # operators and methods are attached from the registry (core/methods.py)
         assign: Callable[..., Tensor]
         backward: Callable[..., None]
+        unchain: Callable[[], None]
+        unchain_backward: Callable[[], None]
 
         copy_: Callable[..., Tensor]
         fill_: Callable[..., Tensor]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..core.errors import ArgumentError, ArgumentTypeError
+from ..core.tensor import Tensor
 from ..core.tree import tree_leaves
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
@@ -22,6 +23,7 @@ from .drawing.png import write_png
 from .drawing.scene import Rectangle, Scene, SceneText
 from .drawing.style import FAINT, INK, LINE, LOOKS, SMALL, TITLE, text_width
 from .drawing.svg import svg_text
+from .history import history_picture
 
 FORMATS = ("svg", "png", "dot")
 SUFFIXES = {".svg": "svg", ".png": "png", ".dot": "dot", ".gv": "dot"}
@@ -29,19 +31,25 @@ NOTEBOOK_BOXES = 80  # more boxes than that are not shown unasked
 
 
 def draw(
-    graph: Graph,
+    graph: Graph | Tensor | Sequence[Tensor],
     path: str | os.PathLike[str] | None = None,
     *,
     fetches: Any = None,
     depth: int | None = None,
     format: str | None = None,
+    names: Mapping[str, Any] | None = None,
 ) -> str:
-    """Draw a graph, grouped by name scope, with shapes and dtypes; return the picture's text.
+    """Draw a graph, or the history of an eager tensor; return the picture's text.
+
+    A graph is grouped by name scope, with shapes and dtypes; a symbol shows what it needs of its
+    graph. The history of a tensor (or of several) shows each operation that it was computed by,
+    with the type of its result, what it keeps for backward, and the line that it stands in.
 
     path      where to write it; the suffix tells the format: .svg, .png, .dot or .gv
     fetches   show only what these values need: symbols, names, updates, or any nest of them
     depth     how many scopes inside one another are opened; deeper ones become one box each
     format    "svg", "png" or "dot", if there is no path or its suffix does not tell
+    names     what to call tensors of a history: `dict(model.named_parameters())`
 
     Returns SVG text for SVG, and DOT text otherwise; that is the default without a path. If the
     program dot (Graphviz) is installed it makes the pictures written to files; if not, Weft does.
@@ -54,9 +62,8 @@ def draw(
     >>> print(draw(graph)[:16])
     digraph "graph"
     """
-    _check(graph, depth)
     chosen = _format(path, format)
-    picture = make_picture(graph, _nodes(graph, fetches), depth)
+    picture = _picture(graph, fetches, depth, names)
     to_file = path is not None
     text = _svg(picture, to_file=to_file) if chosen == "svg" else dot_text(picture)
     if path is None:
@@ -90,12 +97,29 @@ def _boxes(group: PictureGroup) -> int:
     return sum(1 if isinstance(child, Box) else _boxes(child) for child in group.children)
 
 
+def _picture(shown: Any, fetches: Any, depth: Any, names: Any) -> Picture:
+    tensors = shown if isinstance(shown, list | tuple) else [shown]
+    if all(isinstance(x, Symbol) for x in tensors) and tensors:
+        shown, fetches = tensors[0].graph, tensors if fetches is None else fetches
+    elif all(isinstance(x, Tensor) for x in tensors) and tensors:
+        if fetches is not None or depth is not None:
+            raise ArgumentError("draw: fetches and depth are for graphs; a history has none")
+        return history_picture(tensors, names)
+    _check(shown, depth)
+    if names is not None:
+        raise ArgumentError("draw: names are for the history of a tensor; a graph has its own")
+    return make_picture(shown, _nodes(shown, fetches), depth)
+
+
 # -- arguments -------------------------------------------------------------------------------------
 
 
 def _check(graph: Any, depth: Any) -> None:
     if not isinstance(graph, Graph):
-        raise ArgumentTypeError(f"draw: expected a wf.Graph. Received: {type(graph).__name__}")
+        raise ArgumentTypeError(
+            "draw: expected a wf.Graph, a symbol, or a tensor with history. "
+            f"Received: {type(graph).__name__}"
+        )
     whole = isinstance(depth, int) and not isinstance(depth, bool)
     if depth is not None and (not whole or depth < 0):
         raise ArgumentError(
