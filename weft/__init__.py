@@ -57,7 +57,7 @@ from .ops.creation import (
 from .ops.ranges import arange, linspace, logspace
 
 if _TYPE_CHECKING:
-    from . import data, debug, io, nn, optim, serve, train
+    from . import data, debug, io, nn, optim, serve, summary, train
     from .autodiff.batching import vmap
     from .autodiff.checkpointing import checkpoint
     from .autodiff.custom_jvp import custom_jvp
@@ -190,6 +190,7 @@ __all__ = [
     "set_grad_enabled",
     "set_num_threads",
     "set_rng_state",
+    "summary",
     "tensor",
     "train",
     "truncated_normal",
@@ -242,7 +243,7 @@ _deferred = _lazy_attributes(
             *("set_rng_state", "truncated_normal", "uniform"),
         ),
     },
-    packages=("data", "debug", "io", "nn", "optim", "serve", "train"),
+    packages=("data", "debug", "io", "nn", "optim", "serve", "summary", "train"),
 )
 
 

@@ -31,7 +31,13 @@ MAY_USE_SIBLINGS = ("capture", "train", "serve", "faces", "chainer", "cli")
 
 # Modules directly under the package that are no layer themselves, and the highest layer each may
 # import. They are doors for users; the layers below `MAY_USE_SIBLINGS` never go through them.
-DOORS = {"debug": "graph", "extend": "train", "linalg": "autodiff", "__main__": "cli"}
+DOORS = {
+    "debug": "graph",
+    "extend": "train",
+    "linalg": "autodiff",
+    "summary": "capture",
+    "__main__": "cli",
+}
 
 # They wire the layers together, may import all of them, and are imported by none.
 WIRING = ("__init__", "injections")

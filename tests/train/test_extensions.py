@@ -439,7 +439,7 @@ def test_tensorboard_refuses_other_images(tmp_path: Path) -> None:
     pytest.importorskip("tensorboardX")
     trainer = make_trainer(tmp_path)
     trainer.extend(TensorBoard(images=lambda t: {"bad": np.zeros(3)}))
-    with pytest.raises(WeftError, match=r"the image 'bad' must be \(H, W\)"):
+    with pytest.raises(WeftError, match=r"summary.image 'bad': must be \(H, W\)"):
         trainer.run()
 
 

@@ -329,8 +329,8 @@ class Tensor:
     if TYPE_CHECKING:  # operators and methods are attached from the registry (core/methods.py)
         assign: Callable[..., Tensor]
         backward: Callable[..., None]
-        unchain: Callable[[], None]
-        unchain_backward: Callable[[], None]
+        unchain: Callable[..., None]
+        unchain_backward: Callable[..., None]
 
         copy_: Callable[..., Tensor]
         fill_: Callable[..., Tensor]

@@ -148,6 +148,15 @@ class Graph(Editable):
             self._states[node.attrs[0].key] = node.outputs[0]
         return node
 
+    def keep_only(self, inputs: Sequence[Value], outputs: Sequence[Value]) -> None:
+        """Drop what the outputs do not need, and all other inputs; for who is building it."""
+        kept = {*self.ancestors(outputs), *(x.node for x in inputs)}
+        self.nodes = [node for node in self.nodes if node in kept]
+        self._members = set(self.nodes)
+        self.inputs, self.outputs = list(inputs), list(outputs)
+        pairs = self.extended.items()
+        self.extended = {a: b for a, b in pairs if a in self._members and b in self._members}
+
     def name_newest(self, value: Value, name: str) -> None:
         """Give the node of a value a name close to the given one, if it is the newest.
 

@@ -52,7 +52,7 @@ def pull_back_cond(
     used = _used_inputs(graphs, len(given_inputs))
     for graph in graphs:
         own = [graph.inputs[i] for i in used]
-        graph.inputs = [*own, *graph.inputs[len(given_inputs) :]]
+        graph.keep_only([*own, *graph.inputs[len(given_inputs) :]], graph.outputs)
     inputs = [pred, *(given_inputs[i] for i in used), *shared.captured]
     threads = shared.threads(1 + len(used), len(wanted))
     made = tracer.add(COND, inputs, (*graphs, threads), [*types, *shared.types])

@@ -6,12 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ...core.errors import ArgumentError
 from ...core.imports import require
 from ...core.row_sparse import kept_values
-from ...core.tensor import Tensor
+from ...viz.summaries import SummaryWriter, enter, leave
 from ..extension import PRIORITY_READER, Extension
 from ..summary import scalars_of
 from ..triggers import as_trigger
@@ -32,7 +29,9 @@ class TensorBoard(Extension):
                         (N, C, H, W), as floats of 0 to 1 or bytes
     image_trigger       when to call it
 
-    A resumed run hides the events that an interrupted one wrote beyond the checkpoint.
+    Summaries that the network, or a function of the user's, writes by `wf.summary` go to the same
+    files, with the number of the iteration; also where steps are compiled. A resumed run hides the
+    events that an interrupted one wrote beyond the checkpoint.
     """
 
     priority = PRIORITY_READER
@@ -52,48 +51,48 @@ class TensorBoard(Extension):
         self._scalars = as_trigger(scalars)
         self._histograms = None if histograms is None else as_trigger(histograms)
         self._image_trigger = as_trigger(image_trigger)
-        self._writer: Any = None
+        self._writer: SummaryWriter | None = None
 
     def initialize(self, trainer: Trainer) -> None:
         """Open the event file."""
-        board = require("tensorboardX", "tensorboard", "TensorBoard")
         folder = trainer.out_path(self.directory)
         # The purge hides all events from that step on.
-        purge = trainer.iteration + 1 if folder.is_dir() else None
-        self._writer = board.SummaryWriter(str(folder), purge_step=purge)
+        coming = trainer.iteration + 1
+        purge = coming if folder.is_dir() else None
+        self._writer = SummaryWriter(folder, step=coming, purge_step=purge)
+        enter(self._writer)
+
+    def observe(self, trainer: Trainer) -> None:
+        """Let summaries of the next iteration have its number."""
+        self._open.step = trainer.iteration + 1
+
+    @property
+    def _open(self) -> SummaryWriter:
+        assert self._writer is not None  # between initialize and finalize
+        return self._writer
 
     def __call__(self, trainer: Trainer) -> None:
         """Write what is due."""
         step = trainer.iteration
         if self._scalars(trainer):
             for key, value in scalars_of(trainer.observation).items():
-                self._writer.add_scalar(key, value, step)
+                self._open.scalar(key, value, step)
         if self._histograms is not None and self._histograms(trainer):
             self._write_histograms(trainer, step)
         if self.images is not None and self._image_trigger(trainer):
             for name, image in self.images(trainer).items():
-                self._write_image(name, image, step)
+                self._open.image(name, image, step)
 
     def _write_histograms(self, trainer: Trainer, step: int) -> None:
         for name, parameter in trainer.model.named_parameters():
             kept = kept_values(parameter.grad)
             for title, tensor in ((name, parameter), (f"{name}/grad", kept)):
-                if tensor is not None and np.isfinite(tensor.numpy()).all() and tensor.size:
-                    self._writer.add_histogram(title, np.array(tensor), step)
-
-    def _write_image(self, name: str, image: Any, step: int) -> None:
-        array = image.numpy() if isinstance(image, Tensor) else np.asarray(image)
-        layouts = {2: "HW", 3: "CHW", 4: "NCHW"}
-        if array.ndim not in layouts:
-            raise ArgumentError(
-                f"the image {name!r} must be (H, W), (C, H, W) or (N, C, H, W). "
-                f"Received: {array.shape}"
-            )
-        add = self._writer.add_images if array.ndim == 4 else self._writer.add_image
-        add(name, array, step, dataformats=layouts[array.ndim])
+                if tensor is not None:
+                    self._open.histogram(title, tensor, step)
 
     def finalize(self) -> None:
         """Write everything out and close the file."""
         if self._writer is not None:
+            leave(self._writer)
             self._writer.close()
             self._writer = None
