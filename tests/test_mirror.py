@@ -70,6 +70,10 @@ OTHERS = {
     "compiler/cache/bundle.py": Row(
         "compiler/test_saved.py", "files of programs, used, damaged and foreign"
     ),
+    "summary.py": Row("viz/test_summaries.py", "a door, through which everything is called"),
+    "viz/{summary_files,summary_images}.py": Row(
+        "viz/test_summaries.py", "files that are written, and read back"
+    ),
     "autodiff/text/{branches,joining}.py": Row(
         "autodiff/text/test_loops.py", "sixty functions, each written, run and compared"
     ),

@@ -16,6 +16,7 @@ from weft.autodiff.python_flow.kinds import CannotKeepError, joined, kind_of
 from weft.autodiff.python_flow.liveness import assigned, live_before
 from weft.autodiff.python_flow.rewriting import called, rewritten
 from weft.autodiff.python_flow.rows import enumerated, ranged, rows_of, zipped
+from weft.core.errors import GraphError
 
 
 def tree(fn):
@@ -198,3 +199,10 @@ def test_what_cannot_be_kept_is_explained():
 
     with pytest.raises(CannotKeepError, match="cannot be written out"):
         program(longer, 2.0)
+
+
+def test_a_function_whose_text_is_not_known_is_explained():
+    scope = {}
+    exec("def hidden(x):\n    if x > 0:\n        return x\n    return -x\n", scope)
+    with pytest.raises(GraphError, match="define it in a file"):
+        program(scope["hidden"], 2.0)

@@ -32,7 +32,7 @@ _LIBRARIES = (
     str(Path(__file__).parents[2]),
     sysconfig.get_path("stdlib"),
     sysconfig.get_path("purelib"),
-    "<",
+    "<weft",
 )
 _known: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 

@@ -17,6 +17,7 @@ from .writer import INDENT, TEMPORARY, NumpyBlock, own_name
 def write_branch(block: NumpyBlock, node: Node) -> None:
     """Write a branch in the shortest form that it has."""
     used = [k for k, value in enumerate(node.outputs) if block.uses[value]]
+    used = [k for k in used if not _passed_on(block, node, k)]
     if not used:
         return
     if len(used) == 1:
@@ -26,6 +27,20 @@ def write_branch(block: NumpyBlock, node: Node) -> None:
             _name_if_needed(block, node, node.outputs[used[0]], made)
             return
     _Branch(block, node, used).write()
+
+
+def _passed_on(block: NumpyBlock, node: Node, k: int) -> bool:
+    """Write a result that is one operand on both sides as that operand."""
+    yes, no = (_place(graph, k) for graph in node.attrs[:2])
+    if yes is None or yes != no:
+        return False
+    block.known[node.outputs[k]] = block.operand(node.inputs[1 + yes])
+    return True
+
+
+def _place(graph: Graph, k: int) -> int | None:
+    """Return which input a result is, if it is one."""
+    return graph.inputs.index(graph.outputs[k]) if graph.outputs[k] in graph.inputs else None
 
 
 def assignments(pairs: Sequence[tuple[str, str]]) -> list[str]:

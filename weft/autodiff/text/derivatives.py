@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...core.dtype import float64, is_float
-from ...core.errors import ArgumentError, ArgumentTypeError
+from ...core.errors import ArgumentError, ArgumentTypeError, GraphError
 from ...core.tree import flatten, flatten_with_paths
 from ...graph.frontend import placeholder
 from ...graph.graph import Graph
@@ -80,12 +81,27 @@ def _written(fn: Callable[..., Any], examples: tuple[Any, ...], mode: str) -> Wr
         graph.tracer.accompanied = {}
         xs, structure = _placeholders(fn, examples)
         flat = FlatFunction(rewritten(fn), structure, f"source of {name}")
-        traced = _MODES[mode](flat, xs)
+        with _explaining(fn, flat.fn):
+            traced = _MODES[mode](flat, xs)
         outputs = [graph.tracer.value_of(y) for y in (*traced.results, *traced.derivatives)]
     made = _readable(*joined(graph, outputs, graph.tracer.accompanied or {}))
     text = _function_text(made, name, traced.form(), arguments=len(xs))
     outside = [node.attrs[0] for node in made.nodes if node.op is STATE]
     return WrittenProgram(text, name, mode, outside, len(traced.results))
+
+
+@contextmanager
+def _explaining(fn: Callable[..., Any], traced: Callable[..., Any]) -> Iterator[None]:
+    """Say why the control flow of a function was not kept, where it should have been."""
+    try:
+        yield
+    except GraphError as error:
+        if traced is not fn or not inspect.isfunction(fn):
+            raise
+        raise GraphError(
+            f"{error} [the branches and loops of {name_of(fn)} could not be kept: its text is not "
+            "known, or has try, match, yield, global or the else of a loop; define it in a file]"
+        ) from error
 
 
 class _Traced(NamedTuple):

@@ -268,7 +268,8 @@ def attr_text(node: Node, value: Any, sizes: Mapping[SizeVar, str]) -> str:
     """Return an attribute of a node as an expression, given what sizes are written as."""
     text = size_text(value, sizes) if isinstance(value, Dim) else literal(value)
     if type(value) is tuple and any(isinstance(item, Dim) for item in value):
-        text = f"({''.join(f'{attr_text(node, item, sizes)}, ' for item in value)})"
+        inside = ", ".join(attr_text(node, item, sizes) for item in value)
+        text = f"({inside}{',' * (len(value) == 1)})"
     if text is None:
         raise ArgumentError(
             f"{node.op.name}: its attribute {value!r:.60} cannot be written as NumPy"
