@@ -36,6 +36,7 @@ PACKAGES = {
     "Schedules: `wf.optim.lr.`": wf.optim.lr,
     "Saving: `wf.io.`": wf.io,
     "Debugging: `wf.debug.`": wf.debug,
+    "Summaries: `wf.summary.`": wf.summary,
     "Data: `wf.data.`": wf.data,
     "Image transforms: `wf.data.transforms.`": wf.data.transforms,
     "Training: `wf.train.`": wf.train,

@@ -31,3 +31,13 @@ def test_results_that_are_no_number_and_tensors_from_outside():
     w = wf.tensor(np.arange(3.0), requires_grad=True)
     for mode in ("value", "reverse", "forward"):
         assert wf.autodiff.source(lambda x: (x * w, x.sum()), wf.ones(3), mode=mode)
+
+
+def test_examples_are_not_changed():
+    def changing(x):
+        x += 1
+        return x * x
+
+    x = wf.tensor(np.float64(2.0))
+    assert "x" in wf.autodiff.source(changing, x)
+    assert x.item() == 2.0

@@ -100,6 +100,20 @@ def _constant(value: bool) -> Any:
     return tensors(value, stays(kind_of(value)))[0]
 
 
+def apart(
+    names: Sequence[str], values: Sequence[Any], others: Sequence[str], known: Sequence[Any]
+) -> None:
+    """Raise if a tensor that is about to be changed in place goes by another name, too."""
+    for name, value in zip(names, values, strict=True):
+        for other, also in zip(others, known, strict=True):
+            if other != name and also is value and isinstance(value, Tensor):
+                raise CannotKeepError(
+                    f"{name} is changed in place and is the same tensor as {other}, which would "
+                    f"change, too; write {name} = {name} + ... in place of {name} += ..., or copy "
+                    "it before"
+                )
+
+
 def put(x: Any, index: Any, value: Any) -> Any:
     """Return x after `x[index] = value`."""
     if isinstance(x, Tensor):
@@ -326,7 +340,7 @@ def _settled(body: Any, names: Sequence[str], values: Sequence[Any]) -> list[Var
     for _ in range(ROUNDS):
         found = _probed(body, given)
         grown = [_grown(k, f, name) for k, f, name in zip(kinds, found, names, strict=True)]
-        if grown == kinds:
+        if all(map(VariableKind.is_like, grown, kinds)):
             return kinds
         kinds = grown
         given = [_example(kind, value) for kind, value in zip(kinds, values, strict=True)]

@@ -17,8 +17,10 @@ from ...core.op import F
 from ...core.shape import TensorType, broadcast
 from ...core.tensor import Tensor
 from ...core.tree import Structure, flatten
+from ...graph.symbol import make_number
 
 _NUMBERS: dict[type, str] = {bool: "bool", int: "int64", float: "float64"}
+_EXAMPLES: dict[str, bool | int | float] = {"b": True, "i": 1, "f": 1.0}
 
 
 class CannotKeepError(TypeError):
@@ -38,11 +40,22 @@ class Undefined:
 UNDEFINED = Undefined()
 
 
+class NumberType(TensorType):
+    """The type of a number of Python's that only a run knows: it takes the dtype of what it meets."""
+
+    __slots__ = ()
+
+
 class VariableKind(NamedTuple):
     """What a variable holds: a tree of types of tensors and of objects of Python's."""
 
     structure: Structure | None  # None if it has no value
     leaves: tuple[Any, ...] = ()
+
+    def is_like(self, other: VariableKind) -> bool:
+        """Tell whether two kinds are the same, numbers and tensors apart."""
+        same = [type(leaf) for leaf in self.leaves] == [type(leaf) for leaf in other.leaves]
+        return same and self == other
 
     @property
     def types(self) -> list[TensorType]:
@@ -91,35 +104,53 @@ def value_of(kind: VariableKind, given: Sequence[Tensor]) -> Any:
         return UNDEFINED
     left = iter(given)
     return kind.structure.unflatten(
-        next(left) if isinstance(leaf, TensorType) else leaf for leaf in kind.leaves
+        _found(next(left), leaf) if isinstance(leaf, TensorType) else leaf for leaf in kind.leaves
     )
+
+
+def _found(symbol: Any, leaf: TensorType) -> Any:
+    return as_number(symbol) if isinstance(leaf, NumberType) else symbol
+
+
+def as_number(symbol: Any) -> Any:
+    """Return a symbol that computes as numbers of Python's do."""
+    return make_number(symbol.graph, symbol.value)
 
 
 def _leaf_kind(leaf: Any) -> Any:
     if isinstance(leaf, np.ndarray | np.generic):
         return TensorType(leaf.shape, as_dtype(leaf.dtype))
-    return TensorType(leaf.shape, leaf.dtype) if isinstance(leaf, Tensor) else leaf
+    if not isinstance(leaf, Tensor):
+        return leaf
+    return (NumberType if leaf.weak else TensorType)(leaf.shape, leaf.dtype)
 
 
 def _as_type(leaf: Any) -> Any:
     dtype = _NUMBERS.get(type(leaf))
-    return leaf if dtype is None else TensorType((), as_dtype(dtype))
+    return leaf if dtype is None else NumberType((), as_dtype(dtype))
 
 
 def _joined_leaf(a: Any, b: Any, name: str) -> Any:
-    if isinstance(a, TensorType) and isinstance(b, TensorType):
-        return TensorType(broadcast(a.shape, b.shape), promote(a.dtype, b.dtype))
-    if isinstance(b, TensorType):
-        a, b = b, a
-    if isinstance(a, TensorType):
-        if type(b) not in _NUMBERS:
-            raise CannotKeepError(f"{name} is a tensor in one place and {b!r:.40} in another")
-        return TensorType(a.shape, promote_weak(a.dtype, b))
     if a is b or (type(a) is type(b) and type(a) in {*_NUMBERS, str} and a == b):
         return a
-    if type(a) in _NUMBERS and type(b) in _NUMBERS:
-        return TensorType((), promote(_as_type(a).dtype, _as_type(b).dtype))
+    a, b = _as_type(a), _as_type(b)
+    if isinstance(a, TensorType) and isinstance(b, TensorType):
+        return _joined_types(a, b)
+    if isinstance(a, TensorType) or isinstance(b, TensorType):
+        other = b if isinstance(a, TensorType) else a
+        raise CannotKeepError(f"{name} is a tensor in one place and {other!r:.40} in another")
     raise CannotKeepError(f"{name} is {a!r:.40} in one place and {b!r:.40} in another")
+
+
+def _joined_types(a: TensorType, b: TensorType) -> TensorType:
+    if isinstance(a, NumberType) and isinstance(b, NumberType):
+        return NumberType((), promote(a.dtype, b.dtype))
+    if isinstance(a, NumberType):
+        a, b = b, a
+    shape = broadcast(a.shape, b.shape)
+    if isinstance(b, NumberType):
+        return TensorType(shape, promote_weak(a.dtype, _EXAMPLES[b.dtype.kind]))
+    return TensorType(shape, promote(a.dtype, b.dtype))
 
 
 def _typed(leaf: Any, wanted: TensorType) -> Tensor:

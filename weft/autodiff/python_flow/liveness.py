@@ -58,6 +58,17 @@ def written_name(statement: ast.Assign) -> str | None:
     return target.value.id
 
 
+def changed_in_place(statement: ast.AST) -> Live:
+    """Return the variables whose objects a statement, or one inside it, writes to."""
+    found: set[str] = set()
+    for node in ast.walk(statement):
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            found.add(node.target.id)
+        elif isinstance(node, ast.Assign) and (name := written_name(node)) is not None:
+            found.add(name)
+    return frozenset(found)
+
+
 def _own(loop: ast.While | ast.For) -> Live:
     return assigned([loop.target]) if isinstance(loop, ast.For) else frozenset()
 

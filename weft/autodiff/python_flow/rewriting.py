@@ -21,7 +21,14 @@ from weakref import WeakKeyDictionary
 
 from . import flow, rows
 from .jumps import JumpError, without_jumps
-from .liveness import Live, assigned, live_before, live_in_loop, written_name
+from .liveness import (
+    Live,
+    assigned,
+    changed_in_place,
+    live_before,
+    live_in_loop,
+    written_name,
+)
 
 FLOW = "_flow"
 _PLACED = (ast.stmt, ast.expr, ast.arg, ast.keyword, ast.alias)
@@ -123,7 +130,7 @@ _DOOR = SimpleNamespace(
         name: getattr(flow, name)
         for name in (
             *("branch", "each", "repeat", "choose", "both", "either", "negated"),
-            *("now", "named", "put", "changing"),
+            *("now", "named", "put", "changing", "apart"),
         )
     },
 )
@@ -140,7 +147,7 @@ class _Rewriter:
         made: list[ast.stmt] = []
         for i, statement in enumerate(statements):
             live = live_before(statements[i + 1 :], after)
-            made += self._statement(statement, live)
+            made += [*_apart(statement, live), *self._statement(statement, live)]
         return made or [ast.Pass()]
 
     def _statement(self, statement: ast.stmt, live: Live) -> list[ast.stmt]:
@@ -249,6 +256,18 @@ class _Rewriter:
         body = self.block(statements, live)
         values = ast.Tuple([ast.Name(n, ast.Load()) for n in results], ast.Load())
         return ast.FunctionDef(name, _parameters(taken), [*body, ast.Return(values)], [])
+
+
+def _apart(statement: ast.stmt, live: Live) -> list[ast.stmt]:
+    """Return a check that what a statement changes in place goes by no other name that matters.
+
+    What is traced has values, not memory: another name would not see the change.
+    """
+    changed = sorted(changed_in_place(statement))
+    others = sorted(live_before([statement], live) | live)
+    if not changed or not set(others) - set(changed[:1]):
+        return []
+    return [ast.Expr(_call("apart", _texts(changed), _now(changed), _texts(others), _now(others)))]
 
 
 # -- expressions -----------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import numpy as np
 from ...core.modes import current_tracer
 from ...core.tensor import Tensor
 from ...graph.symbol import Symbol
+from .kinds import as_number
 
 
 class LoopRows:
@@ -46,7 +47,8 @@ class LoopRows:
     def _built(self, rows: Iterator[Any]) -> Any:
         if isinstance(self.parts, tuple):
             return tuple(part._built(rows) for part in self.parts)
-        return next(rows)
+        row = next(rows)
+        return as_number(row) if isinstance(self.parts, range) else row
 
 
 class Zipped:

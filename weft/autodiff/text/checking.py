@@ -9,7 +9,8 @@ import numpy as np
 
 from ...core.errors import GraphError
 from ...core.modes import no_grad
-from ...core.tree import tree_leaves
+from ...core.tensor import wrap
+from ...core.tree import flatten, tree_leaves
 from ..arguments import as_value
 
 TOLERANCE = {2: 0.1, 4: 1e-3, 8: 1e-9}  # by the bytes of an element
@@ -47,9 +48,11 @@ class WrittenProgram(NamedTuple):
 
 def check_program(program: WrittenProgram, fn: Callable[..., Any], examples: Any) -> None:
     """Raise unless a program computes what the function does."""
-    arguments = [as_value(x, "an example").numpy() for x in tree_leaves(examples)]
+    leaves, structure = flatten(examples)
+    arguments = [np.array(as_value(x, "an example")) for x in leaves]
+    own = structure.unflatten(wrap(array.copy()) for array in arguments)  # it may write to them
     with no_grad():
-        expected = [as_value(y, "a result").numpy() for y in tree_leaves(fn(*examples))]
+        expected = [as_value(y, "a result").numpy() for y in tree_leaves(fn(*own))]
     for i, (a, b) in enumerate(zip(program.run(arguments), expected, strict=True)):
         close = TOLERANCE.get(b.dtype.itemsize, 0.0) if b.dtype.kind == "f" else 0.0
         if np.shape(a) != b.shape or not np.allclose(a, b, close, close, equal_nan=True):

@@ -85,20 +85,27 @@ _eigvalsh = naming_failures(_lapack.eigvalsh, FAILED)
 
 @eigh.spelling
 def _(types, UPLO):
-    if UPLO is not None:
-        return f"np.linalg.eigh({{x}}, {UPLO!r})"
-    return "np.linalg.eigh({symmetric}({x}))", {"symmetric": _symmetric}
+    return "np.linalg.eigh({symmetric}({x}))", {"symmetric": _SYMMETRIC[UPLO]}
 
 
 @eigvalsh.spelling
 def _(types, UPLO):
-    if UPLO is not None:
-        return f"np.linalg.eigvalsh({{x}}, {UPLO!r})"
-    return "np.linalg.eigvalsh({symmetric}({x}))", {"symmetric": _symmetric}
+    return "np.linalg.eigvalsh({symmetric}({x}))", {"symmetric": _SYMMETRIC[UPLO]}
 
 
 def _symmetric(x):
     return (x + np.swapaxes(x, -1, -2)) / 2
+
+
+def _of_lower(x):
+    return np.tril(x) + np.swapaxes(np.tril(x, -1), -1, -2)
+
+
+def _of_upper(x):
+    return np.triu(x) + np.swapaxes(np.triu(x, 1), -1, -2)
+
+
+_SYMMETRIC = {None: _symmetric, "L": _of_lower, "U": _of_upper}
 
 
 @eigh.eval

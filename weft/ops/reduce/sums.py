@@ -107,7 +107,7 @@ def mean(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
 
 @mean.spelling
 def _(types, axis, keepdims):
-    plain = types[0].dtype.kind == "f" and types[0].dtype.itemsize > 2
+    plain = types[0].dtype.kind == "f" and types[0].dtype.itemsize > 2 and 0 not in types[0].shape
     return reduction_text("np.mean", types, axis, keepdims) if plain else None
 
 
