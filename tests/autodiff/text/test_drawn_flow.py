@@ -35,7 +35,8 @@ def check(seed, folder):
     try:
         reverse, forward = program(fn, "reverse"), program(fn, "forward")
     except CannotKeepError as error:
-        assert "is the same tensor as" in str(error)  # two names, one of them changed by +=
+        if "the same tensor as" not in str(error):  # two names, one of them changed by +=
+            raise
         return
     for point in POINTS:
         xs = [wf.tensor(np.float64(v)) for v in point]

@@ -6,15 +6,16 @@ whenever its variables keep their types; else it runs now, which writes its trip
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 from ...core.modes import current_tracer
 from ...core.op import F
 from ...core.tensor import Tensor
-from ...graph.control.body import Body
 from ...graph.control.branch import cond
 from ...graph.control.loop import while_loop
 from ...graph.control.scanning import scan
@@ -34,6 +35,9 @@ from .rows import CountedRows, LoopRows, rows_of
 
 MOST_TRIPS = 10_000  # of a loop that is written trip by trip
 ROUNDS = 8  # until the types of variables settle
+# Results of branches and loops that may be the very tensor that another variable is, on some path.
+_shared: WeakValueDictionary[int, Any] = WeakValueDictionary()
+_changed: list[set[str]] = []  # what bodies of loops that are being traced change in place
 _depth = [0]  # of bodies that are being traced: what they change of Python's would be lost
 
 
@@ -104,7 +108,15 @@ def apart(
     names: Sequence[str], values: Sequence[Any], others: Sequence[str], known: Sequence[Any]
 ) -> None:
     """Raise if a tensor that is about to be changed in place goes by another name, too."""
+    tensors_changed = [n for n, v in zip(names, values, strict=True) if isinstance(v, Tensor)]
+    for changes in _changed:
+        changes.update(tensors_changed)
     for name, value in zip(names, values, strict=True):
+        if id(value) in _shared:
+            raise CannotKeepError(
+                f"{name} is changed in place and may be the same tensor as another variable; write "
+                f"{name} = {name} + ... in place of {name} += ..., or copy it before"
+            )
         for other, also in zip(others, known, strict=True):
             if other != name and also is value and isinstance(value, Tensor):
                 raise CannotKeepError(
@@ -138,25 +150,67 @@ def _refuse_change(x: Any) -> None:
 
 
 def branch(
-    pred: Any, yes: Any, no: Any, names: Sequence[str], values: Sequence[Any]
+    pred: Any,
+    yes: Any,
+    no: Any,
+    names: Sequence[str],
+    taken: Sequence[str],
+    values: Sequence[Any],
 ) -> Sequence[Any]:
-    """Return the variables of the given names behind an `if`."""
+    """Return the variables of the given names behind an `if`; `taken` are those of its sides."""
     pred = truth(pred)
     if not isinstance(pred, Symbol):
         found: Sequence[Any] = (yes if pred else no)(*values)
         return found
-    kinds = [
-        joined(a, b, name)
-        for a, b, name in zip(_probed(yes, values), _probed(no, values), names, strict=True)
-    ]
+    own = dict(zip(taken, values, strict=True))
+    given = pred, partial(yes, *values), partial(no, *values), own
+    return _kept(_joined_branches, given, names)
+
+
+def _joined_branches(
+    kinds: list[VariableKind],
+    names: Sequence[str],
+    pred: Symbol,
+    yes: Any,
+    no: Any,
+    own: Mapping[str, Any],
+) -> Sequence[Any]:
+    """Return a `cond`; without kinds they are those of the first branch, if both agree."""
+    agreed = list(kinds)
+    passed: set[str] = set()
+
+    def returned(fn: Callable[[], Any]) -> list[Any]:
+        found = fn()
+        if not agreed:
+            agreed.extend(map(kind_of, found))
+        _check_kinds(agreed, found, names)
+        pairs = zip(names, found, strict=True)
+        passed.update(name for name, v in pairs if _is_from_outside(v) and v is not own.get(name))
+        return [x for v, k in zip(found, agreed, strict=True) for x in tensors(v, k)]
+
     with _tracing():
-        made = cond(pred, _returning(yes, values, kinds), _returning(no, values, kinds))
-    return _values(kinds, made)
+        made = cond(pred, partial(returned, yes), partial(returned, no))
+    return _marked(names, _values(agreed, made), passed)
+
+
+def _is_from_outside(value: Any) -> bool:
+    """Tell whether a body returns a tensor that it did not make."""
+    if not isinstance(value, Tensor):
+        return False
+    return not isinstance(value, Symbol) or value.graph is not current_tracer().graph
+
+
+def _marked(names: Sequence[str], values: Sequence[Any], passed: set[str]) -> Sequence[Any]:
+    """Return values; note those that may be the tensors of other variables."""
+    for name, value in zip(names, values, strict=True):
+        if name in passed and isinstance(value, Symbol):
+            _shared[id(value)] = value
+    return values
 
 
 def choose(pred: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
     """Return `yes() if pred else no()`."""
-    (found,) = branch(pred, lambda: (yes(),), lambda: (no(),), ("the value",), ())
+    (found,) = branch(pred, lambda: (yes(),), lambda: (no(),), ("the value",), (), ())
     return found
 
 
@@ -184,12 +238,6 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _returning(
-    fn: Any, values: Sequence[Any], kinds: Sequence[VariableKind]
-) -> Callable[[], list[Any]]:
-    return lambda: [x for v, k in zip(fn(*values), kinds, strict=True) for x in tensors(v, k)]
-
-
 def _values(kinds: Sequence[VariableKind], made: Sequence[Any]) -> tuple[Any, ...]:
     left = list(made)
     found = []
@@ -200,17 +248,37 @@ def _values(kinds: Sequence[VariableKind], made: Sequence[Any]) -> tuple[Any, ..
     return tuple(found)
 
 
-def _probed(fn: Any, values: Sequence[Any]) -> list[VariableKind]:
-    """Return what a function would return, traced for nothing else."""
-    found: list[VariableKind] = []
+class _OtherKindsError(Exception):
+    """Variables are of other kinds than was thought; tracing begins again with these."""
 
-    def looked_at() -> list[Any]:
-        found[:] = map(kind_of, fn(*values))
-        return []
+    def __init__(self, kinds: list[VariableKind]) -> None:
+        super().__init__()
+        self.kinds = kinds
 
-    with _tracing():
-        Body(current_tracer(), "probe", looked_at, ())
-    return found
+
+def _check_kinds(kinds: Sequence[VariableKind], values: Any, names: Sequence[str]) -> None:
+    """Raise unless values are of given kinds, or can be made so."""
+    grown = [
+        joined(kind, kind_of(value), name)
+        for kind, value, name in zip(kinds, values, names, strict=True)
+    ]
+    if not all(map(VariableKind.is_like, grown, kinds)):
+        raise _OtherKindsError(grown)
+
+
+def _kept(
+    build: Callable[..., Sequence[Any]],
+    given: Sequence[Any],
+    names: Sequence[str],
+    kinds: Sequence[VariableKind] = (),
+) -> Sequence[Any]:
+    """Return what is built when the kinds of variables have settled."""
+    for _ in range(ROUNDS):
+        try:
+            return build(list(kinds), names, *given)
+        except _OtherKindsError as error:
+            kinds = error.kinds
+    raise CannotKeepError("the types of its variables change from trip to trip")
 
 
 @contextmanager
@@ -229,7 +297,7 @@ def repeat(test: Any, body: Any, names: Sequence[str], values: Sequence[Any]) ->
     """Return the variables behind a `while`."""
     if current_tracer() is not None:
         try:
-            return _kept_while(test, body, names, values)
+            return _kept(_kept_while, (test, body, values), names, _first_kinds(values))
         except Exception as error:  # whatever a body does with symbols that it cannot
             if isinstance(truth(test(*values)), Symbol):
                 raise _explained(error, "while") from error
@@ -250,9 +318,11 @@ def _run_while(test: Any, body: Any, values: Sequence[Any]) -> Sequence[Any]:
         values = body(*values)
 
 
-def _kept_while(test: Any, body: Any, names: Sequence[str], values: Sequence[Any]) -> Sequence[Any]:
-    kinds = _settled(body, names, values)
+def _kept_while(
+    kinds: list[VariableKind], names: Sequence[str], test: Any, body: Any, values: Sequence[Any]
+) -> Sequence[Any]:
     holds: list[bool] = []
+    passed: set[str] = set()
 
     def asked(carry: dict[str, Any]) -> Any:
         found = truth(test(*_values(kinds, list(carry.values()))))
@@ -260,13 +330,44 @@ def _kept_while(test: Any, body: Any, names: Sequence[str], values: Sequence[Any
         return found if holds[0] else _constant(found)
 
     def step(carry: dict[str, Any]) -> dict[str, Any]:
-        return _carry(kinds, names, body(*_values(kinds, list(carry.values()))))
+        after = _trip(body, _values(kinds, list(carry.values())), names, passed)
+        _check_trip(kinds, after, names)
+        return _carry(kinds, names, after)
 
     with _tracing():
         made = while_loop(asked, step, _carry(kinds, names, values))
     if not holds[0]:
         raise CannotKeepError("the condition of the while is a value of Python's")
-    return _values(kinds, list(made.values()))
+    return _marked(names, _values(kinds, list(made.values())), passed)
+
+
+def _of_two_names(names: Sequence[str], values: Sequence[Any]) -> set[str]:
+    """Return the variables that are the same tensor as another one, or one from outside."""
+    counts = Counter(id(v) for v in values if isinstance(v, Tensor))
+    pairs = zip(names, values, strict=True)
+    return {
+        name for name, v in pairs if counts[id(v)] > 1 or _is_from_outside(v) or id(v) in _shared
+    }
+
+
+def _trip(body: Any, args: Sequence[Any], names: Sequence[str], passed: set[str]) -> Any:
+    """Return the variables behind a trip; note those that may be tensors of other variables.
+
+    In the next trip nobody would know that they are, so nothing may be changed in place there.
+    """
+    _changed.append(set())
+    try:
+        after = body(*args)
+    finally:
+        changes = _changed.pop()
+    passed.update(_of_two_names(names, after))
+    if passed and changes:
+        raise CannotKeepError(
+            f"{', '.join(sorted(changes))} is changed in place in a loop in which "
+            f"{', '.join(sorted(passed))} may be the same tensor as another variable; write "
+            "x = x + ... in place of x += ..."
+        )
+    return after
 
 
 def each(
@@ -283,7 +384,8 @@ def each(
     rows = rows_of(items) if current_tracer() is not None else None
     if rows is not None and rows.length > 1:
         try:
-            return _kept_for(rows, body, names, values, flag, label)
+            given = rows, body, values, flag, label
+            return _kept(_kept_for, given, names, _first_kinds(values))
         except Exception as error:  # as above; the loop is written trip by trip
             failure = error
     else:
@@ -301,20 +403,27 @@ def each(
 
 
 def _kept_for(
-    rows: LoopRows, body: Any, names: Sequence[str], values: Sequence[Any], flag: str, label: str
+    kinds: list[VariableKind],
+    names: Sequence[str],
+    rows: LoopRows,
+    body: Any,
+    values: Sequence[Any],
+    flag: str,
+    label: str,
 ) -> Sequence[Any]:
     xs = rows.columns(label)
-    first = {key: x[0] for key, x in xs.items()}
-    kinds = _settled(lambda *current: body(rows.item(first), *current), names, values)
+    passed: set[str] = set()
 
     def step(carry: dict[str, Any], x: dict[str, Any]) -> tuple[dict[str, Any], None]:
         current = _values(kinds, list(carry.values()))
-        return _carry(kinds, names, body(rows.item(x), *current)), None
+        after = _trip(body, (rows.item(x), *current), names, passed)
+        _check_trip(kinds, after, names)
+        return _carry(kinds, names, after), None
 
     until = None if not flag else lambda carry, _: carry[flag]
     with _tracing():
         made, _ = scan(step, _carry(kinds, names, values), xs, until=until)
-    return _values(kinds, list(made.values()))
+    return _marked(names, _values(kinds, list(made.values())), passed)
 
 
 def _counted(
@@ -333,27 +442,20 @@ def _counted(
     return repeat(test, step, ("count", *names), (rows.start, *values))[1:]
 
 
-def _settled(body: Any, names: Sequence[str], values: Sequence[Any]) -> list[VariableKind]:
-    """Return what the variables of a loop are in every trip."""
-    kinds = [kind_of(v) for v in values]
-    given = list(values)
-    for _ in range(ROUNDS):
-        found = _probed(body, given)
-        grown = [_grown(k, f, name) for k, f, name in zip(kinds, found, names, strict=True)]
-        if all(map(VariableKind.is_like, grown, kinds)):
-            return kinds
-        kinds = grown
-        given = [_example(kind, value) for kind, value in zip(kinds, values, strict=True)]
-    raise CannotKeepError("the types of its variables change from trip to trip")
+def _first_kinds(values: Sequence[Any]) -> list[VariableKind]:
+    """Return what variables of a loop are if they stay what they are; numbers may change."""
+    return [stays(kind_of(value)) for value in values]
 
 
-def _grown(before: VariableKind, after: VariableKind, name: str) -> VariableKind:
-    return stays(after) if before is NOTHING else joined(before, after, name)
-
-
-def _example(kind: VariableKind, value: Any) -> Any:
-    """Return a value of a kind to trace with."""
-    return value_of(kind, tensors(value, kind))
+def _check_trip(kinds: Sequence[VariableKind], after: Any, names: Sequence[str]) -> None:
+    """Raise unless variables are behind a trip what they were before."""
+    started = [
+        stays(kind_of(value)) if kind is NOTHING else kind
+        for kind, value in zip(kinds, after, strict=True)
+    ]
+    _check_kinds(started, after, names)
+    if any(a is not b for a, b in zip(started, kinds, strict=True)):
+        raise _OtherKindsError(started)
 
 
 def _carry(

@@ -41,7 +41,7 @@ UNDEFINED = Undefined()
 
 
 class NumberType(TensorType):
-    """The type of a number of Python's that only a run knows: it takes the dtype of what it meets."""
+    """The type of a number of Python's that a run knows: it takes the dtype of what it meets."""
 
     __slots__ = ()
 

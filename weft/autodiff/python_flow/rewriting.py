@@ -182,6 +182,7 @@ class _Rewriter:
             _expression(statement.test),
             *(ast.Name(f.name, ast.Load()) for f in functions),
             _texts(results),
+            _texts(taken),
             _now(taken),
         )
         return [*functions, _unpacked(results, call)]
