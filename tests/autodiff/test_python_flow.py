@@ -206,3 +206,41 @@ def test_a_function_whose_text_is_not_known_is_explained():
     exec("def hidden(x):\n    if x > 0:\n        return x\n    return -x\n", scope)
     with pytest.raises(GraphError, match="define it in a file"):
         program(scope["hidden"], 2.0)
+
+
+def test_tensors_of_two_names_that_change_in_place_are_refused():
+    def aliased(x):
+        y = x
+        x += 1
+        return x * y
+
+    with pytest.raises(CannotKeepError, match="same tensor as y"):
+        program(aliased, 2.0)
+
+    def maybe(x, y):
+        z = max(y, x)
+        z += 1
+        return x * y + z
+
+    with pytest.raises(CannotKeepError, match="may be, the same tensor"):
+        program(maybe, 2.0, 1.0)
+
+    def apart(x, y):
+        z = max(y, x)
+        z = z + 1
+        x += y
+        return x * y + z
+
+    assert program(apart, 2.0, 1.0)
+
+
+def test_numbers_of_python_compute_as_there():
+    def counted(x):
+        for i in range(3):
+            x = x + 0.1 * i
+        return x
+
+    text = program(counted, 2.0)  # in float64, whatever the default float is
+    scope = {}
+    exec(text, scope)
+    assert scope["counted"](2.0)[0] == counted(wf.tensor(np.float64(2.0))).item()

@@ -6,12 +6,10 @@ whenever its variables keep their types; else it runs now, which writes its trip
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
-from weakref import WeakValueDictionary
 
 from ...core.modes import current_tracer
 from ...core.op import F
@@ -32,12 +30,10 @@ from .kinds import (
     value_of,
 )
 from .rows import CountedRows, LoopRows, rows_of
+from .sharing import is_from_outside, marked, trip
 
 MOST_TRIPS = 10_000  # of a loop that is written trip by trip
 ROUNDS = 8  # until the types of variables settle
-# Results of branches and loops that may be the very tensor that another variable is, on some path.
-_shared: WeakValueDictionary[int, Any] = WeakValueDictionary()
-_changed: list[set[str]] = []  # what bodies of loops that are being traced change in place
 _depth = [0]  # of bodies that are being traced: what they change of Python's would be lost
 
 
@@ -104,28 +100,6 @@ def _constant(value: bool) -> Any:
     return tensors(value, stays(kind_of(value)))[0]
 
 
-def apart(
-    names: Sequence[str], values: Sequence[Any], others: Sequence[str], known: Sequence[Any]
-) -> None:
-    """Raise if a tensor that is about to be changed in place goes by another name, too."""
-    tensors_changed = [n for n, v in zip(names, values, strict=True) if isinstance(v, Tensor)]
-    for changes in _changed:
-        changes.update(tensors_changed)
-    for name, value in zip(names, values, strict=True):
-        if id(value) in _shared:
-            raise CannotKeepError(
-                f"{name} is changed in place and may be the same tensor as another variable; write "
-                f"{name} = {name} + ... in place of {name} += ..., or copy it before"
-            )
-        for other, also in zip(others, known, strict=True):
-            if other != name and also is value and isinstance(value, Tensor):
-                raise CannotKeepError(
-                    f"{name} is changed in place and is the same tensor as {other}, which would "
-                    f"change, too; write {name} = {name} + ... in place of {name} += ..., or copy "
-                    "it before"
-                )
-
-
 def put(x: Any, index: Any, value: Any) -> Any:
     """Return x after `x[index] = value`."""
     if isinstance(x, Tensor):
@@ -185,27 +159,12 @@ def _joined_branches(
             agreed.extend(map(kind_of, found))
         _check_kinds(agreed, found, names)
         pairs = zip(names, found, strict=True)
-        passed.update(name for name, v in pairs if _is_from_outside(v) and v is not own.get(name))
+        passed.update(name for name, v in pairs if is_from_outside(v) and v is not own.get(name))
         return [x for v, k in zip(found, agreed, strict=True) for x in tensors(v, k)]
 
     with _tracing():
         made = cond(pred, partial(returned, yes), partial(returned, no))
-    return _marked(names, _values(agreed, made), passed)
-
-
-def _is_from_outside(value: Any) -> bool:
-    """Tell whether a body returns a tensor that it did not make."""
-    if not isinstance(value, Tensor):
-        return False
-    return not isinstance(value, Symbol) or value.graph is not current_tracer().graph
-
-
-def _marked(names: Sequence[str], values: Sequence[Any], passed: set[str]) -> Sequence[Any]:
-    """Return values; note those that may be the tensors of other variables."""
-    for name, value in zip(names, values, strict=True):
-        if name in passed and isinstance(value, Symbol):
-            _shared[id(value)] = value
-    return values
+    return marked(names, _values(agreed, made), passed)
 
 
 def choose(pred: Any, yes: Callable[[], Any], no: Callable[[], Any]) -> Any:
@@ -330,7 +289,7 @@ def _kept_while(
         return found if holds[0] else _constant(found)
 
     def step(carry: dict[str, Any]) -> dict[str, Any]:
-        after = _trip(body, _values(kinds, list(carry.values())), names, passed)
+        after = trip(body, _values(kinds, list(carry.values())), names, passed)
         _check_trip(kinds, after, names)
         return _carry(kinds, names, after)
 
@@ -338,36 +297,7 @@ def _kept_while(
         made = while_loop(asked, step, _carry(kinds, names, values))
     if not holds[0]:
         raise CannotKeepError("the condition of the while is a value of Python's")
-    return _marked(names, _values(kinds, list(made.values())), passed)
-
-
-def _of_two_names(names: Sequence[str], values: Sequence[Any]) -> set[str]:
-    """Return the variables that are the same tensor as another one, or one from outside."""
-    counts = Counter(id(v) for v in values if isinstance(v, Tensor))
-    pairs = zip(names, values, strict=True)
-    return {
-        name for name, v in pairs if counts[id(v)] > 1 or _is_from_outside(v) or id(v) in _shared
-    }
-
-
-def _trip(body: Any, args: Sequence[Any], names: Sequence[str], passed: set[str]) -> Any:
-    """Return the variables behind a trip; note those that may be tensors of other variables.
-
-    In the next trip nobody would know that they are, so nothing may be changed in place there.
-    """
-    _changed.append(set())
-    try:
-        after = body(*args)
-    finally:
-        changes = _changed.pop()
-    passed.update(_of_two_names(names, after))
-    if passed and changes:
-        raise CannotKeepError(
-            f"{', '.join(sorted(changes))} is changed in place in a loop in which "
-            f"{', '.join(sorted(passed))} may be the same tensor as another variable; write "
-            "x = x + ... in place of x += ..."
-        )
-    return after
+    return marked(names, _values(kinds, list(made.values())), passed)
 
 
 def each(
@@ -416,14 +346,14 @@ def _kept_for(
 
     def step(carry: dict[str, Any], x: dict[str, Any]) -> tuple[dict[str, Any], None]:
         current = _values(kinds, list(carry.values()))
-        after = _trip(body, (rows.item(x), *current), names, passed)
+        after = trip(body, (rows.item(x), *current), names, passed)
         _check_trip(kinds, after, names)
         return _carry(kinds, names, after), None
 
     until = None if not flag else lambda carry, _: carry[flag]
     with _tracing():
         made, _ = scan(step, _carry(kinds, names, values), xs, until=until)
-    return _marked(names, _values(kinds, list(made.values())), passed)
+    return marked(names, _values(kinds, list(made.values())), passed)
 
 
 def _counted(

@@ -19,7 +19,7 @@ from types import FunctionType, SimpleNamespace
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from . import flow, rows
+from . import flow, rows, sharing
 from .jumps import JumpError, without_jumps
 from .liveness import (
     Live,
@@ -126,11 +126,12 @@ _BUILTINS: dict[Any, Any] = {
 }
 _DOOR = SimpleNamespace(
     called=called,
+    apart=sharing.apart,
     **{
         name: getattr(flow, name)
         for name in (
             *("branch", "each", "repeat", "choose", "both", "either", "negated"),
-            *("now", "named", "put", "changing", "apart"),
+            *("now", "named", "put", "changing"),
         )
     },
 )
