@@ -77,7 +77,7 @@ OTHERS = {
     "autodiff/text/{branches,joining}.py": Row(
         "autodiff/text/test_loops.py", "sixty functions, each written, run and compared"
     ),
-    "autodiff/text/{programs,spelling}.py": Row(
+    "autodiff/text/programs.py": Row(
         "autodiff/text/test_writer.py", "whole steps, each written, run and compared"
     ),
     "nn/version.py": Row("capture/test_jit.py", "train and eval, two programs of jit"),
