@@ -30,7 +30,7 @@ from .kinds import (
     value_of,
 )
 from .rows import CountedRows, LoopRows, rows_of
-from .sharing import is_from_outside, marked, trip
+from .sharing import marked, of_two_names, trip
 
 MOST_TRIPS = 10_000  # of a loop that is written trip by trip
 ROUNDS = 8  # until the types of variables settle
@@ -158,8 +158,7 @@ def _joined_branches(
         if not agreed:
             agreed.extend(map(kind_of, found))
         _check_kinds(agreed, found, names)
-        pairs = zip(names, found, strict=True)
-        passed.update(name for name, v in pairs if is_from_outside(v) and v is not own.get(name))
+        passed.update(of_two_names(names, found, own))
         return [x for v, k in zip(found, agreed, strict=True) for x in tensors(v, k)]
 
     with _tracing():

@@ -7,7 +7,8 @@ same tensor keeps the old one; where Python would have changed both, that is an 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -19,6 +20,8 @@ from .kinds import CannotKeepError
 # Results of branches and loops that may be the very tensor that another variable is, on some path.
 _shared: WeakValueDictionary[int, Any] = WeakValueDictionary()
 _changed: list[set[str]] = []  # what bodies of loops that are being traced change in place
+
+_NOTHING = object()
 
 
 def apart(
@@ -61,12 +64,20 @@ def marked(names: Sequence[str], values: Sequence[Any], passed: set[str]) -> Seq
     return values
 
 
-def of_two_names(names: Sequence[str], values: Sequence[Any]) -> set[str]:
-    """Return the variables that are the same tensor as another one, or one from outside."""
+def of_two_names(
+    names: Sequence[str], values: Sequence[Any], own: Mapping[str, Any] = MappingProxyType({})
+) -> set[str]:
+    """Return the variables that may be the same tensor as another one, or one from outside.
+
+    own   what variables were before: those that are it still are no others
+    """
     counts = Counter(id(v) for v in values if isinstance(v, Tensor))
-    pairs = zip(names, values, strict=True)
     return {
-        name for name, v in pairs if counts[id(v)] > 1 or is_from_outside(v) or id(v) in _shared
+        name
+        for name, v in zip(names, values, strict=True)
+        if counts[id(v)] > 1
+        or id(v) in _shared
+        or (is_from_outside(v) and v is not own.get(name, _NOTHING))
     }
 
 
