@@ -28,7 +28,6 @@ def loss(fn):
     return lambda t: (fn(t) ** 2).sum()
 
 
-@pytest.mark.filterwarnings("ignore:jit")  # it may run eagerly there, with the same results
 def test_derivatives_are_those_of_the_function():
     np.testing.assert_allclose(local(T).numpy(), curve(T).numpy())
     for transform in (

@@ -129,7 +129,7 @@ def _lookup(value: Value | None) -> Lookup | None:
         return None
     rows = _rows(value)
     node = rows.start.node
-    if node.op is not embedding and not (node.op is take and node.attrs == (0,)):
+    if node.op is not embedding and not (node.op is take and node.attrs[0] == 0):
         return None
     table, index = node.inputs
     assert table is not None
@@ -164,7 +164,7 @@ def _product_of_lookup(rebuild: Rebuild, node: Node) -> Value | None:
 
 def _plain(lookup: Lookup) -> tuple[Any, ...]:
     """Return the attributes of a lookup of which no gradient will be taken."""
-    return (None,) if lookup.node.op is embedding else lookup.node.attrs
+    return (None, False) if lookup.node.op is embedding else (0, False)
 
 
 def _gradient_of_factor(rebuild: Rebuild, node: Node) -> Value | None:

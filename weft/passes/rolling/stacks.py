@@ -115,7 +115,7 @@ class StackMaker:
         taken, size = linear(indices), x.shape[axis]
         if taken is None or not isinstance(size, int):
             chosen = self.constant(np.array(indices, np.int64))
-            return self.make(take, x, chosen, attrs=(axis,))
+            return self.make(take, x, chosen, attrs=(axis, False))
         if taken == range(size):
             return x
         stop = taken.stop if taken.stop >= 0 else None
