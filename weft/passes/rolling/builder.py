@@ -262,7 +262,7 @@ class LoopBuilder:
         ndim, x = len(x.shape), self.inside.indexed(x, spec)
         for entry in reversed(entries):
             axis = axes_at(spec, entry, ndim).made
-            x = self.inside.make(take, x, self._index(place, entry), attrs=(axis,))
+            x = self.inside.make(take, x, self._index(place, entry), attrs=(axis, False))
         return x
 
     def _written(self, place: int, entries: Sequence[int]) -> Value:
