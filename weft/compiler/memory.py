@@ -16,19 +16,22 @@ from ..graph.members import Wanted, wanted_values
 from ..graph.node import subgraphs, type_text
 from ..graph.run import Program
 from ..graph.special import ASSIGN, GraphOp
-from ..lower.lifetimes import lifetimes
 from ..lower.memory import MemoryPlan
 from ..lower.program import KernelProgram
 from ..lower.verify import verify
 from ..passes.sizes import Known, known_shape, known_sizes
-from ..plan.arena import ArenaBlock, most_alive, place_blocks
+from ..plan.arena import ArenaBlock, ChainSpan, most_alive, place_blocks
+from ..plan.memory import arena_block, when_alive
 from .stages import plan_static, specialized
 
 SHOWN = 12  # rows in the table of a plan
 
 
 class Storage(NamedTuple):
-    """A part of the arena: what lies there, and the first and last kernel that touch it."""
+    """A part of the arena: what lies there, and the first and last kernel that touch it.
+
+    chain   that these kernels are part of, if it runs at the same time as others
+    """
 
     name: str
     type: TensorType
@@ -36,6 +39,7 @@ class Storage(NamedTuple):
     bytes: int
     birth: int
     death: int
+    chain: ChainSpan | None = None
 
 
 class MemoryReport:
@@ -75,7 +79,7 @@ class MemoryReport:
 
     @property
     def _blocks(self) -> list[ArenaBlock]:
-        return [ArenaBlock(s.bytes, s.birth, s.death) for s in self.storages]
+        return [ArenaBlock(s.bytes, s.birth, s.death, s.chain) for s in self.storages]
 
     @property
     def run_bytes(self) -> int:
@@ -195,14 +199,12 @@ def _makes_nothing(op: Any) -> bool:
 
 def _storages(program: KernelProgram, layout: MemoryPlan) -> list[Storage]:
     """Return what lies in the arena, in the order of time."""
-    alive = lifetimes(program.kernels)
-    ends = {view.buffer for view in program.outputs}
+    alive = when_alive(program)
     found = []
     for buffer, offset in layout.in_arena().items():
-        birth, death = alive.spans.get(buffer, (0, 0))
-        death = alive.end if buffer in ends else death
         kind = TensorType(buffer.shape, buffer.dtype)
-        found.append(Storage(buffer.name, kind, offset, buffer.nbytes, birth, death))
+        block = arena_block(buffer, alive, buffer.nbytes)
+        found.append(Storage(buffer.name, kind, offset, *block))
     return sorted(found, key=lambda s: s.birth)
 
 

@@ -4,7 +4,8 @@ program       what a session would run, for given fetches and feeds
 specialise    unknown sizes become numbers, or words that every run is told
 ON_GRAPHS     fold, share, simplify, stabilise, take reductions apart, split scans, multiply tables
 lower         kernels over buffers
-ON_PROGRAMS   what products compute, memory to pack into, fetches, rows of states, memory, threads
+ON_PROGRAMS   what products compute, memory to pack into, fetches, rows of states, memory, threads,
+              branches
 code          text, object code, an executable: the back end's
 """
 
@@ -35,6 +36,7 @@ from ..passes.simplify import simplify_finally
 from ..passes.specialize import NotStaticError, specialize
 from ..passes.tables import multiply_tables
 from ..passes.trap import with_trap
+from ..plan.branches import with_branches
 from ..plan.device import Device
 from ..plan.fetching import with_own_memory
 from ..plan.memory import with_memory
@@ -75,6 +77,7 @@ ON_PROGRAMS: dict[str, Callable[[KernelProgram, Device], KernelProgram]] = {
     "rows of states written last": lambda program, device: with_rows_last(program),
     "memory": lambda program, device: with_memory(program),
     "threads": with_schedule,
+    "branches at the same time": with_branches,
 }
 
 

@@ -3,15 +3,19 @@
 Kernels are numbered in the order in which they run, those of bodies too, so that what lives within
 one step of a loop shares memory with the rest of the step. What lives longer than a step (it is
 touched outside of the loop as well) is alive during the whole loop.
+
+Of chains that run at the same time nobody knows which kernel of one runs when some kernel of another
+does. The numbers order the kernels of one chain; against all others, what lives within a chain is
+alive as long as the chains are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from .kernels import Kernel, buffers_of
+from .kernels import Kernel, TogetherKernel, buffers_of, may_fail
 from .storage import Buffer, buffers_behind
 
 Span = tuple[int, int]
@@ -26,45 +30,121 @@ def uses_of(kernels: Sequence[Kernel | None]) -> dict[Buffer, list[int]]:
     return found
 
 
-@dataclass
-class Lifetimes:
-    """The spans of buffers, in numbers of kernels, and the number behind the last."""
+Position = tuple[int, int, int]  # of a kernel; of one in a chain: of all chains, which one, where
 
-    spans: dict[Buffer, Span]
-    end: int
+
+class InChains:
+    """The kernels of a program, those of chains among them, and which come before others.
+
+    kernels    by their positions
+    uses       where each buffer is touched, by a kernel or inside it
+    failures   where a run may find that it must be given up
+    """
+
+    def __init__(self, kernels: Sequence[Kernel]) -> None:
+        self.kernels = dict(_positions(kernels))
+        self.uses: dict[Buffer, list[Position]] = {}
+        for position, kernel in self.kernels.items():
+            for buffer in buffers_of(kernel):
+                self.uses.setdefault(buffer, []).append(position)
+        self.failures = [at for at, kernel in self.kernels.items() if may_fail(kernel)]
+
+    @staticmethod
+    def is_before(one: Position, other: Position) -> bool:
+        """Tell whether a kernel has always ended when another one begins."""
+        return one < other and (one[0] < other[0] or one[1] == other[1])
+
+
+def _positions(kernels: Sequence[Kernel]) -> Iterator[tuple[Position, Kernel]]:
+    for i, kernel in enumerate(kernels):
+        if isinstance(kernel, TogetherKernel):
+            for c, chain in enumerate(kernel.chains):
+                yield from (((i, c, k), inner) for k, inner in enumerate(chain))
+        else:
+            yield (i, 0, 0), kernel
 
 
 @dataclass(eq=False)
-class _Region:
-    """A list of kernels inside a kernel, which runs from one number to another."""
+class Part:
+    """A list of kernels inside a kernel, which runs from one number to another.
 
+    chain    whether it is one of those that run at the same time
+    number   of the part among those of its kernel
+    """
+
+    chain: bool
+    number: int
     start: int = 0
     end: int = 0
 
 
+@dataclass
+class Lifetimes:
+    """The spans of buffers, in numbers of kernels, and the number behind the last.
+
+    chains   of buffers that nothing touches outside of one chain: which that is
+    """
+
+    spans: dict[Buffer, Span]
+    end: int
+    chains: dict[Buffer, Part]
+
+    def meet(self, a: Buffer, b: Buffer) -> bool:
+        """Tell whether two buffers may be alive at the same time."""
+        mine, other = self.chains.get(a), self.chains.get(b)
+        if mine is other:
+            return _overlap(self.spans.get(a, (0, 0)), self.spans.get(b, (0, 0)))
+        return _overlap(self._outside(a, mine), self._outside(b, other))
+
+    def until_the_end(self, buffers: Iterable[Buffer]) -> Lifetimes:
+        """Return the same where some buffers are read when all kernels have run."""
+        wanted = set(buffers)
+        spans = dict(self.spans)
+        for buffer in wanted:
+            chain = self.chains.get(buffer)
+            start, _ = self.spans.get(buffer, (0, 0)) if chain is None else (chain.start, 0)
+            spans[buffer] = start, self.end
+        return Lifetimes(spans, self.end, {b: c for b, c in self.chains.items() if b not in wanted})
+
+    def _outside(self, buffer: Buffer, chain: Part | None) -> Span:
+        return self.spans.get(buffer, (0, 0)) if chain is None else (chain.start, chain.end)
+
+
+def _overlap(a: Span, b: Span) -> bool:
+    return a[0] <= b[1] and b[0] <= a[1]
+
+
+Touch = tuple[int, tuple[Part, ...]]  # when, and inside of what
+
+
 def lifetimes(kernels: Sequence[Kernel]) -> Lifetimes:
     """Return when each buffer that kernels touch is alive."""
-    touches: dict[Buffer, list[tuple[int, tuple[_Region, ...]]]] = {}
+    touches: dict[Buffer, list[Touch]] = {}
     numbers = count()
     _number(kernels, (), numbers, touches)
-    spans = {buffer: _span(found) for buffer, found in touches.items()}
-    return Lifetimes(spans, next(numbers))
+    spans: dict[Buffer, Span] = {}
+    chains: dict[Buffer, Part] = {}
+    for buffer, found in touches.items():
+        around = _around_all(found)
+        spans[buffer] = _span(found, len(around))
+        chains |= {buffer: part for part in around if part.chain}
+    return Lifetimes(spans, next(numbers), chains)
 
 
 def _number(
     kernels: Sequence[Kernel],
-    path: tuple[_Region, ...],
+    path: tuple[Part, ...],
     numbers: count[int],
-    touches: dict[Buffer, list[tuple[int, tuple[_Region, ...]]]],
+    touches: dict[Buffer, list[Touch]],
 ) -> None:
     for kernel in kernels:
-        start, regions = next(numbers), []
-        for part in kernel.parts:
-            regions.append(_Region())
-            _number(part, (*path, regions[-1]), numbers, touches)
-        end = next(numbers) if regions else start
-        for region in regions:  # each part of a loop runs again after the others
-            region.start, region.end = start, end
+        start, parts = next(numbers), []
+        for i, inner in enumerate(kernel.parts):
+            parts.append(Part(isinstance(kernel, TogetherKernel), i))
+            _number(inner, (*path, parts[-1]), numbers, touches)
+        end = next(numbers) if parts else start
+        for part in parts:  # each part of a loop runs again after the others, chains side by side
+            part.start, part.end = start, end
         for buffer in _touched(kernel):
             touches.setdefault(buffer, []).extend([(start, path), (end, path)])
 
@@ -74,12 +154,17 @@ def _touched(kernel: Kernel) -> list[Buffer]:
     return [buffer for view in kernel.views for buffer in buffers_behind(view.buffer)]
 
 
-def _span(found: Sequence[tuple[int, tuple[_Region, ...]]]) -> Span:
-    """Return from when to when a buffer lives that is touched at times in regions."""
+def _around_all(found: Sequence[Touch]) -> tuple[Part, ...]:
+    """Return the parts that all touches are inside of, from the outermost on."""
     paths = [path for _, path in found]
     shared = 0
     while all(len(path) > shared and path[shared] is paths[0][shared] for path in paths):
         shared += 1
+    return paths[0][:shared]
+
+
+def _span(found: Sequence[Touch], shared: int) -> Span:
+    """Return from when to when a buffer lives that is touched at times in parts."""
     spans = [
         (path[shared].start, path[shared].end) if len(path) > shared else (time, time)
         for time, path in found

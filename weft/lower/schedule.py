@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core.dim import Dim
 from ..core.shape import Size
-from .kernels import BranchKernel, Kernel, LoopKernel
+from .kernels import BranchKernel, Kernel, LoopKernel, TogetherKernel
 from .storage import View
 
 
@@ -76,7 +76,20 @@ class BranchCalls:
     no: tuple[Any, ...]
 
 
-Calls = LoopCalls | BranchCalls
+@dataclass(frozen=True, slots=True)
+class TogetherCalls:
+    """Chains with their kernels ready to be called: each by one thread if parallel, else in turn.
+
+    In a program for many sizes which of them is told to each run.
+    """
+
+    kernel: TogetherKernel
+    chains: tuple[tuple[Any, ...], ...]
+    parallel: bool | Dim
+
+
+Calls = LoopCalls | BranchCalls  # which the host may drive
+Holding = Calls | TogetherCalls
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,18 +115,34 @@ class RunSchedule:
         return [piece for region in regions for piece in region.pieces]
 
 
+def chains_in(calls: Sequence[Any]) -> Iterator[tuple[tuple[Any, ...], ...]]:
+    """Yield the chains of each group that runs at the same time, inside control flow too."""
+    for call in calls:
+        if isinstance(call, TogetherCalls):
+            yield call.chains
+        elif isinstance(call, Calls):
+            yield from chains_in(inner_calls(call))
+
+
 def stretch_name(number: int) -> str:
     """Return the name of a stretch: of the function that runs it."""
     return f"run_{number}"
 
 
+def inner_calls(call: Holding) -> tuple[Any, ...]:
+    """Return what is called inside of control flow."""
+    if isinstance(call, LoopCalls):
+        return *call.test, *call.body
+    if isinstance(call, BranchCalls):
+        return *call.yes, *call.no
+    return tuple(inner for chain in call.chains for inner in chain)
+
+
 def flattened(calls: Sequence[Any], times: int = 1) -> Iterator[tuple[Any, int]]:
     """Yield all that is called, inside control flow too, and how often, as far as that is known."""
     for call in calls:
-        if isinstance(call, LoopCalls):
-            repeated = times * (1 if call.kernel.length is None else call.kernel.length)
-            yield from flattened((*call.test, *call.body), repeated)
-        elif isinstance(call, BranchCalls):
-            yield from flattened((*call.yes, *call.no), times)
+        if isinstance(call, Holding):
+            length = call.kernel.length if isinstance(call, LoopCalls) else None
+            yield from flattened(inner_calls(call), times * (1 if length is None else length))
         else:
             yield call, times

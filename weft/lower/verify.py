@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from ..core.dim import leaving_open, may_equal
 from .checks import VerificationError, Verifier
-from .kernels import BranchKernel, Kernel, LoopKernel, walk
+from .kernels import Control, Kernel, LoopKernel, TogetherKernel, buffers_of, walk
 from .program import KernelProgram, Sources
 from .storage import Buffer, View, buffers_behind
 from .verify_plan import verify_memory, verify_schedule
@@ -73,15 +73,18 @@ class _Program:
         if self.sources is not None and any(n >= len(self.sources.nodes) for n in kernel.origins):
             check.fail(f"its origins are no nodes: {kernel.origins}")
         views = kernel.views
-        if isinstance(kernel, LoopKernel | BranchKernel):
+        if isinstance(kernel, Control):
             self._control(kernel, where)
             return
         for i in kernel.read:
             self._read(views[i])
         self._write(views[i] for i in kernel.written)
 
-    def _control(self, kernel: LoopKernel | BranchKernel, where: str) -> None:
+    def _control(self, kernel: Control, where: str) -> None:
         """Check the kernels inside, of which a loop runs the test first, and a branch one list."""
+        if isinstance(kernel, TogetherKernel):
+            self._together(kernel, where)
+            return
         if isinstance(kernel, LoopKernel):
             self._write([*kernel.words, *kernel.room])
             self._kernels(kernel.test)
@@ -101,6 +104,21 @@ class _Program:
                     self.check.fail(f"does not write {buffer}, a result, on both ways")
             recent |= self.recent
         self.recent = recent
+
+    def _together(self, kernel: TogetherKernel, where: str) -> None:
+        """Check chains: each sees what was there before them, and what it has written itself."""
+        before, recent, after = dict(self.writers), set(self.recent), dict(self.writers)
+        touched = [{b for k in chain for b in _held(buffers_of(k))} for chain in kernel.chains]
+        for i, chain in enumerate(kernel.chains):
+            self.writers, self.recent = dict(before), set()
+            self._kernels(chain)
+            self.check.where = where
+            for other in (others for k, others in enumerate(touched) if k != i):
+                for buffer in self.recent & other:
+                    self.check.fail(f"writes {buffer} in one chain, which another touches")
+            after |= self.writers
+            recent |= self.recent
+        self.writers, self.recent = after, recent
 
     def _read_all(self, views: Iterable[View | None], where: str) -> None:
         self.check.where = where
@@ -187,6 +205,11 @@ class _Program:
             check.dtype(view.dtype, slot.dtype, f"the new value of {slot.name}")
             if not _same(view.shape, slot.shape):
                 check.fail(f"the new value of {slot.name} has shape {view.shape}")
+
+
+def _held(buffers: Iterable[Buffer]) -> set[Buffer]:
+    """Return the memory of buffers: of windows, what they are part of."""
+    return {part for buffer in buffers for part in buffers_behind(buffer)}
 
 
 def _same(a: tuple[object, ...], b: tuple[object, ...]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from ..core.dim import Dim, size_max, surely_less
@@ -11,7 +11,7 @@ from .kernels import CallKernel, Control, Kernel, walk
 from .lifetimes import lifetimes
 from .memory import MemoryPlan
 from .program import KernelProgram
-from .schedule import Region, RunSchedule, flattened
+from .schedule import Piece, Region, RunSchedule, chains_in, flattened
 from .storage import Buffer, buffers_behind
 
 Blame = Callable[[Any, str], NoReturn]  # refuses a program for a buffer or a kernel
@@ -22,31 +22,32 @@ def verify_memory(program: KernelProgram, memory: MemoryPlan, blame: Blame) -> N
     for buffer in program.used_buffers:
         if buffer not in memory.places and buffer.kind != "object":
             blame(buffer, f"{buffer} has no place in memory")
-    alive = lifetimes(program.kernels)
-    ends = {buffer for view in program.outputs for buffer in buffers_behind(view.buffer)}
-    placed: list[tuple[Size, int, int, Buffer]] = []
+    ends = [buffer for view in program.outputs for buffer in buffers_behind(view.buffer)]
+    alive = lifetimes(program.kernels).until_the_end(ends)
+    placed: list[tuple[Size, Buffer]] = []
     for buffer, start in sorted(memory.in_arena().items(), key=lambda item: item[1]):
-        birth, death = alive.spans.get(buffer, (0, 0))
-        death, end = (alive.end if buffer in ends else death), start + buffer.nbytes
+        end = start + buffer.nbytes
         if not 0 <= start <= end <= memory.arena_bytes:
             blame(buffer, f"{buffer} at {start} is outside of {memory.arena_bytes} bytes")
         placed = [item for item in placed if item[0] > start]
-        for _, first, last, other in placed if end > start else ():
-            if first <= death and birth <= last:
+        for _, other in placed if end > start else ():
+            if alive.meet(buffer, other):
                 blame(buffer, f"{buffer} and {other} lie in the same memory at the same time")
-        placed.append((end, birth, death, buffer))
+        placed.append((end, buffer))
 
 
 def verify_schedule(program: KernelProgram, schedule: RunSchedule, blame: Blame) -> None:
-    """Check that each kernel is called once, and that those of a region do not meet in memory."""
+    """Check that each kernel is called once, and that none meets in memory what runs beside it."""
     assert program.memory is not None, "a schedule follows from where buffers lie"
     called = [call for call, _ in flattened(schedule.steps) if isinstance(call, CallKernel)]
     found = {id(kernel) for kernel in called}
     count = len(called)
     for stretch in schedule.stretches:
+        for chains in chains_in(stretch):
+            _verify_apart([_pieces_of(chain) for chain in chains], program.memory, blame)
         for region, _ in flattened(stretch):
             _verify_pieces(region, blame)
-            _verify_apart(region, program.memory, blame)
+            _verify_apart([[piece] for piece in region.pieces], program.memory, blame)
             found |= {id(piece.kernel) for piece in region.pieces}
             count += len(region.pieces)
     for kernel in walk(program.kernels):
@@ -74,20 +75,26 @@ class _Span(NamedTuple):
     end: Size
     writes: bool
     kernel: Kernel
+    group: int
 
 
-def _verify_apart(region: Region, memory: MemoryPlan, blame: Blame) -> None:
+def _pieces_of(chain: Sequence[Any]) -> list[Piece]:
+    return [piece for region, _ in flattened(chain) for piece in region.pieces]
+
+
+def _verify_apart(groups: Sequence[Sequence[Piece]], memory: MemoryPlan, blame: Blame) -> None:
+    """Check that of pieces in groups that run side by side none writes what another touches."""
     active: list[_Span] = []
-    for span in sorted(_spans(region, memory), key=lambda span: span[:2]):
+    for span in sorted(_spans(groups, memory), key=lambda span: span[:2]):
         active = [a for a in active if a.memory == span.memory and a.end > span.start]
         for other in active:
-            if (span.writes or other.writes) and span.kernel is not other.kernel:
+            if (span.writes or other.writes) and span.group != other.group:
                 blame(span.kernel, f"meets {other.kernel.name} in memory, at the same time")
         active.append(span)
 
 
-def _spans(region: Region, memory: MemoryPlan) -> Iterator[_Span]:
-    for piece in region.pieces:
+def _spans(groups: Sequence[Sequence[Piece]], memory: MemoryPlan) -> Iterator[_Span]:
+    for group, piece in ((i, piece) for i, pieces in enumerate(groups) for piece in pieces):
         for i, view in enumerate(piece.views):
             (buffer, *_) = buffers_behind(view.buffer)
             place = memory.places[buffer]
@@ -95,4 +102,4 @@ def _spans(region: Region, memory: MemoryPlan) -> Iterator[_Span]:
             # What is empty meets nobody; what has a size that runs are told is alone there.
             end = place.offset + (1 if isinstance(buffer.nbytes, Dim) else buffer.nbytes)
             if end > place.offset:
-                yield _Span(where, place.offset, end, i in piece.written, piece.kernel)
+                yield _Span(where, place.offset, end, i in piece.written, piece.kernel, group)

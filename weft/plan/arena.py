@@ -7,6 +7,9 @@ second only where the first misses the lower bound, which is the most bytes aliv
     largest first          each at the lowest gap left by the larger ones alive at the same time
                            (Pisarchyk & Lee, "Efficient memory management for deep neural net
                            inference", 2020: greedy by size)
+
+Storages of one of several chains that run at the same time have a part of the arena to themselves,
+which is laid out in the same way: nothing of another chain may lie there while the chains run.
 """
 
 from __future__ import annotations
@@ -22,12 +25,24 @@ ALIGNMENT = 64
 LARGEST_FIRST_LIMIT = 6000  # storages; beyond it the quadratic search takes seconds
 
 
+class ChainSpan(NamedTuple):
+    """One of several chains of kernels that run at the same time, and when they do."""
+
+    number: int
+    start: int
+    end: int
+
+
 class ArenaBlock(NamedTuple):
-    """A storage to place: its bytes, a multiple of any alignment, and when it is alive."""
+    """A storage to place: its bytes, a multiple of any alignment, and when it is alive.
+
+    chain   that it lives within, if it does: the times are of that chain
+    """
 
     bytes: int
     birth: int
     death: int
+    chain: ChainSpan | None = None
 
 
 class Placed(NamedTuple):
@@ -44,7 +59,31 @@ def align(nbytes: int) -> int:
 
 def place_blocks(blocks: Sequence[ArenaBlock]) -> Placed:
     """Return offsets for blocks, in the smallest arena that the heuristics find."""
-    least = most_alive(blocks)
+    members = _by_chain(blocks)
+    if not members:
+        return _place_in_time(blocks)
+    inner = {chain: _place_in_time([blocks[i] for i in found]) for chain, found in members.items()}
+    outer = [i for i, block in enumerate(blocks) if block.chain is None]
+    rooms = [ArenaBlock(inner[c].bytes, c.start, c.end) for c in members]
+    placed = _place_in_time([*(blocks[i] for i in outer), *rooms])
+    offsets = dict(zip(outer, placed.offsets, strict=False))
+    for chain, base in zip(members, placed.offsets[len(outer) :], strict=True):
+        offsets |= {i: base + o for i, o in zip(members[chain], inner[chain].offsets, strict=True)}
+    return Placed([offsets[i] for i in range(len(blocks))], placed.bytes)
+
+
+def _by_chain(blocks: Iterable[ArenaBlock]) -> dict[ChainSpan, list[int]]:
+    """Return which of the blocks live within chains."""
+    found: dict[ChainSpan, list[int]] = {}
+    for i, block in enumerate(blocks):
+        if block.chain is not None:
+            found.setdefault(block.chain, []).append(i)
+    return found
+
+
+def _place_in_time(blocks: Sequence[ArenaBlock]) -> Placed:
+    """Return offsets for blocks whose times are those of one order of kernels."""
+    least = _most_in_time(blocks)
     best = _in_order_of_time(blocks)
     if best.bytes > least and len(blocks) <= LARGEST_FIRST_LIMIT:
         other = _largest_first(blocks)
@@ -52,10 +91,18 @@ def place_blocks(blocks: Sequence[ArenaBlock]) -> Placed:
     return best
 
 
-def most_alive(blocks: Iterable[ArenaBlock]) -> int:
-    """Return the largest sum of bytes alive at one time."""
+def most_alive(blocks: Sequence[ArenaBlock]) -> int:
+    """Return the largest sum of bytes that may be alive at one time."""
+    rooms = [
+        ArenaBlock(_most_in_time([blocks[i] for i in found]), chain.start, chain.end)
+        for chain, found in _by_chain(blocks).items()
+    ]
+    return _most_in_time([*(block for block in blocks if block.chain is None), *rooms])
+
+
+def _most_in_time(blocks: Iterable[ArenaBlock]) -> int:
     changes: dict[int, int] = {}
-    for nbytes, birth, death in blocks:
+    for nbytes, birth, death, _ in blocks:
         changes[birth] = changes.get(birth, 0) + nbytes
         changes[death + 1] = changes.get(death + 1, 0) - nbytes
     return max(accumulate(changes[time] for time in sorted(changes)), default=0)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from ..lower.kernels import may_fail
-from ..lower.lifetimes import lifetimes, uses_of
+from ..lower.lifetimes import InChains, Lifetimes, lifetimes
 from ..lower.memory import ARENA, CONSTANTS, NUMBERS, WORD, MemoryPlan, Place
 from ..lower.program import KernelProgram
 from ..lower.storage import Buffer, View
-from .arena import ArenaBlock, align, place_blocks
+from .arena import ArenaBlock, ChainSpan, align, place_blocks
 from .in_place import writes_in_place
 from .row_commits import without_copies
 
@@ -36,7 +35,7 @@ def with_memory(program: KernelProgram) -> KernelProgram:
     else:
         addressed = None
         together = [view.buffer for _, view in numbers]
-        arena, arena_bytes = arena_places(own, together, spans_of(program))
+        arena, arena_bytes = arena_places(own, together, when_alive(program))
     places = {**outside.places, **arena}
     places |= {buffer: places[state] for buffer, state in shared.items()}
     _place_windows(buffers, places)
@@ -116,10 +115,8 @@ def _handed_out(program: KernelProgram) -> set[Buffer]:
 
 def _in_place(program: KernelProgram, fresh: Collection[Buffer]) -> dict[int, Buffer]:
     """Return the states whose own memory can take their new values, and its buffers."""
-    uses = uses_of(program.kernels)
+    order = InChains(program.kernels)
     old = {b.slot: b for b in program.buffers if b.kind == "state"}
-    failures = (i for i, kernel in enumerate(program.kernels) if may_fail(kernel))
-    first = max(failures, default=-1) + 1  # of the kernels that run when nothing can fail any more
     wanted = {view.buffer for view in program.outputs}  # read when the run has ended
     written = Counter(view.buffer for _, view in program.commits)
     found: dict[int, Buffer] = {}
@@ -128,43 +125,30 @@ def _in_place(program: KernelProgram, fresh: Collection[Buffer]) -> dict[int, Bu
         if buffer is None or buffer in wanted or not program.states[number].held:
             continue
         alone = view.buffer.kind == "arena" and written[view.buffer] == 1
-        if alone and view.buffer not in fresh and _may_replace(program, view, buffer, uses, first):
+        if alone and view.buffer not in fresh and _may_replace(view, buffer, order):
             found[number] = buffer
     return found
 
 
-def _may_replace(
-    program: KernelProgram,
-    view: View,
-    old: Buffer,
-    uses: Mapping[Buffer, Sequence[int]],
-    first: int,
-) -> bool:
-    """Tell whether a new value can be written over an old one, by a kernel from the first on."""
-    maker = min(uses[view.buffer])
+def _may_replace(view: View, old: Buffer, order: InChains) -> bool:
+    """Tell whether a new value can be written over an old one, when nothing can fail any more."""
+    maker = min(order.uses[view.buffer])
     fits = view.whole and view.dtype == old.dtype
-    free = max(uses.get(old, [-1])) <= maker and maker >= first
-    return fits and free and writes_in_place(program.kernels[maker], view, old)
+    before = [at for at in order.uses.get(old, ()) if at != maker]
+    free = all(order.is_before(at, maker) for at in (*before, *order.failures))
+    return fits and free and writes_in_place(order.kernels[maker], view, old)
 
 
 # -- the arena -------------------------------------------------------------------------------------
 
 
-Spans = Mapping[Buffer, tuple[int, int]]  # from when to when buffers are alive
-
-
-def spans_of(program: KernelProgram) -> Spans:
+def when_alive(program: KernelProgram) -> Lifetimes:
     """Return when buffers are alive: from kernel to kernel, what is wanted then to the end."""
-    alive = lifetimes(program.kernels)
-    ends = {
-        view.buffer: (alive.spans.get(view.buffer, (0, 0))[0], alive.end)
-        for view in program.outputs
-    }
-    return {**alive.spans, **ends}
+    return lifetimes(program.kernels).until_the_end(view.buffer for view in program.outputs)
 
 
 def arena_places(
-    buffers: Sequence[Buffer], together: Sequence[Buffer], alive: Spans
+    buffers: Sequence[Buffer], together: Sequence[Buffer], alive: Lifetimes
 ) -> tuple[dict[Buffer, Place], int]:
     """Return where buffers lie in the arena, some of them side by side, and its size."""
     beside = set(together)
@@ -176,12 +160,20 @@ def arena_places(
     return places, placed.bytes
 
 
-def _block(buffers: list[Buffer], alive: Spans) -> ArenaBlock:
+def _block(buffers: list[Buffer], alive: Lifetimes) -> ArenaBlock:
     """Return the memory of a buffer, or of several numbers side by side."""
-    spans = [alive.get(buffer, (0, 0)) for buffer in buffers]
-    size = buffers[0].nbytes if len(buffers) == 1 else len(buffers) * WORD
+    if len(buffers) == 1:
+        return arena_block(buffers[0], alive, align(max(1, buffers[0].nbytes)))
+    spans = [alive.spans.get(buffer, (0, 0)) for buffer in buffers]
     birth, death = min(birth for birth, _ in spans), max(death for _, death in spans)
-    return ArenaBlock(align(max(1, size)), birth, death)
+    return ArenaBlock(align(len(buffers) * WORD), birth, death)
+
+
+def arena_block(buffer: Buffer, alive: Lifetimes, nbytes: int) -> ArenaBlock:
+    """Return a buffer as so many bytes of the arena, alive when it is."""
+    part = alive.chains.get(buffer)
+    chain = None if part is None else ChainSpan(part.number, part.start, part.end)
+    return ArenaBlock(nbytes, *alive.spans.get(buffer, (0, 0)), chain)
 
 
 def _new_numbers(

@@ -15,13 +15,23 @@ from typing import Any, NamedTuple
 from ..core.dim import Dim, SizeVar
 from ..lower.at_sizes import AtSizes, has_sizes
 from ..lower.kernels import Kernel, buffers_of, walk
+from ..lower.lifetimes import Lifetimes
 from ..lower.memory import MemoryPlan, Place
 from ..lower.program import KernelProgram
-from ..lower.schedule import BranchCalls, LoopCalls, Piece, Region, RunSchedule
+from ..lower.schedule import (
+    BranchCalls,
+    Holding,
+    LoopCalls,
+    Piece,
+    Region,
+    RunSchedule,
+    TogetherCalls,
+)
 from ..lower.storage import Buffer
 from .device import Work
-from .memory import Spans, arena_places
+from .memory import arena_places
 from .threads import divided
+from .times import call_time
 
 Told = dict[SizeVar, int]
 
@@ -88,7 +98,8 @@ class SizedPlan:
         old = self.memory
         assert old.addressed is not None, "its sizes are those of runs"
         own = [at.buffer(buffer) for buffer in old.addressed]
-        alive = {at.buffer(b): span for b, span in self._alive.items()}
+        spans = {at.buffer(b): span for b, span in self._alive.spans.items()}
+        alive = replace(self._alive, spans=spans)
         new_numbers = at.part(old.new_numbers)
         arena, size = arena_places(own, [view.buffer for _, view in new_numbers], alive)
         places = {at.buffer(b): at.part(place) for b, place in old.places.items()}
@@ -147,7 +158,24 @@ class _Division:
         if isinstance(call, BranchCalls):
             parts = (tuple(map(self._call, calls)) for calls in (call.yes, call.no))
             return BranchCalls(self.at.part(call.kernel), *parts)
+        if isinstance(call, TogetherCalls):
+            return self._together(call)
         return self.at.part(call)
+
+    def _together(self, call: TogetherCalls) -> TogetherCalls:
+        """Return chains side by side, or one after another if kernels profit more from threads."""
+        kernel, threads = self.at.part(call.kernel), self.threads
+        in_turn = TogetherCalls(kernel, self._chains(call), parallel=False)
+        self.threads = 1
+        made = TogetherCalls(kernel, self._chains(call), parallel=True)
+        self.threads = threads
+        if call_time(in_turn, threads) <= call_time(made, threads):
+            made = TogetherCalls(kernel, self._chains(call), parallel=False)
+        self._tell(call.parallel, int(made.parallel))
+        return made
+
+    def _chains(self, call: TogetherCalls) -> tuple[tuple[Any, ...], ...]:
+        return tuple(tuple(map(self._call, chain)) for chain in call.chains)
 
     def _region(self, region: Region) -> Region:
         pieces = [self._piece(piece) for piece in region.pieces]
@@ -172,7 +200,7 @@ class _Division:
         self.told[variable] = number
 
 
-def _spans_by_region(program: KernelProgram, schedule: RunSchedule) -> Spans:
+def _spans_by_region(program: KernelProgram, schedule: RunSchedule) -> Lifetimes:
     """Return when buffers are alive, counted in regions, whose kernels run at the same time."""
     found: dict[Buffer, tuple[int, int]] = {}
     end = 0
@@ -181,7 +209,7 @@ def _spans_by_region(program: KernelProgram, schedule: RunSchedule) -> Spans:
             found[buffer] = (found.get(buffer, (end, end))[0], end)
     for view in program.outputs:
         found[view.buffer] = (found.get(view.buffer, (0, 0))[0], end + 1)
-    return found
+    return Lifetimes(found, end + 1, {})
 
 
 def _touched(schedule: RunSchedule) -> Iterator[list[Buffer]]:
@@ -194,6 +222,6 @@ def _touched(schedule: RunSchedule) -> Iterator[list[Buffer]]:
 
 def _buffers_in(call: Any) -> list[Buffer]:
     kernels = [p.kernel for p in call.pieces] if isinstance(call, Region) else [call]
-    if isinstance(call, (LoopCalls, BranchCalls)):
+    if isinstance(call, Holding):
         kernels = [call.kernel]
     return [buffer for kernel in kernels for buffer in buffers_of(kernel)]

@@ -24,11 +24,21 @@ from ..lower.kernels import (
     Control,
     Kernel,
     LoopKernel,
+    TogetherKernel,
     calls_library,
 )
 from ..lower.memory import Place
 from ..lower.program import KernelProgram
-from ..lower.schedule import BranchCalls, Calls, LoopCalls, Piece, Region, RunSchedule, stretch_name
+from ..lower.schedule import (
+    BranchCalls,
+    Holding,
+    LoopCalls,
+    Piece,
+    Region,
+    RunSchedule,
+    TogetherCalls,
+    stretch_name,
+)
 from ..lower.storage import Buffer, View, buffers_behind
 from .device import Device
 
@@ -56,7 +66,7 @@ def _in_order(schedule: RunSchedule) -> tuple[Kernel, ...]:
     for step in schedule.steps:
         for call in stretches[step] if isinstance(step, str) else (step,):
             found += [piece.kernel for piece in call.pieces] if isinstance(call, Region) else []
-            found += [call.kernel] if isinstance(call, (LoopCalls, BranchCalls)) else []
+            found += [call.kernel] if isinstance(call, Holding) else []
             found += [call] if isinstance(call, CallKernel) else []
     return tuple(found)
 
@@ -66,6 +76,7 @@ class _Planner:
 
     def __init__(self, places: Places, device: Device, *, sized: bool) -> None:
         self.places, self.device, self.sized = places, device, sized
+        self.threads = device.threads  # that a region may be divided among
         self.stretches: list[tuple[Any, ...]] = []
         self._regions = count()
 
@@ -95,15 +106,25 @@ class _Planner:
         """Return a region; how it is divided is left open if it follows from sizes of a run."""
         if self.sized:
             return left_open(pieces, next(self._regions))
-        return divided(pieces, self.device.threads)
+        return divided(pieces, self.threads)
 
-    def _around(self, kernel: Kernel, by_host: bool) -> Calls:
+    def _around(self, kernel: Kernel, by_host: bool) -> Holding:
         """Return control flow around what becomes of the kernels inside it."""
         make = self.steps if by_host else self._calls
+        if isinstance(kernel, TogetherKernel):
+            return self._together(kernel)
         if isinstance(kernel, LoopKernel):
             return LoopCalls(kernel, make(kernel.test), make(kernel.body))
         assert isinstance(kernel, BranchKernel)
         return BranchCalls(kernel, make(kernel.yes), make(kernel.no))
+
+    def _together(self, kernel: TogetherKernel) -> TogetherCalls:
+        """Return chains, each for one thread, longest first; for sizes of a run, left open."""
+        parallel = _word(next(self._regions), "parallel") if self.sized else True
+        threads, self.threads = self.threads, 1
+        chains = tuple(map(self._calls, kernel.chains))
+        self.threads = threads
+        return TogetherCalls(kernel, chains, parallel)
 
     def _piece(self, kernel: Kernel) -> Piece:
         work, views = self.device.work(_typical(kernel)), tuple(kernel.views)

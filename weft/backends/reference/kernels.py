@@ -22,6 +22,7 @@ from ...lower.kernels import (
     RowKernel,
     ScanKernel,
     ScatterKernel,
+    TogetherKernel,
 )
 from ...lower.storage import View
 from ..host import call_operator, repeat
@@ -168,6 +169,12 @@ def run_branch(kernel: BranchKernel, memory: Memory) -> None:
     run_kernels(kernel.yes if memory.view(kernel.chosen) else kernel.no, memory)
 
 
+def run_together(kernel: TogetherKernel, memory: Memory) -> None:
+    """Run chains one after another: in which order makes no difference."""
+    for chain in kernel.chains:
+        run_kernels(chain, memory)
+
+
 def run_call(kernel: CallKernel, memory: Memory) -> None:
     """Call an operator by its eager kernel: what a graph cannot say in loops."""
     call_operator(kernel, memory.view, memory.objects, memory.sizes)
@@ -182,4 +189,5 @@ RUN: dict[type, Callable[[Any, Memory], None]] = {
     CallKernel: run_call,
     LoopKernel: run_loop,
     BranchKernel: run_branch,
+    TogetherKernel: run_together,
 }

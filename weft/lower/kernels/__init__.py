@@ -8,11 +8,12 @@ from ..storage import Buffer, View, buffers_behind
 from .base import Kernel, LoopNest, Operand, Origins, Output, reached
 from .calls import CallKernel
 from .columns import ColumnKernel
-from .control import BranchKernel, Control, LoopKernel, all_within
+from .control import BranchKernel, LoopKernel, all_within
 from .gemm import GemmKernel, Prologue, Windows
 from .rows import RowKernel
 from .scans import ScanKernel
 from .scatter import ScatterKernel
+from .together import TogetherKernel
 
 __all__ = [
     "BranchKernel",
@@ -30,6 +31,7 @@ __all__ = [
     "RowKernel",
     "ScanKernel",
     "ScatterKernel",
+    "TogetherKernel",
     "Windows",
     "all_within",
     "buffers_of",
@@ -40,6 +42,9 @@ __all__ = [
     "walk",
     "written_buffers",
 ]
+
+
+Control = LoopKernel | BranchKernel | TogetherKernel  # kernels that hold kernels
 
 
 def walk(kernels: Iterable[Kernel]) -> Iterator[Kernel]:

@@ -170,9 +170,6 @@ class BranchKernel(Kernel):
         return [head, *text.inner(self.yes), "else", *text.inner(self.no)]
 
 
-Control = LoopKernel | BranchKernel
-
-
 def all_within(kernels: Iterable[Kernel], buffers: Mapping[Buffer, Buffer]) -> tuple[Kernel, ...]:
     """Return the same kernels over other buffers."""
     return tuple(kernel.within(buffers) for kernel in kernels)

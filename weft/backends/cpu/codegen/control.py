@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ....core.dim import is_known, typical
-from ....lower.schedule import BranchCalls, Calls, LoopCalls, Region
+from ....lower.schedule import BranchCalls, Calls, LoopCalls, Region, TogetherCalls
 from ....lower.storage import Buffer, View, contiguous
 from ...host import first_index
 from .text import FunctionText
@@ -26,6 +26,14 @@ PER_TURN = 5.0  # nanoseconds of a turn, and of each kernel in it, beside those 
 
 Address = Callable[[View], IRValue]
 Write = Callable[[Sequence[Any]], None]
+GiveUp = Callable[
+    [FunctionText], IRValue
+]  # writes a test, not 0: leave; notes it where others look
+
+
+def polled(f: FunctionText) -> IRValue:
+    """Write the question whether a signal's handler has raised."""
+    return f.call(POLL, "i32", declare=True)
 
 
 def turns_between_polls(calls: LoopCalls) -> int:
@@ -50,16 +58,27 @@ def _nanoseconds_of(call: Any) -> float:
         return turn * min(_turns(turn), MOST_TURNS if length is None else typical(length))
     if isinstance(call, BranchCalls):
         return max(_nanoseconds(call.yes), _nanoseconds(call.no))
+    if isinstance(call, TogetherCalls):
+        return max(map(_nanoseconds, call.chains))
     assert isinstance(call, Region)
     return sum(PER_TURN + piece.cost for piece in call.pieces)
 
 
-def write_calls(f: FunctionText, calls: Calls, address: Address, write: Write) -> None:
-    """Write a loop or a branch; `write` writes the calls of kernels, `address` finds memory."""
+def write_calls(
+    f: FunctionText,
+    calls: Calls,
+    address: Address,
+    write: Write,
+    give_up: GiveUp | None = None,
+) -> None:
+    """Write a loop or a branch; `write` writes the calls of kernels, `address` finds memory.
+
+    `give_up` writes the question whether to go on, and what is left behind if not, in a chain.
+    """
     if isinstance(calls, BranchCalls):
         _write_branch(f, calls, address, write)
     else:
-        _LoopWriter(f, calls, address, write).write()
+        _LoopWriter(f, calls, address, write, give_up or polled).write()
 
 
 def _write_branch(f: FunctionText, calls: BranchCalls, address: Address, write: Write) -> None:
@@ -73,8 +92,16 @@ def _write_branch(f: FunctionText, calls: BranchCalls, address: Address, write: 
 
 
 class _LoopWriter:
-    def __init__(self, f: FunctionText, calls: LoopCalls, address: Address, write: Write) -> None:
+    def __init__(
+        self,
+        f: FunctionText,
+        calls: LoopCalls,
+        address: Address,
+        write: Write,
+        give_up: GiveUp,
+    ) -> None:
         self.f = f
+        self.give_up = give_up
         self.calls = calls
         self.kernel = calls.kernel
         self.address = address
@@ -124,7 +151,7 @@ class _LoopWriter:
         poll, leave, stay = f.label("poll"), f.label("leave"), f.label("stay")
         f.branch_if(f.icmp("eq", f.and_(taken, turns - 1), 0), poll, stay)
         f.block(poll)
-        f.branch_if(f.icmp("ne", f.call(POLL, "i32", declare=True), 0), leave, stay)
+        f.branch_if(f.icmp("ne", self.give_up(f), 0), leave, stay)
         f.block(leave)
         f.ret()
         f.block(stay)

@@ -29,8 +29,15 @@ from ....lower.kernels import (
 )
 from ....lower.memory import COUNTER, MemoryPlan, Place
 from ....lower.program import KernelProgram
-from ....lower.schedule import Piece, Region, RunSchedule
+from ....lower.schedule import Piece, Region, RunSchedule, TogetherCalls, flattened
 from ....lower.storage import View
+from .chains import (
+    CHAIN_PARAMETERS,
+    chain_thread,
+    in_chain,
+    stopped_or_polled,
+    write_chains,
+)
 from .columns import write_column_kernel
 from .control import write_calls
 from .gemm.kernel import write_gemm_kernel
@@ -169,9 +176,11 @@ class ProgramWriter:
         self.program.entry_words = module.sizes.words
         return module.text()
 
-    def _stretch(self, module: ModuleText, name: str) -> FunctionText:
-        """Start a function that takes both tables, and finds that of sizes in the second."""
-        f = module.function(name, ["ptr", "ptr"])
+    def _stretch(
+        self, module: ModuleText, name: str, parameters: Sequence[str] = ("ptr", "ptr")
+    ) -> FunctionText:
+        """Start a function that takes both tables first, and finds that of sizes in the second."""
+        f = module.function(name, parameters)
         f.table_from = self._words_behind(f.parameters[1])
         return f
 
@@ -208,12 +217,15 @@ class ProgramWriter:
         apart = len(calls) > CALLS
         for batch in batches:
             first = calls[batch.start]
-            if not isinstance(first, Region):
+            if isinstance(first, TogetherCalls):
+                self._together(module, run, first)
+            elif not isinstance(first, Region):
                 write_calls(
                     run,
                     first,
                     lambda view: self._pointer(run, run.parameters, view),
                     lambda inner: self._write_calls(module, run, tables, inner, True),
+                    stopped_or_polled if in_chain(run) else None,
                 )
             elif apart:
                 self._part(module, run, [calls[i] for i in batch])
@@ -222,10 +234,26 @@ class ProgramWriter:
             if batch[-1] in ends:
                 self._leave_if_set(run, flags[batch[-1]])
 
+    def _together(self, module: ModuleText, run: FunctionText, calls: TogetherCalls) -> None:
+        """Write chains as functions of their own, and their calls by the pool; a flag ends all."""
+        names = []
+        for chain in calls.chains:
+            self._parts += 1
+            f = self._stretch(module, f"chain_{self._parts}", CHAIN_PARAMETERS)
+            self._write_calls(module, f, _both_tables(f), chain, inside=True)
+            f.ret()
+            names.append(f.name)
+        self._tasks += 1
+        write_chains(module, run, calls, names, f"task_{self._tasks}")
+        regions = (region for region, _ in flattened([calls]))
+        flag = next((region.flag for region in regions if region.flag is not None), None)
+        if flag is not None:
+            self._leave_if_set(run, flag)
+
     def _part(self, module: ModuleText, run: FunctionText, regions: Sequence[Region]) -> None:
         """Write the calls of regions as a function of its own, and its call."""
         self._parts += 1
-        part = self._stretch(module, f"part_{self._parts}")
+        part = self._stretch(module, f"part_{self._parts}", [p.type for p in run.parameters])
         self._regions(module, part, _both_tables(part), regions)
         part.ret()
         run.call(part.name, "void", *run.parameters)
@@ -259,8 +287,9 @@ class ProgramWriter:
 
     def _one_by_one(self, run: FunctionText, region: Region) -> None:
         zero = run.constant("i64", 0)
+        thread = chain_thread(run) if in_chain(run) else zero
         for piece in region.pieces:
-            whole = Part(zero, run.constant("i64", piece.units), zero, zero)
+            whole = Part(zero, run.constant("i64", piece.units), zero, thread)
             self.call_kernel(run, run.parameters, piece, whole)
 
     def _by_pool(
@@ -329,7 +358,7 @@ class ProgramWriter:
 
 
 def _address(f: FunctionText, tables: tuple[IRValue, ...], place: Place, further: Size) -> IRValue:
-    arrays, memory = tables
+    arrays, memory, *_ = tables
     base = f.load("ptr", f.gep(arrays if place.is_argument else memory, place.entry, "ptr"))
     offset = place.offset + further
     return base if offset.__class__ is int and offset == 0 else f.gep(base, offset)
@@ -348,7 +377,7 @@ WRITERS: dict[type, Callable[[ModuleText, str, Any], None]] = {
 def _both_tables(run: FunctionText) -> IRValue:
     """Return where a function has its two tables side by side, for the tasks of the pool."""
     tables = run.alloca("ptr", 2)
-    for i, table in enumerate(run.parameters):
+    for i, table in enumerate(run.parameters[:2]):
         run.store(table, run.gep(tables, i, "ptr"))
     return tables
 

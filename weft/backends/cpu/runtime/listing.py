@@ -12,7 +12,7 @@ from ....core.errors import ArgumentError, ArgumentTypeError
 from ....graph.node import Node
 from ....lower.kernels import CallKernel, bytes_moved
 from ....lower.program import Sources
-from ....lower.schedule import BranchCalls, LoopCalls, Piece, flattened
+from ....lower.schedule import BranchCalls, LoopCalls, Piece, TogetherCalls, flattened, inner_calls
 from ..codegen.program import ProgramText
 from .tables import aligned, shortened
 
@@ -101,6 +101,8 @@ def _control_in(calls: Sequence[Any]) -> Counter[str]:
             found += Counter(loop=1) + _control_in(call.test) + _control_in(call.body)
         elif isinstance(call, BranchCalls):
             found += Counter(branch=1) + _control_in(call.yes) + _control_in(call.no)
+        elif isinstance(call, TogetherCalls):
+            found += Counter(together=1) + _control_in(inner_calls(call))
     return found
 
 

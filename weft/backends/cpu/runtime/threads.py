@@ -25,7 +25,7 @@ from ....core.locks import fork_safe_lock
 from ....core.threads import get_num_threads, watch_num_threads
 from ..codegen.target import host
 from .linking import Library, link
-from .native.pool import EXPORTS, FIELDS, MAX_THREADS, POOL_BYTES, pool_text
+from .native.pool import EXPORTS, FIELDS, KERNELS_CALL, MAX_THREADS, POOL_BYTES, pool_text
 from .native.sleep import PTHREADS, WAIT_ON_ADDRESS, Sleep, futex
 from .objects import runtime_code
 
@@ -66,8 +66,7 @@ class Pool:
 
     def symbols(self) -> dict[str, int]:
         """Return the addresses that kernels are linked with."""
-        names = ("weft_parallel_for", "weft_parallel_for_up_to")
-        return {name: self.library.address(name) for name in names}
+        return {name: self.library.address(name) for name in KERNELS_CALL}
 
     def resize(self, threads: int) -> None:
         """Have that many threads, the caller of a job included, from the next job on.

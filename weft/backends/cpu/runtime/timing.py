@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ....core.dtype import Array
 from ....lower.kernels import CallKernel
 from ....lower.memory import MemoryPlan
-from ....lower.schedule import Region, flattened
+from ....lower.schedule import Region, TogetherCalls, flattened, inner_calls
 from ..codegen.profile import SLOT_WORDS, write_profiled
 from ..codegen.program import ProgramText
 from ..codegen.target import Target
@@ -74,14 +74,31 @@ class Timing:
         found: list[KernelSpans] = []
         for step, _ in flattened(self.text.schedule.steps):
             if isinstance(step, str):
-                for region, _times in flattened(next(stretches)):
-                    found += self._region(region, slots)
+                found += self._spans_in(next(stretches), slots)
             else:
                 call = _span(*self._calls.get(id(step), (0, 0)), 0)
                 found.append(KernelSpans(call, [], call.seconds))
         self._calls.clear()
         self.record[...] = 0
         return found
+
+    def _spans_in(self, calls: Sequence[Any], slots: Iterator[range]) -> list[KernelSpans]:
+        """Return the times of kernels one after another, inside control flow too."""
+        found: list[KernelSpans] = []
+        for call in calls:
+            if isinstance(call, Region):
+                found += self._region(call, slots)
+            elif isinstance(call, TogetherCalls):
+                found += self._together(call, slots)
+            else:
+                found += self._spans_in(inner_calls(call), slots)
+        return found
+
+    def _together(self, call: TogetherCalls, slots: Iterator[range]) -> list[KernelSpans]:
+        """Return the times of kernels in chains: threads that ran side by side share the time."""
+        made = [spans for chain in call.chains for spans in self._spans_in(chain, slots)]
+        threads = len({spans.whole.thread for spans in made})
+        return [spans._replace(seconds=spans.seconds / max(1, threads)) for spans in made]
 
     def _region(self, region: Region, slots: Iterator[range]) -> list[KernelSpans]:
         """Return the times of kernels that may have run side by side."""

@@ -18,6 +18,10 @@ chunk and a caller that sleeps. Whoever wakes a worker lowers its flag, so that 
 twice while the system is slow to run it; as many workers are woken as there are chunks for them,
 low numbers first.
 
+A job of chains may run for hours. Its caller, when it has nothing to do but wait, polls for signals
+each time it is woken, and notes in a word of the job that it is to be given up; loops in chains look
+at that word, and wake a caller that sleeps now and then.
+
 A caller that finds the pool busy (a job of another Python thread, or a job inside a job) runs all
 its chunks itself: it never waits for others, so nothing can deadlock.
 """
@@ -32,7 +36,7 @@ from .template import module_text
 # in pairs.
 _LINES = (
     ("word", "function", "context", "chunks"),
-    ("pending", "waiting"),
+    ("pending", "waiting", "looks"),
     ("busy",),
     ("sleepers",),
     ("workers", "spins", "wanted", "desired", "generation"),
@@ -57,7 +61,10 @@ EXPORTS = (
     "weft_pool_worker",
     "weft_parallel_for",
     "weft_parallel_for_up_to",
+    "weft_parallel_chains",
+    "weft_chain_stopped",
 )
+KERNELS_CALL = EXPORTS[-4:]  # what code of programs is linked with
 
 
 _PAUSE = {
@@ -94,6 +101,39 @@ define void @weft_parallel_for(ptr %function, ptr %context, i64 %chunks) nounwin
 
 define void @weft_parallel_for_up_to(ptr %function, ptr %context, i64 %chunks, i64 %limit)
     nounwind {
+  tail call void @run_job(ptr %function, ptr %context, i64 %chunks, i64 %limit, ptr null, ptr null)
+  ret void
+}
+
+define void @weft_parallel_chains(ptr %function, ptr %context, i64 %chunks, ptr %poll, ptr %stopped)
+    nounwind {
+  tail call void @run_job(
+    ptr %function, ptr %context, i64 %chunks, i64 2147483647, ptr %poll, ptr %stopped)
+  ret void
+}
+
+; Return whether the chains of a job are given up; now and then, let its caller look for signals.
+define i32 @weft_chain_stopped(ptr %stopped) nounwind {
+  %word = load atomic i64, ptr %stopped acquire, align 8
+  %stop = icmp ne i64 %word, 0
+  %result = zext i1 %stop to i32
+  %waiting = load atomic i32, ptr <waiting> monotonic, align 4
+  %dozing = icmp ne i32 %waiting, 0
+  br i1 %dozing, label %count, label %done
+count:
+  %looks = atomicrmw add ptr <looks>, i32 1 monotonic
+  %part = and i32 %looks, 511
+  %now = icmp eq i32 %part, 0
+  br i1 %now, label %wake, label %done
+wake:
+  call void @rouse(ptr <pending>)
+  br label %done
+done:
+  ret i32 %result
+}
+
+define internal void @run_job(
+    ptr %function, ptr %context, i64 %chunks, i64 %limit, ptr %poll, ptr %stopped) nounwind {
   %several = icmp sgt i64 %chunks, 1
   %countable = icmp slt i64 %chunks, 2147483648
   %shared = icmp sgt i64 %limit, 1
@@ -172,6 +212,21 @@ doze:
 
 sleep:
   call void @wait(ptr <pending>, i32 %open.chunks)
+  %polls = icmp ne ptr %poll, null
+  br i1 %polls, label %known, label %doze
+
+known:                             ; what a handler raised is raised once
+  %given.up = load atomic i64, ptr %stopped acquire, align 8
+  %goes.on = icmp eq i64 %given.up, 0
+  br i1 %goes.on, label %ask.signals, label %doze
+
+ask.signals:
+  %raised = call i32 %poll()
+  %quiet = icmp eq i32 %raised, 0
+  br i1 %quiet, label %doze, label %stop
+
+stop:
+  store atomic i64 1, ptr %stopped release, align 8
   br label %doze
 
 wake.up:
