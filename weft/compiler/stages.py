@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -101,6 +102,7 @@ def plan_static(program: Program, static: Graph, device: Device | None = None) -
         return None
     graph = optimize_static(static)
     made, sources = lower(graph, states)
+    made = replace(made, donated=program.donated)
     verified(made, sources)
     device = backend_named(CPU).describe() if device is None else device
     for stage in ON_PROGRAMS.values():

@@ -78,6 +78,10 @@ class LostWriteError(WeftError, TypeError):
     """A write went into a tensor that nobody holds, or nobody reads, and would be lost."""
 
 
+class DonatedError(WeftError, RuntimeError):
+    """A tensor is used whose memory a call has taken."""
+
+
 class AllocationError(WeftError, MemoryError):
     """The result would not fit in memory."""
 

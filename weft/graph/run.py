@@ -69,6 +69,7 @@ class Program:
     feeds     values that are given
     targets   updates to compute and commit, without returning them
     commits   whether anything is committed; if not, another run does it that begins with this one
+    donated   which of the feeds, by their places, are given away: results may take their memory
     """
 
     def __init__(
@@ -79,10 +80,12 @@ class Program:
         targets: Sequence[Value] = (),
         *,
         commits: bool = True,
+        donated: Iterable[int] = (),
     ) -> None:
         self.graph = graph
         self.feeds = list(feeds)
         self.fetches = list(fetches)
+        self.donated = tuple(sorted(donated))
         self.trapped = False  # whether compiled code is to look for NaNs (passes/trap.py)
         self.sources = graph.size_sources()
         self.slots: dict[Value, int] = {}

@@ -11,6 +11,7 @@ from ..core.errors import ArgumentError, ArgumentTypeError, GraphError
 from ..core.imports import deferred_imports, injected
 from ..core.tree import flatten
 from .call import ProgramCall
+from .donation import Donated, Taking
 from .feeds import as_feed
 from .graph import Graph
 from .members import Wanted, member, wanted_values
@@ -95,6 +96,7 @@ class Session:
         feed_dict: Mapping[Any, Any] | None = None,
         *,
         watch: Mapping[Any, Callable[[Any], Any]] | None = None,
+        donate: Any = None,
     ) -> Any:
         """Return the values of the fetches as NumPy arrays, in the nest in which they were given.
 
@@ -102,21 +104,38 @@ class Session:
         feed_dict   values for placeholders, or for any other symbol, by symbol or name
         watch       functions that are called with values when the run computes them, by symbol or
                     name; in loops once in each trip, whose number `wf.debug.trips()` tells
+        donate      feeds that are given away, by the symbols or names in feed_dict: results may
+                    take their memory. A tensor has no elements any more when the run has ended; a
+                    NumPy array is written over
 
         Feeds of another dtype of the same kind (float64 for float32) are cast if they fit.
         """
         if watch is not None:
-            return self._run_watched(fetches, feed_dict, watch)
+            return self._run_watched(fetches, feed_dict, watch, donate)
         prepared = self._prepared(fetches)
+        if donate is not None:
+            return self._run_donating(prepared, {} if feed_dict is None else feed_dict, donate)
         call = self._call(prepared, feed_dict)
         given = () if feed_dict is None else feed_dict.values()
         fetched = None if self.compiled is False else call.run_unchecked(given)
         if fetched is None:
             fetched = call.run(call.arrays(given), self.compiled)
-        found = iter(fetched)
-        return prepared.nest(next(found) if is_value else None for is_value in prepared.returned)
+        return prepared.filled(fetched)
 
-    def _run_watched(self, fetches: Any, feed_dict: Any, watch: Any) -> Any:
+    def _run_donating(self, prepared: _Prepared, feed_dict: Mapping[Any, Any], donate: Any) -> Any:
+        """Run, and let what is given away be taken."""
+        call = self._call(prepared, feed_dict, donate)
+        given, feeds = list(feed_dict.values()), call.program.feeds
+        donated = [Donated(feeds[i].name, given[i]) for i in call.program.donated]
+        others = [value for i, value in enumerate(given) if i not in call.program.donated]
+        states = [state for _, state in call.program.states]
+        with Taking(RUN, donated, others, states):
+            fetched = None if self.compiled is False else call.run_unchecked(given)
+            if fetched is None:
+                fetched = call.run(call.arrays(given), self.compiled)
+        return prepared.filled(fetched)
+
+    def _run_watched(self, fetches: Any, feed_dict: Any, watch: Any, donate: Any) -> Any:
         """Run a copy of the graph that hands values to functions; it is kept for those values."""
         with deferred_imports:
             from .debug.inserted import (  # noqa: PLC0415  (for those who watch)
@@ -134,7 +153,7 @@ class Session:
             self._watched[key] = Session(copy, compiled=self.compiled, device=self.device)
         token = watchers.set(functions)
         try:
-            return self._watched[key].run(fetches, feed_dict)
+            return self._watched[key].run(fetches, feed_dict, donate=donate)
         finally:
             watchers.reset(token)
 
@@ -157,17 +176,20 @@ class Session:
         call = self._call(prepared, feed_dict)
         given = () if feed_dict is None else feed_dict.values()
         fetched = step_through(call, call.arrays(given), stdin, stdout)
-        if fetched is None:
-            return None
-        found = iter(fetched)
-        return prepared.nest(next(found) if is_value else None for is_value in prepared.returned)
+        return None if fetched is None else prepared.filled(fetched)
 
-    def executable(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+    def executable(
+        self,
+        fetches: Any,
+        feed_dict: Mapping[Any, Any] | None = None,
+        *,
+        donate: Any = None,
+    ) -> Any:
         """Return the machine code that a run with these fetches and feeds uses, to look inside.
 
         None if there is none: if some shape depends on values, the run goes from node to node.
         """
-        call = self._call(self._prepared(fetches), feed_dict)
+        call = self._call(self._prepared(fetches), feed_dict, donate)
         return call.executable(call.arrays(() if feed_dict is None else feed_dict.values()))
 
     def export(
@@ -217,7 +239,9 @@ class Session:
             found = self._fetched[(kind, *map(id, items))] = known._replace(nest=nest)
         return found
 
-    def _call(self, prepared: _Prepared, feed_dict: Mapping[Any, Any] | None) -> ProgramCall:
+    def _call(
+        self, prepared: _Prepared, feed_dict: Mapping[Any, Any] | None, donate: Any = None
+    ) -> ProgramCall:
         """Return what is to be run for fetches and feeds."""
         fed = {} if feed_dict is None else feed_dict
         if fed.__class__ is not dict and not isinstance(fed, Mapping):
@@ -225,14 +249,32 @@ class Session:
                 "Session.run: feed_dict must be a dictionary from symbols or names to values. "
                 f"Received: {type(feed_dict).__name__}"
             )
-        key = tuple([k if k.__class__ is str else id(k) for k in fed])
+        key: tuple[Any, ...] = tuple([k if k.__class__ is str else id(k) for k in fed])
+        donated = () if donate is None else self._donated(fed, donate)
+        if donated:
+            key = (*key, donated)
         call = prepared.calls.get(key)
         if call is None:
-            call = prepared.calls[key] = self._new_call(prepared.wanted, fed)
+            call = prepared.calls[key] = self._new_call(prepared.wanted, fed, donated)
             prepared.kept.extend(fed)
         return call
 
-    def _new_call(self, wanted: Wanted, fed: Mapping[Any, Any]) -> ProgramCall:
+    def _donated(self, fed: Mapping[Any, Any], donate: Any) -> tuple[int, ...]:
+        """Return which of the feeds are given away."""
+        values = [member(self.graph, key, RUN, "feed") for key in fed]
+        wanted = donate if isinstance(donate, (list, tuple, set, frozenset)) else [donate]
+        found = [member(self.graph, key, RUN, "donate") for key in wanted]
+        for value in found:
+            if value not in values:
+                raise ArgumentError(
+                    f"Session.run: donate names {value.name}, which is not fed; there are "
+                    f"{len(values)} feeds: {', '.join(v.name for v in values)}"
+                )
+        return tuple(sorted({values.index(value) for value in found}))
+
+    def _new_call(
+        self, wanted: Wanted, fed: Mapping[Any, Any], donated: tuple[int, ...] = ()
+    ) -> ProgramCall:
         values: list[Value] = []
         for key, given in fed.items():
             value = member(self.graph, key, RUN, "feed")
@@ -242,7 +284,7 @@ class Session:
                 raise ArgumentError(f"Session.run: {value.name} is an update and cannot be fed")
             as_feed(value, given, RUN)  # tell what is wrong before what is missing
             values.append(value)
-        program = Program(self.graph, wanted.fetches, values, wanted.targets)
+        program = Program(self.graph, wanted.fetches, values, wanted.targets, donated=donated)
         return ProgramCall(program, RUN, self.device)
 
 
@@ -259,3 +301,8 @@ class _Prepared(NamedTuple):
     kept: list[Any]
     calls: dict[tuple[Any, ...], ProgramCall]
     nest: Callable[[Iterator[Any]], Any]
+
+    def filled(self, fetched: Sequence[Any]) -> Any:
+        """Return results in the nest of the fetches."""
+        found = iter(fetched)
+        return self.nest(next(found) if is_value else None for is_value in self.returned)

@@ -4,9 +4,9 @@ Kernels are numbered in the order in which they run, those of bodies too, so tha
 one step of a loop shares memory with the rest of the step. What lives longer than a step (it is
 touched outside of the loop as well) is alive during the whole loop.
 
-Of chains that run at the same time nobody knows which kernel of one runs when some kernel of another
-does. The numbers order the kernels of one chain; against all others, what lives within a chain is
-alive as long as the chains are.
+Of chains that run at the same time nobody knows which kernel of one runs when some kernel of
+another does. The numbers order the kernels of one chain; against all others, what lives within a
+chain is alive as long as the chains are.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def lifetimes(kernels: Sequence[Kernel]) -> Lifetimes:
     for buffer, found in touches.items():
         around = _around_all(found)
         spans[buffer] = _span(found, len(around))
-        chains |= {buffer: part for part in around if part.chain}
+        chains.update((buffer, part) for part in around if part.chain)
     return Lifetimes(spans, next(numbers), chains)
 
 

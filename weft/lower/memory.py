@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..core.shape import Size
 from .storage import Buffer, View
@@ -50,6 +50,8 @@ class MemoryPlan:
     copied        states whose new values are copied when a run has ended, and where these lie
     new_numbers   the same for numbers whose new values lie side by side
     arena_bytes   the size of the arena
+    donated       buffers of fetches that take the memory of feeds which were given away, and of
+                  these feeds
     addressed     buffers of the arena whose addresses lie in the table of memory, behind that of
                   the words that hold sizes, since where they lie follows from these; None for a
                   program whose sizes are all known
@@ -68,6 +70,7 @@ class MemoryPlan:
     copied: tuple[tuple[int, View], ...]
     new_numbers: tuple[tuple[int, View], ...]
     arena_bytes: Size
+    donated: Mapping[Buffer, Buffer] = field(default_factory=dict)
     addressed: tuple[Buffer, ...] | None = None
 
     @property

@@ -52,6 +52,7 @@ class KernelProgram:
     flag      where code reports an index out of range, if any is checked
     memory    where the buffers lie, once that is planned
     schedule  how the kernels are called, once that is planned
+    donated   which of the feeds are the program's to write over
     """
 
     kernels: tuple[Kernel, ...]
@@ -63,6 +64,7 @@ class KernelProgram:
     flag: View | None = None
     memory: MemoryPlan | None = None
     schedule: RunSchedule | None = None
+    donated: tuple[int, ...] = ()
 
     def __repr__(self) -> str:
         return program_text(self)

@@ -4,8 +4,8 @@ A program that is planned tells how long each of its kernels holds up the run: s
 others that threads do not share take as long as on one thread. Where a stretch of them falls apart
 into components by the memory that they touch, components are chains: a thread does each of them,
 one kernel after another. Stretches are chosen so that most time is gained, by estimates; the
-program is then planned once more, and the plan that takes less time is kept. What a kernel computes,
-and in which order it adds, is the same in both.
+program is then planned once more, and the plan that takes less time is kept. What a kernel
+computes, and in which order it adds, is the same in both.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
+from ..core.dim import is_known
 from ..lower.lifetimes import InChains, Lifetimes, lifetimes
 from ..lower.memory import ARENA, CONSTANTS, NUMBERS, WORD, MemoryPlan, Place
 from ..lower.program import KernelProgram
@@ -20,10 +21,13 @@ Commit = tuple[int, View]  # a state by its number, and where its new value lies
 def with_memory(program: KernelProgram) -> KernelProgram:
     """Return a program with places for all its buffers."""
     buffers = program.used_buffers
-    fresh = _handed_out(program)
-    in_place = _in_place(program, fresh)
+    order = InChains(program.kernels)
+    handed = _handed_out(program)
+    donated = _taken_from_feeds(program, handed, order)
+    fresh = handed - set(donated)
+    in_place = _in_place(program, handed, order)
     shared = {v.buffer: in_place[s] for s, v in program.commits if s in in_place}
-    own = [b for b in buffers if b.kind == "arena" and b not in fresh and b not in shared]
+    own = [b for b in buffers if b.kind == "arena" and b not in handed and b not in shared]
     copied = [(s, v) for s, v in program.commits if s not in in_place]
     numbers = _new_numbers(program, copied, own)
     outside = _outside_arena(program, buffers, fresh, set(in_place.values()))
@@ -37,7 +41,7 @@ def with_memory(program: KernelProgram) -> KernelProgram:
         together = [view.buffer for _, view in numbers]
         arena, arena_bytes = arena_places(own, together, when_alive(program))
     places = {**outside.places, **arena}
-    places |= {buffer: places[state] for buffer, state in shared.items()}
+    places |= {buffer: places[taken] for buffer, taken in (*shared.items(), *donated.items())}
     _place_windows(buffers, places)
     plan = replace(
         outside,
@@ -47,6 +51,7 @@ def with_memory(program: KernelProgram) -> KernelProgram:
         new_numbers=tuple(numbers),
         arena_bytes=arena_bytes,
         addressed=addressed,
+        donated=donated,
     )
     return replace(without_copies(program, shared), memory=plan)
 
@@ -110,12 +115,46 @@ def _handed_out(program: KernelProgram) -> set[Buffer]:
     }
 
 
+# -- feeds that are given away -------------------------------------------------------------------
+
+
+def _taken_from_feeds(
+    program: KernelProgram, fresh: Collection[Buffer], order: InChains
+) -> dict[Buffer, Buffer]:
+    """Return the results that take the memory of feeds which the program may write over.
+
+    As with states, that is done when nothing can fail any more: a run that fails is repeated from
+    node to node, and says what was wrong.
+    """
+    wanted = {view.buffer for view in program.outputs}
+    feeds = [b for b in program.buffers if b.slot in program.donated and b.kind == "feed"]
+    results = [v for v in program.fetches if v.buffer in fresh and v.buffer in order.uses]
+    found: dict[Buffer, Buffer] = {}
+    for feed in (feed for feed in feeds if feed not in wanted and is_known(feed.shape)):
+        for view in results:
+            fits = is_known(view.shape) and view.buffer.nbytes == feed.nbytes
+            if fits and view.buffer not in found and _may_take(view, feed, order):
+                found[view.buffer] = feed
+                break
+    return found
+
+
+def _may_take(view: View, feed: Buffer, order: InChains) -> bool:
+    """Tell whether a result can be written over a feed that nobody reads any more then."""
+    maker, uses = min(order.uses[view.buffer]), order.uses.get(feed, ())
+    if maker in uses:
+        return _may_replace(view, feed, order)
+    free = all(order.is_before(at, maker) for at in (*uses, *order.failures))
+    return free and view.whole and view.dtype == feed.dtype
+
+
 # -- states that are changed in place --------------------------------------------------------------
 
 
-def _in_place(program: KernelProgram, fresh: Collection[Buffer]) -> dict[int, Buffer]:
+def _in_place(
+    program: KernelProgram, fresh: Collection[Buffer], order: InChains
+) -> dict[int, Buffer]:
     """Return the states whose own memory can take their new values, and its buffers."""
-    order = InChains(program.kernels)
     old = {b.slot: b for b in program.buffers if b.kind == "state"}
     wanted = {view.buffer for view in program.outputs}  # read when the run has ended
     written = Counter(view.buffer for _, view in program.commits)

@@ -108,6 +108,7 @@ class SizedPlan:
             if place.moves:
                 places[buffer] = _in_arena(place, buffer, places)
         shared = {at.buffer(a): at.buffer(b) for a, b in old.shared.items()}
+        donated = {at.buffer(a): at.buffer(b) for a, b in old.donated.items()}
         changed = {
             name: at.part(getattr(old, name))
             for name in ("states", "fresh", "constants", "numbers", "arguments", "copied")
@@ -120,6 +121,7 @@ class SizedPlan:
             new_numbers=new_numbers,
             arena_bytes=size,
             addressed=tuple(own),
+            donated=donated,
         )
 
 

@@ -250,6 +250,7 @@ _MEMORY_FIELDS = {
     "copied": COMMITS,
     "new_numbers": COMMITS,
     "arena_bytes": NUMBER,
+    "donated": mapped(BUFFER, BUFFER),
 }
 _PLAN_FIELDS = {
     "memory": fields(MemoryPlan, _MEMORY_FIELDS),

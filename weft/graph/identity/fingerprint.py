@@ -89,6 +89,8 @@ class _Writer(Encoder):
         for node in program.order:
             self._node(node)
         self.lines.append(b"fetches " + self._taken(program.fetches))
+        if program.donated:
+            self.lines.append(b"donated %b" % self.attr(program.donated))
         if program.trapped:
             self.lines.append(b"trapped")
         for state, value in program.commits:

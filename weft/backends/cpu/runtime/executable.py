@@ -129,7 +129,8 @@ class Executable(Inspection):
         """Find which arguments hold fetches; others are copied from where they lie."""
         layout = self.layout
         self._makers = [array_maker(b.shape, b.dtype) for b in layout.fresh]
-        made = {buffer: layout.places[buffer].entry for buffer in layout.fresh}
+        handed_out = (*layout.fresh, *layout.donated)
+        made = {buffer: layout.places[buffer].entry for buffer in handed_out}
         self._fetches = [(view, made.get(view.buffer)) for view in self.plan.fetches]
 
     def _find_states(self) -> None:
@@ -180,7 +181,8 @@ class Executable(Inspection):
             if self._short_as_fed is not None:
                 return self._short_as_fed(feeds)
             fetched = self._run_warily(feeds)
-            if fetched is not None and self.own_arena and self.timing is None:
+            usual = self.own_arena and self.timing is None and not self.layout.donated
+            if fetched is not None and usual:
                 self._bound = bind_run(self)
             return fetched
 
@@ -260,6 +262,8 @@ class Executable(Inspection):
         if entry is None or not self.own_arena or layout.numbers or plan.flag is not None:
             return None
         if self.timing is not None or self.sized is not None or not self._fetches:
+            return None
+        if layout.donated:  # a result is what was fed, not what is made here
             return None
         first = len(layout.arguments) - len(layout.fresh)
         order = [(e - first, view.shape) for view, e in self._fetches if e is not None]
@@ -395,7 +399,7 @@ if hasattr(os, "register_at_fork"):
 
 def _specs(layout: MemoryPlan, *, alone: bool) -> list[ArraySpec]:
     """Return what the code demands of the arrays that each run passes."""
-    changed, fresh = set(layout.in_place), set(layout.fresh)
+    changed, fresh = set(layout.in_place), {*layout.fresh, *layout.donated.values()}
     return [
         ArraySpec(
             buffer.dtype,

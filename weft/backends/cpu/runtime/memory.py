@@ -93,7 +93,8 @@ class ProgramMemory:
         known = self._views.get(view)
         if known is None:
             buffer, offset = behind_window(view.buffer, view.offset, self.word)
-            array = self.arrays[self.layout.shared.get(buffer, buffer)]
+            taken = self.layout.donated.get(buffer, buffer)
+            array = self.arrays[self.layout.shared.get(taken, taken)]
             known = shown(array, replace(view, offset=offset))
             place = self.layout.places[view.buffer]
             if not place.is_argument and not place.moves:

@@ -19,8 +19,8 @@ twice while the system is slow to run it; as many workers are woken as there are
 low numbers first.
 
 A job of chains may run for hours. Its caller, when it has nothing to do but wait, polls for signals
-each time it is woken, and notes in a word of the job that it is to be given up; loops in chains look
-at that word, and wake a caller that sleeps now and then.
+each time it is woken, and notes in a word of the job that it is to be given up; loops in chains
+look at that word, and wake a caller that sleeps now and then.
 
 A caller that finds the pool busy (a job of another Python thread, or a job inside a job) runs all
 its chunks itself: it never waits for others, so nothing can deadlock.
