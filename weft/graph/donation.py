@@ -4,8 +4,8 @@
 
 A tensor that was given away has no elements any more: whoever looks at them afterwards is told
 which call took it, and at which line. A NumPy array cannot be emptied: it is written over, as an
-array is that is given to NumPy as `out`. Whether a result takes the memory of a feed the plan decides, by
-type and time; the feed is given away in either case.
+array is that is given to NumPy as `out`. Whether a result takes the memory of a feed the plan
+decides, by type and time; the feed is given away in either case.
 
 What others hold as well is refused, since they would see it change.
 """

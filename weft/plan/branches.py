@@ -10,11 +10,12 @@ computes, and in which order it adds, is the same in both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any, NamedTuple
 
+from ..core.dim import is_known
 from ..lower.kernels import (
     BranchKernel,
     Kernel,
@@ -33,10 +34,13 @@ from .threads import with_schedule
 from .times import PER_CALL, SHARED, calls_time, region_time, schedule_time, shared_time, turns_of
 
 LEAST_GAIN = 4000.0  # nanoseconds: less is not worth another plan
-LEAST_SHARE = 0.05  # of the time of a run
+LEAST_SHARE = 0.1  # of the time of a run: estimates are not better than that
+FOR_MEMORY = 0.2  # of it, where the plan takes more memory
+MORE = 1.25  # times as much memory, to be more
 WINDOW = 256  # the most kernels of a stretch: the search takes time with its square
 CHAINS_PER_THREAD = 2  # more balance better, but each has memory of its own
 CHEAP = 400.0  # nanoseconds of a kernel that is done first, so that it joins nothing
+SMALL = 4096  # bytes that it may make
 
 
 def with_branches(program: KernelProgram, device: Device) -> KernelProgram:
@@ -51,9 +55,17 @@ def with_branches(program: KernelProgram, device: Device) -> KernelProgram:
         return program
     bare = replace(program, kernels=tuple(kernels), memory=None, schedule=None)
     made = with_schedule(with_memory(bare), device)
-    assert made.schedule is not None
-    gained = now - schedule_time(made.schedule, device.threads)
-    return made if gained >= max(LEAST_GAIN, LEAST_SHARE * now) else program
+    return made if _pays(program, made, now, device.threads) else program
+
+
+def _pays(program: KernelProgram, made: KernelProgram, now: float, threads: int) -> bool:
+    """Tell whether a plan with chains is better than one without, which takes so long now."""
+    assert program.memory is not None, "both are planned"
+    assert made.memory is not None, "both are planned"
+    assert made.schedule is not None, "both are planned"
+    gained = now - schedule_time(made.schedule, threads)
+    larger = made.memory.arena_bytes > MORE * program.memory.arena_bytes
+    return gained >= max(LEAST_GAIN, (FOR_MEMORY if larger else LEAST_SHARE) * now)
 
 
 class _Step(NamedTuple):
@@ -79,7 +91,7 @@ class _Finder:
         self.threads = threads
         self.found = 0
         self._times: dict[int, tuple[float, float]] = {}
-        self._in_place = set(program.memory.shared)
+        self._in_place = program.memory.shared
         for calls in (program.schedule.steps, *program.schedule.stretches):
             self._note(calls)
 
@@ -104,7 +116,7 @@ class _Finder:
 
     def _chained(self, kernels: Sequence[Kernel]) -> list[Kernel]:
         """Return kernels that need no host, in a new order where chains are found."""
-        steps = self._steps(_cheap_first(kernels, self._alone))
+        steps = self._steps(self._cheap_first(kernels))
         windows = list(_best_windows(steps, self.threads))
         if not windows:
             return [self._inside(kernel) for kernel in kernels]
@@ -151,8 +163,22 @@ class _Finder:
     def _alone(self, kernel: Kernel) -> float:
         return self._times.get(id(kernel), (0.0, 0.0))[1]
 
+    def _cheap_first(self, kernels: Sequence[Kernel]) -> list[Kernel]:
+        """Return kernels with those first that take no time and need none that does.
+
+        They are a learning rate, a mask: made for many, they would join what is apart otherwise.
+        """
+        order, first = _Dependencies(self._in_place), set[int]()
+        for i, kernel in enumerate(kernels):
+            ready = order.add(kernel) <= first and not may_fail(kernel)
+            cheap = self._alone(kernel) <= CHEAP and all(map(_is_small, _written(kernel)))
+            if ready and cheap:
+                first.add(i)
+        rest = [kernel for i, kernel in enumerate(kernels) if i not in first]
+        return [*(kernels[i] for i in sorted(first)), *rest]
+
     def _steps(self, kernels: Sequence[Kernel]) -> list[_Step]:
-        order = _Dependencies()
+        order = _Dependencies(self._in_place)
         return [_Step(k, *self._times.get(id(k), (0.0, 0.0)), order.add(k)) for k in kernels]
 
     # -- chains ------------------------------------------------------------------------------------
@@ -181,7 +207,8 @@ class _Finder:
         if not any(may_fail(steps[i].kernel) for i in window):
             return set()
         needed = {i for k in window for i in steps[k].after}
-        writers = (i for i in window if self._in_place.intersection(_written(steps[i].kernel)))
+        in_place = self._in_place.keys()
+        writers = (i for i in window if not in_place.isdisjoint(_written(steps[i].kernel)))
         return {i for i in writers if i not in needed}
 
 
@@ -208,9 +235,13 @@ def _written(kernel: Kernel) -> set[Buffer]:
 
 
 class _Dependencies:
-    """Tells which of the kernels before it a kernel has to wait for, by what they touch."""
+    """Tells which of the kernels before it a kernel has to wait for, by what they touch.
 
-    def __init__(self) -> None:
+    in_place   new values of states that are written over the old ones, which others must have read
+    """
+
+    def __init__(self, in_place: Mapping[Buffer, Buffer]) -> None:
+        self._in_place = in_place
         self._count = 0
         self._writer: dict[Buffer, int] = {}
         self._readers: dict[Buffer, list[int]] = {}
@@ -219,7 +250,8 @@ class _Dependencies:
         """Return what a kernel waits for; it is the next one."""
         number, written, found = self._count, _written(kernel), set[int]()
         self._count += 1
-        for buffer in set(_touched(kernel)):
+        written |= {self._in_place[buffer] for buffer in written if buffer in self._in_place}
+        for buffer in {*_touched(kernel), *written}:
             if buffer in self._writer:
                 found.add(self._writer[buffer])
             if buffer in written:
@@ -230,17 +262,8 @@ class _Dependencies:
         return frozenset(found)
 
 
-def _cheap_first(kernels: Sequence[Kernel], alone: Any) -> list[Kernel]:
-    """Return kernels with those first that take no time and need none that does.
-
-    They are a learning rate, a mask: made for many, they would join what is apart otherwise.
-    """
-    order, first = _Dependencies(), set[int]()
-    for i, kernel in enumerate(kernels):
-        if order.add(kernel) <= first and alone(kernel) <= CHEAP and not may_fail(kernel):
-            first.add(i)
-    rest = [kernel for i, kernel in enumerate(kernels) if i not in first]
-    return [*(kernels[i] for i in sorted(first)), *rest]
+def _is_small(buffer: Buffer) -> bool:
+    return is_known(buffer.shape) and buffer.nbytes <= SMALL
 
 
 # -- the search ------------------------------------------------------------------------------------

@@ -116,4 +116,9 @@ def test_missing_symbols_are_an_error():
 
 
 def test_what_kernels_are_linked_with():
-    assert set(pool_symbols()) == {"weft_parallel_for", "weft_parallel_for_up_to"}
+    assert set(pool_symbols()) == {
+        "weft_parallel_for",
+        "weft_parallel_for_up_to",
+        "weft_parallel_chains",
+        "weft_chain_stopped",
+    }
