@@ -13,15 +13,24 @@ from tests.lower.mutations import MUTATIONS, broken
 from tests.programs.loops import LoopProgram
 from tests.programs.mixed import MixedProgram
 from tests.programs.smooth import SmoothProgram
+from tests.threads import num_threads
 from weft.compiler.stages import plan_program
 from weft.core.dim import unknown_size
 from weft.core.dtype import float32, int64
 from weft.core.scalar.builder import ScalarBuilder
 from weft.graph.run import Program
-from weft.lower.kernels import GemmKernel, LoopKernel, Operand, Output, RowKernel, walk
+from weft.lower.kernels import (
+    GemmKernel,
+    LoopKernel,
+    Operand,
+    Output,
+    RowKernel,
+    TogetherKernel,
+    walk,
+)
 from weft.lower.program import KernelProgram
 from weft.lower.schedule import Region
-from weft.lower.storage import Buffer, View, contiguous, window
+from weft.lower.storage import Buffer, View, buffers_behind, contiguous, window
 from weft.lower.verify import VerificationError, verify
 
 COUNT = 13  # programs for each mutation: more than a thousand in all
@@ -89,6 +98,16 @@ def steps():
     return planned(graph, [last, carry, rows, stopped], [x, xs])
 
 
+def towers():
+    """Return two recurrent nets on one input, which two threads run at the same time."""
+    with wf.Graph() as graph:
+        x = wf.placeholder((32, 4, 32), wf.float32)
+        nets = [wf.nn.LSTM(32, 32) for _ in range(2)]
+        y = sum(net(x)[0].sum() for net in nets)
+    with num_threads(2):
+        return planned(graph, [y], [x])
+
+
 def random_programs():
     for seed in range(3):
         for made in (MixedProgram(seed, 10), SmoothProgram(seed, "float32", 20), LoopProgram(seed)):
@@ -99,14 +118,19 @@ def random_programs():
 
 @pytest.fixture(scope="module")
 def sound():
-    return [training(), computed_operands(), images(), places(), steps(), *random_programs()]
+    return [
+        *(training(), computed_operands(), images(), places(), steps(), towers()),
+        *random_programs(),
+    ]
 
 
 def test_sound_programs_pass(sound):
     for made in sound:
         verify(made.program, made.sources)
     kinds = {kernel.kind for made in sound for kernel in walk(made.program.kernels)}
-    assert kinds == {"row", "column", "scatter", "scan", "gemm", "library", "loop", "branch"}
+    assert kinds == {
+        *("row", "column", "scatter", "scan", "gemm", "library", "loop", "branch", "together")
+    }
     products = [k for made in sound for k in made.program.kernels if isinstance(k, GemmKernel)]
     assert any(k.scratch is not None for k in products)
     assert any(k.x_from is not None for k in products)
@@ -176,6 +200,25 @@ def test_kernels_are_called_once_and_those_of_a_region_apart(sound):
     refuse("units of work in 0 chunks", idle, *others)
     elsewhere = replace(first, pieces=(replace(piece, views=piece.views[::-1]), *rest))
     refuse("other memory than it takes", elsewhere, *others)
+
+
+def test_chains_have_memory_apart():
+    program = towers().program
+    memory = program.memory
+    (together,) = [k for k in program.kernels if isinstance(k, TogetherKernel)]
+    own = [
+        {b for kernel in walk(chain) for v in kernel.views for b in buffers_behind(v.buffer)}
+        for chain in together.chains
+    ]
+    mine, theirs = ([b for b in chain if b in memory.in_arena()][:4] for chain in own[:2])
+    for one in mine:
+        for other in theirs:
+            places = {**memory.places, one: memory.places[other]}
+            with pytest.raises(VerificationError, match="same memory at the same|outside of"):
+                verify(replace(program, memory=replace(memory, places=places), schedule=None))
+    places = {**memory.places, **{b: replace(memory.places[b], offset=0) for b in (*mine, *theirs)}}
+    with pytest.raises(VerificationError, match="same time"):
+        verify(replace(program, memory=replace(memory, places=places)))
 
 
 # -- unknown sizes ---------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ from ..core.shape import Shape
 from ..core.tensor import Tensor, wrap
 from ..core.tree import Structure, TreeMismatchError, flatten, flatten_with_paths
 from ..graph.call import ProgramCall
+from ..graph.donation import Donated, Taking, donated_arguments, donated_feeds
 from ..graph.feeds import as_feed
 from ..graph.frontend import placeholder
 from ..graph.graph import Graph
@@ -51,6 +52,7 @@ def compile(
     fetches: Any = None,
     device: Any = None,
     saved: Any = None,
+    donate: Any = None,
 ) -> Compiled:
     """Return a function, or what a graph computes, as machine code.
 
@@ -62,6 +64,9 @@ def compile(
     device              where to run; by default where the examples, or the graph's nodes, are
     saved               a file that `save` of what this returned has written, to be used instead of
                         compiling; one that is not for this machine and version is not used
+    donate              arguments that each call is given for good, by position or name, of a graph
+                        by placeholder: results may take their memory. A tensor has no elements any
+                        more then; a NumPy array is written over
 
     A function is called once, on symbols. Tensors it uses from outside (parameters) are read anew
     in each call, as are learning rates; what it writes to them (running statistics, `assign`,
@@ -84,7 +89,7 @@ def compile(
     if saved is not None:
         load_programs(saved, "compile")
     if isinstance(graph_or_function, Graph):
-        return _compile_graph(graph_or_function, example_args, fetches, device)
+        return _compile_graph(graph_or_function, example_args, fetches, device, donate)
     if not callable(graph_or_function):
         raise ArgumentTypeError(
             "compile: expected a function or a wf.Graph. "
@@ -92,7 +97,7 @@ def compile(
         )
     if fetches is not None:
         raise ArgumentError("compile: fetches belong to graphs; a function returns its results")
-    return _trace(graph_or_function, example_args, device)
+    return _trace(graph_or_function, example_args, device, donate)
 
 
 class Compiled:
@@ -151,9 +156,20 @@ class Compiled:
         now = self._now
         if now.default_float != config.default_float or (now.guards and not now.holds()):
             now = self._suited()
+        if now.call.program.donated:
+            return now.results.filled(self._run_donating(now.call, args))
         fed = args if self._signature.plain else self._signature.fed(args)
         fetched = now.call.run_unchecked(fed)
         return now.results.filled(self._run(now.call, args) if fetched is None else fetched)
+
+    def _run_donating(self, call: ProgramCall, args: tuple[Any, ...]) -> list[Array]:
+        """Return the fetches, and let what is given away be taken."""
+        fed, program = list(self._signature.fed(args)), call.program
+        donated = [Donated(program.feeds[i].name, fed[i]) for i in program.donated]
+        others = [given for i, given in enumerate(fed) if i not in program.donated]
+        with Taking(self.name, donated, others, [state for _, state in program.states]):
+            fetched = call.run_unchecked(fed)
+            return self._run(call, args) if fetched is None else fetched
 
     def _run(self, call: ProgramCall, args: tuple[Any, ...]) -> list[Array]:
         """Return the fetches, after a look at all arguments."""
@@ -328,13 +344,16 @@ class CapturedResults:
 # -- functions -------------------------------------------------------------------------------------
 
 
-def _trace(function: Callable[..., Any], args: tuple[Any, ...], on: Any) -> Compiled:
+def _trace(
+    function: Callable[..., Any], args: tuple[Any, ...], on: Any, donate: Any = None
+) -> Compiled:
     """Return what calls a function on symbols, and compiles what it did."""
     name = getattr(function, "__name__", type(function).__name__)
     leaves, structure = flatten(args)
     signature = Signature(name, structure, [FED if _is_fed(x) else x for x in leaves])
     named = zip(_paths(function, args), leaves, strict=True)
     where = _device_for(leaves, on)
+    donated = _donated_feeds(function, args, donate)
     makers = [_maker_like(x, path) if _is_fed(x) else partial(_same, x) for path, x in named]
     shapes = [tuple(getattr(x, "shape", ())) for x in leaves if _is_fed(x)]
     batch = next((shape[0] for shape in shapes if shape), None)
@@ -348,12 +367,26 @@ def _trace(function: Callable[..., Any], args: tuple[Any, ...], on: Any) -> Comp
             returned, nest = flatten(function(*structure.unflatten(symbols)))
             fetches, places = _results_of(graph, returned)
             targets = [graph.tracer.commit(*pair) for pair in graph.pending_updates()]
-        program = Program(graph, fetches, list(graph.inputs), targets)
+        program = Program(graph, fetches, list(graph.inputs), targets, donated=donated)
         return Traced(
             program, CapturedResults(nest, places, _maker(where, program)), _guards(graph)
         )
 
     return Compiled(name, signature, trace, where)
+
+
+def _donated_feeds(function: Callable[..., Any], args: tuple[Any, ...], donate: Any) -> list[int]:
+    """Return which of the leaves that are fed belong to arguments that are given away."""
+    if donate is None:
+        return []
+    chosen = donated_arguments("compile", function, donate, len(args))
+    owners = [i for i, arg in enumerate(args) for leaf in flatten(arg)[0] if _is_fed(leaf)]
+    for i in chosen - set(owners):
+        raise ArgumentError(
+            f"compile: argument {i} is donated, and there is no tensor or array in it. "
+            f"Received: {type(args[i]).__name__}"
+        )
+    return [place for place, i in enumerate(owners) if i in chosen]
 
 
 def _device_for(leaves: Sequence[Any], on: Any) -> device | None:
@@ -433,7 +466,9 @@ def _results_of(graph: Graph, returned: list[Any]) -> tuple[list[Value], list[An
 # -- graphs ----------------------------------------------------------------------------------------
 
 
-def _compile_graph(graph: Graph, args: tuple[Any, ...], fetches: Any, on: Any) -> Compiled:
+def _compile_graph(
+    graph: Graph, args: tuple[Any, ...], fetches: Any, on: Any, donate: Any = None
+) -> Compiled:
     """Compile what a graph computes from its placeholders."""
     name = f"graph {graph.name!r}"
     leaves, nest = flatten(list(graph.outputs) if fetches is None else fetches)
@@ -449,7 +484,8 @@ def _compile_graph(graph: Graph, args: tuple[Any, ...], fetches: Any, on: Any) -
         )
     structure = flatten((0,) * len(feeds))[1]
     signature = Signature(name, structure, [FED] * len(feeds))
-    program = Program(graph, wanted.fetches, feeds, wanted.targets)
+    donated = () if donate is None else donated_feeds("compile", graph, feeds, donate)
+    program = Program(graph, wanted.fetches, feeds, wanted.targets, donated=donated)
     signature.shapes = [_shape_of(v, args[i] if args else None) for i, v in enumerate(feeds)]
     places = [FED if is_value else None for is_value in wanted.returned]
     results = CapturedResults(nest, places, lambda array: array)

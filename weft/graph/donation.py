@@ -12,7 +12,8 @@ What others hold as well is refused, since they would see it change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from inspect import signature
 from sys import getrefcount
 from typing import Any, NamedTuple
 
@@ -28,6 +29,9 @@ from ..core.errors import (
     user_site,
 )
 from ..core.tensor import Tensor
+from .graph import Graph
+from .members import member
+from .node import Value
 from .state import State
 from .symbol import Symbol
 
@@ -37,6 +41,57 @@ class Donated(NamedTuple):
 
     name: str
     given: Any
+
+
+def donated_feeds(what: str, graph: Graph, feeds: Sequence[Value], donate: Any) -> tuple[int, ...]:
+    """Return which feeds of a graph are given away, by symbols, names or places."""
+    found: set[int] = set()
+    for key in _several(donate):
+        if isinstance(key, int) and not isinstance(key, bool):
+            found.add(_place(what, key, len(feeds), "feeds"))
+            continue
+        value = member(graph, key, what, "donate")
+        if value not in feeds:
+            raise ArgumentError(
+                f"{what}: donate names {value.name}, which is not fed; there are {len(feeds)} "
+                f"feeds: {', '.join(feed.name for feed in feeds)}"
+            )
+        found.add(feeds.index(value))
+    return tuple(sorted(found))
+
+
+def donated_arguments(what: str, function: Callable[..., Any], donate: Any, count: int) -> set[int]:
+    """Return which of so many arguments of a function are given away, by positions or names."""
+    names = _parameters(function)
+    found: set[int] = set()
+    for key in _several(donate):
+        if isinstance(key, int) and not isinstance(key, bool):
+            found.add(_place(what, key, count, "arguments"))
+        elif isinstance(key, str) and key in names:
+            found.add(_place(what, names.index(key), count, "arguments"))
+        else:
+            raise ArgumentError(
+                f"{what}: donate must name arguments by position or name: {', '.join(names)}. "
+                f"Received: {key!r:.60}"
+            )
+    return found
+
+
+def _several(donate: Any) -> Iterable[Any]:
+    return donate if isinstance(donate, (list, tuple, set, frozenset)) else [donate]
+
+
+def _place(what: str, place: int, count: int, kind: str) -> int:
+    if not -count <= place < count:
+        raise ArgumentError(f"{what}: donate names place {place} of {count} {kind}")
+    return place % count
+
+
+def _parameters(function: Callable[..., Any]) -> list[str]:
+    try:
+        return list(signature(function).parameters)
+    except (TypeError, ValueError):  # a function without a signature
+        return []
 
 
 def check_donated(

@@ -11,7 +11,7 @@ from ..core.errors import ArgumentError, ArgumentTypeError, GraphError
 from ..core.imports import deferred_imports, injected
 from ..core.tree import flatten
 from .call import ProgramCall
-from .donation import Donated, Taking
+from .donation import Donated, Taking, donated_feeds
 from .feeds import as_feed
 from .graph import Graph
 from .members import Wanted, member, wanted_values
@@ -262,15 +262,7 @@ class Session:
     def _donated(self, fed: Mapping[Any, Any], donate: Any) -> tuple[int, ...]:
         """Return which of the feeds are given away."""
         values = [member(self.graph, key, RUN, "feed") for key in fed]
-        wanted = donate if isinstance(donate, (list, tuple, set, frozenset)) else [donate]
-        found = [member(self.graph, key, RUN, "donate") for key in wanted]
-        for value in found:
-            if value not in values:
-                raise ArgumentError(
-                    f"Session.run: donate names {value.name}, which is not fed; there are "
-                    f"{len(values)} feeds: {', '.join(v.name for v in values)}"
-                )
-        return tuple(sorted({values.index(value) for value in found}))
+        return donated_feeds(RUN, self.graph, values, donate)
 
     def _new_call(
         self, wanted: Wanted, fed: Mapping[Any, Any], donated: tuple[int, ...] = ()

@@ -65,7 +65,7 @@ def _positions(kernels: Sequence[Kernel]) -> Iterator[tuple[Position, Kernel]]:
 
 
 @dataclass(eq=False)
-class Part:
+class PartSpan:
     """A list of kernels inside a kernel, which runs from one number to another.
 
     chain    whether it is one of those that run at the same time
@@ -87,7 +87,7 @@ class Lifetimes:
 
     spans: dict[Buffer, Span]
     end: int
-    chains: dict[Buffer, Part]
+    chains: dict[Buffer, PartSpan]
 
     def meet(self, a: Buffer, b: Buffer) -> bool:
         """Tell whether two buffers may be alive at the same time."""
@@ -106,7 +106,7 @@ class Lifetimes:
             spans[buffer] = start, self.end
         return Lifetimes(spans, self.end, {b: c for b, c in self.chains.items() if b not in wanted})
 
-    def _outside(self, buffer: Buffer, chain: Part | None) -> Span:
+    def _outside(self, buffer: Buffer, chain: PartSpan | None) -> Span:
         return self.spans.get(buffer, (0, 0)) if chain is None else (chain.start, chain.end)
 
 
@@ -114,7 +114,7 @@ def _overlap(a: Span, b: Span) -> bool:
     return a[0] <= b[1] and b[0] <= a[1]
 
 
-Touch = tuple[int, tuple[Part, ...]]  # when, and inside of what
+Touch = tuple[int, tuple[PartSpan, ...]]  # when, and inside of what
 
 
 def lifetimes(kernels: Sequence[Kernel]) -> Lifetimes:
@@ -123,7 +123,7 @@ def lifetimes(kernels: Sequence[Kernel]) -> Lifetimes:
     numbers = count()
     _number(kernels, (), numbers, touches)
     spans: dict[Buffer, Span] = {}
-    chains: dict[Buffer, Part] = {}
+    chains: dict[Buffer, PartSpan] = {}
     for buffer, found in touches.items():
         around = _around_all(found)
         spans[buffer] = _span(found, len(around))
@@ -133,14 +133,14 @@ def lifetimes(kernels: Sequence[Kernel]) -> Lifetimes:
 
 def _number(
     kernels: Sequence[Kernel],
-    path: tuple[Part, ...],
+    path: tuple[PartSpan, ...],
     numbers: count[int],
     touches: dict[Buffer, list[Touch]],
 ) -> None:
     for kernel in kernels:
         start, parts = next(numbers), []
         for i, inner in enumerate(kernel.parts):
-            parts.append(Part(isinstance(kernel, TogetherKernel), i))
+            parts.append(PartSpan(isinstance(kernel, TogetherKernel), i))
             _number(inner, (*path, parts[-1]), numbers, touches)
         end = next(numbers) if parts else start
         for part in parts:  # each part of a loop runs again after the others, chains side by side
@@ -154,7 +154,7 @@ def _touched(kernel: Kernel) -> list[Buffer]:
     return [buffer for view in kernel.views for buffer in buffers_behind(view.buffer)]
 
 
-def _around_all(found: Sequence[Touch]) -> tuple[Part, ...]:
+def _around_all(found: Sequence[Touch]) -> tuple[PartSpan, ...]:
     """Return the parts that all touches are inside of, from the outermost on."""
     paths = [path for _, path in found]
     shared = 0

@@ -6,11 +6,47 @@ from dataclasses import replace
 
 from weft.core.dtype import bool_
 from weft.core.scalar.builder import postorder
-from weft.lower.kernels import BranchKernel, GemmKernel, LoopKernel, LoopNest, ScatterKernel, walk
+from weft.lower.kernels import (
+    BranchKernel,
+    GemmKernel,
+    LoopKernel,
+    LoopNest,
+    ScatterKernel,
+    TogetherKernel,
+    walk,
+)
 from weft.lower.storage import View, buffers_behind, contiguous
 
 from .loops import has_elements
 from .registry import mutation, of_program, pick, with_kernel
+
+
+@mutation(TogetherKernel)
+def chain_alone(kernel, rng, program):
+    return replace(kernel, chains=kernel.chains[:1])
+
+
+@mutation(TogetherKernel)
+def chain_of_no_kernels(kernel, rng, program):
+    return replace(kernel, chains=(*kernel.chains, ()))
+
+
+@mutation(TogetherKernel)
+def chain_within_a_chain(kernel, rng, program):
+    first, *others = kernel.chains
+    return replace(kernel, chains=((replace(kernel, chains=(first, *others)),), first, *others))
+
+
+@mutation(TogetherKernel)
+def chain_that_needs_another(kernel, rng, program):
+    """Let a kernel of a chain run beside the rest of it."""
+    place = rng.integers(len(kernel.chains))
+    chain = kernel.chains[place]
+    if len(chain) < 2:
+        return None
+    at = rng.integers(1, len(chain))
+    cut = (chain[:at], chain[at:], *(c for i, c in enumerate(kernel.chains) if i != place))
+    return replace(kernel, chains=cut)
 
 
 @mutation(LoopKernel)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from weft.lower.kernels import BranchKernel, LoopKernel, walk
+from weft.lower.kernels import BranchKernel, LoopKernel, TogetherKernel, walk
 
 MUTATIONS = {}
 
@@ -54,6 +54,8 @@ def _inside(kernel, old, new):
     if isinstance(kernel, BranchKernel):
         yes, no = (_replaced(part, old, new) for part in kernel.parts)
         return replace(kernel, yes=yes, no=no)
+    if isinstance(kernel, TogetherKernel):
+        return replace(kernel, chains=tuple(_replaced(c, old, new) for c in kernel.chains))
     return kernel
 
 
