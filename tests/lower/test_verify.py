@@ -214,7 +214,7 @@ def test_chains_have_memory_apart():
     for one in mine:
         for other in theirs:
             places = {**memory.places, one: memory.places[other]}
-            with pytest.raises(VerificationError, match="same memory at the same|outside of"):
+            with pytest.raises(VerificationError, match=r"same memory at the same|outside of"):
                 verify(replace(program, memory=replace(memory, places=places), schedule=None))
     places = {**memory.places, **{b: replace(memory.places[b], offset=0) for b in (*mine, *theirs)}}
     with pytest.raises(VerificationError, match="same time"):

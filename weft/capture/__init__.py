@@ -2,6 +2,7 @@
 
 from .ahead import Compiled, compile
 from .exporting import export
-from .jitted import Jitted, jit
+from .jit_function import jit
+from .jitted import Jitted
 
 __all__ = ["Compiled", "Jitted", "compile", "export", "jit"]

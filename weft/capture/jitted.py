@@ -21,7 +21,6 @@ from weakref import WeakKeyDictionary
 from ..compiler.saved import load_programs, save_programs
 from ..core.anomaly import detecting_anomaly
 from ..core.errors import (
-    ArgumentTypeError,
     GraphError,
     is_final,
     user_line,
@@ -52,40 +51,6 @@ MOST_PATHS = 16  # through one signature
 MOST_KINDS = 4096
 
 
-def jit(function: Any = None, /, *, strict: bool = False, background: bool = False) -> Any:
-    """Return a function that does what the given one does, by compiled programs.
-
-    The function stays ordinary eager code: it may call `backward` and `optimizer.step`, write to
-    tensors and attributes, and branch on values. What cannot be recorded runs eagerly, and a
-    warning says why, once; with `strict=True` that is an error instead.
-
-    With `background=True` programs are compiled in a thread, and calls run eagerly until they are
-    there. Nobody waits for the compiler, but which steps are computed by which code depends on
-    time then: the last bits of two runs may differ.
-
-    >>> import weft as wf
-    >>> w = wf.tensor([1.0, 2.0], requires_grad=True)
-    >>> optimizer = wf.optim.SGD([w], lr=0.5)
-    >>> @wf.jit
-    ... def step(x):
-    ...     optimizer.zero_grad()
-    ...     loss = ((w - x) ** 2).sum()
-    ...     loss.backward()
-    ...     optimizer.step()
-    ...     return loss
-    >>> [step(wf.tensor([0.0, 0.0])).item() for _ in range(2)]
-    [5.0, 0.0]
-    """
-    if function is None:
-        return functools.partial(jit, strict=strict, background=background)
-    if not callable(function):
-        raise ArgumentTypeError(
-            f"jit: expected a function or a module. Received: {type(function).__name__} "
-            f"{function!r:.60}"
-        )
-    return Jitted(function, strict=strict, background=background)
-
-
 class Jitted:
     """A function that runs as compiled programs."""
 
@@ -114,9 +79,11 @@ class Jitted:
         bound = self._methods.get(instance)
         if bound is None:
             method = MethodType(self._function, instance)
-            bound = Jitted(method, strict=self._strict, background=self._later is not None)
-            self._methods[instance] = bound
+            bound = self._methods[instance] = self._bound_to(method)
         return bound
+
+    def _bound_to(self, method: MethodType) -> Jitted:
+        return Jitted(method, strict=self._strict, background=self._later is not None)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Do what the function does."""

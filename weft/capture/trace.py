@@ -17,9 +17,7 @@ from ..graph.call import ProgramCall
 from ..graph.size_patterns import Shapes
 from .evaluation import Array
 from .held import with_tensor_tests
-from .outside import (
-    Leaves,
-)
+from .outside import Leaves, TensorArgument
 from .recorded_call import EscapedLeaf, RecordedCall
 from .written_guards import tests_of, write_holds
 from .written_run import WrittenRun, write_run
@@ -59,6 +57,23 @@ class Trace:
         self.counter = [0]  # a list of one, which written runs count without holding the trace
         self.origin: Trace | None = None  # what is for many sizes, if this is it for some
         self._written: WrittenRun | None = None
+
+    def donate(self, places: Collection[int]) -> None:
+        """Let results take the memory of arguments, by their places among the leaves of a call.
+
+        Not of one that a result, or what Python keeps, refers to: it must stay what it is.
+        """
+        self.recording.recorder.evaluate.known.clear()  # nobody else holds what is given away
+        if self.split_run is not None or (self.links is not None and self.links.sources):
+            return
+        positions = self.recording.positions
+        kept = {positions.get(id(leaf)) for leaf in self.recording.watch.leaves}
+        self.program.donated = tuple(
+            i
+            for i, get in enumerate(self.feeds)
+            if isinstance(get, TensorArgument) and get.position in places
+            if get.position not in kept
+        )
 
     @property
     def paths(self) -> list[Trace]:

@@ -30,8 +30,8 @@ class DonatedMemory:
 
     def __getattr__(self, name: str) -> NoReturn:
         """Refuse whatever an array has besides."""
-        if name in ("__array_interface__", "__array_struct__", "__array_priority__"):
-            raise AttributeError(name)  # NumPy goes on to ask `__array__`
+        if name.startswith("__"):  # Python and NumPy ask for protocols, and go on to others
+            raise AttributeError(name)
         self.refuse()
 
     __array__ = __array_ufunc__ = __array_function__ = refuse

@@ -12,6 +12,7 @@ What others hold as well is refused, since they would see it change.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterable, Sequence
 from inspect import signature
 from sys import getrefcount
@@ -202,6 +203,9 @@ def _check_tensor(what: str, name: str, tensor: Tensor) -> None:
 
 
 def _is_shared(tensor: Tensor) -> bool:
+    if getrefcount(tensor._value) <= _ALONE:
+        return False
+    gc.collect()  # what holds it may be garbage: the frames of an error that was caught
     return getrefcount(tensor._value) > _ALONE
 
 

@@ -127,8 +127,14 @@ class Inspection(ABC):
             "native_calls": sum(isinstance(step, str) for step in self.plan.steps),
             "library": [kernel.ops[0] for kernel in self.kernels if kernel.kind == "library"],
             "arena_bytes": self.plan.memory.arena_bytes,
+            **self._about_donated(),
             **self._about_sizes(),
         }
+
+    def _about_donated(self) -> dict[str, Any]:
+        """Return the bytes of results that take the memory of feeds, if any do."""
+        donated = self.plan.memory.donated
+        return {"donated_bytes": sum(b.nbytes for b in donated)} if donated else {}
 
     def _about_sizes(self) -> dict[str, Any]:
         """Return the sizes of code for many, and for which it is; or why it is for one."""
