@@ -92,6 +92,7 @@ class _Finder:
         self.found = 0
         self._times: dict[int, tuple[float, float]] = {}
         self._in_place = program.memory.shared
+        self._commits = {view.buffer for _, view in program.commits}
         for calls in (program.schedule.steps, *program.schedule.stretches):
             self._note(calls)
 
@@ -200,15 +201,16 @@ class _Finder:
         return chains, [steps[i].kernel for i in sorted(later)]
 
     def _later(self, steps: Sequence[_Step], window: range) -> set[int]:
-        """Return what is done after the chains of a window: it writes states in place.
+        """Return what is done after the chains of a window: it makes new values of states.
 
-        That may begin only when nothing can fail any more, also in another chain.
+        They can be written over the old ones only when nothing can fail any more, also in another
+        chain.
         """
         if not any(may_fail(steps[i].kernel) for i in window):
             return set()
         needed = {i for k in window for i in steps[k].after}
-        in_place = self._in_place.keys()
-        writers = (i for i in window if not in_place.isdisjoint(_written(steps[i].kernel)))
+        commits = self._commits
+        writers = (i for i in window if not commits.isdisjoint(_written(steps[i].kernel)))
         return {i for i in writers if i not in needed}
 
 

@@ -1,0 +1,240 @@
+"""Two equal towers that need nothing of one another, at the same time and one after the other.
+
+    python benchmarks/branches.py
+    python benchmarks/branches.py --against torch,jax --peer-python /path/to/python
+
+mlp      40 layers of 64 with tanh, batch 32
+lstm     64 steps of an LSTM of 64, batch 8
+conv     6 convolutions of 8 channels, 16x16, batch 4
+train    the towers of mlp, with 12 layers each, their loss, gradients and Adam
+train2   the same with the towers of lstm, and SGD
+
+Without peers both towers are fetched in one run, which two threads share, and in two runs, one
+tower each; both ways run in turn in one process, and the least time of each counts. The bar is 0.6,
+for the first three. With --against these towers of other frameworks run beside them, in processes
+of their own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from harness import Workloads, main
+
+BAR = 0.6
+Array = np.ndarray[Any, Any]
+Towers = list[list[Array]]  # the weights of each
+
+
+def array(rng: Any, *shape: int) -> Array:
+    """Return small numbers."""
+    return (rng.standard_normal(shape) * 0.2).astype(np.float32)
+
+
+def weights(kind: str) -> tuple[Array, Towers]:
+    """Return what towers take, and the weights of two."""
+    rng = np.random.default_rng(0)
+    if kind == "mlp":
+        shapes = [(64, 64), (64,)] * 40
+        return array(rng, 32, 64), [[array(rng, *s) for s in shapes] for _ in range(2)]
+    if kind == "lstm":
+        shapes = [(256, 64), (256, 64), (256,), (256,)]
+        return array(rng, 64, 8, 64), [[array(rng, *s) for s in shapes] for _ in range(2)]
+    shapes = [(8, 8, 3, 3), (8,)] * 6
+    return array(rng, 4, 8, 16, 16), [[array(rng, *s) for s in shapes] for _ in range(2)]
+
+
+FORWARD = ("mlp", "lstm", "conv")
+
+
+# -- Weft ------------------------------------------------------------------------------------------
+
+
+def weft_tower(kind: str, given: list[Array]) -> Any:
+    """Return a tower as a module with given weights."""
+    import weft as wf  # each framework is imported in its own process only
+
+    pairs = len(given) // 2
+    net = {
+        "mlp": lambda: wf.nn.Sequential(
+            *[f for _ in range(pairs) for f in (wf.nn.Linear(64, 64), wf.nn.Tanh())]
+        ),
+        "lstm": lambda: wf.nn.LSTM(64, 64),
+        "conv": lambda: wf.nn.Sequential(
+            *[f for _ in range(pairs) for f in (wf.nn.Conv2d(8, 8, 3, padding=1), wf.nn.ReLU())]
+        ),
+    }[kind]()
+    for parameter, value in zip(net.parameters(), given, strict=True):
+        parameter.assign(value)
+    return net
+
+
+def output(kind: str, made: Any) -> Any:
+    """Return what a tower computes: of a recurrent net, its outputs."""
+    return made[0] if kind == "lstm" else made
+
+
+def weft_towers(kind: str) -> tuple[Any, list[Any], Any]:
+    """Return a session, the sums of both towers, and what is fed."""
+    import weft as wf  # as above
+
+    x, towers = weights(kind)
+    with wf.Graph() as graph:
+        fed = wf.placeholder(x.shape, wf.float32, name="x")
+        sums = [output(kind, weft_tower(kind, tower)(fed)).sum() for tower in towers]
+    return wf.Session(graph), sums, {fed: x}
+
+
+def weft_training(kind: str) -> tuple[Any, list[Any], Any]:
+    """Return a session, what trains each of two towers, and what is fed."""
+    import weft as wf  # as above
+
+    x, towers = weights(kind)
+    towers = [tower[:24] for tower in towers]
+    with wf.Graph() as graph:
+        fed = wf.placeholder(x.shape, wf.float32, name="x")
+        steps = []
+        for tower in towers:
+            net = weft_tower(kind, tower)
+            loss = (output(kind, net(fed)) ** 2).mean()
+            make = wf.optim.Adam if kind == "mlp" else wf.optim.SGD
+            steps.append([loss, make(net.parameters(), lr=1e-4).minimize(loss)])
+    return wf.Session(graph), steps, {fed: x}
+
+
+def weft() -> Workloads:
+    """Return runs of both towers."""
+
+    def run(kind: str) -> Callable[[], Any]:
+        session, sums, feeds = weft_towers(kind)
+        return lambda: [float(value) for value in session.run(sums, feeds)]
+
+    return {kind: run(kind) for kind in FORWARD}
+
+
+# -- peers -----------------------------------------------------------------------------------------
+
+
+def torch() -> Workloads:
+    """Return the same in PyTorch, eagerly."""
+    import torch as th  # as above
+
+    th.set_num_threads(2)
+
+    def tower(kind: str, given: list[Array]) -> Any:
+        pairs, nn = len(given) // 2, th.nn
+        net = {
+            "mlp": lambda: nn.Sequential(
+                *[f for _ in range(pairs) for f in (nn.Linear(64, 64), nn.Tanh())]
+            ),
+            "lstm": lambda: nn.LSTM(64, 64),
+            "conv": lambda: nn.Sequential(
+                *[f for _ in range(pairs) for f in (nn.Conv2d(8, 8, 3, padding=1), nn.ReLU())]
+            ),
+        }[kind]()
+        with th.no_grad():
+            for parameter, value in zip(net.parameters(), given, strict=True):
+                parameter.copy_(th.from_numpy(value))
+        return net
+
+    def run(kind: str) -> Callable[[], Any]:
+        x, towers = weights(kind)
+        nets, given = [tower(kind, t) for t in towers], th.from_numpy(x)
+
+        def both() -> list[float]:
+            with th.inference_mode():
+                return [float(output(kind, net(given)).sum()) for net in nets]
+
+        return both
+
+    return {kind: run(kind) for kind in FORWARD}
+
+
+def jax() -> Workloads:
+    """Return the same in JAX, both towers in one jitted function."""
+    import jax as jx  # as above
+    import jax.numpy as jnp
+
+    def mlp(x: Any, given: list[Any]) -> Any:
+        for w, b in zip(given[::2], given[1::2], strict=True):
+            x = jnp.tanh(x @ w.T + b)
+        return x
+
+    def lstm(xs: Any, given: list[Any]) -> Any:
+        w, u, b, c = given
+        zero = jnp.zeros(xs.shape[1:])
+
+        def step(state: Any, x: Any) -> Any:
+            h, cell = state
+            i, f, g, o = jnp.split(x + h @ u.T + c, 4, axis=1)
+            cell = jx.nn.sigmoid(f) * cell + jx.nn.sigmoid(i) * jnp.tanh(g)
+            h = jx.nn.sigmoid(o) * jnp.tanh(cell)
+            return (h, cell), h
+
+        return jx.lax.scan(step, (zero, zero), xs @ w.T + b)[1]
+
+    def conv(x: Any, given: list[Any]) -> Any:
+        for w, b in zip(given[::2], given[1::2], strict=True):
+            made = jx.lax.conv(x, w, (1, 1), "SAME")
+            x = jnp.maximum(made + b[:, None, None], 0)
+        return x
+
+    def run(kind: str) -> Callable[[], Any]:
+        x, towers = weights(kind)
+        tower = {"mlp": mlp, "lstm": lstm, "conv": conv}[kind]
+        both = jx.jit(lambda x, towers: [tower(x, t).sum() for t in towers])
+        return lambda: [float(value) for value in both(x, towers)]
+
+    return {kind: run(kind) for kind in FORWARD}
+
+
+# -- at the same time, and one after the other -----------------------------------------------------
+
+
+def least(runs: dict[str, Callable[[], Any]], seconds: float) -> dict[str, float]:
+    """Return the least seconds of runs that are timed in turn, each some times in a row."""
+    best = dict.fromkeys(runs, float("inf"))
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for name, run in runs.items():
+            for _ in range(20):
+                start = time.perf_counter()
+                run()
+                best[name] = min(best[name], time.perf_counter() - start)
+    return best
+
+
+def compare(seconds: float, only: list[str]) -> None:
+    """Print a line for each pair of towers."""
+    print(f"{'towers':8} {'one after the other':>20} {'at the same time':>17} {'ratio':>7}")
+    made = {kind: lambda kind=kind: weft_towers(kind) for kind in FORWARD}
+    made |= {"train": lambda: weft_training("mlp"), "train2": lambda: weft_training("lstm")}
+    for kind in only:
+        session, fetches, feeds = made[kind]()
+        both, (one, other) = list(fetches), fetches
+        times = least(
+            {
+                "after": lambda s=session, a=one, b=other, f=feeds: (s.run(a, f), s.run(b, f)),
+                "same": lambda s=session, a=both, f=feeds: s.run(a, f),
+            },
+            seconds,
+        )
+        after, same = times["after"] * 1e6, times["same"] * 1e6
+        mark = "" if same / after <= BAR else "!"
+        print(f"{kind:8} {after:17.1f} us {same:14.1f} us {same / after:7.2f} {mark}")
+
+
+if __name__ == "__main__":
+    if {"--worker", "--against"} & {word.partition("=")[0] for word in sys.argv}:
+        main(__file__, {"weft": weft, "torch": torch, "jax": jax}, tolerance=1e-3)
+    else:
+        parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+        parser.add_argument("--seconds", type=float, default=5.0, help="for each")
+        parser.add_argument("--only", default="mlp,lstm,conv,train,train2")
+        options = parser.parse_args()
+        compare(options.seconds, options.only.split(","))
