@@ -2,6 +2,7 @@
 
     python benchmarks/branches.py
     python benchmarks/branches.py --against torch,jax --peer-python /path/to/python
+    python benchmarks/branches.py --plans
 
 mlp      40 layers of 64 with tanh, batch 32
 lstm     64 steps of an LSTM of 64, batch 8
@@ -12,7 +13,8 @@ train2   the same with the towers of lstm, and SGD
 Without peers both towers are fetched in one run, which two threads share, and in two runs, one
 tower each; both ways run in turn in one process, and the least time of each counts. The bar is 0.6,
 for the first three. With --against these towers of other frameworks run beside them, in processes
-of their own.
+of their own. With --plans nothing is timed: of each workload of steps.py it is told whether its plan
+has chains, and how long it took to find out.
 """
 
 from __future__ import annotations
@@ -229,6 +231,32 @@ def compare(seconds: float, only: list[str]) -> None:
         print(f"{kind:8} {after:17.1f} us {same:14.1f} us {same / after:7.2f} {mark}")
 
 
+def show_plans() -> None:
+    """Print what becomes of the programs of steps.py; nothing is compiled."""
+    from steps import WORKLOADS, graph_step  # needs all of Weft, which peers do not have
+
+    from weft.compiler import stages
+
+    name, chosen = "branches at the same time", {}
+    stage = stages.ON_PROGRAMS[name]
+
+    def timed(program: Any, device: Any) -> Any:
+        start = time.process_time()
+        made = stage(program, device)
+        chosen[len(program.kernels)] = made is not program, time.process_time() - start
+        return made
+
+    stages.ON_PROGRAMS[name] = timed
+    stages.known_program = lambda *_: None  # plans that were kept are not made again
+    for workload, net in WORKLOADS.items():
+        chosen.clear()
+        graph_step(net)()
+        kernels = max(chosen)
+        changed, seconds = chosen[kernels]
+        way = "chains" if changed else "as before"
+        print(f"{workload:10} {kernels:5} kernels: {way}, found in {seconds * 1e3:.1f} ms")
+
+
 if __name__ == "__main__":
     if {"--worker", "--against"} & {word.partition("=")[0] for word in sys.argv}:
         main(__file__, {"weft": weft, "torch": torch, "jax": jax}, tolerance=1e-3)
@@ -236,5 +264,9 @@ if __name__ == "__main__":
         parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
         parser.add_argument("--seconds", type=float, default=5.0, help="for each")
         parser.add_argument("--only", default="mlp,lstm,conv,train,train2")
+        parser.add_argument("--plans", action="store_true", help="of steps.py, not timed")
         options = parser.parse_args()
-        compare(options.seconds, options.only.split(","))
+        if options.plans:
+            show_plans()
+        else:
+            compare(options.seconds, options.only.split(","))
