@@ -13,8 +13,8 @@ train2   the same with the towers of lstm, and SGD
 Without peers both towers are fetched in one run, which two threads share, and in two runs, one
 tower each; both ways run in turn in one process, and the least time of each counts. The bar is 0.6,
 for the first three. With --against these towers of other frameworks run beside them, in processes
-of their own. With --plans nothing is timed: of each workload of steps.py it is told whether its plan
-has chains, and how long it took to find out.
+of their own. With --plans nothing is timed: of each workload of steps.py it is told whether its
+plan has chains, and how long it took to find out.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ OTHERS = {
     ),
     "capture/python_state.py": Row("capture/test_loops.py", "states that loops come back to"),
     "capture/written_arguments.py": Row("capture/test_entry.py", "every kind of argument"),
-    "capture/{jitted,report,written_guards}.py": Row(
+    "capture/{jit_function,jitted,report,written_guards}.py": Row(
         "capture/test_jit.py", "how every call of a jitted function begins"
     ),
     "capture/exported_call.py": Row(
