@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from types import MethodType
 from typing import Any
@@ -11,7 +12,13 @@ import numpy as np
 from ..core.modes import current_interpreter, modes
 from ..core.tensor import Tensor
 from ..core.tree import flatten, flatten_with_paths
-from ..graph.donation import Donated, check_donated, donated_arguments, take_donated
+from ..graph.donation import (
+    Donated,
+    check_donated,
+    donated_arguments,
+    may_have_taken,
+    take_donated,
+)
 from ..graph.symbol import Symbol
 from .jitted import Jitted
 from .outside import Leaves
@@ -25,10 +32,10 @@ class DonatingJitted(Jitted):
         super().__init__(function, **options)
         self._donate = donate
         self._options = options
-        self._places: frozenset[int] = frozenset()  # of leaves that the call at hand gives away
+        self._now = threading.local()  # places of leaves that the call of a thread gives away
 
     def _bound_to(self, method: MethodType) -> Jitted:
-        return DonatingJitted(method, self._donate, **self._options)
+        return DonatingJitted(method, _behind_self(self._donate), **self._options)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Do what the function does; what is donated has no elements any more then."""
@@ -42,15 +49,13 @@ class DonatingJitted(Jitted):
             return super().__call__(*args, **kwargs)
         what = f"jit: {self.name}"
         check_donated(what, given, others)
-        with self._lock:
-            self._places = frozenset(donated)
-            try:
-                result = super().__call__(*args, **kwargs)
-            except Exception:  # nothing was taken: memory is written when nothing can fail
-                raise
-            except BaseException:
+        self._now.places = frozenset(donated)
+        try:
+            result = super().__call__(*args, **kwargs)
+        except BaseException as error:
+            if may_have_taken(error):
                 take_donated(self.name, given)
-                raise
+            raise
         take_donated(self.name, given, kept=flatten(result)[0])
         return result
 
@@ -77,8 +82,14 @@ class DonatingJitted(Jitted):
         return called | {names[i] for i in places if i < count}
 
     def _first_run(self, trace: Trace, leaves: Leaves) -> Any:
-        trace.donate(self._places)
+        trace.donate(self._now.places)
         return super()._first_run(trace, leaves)
+
+
+def _behind_self(donate: Any) -> list[Any]:
+    """Return what is donated of a method that is bound: positions counted its object."""
+    keys = donate if isinstance(donate, (list, tuple, set, frozenset)) else [donate]
+    return [key - 1 if isinstance(key, int) and key > 0 else key for key in keys]
 
 
 def _names(function: Callable[..., Any], count: int) -> list[str]:

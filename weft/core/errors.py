@@ -117,9 +117,14 @@ def note_commit(error: BaseException) -> None:
     setattr(error, COMMITTED, True)
 
 
+def is_committed(error: BaseException) -> bool:
+    """Tell whether an error came when a program had written its states."""
+    return getattr(error, COMMITTED, False) is True
+
+
 def is_final(error: BaseException) -> bool:
     """Tell whether an error ends a call: to do again what it was met in would be wrong."""
-    return is_from_signal(error) or is_trapped(error) or getattr(error, COMMITTED, False) is True
+    return is_from_signal(error) or is_trapped(error) or is_committed(error)
 
 
 Site = tuple[CodeType | None, int] | None

@@ -26,6 +26,7 @@ from ..core.errors import (
     ArgumentError,
     ArgumentTypeError,
     format_site,
+    is_committed,
     is_from_signal,
     user_site,
 )
@@ -120,7 +121,7 @@ def check_donated(
 class Taking:
     """Checks what is given away, and empties it when a call has ended.
 
-    A call that fails has taken nothing. One that is interrupted may have, and nobody could tell.
+    A call that fails has taken nothing.
     """
 
     def __init__(
@@ -139,9 +140,17 @@ class Taking:
 
     def __exit__(self, _: Any, error: BaseException | None, traceback: Any) -> None:
         """End it."""
-        failed = isinstance(error, Exception) and not is_from_signal(error)
-        if not failed:
+        if error is None or may_have_taken(error):
             take_donated(self.what, self.donated)
+
+
+def may_have_taken(error: BaseException) -> bool:
+    """Tell whether a call that ended in an error may have come so far as to write over memory.
+
+    It was interrupted, or failed when all was computed; nobody could tell how far it came.
+    """
+    late = isinstance(error, MemoryError) or is_committed(error)
+    return late or not isinstance(error, Exception) or is_from_signal(error)
 
 
 def take_donated(what: str, donated: Iterable[Donated], kept: Iterable[Any] = ()) -> None:
