@@ -86,9 +86,10 @@ def weft_towers(kind: str) -> tuple[Any, list[Any], Any]:
     import weft as wf  # as above
 
     x, towers = weights(kind)
+    nets = [weft_tower(kind, tower) for tower in towers]
     with wf.Graph() as graph:
         fed = wf.placeholder(x.shape, wf.float32, name="x")
-        sums = [output(kind, weft_tower(kind, tower)(fed)).sum() for tower in towers]
+        sums = [output(kind, net(fed)).sum() for net in nets]
     return wf.Session(graph), sums, {fed: x}
 
 
@@ -97,12 +98,11 @@ def weft_training(kind: str) -> tuple[Any, list[Any], Any]:
     import weft as wf  # as above
 
     x, towers = weights(kind)
-    towers = [tower[:24] for tower in towers]
+    nets = [weft_tower(kind, tower[:24]) for tower in towers]
     with wf.Graph() as graph:
         fed = wf.placeholder(x.shape, wf.float32, name="x")
         steps = []
-        for tower in towers:
-            net = weft_tower(kind, tower)
+        for net in nets:
             loss = (output(kind, net(fed)) ** 2).mean()
             make = wf.optim.Adam if kind == "mlp" else wf.optim.SGD
             steps.append([loss, make(net.parameters(), lr=1e-4).minimize(loss)])
