@@ -33,6 +33,7 @@ from ....lower.schedule import Piece, Region, RunSchedule, TogetherCalls, flatte
 from ....lower.storage import View
 from .chains import (
     CHAIN_PARAMETERS,
+    PARALLEL_FOR,
     chain_thread,
     in_chain,
     stopped_or_polled,
@@ -50,7 +51,6 @@ from .target import Target
 from .text import FunctionText, ModuleText
 from .values import IRValue
 
-PARALLEL_FOR = "weft_parallel_for"
 CALLS = 128  # of regions in one function: LLVM's time grows with the square of a function's length
 UNNAMED = "weft_unnamed_kernel"  # a kernel's name while its text, which names it, is written
 

@@ -7,7 +7,7 @@ signals: those are for the threads of the program.
 
 from __future__ import annotations
 
-from ..codegen.program import PARALLEL_FOR
+from ..codegen.chains import PARALLEL_FOR
 from ..codegen.values import IRValue, constant
 from ..runtime.native.pool import FIELDS, MAX_THREADS
 from ..runtime.threads import SPIN_SECONDS
