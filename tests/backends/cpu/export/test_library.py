@@ -13,6 +13,7 @@ import pytest
 
 import weft as wf
 from tests.exported import Model, ModelError, caller
+from tests.threads import num_threads
 from weft import nn
 from weft.backends.cpu.codegen.target import _NEEDED
 from weft.backends.cpu.export import library
@@ -66,6 +67,21 @@ def test_outputs_are_pythons_to_the_last_bit(mlp):
     compiled, x, path = mlp
     (y,) = Model(str(path))(x)
     assert y.tobytes() == compiled(x).numpy().tobytes()
+
+
+def test_branches_run_at_the_same_time_and_donated_inputs_stay(tmp_path):
+    net = nn.LSTM(32, 32, bidirectional=True)
+    x = drawn(24, 4, 32)
+    with num_threads(2):
+        compiled = wf.compile(lambda x: (net(x)[0], x * 2.0), x, donate=0)
+        assert "together" in compiled.executable.stats()["kernels"]
+        compiled.export(tmp_path / "net.so")
+        wanted = [y.numpy() for y in compiled(x.copy())]
+    model, given = Model(str(tmp_path / "net.so")), x.copy()
+    for _ in range(3):
+        for y, expected in zip(model(given), wanted, strict=True):
+            assert y.tobytes() == expected.tobytes()
+    assert given.tobytes() == x.tobytes()
 
 
 def test_training_steps_change_the_states_of_their_instance_alone(step):
