@@ -20,6 +20,7 @@ from ..lower.kernels import (
     BranchKernel,
     Kernel,
     LoopKernel,
+    ScatterKernel,
     TogetherKernel,
     calls_library,
     may_fail,
@@ -46,7 +47,7 @@ SMALL = 4096  # bytes that it may make
 def with_branches(program: KernelProgram, device: Device) -> KernelProgram:
     """Return a program whose branches run at the same time, if it takes less time like that."""
     assert program.schedule is not None, "how long it takes follows from who calls kernels"
-    if device.threads == 1:
+    if device.threads == 1 or _writes_rows(program):
         return program
     now = schedule_time(program.schedule, device.threads)
     finder = _Finder(program, device.threads)
@@ -56,6 +57,17 @@ def with_branches(program: KernelProgram, device: Device) -> KernelProgram:
     bare = replace(program, kernels=tuple(kernels), memory=None, schedule=None)
     made = with_schedule(with_memory(bare), device)
     return made if _pays(program, made, now, device.threads) else program
+
+
+def _writes_rows(program: KernelProgram) -> bool:
+    """Tell whether rows of states are written in place, which stands behind all else already.
+
+    The copies that such states would need in another order are gone from the program.
+    """
+    assert program.memory is not None, "it is planned"
+    shared = program.memory.shared
+    scatters = (kernel for kernel in program.kernels if isinstance(kernel, ScatterKernel))
+    return any(not shared.keys().isdisjoint(_written(kernel)) for kernel in scatters)
 
 
 def _pays(program: KernelProgram, made: KernelProgram, now: float, threads: int) -> bool:
