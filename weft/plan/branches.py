@@ -36,7 +36,7 @@ from .times import PER_CALL, SHARED, calls_time, region_time, schedule_time, sha
 
 LEAST_GAIN = 4000.0  # nanoseconds: less is not worth another plan
 LEAST_SHARE = 0.1  # of the time of a run: estimates are not better than that
-FOR_MEMORY = 0.2  # of it, where the plan takes more memory
+FOR_MEMORY = 0.3  # of it, where the plan takes more memory
 MORE = 1.25  # times as much memory, to be more
 WINDOW = 256  # the most kernels of a stretch: the search takes time with its square
 CHAINS_PER_THREAD = 2  # more balance better, but each has memory of its own
