@@ -143,7 +143,7 @@ class StackMaker:
             part = self._selected(x, axis, whole)
             shape = (*x.shape[:axis], count, width, *x.shape[axis + 1 :])
             return self.moved(self.reshaped(part, shape), axis, 0)
-        found = self.make(take, x, self.constant(np.array(indices, np.int64)), attrs=(axis,))
+        found = self.make(take, x, self.constant(np.array(indices, np.int64)), attrs=(axis, False))
         return self.moved(found, axis, 0)
 
     def moved(self, x: Value, source: int, target: int) -> Value:
