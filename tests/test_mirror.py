@@ -335,6 +335,16 @@ OTHERS = {
     "chainer/{backend,cuda,chainerx,backends/*}.py": Row(
         "chainer/test_datasets.py", "devices that are refused"
     ),
+    "keras/{functional,naming,printing}.py": Row(
+        "keras/test_model.py", "models of symbolic tensors"
+    ),
+    "keras/{backend,utils,models}.py": Row("keras/test_model.py", "what stands beside models"),
+    "keras/activations.py": Row("keras/layers/test_core.py", "every activation in a layer"),
+    "keras/{metrics,optimizers,callbacks}.py": Row("keras/test_losses.py", "what compile takes"),
+    "keras/layers/{weights,windows}.py": Row(
+        "keras/layers/test_convolution.py", "layouts of weights, and padding"
+    ),
+    "keras/layers/base.py": Row("keras/layers/test_core.py", "what all layers do"),
     "chainer/utils/*.py": Row("chainer/test_links.py", "errors of shapes, and draws of words"),
     "cli/{toml_*,config}.py": Row("cli/test_toml.py", "files, read and written"),
     "cli/{errors,*schema}.py": Row("cli/test_bad_configs.py", "configurations that are refused"),

@@ -53,6 +53,7 @@ MAY_HOLD_NAMES = MAY_TEST_NAMES | {
     "weft/train/*": "options",
     "weft/cli/*": "options",
     "weft/chainer/*": "a face: the names of another framework",
+    "weft/keras/*": "a face: the names of another framework",
 }
 ASKING = {"startswith", "endswith", "removeprefix", "removesuffix"}
 

@@ -21,13 +21,14 @@ CHAIN = (
     "serve",  # trained models behind HTTP
     "faces",  # what the faces of other frameworks share
     "chainer",
+    "keras",
     "cli",
 )
 # Siblings stand above autodiff; they see one another only through the package's `__init__`.
 SIBLINGS = ("nn", "optim", "data", "io", "viz")
 SIBLINGS_STAND_ON = "autodiff"
 # The compiler knows graphs, not networks: of the chain, only these may use siblings and doors.
-MAY_USE_SIBLINGS = ("capture", "train", "serve", "faces", "chainer", "cli")
+MAY_USE_SIBLINGS = ("capture", "train", "serve", "faces", "chainer", "keras", "cli")
 
 # Modules directly under the package that are no layer themselves, and the highest layer each may
 # import. They are doors for users; the layers below `MAY_USE_SIBLINGS` never go through them.
@@ -67,7 +68,7 @@ INJECTIONS = {
 }
 
 # Their classes have the names that another framework gave them.
-FACES = ("chainer",)
+FACES = ("chainer", "keras")
 
 # Classes that users know by these names in two places.
 TWICE = {

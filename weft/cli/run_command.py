@@ -12,7 +12,11 @@ from ..faces.report import forget_missing, missing_names
 from .errors import UsageError
 
 # What scripts import, and the face that they get.
-FACES = {"chainer": "weft.chainer", "chainerx": "weft.chainer.chainerx"}
+FACES = {
+    "chainer": "weft.chainer",
+    "chainerx": "weft.chainer.chainerx",
+    "keras": "weft.keras",
+}
 
 
 def run_script(options: Namespace) -> int:

@@ -204,6 +204,10 @@ class ModelCheckpoint(_Monitor):
             return
         path = Path(self._name(epoch, logs or {}))
         path.parent.mkdir(parents=True, exist_ok=True)
+        self.write(path, epoch, logs or {})
+
+    def write(self, path: Path, epoch: int, logs: Logs) -> None:
+        """Write the file of an epoch."""
         save(path, self.model.state_dict(), {"epoch": epoch + 1})
 
     def _name(self, epoch: int, logs: Logs) -> str:

@@ -35,7 +35,7 @@ from .extensions import Evaluator
 from .feed import Feed
 from .losses import TargetLoss
 from .metrics import Mean
-from .objective import Objective, Outcome, evaluating, size_of, split_loss
+from .objective import Objective, Outcome, detached, evaluating, size_of, split_loss
 from .summary import scalars_of
 from .trainer import Trainer
 from .updater import Updater
@@ -74,7 +74,8 @@ class CompiledObjective(Objective):
         if self.loss is None or batch.y is None:
             return Outcome(None, {}, output, batch.y)
         loss, values = split_loss(self.loss(output, batch.y, batch.weights))
-        return Outcome(loss, values, output, batch.y)
+        # A nest of targets is made anew: compiled functions do not return what they were given.
+        return Outcome(loss, values, output, tree_map(detached, batch.y))
 
 
 class FitUpdater(Updater):
@@ -98,7 +99,7 @@ class FitUpdater(Updater):
             self.bridge.before_batch(self)
         observation = super().update_core(batches)
         if self.bridge is not None:
-            self.bridge.after_batch(self, float(observation[f"{self.prefix}loss"]))
+            self.bridge.after_batch(self, observation)
         return observation
 
     def release(self) -> None:
@@ -124,7 +125,7 @@ class Bridge(Extension):
         self.history = History()
         self.callbacks = [self.history, *callbacks]
         self.initial_epoch = initial_epoch
-        self._loss = Mean()
+        self._means: dict[str, Mean] = {}
         self._batch = 0
 
     def set_params(self, params: Mapping[str, Any]) -> None:
@@ -146,15 +147,20 @@ class Bridge(Extension):
     def before_batch(self, updater: Updater) -> None:
         """Begin a batch, and an epoch if it is the first of one."""
         if self._batch == 0:
-            self._loss.reset()
+            self._means = {}
             self.emit("on_epoch_begin", self.initial_epoch + int(updater.previous_position), {})
         self.emit("on_train_batch_begin", self._batch, {})
 
-    def after_batch(self, updater: Updater, loss: float) -> None:
-        """End a batch."""
+    def after_batch(self, updater: Updater, observation: Mapping[str, Any]) -> None:
+        """End a batch: the loss, and what else it reported, go into the means of the epoch."""
         samples = sum(size_of(outcome.output) for outcome in updater.outcomes)
-        self._loss.add(loss, samples)
-        self.emit("on_train_batch_end", self._batch, {"loss": loss, "size": samples})
+        values = {
+            name.removeprefix(updater.prefix): value
+            for name, value in scalars_of(observation).items()
+        }
+        for name, value in values.items():
+            self._means.setdefault(name, Mean()).add(value, samples)
+        self.emit("on_train_batch_end", self._batch, {**values, "size": samples})
         self._batch += 1
 
     def observe(self, trainer: Trainer) -> None:
@@ -171,7 +177,7 @@ class Bridge(Extension):
     def _logs(self, observation: Mapping[str, Any]) -> dict[str, float]:
         """Return the values of an epoch under Keras's names."""
         found = scalars_of(observation)
-        found["train/loss"] = self._loss.compute()
+        found.update({f"train/{name}": mean.compute() for name, mean in self._means.items()})
         return {
             key.removeprefix("train/").replace("val/", "val_"): value
             for key, value in found.items()

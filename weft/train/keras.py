@@ -40,10 +40,11 @@ from .fitting import (
     training_sources,
     validation_source,
 )
-from .losses import TargetLoss, get_loss
-from .metrics import Metric, named_metrics
+from .losses import TargetLoss
+from .metrics import Metric
 from .objective import evaluating
 from .optimizers import check_optimizer, get_optimizer
+from .outputs import OutputLosses, loss_of, metrics_of
 from .trainer import Trainer
 
 # What this module and fitting.py keep at models.
@@ -55,8 +56,9 @@ class CompileSettings:
 
     def __init__(
         self,
+        model: Module,
         optimizer: Any,
-        loss: Any,
+        loss: TargetLoss,
         metrics: Any,
         clip_norm: float | None,
         compile: Compile,
@@ -65,8 +67,9 @@ class CompileSettings:
         self.compile = checked_compile(compile)
         self.captures = Captures()
         self.choice = optimizer
-        self.loss: TargetLoss = get_loss(loss)
-        self.metrics = named_metrics(metrics)
+        self.loss = loss
+        several = loss.names if isinstance(loss, OutputLosses) else None
+        self.metrics = metrics_of(model, metrics, several)
         self.clip_norm = clip_norm
 
     def choice_of(self, compile: Compile | None) -> Compile:
@@ -87,23 +90,29 @@ def compile(
     loss: Any = None,
     metrics: Any = None,
     *,
+    loss_weights: Any = None,
     clip_norm: float | None = None,
     compile: Compile = "auto",
 ) -> None:
     """Say how the model is trained.
 
-    optimizer   a name ("adam"), an Optimizer, or a function of the parameters that returns one
-    loss        a name ("cross_entropy", "mse"), a loss module, or a function of output and target
-    metrics     names ("accuracy"), metrics, or functions of output and target
-    clip_norm   largest joint norm of the gradients
-    compile     whether training, evaluation and prediction run as compiled programs: "auto" (what
-                cannot be compiled runs eagerly, with a warning), True (or else an error) or False
+    optimizer      a name ("adam"), an Optimizer, or a function of the parameters that returns one
+    loss           a name ("cross_entropy", "mse"), a loss module, or a function of output and
+                   target; of a model with several outputs one for each, in a list or by name
+    metrics        names ("accuracy"), metrics, or functions of output and target; likewise
+    loss_weights   of the losses of several outputs, in a list or by name
+    clip_norm      largest joint norm of the gradients
+    compile        whether training, evaluation and prediction run as compiled programs: "auto"
+                   (what cannot be compiled runs eagerly, with a warning), True (or else an error)
+                   or False
 
     An optimizer by name is made when training starts, and lives on from one `fit` to the next.
     """
     if loss is None:
         raise ArgumentError("compile needs a loss, e.g. loss='cross_entropy' or loss='mse'")
-    self.__dict__["_compiled"] = CompileSettings(optimizer, loss, metrics, clip_norm, compile)
+    chosen = loss_of(self, loss, loss_weights)
+    settings = CompileSettings(self, optimizer, chosen, metrics, clip_norm, compile)
+    self.__dict__["_compiled"] = settings
     self.__dict__["optimizer"] = optimizer if isinstance(optimizer, Optimizer) else None
 
 
@@ -145,7 +154,7 @@ def fit(  # noqa: PLR0913  (Keras's signature)
     out                a directory for extensions that write files
     compile            as in `model.compile`, for this call
     """
-    compiled = _compiled(self)
+    compiled = settings_of(self)
     first, last = checked_int("initial_epoch", initial_epoch, 0), checked_int("epochs", epochs, 0)
     source, kept = training_sources(
         self,
@@ -209,7 +218,7 @@ def evaluate(
     >>> evaluate(model, [[1.0], [2.0]], [[1.0], [4.0]], verbose=0)
     [2.0, 1.0]
     """
-    compiled = _compiled(self)
+    compiled = settings_of(self)
     source = source_of(self, x, y, sample_weight, batch_size=batch_size)
     bridge, _ = _bridge(self, callbacks, 0)
     bridge.set_params({"steps": steps, "verbose": verbose})
@@ -277,7 +286,8 @@ def attach(module: type[Module]) -> None:
 # -- parts -----------------------------------------------------------------------------------------
 
 
-def _compiled(model: Module) -> CompileSettings:
+def settings_of(model: Module) -> CompileSettings:
+    """Return what `compile` was told; raise if it was not called."""
     compiled = model.__dict__.get("_compiled")
     if not isinstance(compiled, CompileSettings):
         raise ArgumentError(

@@ -83,9 +83,9 @@ class TargetLoss:
         if target is None:
             return self.function(output)
         if "elements" in self.traits:
-            target = _like(target, output)
+            target = target_like(target, output)
         elif "classes" in self.traits:
-            target = _labels(target, output)
+            target = label_column(target, output)
         if weights is None:
             return self.function(output, target)
         rows = self._of_samples(output, target)
@@ -135,7 +135,7 @@ def _takes_reduction(function: Any) -> bool:
         return False
 
 
-def _like(target: Tensor, output: Tensor) -> Tensor:
+def target_like(target: Tensor, output: Tensor) -> Tensor:
     """Return a target in dtype and shape of an output, if they differ only in axes of size 1."""
     cast: Tensor = target.to(output.dtype)
     if cast.shape == output.shape:
@@ -149,7 +149,7 @@ def _like(target: Tensor, output: Tensor) -> Tensor:
     return shaped
 
 
-def _labels(target: Tensor, output: Tensor) -> Tensor:
+def label_column(target: Tensor, output: Tensor) -> Tensor:
     """Return labels of shape (n, 1), as columns of tables are, as (n,)."""
     is_column = target.ndim == output.ndim == 2 and target.shape[1] == 1
     is_label = target.dtype.kind in "iu"

@@ -169,7 +169,7 @@ def split_loss(result: Any) -> tuple[Any, dict[str, Any]]:
             raise ArgumentError(
                 f"a loss that returns a dictionary must have 'loss' in it. Received: {list(result)}"
             )
-        values = {name: _detached(value) for name, value in result.items() if name != "loss"}
+        values = {name: detached(value) for name, value in result.items() if name != "loss"}
         return _checked_loss(result["loss"]), values
     return _checked_loss(result), {}
 
@@ -184,7 +184,8 @@ def _checked_loss(loss: Any) -> Any:
     return loss
 
 
-def _detached(value: Any) -> Any:
+def detached(value: Any) -> Any:
+    """Return a tensor without its history, and anything else as it is."""
     return value.detach() if isinstance(value, Tensor) else value
 
 

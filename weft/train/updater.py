@@ -11,12 +11,13 @@ import numpy as np
 from ..core.errors import ArgumentTypeError
 from ..core.modes import no_grad
 from ..core.tensor import Tensor
+from ..core.tree import tree_map
 from ..nn import Module
 from ..optim import Optimizer, clip_grad_norm_, clip_grad_value_
 from .captured import Captures, Compile, checked_compile
 from .checks import checked_int, optional_positive
 from .feed import Feed
-from .objective import Objective, Outcome
+from .objective import Objective, Outcome, detached
 
 
 class Updater:
@@ -190,10 +191,7 @@ class Updater:
         scaling = self.optimizer.loss_scaling
         loss = outcome.loss
         (loss if scaling is None else scaling.scale(loss)).backward()
-        output = outcome.output
-        return outcome._replace(
-            loss=loss.detach(), output=output.detach() if isinstance(output, Tensor) else output
-        )
+        return outcome._replace(loss=loss.detach(), output=tree_map(detached, outcome.output))
 
     def _divide_gradients(self, count: int) -> None:
         with no_grad():

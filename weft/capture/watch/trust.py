@@ -37,7 +37,7 @@ _INSTALLED = tuple(_STANDARD + name + os.sep for name in ("site-packages", "dist
 _FOLLOWED = tuple(
     os.path.join(PACKAGE_DIR, *name.split("/"))
     for name in (
-        *("nn/module.py", "nn/hooks.py", "train/", "data/", "io/", "chainer/"),
+        *("nn/module.py", "nn/hooks.py", "train/", "data/", "io/", "chainer/", "keras/"),
         *("optim/lr/", "optim/accumulate.py", "optim/loss_scale.py"),
     )
 )

@@ -11,11 +11,15 @@ from ..module import MODULE, Module
 
 
 class LayerStep(NamedTuple):
-    """One layer of the list: the values it reads, the module it runs, the value it makes."""
+    """One layer of the list: the value it makes, the module it runs, the values it reads.
+
+    options   named arguments of the call, the same in each
+    """
 
     name: str
     module: str
     inputs: tuple[str, ...]
+    options: tuple[tuple[str, Any], ...] = ()
 
 
 class LayerGraph(Module):
@@ -50,10 +54,12 @@ class LayerGraph(Module):
         name: str,
         module: Module | str,
         inputs: Iterable[str] | None = None,
+        **options: Any,
     ) -> None:
         """Add a layer after the others; by default it reads what the last one made.
 
-        module   a module, or the name of an earlier layer whose parameters this one shares
+        module    a module, or the name of an earlier layer whose parameters this one shares
+        options   named arguments of each call of the module
         """
         if name in self.values():
             raise ArgumentError(f"there is an input or a layer named {name!r} already")
@@ -63,7 +69,8 @@ class LayerGraph(Module):
         for reference in read:
             self.check_reference(reference)
         shared = module if isinstance(module, str) else name
-        self.steps.append(LayerStep(name, self._module_of(shared), read))
+        step = LayerStep(name, self._module_of(shared), read, tuple(options.items()))
+        self.steps.append(step)
 
     @property
     def last(self) -> str:
@@ -110,7 +117,8 @@ class LayerGraph(Module):
     def run_step(self, step: LayerStep, values: dict[str, Any]) -> Any:
         """Return what a layer makes of the values."""
         module = self.__dict__[step.module]
-        return module(*(value_of(values, reference) for reference in step.inputs))
+        read = (value_of(values, reference) for reference in step.inputs)
+        return module(*read, **dict(step.options))
 
 
 def value_of(values: dict[str, Any], reference: str) -> Any:

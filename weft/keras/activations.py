@@ -1,0 +1,83 @@
+"""Activations by Keras's names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ..core.errors import ArgumentError, ArgumentTypeError
+from ..core.facade import public_function
+from ..nn import functional
+from ..train.registry import hint
+
+Activation = Callable[[Any], Any]
+
+
+def _named(name: str, function: Callable[..., Any], **options: Any) -> Activation:
+    def activation(x: Any) -> Any:
+        return function(x, **options)
+
+    activation.__name__ = activation.__qualname__ = name
+    activation.__doc__ = f"Return {name} of x."
+    return activation
+
+
+def linear(x: Any) -> Any:
+    """Return x."""
+    return x
+
+
+# Keras's name, the function, and its options where Keras's defaults are others.
+_TABLE: tuple[tuple[Any, ...], ...] = (
+    ("relu", functional.relu),
+    ("relu6", functional.relu6),
+    ("sigmoid", functional.sigmoid),
+    ("tanh", functional.tanh),
+    ("softmax", functional.softmax, {"dim": -1}),
+    ("log_softmax", functional.log_softmax, {"dim": -1}),
+    ("softplus", functional.softplus),
+    ("softsign", functional.softsign),
+    ("elu", functional.elu),
+    ("selu", functional.selu),
+    ("gelu", functional.gelu),
+    ("silu", functional.silu),
+    ("swish", functional.silu),
+    ("mish", functional.mish),
+    ("leaky_relu", functional.leaky_relu, {"negative_slope": 0.2}),
+    ("hard_sigmoid", functional.hardsigmoid),
+    ("hard_silu", functional.hardswish),
+    ("exponential", public_function("exp")),
+)
+ACTIVATIONS: dict[str, Activation] = {
+    "linear": linear,
+    **{
+        name: _named(name, function, **(options[0] if options else {}))
+        for name, function, *options in _TABLE
+    },
+}
+globals().update(ACTIVATIONS)
+
+__all__ = ["ACTIVATIONS", "deserialize", "get", "serialize", *ACTIVATIONS]  # noqa: PLE0604  (names)
+
+
+def get(identifier: Any) -> Activation:
+    """Return an activation from its name, a function, or None (which is linear)."""
+    if identifier is None:
+        return linear
+    if isinstance(identifier, str):
+        if identifier not in ACTIVATIONS:
+            known = hint(identifier, ACTIVATIONS)
+            raise ArgumentError(f"there is no activation {identifier!r}; {known}")
+        return ACTIVATIONS[identifier]
+    if callable(identifier):
+        found: Activation = identifier
+        return found
+    raise ArgumentTypeError(f"an activation is a name or a function. Received: {identifier!r:.60}")
+
+
+def serialize(activation: Any) -> str:
+    """Return the name of an activation."""
+    return str(getattr(activation, "__name__", type(activation).__name__))
+
+
+deserialize = get

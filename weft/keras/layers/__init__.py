@@ -1,0 +1,166 @@
+"""Layers by Keras's names, argument orders, defaults and layouts, over Weft's."""
+
+from __future__ import annotations
+
+from ...faces.absent import absent_names
+from .base import Layer
+from .convolution import (
+    Conv1D,
+    Conv1DTranspose,
+    Conv2D,
+    Conv2DTranspose,
+    Conv3D,
+    DepthwiseConv2D,
+    SeparableConv2D,
+)
+from .core import (
+    ELU,
+    Activation,
+    Dense,
+    Dropout,
+    Embedding,
+    GaussianNoise,
+    Input,
+    InputLayer,
+    Lambda,
+    LeakyReLU,
+    ReLU,
+    Softmax,
+    SpatialDropout1D,
+    SpatialDropout2D,
+)
+from .merging import (
+    Add,
+    Average,
+    Concatenate,
+    Dot,
+    Maximum,
+    Minimum,
+    Multiply,
+    Subtract,
+    add,
+    average,
+    concatenate,
+    dot,
+    maximum,
+    minimum,
+    multiply,
+    subtract,
+)
+from .normalization import BatchNormalization, LayerNormalization
+from .pooling import (
+    AveragePooling1D,
+    AveragePooling2D,
+    GlobalAveragePooling1D,
+    GlobalAveragePooling2D,
+    GlobalMaxPooling1D,
+    GlobalMaxPooling2D,
+    MaxPooling1D,
+    MaxPooling2D,
+)
+from .recurrent import GRU, LSTM, Bidirectional, SimpleRNN, TimeDistributed
+from .shapes import (
+    Cropping1D,
+    Cropping2D,
+    Flatten,
+    Permute,
+    RepeatVector,
+    Reshape,
+    UpSampling1D,
+    UpSampling2D,
+    ZeroPadding1D,
+    ZeroPadding2D,
+)
+
+# Keras's short names.
+MaxPool1D, MaxPool2D = MaxPooling1D, MaxPooling2D
+AvgPool1D, AvgPool2D = AveragePooling1D, AveragePooling2D
+GlobalAvgPool1D, GlobalAvgPool2D = GlobalAveragePooling1D, GlobalAveragePooling2D
+GlobalMaxPool1D, GlobalMaxPool2D = GlobalMaxPooling1D, GlobalMaxPooling2D
+Convolution1D, Convolution2D, Convolution3D = Conv1D, Conv2D, Conv3D
+
+__all__ = [
+    "ELU",
+    "GRU",
+    "LSTM",
+    "Activation",
+    "Add",
+    "Average",
+    "AveragePooling1D",
+    "AveragePooling2D",
+    "AvgPool1D",
+    "AvgPool2D",
+    "BatchNormalization",
+    "Bidirectional",
+    "Concatenate",
+    "Conv1D",
+    "Conv1DTranspose",
+    "Conv2D",
+    "Conv2DTranspose",
+    "Conv3D",
+    "Convolution1D",
+    "Convolution2D",
+    "Convolution3D",
+    "Cropping1D",
+    "Cropping2D",
+    "Dense",
+    "DepthwiseConv2D",
+    "Dot",
+    "Dropout",
+    "Embedding",
+    "Flatten",
+    "GaussianNoise",
+    "GlobalAveragePooling1D",
+    "GlobalAveragePooling2D",
+    "GlobalAvgPool1D",
+    "GlobalAvgPool2D",
+    "GlobalMaxPool1D",
+    "GlobalMaxPool2D",
+    "GlobalMaxPooling1D",
+    "GlobalMaxPooling2D",
+    "Input",
+    "InputLayer",
+    "Lambda",
+    "Layer",
+    "LayerNormalization",
+    "LeakyReLU",
+    "MaxPool1D",
+    "MaxPool2D",
+    "MaxPooling1D",
+    "MaxPooling2D",
+    "Maximum",
+    "Minimum",
+    "Multiply",
+    "Permute",
+    "ReLU",
+    "RepeatVector",
+    "Reshape",
+    "SeparableConv2D",
+    "SimpleRNN",
+    "Softmax",
+    "SpatialDropout1D",
+    "SpatialDropout2D",
+    "Subtract",
+    "TimeDistributed",
+    "UpSampling1D",
+    "UpSampling2D",
+    "ZeroPadding1D",
+    "ZeroPadding2D",
+    "add",
+    "average",
+    "concatenate",
+    "dot",
+    "maximum",
+    "minimum",
+    "multiply",
+    "subtract",
+]
+
+_REASONS = {
+    "Masking": "give sequences of one length, or use wf.nn's packed sequences",
+    "MultiHeadAttention": "use wf.nn.MultiheadAttention in a layer of your own",
+    "Attention": "use wf.nn.functional.scaled_dot_product_attention in a layer of your own",
+    "PReLU": "use wf.nn.PReLU in a layer of your own",
+    "RNN": "use LSTM, GRU or SimpleRNN; cells of your own run in wf.while_loop",
+}
+__getattr__ = absent_names(globals(), _REASONS)
