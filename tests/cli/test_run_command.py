@@ -56,3 +56,16 @@ def test_errors_of_a_script_are_its_own(tmp_path: Path) -> None:
     script.write_text("raise KeyError('mine')\n")
     with pytest.raises(KeyError, match="mine"):
         main(["run", str(script)])
+
+
+def test_programs_of_keras_are_served(tmp_path, capsys):
+    script = tmp_path / "net.py"
+    script.write_text(
+        "import keras\n"
+        "from keras import layers\n"
+        "from keras.models import Sequential\n"
+        "model = Sequential([keras.Input((3,)), layers.Dense(2)])\n"
+        "print(keras.__name__, model.output_shape)\n"
+    )
+    assert main(["run", str(script)]) == 0
+    assert "weft.keras (None, 2)" in capsys.readouterr().out

@@ -29,17 +29,11 @@ class Functional(Model):
         calls = _ordered(begin, end)
         self.input_names = _names_of_inputs(inputs, begin)
         self.output_names = self._output_keys or _different([y.name for y in end])
-        self.input_layers = [x.call.layer for x in begin if isinstance(x.call.layer, InputLayer)]
+        begun = (x.call.layer for x in begin)
+        self.input_layers = tuple(layer for layer in begun if isinstance(layer, InputLayer))
         self.graph, values = _graph_of(begin, calls)
         self.graph.outputs = tuple(_reference(values, y) for y in end)
         _check_different(self.layers)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Keep the input layers out of what has weights."""
-        if name == "input_layers":
-            self.__dict__[name] = tuple(value)
-        else:
-            super().__setattr__(name, value)
 
     def _separated(self, args: Any, kwargs: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Take inputs by position, as a list, in a dictionary, or by name."""
@@ -183,8 +177,10 @@ def _graph_of(
     slots: dict[int, str] = {}
     for call in calls:
         count = sum(step.module == slots.get(id(call.layer)) for step in graph.steps)
-        module: Any = slots.get(id(call.layer), call.layer)
-        slot = slots.setdefault(id(call.layer), _free_slot(graph, call.layer.name))
+        shared = slots.get(id(call.layer))
+        module: Any = call.layer if shared is None else shared
+        slot = _free_slot(graph, call.layer.name) if shared is None else shared
+        slots[id(call.layer)] = slot
         name = f"{slot}:{count}" if count else slot
         read = [_reference(values, x) for x in call.inputs]
         graph.append(name, module, read, **call.options)

@@ -12,6 +12,7 @@ from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.tensor import Tensor
 from ..nn import functional
 from ..nn.calls import F
+from ..ops.creation import tensor
 from ..train.losses import CategoricalCrossentropy as ProbabilityLoss
 from ..train.losses import TargetLoss, label_column, target_like
 from ..train.registry import hint
@@ -280,4 +281,4 @@ def _weighted(rows: Any, weights: Any) -> Any:
 
 
 def _as_tensor(value: Any) -> Any:
-    return value if isinstance(value, Tensor) else F.asarray(value)
+    return value if isinstance(value, Tensor) else tensor(value)

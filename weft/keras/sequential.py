@@ -83,7 +83,7 @@ class Sequential(Model):
         if self.start is not None and all(isinstance(m, Layer) for m in self.stack.values()):
             x = self.start.calls[0].outputs[0]
             for layer in self.stack.values():
-                x = _last_call(layer, x) or layer(x)
+                x = _called_on(layer, x)
 
     def functional(self) -> Functional:
         """Return the same layers as a model of symbolic tensors."""
@@ -96,7 +96,7 @@ class Sequential(Model):
         if made is None:
             x = first = self.start.calls[0].outputs[0]
             for layer in self.stack.values():
-                x = _last_call(layer, x) or layer(x)
+                x = _called_on(layer, x)
             made = self.__dict__["_functional"] = Functional(first, x, name=self.name)
         return made
 
@@ -167,9 +167,9 @@ def _shape_of(layer: Layer) -> Any:
     return layer.given_shape
 
 
-def _last_call(layer: Any, x: KerasTensor) -> Any:
-    """Return the output of a call on this very tensor, if the layer was called on it."""
-    for call in reversed(layer.calls):
-        if len(call.inputs) == 1 and call.inputs[0] is x:
-            return call.outputs[0] if len(call.outputs) == 1 else None
-    return None
+def _called_on(layer: Any, x: KerasTensor) -> Any:
+    """Return the output of a layer's call on this very tensor, which is made if there is none."""
+    for call in layer.calls:
+        if len(call.outputs) == 1 and len(call.inputs) == 1 and call.inputs[0] is x:
+            return call.outputs[0]
+    return layer(x)

@@ -82,7 +82,10 @@ class Layer(Module):
             )
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Keep lists of layers, as Keras does, as lists that the weights are found in."""
+        """Set properties by themselves; keep lists of layers so that their weights are found."""
+        if isinstance(getattr(type(self), name, None), property):
+            object.__setattr__(self, name, value)
+            return
         if isinstance(value, list) and value and all(isinstance(v, Module) for v in value):
             value = ModuleList(value)
         super().__setattr__(name, value)
@@ -350,7 +353,8 @@ def _positional(call: Any) -> list[str]:
 
 def _given_shape(layer: Layer, options: dict[str, Any]) -> Shape | None:
     """Take the input's shape out of the options, in any of Keras's ways to say it."""
-    whole = options.pop("batch_input_shape", options.pop("batch_shape", None))
+    shapes = options.pop("batch_input_shape", None), options.pop("batch_shape", None)
+    whole = shapes[1] if shapes[0] is None else shapes[0]
     rest, size = options.pop("input_shape", None), options.pop("input_dim", None)
     length = options.pop("input_length", None)
     if whole is not None:

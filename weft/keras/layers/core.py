@@ -22,7 +22,7 @@ class InputLayer(Layer):
     def __init__(
         self, shape: Any = None, batch_size: int | None = None, dtype: Any = None, **options: Any
     ) -> None:
-        super().__init__(**{"batch_input_shape": None, **options})
+        super().__init__(**options)
         if shape is not None:
             self.given_shape = (batch_size, *checked_shape(self.name, shape))
         if self.given_shape is None:
