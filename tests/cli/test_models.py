@@ -123,17 +123,6 @@ def test_mistakes_in_a_layer_graph():
 
 
 @pytest.mark.parametrize("name", list(LAYERS))
-def test_layer_graph_calls_with_options():
-    class Power(nn.Module):
-        def forward(self, x, by=1):
-            return x**by
-
-    net = models.LayerGraph(["x"])
-    net.append("square", Power(), by=2)
-    net.append("again", "square", by=3)
-    assert float(net(wf.tensor(2.0))) == 64.0
-
-
 def test_every_layer_has_options_of_known_kinds(name):
     entry = LAYERS[name]
     assert not {"device", "dtype", "self"} & entry.options.keys()
@@ -319,3 +308,14 @@ def test_every_optimizer_and_schedule_can_be_made():
         SCHEDULES[name].make(wf.optim.SGD([w], lr=0.1, momentum=0.9), **wanted).step(
             *([1.0] if name == "plateau" else [])
         )
+
+
+def test_layer_graph_calls_with_options():
+    class Power(wf.nn.Module):
+        def forward(self, x, by=1):
+            return x**by
+
+    net = models.LayerGraph(["x"])
+    net.append("square", Power(), by=2)
+    net.append("again", "square", by=3)
+    assert float(net(wf.tensor(2.0))) == 64.0

@@ -75,6 +75,12 @@ def get(identifier: Any) -> Activation:
     raise ArgumentTypeError(f"an activation is a name or a function. Received: {identifier!r:.60}")
 
 
+def is_elementwise(activation: Any) -> bool:
+    """Tell whether an activation acts on each element alone, wherever the channels are."""
+    name = getattr(activation, "__name__", "")
+    return ACTIVATIONS.get(name) is activation and not name.endswith("softmax")
+
+
 def serialize(activation: Any) -> str:
     """Return the name of an activation."""
     return str(getattr(activation, "__name__", type(activation).__name__))

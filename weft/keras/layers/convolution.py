@@ -64,6 +64,15 @@ class _Convolution(WindowLayer):
     def call(self, inputs: Any) -> Any:
         """Return the convolution."""
         made = self.core(padded(*self._edges(self.first(inputs))))
+        return self._activated(made)
+
+    def _activated(self, made: Any) -> Any:
+        """Return the activation in the layout of the inputs.
+
+        One of elements comes before the axes are moved: so moves of layers in a row meet.
+        """
+        if activations.is_elementwise(self.activation):
+            return self.back(self.activation(made))
         return self.activation(self.back(made))
 
     def _edges(self, x: Any) -> tuple[Any, list[int] | None]:
@@ -219,7 +228,7 @@ class _Transpose(_Convolution):
                 before = max(k - s, 0) // 2
                 kept.append(slice(before, before + size * s))
             made = made[tuple(kept)]
-        return self.activation(self.back(made))
+        return self._activated(made)
 
 
 class Conv1DTranspose(_Transpose):
