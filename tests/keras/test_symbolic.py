@@ -57,3 +57,17 @@ def test_errors_of_shapes_are_those_of_the_call():
     dense(x)
     with pytest.raises(WeftError):
         dense(keras.Input((4,)))
+
+
+def test_arithmetic_is_noted():
+    x, y = keras.Input((2,), name="x"), keras.Input((2,), name="y")
+    model = keras.Model([x, y], -(2.0 * x + y) / 4 - (1 - x) ** 2 * y)
+    a, b = np.array([[1.0, -2.0]], "f"), np.array([[3.0, 0.5]], "f")
+    expected = -(2 * a + b) / 4 - (1 - a) ** 2 * b
+    np.testing.assert_allclose(model([a, b]).numpy(), expected, rtol=1e-6)
+    again = keras.models.model_from_json(model.to_json())
+    np.testing.assert_allclose(again([a, b]).numpy(), expected, rtol=1e-6)
+    with pytest.raises(TypeError, match="unsupported operand"):
+        _ = x + "y"
+    with pytest.raises(WeftError, match="Lambda"):
+        _ = x[:, 0]

@@ -47,6 +47,11 @@ class KerasTensor:
         """Return the number of dimensions, the batch included."""
         return len(self.shape)
 
+    def __getitem__(self, key: Any) -> Any:
+        raise ArgumentTypeError(
+            f"{self!r} cannot be indexed by itself: use layers.Lambda(lambda x: x[...])"
+        )
+
     def __repr__(self) -> str:
         return f"<KerasTensor shape={self.shape}, dtype={self.dtype}, name={self.name}>"
 
@@ -118,3 +123,22 @@ def checked_shape(what: str, shape: Any) -> Shape:
         if size is not None and not is_size:
             raise ArgumentError(f"{what}: sizes are None or positive numbers. Received: {shape!r}")
     return tuple(given)
+
+
+def _operator(operation: str, reverse: bool = False) -> Any:
+    def noted(self: KerasTensor, other: Any) -> Any:
+        from .layers.merging import Arithmetic  # noqa: PLC0415  (layers stand on this module)
+
+        if isinstance(other, KerasTensor):
+            return Arithmetic(operation)([self, other])
+        if isinstance(other, bool) or not isinstance(other, int | float):
+            return NotImplemented
+        return Arithmetic(operation, float(other), reverse)(self)
+
+    return noted
+
+
+for _name in ("add", "sub", "mul", "truediv", "pow"):
+    setattr(KerasTensor, f"__{_name}__", _operator(_name))
+    setattr(KerasTensor, f"__r{_name}__", _operator(_name, reverse=True))
+KerasTensor.__neg__ = lambda self: _operator("mul")(self, -1.0)  # type: ignore[attr-defined]  # as above

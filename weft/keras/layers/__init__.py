@@ -31,6 +31,7 @@ from .core import (
 )
 from .merging import (
     Add,
+    Arithmetic,
     Average,
     Concatenate,
     Dot,
@@ -85,6 +86,7 @@ __all__ = [
     "LSTM",
     "Activation",
     "Add",
+    "Arithmetic",
     "Average",
     "AveragePooling1D",
     "AveragePooling2D",

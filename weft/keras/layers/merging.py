@@ -66,6 +66,42 @@ class Average(Add):
         return super().call(inputs) / len(inputs)
 
 
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    name: getattr(operator, name) for name in ("add", "sub", "mul", "truediv", "pow")
+}
+
+
+class Arithmetic(Layer):
+    """What `x + y`, `2 * x` and the like of symbolic tensors are noted as.
+
+    operation   "add", "sub", "mul", "truediv" or "pow"
+    constant    the number beside a single input
+    reverse     whether the number comes first
+    """
+
+    _options = ("operation", "constant", "reverse")
+
+    def __init__(
+        self,
+        operation: str,
+        constant: float | None = None,
+        reverse: bool = False,
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        if operation not in _OPERATORS:
+            known = ", ".join(_OPERATORS)
+            raise ArgumentError(f"Arithmetic: one of {known}. Received: {operation!r}")
+        self.operation, self.constant, self.reverse = operation, constant, bool(reverse)
+
+    def call(self, inputs: Any) -> Any:
+        """Return the result."""
+        compute = _OPERATORS[self.operation]
+        if self.constant is None:
+            return compute(*_several(self, inputs))
+        return compute(self.constant, inputs) if self.reverse else compute(inputs, self.constant)
+
+
 class Concatenate(Layer):
     """Put the inputs side by side along an axis, by default the last.
 
