@@ -177,7 +177,7 @@ def test_the_table_of_layers(capsys):
 def test_bad_graphs_are_named():
     a, b = keras.Input((3,), name="a"), keras.Input((3,), name="b")
     joined = layers.Add()([a, b])
-    with pytest.raises(WeftError, match="'b'.*disconnected"):
+    with pytest.raises(WeftError, match=r"'b'.*disconnected"):
         keras.Model(a, joined)
     with pytest.raises(WeftError, match="must be symbolic"):
         keras.Model(a, np.zeros(3))

@@ -47,6 +47,9 @@ class KerasTensor:
         """Return the number of dimensions, the batch included."""
         return len(self.shape)
 
+    def __neg__(self) -> Any:
+        return _operator("mul")(self, -1.0)
+
     def __getitem__(self, key: Any) -> Any:
         raise ArgumentTypeError(
             f"{self!r} cannot be indexed by itself: use layers.Lambda(lambda x: x[...])"
@@ -141,4 +144,3 @@ def _operator(operation: str, reverse: bool = False) -> Any:
 for _name in ("add", "sub", "mul", "truediv", "pow"):
     setattr(KerasTensor, f"__{_name}__", _operator(_name))
     setattr(KerasTensor, f"__r{_name}__", _operator(_name, reverse=True))
-KerasTensor.__neg__ = lambda self: _operator("mul")(self, -1.0)  # type: ignore[attr-defined]  # as above

@@ -14,7 +14,10 @@ def by_hand(x, kernel, stride, padding):
     kh, kw = kernel.shape[:2]
     sizes = x.shape[1:3]
     if padding == "same":
-        totals = [max((-(-n // stride) - 1) * stride + k - n, 0) for n, k in zip(sizes, (kh, kw))]
+        totals = [
+            max((-(-n // stride) - 1) * stride + k - n, 0)
+            for n, k in zip(sizes, (kh, kw), strict=True)
+        ]
         x = np.pad(x, [(0, 0), *[(t // 2, t - t // 2) for t in totals], (0, 0)])
     rows = range(0, x.shape[1] - kh + 1, stride)
     columns = range(0, x.shape[2] - kw + 1, stride)
