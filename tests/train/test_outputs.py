@@ -60,6 +60,23 @@ def test_values_of_an_epoch_are_means_over_its_samples():
     assert history["a_loss"][0] == pytest.approx(found["a_loss"], rel=1e-5)
 
 
+def test_weights_of_samples_by_output():
+    model = Heads(named=True)
+    model.compile(lambda p: wf.optim.SGD(p, lr=0.0), {"a": "mse", "b": "mse"}, compile=True)
+    weights = np.linspace(0, 1, 12)
+    history = model.fit(X, Y, sample_weight={"a": weights}, batch_size=12, verbose=0).history
+    made = model.predict(X)
+    squares = ((made["a"] - Y["a"]) ** 2)[:, 0]
+    assert history["a_loss"][0] == pytest.approx((squares * weights).mean(), rel=1e-5)
+    assert history["b_loss"][0] == pytest.approx(((made["b"] - Y["b"]) ** 2).mean(), rel=1e-5)
+    with pytest.raises(WeftError, match="models with one output"):
+        model.fit(X, Y, class_weight={0: 1.0}, verbose=0)
+    single = nn.Linear(3, 1)
+    single.compile("sgd", "mse", compile=False)
+    with pytest.raises(WeftError, match="a loss for each output"):
+        single.fit(X, Y["a"], sample_weight={"a": weights}, verbose=0)
+
+
 def test_bad_input():
     model = Heads(named=True)
     with pytest.raises(WeftError, match="loss_weights go with"):

@@ -61,10 +61,11 @@ def as_arrays(x: Any, y: Any, weights: Any, dtype: Any) -> Arrays:
     if len(lengths) != 1:
         shapes = ", ".join(str(leaf.shape) for leaf in leaves)
         raise ShapeError(f"all data must have the same number of samples. Received: {shapes}")
-    if arrays.weights is not None and np.ndim(arrays.weights) != 1:
-        raise ShapeError(
-            f"sample_weight must be one number for each sample. Received: {arrays.weights.shape}"
-        )
+    for given in flatten(arrays.weights)[0]:
+        if given.ndim != 1:
+            raise ShapeError(
+                f"sample_weight must be one number for each sample. Received: {given.shape}"
+            )
     return arrays
 
 

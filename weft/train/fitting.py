@@ -36,6 +36,7 @@ from .feed import Feed
 from .losses import TargetLoss
 from .metrics import Mean
 from .objective import Objective, Outcome, detached, evaluating, size_of, split_loss
+from .outputs import OutputLosses
 from .summary import scalars_of
 from .trainer import Trainer
 from .updater import Updater
@@ -64,6 +65,11 @@ class CompiledObjective(Objective):
         parts = BatchParts(*map(as_tensors, self.split(batch)))
         if self.class_weight is None:
             return parts
+        if not isinstance(parts.y, Tensor):
+            raise ArgumentError(
+                "class_weight is for models with one output; with several, give sample_weight by "
+                "the names of the outputs"
+            )
         weights = wrap(class_weights(parts.y, self.class_weight))
         both = weights if parts.weights is None else parts.weights * weights
         return parts._replace(weights=both)
@@ -73,9 +79,15 @@ class CompiledObjective(Objective):
         output = call_model(self.model, batch.x)
         if self.loss is None or batch.y is None:
             return Outcome(None, {}, output, batch.y)
+        if isinstance(batch.weights, Mapping | list | tuple):
+            self._check_several()
         loss, values = split_loss(self.loss(output, batch.y, batch.weights))
         # A nest of targets is made anew: compiled functions do not return what they were given.
         return Outcome(loss, values, output, tree_map(detached, batch.y))
+
+    def _check_several(self) -> None:
+        if not isinstance(self.loss, OutputLosses):
+            raise ArgumentError("sample_weight by output goes with a loss for each output")
 
 
 class FitUpdater(Updater):

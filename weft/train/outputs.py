@@ -38,7 +38,7 @@ class OutputLosses(TargetLoss):
                 continue
             made = part_of(output, name, self.names, "output")
             wanted = part_of(target, name, self.names, "target")
-            value = loss(made, wanted, weights)
+            value = loss(made, wanted, _weights_of(weights, name, self.names))
             found[f"{name}_loss"] = value
             weighted = value * self.weights.get(name, 1.0)
             total = weighted if total is None else total + weighted
@@ -159,6 +159,13 @@ def _is_one_for_each(metrics: Any, names: Names) -> bool:
     if not isinstance(metrics, Sequence) or isinstance(metrics, str):
         return False
     return len(metrics) == len(names) and any(isinstance(m, list | tuple) for m in metrics)
+
+
+def _weights_of(weights: Any, name: str, names: Names) -> Any:
+    """Return the weights of the samples for an output: one array for all of them, or its own."""
+    if isinstance(weights, Mapping):
+        return weights.get(name)
+    return part_of(weights, name, names, "weight") if isinstance(weights, list | tuple) else weights
 
 
 def _optional_loss(loss: Any) -> TargetLoss | None:
