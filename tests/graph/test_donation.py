@@ -247,7 +247,7 @@ MEASURE = """
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="peaks as Linux counts them")
 def test_the_measured_peak_falls_as_the_plan_says():
     found = []
-    for donate in (False, True):
+    for donate in (False, True) * 2:  # the first two compile, which takes memory too
         result = subprocess.run(
             [sys.executable, "-c", dedent(MEASURE).format(donate=donate)],
             cwd=Path(__file__).resolve().parents[2],
@@ -257,7 +257,7 @@ def test_the_measured_peak_falls_as_the_plan_says():
             check=True,
         )
         found.append([int(word) for word in result.stdout.split()])
-    (plain, claimed), (less, claimed_less) = found
+    (plain, claimed), (less, claimed_less) = found[2:]
     claim = claimed - claimed_less
     assert claim == 4 * 12_000_000
     assert abs((plain - less) - claim) < 0.1 * claim

@@ -23,6 +23,7 @@ OPERATORS = [case for case in CASES if case.op is not None]
 BY_LOOP = {
     "bincount": "the length of its result depends on the largest element",
     "histogram": "NumPy's own binning; the range may depend on the elements",
+    "row_slots": "gradients of examples are dense: only whole steps of optimizers ask for it",
 }
 # Programs that read values: what they do cannot be the same for all examples.
 READ_VALUES = {"allclose", "ctc_loss", "one_hot"}

@@ -86,6 +86,8 @@ def test_an_optimizer_is_the_same_everywhere(
     in_code = hyperparameters(OPTIMIZERS[name].make([wf.nn.Parameter(wf.tensor([1.0]))]))
     toml = build_optimizer(build_run(toml_source(tmp_path, optimizer=f'type = "{name}"')))
     assert hyperparameters(toml) == in_code
+    if not toml.takes_dense:  # these faces have no layer with row-sparse gradients
+        return
     assert hyperparameters(fitted_optimizer(name)) == in_code
     assert hyperparameters(estimated_optimizer(name, monkeypatch)) == in_code
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core import dtype as dt
-from ..core.modes import modes, no_grad
+from ..core.modes import current_recorder, modes, no_grad
 from ..core.tape import Leaf, TapeNode, watch_of
 from ..core.tensor import Tensor, wrap
 from ..nn import Parameter as TrainedTensor
@@ -72,7 +72,7 @@ class Variable:
     @property
     def array(self) -> Any:
         """The NumPy array of its values; what is written into it is written into the variable."""
-        if modes.interpreters:
+        if modes.interpreters and current_recorder() is not None:
             return self._tensor._read()
         value = self._tensor._value
         if not value.flags.writeable and self._tensor.is_leaf:
@@ -102,7 +102,7 @@ class Variable:
         """Let the array that was handed out hold the values of now."""
         handed = None if self._handed is None else self._handed()
         value = self._tensor._value
-        if handed is None or handed is value or modes.interpreters:
+        if handed is None or handed is value:
             return
         if handed.shape == value.shape and handed.dtype == value.dtype and handed.flags.writeable:
             np.copyto(handed, value)

@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any
 
 from ...core.errors import DTypeError, ShapeError
+from ...core.op import F
 from ...core.tensor import Tensor
 from ..utils.type_check import InvalidType
 from ..variable import tensors, wrapped
@@ -31,14 +32,15 @@ def wrapped_result(result: Any) -> Any:
     return wrapped(result) if isinstance(result, (Tensor, tuple, list)) else result
 
 
-def named(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
-    """Return Chainer's function of a name: an operator that takes the same arguments."""
+def named(name: str, operator: str | None = None) -> Callable[..., Any]:
+    """Return Chainer's function of a name: an operator, found when it is first called."""
+    found = operator or name
 
     def called(*args: Any, **kwargs: Any) -> Any:
-        return compute(*args, **kwargs)
+        return getattr(F, found)(*args, **kwargs)
 
     called.__name__ = called.__qualname__ = name
-    called.__doc__ = compute.__doc__
+    called.__doc__ = f"Return what Weft's operator `{found}` does."
     return function(called)
 
 

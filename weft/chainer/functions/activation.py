@@ -11,10 +11,10 @@ from ..configuration import config
 from ..utils.type_check import expect
 from ._common import function, named
 
-relu = named("relu", F.relu)
-relu6 = named("relu6", F.relu6)
-sigmoid = named("sigmoid", F.sigmoid)
-tanh = named("tanh", F.tanh)
+relu = named("relu")
+relu6 = named("relu6")
+sigmoid = named("sigmoid")
+tanh = named("tanh")
 
 
 @function

@@ -15,15 +15,15 @@ from ..utils.type_check import expect
 from ..variable import Variable, as_tensor, wrapped
 from ._common import function, named, pair
 
-broadcast_to = named("broadcast_to", F.broadcast_to)
-expand_dims = named("expand_dims", F.expand_dims)
-fliplr = named("fliplr", F.fliplr)
-flipud = named("flipud", F.flipud)
-moveaxis = named("moveaxis", F.moveaxis)
-repeat = named("repeat", F.repeat)
-swapaxes = named("swapaxes", F.swapaxes)
-tile = named("tile", F.tile)
-where = named("where", F.where)
+broadcast_to = named("broadcast_to")
+expand_dims = named("expand_dims")
+fliplr = named("fliplr")
+flipud = named("flipud")
+moveaxis = named("moveaxis")
+repeat = named("repeat")
+swapaxes = named("swapaxes")
+tile = named("tile")
+where = named("where")
 
 
 @function

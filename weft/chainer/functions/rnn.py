@@ -40,16 +40,16 @@ def _gru_cell(
     return ((1 - z) * F.tanh(nx + r * nh) + z * h,)
 
 
-def _plain_cell(activation: Callable[[Tensor], Tensor]) -> Cell:
+def _plain_cell(activation: str) -> Cell:
     def cell(
         x: Tensor, states: tuple[Tensor, ...], w: Sequence[Tensor], b: Sequence[Tensor]
     ) -> tuple[Tensor, ...]:
-        return (activation(F.linear(x, w[0], b[0]) + F.linear(states[0], w[1], b[1])),)
+        return (getattr(F, activation)(F.linear(x, w[0], b[0]) + F.linear(states[0], w[1], b[1])),)
 
     return cell
 
 
-_CELLS: dict[str, Cell] = {"tanh": _plain_cell(F.tanh), "relu": _plain_cell(F.relu)}
+_CELLS: dict[str, Cell] = {"tanh": _plain_cell("tanh"), "relu": _plain_cell("relu")}
 
 
 def _run(

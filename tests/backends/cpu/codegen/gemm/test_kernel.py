@@ -440,7 +440,7 @@ def inner_loop(listing):
 def test_sums_stay_in_registers(dtype):
     arrays = [np.zeros((600, 600), dtype) for _ in range(3)]
     loop = inner_loop(assembly(text_of(kernel_of(*arrays), avx2()), avx2()))
-    assert loop.count("vfmadd") == 4 * 12
+    assert loop.count("vfmadd") in (12, 24, 48)  # one, two or four steps a turn
     assert "rsp" not in loop
     assert "rbp" not in loop
 
