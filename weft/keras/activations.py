@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.facade import public_function
-from ..nn import functional
 from ..train.registry import hint
 
 Activation = Callable[[Any], Any]
+_found = cache(public_function)
 
 
-def _named(name: str, function: Callable[..., Any], **options: Any) -> Activation:
+def _named(name: str, operator: str, **options: Any) -> Activation:
     def activation(x: Any) -> Any:
-        return function(x, **options)
+        return _found(operator)(x, **options)  # found when it is called, not imported
 
     activation.__name__ = activation.__qualname__ = name
     activation.__doc__ = f"Return {name} of x."
@@ -27,32 +28,32 @@ def linear(x: Any) -> Any:
     return x
 
 
-# Keras's name, the function, and its options where Keras's defaults are others.
+# Keras's name, the operator, and its options where Keras's defaults are others.
 _TABLE: tuple[tuple[Any, ...], ...] = (
-    ("relu", functional.relu),
-    ("relu6", functional.relu6),
-    ("sigmoid", functional.sigmoid),
-    ("tanh", functional.tanh),
-    ("softmax", functional.softmax, {"dim": -1}),
-    ("log_softmax", functional.log_softmax, {"dim": -1}),
-    ("softplus", functional.softplus),
-    ("softsign", functional.softsign),
-    ("elu", functional.elu),
-    ("selu", functional.selu),
-    ("gelu", functional.gelu),
-    ("silu", functional.silu),
-    ("swish", functional.silu),
-    ("mish", functional.mish),
-    ("leaky_relu", functional.leaky_relu, {"negative_slope": 0.2}),
-    ("hard_sigmoid", functional.hardsigmoid),
-    ("hard_silu", functional.hardswish),
-    ("exponential", public_function("exp")),
+    ("relu", "relu"),
+    ("relu6", "relu6"),
+    ("sigmoid", "sigmoid"),
+    ("tanh", "tanh"),
+    ("softmax", "softmax", {"dim": -1}),
+    ("log_softmax", "log_softmax", {"dim": -1}),
+    ("softplus", "softplus"),
+    ("softsign", "softsign"),
+    ("elu", "elu"),
+    ("selu", "selu"),
+    ("gelu", "gelu"),
+    ("silu", "silu"),
+    ("swish", "silu"),
+    ("mish", "mish"),
+    ("leaky_relu", "leaky_relu", {"negative_slope": 0.2}),
+    ("hard_sigmoid", "hardsigmoid"),
+    ("hard_silu", "hardswish"),
+    ("exponential", "exp"),
 )
 ACTIVATIONS: dict[str, Activation] = {
     "linear": linear,
     **{
-        name: _named(name, function, **(options[0] if options else {}))
-        for name, function, *options in _TABLE
+        name: _named(name, operator, **(options[0] if options else {}))
+        for name, operator, *options in _TABLE
     },
 }
 globals().update(ACTIVATIONS)

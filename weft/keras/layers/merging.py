@@ -49,13 +49,19 @@ class Multiply(_Merge):
 class Maximum(_Merge):
     """Take the larger of the inputs' elements."""
 
-    join = staticmethod(F.maximum)
+    @staticmethod
+    def join(x: Any, y: Any) -> Any:
+        """Return the larger of two."""
+        return F.maximum(x, y)
 
 
 class Minimum(_Merge):
     """Take the smaller of the inputs' elements."""
 
-    join = staticmethod(F.minimum)
+    @staticmethod
+    def join(x: Any, y: Any) -> Any:
+        """Return the smaller of two."""
+        return F.minimum(x, y)
 
 
 class Average(Add):
