@@ -17,7 +17,7 @@ from weft import nn
 from weft.core.errors import GraphError
 from weft.data import DataLoader, TensorDataset
 from weft.optim import LBFGS, SGD, Adam, AdamW
-from weft.train import Average, Evaluator, Objective, Outcome, Trainer, Updater, evaluate
+from weft.train import Average, Evaluator, Objective, Outcome, Trainer, Updater, evaluate, get_loss
 from weft.train.captured import Captures, as_compiled, checked_compile
 from weft.train.keras import CompileSettings
 
@@ -338,7 +338,12 @@ def test_functions_are_compiled_once() -> None:
     assert captures.get("f", abs, False) is abs
     assert as_compiled(abs, False) is abs
     assert copy.deepcopy(captures)._made == {}
-    assert CompileSettings("sgd", "mse", None, None, "auto").choice_of(None) == "auto"
+    assert (
+        CompileSettings(wf.nn.Linear(1, 1), "sgd", get_loss("mse"), None, None, "auto").choice_of(
+            None
+        )
+        == "auto"
+    )
 
 
 class Centered(nn.Module):
