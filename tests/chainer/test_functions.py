@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from tests.chainer.cases import Case, cases
@@ -22,3 +23,13 @@ def test_figures_are_chainers(case: Case) -> None:
 
 def test_each_figure_is_of_a_call() -> None:
     assert set(FIGURES) == {case.name for case in CASES}
+
+
+def test_running_statistics_are_followed_in_place() -> None:
+    x = np.sin(np.arange(24)).reshape(4, 3, 2).astype("f")
+    mean, var = np.zeros(3, "f"), np.ones(3, "f")
+    chainer.functions.batch_normalization(
+        x, np.ones(3, "f"), np.zeros(3, "f"), running_mean=mean, running_var=var, decay=0.5
+    )
+    np.testing.assert_allclose(mean, 0.5 * x.mean((0, 2)), rtol=1e-5)
+    np.testing.assert_allclose(var, 0.5 + 0.5 * x.var((0, 2), ddof=1), rtol=1e-5)

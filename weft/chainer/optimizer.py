@@ -213,8 +213,8 @@ class GradientMethod(Optimizer):
     def serialize(self, serializer: Any) -> None:
         """Write counters, numbers and states to a serializer, or read them from one."""
         super().serialize(serializer)
-        self._take_steps_counted()
         state = self._rule_of_now()
+        state.t = self.t
         for path, parameter in self.target.namedparams(include_uninit=False):
             inner = serializer[path.strip("/")]
             held = state.state.get(parameter._tensor)
@@ -227,9 +227,6 @@ class GradientMethod(Optimizer):
             if any(value is not None for value in found.values()):
                 state.state[parameter._tensor] = {**slots, **found}
 
-    def _take_steps_counted(self) -> None:
-        self._rule_of_now().t = self.t
-
 
 def _kept(serializer: Any, name: str, value: Any) -> Any:
     """Pass one entry of a state through a serializer."""
@@ -237,19 +234,6 @@ def _kept(serializer: Any, name: str, value: Any) -> Any:
     if isinstance(value, (int, np.integer)):
         return int(found)
     return np.asarray(found, value.dtype)
-
-
-class HyperparameterProxy:
-    """A number of an optimizer, as an attribute of its class: kept for programs that name it."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __get__(self, holder: Any, kind: Any = None) -> Any:
-        return self if holder is None else getattr(holder.hyperparam, self._name)
-
-    def __set__(self, holder: Any, value: Any) -> None:
-        setattr(holder.hyperparam, self._name, value)
 
 
 def gradients_of(optimizer: GradientMethod) -> list[Parameter]:

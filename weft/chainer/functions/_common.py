@@ -42,11 +42,3 @@ def named(name: str, operator: str | None = None) -> Callable[..., Any]:
     called.__name__ = called.__qualname__ = name
     called.__doc__ = f"Return what Weft's operator `{found}` does."
     return function(called)
-
-
-def pair(value: Any) -> tuple[int, int]:
-    """Return a number twice, and a pair as it is."""
-    if isinstance(value, (list, tuple)):
-        first, second = value
-        return first, second
-    return value, value

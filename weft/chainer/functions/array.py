@@ -11,9 +11,10 @@ import numpy as np
 from ...autodiff.checkpointing import checkpoint
 from ...core.op import F
 from ...core.tensor import Tensor
+from ..utils.sizes import pair
 from ..utils.type_check import expect
 from ..variable import Variable, as_tensor, wrapped
-from ._common import function, named, pair
+from ._common import function, named
 
 broadcast_to = named("broadcast_to")
 expand_dims = named("expand_dims")

@@ -8,8 +8,9 @@ import numpy as np
 
 from ...core.op import F
 from ...core.tensor import Tensor
+from ..utils.sizes import pair, spatial
 from ..utils.type_check import expect
-from ._common import function, pair
+from ._common import function
 
 
 @function
@@ -44,10 +45,6 @@ def bilinear(
     return y
 
 
-def _spatial(value: Any, count: int) -> tuple[int, ...]:
-    return tuple(value) if isinstance(value, (list, tuple)) else (value,) * count
-
-
 def _check_channels(name: str, x: Tensor, channels: int) -> None:
     expect(name, x.shape[1] == channels, "x.shape[1] == W.shape[1]", f"{x.shape[1]} != {channels}")
 
@@ -66,7 +63,7 @@ def convolution_nd(
     """Return the convolution of x, of one to three dimensions, with filters."""
     axes = x.ndim - 2
     _check_channels("convolution", x, W.shape[1] * groups)
-    stride, pad, dilate = _spatial(stride, axes), _spatial(pad, axes), _spatial(dilate, axes)
+    stride, pad, dilate = spatial(stride, axes), spatial(pad, axes), spatial(dilate, axes)
     if cover_all:  # rows and columns that a last window would lack
         more = [
             -(size + 2 * p - d * (k - 1) - 1) % s
@@ -137,7 +134,7 @@ def deconvolution_nd(
     """Return the transposed convolution of x; `outsize` says how large the result is."""
     axes = x.ndim - 2
     _check_channels("deconvolution", x, W.shape[0])
-    stride, pad, dilate = _spatial(stride, axes), _spatial(pad, axes), _spatial(dilate, axes)
+    stride, pad, dilate = spatial(stride, axes), spatial(pad, axes), spatial(dilate, axes)
     extra = (0,) * axes
     if outsize is not None:
         least = [

@@ -52,12 +52,6 @@ def softmax_cross_entropy(
         "t.shape == (x.shape[0],) + x.shape[2:]",
         f"{t.shape} != {(x.shape[0], *x.shape[2:])}",
     )
-    if class_weight is None and reduce == "mean" and normalize:
-        return (
-            F.cross_entropy(x, t, ignore_index=ignore_label)
-            if _sure(t, ignore_label)
-            else (_mean_over_known(x, t, ignore_label))
-        )
     losses = F.cross_entropy(x, t, ignore_index=ignore_label, reduction="none")
     if class_weight is not None:
         weights = F.take(class_weight, F.where(F.equal(t, ignore_label), F.zeros_like(t), t), 0)
@@ -66,16 +60,6 @@ def softmax_cross_entropy(
         return losses
     count: Any = _count(t, ignore_label, losses.dtype) if normalize else max(x.shape[0], 1)
     return F.sum(losses) / count
-
-
-def _sure(t: Tensor, ignore_label: int) -> bool:
-    """Tell whether some label counts, whatever t is: then the mean cannot be 0 / 0."""
-    return ignore_label < 0 and t.dtype.kind == "u"
-
-
-def _mean_over_known(x: Tensor, t: Tensor, ignore_label: int) -> Tensor:
-    losses = F.cross_entropy(x, t, ignore_index=ignore_label, reduction="none")
-    return F.sum(losses) / _count(t, ignore_label, losses.dtype)
 
 
 def _count(t: Tensor, ignore_label: int, dtype: Any) -> Tensor:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core.op import F
 from ...core.tensor import Tensor
+from ..variable import as_tensor
 from ._common import function
 
 
@@ -23,25 +24,34 @@ def _spread(x: Tensor, value: Any, axes: tuple[int, ...]) -> Tensor:
     return F.reshape(value, tuple(1 if i in axes else x.shape[i] for i in range(x.ndim)))
 
 
-@function
 def batch_normalization(
-    x: Tensor,
-    gamma: Tensor,
-    beta: Tensor,
+    x: Any,
+    gamma: Any,
+    beta: Any,
     eps: float = 2e-5,
     running_mean: Any = None,
     running_var: Any = None,
     decay: float = 0.9,
     axis: Any = None,
-) -> Tensor:
-    """Return x normalised by the mean and variance of the batch, then scaled and moved."""
+) -> Any:
+    """Return x normalised by the mean and variance of the batch, then scaled and moved.
+
+    Arrays of running statistics are moved towards those of the batch, in place.
+    """
+    if running_mean is not None or running_var is not None:
+        given = as_tensor(x).detach()
+        axes = _axes(given, as_tensor(gamma), axis)
+        _follow(running_mean, F.mean(given, axes), decay)
+        _follow(running_var, F.var(given, axes) * _unbiased(given, axes), decay)
+    return _batch_normalization(x, gamma, beta, eps, axis)
+
+
+@function
+def _batch_normalization(x: Tensor, gamma: Tensor, beta: Tensor, eps: float, axis: Any) -> Tensor:
     axes = _axes(x, gamma, axis)
-    if axes == (0, *range(2, x.ndim)) and running_mean is None and running_var is None:
-        return F.batch_norm(x, None, None, gamma, beta, True, 1.0 - decay, eps)
-    mean = F.mean(x, axes)
-    var = F.var(x, axes)
-    _follow(running_mean, mean, decay)
-    _follow(running_var, var * _unbiased(x, axes), decay)
+    if axes == (0, *range(2, x.ndim)):
+        return F.batch_norm(x, None, None, gamma, beta, True, 0.1, eps)
+    mean, var = F.mean(x, axes), F.var(x, axes)
     scale = gamma / F.sqrt(var + eps)
     return (x - _spread(x, mean, axes)) * _spread(x, scale, axes) + _spread(x, beta, axes)
 
@@ -52,12 +62,10 @@ def _unbiased(x: Tensor, axes: tuple[int, ...]) -> float:
 
 
 def _follow(running: Any, value: Tensor, decay: float) -> None:
-    """Move running statistics towards those of a batch, in place."""
+    """Move an array of running statistics towards those of a batch."""
     if running is not None:
-        held = running.numpy() if isinstance(running, Tensor) else running
-        writable: Any = held if held.flags.writeable else held.base
-        writable *= decay
-        writable += (1 - decay) * value.detach().numpy()
+        running *= decay
+        running += (1 - decay) * value.numpy()
 
 
 @function

@@ -8,12 +8,9 @@ import numpy as np
 
 from ...core.op import F
 from ...core.tensor import Tensor
+from ..utils.sizes import pair, spatial
 from ..variable import as_tensor, wrapped
-from ._common import function, pair
-
-
-def _spatial(value: Any, count: int) -> tuple[int, ...]:
-    return tuple(value) if isinstance(value, (list, tuple)) else (value,) * count
+from ._common import function
 
 
 def _filled(x: Tensor, ksize: Any, stride: Any, pad: Any, cover_all: bool) -> Tensor:
@@ -36,8 +33,8 @@ def max_pooling_nd(
 ) -> Any:
     """Return the largest element of each window."""
     axes = x.ndim - 2
-    ksize, pad = _spatial(ksize, axes), _spatial(pad, axes)
-    stride = ksize if stride is None else _spatial(stride, axes)
+    ksize, pad = spatial(ksize, axes), spatial(pad, axes)
+    stride = ksize if stride is None else spatial(stride, axes)
     compute = (F.max_pool1d, F.max_pool2d, F.max_pool3d)[axes - 1]
     axes_of = list(zip(x.shape[2:], ksize, stride, pad, strict=True))
     exact = all((n + 2 * p - k) % s == 0 for n, k, s, p in axes_of)
@@ -55,8 +52,8 @@ def average_pooling_nd(
 ) -> Tensor:
     """Return the mean of each window; with `pad_value` None, of its elements inside the input."""
     axes = x.ndim - 2
-    ksize, pad = _spatial(ksize, axes), _spatial(pad, axes)
-    stride = ksize if stride is None else _spatial(stride, axes)
+    ksize, pad = spatial(ksize, axes), spatial(pad, axes)
+    stride = ksize if stride is None else spatial(stride, axes)
     if axes == 3:
         return F.avg_pool3d(x, ksize, stride, pad, False, pad_value is not None)
     compute = (F.avg_pool1d, F.avg_pool2d)[axes - 1]
@@ -98,8 +95,8 @@ def unpooling_nd(
     Each element fills its window; where windows meet, elements are added.
     """
     axes = x.ndim - 2
-    ksize, pad = _spatial(ksize, axes), _spatial(pad, axes)
-    stride = ksize if stride is None else _spatial(stride, axes)
+    ksize, pad = spatial(ksize, axes), spatial(pad, axes)
+    stride = ksize if stride is None else spatial(stride, axes)
     less = [s - 1 if cover_all else 0 for s in stride]
     wanted = outsize or [
         s * (n - 1) + k - lost - 2 * p

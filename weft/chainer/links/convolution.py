@@ -8,12 +8,8 @@ from typing import Any
 from .. import initializers as init
 from ..functions import activation, connection
 from ..link import ChainList, Link
+from ..utils.sizes import spatial
 from ..variable import Parameter, Variable
-
-
-def sizes(value: Any, count: int) -> tuple[int, ...]:
-    """Return a number so many times, and a list as a tuple."""
-    return tuple(value) if isinstance(value, (list, tuple)) else (value,) * count
 
 
 class ConvolutionND(Link):
@@ -38,8 +34,8 @@ class ConvolutionND(Link):
         if ksize is None:
             out_channels, ksize, in_channels = in_channels, out_channels, None
         self.ndim, self.out_channels = ndim, out_channels
-        self.ksize, self.stride = sizes(ksize, ndim), sizes(stride, ndim)
-        self.pad, self.dilate = sizes(pad, ndim), sizes(dilate, ndim)
+        self.ksize, self.stride = spatial(ksize, ndim), spatial(stride, ndim)
+        self.pad, self.dilate = spatial(pad, ndim), spatial(dilate, ndim)
         self.cover_all, self.groups = cover_all, int(groups)
         with self.init_scope():
             self.W = Parameter(init.chosen(initialW, init.LeCunNormal()))
@@ -175,8 +171,8 @@ class DeconvolutionND(Link):
         if ksize is None:
             out_channels, ksize, in_channels = in_channels, out_channels, None
         self.ndim, self.out_channels, self.outsize = ndim, out_channels, outsize
-        self.ksize, self.stride = sizes(ksize, ndim), sizes(stride, ndim)
-        self.pad, self.dilate, self.groups = sizes(pad, ndim), sizes(dilate, ndim), int(groups)
+        self.ksize, self.stride = spatial(ksize, ndim), spatial(stride, ndim)
+        self.pad, self.dilate, self.groups = spatial(pad, ndim), spatial(dilate, ndim), int(groups)
         with self.init_scope():
             self.W = Parameter(init.chosen(initialW, init.LeCunNormal()))
             if in_channels is not None:
@@ -252,7 +248,7 @@ class DepthwiseConvolution2D(Link):
         initial_bias: Any = None,
     ) -> None:
         super().__init__()
-        self.ksize, self.stride, self.pad = sizes(ksize, 2), sizes(stride, 2), sizes(pad, 2)
+        self.ksize, self.stride, self.pad = spatial(ksize, 2), spatial(stride, 2), spatial(pad, 2)
         self.channel_multiplier, self.nobias = channel_multiplier, nobias
         with self.init_scope():
             self.W = Parameter(init.chosen(initialW, init.LeCunNormal()))
@@ -287,11 +283,11 @@ class LocalConvolution2D(Link):
         initial_bias: Any = None,
     ) -> None:
         super().__init__()
-        self.stride = sizes(stride, 2)
-        k = sizes(ksize, 2)
+        self.stride = spatial(stride, 2)
+        k = spatial(ksize, 2)
         out = tuple(
             (n - size) // s + 1
-            for n, size, s in zip(sizes(in_size, 2), k, self.stride, strict=True)
+            for n, size, s in zip(spatial(in_size, 2), k, self.stride, strict=True)
         )
         with self.init_scope():
             shape = (out_channels, *out, in_channels, *k)

@@ -7,8 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 from ..dataset import concat_examples
-from ..iterators import SerialIterator
-from ..variable import Variable
 
 
 class Updater:
@@ -158,12 +156,6 @@ class ParallelUpdater(StandardUpdater):
     """Refused: it divides batches over GPUs."""
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        super().__init__(SerialIterator([0], 1), {})
         raise RuntimeError(
             "ParallelUpdater needs GPUs: use StandardUpdater, which uses all threads"
         )
-
-
-def as_variables(arrays: Any) -> Any:
-    """Return arrays as variables."""
-    return tuple(map(Variable, arrays)) if isinstance(arrays, tuple) else Variable(arrays)
