@@ -223,3 +223,13 @@ def test_normal_runs_contain_no_clock(mixed):
     executable.profile(feeds, runs=1)
     assert "clock" not in executable.llvm_ir()
     assert isinstance(executable._timed_copy().timing, Timing)
+
+
+def test_a_program_that_is_lent_its_memory_is_profiled_in_memory_of_its_own():
+    with wf.Graph() as graph:
+        x = wf.placeholder((500, 400), wf.float32)
+        y = wf.tanh(x).sum(axis=0) * 2
+    program = Program(graph, [y.value], [x.value], [])
+    executable = compile_program(program, {x.value: (500, 400)}, own_arena=False)
+    profile = executable.profile([np.ones((500, 400), "f")], runs=2)
+    assert len(profile.kernels) == len(executable.kernels)

@@ -39,6 +39,7 @@ class Inspection(ABC):
     memory: ProgramMemory
     timing: Timing | None
     sized: Sized | None
+    own_arena: bool
     _run_lock: RunLock
     _planner: Planner | None = None
     # Not cached properties: those of Python 3.11 have a lock, which a forked child may find held.
@@ -178,6 +179,7 @@ class Inspection(ABC):
         """Return the same program with clocks in its code and with its own memory."""
         analysis = self.analysis
         timed = copy.copy(self)
+        timed.own_arena = True  # also of a program that runs in memory lent to it
         timed._run_lock = RunLock(RLock())
         timed.sized = None if self.sized is None else self.sized.apart()
         timed.plan = analysis.plan
