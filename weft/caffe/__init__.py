@@ -1,0 +1,6 @@
+"""Caffe's face of Weft: nets and solvers as prototxt files declare them, over Weft's operators.
+
+    import weft.caffe as caffe
+
+or, for scripts as they are, `weft run script.py`. docs/faces/caffe.md says what runs.
+"""
