@@ -335,6 +335,11 @@ OTHERS = {
     "chainer/{backend,cuda,chainerx,backends/*}.py": Row(
         "chainer/test_datasets.py", "devices that are refused"
     ),
+    "caffe/{repeated,scalars,schema/*}.py": Row(
+        "caffe/test_message.py", "fields, their values and their types"
+    ),
+    "caffe/{errors,text/lexer}.py": Row("caffe/text/test_reader.py", "texts, and what is refused"),
+    "caffe/inputs_protocol.py": Row("caffe/test_message.py", "doctests; nets use it"),
     "keras/{functional,naming,printing}.py": Row(
         "keras/test_model.py", "models of symbolic tensors"
     ),

@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 from .repeated import Items, Messages, Numbers
-from .schema import ENUMS, TYPES, Field, MessageType
 from .scalars import scalar
+from .schema import ENUMS, TYPES, Field, MessageType
 
 
 class Message:
@@ -127,7 +127,7 @@ class Message:
 
     def _assign(self, field: Field, value: Any) -> None:
         """Set a field by a keyword: messages as messages or dictionaries, lists as sequences."""
-        target = getattr(self, field.name) if field.repeated or field.is_message else None
+        target: Any = getattr(self, field.name)
         if field.repeated:
             target.extend(value if isinstance(value, Iterable) and not _single(value) else [value])
         elif field.is_message:
@@ -180,7 +180,7 @@ class Message:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        mine, theirs = list(self.set_fields()), list(cast("Message", other).set_fields())
+        mine, theirs = list(self.set_fields()), list(other.set_fields())
         return [f.name for f, _ in mine] == [f.name for f, _ in theirs] and all(
             a == b for (_, a), (_, b) in zip(mine, theirs, strict=True)
         )

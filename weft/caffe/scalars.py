@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
@@ -41,7 +42,7 @@ def _checked(field: Field, value: Any) -> Any:
 
 
 def _integer(kind: str, value: Any) -> int:
-    if not isinstance(value, Integral | np.integer) or isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"takes an integer ({kind}). Received: {value!r:.80}")
     low, high = INTEGERS[kind]
     if not low <= int(value) <= high:
@@ -56,12 +57,12 @@ def _boolean(value: Any) -> bool:
 
 
 def _real(kind: str, value: Any) -> float:
-    if not isinstance(value, Real | np.number) or isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"takes a number. Received: {value!r:.80}")
     try:
         number = float(value)
-    except OverflowError:
-        number = float("inf") if value > 0 else float("-inf")
+    except OverflowError:  # an integer of more than 308 digits
+        number = -math.inf if str(value).startswith("-") else math.inf
     return shortest(number) if kind == "float" else number
 
 
