@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .errors import CaffeError
-from .message import NetParameter, Message
+from .message import Message, NetParameter
 
 
 def filtered(net: Message) -> Message:

@@ -232,7 +232,9 @@ def _place(made: Message, target: str, field: str, value: object, where: str) ->
         return
     options = getattr(made, target) if target else None
     if options is None or new not in options.TYPE.fields:
-        raise CaffeError(f"{where}: Unknown parameter {field!r} for layer type {made.which('type')}")
+        raise CaffeError(
+            f"{where}: Unknown parameter {field!r} for layer type {made.which('type')}"
+        )
     if options.field(new).repeated:
         getattr(options, new).append(value)
     elif options.field(new).is_message:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from ...core.op import F
 from ...core.tensor import Tensor
@@ -45,7 +46,7 @@ class Accuracy(Layer):
         rows = F.reshape(F.moveaxis(F.stop_gradient(scores), self.along, -1), (-1, self.classes))
         wanted = F.reshape(label_indices(labels), (-1,))
         options = self.param.accuracy_param
-        kept = wanted != options.ignore_label if options.has("ignore_label") else wanted == wanted
+        kept = wanted != options.ignore_label if options.has("ignore_label") else wanted >= 0
         own = F.take_along_axis(rows, F.where(kept, wanted, 0)[:, None], 1)
         better = F.sum(F.cast(rows >= own, "int64"), 1) - 1  # the label's own score is one of them
         right = F.cast((better < options.top_k) & kept, rows.dtype)
@@ -58,7 +59,7 @@ class Accuracy(Layer):
         return whole, _ratio(hits, F.sum(each * counted[:, None], 0))
 
 
-def _ratio(part: Tensor, whole: Tensor) -> Tensor:
+def _ratio(part: Any, whole: Any) -> Any:
     """Return part / whole, and 0 where there is nothing."""
     return F.where(whole == 0, 0.0, part / F.where(whole == 0, 1.0, whole))
 
@@ -76,7 +77,9 @@ class ArgMax(Layer):
         self.along = self.axis(options.axis, len(shape)) if options.has("axis") else None
         size = math.prod(shape[1:]) if self.along is None else shape[self.along]
         self.check(options.top_k >= 1, "top k must not be less than 1.")
-        self.check(options.top_k <= size, f"top_k must be at most {size}. Received: {options.top_k}")
+        self.check(
+            options.top_k <= size, f"top_k must be at most {size}. Received: {options.top_k}"
+        )
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the places, values, or both."""
@@ -85,7 +88,10 @@ class ArgMax(Layer):
             values, places = self._largest(x, self.along)
             return values if options.out_max_val else F.cast(places, x.dtype)
         values, places = self._largest(F.reshape(x, (x.shape[0], -1)), 1)
-        parts = [F.cast(places, x.dtype)[:, None], *([values[:, None]] if options.out_max_val else [])]
+        parts = [
+            F.cast(places, x.dtype)[:, None],
+            *([values[:, None]] if options.out_max_val else []),
+        ]
         rest = (1,) * (max(x.ndim, 3) - 3)
         return F.reshape(F.concat(parts, 1), (x.shape[0], len(parts), options.top_k, *rest))
 

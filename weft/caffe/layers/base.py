@@ -6,13 +6,14 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, NoReturn, TypeAlias, TypeVar
 
+from ...core.op import F
 from ...core.shape import as_int
 from ...core.tensor import Tensor
 from ...nn import Module, Parameter
 from ...ops.creation import tensor
 from ..errors import CaffeError
 from ..fillers import fill
-from ..message import TRAIN, FillerParameter, Message
+from ..message import TRAIN, FillerParameter, Message, ParamSpec
 
 Shape: TypeAlias = tuple[int, ...]
 Count: TypeAlias = tuple[int, int | None]  # at least, at most
@@ -94,7 +95,7 @@ class Layer(Module):
 
     def _spec(self) -> Message:
         index, specs = len(self.blob_specs), self.param.param
-        return specs[index].copy() if index < len(specs) else _plain_spec()
+        return specs[index].copy() if index < len(specs) else ParamSpec()
 
     # -- checks ----------------------------------------------------------------------------------
 
@@ -133,9 +134,7 @@ class Layer(Module):
             f"{self.limits.parameters} that are left of what a net may have; "
             "raise Limits(parameters=...) if this is meant",
         )
-        self.limits = self.limits._replace(
-            parameters=self.limits.parameters - math.prod(shape)
-        )
+        self.limits = self.limits._replace(parameters=self.limits.parameters - math.prod(shape))
 
     def _check_counts(self, bottoms: int) -> None:
         self._check_count("bottom", bottoms, self.bottoms)
@@ -168,12 +167,6 @@ def _limit_name(limit: int) -> str:
     return "INT_MAX" if limit == LARGEST_BLOB else str(limit)
 
 
-def _plain_spec() -> Message:
-    from ..message import ParamSpec
-
-    return ParamSpec()
-
-
 # -- the catalogue ---------------------------------------------------------------------------------
 
 LAYERS: dict[str, type[Layer]] = {}
@@ -193,6 +186,4 @@ def layer(*names: str) -> Callable[[L], L]:
 
 def label_indices(labels: Tensor) -> Tensor:
     """Return labels, which blobs hold as floating-point numbers, as integers."""
-    from ...core.op import F
-
     return F.cast(labels, "int64")

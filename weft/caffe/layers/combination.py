@@ -45,9 +45,7 @@ class Eltwise(Layer):
         if self.operation == "MAX":
             first = F.where(bottoms[0] > bottoms[1], bottoms[0], bottoms[1])
             return reduce(lambda a, b: F.where(b > a, b, a), bottoms[2:], first)
-        scaled = [
-            x if c == 1 else x * c for x, c in zip(bottoms, self.coefficients, strict=True)
-        ]
+        scaled = [x if c == 1 else x * c for x, c in zip(bottoms, self.coefficients, strict=True)]
         return reduce(lambda a, b: a + b, scaled)
 
 
@@ -69,13 +67,13 @@ class Reduction(Layer):
         """Return the reduction, times the coefficient."""
         options = self.param.reduction_param
         axes = tuple(range(self.first, x.ndim))
-        compute = {
-            "SUM": lambda: F.sum(x, axes),
-            "ASUM": lambda: F.sum(F.abs(x), axes),
-            "SUMSQ": lambda: F.sum(F.square(x), axes),
-            "MEAN": lambda: F.mean(x, axes),
-        }[options.which("operation")]
-        return compute() if options.coeff == 1 else compute() * options.coeff
+        prepared = {"ASUM": F.abs, "SUMSQ": F.square}.get(options.which("operation"), _as_it_is)(x)
+        reduced = (F.mean if options.which("operation") == "MEAN" else F.sum)(prepared, axes)
+        return reduced if options.coeff == 1 else reduced * options.coeff
+
+
+def _as_it_is(x: Tensor) -> Tensor:
+    return x
 
 
 @layer("Softmax")

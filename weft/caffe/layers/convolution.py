@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 from ...core.op import F
 from ...core.tensor import Tensor
-from .base import MANY, Layer, Shape, layer
+from .base import MANY, Count, Layer, Shape, layer
 from .windows import per_axis
 
 
 class _Windowed(Layer):
     """What convolutions share: the geometry of their windows."""
 
-    bottoms = (1, MANY)
-    tops = (1, MANY)
+    bottoms: ClassVar[Count] = (1, MANY)
+    tops: ClassVar[Count] = (1, MANY)
     as_many_tops = True
     shares_in_place = False
 
@@ -35,9 +36,7 @@ class _Windowed(Layer):
     @property
     def extent(self) -> Shape:
         """How far a window reaches along each axis."""
-        return tuple(
-            d * (k - 1) + 1 for k, d in zip(self.kernel, self.dilation, strict=True)
-        )
+        return tuple(d * (k - 1) + 1 for k, d in zip(self.kernel, self.dilation, strict=True))
 
     def forward_size(self, shape: Shape) -> Shape:
         """Return how many windows a bottom has along each spatial axis."""
@@ -177,5 +176,7 @@ class Im2col(_Windowed):
     def forward(self, x: Tensor) -> Tensor:
         """Return the patches."""
         (shape,) = self.top_shapes([tuple(x.shape)])
-        columns = F.unfold_patches(self.as_batch(x), self.kernel, self.dilation, self.pad, self.stride)
+        columns = F.unfold_patches(
+            self.as_batch(x), self.kernel, self.dilation, self.pad, self.stride
+        )
         return F.reshape(columns, shape)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ...core.op import F
 from ...core.tensor import Tensor
 from ...ops.creation import tensor
-from ..blobs import blob_array
 from ..binary import parse_message_file
+from ..blobs import blob_array
 from ..message import BlobProto
 from .base import Layer, Shape, label_indices, layer
 
@@ -23,7 +23,7 @@ class _Loss(Layer):
     bottoms = (2, 2)
     is_loss = True
     shares_in_place = False
-    differentiable: tuple[int, ...] | None = (0,)
+    differentiable: ClassVar[tuple[int, ...] | None] = (0,)
 
     def setup(self, shapes: list[Shape]) -> None:
         """Check that both bottoms have as many examples."""
@@ -127,7 +127,7 @@ class InfogainLoss(_Classes):
         shape = shapes[2] if len(shapes) > 2 else self._read(options)
         self.check(
             math.prod(shape) == self.classes**2,
-            f"infogain matrix must have {self.classes} x {self.classes} elements. Received: {shape}",
+            f"infogain matrix must be {self.classes} x {self.classes}. Received: {shape}",
         )
 
     def _read(self, options: Any) -> Shape:
@@ -186,7 +186,9 @@ class SigmoidCrossEntropyLoss(_Loss):
         """Return the loss."""
         wanted = F.reshape(targets, scores.shape)
         losses = F.softplus(scores) - scores * wanted
-        count: Any = {"BATCH_SIZE": scores.shape[0], "NONE": 1}.get(self.mode, math.prod(scores.shape))
+        count: Any = {"BATCH_SIZE": scores.shape[0], "NONE": 1}.get(
+            self.mode, math.prod(scores.shape)
+        )
         if self.ignored is not None:
             kept = wanted != self.ignored
             losses = F.where(kept, losses, 0.0)

@@ -78,7 +78,7 @@ class BatchNorm(Layer):
         return x - F.mean(x, axes, True)
 
     def _gathered(self) -> tuple[Any, Any]:
-        weight = self.blob(2)
+        weight: Any = self.blob(2)
         factor = F.where(weight == 0, 0.0, 1.0 / F.where(weight == 0, 1.0, weight))
         return self.blob(0) * factor, self.blob(1) * factor
 
@@ -139,7 +139,9 @@ class _Spread(Layer):
             return
         self.first = self.axis(options.axis, len(shape)) if options.num_axes != 0 else 0
         last = len(shape) if options.num_axes == -1 else self.first + options.num_axes
-        self.check(options.num_axes >= -1, "num_axes must be non-negative, or -1 to extend to the end")
+        self.check(
+            options.num_axes >= -1, "num_axes must be non-negative, or -1 to extend to the end"
+        )
         self.check(
             last <= len(shape),
             f"blob's shape extends past bottom[0]'s shape when applied starting at axis "

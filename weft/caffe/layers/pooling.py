@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...core.op import F
 from ...core.tensor import Tensor
@@ -30,10 +31,7 @@ class Windows(NamedTuple):
     @property
     def usual(self) -> bool:
         """Tell whether all windows begin in the input, and pads are at most half a window."""
-        return all(
-            (count - 1) * s < n + p and 2 * p <= k
-            for n, k, s, p, count in self.axes()
-        )
+        return all((count - 1) * s < n + p and 2 * p <= k for n, k, s, p, count in self.axes())
 
     def axes(self) -> list[tuple[int, int, int, int, int]]:
         """Return size, kernel, stride, pad and count of each axis."""
@@ -104,7 +102,7 @@ def _first(x: Tensor, windows: Windows) -> Tensor:
     return x[:, :, :height, :width]
 
 
-def _areas(windows: Windows) -> np.ndarray:  # type: ignore[type-arg]  # of floats
+def _areas(windows: Windows) -> NDArray[Any]:
     """Return how many elements count in each window; 1 for those that begin behind the padding."""
     lengths = []
     for n, k, s, p, count in windows.axes():
@@ -220,7 +218,7 @@ class SPP(Layer):
             pad = ((kernel[0] * bins - shape[2] + 1) // 2, (kernel[1] * bins - shape[3] + 1) // 2)
             self.check(
                 pad[0] < kernel[0] and pad[1] < kernel[1],
-                f"a pyramid of {self.param.spp_param.pyramid_height} levels is too high for {shape}",
+                f"pyramid_height {level + 1} is too high for {shape}",
             )
             made.append(windows_of((shape[2], shape[3]), kernel, kernel, pad))
         return made

@@ -15,7 +15,7 @@ from ...core.imports import load
 from ...core.tensor import Tensor, wrap
 from ...nn import Parameter
 from ..arrays import ArrayBlob
-from .base import MANY, BlobSpec, Layer, Shape, _plain_spec, layer
+from .base import MANY, BlobSpec, Layer, Shape, layer
 
 
 class PythonLayer:

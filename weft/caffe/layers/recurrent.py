@@ -29,8 +29,12 @@ class _Recurrent(Layer):
         """Make weights and states."""
         x, cont, *rest = shapes
         options = self.param.recurrent_param
-        self.check(len(x) >= 2, f"bottom[0] must have at least 2 axes -- (#timesteps, #streams, ...): {x}")
-        self.check(cont == x[:2], f"bottom[1] must have exactly 2 axes -- (#timesteps, #streams): {cont}")
+        self.check(
+            len(x) >= 2, f"bottom[0] must have at least 2 axes -- (#timesteps, #streams, ...): {x}"
+        )
+        self.check(
+            cont == x[:2], f"bottom[1] must have exactly 2 axes -- (#timesteps, #streams): {cont}"
+        )
         self.check(options.num_output > 0, "num_output must be positive")
         exposed = len(self.states) if options.expose_hidden else 0
         self.has_static = len(rest) - exposed == 1

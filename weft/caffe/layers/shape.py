@@ -20,7 +20,8 @@ class Concat(Layer):
         options = self.param.concat_param
         old = options.has("concat_dim")
         self.check(
-            not (old and options.has("axis")), "Either axis or concat_dim should be specified; not both."
+            not (old and options.has("axis")),
+            "Either axis or concat_dim should be specified; not both.",
         )
         dims = len(shapes[0])
         self.along = self.axis(options.concat_dim if old else options.axis, dims)
@@ -52,7 +53,8 @@ class Slice(Layer):
         options = self.param.slice_param
         old = options.has("slice_dim")
         self.check(
-            not (old and options.has("axis")), "Either axis or slice_dim should be specified; not both."
+            not (old and options.has("axis")),
+            "Either axis or slice_dim should be specified; not both.",
         )
         self.along = self.axis(options.slice_dim if old else options.axis, len(shape))
         size, tops = shape[self.along], len(self.param.top)

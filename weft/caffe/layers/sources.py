@@ -114,9 +114,11 @@ class DummyData(Layer):
     def next(self) -> tuple[Array, ...]:
         """Return what the fillers make; constants are made once."""
         pairs = list(zip(self.fillers, self.sizes, strict=True))
-        kept = self.filled or [None] * len(pairs)
-        self.filled = [
-            fill(filler, size) if old is None or filler.type != "constant" else old
-            for (filler, size), old in zip(pairs, kept, strict=True)
-        ]
+        if not self.filled:
+            self.filled = [fill(*pair) for pair in pairs]
+        else:
+            self.filled = [
+                old if filler.type == "constant" else fill(filler, size)
+                for (filler, size), old in zip(pairs, self.filled, strict=True)
+            ]
         return tuple(self.filled)

@@ -1,4 +1,4 @@
-"""Kernels, strides, pads and dilations, as layers may give them: once, for each axis, or as h, w."""
+"""Kernels, strides, pads and dilations, as layers give them: once, for each axis, or as h, w."""
 
 from __future__ import annotations
 
