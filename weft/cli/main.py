@@ -14,6 +14,7 @@ from typing import Any
 from ..core.errors import WeftError
 from ..core.installed import version
 from ..serve import ServeLimits
+from .caffe_data_command import add_data_commands
 from .errors import ConfigError, UsageError
 from .evaluate_command import evaluate_run
 from .export_command import batches_of, export_run
@@ -22,6 +23,7 @@ from .info_command import info
 from .predict_command import predict
 from .run_command import run_script
 from .serve_command import serve
+from .solver_command import add_solver_options
 from .time_command import time_layers
 from .train_command import train
 
@@ -75,6 +77,7 @@ def parser() -> argparse.ArgumentParser:
     _add_export(commands)
     _add_info(commands)
     _add_run(commands)
+    _add_caffe(commands)
     return top
 
 
@@ -94,7 +97,7 @@ def _command(commands: Any, name: str, run: Callable[..., int], about: str) -> A
 
 def _add_train(commands: Any) -> None:
     made = _command(commands, "train", train, "train a model in a run directory")
-    made.add_argument("config", help="a TOML file")
+    made.add_argument("config", help="a TOML file, or a solver of Caffe's (.prototxt)")
     made.add_argument("--out", metavar="DIR", help="the run directory (default: runs/NAME-001)")
     made.add_argument(
         "--resume",
@@ -103,6 +106,7 @@ def _add_train(commands: Any) -> None:
     )
     made.add_argument("--dry-run", action="store_true", help="only check the configuration")
     _add_compile(made)
+    add_solver_options(made, _at_least(1))
 
 
 def _add_test(commands: Any) -> None:
@@ -237,6 +241,20 @@ def _add_run(commands: Any) -> None:
     made.add_argument("--report", action="store_true", help="list what the script missed")
     made.add_argument("script", help="a Python file")
     made.add_argument("arguments", nargs=argparse.REMAINDER, help="what the script is given")
+
+
+def _add_caffe(commands: Any) -> None:
+    about = "make what nets of Caffe read"
+    top = commands.add_parser("caffe", help=about, description=about)
+    inner = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
+
+    def add(name: str, run: Callable[..., int], about: str) -> Any:
+        made = inner.add_parser(name, help=about, description=about)
+        made.set_defaults(run_command=run)
+        made.add_argument("--debug", action="store_true", help="show tracebacks of errors")
+        return made
+
+    add_data_commands(add)
 
 
 def _add_weights(made: Any) -> None:

@@ -1,0 +1,94 @@
+"""The nets of a solver: one to train, and those to test, in their states."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from .errors import CaffeError
+from .message import TEST, TRAIN, Message, NetParameter
+from .network import Network
+from .text import read_message_file
+
+_FILES, _NETS = ("net", "train_net"), ("net_param", "train_net_param")
+
+
+def train_network(param: Message, folder: Path) -> Network:
+    """Return the net that a solver trains; paths are tried from the working directory first."""
+    given = [name for name in (*_FILES, *_NETS) if param.has(name)]
+    if len(given) != 1:
+        raise CaffeError(
+            "SolverParameter must specify a train net using one of these fields: "
+            f"{', '.join((*_FILES, *_NETS))}. Received: {', '.join(given) or 'none of them'}"
+        )
+    (name,) = given
+    net = getattr(param, name)
+    return _network(_read(net, folder) if name in _FILES else net, TRAIN, param.train_state)
+
+
+def test_networks(param: Message, folder: Path, trained: Network) -> list[Network]:
+    """Return the nets that a solver tests, with the blobs of the net that it trains."""
+    protos = _test_protos(param, folder)
+    states = list(param.test_state)
+    if states and len(states) != len(protos):
+        raise CaffeError(
+            "test_state must be unspecified or specified once per test net. "
+            f"Received: {len(states)} for {len(protos)}"
+        )
+    if protos and param.test_interval < 1:
+        raise CaffeError(f"test_interval must be positive. Received: {param.test_interval}")
+    found = []
+    for number, proto in enumerate(protos):
+        made = _network(proto, TEST, states[number] if states else None)
+        share_blobs(made, trained)
+        found.append(made)
+    return found
+
+
+def share_blobs(net: Network, trained: Network) -> None:
+    """Let the layers of a net have the blobs of the layers of the same names in another."""
+    theirs = {step.name: step.layer for step in trained.steps}
+    for step in net.steps:
+        source = theirs.get(step.name)
+        if source is None:
+            continue
+        pairs = list(zip(step.layer.blob_specs, source.blob_specs, strict=False))
+        if len(step.layer.blob_specs) != len(source.blob_specs):
+            raise CaffeError(f"Incompatible number of blobs for layer {step.name}")
+        for (name, shape, _), (other, other_shape, _) in pairs:
+            if shape != other_shape:
+                raise CaffeError(
+                    f"Cannot share param of layer {step.name!r}: shape mismatch. It is "
+                    f"{other_shape} in the net that is trained, and {shape} in the other"
+                )
+            setattr(step.layer, name, source.__dict__[other])
+
+
+def _test_protos(param: Message, folder: Path) -> list[Message]:
+    named = [*param.test_net_param, *(_read(name, folder) for name in param.test_net)]
+    generic: Any = None
+    if param.has("net_param"):
+        generic = param.net_param
+    elif param.has("net"):
+        generic = _read(param.net, folder)
+    wanted = len(param.test_iter)
+    if wanted < len(named) or (generic is None and wanted != len(named)):
+        raise CaffeError(
+            f"test_iter must be specified for each test network: there are {len(named)} "
+            f"and {wanted} test_iter"
+        )
+    return [*named, *[generic] * (wanted - len(named))]
+
+
+def _network(net: Message, phase: int, state: Message | None) -> Network:
+    level, stages = (state.level, list(state.stage)) if state is not None else (0, [])
+    return Network(net, phase, level, stages)
+
+
+def _read(name: str, folder: Path) -> Message:
+    path = Path(name)
+    beside = folder / path.name
+    if not path.is_file() and beside.is_file():
+        path = beside
+    found: Message = read_message_file(path, NetParameter)
+    return found
