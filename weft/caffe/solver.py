@@ -7,7 +7,7 @@ regularisation and update.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from ..core.modes import no_grad
 from ..core.rng import default_generator, manual_seed
 from ..core.tensor import Tensor
+from ..io.disk import replace_file
 from ..ops.creation import tensor
 from ..train.captured import Captures
 from .errors import CaffeError
@@ -31,10 +32,10 @@ from .snapshots import (
     snapshot_name,
 )
 from .solver_log import SolverLog, shown
-from .solver_nets import test_networks, train_network
+from .solver_nets import test_nets, train_net
 from .solver_rules import SolverOptimizer, blob_groups
 from .solver_signals import DEFAULTS, SNAPSHOT, STOP, Requests, listening
-from .text import read_message, read_message_file
+from .text import read_message_file
 from .weights import load_weights, save_weights
 
 
@@ -43,22 +44,22 @@ class Solver:
 
     param   a SolverParameter, or the path of a prototxt file that holds one
     log     where lines go; by default to the standard error stream, as Caffe's do
-    folder  where nets are looked for that are not in the working directory
+    path    of the file that `param` is of, if it is a message: nets that are not found from the
+            working directory are looked for beside it
 
-    `iter` counts iterations, `network` is the net that is trained, `test_networks` share its blobs.
+    `iter` counts iterations, `net` is the net that is trained, `test_nets` share its blobs.
     """
 
-    def __init__(
-        self, param: Any, *, log: SolverLog | None = None, folder: Path | None = None
-    ) -> None:
-        self.param, self._path = _solver_parameter(param)
-        folder = self._path.parent if folder is None else folder
+    def __init__(self, param: Any, *, log: SolverLog | None = None, path: Any = None) -> None:
+        self.param, self._path = _solver_parameter(param, path)
+        folder = self._path.parent
         self.log = log or SolverLog()
         _check(self.param)
         if self.param.random_seed >= 0:
             manual_seed(self.param.random_seed)
-        self.network = train_network(self.param, folder)
-        self.test_networks = test_networks(self.param, folder, self.network)
+        self.net = train_net(self.param, folder)
+        self.network = self.net.network
+        self.test_nets = test_nets(self.param, folder, self.net)
         self.blobs = self.network.learned_blobs()
         groups = blob_groups((b.value, b.lr_mult, b.decay_mult) for b in self.blobs)
         if not groups:
@@ -69,6 +70,7 @@ class Solver:
         self.requests = Requests()
         self._smoothed = SmoothedLoss(self.param.average_loss)
         self._captures = Captures()
+        self._callbacks: list[Callable[[], Any]] = []
         self._stopped = False
         self._displayed = (0, time.perf_counter())
         for name in self.param.weights:
@@ -91,7 +93,7 @@ class Solver:
         if resume_file is not None:
             self.restore(resume_file)
         with listening(self.requests, effects):
-            self.step(self.param.max_iter - self.iter)
+            self._run(self.param.max_iter - self.iter, keep=False)
         every = self.param.snapshot
         if self.param.snapshot_after_train and (not every or self.iter % every):
             self.snapshot()
@@ -102,43 +104,87 @@ class Solver:
         self.log("Optimization Done.")
 
     def step(self, count: int) -> None:
-        """Take so many iterations."""
+        """Take so many iterations; the blobs of `net` then have the values of the last one.
+
+        The diffs of parameters are what the last update took away from them, as in Caffe.
+        """
+        self._run(count, keep=True)
+
+    def _run(self, count: int, *, keep: bool) -> None:
         self._smoothed.clear()
         self._stopped = False
         self._displayed = (self.iter, time.perf_counter())
         stop = self.iter + count
         while self.iter < stop and not self._stopped:
             self._test_if_due()
-            self._iterate()
+            for callback in self._callbacks:
+                callback()
+            self._iterate(keep=keep and self.iter == stop - 1)
             asked = self.requests.take()
             every = self.param.snapshot
             if asked == SNAPSHOT or (every and self.iter % every == 0):
                 self.snapshot()
             self._stopped = asked == STOP
 
-    def _iterate(self) -> None:
+    def _iterate(self, *, keep: bool) -> None:
         self.policy.step(self.iter)
         batches = [self._inputs(self.network) for _ in range(self.param.iter_size)]
-        take_step = self._captures.get("step", self._take_step, "auto")
-        loss, outputs = take_step(batches)
+        if keep:
+            loss, outputs = self._take_step_and_keep(batches)
+        else:
+            loss, outputs = self._captures.get("step", self._take_step, "auto")(batches)
         smoothed = self._smoothed.add(loss.item() / self.param.iter_size)
         if self.param.display and self.iter % self.param.display == 0:
             self._display(smoothed, outputs)
         self.iter += 1
 
-    def _take_step(self, batches: list[list[Tensor]]) -> tuple[Tensor, dict[str, Tensor]]:
-        """Compute gradients of batches and update; return their summed loss, the last outputs."""
+    def _take_step(
+        self, batches: list[list[Tensor]], *, every: bool = False
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Compute gradients of batches and update; return their summed loss, the last outputs.
+
+        every   return all blobs instead of the outputs
+        """
         self.optimizer.zero_grad()
         total: Any = None
-        outputs: dict[str, Tensor] = {}
+        found: dict[str, Tensor] = {}
         for inputs in batches:
-            loss, outputs = self.network.results(*inputs)
+            loss, found = self.network.results(*inputs, every=every)
             loss.backward()
             total = loss.detach() if total is None else total + loss.detach()
         self.optimizer.clip(self.param.clip_gradients)
         self.optimizer.divide(self.param.iter_size)
         self.optimizer.step()
-        return total, {name: value.detach() for name, value in outputs.items()}
+        return total, {name: value.detach() for name, value in found.items()}
+
+    def _take_whole_step(
+        self, batches: list[list[Tensor]]
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Take a step and return all blobs."""
+        return self._take_step(batches, every=True)
+
+    def _take_step_and_keep(self, batches: list[list[Tensor]]) -> tuple[Tensor, dict[str, Tensor]]:
+        """Take a step, and put what it computed into the blobs of `net`."""
+        params = [blob for blobs in self.net.params.values() for blob in blobs]
+        before = [np.array(blob.data) for blob in params]
+        take_step = self._captures.get(
+            "step of all blobs", partial(self._take_step, every=True), "auto"
+        )
+        loss, found = take_step(batches)
+        for name, value in found.items():
+            self.net.blobs[name].put(value)
+        for blob, old in zip(params, before, strict=True):
+            blob.diff[...] = old - blob.data
+        return loss, {name: found[name] for name in self.network.output_names}
+
+    def add_callback(self, start: Callable[[], Any], gradients_ready: Any = None) -> None:
+        """Call a function before each iteration."""
+        if gradients_ready is not None:
+            raise CaffeError(
+                "a step is one compiled program, which stops for nobody between gradients and "
+                "update; give add_callback one function, for the start of iterations"
+            )
+        self._callbacks.append(start)
 
     def _inputs(self, network: Network) -> list[Tensor]:
         found = network.next_inputs()
@@ -160,12 +206,12 @@ class Solver:
 
     def test_all(self) -> list[dict[str, Any]]:
         """Test all nets for that; return the means of their outputs."""
-        return [self.test(number) for number in range(len(self.test_networks))]
+        return [self.test(number) for number in range(len(self.test_nets))]
 
     def test(self, number: int = 0) -> dict[str, Any]:
         """Run a test net as often as test_iter says; return the means of its outputs."""
         self.log(f"Iteration {self.iter}, Testing net (#{number})")
-        network, count = self.test_networks[number], self.param.test_iter[number]
+        network, count = self.test_nets[number].network, self.param.test_iter[number]
         evaluate = self._captures.get(("test", number), network.results, "auto")
         sums: dict[str, Any] = {}
         total = 0.0
@@ -226,7 +272,7 @@ class Solver:
         weights = snapshot_name(prefix, self.iter, "caffemodel", hdf5=hdf5)
         path = snapshot_name(prefix, self.iter, "solverstate", hdf5=hdf5)
         self.log(f"Snapshotting to {kind} file {weights}")
-        save_weights(self.network, weights)
+        replace_file(weights, lambda new: save_weights(self.network, new))
         self.log(f"Snapshotting solver state to {kind} file {path}")
         save_standing(path, self.standing(weights))
         return path
@@ -238,7 +284,7 @@ class Solver:
             str(weights),
             current_step(self.param, self.iter),
             self.optimizer.history(blob.value for blob in self.blobs),
-            {"inputs": self._input_states(), "random": default_generator().get_state()},
+            {"inputs": self._input_states(), "random": default_generator.get_state()},
         )
 
     def restore(self, path: Any) -> None:
@@ -258,22 +304,25 @@ class Solver:
         self.log(f"Finetuning from {path}")
         load_weights(self.network, path)
 
+    def _networks(self) -> list[Network]:
+        return [net.network for net in (self.net, *self.test_nets)]
+
     def _input_states(self) -> dict[str, Any]:
         return {
             f"{number}/{'/'.join(tops)}": source.state()
-            for number, network in enumerate([self.network, *self.test_networks])
+            for number, network in enumerate(self._networks())
             for tops, source in network.sources
             if hasattr(source, "state")
         }
 
     def _restore_inputs(self, ours: Mapping[str, Any], path: Any) -> None:
         try:
-            for number, network in enumerate([self.network, *self.test_networks]):
+            for number, network in enumerate(self._networks()):
                 for tops, source in network.sources:
                     state = ours["inputs"].get(f"{number}/{'/'.join(tops)}")
                     if state is not None and hasattr(source, "restore"):
                         source.restore(state)
-            default_generator().set_state(ours["random"])
+            default_generator.set_state(ours["random"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise CaffeError(f"{path}: the state of the inputs is damaged ({error!r})") from None
 
@@ -283,11 +332,11 @@ class Solver:
         return str(Path(prefix) / self._path.stem) if Path(prefix).is_dir() else prefix
 
 
-def _solver_parameter(param: Any) -> tuple[Message, Path]:
+def _solver_parameter(param: Any, path: Any) -> tuple[Message, Path]:
     if isinstance(param, SolverParameter):
-        return param.copy(), Path("solver")
-    path = Path(param)
-    return read_message_file(path, SolverParameter), path
+        return param.copy(), Path("solver" if path is None else path)
+    file = Path(param)
+    return read_message_file(file, SolverParameter), file
 
 
 def _check(param: Message) -> None:
@@ -301,8 +350,3 @@ def _check(param: Message) -> None:
     for name in ("max_iter", "snapshot", "display", "test_interval"):
         if getattr(param, name) < 0:
             raise CaffeError(f"{name} must not be negative. Received: {getattr(param, name)}")
-
-
-def solver_of_text(text: str, **options: Any) -> Solver:
-    """Return the solver that a text describes."""
-    return Solver(read_message(text, SolverParameter), **options)

@@ -7,13 +7,13 @@ from typing import Any
 
 from .errors import CaffeError
 from .message import TEST, TRAIN, Message, NetParameter
-from .network import Network
+from .pycaffe import Net
 from .text import read_message_file
 
 _FILES, _NETS = ("net", "train_net"), ("net_param", "train_net_param")
 
 
-def train_network(param: Message, folder: Path) -> Network:
+def train_net(param: Message, folder: Path) -> Net:
     """Return the net that a solver trains; paths are tried from the working directory first."""
     given = [name for name in (*_FILES, *_NETS) if param.has(name)]
     if len(given) != 1:
@@ -23,10 +23,10 @@ def train_network(param: Message, folder: Path) -> Network:
         )
     (name,) = given
     net = getattr(param, name)
-    return _network(_read(net, folder) if name in _FILES else net, TRAIN, param.train_state)
+    return _in_state(_read(net, folder) if name in _FILES else net, TRAIN, param.train_state)
 
 
-def test_networks(param: Message, folder: Path, trained: Network) -> list[Network]:
+def test_nets(param: Message, folder: Path, trained: Net) -> list[Net]:
     """Return the nets that a solver tests, with the blobs of the net that it trains."""
     protos = _test_protos(param, folder)
     states = list(param.test_state)
@@ -39,29 +39,10 @@ def test_networks(param: Message, folder: Path, trained: Network) -> list[Networ
         raise CaffeError(f"test_interval must be positive. Received: {param.test_interval}")
     found = []
     for number, proto in enumerate(protos):
-        made = _network(proto, TEST, states[number] if states else None)
-        share_blobs(made, trained)
+        made = _in_state(proto, TEST, states[number] if states else None)
+        made.share_with(trained)
         found.append(made)
     return found
-
-
-def share_blobs(net: Network, trained: Network) -> None:
-    """Let the layers of a net have the blobs of the layers of the same names in another."""
-    theirs = {step.name: step.layer for step in trained.steps}
-    for step in net.steps:
-        source = theirs.get(step.name)
-        if source is None:
-            continue
-        pairs = list(zip(step.layer.blob_specs, source.blob_specs, strict=False))
-        if len(step.layer.blob_specs) != len(source.blob_specs):
-            raise CaffeError(f"Incompatible number of blobs for layer {step.name}")
-        for (name, shape, _), (other, other_shape, _) in pairs:
-            if shape != other_shape:
-                raise CaffeError(
-                    f"Cannot share param of layer {step.name!r}: shape mismatch. It is "
-                    f"{other_shape} in the net that is trained, and {shape} in the other"
-                )
-            setattr(step.layer, name, source.__dict__[other])
 
 
 def _test_protos(param: Message, folder: Path) -> list[Message]:
@@ -80,9 +61,9 @@ def _test_protos(param: Message, folder: Path) -> list[Message]:
     return [*named, *[generic] * (wanted - len(named))]
 
 
-def _network(net: Message, phase: int, state: Message | None) -> Network:
+def _in_state(net: Message, phase: int, state: Message | None) -> Net:
     level, stages = (state.level, list(state.stage)) if state is not None else (0, [])
-    return Network(net, phase, level, stages)
+    return Net(net, phase, level=level, stages=stages)
 
 
 def _read(name: str, folder: Path) -> Message:

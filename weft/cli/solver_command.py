@@ -63,7 +63,7 @@ def train_solver(options: Namespace) -> int:
             "Give a snapshot to resume training or weights to finetune but not both. "
             f"Received: --snapshot {options.snapshot} --weights {options.weights}"
         )
-    solver = Solver(_parameter(options), folder=Path(options.config).parent)
+    solver = Solver(_parameter(options), path=options.config)
     _note_devices(options, solver)
     if options.dry_run:
         print(f"the solver {options.config} is good; nothing was trained (--dry-run)")
@@ -81,8 +81,6 @@ def train_solver(options: Namespace) -> int:
 def _parameter(options: Namespace) -> Any:
     """Return the solver of a file, with the changes of --set and --iterations."""
     param = read_message_file(options.config, SolverParameter)
-    if not param.has("snapshot_prefix"):
-        param.snapshot_prefix = str(Path(options.config).with_suffix(""))
     for setting in _settings(options.set):
         changed = read_message(setting, SolverParameter, name="--set")
         for field, _ in changed.set_fields():
