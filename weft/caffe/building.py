@@ -6,12 +6,8 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from ..core.dtype import float32
 from ..core.errors import WeftError
 from ..core.tensor import Tensor
-from ..graph.frontend import placeholder
-from ..graph.graph import Graph
-from ..nn import Module
 from .errors import CaffeError
 from .inputs import INPUTS, open_input
 from .inputs_protocol import InputSource
@@ -19,7 +15,6 @@ from .layers import LAYERS, DummyData, Input, Layer, Limits, Sourced
 from .message import Message
 
 Shape = tuple[int, ...]
-_TAKEN = frozenset(dir(Module))
 _NOT_SERVED = {
     "HDF5Output": "write what `Network.blobs` returns with h5py",
 }
@@ -55,9 +50,15 @@ class Built(NamedTuple):
     owners: dict[tuple[str, int], tuple[str, int]]  # of shared blobs: whose they are
 
 
-def build_steps(net: Message, inputs: Mapping[str, InputSource], limits: Limits) -> Built:
-    """Make the layers of a net in their order."""
+def build_steps(
+    net: Message,
+    inputs: Mapping[str, InputSource],
+    limits: Limits,
+    taken: frozenset[str] = frozenset(),
+) -> Built:
+    """Make the layers of a net in their order; their modules have none of the names `taken`."""
     builder = _Builder(net, inputs, limits)
+    builder.taken = taken
     for param in net.layer:
         builder.add(param)
     outputs = [name for name in builder.shapes if name in builder.unread]
@@ -78,6 +79,7 @@ class _Builder:
         self.owners: dict[tuple[str, int], tuple[str, int]] = {}
         self.named_blobs: dict[str, tuple[str, int]] = {}
         self.modules: dict[str, Layer] = {}
+        self.taken: frozenset[str] = frozenset()
 
     def add(self, param: Message) -> None:
         """Make a layer, its tops and their shapes."""
@@ -144,9 +146,7 @@ class _Builder:
         self, param: Message, layer: Layer, shapes: list[Shape], count: int
     ) -> list[Shape]:
         try:
-            found = layer.top_shapes(shapes)
-            if found is None:
-                found = _traced_shapes(layer, shapes)
+            found = layer.shapes_for(shapes)
         except CaffeError:
             raise
         except WeftError as error:
@@ -208,7 +208,7 @@ class _Builder:
     def _module_name(self, name: str) -> str:
         """Return a name for the module of a layer that no attribute and no other layer has."""
         made = name.replace(".", "_")
-        while made in _TAKEN or made in self.modules or made.startswith("_") or not made:
+        while made in self.taken or made in self.modules or made.startswith("_") or not made:
             made = f"layer_{made.lstrip('_')}_{len(self.modules)}"
         return made
 
@@ -274,12 +274,3 @@ def _kind_of(param: Message) -> type[Layer]:
         f"Unknown layer type: {param.type} (layer {param.name!r}; known types: "
         f"{', '.join(sorted(known))}){advice}"
     )
-
-
-def _traced_shapes(layer: Layer, shapes: list[Shape]) -> list[Shape]:
-    """Return what shapes a layer computes, by writing its graph, which is thrown away."""
-    with Graph():
-        symbols = [placeholder(shape, float32) for shape in shapes]
-        found = layer(*symbols)
-    tops = found if isinstance(found, tuple) else (found,)
-    return [tuple(int(n) for n in top.shape) for top in tops]

@@ -63,7 +63,8 @@ class Network(Module):
         self.proto = with_splits(filtered(proto))
         self.net_name = self.proto.name
         self.phase: int = self.proto.state.phase
-        built: Built = build_steps(self.proto, inputs or {}, limits or Limits())
+        taken = frozenset({*dir(self), *Built._fields, "input_names", "output_names"})
+        built = build_steps(self.proto, inputs or {}, limits or Limits(), taken)
         self.steps, self.shapes = built.steps, built.shapes
         self.input_names, self.output_names = built.inputs, built.outputs
         self.sources = built.sources

@@ -6,9 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple, NoReturn, TypeAlias, TypeVar
 
+from ...core.dtype import float32
 from ...core.op import F
 from ...core.shape import as_int
 from ...core.tensor import Tensor
+from ...graph.frontend import placeholder
+from ...graph.graph import Graph
 from ...nn import Module, Parameter
 from ...ops.creation import tensor
 from ..errors import CaffeError
@@ -69,6 +72,11 @@ class Layer(Module):
     def top_shapes(self, shapes: list[Shape]) -> list[Shape] | None:
         """Return the shapes of the tops, or None if what `forward` computes tells them."""
         return None
+
+    def shapes_for(self, shapes: list[Shape]) -> list[Shape]:
+        """Return the shapes of the tops for bottoms of given shapes."""
+        found = self.top_shapes(shapes)
+        return _traced_shapes(self, shapes) if found is None else found
 
     def add_blob(self, name: str, shape: Shape, filler: Message | None = None) -> None:
         """Make a blob that is trained, as its ParamSpec says, and begins as a filler says."""
@@ -165,6 +173,15 @@ class Layer(Module):
 
 def _limit_name(limit: int) -> str:
     return "INT_MAX" if limit == LARGEST_BLOB else str(limit)
+
+
+def _traced_shapes(layer: Layer, shapes: list[Shape]) -> list[Shape]:
+    """Return what shapes a layer computes, by writing its graph, which is thrown away."""
+    with Graph():
+        symbols = [placeholder(shape, float32) for shape in shapes]
+        found = layer(*symbols)
+    tops = found if isinstance(found, tuple) else (found,)
+    return [tuple(int(n) for n in top.shape) for top in tops]
 
 
 # -- the catalogue ---------------------------------------------------------------------------------
