@@ -157,9 +157,7 @@ class Solver:
         self.optimizer.step()
         return total, {name: value.detach() for name, value in found.items()}
 
-    def _take_whole_step(
-        self, batches: list[list[Tensor]]
-    ) -> tuple[Tensor, dict[str, Tensor]]:
+    def _take_whole_step(self, batches: list[list[Tensor]]) -> tuple[Tensor, dict[str, Tensor]]:
         """Take a step and return all blobs."""
         return self._take_step(batches, every=True)
 
@@ -167,10 +165,7 @@ class Solver:
         """Take a step, and put what it computed into the blobs of `net`."""
         params = [blob for blobs in self.net.params.values() for blob in blobs]
         before = [np.array(blob.data) for blob in params]
-        take_step = self._captures.get(
-            "step of all blobs", partial(self._take_step, every=True), "auto"
-        )
-        loss, found = take_step(batches)
+        loss, found = self._captures.get("whole step", self._take_whole_step, "auto")(batches)
         for name, value in found.items():
             self.net.blobs[name].put(value)
         for blob, old in zip(params, before, strict=True):
