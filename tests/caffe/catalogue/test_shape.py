@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import weft as wf
+from weft.caffe.catalogue import LAYERS
 from weft.caffe.errors import CaffeError
 
 from .checking import check, layer, normal
@@ -27,8 +28,6 @@ def test_split_and_silence():
     param = layer('type: "Split"', X).param.copy()
     param.type = "Silence"
     param.clear("top")
-    from weft.caffe.layers import LAYERS
-
     assert LAYERS["Silence"](param, [(2,)], 0)(wf.ones(2)) == ()
 
 

@@ -5,6 +5,9 @@ import pytest
 
 import weft as wf
 from weft.caffe.errors import CaffeError
+from weft.caffe.message import NetParameter
+from weft.caffe.network import Network
+from weft.caffe.text import read_message
 
 from .checking import apart, check, layer, normal
 
@@ -50,10 +53,6 @@ def test_prelu_may_share_one_slope():
 
 
 def test_slopes_of_prelu_begin_at_a_quarter():
-    from weft.caffe.message import NetParameter
-    from weft.caffe.network import Network
-    from weft.caffe.text import read_message
-
     text = 'input: "x" input_shape { dim: 1 dim: 2 } layer { type: "PReLU" bottom: "x" top: "y" }'
     net = Network(read_message(text, NetParameter), "TEST")
     assert net.learned_blobs()[0].value.tolist() == [0.25, 0.25]

@@ -16,14 +16,17 @@ def correlated(x, w, b=None, *, stride=1, pad=0, dilation=1, groups=1):
     s, p, d = ((v,) * dims if isinstance(v, int) else v for v in (stride, pad, dilation))
     x = np.pad(x, [(0, 0), (0, 0), *((q, q) for q in p)])
     kernel = w.shape[2:]
-    out = [(n - e * (k - 1) - 1) // t + 1 for n, k, t, e in zip(x.shape[2:], kernel, s, d)]
+    out = [
+        (n - e * (k - 1) - 1) // t + 1 for n, k, t, e in zip(x.shape[2:], kernel, s, d, strict=True)
+    ]
     y = np.zeros((len(x), len(w), *out))
     inside, outside = w.shape[1], len(w) // groups
     for n, o in np.ndindex(len(x), len(w)):
         first = o // outside * inside
         for place in np.ndindex(*out):
             window = tuple(
-                slice(i * t, i * t + e * (k - 1) + 1, e) for i, t, k, e in zip(place, s, kernel, d)
+                slice(i * t, i * t + e * (k - 1) + 1, e)
+                for i, t, k, e in zip(place, s, kernel, d, strict=True)
             )
             y[(n, o, *place)] = np.sum(x[(n, slice(first, first + inside), *window)] * w[o])
             y[(n, o, *place)] += 0 if b is None else b[o]
@@ -33,7 +36,10 @@ def correlated(x, w, b=None, *, stride=1, pad=0, dilation=1, groups=1):
 def transposed(x, w, b=None, *, stride=1, pad=0, dilation=1, groups=1):
     """Add each element of (N, C, H, W) times its filter where that lies."""
     inside, outside = x.shape[1] // groups, w.shape[1]
-    size = [stride * (n - 1) + dilation * (k - 1) + 1 for n, k in zip(x.shape[2:], w.shape[2:])]
+    size = [
+        stride * (n - 1) + dilation * (k - 1) + 1
+        for n, k in zip(x.shape[2:], w.shape[2:], strict=True)
+    ]
     y = np.zeros((len(x), outside * groups, *size))
     for n, c, i, j in np.ndindex(*x.shape):
         for o, u, v in itertools.product(range(outside), range(w.shape[2]), range(w.shape[3])):
@@ -137,8 +143,6 @@ def test_im2col_puts_patches_into_channels():
     ],
 )
 def test_what_is_refused(options, message):
+    text = f'name: "c" type: "Convolution" convolution_param {{ {options} }}'
     with pytest.raises(CaffeError, match=message):
-        made = layer(
-            f'name: "c" type: "Convolution" convolution_param {{ {options} }}', normal(1, 4, 5, 5)
-        )
-        made.shapes_for([(1, 4, 5, 5)])
+        layer(text, normal(1, 4, 5, 5)).shapes_for([(1, 4, 5, 5)])

@@ -3,7 +3,7 @@
 import numpy as np
 
 import weft as wf
-from weft.caffe.layers import LAYERS
+from weft.caffe.catalogue import LAYERS
 from weft.caffe.message import LayerParameter
 from weft.caffe.text import read_message
 
