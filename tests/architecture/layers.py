@@ -82,8 +82,8 @@ TWICE = {
 
 # The mechanism: the only modules that may import by a name that is not written out.
 # `faces/serving.py` loads what programs import, under the names of other frameworks.
-# `caffe/layers/python.py` loads the modules of Python layers, which a net names.
-IMPORTERS = ("core/imports.py", "injections.py", "faces/serving.py", "caffe/layers/python.py")
+# `caffe/catalogue/python.py` loads the modules of Python layers, which a net names.
+IMPORTERS = ("core/imports.py", "injections.py", "faces/serving.py", "caffe/catalogue/python.py")
 BY_NAME = (
     *("import_module", "__import__", "load", "load_modules", "require", "is_available"),
     "resolve_name",

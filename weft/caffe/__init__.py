@@ -4,3 +4,9 @@
 
 or, for scripts as they are, `weft run script.py`. docs/faces/caffe.md says what runs.
 """
+
+from __future__ import annotations
+
+from .loading import load
+
+__all__ = ["load"]

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from ..core.errors import WeftError
 from ..core.tensor import Tensor
+from .catalogue import LAYERS, DummyData, Input, Layer, Limits, Sourced
 from .errors import CaffeError
 from .inputs import INPUTS, open_input
 from .inputs_protocol import InputSource
-from .layers import LAYERS, DummyData, Input, Layer, Limits, Sourced
 from .message import Message
 
 Shape = tuple[int, ...]

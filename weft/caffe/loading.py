@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from .catalogue import Limits
 from .errors import CaffeError
 from .inputs_protocol import ArraySource, InputSource
-from .layers import Limits
 from .message import TEST, Message, NetParameter
 from .network import Network
 from .text import read_message_file

@@ -15,9 +15,9 @@ from ..core.tensor import Tensor, wrap
 from ..nn import Module
 from ..ops.creation import tensor
 from .building import Built, build_steps
+from .catalogue import Limits
 from .errors import CaffeError
 from .inputs_protocol import Array, InputSource
-from .layers import Limits
 from .message import TRAIN, Message
 from .splits import with_splits
 from .states import filtered

@@ -18,8 +18,8 @@ from ..autodiff import gradients
 from ..core.modes import enable_grad
 from ..core.tensor import Tensor, wrap
 from .building import Step
+from .catalogue import Input, Sourced
 from .errors import CaffeError
-from .layers import Input, Sourced
 from .loading import read_net
 from .message import Message
 from .needs import backward_needs

@@ -92,7 +92,7 @@ class _Recurrent(Layer):
         """Return the output of a step, and the states after it."""
         raise NotImplementedError
 
-    def state_weight(self) -> Tensor:
+    def weight_of_state(self) -> Tensor:
         """Return the weights of the state."""
         return self.blob(3 if self.has_static else 2)
 
@@ -114,7 +114,7 @@ class RNN(_Recurrent):
 
     def step(self, sums: Tensor, cont: Tensor, state: Any) -> tuple[Tensor, tuple[Tensor, ...]]:
         """Return the output of a step, and the state after it."""
-        hidden = F.tanh(sums + F.linear(state[0] * cont, self.state_weight()))
+        hidden = F.tanh(sums + F.linear(state[0] * cont, self.weight_of_state()))
         last = len(self.blob_specs)
         output = F.tanh(F.linear(hidden, self.blob(last - 2), self.blob(last - 1)))
         return output, (hidden,)
@@ -130,7 +130,7 @@ class LSTM(_Recurrent):
     def step(self, sums: Tensor, cont: Tensor, state: Any) -> tuple[Tensor, tuple[Tensor, ...]]:
         """Return the output of a step, and the states after it."""
         hidden, cell = state
-        sums = sums + F.linear(hidden * cont, self.state_weight())
+        sums = sums + F.linear(hidden * cont, self.weight_of_state())
         size = self.param.recurrent_param.num_output
         i, f, o, g = (sums[:, k * size : (k + 1) * size] for k in range(4))
         cell = cont * F.sigmoid(f) * cell + F.sigmoid(i) * F.tanh(g)

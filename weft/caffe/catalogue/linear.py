@@ -74,7 +74,7 @@ class Embed(Layer):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the rows."""
-        rows = F.embedding(label_indices(x), self.blob(0))
+        rows = F.embedding(self.blob(0), label_indices(x))
         return rows + self.blob(1) if len(self.blob_specs) > 1 else rows
 
 
