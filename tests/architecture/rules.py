@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .catalogue import (
+from .layers import (
     CHAIN,
     DOORS,
     FACES,

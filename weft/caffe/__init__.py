@@ -8,5 +8,28 @@ or, for scripts as they are, `weft run script.py`. docs/faces/caffe.md says what
 from __future__ import annotations
 
 from .loading import load
+from .message import TEST, TRAIN
+from .pycaffe import Net
+from .solver_types import (
+    AdaDeltaSolver,
+    AdaGradSolver,
+    AdamSolver,
+    NesterovSolver,
+    RMSPropSolver,
+    SGDSolver,
+    get_solver,
+)
 
-__all__ = ["load"]
+__all__ = [
+    "TEST",
+    "TRAIN",
+    "AdaDeltaSolver",
+    "AdaGradSolver",
+    "AdamSolver",
+    "NesterovSolver",
+    "Net",
+    "RMSPropSolver",
+    "SGDSolver",
+    "get_solver",
+    "load",
+]
