@@ -14,6 +14,7 @@ from typing import Any
 from ..core.errors import WeftError
 from ..core.installed import version
 from ..serve import ServeLimits
+from .caffe_command import convert_caffe
 from .errors import ConfigError, UsageError
 from .evaluate_command import evaluate_run
 from .export_command import batches_of, export_run
@@ -75,6 +76,7 @@ def parser() -> argparse.ArgumentParser:
     _add_export(commands)
     _add_info(commands)
     _add_run(commands)
+    _add_caffe(commands)
     return top
 
 
@@ -237,6 +239,25 @@ def _add_run(commands: Any) -> None:
     made.add_argument("--report", action="store_true", help="list what the script missed")
     made.add_argument("script", help="a Python file")
     made.add_argument("arguments", nargs=argparse.REMAINDER, help="what the script is given")
+
+
+def _add_caffe(commands: Any) -> None:
+    about = "convert nets of Caffe: into graphs, safetensors, and today's forms"
+    made = commands.add_parser("caffe", help=about, description=about)
+    actions = made.add_subparsers(title="actions", required=True, metavar="ACTION")
+    action = actions.add_parser("convert", help=about, description=about)
+    action.set_defaults(run_command=convert_caffe)
+    action.add_argument("--debug", action="store_true", help="show tracebacks of errors")
+    action.add_argument("net", help="a prototxt file, of any age")
+    action.add_argument("weights", nargs="?", help="a .caffemodel (or .h5) file")
+    action.add_argument(
+        "-o",
+        "--out",
+        required=True,
+        metavar="FILE",
+        help=".weft (a graph), .safetensors, .prototxt, .caffemodel or .h5",
+    )
+    action.add_argument("--phase", choices=("TRAIN", "TEST"), default="TEST")
 
 
 def _add_weights(made: Any) -> None:
