@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 from task import Trained, data, recorded, start
+
 from weft.caffe import SGDSolver
 from weft.caffe.inputs.writing import write_hdf5_list
 from weft.caffe.solver_log import Silence

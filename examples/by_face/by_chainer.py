@@ -1,9 +1,10 @@
 """Chainer: links, an optimizer that is set up with a model, `update` with a loss function."""
 
-import weft.chainer as chainer
+from task import HIDDEN, INPUTS, OUTPUTS, RATE, Trained, batches, recorded, start
+
 import weft.chainer.functions as F
 import weft.chainer.links as L
-from task import HIDDEN, INPUTS, OUTPUTS, RATE, Trained, batches, recorded, start
+from weft import chainer
 
 
 class Net(chainer.Chain):

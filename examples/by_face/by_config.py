@@ -7,8 +7,9 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-import weft as wf
 from task import Trained, data, recorded, start
+
+import weft as wf
 from weft.cli import main
 from weft.cli.assemble import build_run, build_updater
 from weft.cli.config import read_source

@@ -1,8 +1,9 @@
 """`compile` and `fit`: say what to do, then do it."""
 
-import weft as wf
 from by_loop import Net, weights_of
 from task import BATCH, EPOCHS, RATE, Trained, data, recorded
+
+import weft as wf
 
 
 def train() -> Trained:

@@ -1,8 +1,9 @@
 """The same loop, its step compiled."""
 
-import weft as wf
 from by_loop import stepper, weights_of
 from task import Trained, batches
+
+import weft as wf
 
 
 def train() -> Trained:

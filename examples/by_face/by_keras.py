@@ -1,8 +1,8 @@
 """Keras: layers called on an Input, a Model, `fit`."""
 
-import weft.keras as keras
 from task import BATCH, EPOCHS, HIDDEN, INPUTS, OUTPUTS, RATE, Trained, data, recorded, start
-from weft import mean, square
+
+from weft import keras, mean, square
 
 
 def loss(y_true, y_pred):

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from task import RATE, Trained, batches, start
+
 import weft as wf
 import weft.nn.functional as F
-from task import RATE, Trained, batches, start
 from weft import nn
 
 

@@ -1,9 +1,10 @@
 """Define and run: placeholders, `minimize`, a session."""
 
-import weft as wf
-import weft.nn.functional as F
 from by_loop import Net, weights_of
 from task import BATCH, INPUTS, OUTPUTS, RATE, Trained, batches
+
+import weft as wf
+import weft.nn.functional as F
 
 
 def train() -> Trained:

@@ -1,9 +1,10 @@
 """Updater and Trainer, to which logs, evaluation and checkpoints can be added."""
 
-import weft as wf
-import weft.nn.functional as F
 from by_loop import Net, weights_of
 from task import BATCH, RATE, STEPS, Trained, data, recorded
+
+import weft as wf
+import weft.nn.functional as F
 from weft.data import DataLoader, TensorDataset
 from weft.train import Trainer, Updater
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from .imports import Import, ImportCollector
 from .layers import (
     CHAIN,
     DOORS,
@@ -24,7 +25,6 @@ from .layers import (
     SIBLINGS_STAND_ON,
     WIRING,
 )
-from .imports import Import, ImportCollector
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,8 @@ def net(text, phase="TEST", **options):
 
 INPUT = 'input: "data" input_shape { dim: 2 dim: 3 } '
 LABELLED = INPUT + 'input: "label" input_shape { dim: 2 } '
-IP = 'layer { name: "ip%s" type: "InnerProduct" bottom: "%s" top: "ip%s" %s inner_product_param { num_output: 3 weight_filler { type: "xavier" } } } '
+IP = """layer { name: "ip%s" type: "InnerProduct" bottom: "%s" top: "ip%s" %s
+    inner_product_param { num_output: 3 weight_filler { type: "xavier" } } } """
 LOSS = 'layer { name: "loss" type: "SoftmaxWithLoss" bottom: "%s" bottom: "label" top: "loss" } '
 
 
@@ -59,8 +60,11 @@ def test_tops_may_be_in_place():
 
 
 def test_blobs_that_several_layers_read_are_split_under_caffes_names():
-    text = LABELLED + ip(1, "data") + LOSS % "ip1" + (
-        'layer { name: "acc" type: "Accuracy" bottom: "ip1" bottom: "label" top: "acc" }'
+    text = (
+        LABELLED
+        + ip(1, "data")
+        + LOSS % "ip1"
+        + ('layer { name: "acc" type: "Accuracy" bottom: "ip1" bottom: "label" top: "acc" }')
     )
     made = net(text)
     assert [step.name for step in made.steps] == [
@@ -176,7 +180,7 @@ def test_dummy_data_is_drawn_anew_unless_it_is_constant():
         ),
         ('layer { name: "i" type: "Input" top: "x" }', "gives no shape"),
         (
-            INPUT + ip(1, "data", 'include { phase: TEST } exclude { phase: TRAIN }'),
+            INPUT + ip(1, "data", "include { phase: TEST } exclude { phase: TRAIN }"),
             "Specify either include rules or exclude rules; not both",
         ),
         (INPUT + ip(1, "data", "loss_weight: 1 loss_weight: 2"), "specified once per top"),
@@ -211,7 +215,7 @@ def test_large_nets_are_refused_before_memory_is_taken():
 
 def test_inputs_are_checked():
     made = net(INPUT + ip(1, "data"))
-    with pytest.raises(CaffeError, match="takes data. Received: 0 inputs and .'dta'"):
+    with pytest.raises(CaffeError, match=r"takes data. Received: 0 inputs and .'dta'"):
         made(dta=np.ones((2, 3), "f"))
     with pytest.raises(CaffeError, match="is not given data"):
         made()

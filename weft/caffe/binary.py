@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from ..io import wire
 from .errors import CaffemodelError
-from .message import Message
 from .scalars import shortest
 from .schema import Field
 
-M = TypeVar("M", bound=Message)
+if TYPE_CHECKING:
+    from .message import Message
+
+M = TypeVar("M", bound="Message")
 
 
 def parse_message(data: wire.Buffer, kind: type[M], *, name: str = "<bytes>") -> M:

@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
 from typing import Any, ClassVar, Self
 
+from .binary import parse_message, serialize_message
+from .printing import print_message
 from .repeated import Items, Messages, Numbers
 from .scalars import scalar
 from .schema import ENUMS, TYPES, Field, MessageType
@@ -176,6 +178,28 @@ class Message:
     def ListFields(self) -> list[tuple[Field, Any]]:  # noqa: N802  (protobuf's name)
         """Return the fields that are set, with their values."""
         return list(self.set_fields())
+
+    def SerializeToString(self) -> bytes:  # noqa: N802  (protobuf's name)
+        """Return the binary form."""
+        return serialize_message(self)
+
+    def MergeFromString(self, data: bytes) -> int:  # noqa: N802  (protobuf's name)
+        """Take over what is set in a message in binary form; return its length."""
+        self.merge(parse_message(data, type(self)))
+        return len(data)
+
+    def ParseFromString(self, data: bytes) -> int:  # noqa: N802  (protobuf's name)
+        """Become the message of a binary form; return its length."""
+        self.CopyFrom(parse_message(data, type(self)))
+        return len(data)
+
+    @classmethod
+    def FromString(cls, data: bytes) -> Self:  # noqa: N802  (protobuf's name)
+        """Return the message of a binary form."""
+        return parse_message(data, cls)
+
+    def __str__(self) -> str:
+        return print_message(self)
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):

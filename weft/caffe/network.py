@@ -83,8 +83,7 @@ class Network(Module):
 
     def blobs(self, *inputs: Any, **named: Any) -> dict[str, Tensor]:
         """Return the last value of every blob, by name."""
-        values, _ = self._run(self.checked_inputs(inputs, named))
-        return values
+        return self._run(self.checked_inputs(inputs, named))
 
     def loss(self, *inputs: Any, **named: Any) -> Tensor:
         """Return the sum of all tops that count, by their weights."""
@@ -94,25 +93,27 @@ class Network(Module):
         self, *inputs: Any, every: bool = False, **named: Any
     ) -> tuple[Tensor, dict[str, Tensor]]:
         """Return the loss and the outputs, or every blob."""
-        values, loss = self._run(self.checked_inputs(inputs, named))
-        return loss, values if every else {name: values[name] for name in self.output_names}
+        values = self._run(self.checked_inputs(inputs, named))
+        outputs = values if every else {name: values[name] for name in self.output_names}
+        return self._total(values), outputs
 
-    def _run(self, inputs: Sequence[Any]) -> tuple[dict[str, Tensor], Tensor]:
+    def _run(self, inputs: Sequence[Any]) -> dict[str, Tensor]:
         values: dict[str, Any] = dict(zip(self.input_names, inputs, strict=True))
-        losses: list[Any] = []
         for step in self.steps:
             if not step.is_source:
                 tops = step.run([values[name] for name in step.bottoms])
                 values.update(zip(step.tops, tops, strict=True))
-            losses += [
-                F.sum(values[name]) * weight
-                for name, weight in zip(step.tops, step.loss_weights, strict=True)
-                if weight
-            ]
-        total = losses[0] if losses else tensor(0.0)
-        for loss in losses[1:]:
-            total = total + loss
-        return values, total
+        return values
+
+    def _total(self, values: Mapping[str, Any]) -> Tensor:
+        """Return the sum of the tops that count; each is the last of its name, or a split's."""
+        losses = [
+            F.sum(values[name]) * weight
+            for step in self.steps
+            for name, weight in zip(step.tops, step.loss_weights, strict=True)
+            if weight
+        ]
+        return sum(losses[1:], losses[0]) if losses else tensor(0.0)
 
     def checked_inputs(self, inputs: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         """Return the inputs as tensors, in order; what is not given comes from the sources."""

@@ -14,6 +14,7 @@ from typing import Any
 from ..core.errors import WeftError
 from ..core.installed import version
 from ..serve import ServeLimits
+from .caffe_command import convert_caffe
 from .caffe_data_command import add_data_commands
 from .errors import ConfigError, UsageError
 from .evaluate_command import evaluate_run
@@ -244,16 +245,28 @@ def _add_run(commands: Any) -> None:
 
 
 def _add_caffe(commands: Any) -> None:
-    about = "make what nets of Caffe read"
-    top = commands.add_parser("caffe", help=about, description=about)
-    inner = top.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    about = "convert nets of Caffe, and make what they read"
+    made = commands.add_parser("caffe", help=about, description=about)
+    actions = made.add_subparsers(title="actions", required=True, metavar="ACTION")
 
     def add(name: str, run: Callable[..., int], about: str) -> Any:
-        made = inner.add_parser(name, help=about, description=about)
-        made.set_defaults(run_command=run)
-        made.add_argument("--debug", action="store_true", help="show tracebacks of errors")
-        return made
+        action = actions.add_parser(name, help=about, description=about)
+        action.set_defaults(run_command=run)
+        action.add_argument("--debug", action="store_true", help="show tracebacks of errors")
+        return action
 
+    about = "convert a net: into graphs, safetensors, and today's forms"
+    action = add("convert", convert_caffe, about)
+    action.add_argument("net", help="a prototxt file, of any age")
+    action.add_argument("weights", nargs="?", help="a .caffemodel (or .h5) file")
+    action.add_argument(
+        "-o",
+        "--out",
+        required=True,
+        metavar="FILE",
+        help=".weft (a graph), .safetensors, .prototxt, .caffemodel or .h5",
+    )
+    action.add_argument("--phase", choices=("TRAIN", "TEST"), default="TEST")
     add_data_commands(add)
 
 
