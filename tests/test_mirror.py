@@ -339,6 +339,9 @@ OTHERS = {
         "caffe/test_message.py", "fields, their values and their types"
     ),
     "caffe/{errors,text/lexer}.py": Row("caffe/text/test_reader.py", "texts, and what is refused"),
+    "caffe/{snapshots,smoothing,solver_log,solver_nets,solver_signals,solver_types}.py": Row(
+        "caffe/test_solver.py", "parts of what solvers do, run by them"
+    ),
     "caffe/inputs_protocol.py": Row("caffe/test_message.py", "doctests; nets use it"),
     "keras/{functional,naming,printing}.py": Row(
         "keras/test_model.py", "models of symbolic tensors"
