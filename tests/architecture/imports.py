@@ -12,7 +12,7 @@ import ast
 import re
 from dataclasses import dataclass, field
 
-from .catalogue import BY_NAME, CHAIN, DOORS, PACKAGE, SIBLINGS, WIRING
+from .layers import BY_NAME, CHAIN, DOORS, PACKAGE, SIBLINGS, WIRING
 
 _LAYER = rf"{PACKAGE}\.(?:{'|'.join((*CHAIN, *SIBLINGS, *DOORS, *WIRING[1:]))})\b[\w.]*"
 NAMES = re.compile(rf"^{_LAYER}(?=:\w+$|$)")

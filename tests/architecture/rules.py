@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .catalogue import (
+from .imports import Import, ImportCollector
+from .layers import (
     CHAIN,
     DOORS,
     FACES,
@@ -24,7 +25,6 @@ from .catalogue import (
     SIBLINGS_STAND_ON,
     WIRING,
 )
-from .imports import Import, ImportCollector
 
 
 @dataclass(frozen=True)

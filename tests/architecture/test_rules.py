@@ -7,7 +7,7 @@ from textwrap import dedent
 
 import pytest
 
-from .catalogue import CHAIN, FORBIDDEN_EVERYWHERE, PACKAGE, SIBLINGS
+from .layers import CHAIN, FORBIDDEN_EVERYWHERE, PACKAGE, SIBLINGS
 from .rules import classes_of_one_name, violations
 
 

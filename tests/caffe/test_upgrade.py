@@ -22,7 +22,9 @@ NEW = """
     layer { name: "relu" type: "ReLU" bottom: "norm" top: "norm" }
 """
 INPUT = 'input: "data" input_dim: 1 input_dim: 2 input_dim: 6 input_dim: 6 '
-V1 = INPUT + """
+V1 = (
+    INPUT
+    + """
     layers { name: "conv" type: CONVOLUTION bottom: "data" top: "conv"
              blobs_lr: 1 blobs_lr: 2 weight_decay: 1 weight_decay: 0
              convolution_param { num_output: 3 kernel_size: 3 weight_filler { type: "xavier" } } }
@@ -32,7 +34,10 @@ V1 = INPUT + """
              lrn_param { local_size: 3 alpha: 0.5 } }
     layers { name: "relu" type: RELU bottom: "norm" top: "norm" }
 """
-V0 = INPUT + """
+)
+V0 = (
+    INPUT
+    + """
     layers { layer { name: "conv" type: "conv" num_output: 3 kernelsize: 3
                      weight_filler { type: "xavier" } blobs_lr: 1 blobs_lr: 2
                      weight_decay: 1 weight_decay: 0 } bottom: "data" top: "conv" }
@@ -42,6 +47,7 @@ V0 = INPUT + """
              bottom: "pool" top: "norm" }
     layers { layer { name: "relu" type: "relu" } bottom: "norm" top: "norm" }
 """
+)
 
 
 def read(text):

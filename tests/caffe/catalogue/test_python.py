@@ -6,7 +6,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-import weft.caffe as caffe
+from weft import caffe
 from weft.caffe.message import NetParameter
 from weft.caffe.network import Network
 from weft.caffe.text import read_message
