@@ -24,23 +24,41 @@ from .message import TEST, TRAIN
 from .net_spec import NetSpec, layers, params, to_proto
 from .network import Network
 from .pycaffe import Net
+from .solver import Solver
+from .solver_types import (
+    AdaDeltaSolver,
+    AdaGradSolver,
+    AdamSolver,
+    NesterovSolver,
+    RMSPropSolver,
+    SGDSolver,
+    get_solver,
+)
 
 __version__ = "1.0.0"
 
 __all__ = [
     "TEST",
     "TRAIN",
+    "AdaDeltaSolver",
+    "AdaGradSolver",
+    "AdamSolver",
     "CaffeError",
     "CaffemodelError",
     "Classifier",
     "Layer",
     "Limits",
+    "NesterovSolver",
     "Net",
     "NetSpec",
     "Network",
     "PrototxtError",
+    "RMSPropSolver",
+    "SGDSolver",
+    "Solver",
     "convert",
     "draw",
+    "get_solver",
     "init_log",
     "io",
     "layer_type_list",

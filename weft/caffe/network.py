@@ -89,10 +89,13 @@ class Network(Module):
         """Return the sum of all tops that count, by their weights."""
         return self.results(*inputs, **named)[0]
 
-    def results(self, *inputs: Any, **named: Any) -> tuple[Tensor, dict[str, Tensor]]:
-        """Return the loss and the outputs."""
+    def results(
+        self, *inputs: Any, every: bool = False, **named: Any
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Return the loss and the outputs, or every blob."""
         values = self._run(self.checked_inputs(inputs, named))
-        return self._total(values), {name: values[name] for name in self.output_names}
+        outputs = values if every else {name: values[name] for name in self.output_names}
+        return self._total(values), outputs
 
     def _run(self, inputs: Sequence[Any]) -> dict[str, Tensor]:
         values: dict[str, Any] = dict(zip(self.input_names, inputs, strict=True))

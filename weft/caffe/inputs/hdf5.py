@@ -122,9 +122,9 @@ def read_hdf5(path: Any, names: Sequence[str]) -> list[Array]:
     try:
         with library.File(shown, "r") as file:
             return [_dataset(library, file, shown, name) for name in names]
-    except (OSError, KeyError, RuntimeError, TypeError, ValueError, MemoryError) as error:
-        if isinstance(error, DataFileError):
-            raise
+    except DataFileError:
+        raise
+    except Exception as error:  # of any kind: h5py hands out what each step of a read stumbles on
         raise DataFileError(shown, None, f"the HDF5 file cannot be read: {error}") from None
 
 
