@@ -346,7 +346,7 @@ OTHERS = {
         "caffe/test_network.py", "nets, and how they come into being"
     ),
     "caffe/blobs.py": Row("caffe/test_weights.py", "blobs of files, old and new"),
-    "caffe/catalogue/{base,sources}.py": Row(
+    "caffe/catalogue/{base,output,sources}.py": Row(
         "caffe/test_network.py", "layers in nets: counts, blobs, inputs"
     ),
     "caffe/catalogue/windows.py": Row(
