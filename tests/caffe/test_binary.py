@@ -51,3 +51,12 @@ def test_files_that_are_no_message(tmp_path):
         parse_message_file(path, SolverState)
     with pytest.raises(CaffemodelError, match="File not found"):
         parse_message_file(tmp_path / "b", SolverState)
+
+
+def test_messages_are_counted(monkeypatch):
+    monkeypatch.setattr("weft.caffe.binary.MAX_MESSAGES", 10)
+    net = NetParameter(layer=[{} for _ in range(9)])
+    assert len(parse_message(serialize_message(net), NetParameter).layer) == 9
+    net.layer.add()
+    with pytest.raises(CaffemodelError, match="more than 10 messages"):
+        parse_message(serialize_message(net), NetParameter)

@@ -14,6 +14,8 @@ from weft.caffe.message import NetParameter
 from weft.caffe.network import Network
 from weft.caffe.text import read_message
 
+from .fuzzing import EVERY_LAYER
+
 SUITE = Path(__file__).parents[3] / "shared" / "suites" / "caffe"
 needs_suite = pytest.mark.skipif(not SUITE.is_dir(), reason="needs Caffe's examples")
 
@@ -129,7 +131,7 @@ def test_propagate_down_cuts_gradients():
     assert made.layer_blobs("ip2")[0].grad is not None
 
 
-def test_a_net_trains_compiled_and_with_fit():
+def test_a_net_trains_compiled():
     text = LABELLED + ip(1, "data") + LOSS % "ip1"
     made = net(text, "TRAIN")
     optimizer = wf.optim.SGD(made.parameters(), lr=0.5)
@@ -145,6 +147,60 @@ def test_a_net_trains_compiled_and_with_fit():
 
     losses = [float(step(x, y)) for _ in range(60)]
     assert losses[-1] < 0.1 < losses[0]
+
+
+def every_layer(phase):
+    """Return the net of all layers, and what it is given."""
+    made = net(EVERY_LAYER, phase)
+    rng = np.random.default_rng(0)
+    given = made.next_inputs() | {
+        "data": rng.normal(size=(2, 4, 8, 8)).astype("f"),
+        "label": np.array([1, 3], "f"),
+    }
+    return made, [wf.tensor(given[name]) for name in made.input_names]
+
+
+@pytest.mark.parametrize("phase", ["TRAIN", "TEST"])
+def test_all_layers_compile_and_compute_what_they_do_eagerly(phase):
+    made, inputs = every_layer(phase)
+    start = {name: value.clone() for name, value in made.state_dict().items()}
+
+    def step(*given):
+        for parameter in made.parameters():
+            parameter.grad = None
+        loss = made.loss(*given)
+        loss.backward()
+        return loss
+
+    results = []
+    for function in (step, wf.jit(step)):
+        made.load_state_dict(start)
+        for module in made.modules():
+            for name in module._transient:
+                module.__dict__[name].zero_()
+        wf.manual_seed(3)
+        losses = [float(function(*inputs)) for _ in range(3)]
+        grads = [p.grad.numpy().copy() for p in made.parameters() if p.grad is not None]
+        results.append([losses, *grads, *(b.numpy().copy() for b in made.buffers())])
+    for eager, compiled in zip(*results, strict=True):
+        np.testing.assert_allclose(compiled, eager, rtol=1e-4, atol=1e-5)
+
+
+def test_outputs_are_written_to_files(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "out.h5"
+    text = (
+        LABELLED
+        + f"""layer {{ name: "h" type: "HDF5Output" bottom: "data" bottom: "label"
+        hdf5_output_param {{ file_name: "{path}" }} }}"""
+    )
+    made = net(text)
+    assert not path.exists()
+    for i in range(2):
+        made.blobs(np.full((2, 3), i, "f"), np.full(2, i, "f"))
+    with h5py.File(path, "r") as file:
+        assert file["label"][:].tolist() == [0, 0, 1, 1]
+        assert file["data"].shape == (4, 3)
 
 
 def test_data_layers_take_given_arrays():
@@ -175,8 +231,8 @@ def test_dummy_data_is_drawn_anew_unless_it_is_constant():
             r"Unknown layer type: Convolutoin \(layer 'c'.*did you mean Convolution",
         ),
         (
-            INPUT + 'layer { name: "h" type: "HDF5Output" bottom: "data" }',
-            "Weft does not run HDF5Output; write",
+            LABELLED + 'layer { name: "h" type: "HDF5Output" bottom: "data" bottom: "label" }',
+            "file_name must be specified",
         ),
         ('layer { name: "i" type: "Input" top: "x" }', "gives no shape"),
         (

@@ -162,10 +162,8 @@ def test_weights_are_saved_copied_and_shared(tmp_path):
 
 
 def test_data_layers_bring_batches():
-    text = (
-        'layer { name: "d" type: "Data" top: "x" } '
-        'layer { name: "p" type: "Power" bottom: "x" top: "y" power_param { scale: 2 } }'
-    )
+    text = """layer { name: "d" type: "Data" top: "x" }
+        layer { name: "p" type: "Power" bottom: "x" top: "y" power_param { scale: 2 } }"""
     source = ArraySource(np.arange(4.0), batch=2)
     net = caffe.Net(read_message(text, NetParameter), caffe.TRAIN, inputs={"d": source})
     assert [net.forward()["y"].tolist() for _ in range(2)] == [[0, 2], [4, 6]]

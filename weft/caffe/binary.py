@@ -20,6 +20,7 @@ from .schema import Field
 if TYPE_CHECKING:
     from .message import Message
 
+MAX_MESSAGES = 2**20  # in one; a net has thousands, and each takes memory
 M = TypeVar("M", bound="Message")
 
 
@@ -32,7 +33,7 @@ def parse_message(data: wire.Buffer, kind: type[M], *, name: str = "<bytes>") ->
     """
     made = kind()
     try:
-        _read(made, wire.Message(data, name=kind.TYPE.name))
+        _Reading().fields(made, wire.Message(data, name=kind.TYPE.name))
     except wire.WireError as error:
         raise CaffemodelError(
             f"{name}: no {kind.TYPE.name} in binary form, or a damaged one ({error})"
@@ -57,30 +58,42 @@ def serialize_message(message: Message) -> bytes:
 # -- reading ---------------------------------------------------------------------------------------
 
 
-def _read(target: Message, found: wire.Message) -> None:
-    numbers = target.TYPE.numbers
-    for number in found.numbers():
-        field = numbers.get(number)
-        if field is None:
-            continue
-        if field.is_message:
-            _read_messages(target, field, found)
-        elif field.repeated:
-            getattr(target, field.name).extend(_read_list(field, found))
-        else:
-            setattr(target, field.name, _read_one(field, found))
+class _Reading:
+    """Reads messages in messages, and counts them."""
 
+    def __init__(self) -> None:
+        self.left = MAX_MESSAGES
 
-def _read_messages(target: Message, field: Field, found: wire.Message) -> None:
-    values = getattr(target, field.name)
-    if field.repeated:
-        for inner in found.messages(field.number, field.message):
-            _read(values.add(), inner)
-        return
-    only = found.message(field.number, field.message)
-    if only is not None:
-        values.touch()
-        _read(values, only)
+    def fields(self, target: Message, found: wire.Message) -> None:
+        """Set the fields of a message to what was found of it."""
+        self._count(found)
+        numbers = target.TYPE.numbers
+        for number in found.numbers():
+            field = numbers.get(number)
+            if field is None:
+                continue
+            if field.is_message:
+                self._messages(target, field, found)
+            elif field.repeated:
+                getattr(target, field.name).extend(_read_list(field, found))
+            else:
+                setattr(target, field.name, _read_one(field, found))
+
+    def _messages(self, target: Message, field: Field, found: wire.Message) -> None:
+        values = getattr(target, field.name)
+        if field.repeated:
+            for inner in found.messages(field.number, field.message):
+                self.fields(values.add(), inner)
+            return
+        only = found.message(field.number, field.message)
+        if only is not None:
+            values.touch()
+            self.fields(values, only)
+
+    def _count(self, found: wire.Message) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise wire.WireError(found.offset, f"there are more than {MAX_MESSAGES} messages in it")
 
 
 def _read_one(field: Field, found: wire.Message) -> Any:

@@ -15,9 +15,6 @@ from .inputs_protocol import InputSource
 from .message import Message
 
 Shape = tuple[int, ...]
-_NOT_SERVED = {
-    "HDF5Output": "write what `Network.blobs` returns with h5py",
-}
 
 
 class Step(NamedTuple):
@@ -263,10 +260,6 @@ def _kind_of(param: Message) -> type[Layer]:
     kind = LAYERS.get(param.type)
     if kind is not None:
         return kind
-    if param.type in _NOT_SERVED:
-        raise CaffeError(
-            f"Layer {param.name!r}: Weft does not run {param.type}; {_NOT_SERVED[param.type]}"
-        )
     known = [*LAYERS, *INPUTS]
     near = get_close_matches(param.type, known, n=3, cutoff=0.5)
     advice = f"; did you mean {' or '.join(near)}?" if near else ""

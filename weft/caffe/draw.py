@@ -27,8 +27,9 @@ def net_graph(net: Network) -> NetGraph:
             name: placeholder(net.shapes[name], float32, name=_plain(name))
             for name in net.input_names
         }
-        blobs = net.blobs(**given)
-    return NetGraph(graph, [str(blobs[name].name) for name in net.output_names])
+        found = net(**given)  # as a call, so that nodes have the names of layers
+    outputs = list(found.values()) if isinstance(found, dict) else [found]
+    return NetGraph(graph, [str(y.name) for y in outputs])
 
 
 def draw_net_to_file(

@@ -14,6 +14,7 @@ from . import (
     linear,
     loss,
     normalization,
+    output,
     pooling,
     python,
     recurrent,
@@ -28,5 +29,5 @@ __all__ = ["LAYERS", "DummyData", "Input", "Layer", "Limits", "PythonLayer", "So
 
 _CATALOGUE = (
     *(accuracy, activation, combination, convolution, linear, loss, normalization),
-    *(pooling, python, recurrent, shape, sources),
+    *(output, pooling, python, recurrent, shape, sources),
 )

@@ -107,7 +107,7 @@ class PReLU(Layer):
 
 @layer("Dropout")
 class Dropout(Layer):
-    """Zeros at random in the TRAIN phase; what is left is scaled there, or in the TEST phase."""
+    """Zeros at random in training; what is left is scaled there, or in the TEST phase."""
 
     def setup(self, shapes: list[Shape]) -> None:
         """Check the ratio."""
@@ -118,7 +118,7 @@ class Dropout(Layer):
         """Return x with elements dropped."""
         options = self.param.dropout_param
         ratio = options.dropout_ratio
-        if not self.training_phase:
+        if not self.training:
             return x if options.scale_train else x * (1 - ratio)
         dropped = F.dropout(x, ratio, True)
         return dropped if options.scale_train else dropped * (1 - ratio)

@@ -60,7 +60,7 @@ class Layer(Module):
         self.param, self.phase = param, phase
         self.blob_specs: list[BlobSpec] = []
         self.limits = limits or Limits()
-        self.training_phase = phase == TRAIN
+        self.__dict__["training"] = phase == TRAIN
         self._check_counts(len(shapes))
         self.setup([tuple(shape) for shape in shapes])
 

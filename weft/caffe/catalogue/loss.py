@@ -95,7 +95,7 @@ class _Classes(_Loss):
         return F.sum(losses) / max(float(count), 1.0)
 
 
-@layer("SoftmaxWithLoss", "SoftmaxLoss")
+@layer("SoftmaxWithLoss")
 class SoftmaxWithLoss(_Classes):
     """Minus the logarithm of the label's probability; the second top is the probabilities."""
 

@@ -43,16 +43,13 @@ class LRN(Layer):
 class BatchNorm(Layer):
     """Normalise each channel; its blobs are sums of means, of variances, and of their weights.
 
-    In the TRAIN phase statistics are those of the batch, else what has been gathered, unless
+    In training statistics are those of the batch, else what has been gathered, unless
     use_global_stats says.
     """
 
     def setup(self, shapes: list[Shape]) -> None:
         """Make the statistics."""
         (shape,) = shapes
-        options = self.param.batch_norm_param
-        given = options.has("use_global_stats")
-        self.use_global_stats = options.use_global_stats if given else not self.training_phase
         self.channels = 1 if len(shape) == 1 else shape[1]
         self.add_statistic("mean", (self.channels,))
         self.add_statistic("variance", (self.channels,))
@@ -65,7 +62,7 @@ class BatchNorm(Layer):
     def forward(self, x: Tensor) -> Tensor:
         """Return x normalised."""
         axes = tuple(i for i in range(x.ndim) if i != 1 or x.ndim == 1)
-        if self.use_global_stats:
+        if self.use_global_stats():
             mean, variance = self._gathered()
         else:
             mean, variance = F.mean(x, axes), F.mean(F.square(self._centred(x, axes)), axes)
@@ -73,6 +70,12 @@ class BatchNorm(Layer):
         spread = (1, self.channels, *(1,) * (x.ndim - 2)) if x.ndim > 1 else (1,)
         scale = F.rsqrt(variance + self.param.batch_norm_param.eps)
         return (x - F.reshape(mean, spread)) * F.reshape(scale, spread)
+
+    def use_global_stats(self) -> bool:
+        """Tell whether to use what has been gathered: as the layer says, or unless it trains."""
+        options = self.param.batch_norm_param
+        given = options.has("use_global_stats")
+        return bool(options.use_global_stats) if given else not self.training
 
     def _centred(self, x: Tensor, axes: tuple[int, ...]) -> Tensor:
         return x - F.mean(x, axes, True)

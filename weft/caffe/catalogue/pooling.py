@@ -180,7 +180,7 @@ class Pooling(Layer):
         if self.method == "AVE":
             return average_pool(x, windows, self.up)
         if self.method == "STOCHASTIC":
-            return stochastic_pool(x, windows, self.training_phase)
+            return stochastic_pool(x, windows, self.training)
         if len(self.param.top) == 1:
             return max_pool(x, windows, self.up)
         return self._with_mask(x, windows)

@@ -82,9 +82,11 @@ class Python(Layer):
                 f"python_param names {options.module}.{options.layer}, which cannot be imported "
                 f"({error}); its folder must be in PYTHONPATH"
             )
+        if not (isinstance(kind, type) and issubclass(kind, PythonLayer)):
+            self.fail(f"{options.module}.{options.layer} is no subclass of caffe.Layer")
         user = kind.__new__(kind)
         PythonLayer.__init__(user)
-        user.param_str = user.param_str_ = options.param_str
+        user.param_str = options.param_str
         user.phase = self.phase
         return user
 

@@ -191,6 +191,10 @@ class Hdf5Output:
         held.resize(len(held) + len(rows), axis=0)
         held[len(held) - len(rows) :] = rows
 
+    def flush(self) -> None:
+        """Let others see what was added so far."""
+        self._file.flush()
+
     def close(self) -> None:
         """Write the file to its end."""
         self._file.close()

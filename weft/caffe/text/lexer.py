@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ..errors import PrototxtError
@@ -41,18 +42,17 @@ class Source:
         column = at - (self.text.rfind("\n", 0, at) + 1) + 1
         return PrototxtError(what, name=self.name, line=line, column=column)
 
-    def tokens(self) -> list[Token]:
-        """Return all tokens but spaces and comments; the last is of kind "end"."""
-        found: list[Token] = []
+    def tokens(self) -> Iterator[Token]:
+        """Yield all tokens but spaces and comments; the last is of kind "end"."""
         at, text = 0, self.text
         while at < len(text):
             match = _TOKEN.match(text, at)
             if match is None:
                 raise self.error(self._unreadable(at), at)
             if match.lastgroup != "space":
-                found.append(Token(str(match.lastgroup), match.group(), at))
+                yield Token(str(match.lastgroup), match.group(), at)
             at = match.end()
-        return [*found, Token("end", "", len(text))]
+        yield Token("end", "", len(text))
 
     def _unreadable(self, at: int) -> str:
         sign = self.text[at]

@@ -11,7 +11,7 @@ from ..schema import Field
 from ..schema.declare import INTEGERS
 from .lexer import Source, Token
 
-MAX_CHARACTERS = 64 * 2**20  # Caffe's own nets have thousands
+MAX_CHARACTERS = 8 * 2**20  # the largest nets have some hundred thousands
 MAX_DEPTH = 100  # of messages in messages, as protobuf has it
 M = TypeVar("M", bound=Message)
 _CLOSING = {"{": "}", "<": ">"}
@@ -50,8 +50,8 @@ class _Reader:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.tokens = source.tokens()
-        self.next = 0
+        self._rest = source.tokens()
+        self.token = next(self._rest)  # the one that is looked at
 
     def message(self, kind: type[M]) -> M:
         """Read the whole text as one message."""
@@ -66,10 +66,10 @@ class _Reader:
         while not self._at(closing):
             self._field(message, depth)
             if self._at(",") or self._at(";"):
-                self.next += 1
+                self._advance()
 
     def _at(self, sign: str) -> bool:
-        token = self.tokens[self.next]
+        token = self.token
         return token.kind == "end" if not sign else token.kind == "sign" and token.text == sign
 
     def _field(self, message: Message, depth: int) -> None:
@@ -81,7 +81,8 @@ class _Reader:
             what = f'Non-repeated field "{field.name}" is specified multiple times'
             raise self.source.error(what, token.at)
         colon = self._at(":")
-        self.next += colon
+        if colon:
+            self._advance()
         if not colon and not field.is_message:
             raise self._wrong(f'Expected ":" after {field.name}, found {self._seen()}')
         self._values(message, field, depth)
@@ -92,18 +93,18 @@ class _Reader:
             return
         if not field.repeated:
             raise self._wrong(f'"{field.name}" takes one value, not a list')
-        self.next += 1
+        self._advance()
         while not self._at("]"):
             self._value(message, field, depth)
             if not self._at("]"):
                 self._sign(",", 'Expected "," or "]" in a list')
-        self.next += 1
+        self._advance()
 
     def _value(self, message: Message, field: Field, depth: int) -> None:
         if field.is_message:
             self._inner(message, field, depth)
             return
-        token = self.tokens[self.next]
+        token = self.token
         value = self._scalar(field)
         try:
             if field.repeated:
@@ -116,17 +117,13 @@ class _Reader:
     def _inner(self, message: Message, field: Field, depth: int) -> None:
         if not (self._at("{") or self._at("<")):
             raise self._wrong(f'Expected "{{" after {field.name}, found {self._seen()}')
-        closing = _CLOSING[self.tokens[self.next].text]
-        opened = self.tokens[self.next]
-        self.next += 1
+        closing = _CLOSING[self.token.text]
+        self._advance()
         target = getattr(message, field.name)
         inner = target.add() if field.repeated else target
         inner.touch()
-        try:
-            self._fields(inner, closing, depth + 1)
-        except IndexError:  # pragma: no cover - `_take` stops at the end
-            raise self.source.error("not closed", opened.at) from None
-        self.next += 1
+        self._fields(inner, closing, depth + 1)
+        self._advance()
 
     # -- scalars ---------------------------------------------------------------------------------
 
@@ -134,11 +131,12 @@ class _Reader:
         if field.kind in {"string", "bytes"}:
             return self._strings(field)
         sign = self._at("-")
-        self.next += sign
-        token = self.tokens[self.next]
+        if sign:
+            self._advance()
+        token = self.token
         if token.kind not in {"name", "number"}:
             raise self._wrong(f"Expected {_wanted(field)} for {field.name}, found {self._seen()}")
-        self.next += 1
+        self._advance()
         value = self._plain(field, token)
         if sign and (isinstance(value, str | bool)):
             raise self.source.error(f'Invalid value "-{token.text}" for {field.name}', token.at)
@@ -185,9 +183,9 @@ class _Reader:
     def _strings(self, field: Field) -> str:
         """Read a string, or several that stand after one another and are one."""
         parts = [self.source.string(self._take("string", f"a string for {field.name}"))]
-        while self.tokens[self.next].kind == "string":
-            parts.append(self.source.string(self.tokens[self.next]))
-            self.next += 1
+        while self.token.kind == "string":
+            parts.append(self.source.string(self.token))
+            self._advance()
         text = "".join(parts)
         if any(0xDC80 <= ord(c) <= 0xDCFF for c in text):  # bytes that may be characters together
             text = text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
@@ -195,24 +193,27 @@ class _Reader:
 
     # -- tokens ----------------------------------------------------------------------------------
 
+    def _advance(self) -> None:
+        self.token = next(self._rest, self.token)
+
     def _take(self, kind: str, wanted: str) -> Token:
-        token = self.tokens[self.next]
+        token = self.token
         if token.kind != kind:
             raise self._wrong(f"Expected {wanted}, found {self._seen()}")
-        self.next += 1
+        self._advance()
         return token
 
     def _sign(self, sign: str, wrong: str) -> None:
         if not self._at(sign):
             raise self._wrong(f"{wrong}, found {self._seen()}")
-        self.next += 1
+        self._advance()
 
     def _seen(self) -> str:
-        token = self.tokens[self.next]
+        token = self.token
         return "the end of the text" if token.kind == "end" else f'"{token.text:.60}"'
 
     def _wrong(self, what: str) -> Exception:
-        return self.source.error(what, self.tokens[self.next].at)
+        return self.source.error(what, self.token.at)
 
 
 def _wanted(field: Field) -> str:
