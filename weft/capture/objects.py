@@ -13,13 +13,11 @@ from typing import Any
 from ..core.generated import ObjectNames
 from ..core.tensor import Tensor
 from ..nn import Module
-from ..nn.version import MODULE_CHANGES, count_change, is_unseen
+from ..nn.version import MODULE_CHANGES, count_change, is_all_counted, is_unseen
 from .recorded_size import is_recorded_size
 from .watch import WRITTEN, PythonPlace
 from .watch.trust import is_internal_class
 
-# Layers of faces change by assignments to attributes alone, which modules count.
-FACES = ("weft.caffe.", "weft.keras.")
 OURS = tuple(f"weft.{layer}." for layer in ("core", "ops", "graph", "autodiff", "capture"))
 PLUMBING = frozenset(("weft.nn.calls",))
 COUNTED = ("t", "state", "values", "count")
@@ -147,7 +145,7 @@ class ModuleTests:
     def _counts_too_little(self) -> bool:
         """Tell whether a layer was derived: the user's code may change what it holds uncounted."""
         return any(
-            not is_layer(m) and not type(m).__module__.startswith(FACES) and _is_unwatched(m)
+            not is_layer(m) and not is_all_counted(type(m)) and _is_unwatched(m)
             for m, _, _ in self._known()
         )
 
