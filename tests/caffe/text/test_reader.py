@@ -84,3 +84,9 @@ def test_files_of_caffe_are_read_and_printed(path):
     kind = SolverParameter if "solver" in path.name else NetParameter
     made = read_message_file(path, kind)
     assert read_message(print_message(made), kind) == made
+
+
+def test_long_texts_are_refused(monkeypatch):
+    monkeypatch.setattr("weft.caffe.text.reader.MAX_CHARACTERS", 10)
+    with pytest.raises(CaffeError, match="at most 10 characters. Received: 12"):
+        layer('name: "abcd"')
