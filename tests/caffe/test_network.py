@@ -1,7 +1,5 @@
 """Whole nets: phases, sharing, splits, losses, and Caffe's words for what is wrong."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -15,9 +13,7 @@ from weft.caffe.network import Network
 from weft.caffe.text import read_message
 
 from .fuzzing import EVERY_LAYER
-
-SUITE = Path(__file__).parents[3] / "shared" / "suites" / "caffe"
-needs_suite = pytest.mark.skipif(not SUITE.is_dir(), reason="needs Caffe's examples")
+from .suite import SUITE, needs_suite
 
 
 def net(text, phase="TEST", **options):

@@ -105,6 +105,11 @@ def test_the_next_batch_begins_where_the_last_one_ended():
     np.testing.assert_allclose(second.detach().numpy(), lstm(X, on, *weights, h, c)[0])
 
 
+def test_another_number_of_streams_begins_anew():
+    made = layer('type: "RNN" ' + PARAM % "", X, CONT).float()
+    assert made(wf.ones((3, 5, 4)), wf.ones((3, 5)))[0].shape == (3, 5, SIZE)
+
+
 @pytest.mark.parametrize(
     ("text", "bottoms", "message"),
     [

@@ -43,9 +43,7 @@ class _Recurrent(Layer):
         self.exposed = bool(exposed)
         self.make_weights(math.prod(x[2:]), math.prod(rest[0][1:]) if self.has_static else 0)
         if not self.exposed:
-            for name in self.states:
-                empty = np.zeros((x[1], options.num_output), np.float32)
-                self.register_buffer(name, tensor(empty), persistent=False)
+            self._begin(x[1])
 
     def make_weights(self, inputs: int, static: int) -> None:
         """Make weights: of inputs, of the static input, of the state."""
@@ -67,9 +65,7 @@ class _Recurrent(Layer):
         """Return the outputs of all steps, and the last states if they are exposed."""
         steps, streams = x.shape[:2]
         static, hidden = (rest[0], rest[1:]) if self.has_static else (None, rest)
-        state = tuple(F.reshape(h, (streams, -1)) for h in hidden) or tuple(
-            self.__dict__[name] for name in self.states
-        )
+        state = tuple(F.reshape(h, (streams, -1)) for h in hidden) or self._kept(streams)
         sums = F.linear(F.reshape(x, (steps * streams, -1)), self.blob(0), self.blob(1))
         sums = F.reshape(sums, (steps, streams, -1))
         if static is not None:
@@ -82,6 +78,17 @@ class _Recurrent(Layer):
             return F.stack(outputs), *(F.reshape(s, (1, streams, -1)) for s in state)
         self._keep(state)
         return (F.stack(outputs),)
+
+    def _kept(self, streams: int) -> tuple[Tensor, ...]:
+        """Return what the last batch left behind; zeros if it had another number of streams."""
+        if self.__dict__[self.states[0]].shape[0] != streams:
+            self._begin(streams)
+        return tuple(self.__dict__[name] for name in self.states)
+
+    def _begin(self, streams: int) -> None:
+        for name in self.states:
+            empty = np.zeros((streams, self.param.recurrent_param.num_output), np.float32)
+            self.register_buffer(name, tensor(empty), persistent=False)
 
     def _keep(self, state: tuple[Tensor, ...]) -> None:
         with no_grad():
