@@ -17,6 +17,7 @@ CHAIN = (
     "compiler",
     "eager",  # kernels for single operations: the compiler's first user
     "capture",
+    "structures",  # ragged tensors
     "train",
     "serve",  # trained models behind HTTP
     "faces",  # what the faces of other frameworks share

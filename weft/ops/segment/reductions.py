@@ -140,7 +140,7 @@ def segment_prod(
     values, ids, count = segments("segment_prod", values, segment_ids, num_segments, row_splits)
     values = _counting(values)
     if isinstance(values.shape[0], int) and values.shape[0] == 0:
-        return F.broadcast_to(_number(1, values.dtype), (count, *values.shape[1:]))
+        return _sums(values, ids, count) + _number(1, values.dtype)
     ids = F.where(ids < 0, ids + count, ids)
     order = F.argsort(ids)
     running = _running_products(F.take(values, order, 0), F.take(ids, order, 0))
