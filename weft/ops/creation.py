@@ -24,7 +24,7 @@ from ..core.dtype import (
 )
 from ..core.errors import ArgumentError, ArgumentTypeError, user_site
 from ..core.masked import check_unmasked
-from ..core.modes import current_tracer, modes
+from ..core.modes import current_deferral, current_tracer, modes
 from ..core.op import F
 from ..core.operands import array_from, array_in, holds_tensors, tensor_from
 from ..core.placing import made_on
@@ -330,6 +330,9 @@ def new_leaf(array: np.ndarray[Any, Any], requires_grad: Any, device: Any) -> Te
     if tracer is not None and (not flag or tracer.root.recording):
         made: Tensor = tracer.constant(array)
         return made_on(made.requires_grad_() if flag else made, device)
+    if modes.interpreters and not flag and (deferral := current_deferral()) is not None:
+        stands: Tensor = deferral.constant(array)
+        return stands
     return made_on(make_leaf(array, flag, user_site()), device)
 
 

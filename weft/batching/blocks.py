@@ -1,0 +1,72 @@
+"""The values of a run as tensors: one block for each result of each batch.
+
+It runs on whatever tensors there are, by whatever interpreter is current: dual numbers, batches of
+an outer vmap, tensors of other devices. Arrays on the CPU have a faster way (arenas.py).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Any
+
+import numpy as np
+
+from ..core.op import F
+from ..core.tensor import Tensor, constant
+from .agenda import Ints
+from .kernels import joined, run_batch
+from .signatures import Signature
+
+
+class Blocks:
+    """Values by type and row."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, list[Any]] = {}
+        self._starts: dict[int, list[int]] = {}
+        self._ends: dict[int, int] = {}
+        self.in_place = 0
+
+    def size(self, kind: int) -> int:
+        """Return how many values of a type there are."""
+        return self._ends.get(kind, 0)
+
+    def add(self, kind: int, block: Any) -> None:
+        """Append a block of values of a type."""
+        start = self._ends.get(kind, 0)
+        self._blocks.setdefault(kind, []).append(block)
+        self._starts.setdefault(kind, []).append(start)
+        self._ends[kind] = start + block.shape[0]
+
+    def run(self, signature: Signature, rows: list[Ints], shared: list[Any], size: int) -> None:
+        """Run a batch: rows are those of its operands that differ, shared the others in place."""
+        rest = iter(rows)
+        operands = tuple(
+            [
+                self.take(spec, next(rest)) if spec.__class__ is int else held
+                for spec, held in zip(signature.specs, shared, strict=True)
+            ]
+        )
+        for kind, block in zip(signature.outs, run_batch(signature, operands, size), strict=True):
+            self.add(kind, block)
+
+    def take(self, kind: int, rows: Ints) -> Any:
+        """Return values of a type, one for each row."""
+        low, high = int(rows.min()), int(rows.max())
+        starts = self._starts[kind]
+        first, last = bisect_right(starts, low) - 1, bisect_right(starts, high) - 1
+        source = joined(self._blocks[kind][first : last + 1])
+        offset = starts[first]
+        if high - low + 1 == len(rows) and bool((np.diff(rows) == 1).all()):
+            self.in_place += 1
+            if low == offset and len(rows) == source.shape[0]:
+                return source
+            return source[low - offset : high + 1 - offset]
+        return F.take(source, constant(rows - offset), axis=0)
+
+    def row(self, kind: int, row: int) -> Tensor:
+        """Return one value."""
+        starts = self._starts[kind]
+        block = bisect_right(starts, row) - 1
+        found: Tensor = self._blocks[kind][block][row - starts[block]]
+        return found
