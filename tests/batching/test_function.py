@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import weft as wf
-
 from tests.batching.trees import TreeNet, random_trees
 
 
