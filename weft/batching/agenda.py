@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 
 
-class Operations(NamedTuple):
+class PutOffOperations(NamedTuple):
     """Put-off operations: columns of one row each.
 
     signature   the number of its signature
@@ -38,7 +38,7 @@ class Operations(NamedTuple):
     first: int
 
 
-def batches(operations: Operations) -> list[Ints]:
+def batches(operations: PutOffOperations) -> list[Ints]:
     """Return the rows of operations that run together, batch by batch in order."""
     count = len(operations.signature)
     if count == 0:
@@ -59,14 +59,16 @@ def batches(operations: Operations) -> list[Ints]:
     return [rows[t[0]] if len(t) == 1 else np.concatenate([rows[i] for i in t]) for t in turns]
 
 
-def _mean_levels(operations: Operations) -> dict[int, float]:
+def _mean_levels(operations: PutOffOperations) -> dict[int, float]:
     total = np.bincount(operations.signature, operations.level)
     count = np.bincount(operations.signature)
     present = np.flatnonzero(count)
     return dict(zip(present.tolist(), (total[present] / count[present]).tolist(), strict=True))
 
 
-def _waiting(operations: Operations, bucket: Ints, size: int) -> tuple[list[int], list[list[int]]]:
+def _waiting(
+    operations: PutOffOperations, bucket: Ints, size: int
+) -> tuple[list[int], list[list[int]]]:
     """Return for each bucket how many others it waits for, and which wait for it."""
     maker = np.repeat(np.arange(len(bucket)), operations.outs)
     reader = np.repeat(np.arange(len(bucket)), operations.arity)

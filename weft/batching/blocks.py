@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dtype import Array
 from ..core.op import F
-from ..core.tensor import Tensor, constant
+from ..core.tensor import Tensor, constant, wrap
 from .agenda import Ints
 from .kernels import joined, run_batch
-from .signatures import Signature
+from .signatures import BatchSignature
 
 
 class Blocks:
@@ -31,14 +32,20 @@ class Blocks:
         """Return how many values of a type there are."""
         return self._ends.get(kind, 0)
 
-    def add(self, kind: int, block: Any) -> None:
-        """Append a block of values of a type."""
+    def prepare(self, counts: dict[int, int]) -> None:
+        """Do nothing: blocks come as they are."""
+
+    def add(self, kind: int, payload: Any) -> None:
+        """Append what examples brought, or a block of values."""
+        block = payload if isinstance(payload, Tensor) else joined([*map(_block, payload)])
         start = self._ends.get(kind, 0)
         self._blocks.setdefault(kind, []).append(block)
         self._starts.setdefault(kind, []).append(start)
         self._ends[kind] = start + block.shape[0]
 
-    def run(self, signature: Signature, rows: list[Ints], shared: list[Any], size: int) -> None:
+    def run(
+        self, signature: BatchSignature, rows: list[Ints], shared: list[Any], size: int
+    ) -> None:
         """Run a batch: rows are those of its operands that differ, shared the others in place."""
         rest = iter(rows)
         operands = tuple(
@@ -64,9 +71,22 @@ class Blocks:
             return source[low - offset : high + 1 - offset]
         return F.take(source, constant(rows - offset), axis=0)
 
+    def read(self, kind: int, row: int) -> Array:
+        """Return the value in a row."""
+        return self.row(kind, row)._read()
+
+    def whole(self, kind: int) -> Any:
+        """Return all values of a type."""
+        return joined(self._blocks[kind])
+
     def row(self, kind: int, row: int) -> Tensor:
         """Return one value."""
         starts = self._starts[kind]
         block = bisect_right(starts, row) - 1
         found: Tensor = self._blocks[kind][block][row - starts[block]]
         return found
+
+
+def _block(x: Any) -> Any:
+    """Return data as a block: an array is one of several values, a tensor one value."""
+    return wrap(x) if x.__class__ is np.ndarray else x[None]

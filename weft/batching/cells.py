@@ -8,19 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..autodiff.batching import vmap
 from ..core.errors import ArgumentTypeError, WeftError
 from ..core.modes import current_interpreter
 from ..core.operands import tensor_from
-from ..core.shape import TensorType
 from ..core.tensor import Tensor
-from ..core.tree import flatten
-from ..graph.frontend import placeholder
-from ..graph.graph import Graph
-from .deferred import Deferred
-from .signatures import ValueDependentError
+from .cell_work import LEAF, CellWork, NotAUnitError
+from .deferred import DeferredTensor
 
-LEAF = object()  # stands where a cell was given a tensor
 PLAIN = (bool, int, float, str, bytes, type(None), complex)
 
 
@@ -46,7 +40,7 @@ class Cell:
 
     def __init__(self, fn: Callable[..., Any]) -> None:
         self.fn = fn
-        self.alone: set[Any] = set()  # signatures of calls that must run operation by operation
+        self.apart: set[Any] = set()  # calls that must run operation by operation
         update_wrapper(self, fn, updated=())
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -59,25 +53,33 @@ class Cell:
         if not hasattr(run, "defers"):
             return self.fn(*args, **kwargs)
         leaves: list[Any] = []
-        form = (_form(args, leaves), _form(kwargs, leaves) if kwargs else None)
+        form = _form(args, leaves), _form(kwargs, leaves) if kwargs else None
         specs, refs, level = run.operands(self, leaves)
         key = (self, form, specs, run.grad())
         found = run.table.find(key)
+        if found is None or not run.accepts(found):
+            found = self._new(run, key, leaves, args, kwargs) if refs else None
         if found is None:
-            if not refs or key in self.alone:
-                return self.fn(*args, **kwargs)
-            try:
-                found = run.table.new(key, CellWork(self, args, kwargs), specs, leaves, key[3])
-            except (WeftError, ValueDependentError):  # it reads values, draws, or is wrong
-                self.alone.add(key)
-                return self.fn(*args, **kwargs)
+            return self.fn(*args, **kwargs)
         return found.work.nested(run.put_off(found, refs, level))
+
+    def _new(self, run: Any, key: Any, leaves: Any, args: Any, kwargs: Any) -> Any:
+        """Return the signature of a call; None for what must run operation by operation."""
+        if key in self.apart:
+            return None
+        try:
+            work = CellWork(self.fn, args, kwargs, [run.type_in(spec) for spec in key[2]])
+        except (WeftError, NotAUnitError):  # it reads values, draws, or is wrong
+            self.apart.add(key)
+            return None
+        captured = tuple([run.slot_of(x) for x in work.captured])
+        return run.table.new(key, work, (*key[2], *captured), leaves, key[3])
 
 
 def _form(value: Any, leaves: list[Any]) -> Any:
     """Return arguments as a key, with the tensors among them left out and put into a list."""
     kind = value.__class__
-    if kind is Deferred or isinstance(value, Tensor):
+    if kind is DeferredTensor or isinstance(value, Tensor):
         leaves.append(value)
         return LEAF
     if kind is tuple or kind is list:
@@ -105,44 +107,3 @@ class Held:
 
     def __hash__(self) -> int:
         return id(self.value)
-
-
-class CellWork:
-    """A cell, called with arguments of one form."""
-
-    many = True
-
-    def __init__(self, cell: Cell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.cell = cell
-        self.name = getattr(cell.fn, "__name__", type(cell.fn).__name__)
-        leaves, self.structure = flatten((args, kwargs), lambda x: isinstance(x, Tensor))
-        self.fixed = [_unless_tensor(x) for x in leaves]
-
-    def call(self, tensors: Any) -> Any:
-        """Call the function with tensors in their places; return the leaves of its result."""
-        rest = iter(tensors)
-        given = [next(rest) if x is LEAF else x for x in self.fixed]
-        args, kwargs = self.structure.unflatten(given)
-        leaves, self.result = flatten(self.cell.fn(*args, **kwargs))
-        return tuple(leaves)
-
-    def types(self, types: list[TensorType | None], inputs: Any) -> list[TensorType]:
-        """Return the types of the results, by a trace; raise if the cell cannot be a unit."""
-        with Graph(self.name) as graph:
-            found = self.call([placeholder(t.shape, t.dtype) for t in types if t is not None])
-        if graph.pending_updates() or not all(isinstance(y, Tensor) for y in found):
-            raise ValueDependentError
-        return [TensorType(tuple(y.shape), y.dtype) for y in found]
-
-    def together(self, operands: tuple[Any, ...], flags: tuple[bool, ...], size: int) -> Any:
-        """Run all members."""
-        axes = tuple([0 if flag else None for flag in flags])
-        return vmap(lambda *given: self.call(given), axes, axis_size=size)(*operands)
-
-    def nested(self, results: tuple[Any, ...]) -> Any:
-        """Return results in the nest in which the function returns them."""
-        return self.result.unflatten(results)
-
-
-def _unless_tensor(x: Any) -> Any:
-    return LEAF if isinstance(x, (Tensor, np.ndarray, np.generic)) else x

@@ -24,7 +24,7 @@ _SLOTS = vars(Tensor)
 _PARTS = ("_value", "_node", "_site", "_paused", "_mark")
 
 
-class Deferred(Tensor):
+class DeferredTensor(Tensor):
     """A tensor whose operation waits to run together with others of its kind.
 
     Its parts lie in the slots of a Tensor under other names: it becomes one when it has a value.
@@ -50,7 +50,7 @@ class Deferred(Tensor):
     def settled(self) -> Tensor:
         """Become a plain tensor: run what it depends on."""
         run = self.run
-        if self.__class__ is Deferred:
+        if self.__class__ is DeferredTensor:
             run.settle(self)
         return self
 
@@ -149,7 +149,7 @@ class Deferred(Tensor):
                 f"writing in place cannot change {self.dtype}{list(self.shape)} "
                 f"to {result.dtype}{list(result.shape)}"
             )
-        if result.__class__ is Deferred:
+        if result.__class__ is DeferredTensor:
             held: Any = result
             self._stand(held.run, held.index, held.kind, held.level)
         else:

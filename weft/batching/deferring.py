@@ -8,82 +8,65 @@ such alone, which runs once for all). When a value is needed, all rows run, batc
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..core.anomaly import detecting_anomaly
 from ..core.device import device
 from ..core.dispatch import run
-from ..core.errors import ArgumentError, caller_site
+from ..core.errors import ArgumentError
 from ..core.modes import interpret_with, is_grad_enabled, modes, run_below
 from ..core.op import F
 from ..core.rng import Generator, make_state
-from ..core.shape import type_of
+from ..core.shape import TensorType, type_of
 from ..core.tensor import Constant, Tensor, constant
-from .agenda import Operations, batches
+from .agenda import Ints, PutOffOperations, batches
+from .arenas import Arenas
 from .blocks import Blocks
-from .deferred import Deferred, become
+from .deferred import DeferredTensor, become
 from .kernels import OpWork
-from .signatures import Made, Signature, Signatures, Slot, ValueDependentError, attrs_key
+from .records import Records
+from .signatures import BatchSignature, Made, SignatureTable, Slot, ValueDependentError, attrs_key
+from .statistics import Statistics
 
 LITERAL = 16  # elements up to which literals are told apart by value
 MOST_LITERALS = 8  # different ones in one place, from which on they are data
-
-
-class Statistics:
-    """What a run did."""
-
-    def __init__(self) -> None:
-        self.operations = 0
-        self.batches: list[tuple[Signature, int]] = []
-        self.operands = 0
-        self.in_place = 0
-        self.rounds = 0
 
 
 class Deferring:
     """Puts operations off, and runs them together."""
 
     defers = True
-    transparent = False
 
-    def __init__(self, table: Signatures, below: Any) -> None:
+    def __init__(self, table: SignatureTable, below: Any) -> None:
         self.table = table
         self.below = below
         self.device: device | None = None
-        self.store = Blocks()
-        self.closed = False
         self.count = 0  # of values
         self.statistics = Statistics()
         self.arguments: dict[int, Any] = {}  # what shared arguments are, by identity
         self.brought: dict[int, Tensor] = {}  # tensors of examples, by identity
         self.example = 0
         self.generators: dict[tuple[int, int], Generator] = {}
+        self.closed: list[tuple[int, Any, Any]] = []  # earlier values: first, store and rows
         self._calls: dict[int, tuple[Generator, int, int]] = {}
-        self._rows = np.empty(0, np.int64)  # of each value that has run, within its type
         self._shared: dict[int, tuple[Slot, Tensor, Any]] = {}
         self._held: dict[int, Tensor] = {}  # the tensor in each slot
-        self._data: dict[int, tuple[Tensor, Deferred]] = {}
         self._made: dict[Any, tuple[Any, Any]] = {}
         self._literals: dict[Any, set[bytes]] = {}
-        self._begin()
+        self._accepted: set[int] = set()  # signatures of cells
+        self._open()
 
-    def _begin(self) -> None:
-        """Begin with no operations put off."""
-        self.first = self.count
-        self.signatures: list[int] = []
-        self.levels: list[int] = []
-        self.refs: list[int] = []
-        self.sites: list[Any] = []
-        self.payloads: dict[int, list[Any]] = {}
-        self.turns: list[tuple[int, int]] = [(0, self.example)]  # from which row on an example is
-
-    def begin_example(self, index: int) -> None:
-        """Let what follows belong to an example."""
-        self.example = index
-        self.turns.append((len(self.signatures), index))
+    def _open(self) -> None:
+        """Begin with no values."""
+        fast = self.below is None and not detecting_anomaly()
+        self.store: Any = Arenas(self.table) if fast else Blocks()
+        self.start = self.count
+        self._rows = np.empty(0, np.int64)  # of each value since then, within its type
+        self._data: dict[int, tuple[Tensor, DeferredTensor]] = {}
+        self.records = Records(self.count)
 
     # -- putting off -------------------------------------------------------------------------------
 
@@ -119,10 +102,10 @@ class Deferring:
             if x is None:
                 specs.append(None)
                 continue
-            value: Any = (
-                x if x.__class__ is Deferred and x.run is self else self._operand(where, i, x)
-            )
-            if value.__class__ is Deferred:
+            value: Any = x
+            if x.__class__ is not DeferredTensor or x.run is not self or x.index < self.start:
+                value = self._operand(where, i, x)
+            if value.__class__ is DeferredTensor:
                 specs.append(value.kind)
                 refs.append(value.index)
                 if value.level >= level:
@@ -131,29 +114,28 @@ class Deferring:
                 specs.append(value)
         return tuple(specs), refs, level
 
-    def put_off(self, signature: Signature, refs: list[int], level: int) -> Any:
+    def put_off(self, signature: BatchSignature, refs: list[int], level: int) -> Any:
         """Add a row, and return what stands for its results."""
-        self.signatures.append(signature.index)
-        self.levels.append(level)
-        self.refs += refs
-        self.sites.append(_site())
-        first = self.count
-        outs = signature.outs
-        self.count = first + len(outs)
+        records, first, outs = self.records, self.count, signature.outs
+        records.signatures.append(signature.index)
+        records.levels.append(level)
+        records.refs += refs
         if not signature.many:
+            self.count = first + 1
             return self.stand_in(first, outs[0], level)
+        self.count = first + len(outs)
         return tuple([self.stand_in(first + i, kind, level) for i, kind in enumerate(outs)])
 
-    def stand_in(self, index: int, kind: int, level: int) -> Deferred:
+    def stand_in(self, index: int, kind: int, level: int) -> DeferredTensor:
         """Return what stands for a value."""
-        made: Any = object.__new__(Deferred)
+        made: Any = object.__new__(DeferredTensor)
         made.run, made.index, made.kind, made.level = self, index, kind, level
-        stands: Deferred = made
+        stands: DeferredTensor = made
         return stands
 
     def at_once(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         """Run one operation now, alone: what cannot be put off."""
-        given = tuple([x.settled() if x.__class__ is Deferred else x for x in inputs])
+        given = tuple([x.settled() if x.__class__ is DeferredTensor else x for x in inputs])
         return run_below(self.below, run, op, given, attrs)
 
     # -- operands ----------------------------------------------------------------------------------
@@ -163,8 +145,11 @@ class Deferring:
         known = self._shared.get(id(x))
         if known is not None and known[2] is _held(x):
             return known[0]
-        if x.__class__ is Deferred:  # of a run around this one
+        if x.__class__ is DeferredTensor:  # of a run around this one, or of before
+            own = x.run is self
             x = x.settled()
+            if own:
+                return self.data(x)
         if id(x) in self.brought or (
             x.__class__ is Constant and not self._is_literal(where, position, x)
         ):
@@ -192,6 +177,27 @@ class Deferring:
         self._hold(slot, x)
         return slot
 
+    def slot_of(self, x: Tensor) -> Slot:
+        """Return the slot of a tensor that a cell uses."""
+        known = self._shared.get(id(x))
+        return known[0] if known is not None and known[2] is _held(x) else self._slot(x)
+
+    def type_in(self, spec: Any) -> TensorType:
+        """Return the type that a signature says an operand has."""
+        found: TensorType = self.table.types[spec] if spec.__class__ is int else spec.type
+        return found
+
+    def accepts(self, signature: BatchSignature) -> bool:
+        """Tell whether a cell that was traced before is still what it was."""
+        if signature.index not in self._accepted:
+            if not signature.work.holds():
+                return False
+            for spec in signature.specs:
+                if spec.__class__ is Slot and spec.tensor is not None:
+                    self.slot_of(spec.tensor)
+            self._accepted.add(signature.index)
+        return True
+
     def _hold(self, slot: Slot, x: Tensor) -> None:
         self._shared[id(x)] = slot, x, _held(x)
         self._held[slot.index] = x
@@ -200,13 +206,13 @@ class Deferring:
         """Return the tensor in a slot."""
         return self._held[slot.index]
 
-    def data(self, x: Tensor) -> Deferred:
+    def data(self, x: Tensor) -> DeferredTensor:
         """Return what stands for a tensor that an example made or brought."""
         known = self._data.get(id(x))
         if known is None or known[0] is not x:
             kind = self.table.kind(type_of(x))
             known = self._data[id(x)] = x, self.put_off(self.table.data(kind), [], 0)
-            self.payloads.setdefault(kind, []).append(x)
+            self.records.data.setdefault(kind, []).append(x)
         return known[1]
 
     def constant(self, array: Any) -> Tensor:
@@ -243,89 +249,87 @@ class Deferring:
 
     def flush(self) -> None:
         """Run everything that was put off."""
-        if not self.signatures:
+        records = self.records
+        records.cut(self.count)
+        if not records.chunks:
             return
-        signatures, first, payloads = self.signatures, self.first, self.payloads
-        table = self.table.all
-        index = np.array(signatures, np.int64)
-        arity = np.array([s.arity for s in table], np.int64)[index]
-        outs = np.array([len(s.outs) for s in table], np.int64)[index]
-        refs = np.array(self.refs, np.int64)
-        operations = Operations(index, np.array(self.levels, np.int64), refs, arity, outs, first)
-        self._rows = np.concatenate((self._rows, np.empty(self.count - first, np.int64)))
-        starts = np.cumsum(arity) - arity
-        firsts = first + np.cumsum(outs) - outs
-        self._begin()
-        statistics = self.statistics
-        statistics.operations += len(index)
-        statistics.rounds += 1
+        self.records = Records(self.count)
+        pending = PendingRows(records.operations(self.table), self._rows, self.start)
+        self._rows = pending.rows
+        self.statistics.rounds += 1
         with interpret_with(self.below):
-            for rows in batches(operations):
-                signature = table[int(index[rows[0]])]
-                self._run_batch(signature, rows, refs, starts, firsts, payloads)
+            self.store.prepare(pending.counts(self.table))
+            for rows in batches(pending.operations):
+                signature = self.table.all[int(pending.operations.signature[rows[0]])]
+                self._run_batch(signature, rows, pending, records)
 
     def _run_batch(
-        self, signature: Signature, rows: Any, refs: Any, starts: Any, firsts: Any, payloads: Any
+        self, signature: BatchSignature, rows: Ints, pending: PendingRows, records: Records
     ) -> None:
-        size = len(rows)
+        size, begins = len(rows), [self.store.size(kind) for kind in signature.outs]
         if signature.work is None:
-            kind = signature.outs[0]
             rows.sort()
-            begin = self.store.size(kind)
-            self.store.add(kind, F.stack(payloads[kind]))
-            self._rows[firsts[rows]] = np.arange(begin, begin + size)
-            return
-        taken = refs[starts[rows][:, None] + np.arange(signature.arity)]
-        where = self._rows[taken]
-        if size > 1 and signature.arity and bool((np.diff(where[:, 0]) < 0).any()):
-            order = np.argsort(where[:, 0], kind="stable")
-            rows, where = rows[order], where[order]
-        shared = [self._held[s.index] if s.__class__ is Slot else None for s in signature.specs]
-        begins = [self.store.size(kind) for kind in signature.outs]
-        self.store.run(signature, [*where.T], shared, size)
-        self.statistics.batches.append((signature, size))
-        seen: dict[int, int] = {}
-        for i, (kind, before) in enumerate(zip(signature.outs, begins, strict=True)):
-            begin = before + seen.get(kind, 0)
-            seen[kind] = seen.get(kind, 0) + size
-            self._rows[firsts[rows] + i] = np.arange(begin, begin + size)
+            self.store.add(signature.outs[0], records.payload(signature.outs[0]))
+        else:
+            rows, where = pending.operands(rows, signature.arity)
+            shared = [self._held[s.index] if s.__class__ is Slot else None for s in signature.specs]
+            self.store.run(signature, where, shared, size)
+            self.statistics.ran(signature, size)
+        pending.place(rows, signature.outs, begins)
 
     # -- values ------------------------------------------------------------------------------------
 
-    def read(self, x: Deferred) -> np.ndarray[Any, Any]:
-        """Return the value of what stands for one: everything that was put off runs first."""
-        if x.index >= self.first:
+    def place(self, x: DeferredTensor) -> tuple[Any, int]:
+        """Return where the value lies that something stands for, when it has run."""
+        if x.index >= self.records.first:
             self.wait()
+        for start, store, rows in reversed([*self.closed, (self.start, self.store, self._rows)]):
+            if x.index >= start:
+                return store, int(rows[x.index - start])
+        raise AssertionError(x.index)
+
+    def read(self, x: DeferredTensor) -> np.ndarray[Any, Any]:
+        """Return the value of what stands for one: everything that was put off runs first."""
+        store, row = self.place(x)
         with interpret_with(self.below):
-            return self.store.row(x.kind, int(self._rows[x.index]))._read()
+            found: np.ndarray[Any, Any] = store.read(x.kind, row)
+        return found
 
     def wait(self) -> None:
         """Come back when everything that was put off has run."""
         self.flush()
 
-    def settle(self, x: Deferred) -> None:
+    def settle(self, x: DeferredTensor) -> None:
         """Let what stands for a value be a plain tensor."""
-        if x.index >= self.first:
-            self.wait()
+        if x.index >= self.start:
+            self.close()
+        store, row = self.place(x)
         with interpret_with(self.below):
-            become(x, self.store.row(x.kind, int(self._rows[x.index])))
+            become(x, store.row(x.kind, row))
 
-    def rows_of(self, values: Iterable[Deferred], kind: int) -> Any:
-        """Return values of one type that have run as one tensor."""
-        rows = self._rows[[x.index for x in values]]
+    def settle_all(self, values: Sequence[DeferredTensor], kind: int) -> None:
+        """Let what stands for values of one type be plain tensors, the rows of one."""
+        places = [self.place(x) for x in values]
+        store = places[0][0]
+        if any(other is not store for other, _ in places):
+            for x in values:
+                self.settle(x)
+            return
         with interpret_with(self.below):
-            return self.store.take(kind, rows)
+            block = store.take(kind, np.array([row for _, row in places]))
+            for x, row in zip(values, block.unbind(), strict=True):
+                become(x, row)
 
-    def become(self, x: Deferred, tensor: Tensor) -> None:
+    def become(self, x: DeferredTensor, tensor: Tensor) -> None:
         """Let what stands for a value hold another one."""
         become(x, tensor)
 
-    def detached(self, x: Deferred) -> Tensor:
+    def detached(self, x: DeferredTensor) -> Tensor:
         """Return a value cut off from the tape."""
         result: Tensor = F.stop_gradient(x)
         return result
 
-    def write(self, target: Tensor, x: Deferred) -> None:
+    def write(self, target: Tensor, x: DeferredTensor) -> None:
         """Refuse to give a tensor from outside the value of one example."""
         raise ArgumentError(
             "a parameter, a buffer or another tensor from outside is shared by all examples and "
@@ -333,14 +337,56 @@ class Deferring:
         )
 
     def close(self) -> None:
-        """Run what was put off, before gradients are computed."""
+        """Run what was put off; what follows begins anew, with these values as data."""
         self.flush()
+        if self.count > self.start:
+            self.closed.append((self.start, self.store, self._rows))
+            self.statistics.closed(self.store)
+            self._open()
+
+
+class PendingRows:
+    """Operations that are about to run, and where values lie.
+
+    rows   of each value since the run's first, within its type
+    """
+
+    def __init__(self, operations: PutOffOperations, rows: Ints, start: int) -> None:
+        self.operations = operations
+        self.start = start
+        new = int(operations.outs.sum())
+        self.rows = np.concatenate((rows, np.empty(new, np.int64)))
+        self._refs = operations.refs - start
+        self._starts = np.cumsum(operations.arity) - operations.arity
+        self._firsts = operations.first - start + np.cumsum(operations.outs) - operations.outs
+
+    def counts(self, table: SignatureTable) -> dict[int, int]:
+        """Return how many results of each type there will be."""
+        found: dict[int, int] = {}
+        for i, count in enumerate(np.bincount(self.operations.signature).tolist()):
+            for kind in table.all[i].outs if count else ():
+                found[kind] = found.get(kind, 0) + count
+        return found
+
+    def operands(self, rows: Ints, arity: int) -> tuple[Ints, list[Ints]]:
+        """Return where the operands of operations lie, the operations in the order of the first."""
+        starts = self._starts[rows]
+        found = [self.rows[self._refs[starts + i]] for i in range(arity)]
+        if len(rows) > 1 and bool((found[0][1:] < found[0][:-1]).any()):
+            order = np.argsort(found[0], kind="stable")
+            rows, found = rows[order], [column[order] for column in found]
+        return rows, found
+
+    def place(self, rows: Ints, kinds: Sequence[int], begins: Sequence[int]) -> None:
+        """Note where the results of a batch lie: side by side, one result after another."""
+        size, seen = len(rows), dict[int, int]()
+        firsts = self._firsts[rows]
+        for i, (kind, begin) in enumerate(zip(kinds, begins, strict=True)):
+            before = seen.get(kind, 0)
+            seen[kind] = before + size
+            self.rows[firsts + i] = np.arange(begin + before, begin + before + size)
 
 
 def _held(x: Any) -> Any:
     """Return what tells whether a tensor has the value that it had."""
     return x.primal if hasattr(x, "level") else x._value
-
-
-def _site() -> Any:
-    return caller_site(sys._getframe(2), 12)

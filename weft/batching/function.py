@@ -11,7 +11,7 @@ from ..core.modes import current_interpreter, interpret_with
 from ..core.tree import flatten
 from .deferring import Deferring
 from .results import ERRORS, REDUCTIONS, ExampleError, checked, note_example, reduced, settled
-from .signatures import Signatures
+from .signatures import SignatureTable
 
 
 def batched(fn: Callable[..., Any], *, reduce: str | None = None, errors: str = "raise") -> Any:
@@ -40,17 +40,17 @@ def batched(fn: Callable[..., Any], *, reduce: str | None = None, errors: str = 
         )
     if errors not in ERRORS:
         raise ArgumentError(f"batched: errors must be one of {ERRORS}. Received: {errors!r:.60}")
-    return BatchedFunction(fn, reduce, errors)
+    return ExampleFunction(fn, reduce, errors)
 
 
-class BatchedFunction:
+class ExampleFunction:
     """A function of one example, to be called with many."""
 
     def __init__(self, fn: Callable[..., Any], reduce: str | None, errors: str) -> None:
         self.fn = fn
         self.reduce = reduce
         self.errors = errors
-        self.table = Signatures()
+        self.table = SignatureTable()
         update_wrapper(self, fn, updated=())
 
     def __call__(self, examples: Iterable[Any], *shared: Any, start: int = 0) -> Any:
@@ -60,16 +60,16 @@ class BatchedFunction:
         """
         given = list(examples)
         if self.table.is_full:
-            self.table = Signatures()
+            self.table = SignatureTable()
         run = Deferring(self.table, current_interpreter())
         for i, leaf in enumerate(flatten(shared)[0]):
             run.arguments[id(leaf)] = i
         results: list[Any] = []
         with interpret_with(run):
             for i, example in enumerate(given):
-                run.begin_example(start + i)
+                run.example = start + i
                 results.append(self._result(example, shared, i, len(given)))
-        run.flush()
+        run.close()
         return reduced(self.reduce, settled(run, results))
 
     def _result(self, example: Any, shared: tuple[Any, ...], i: int, count: int) -> Any:

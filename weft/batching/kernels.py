@@ -9,7 +9,7 @@ from ..core.batching import BatchedCall, rule_of
 from ..core.dispatch import ERRORS, explain, group, run
 from ..core.op import F, random
 from ..core.shape import TensorType
-from .signatures import Signature, ValueDependentError
+from .signatures import BatchSignature, ValueDependentError
 
 
 class OpWork:
@@ -45,7 +45,7 @@ class OpWork:
         return one_by_one(call, quiet=True) if rule is None else call.apply(rule)
 
 
-def run_batch(signature: Signature, operands: tuple[Any, ...], size: int) -> tuple[Any, ...]:
+def run_batch(signature: BatchSignature, operands: tuple[Any, ...], size: Any) -> tuple[Any, ...]:
     """Return the results of all members; operands with a type in the signature are batches."""
     flags = tuple([spec.__class__ is int for spec in signature.specs])
     found = signature.work.together(operands, flags, size)

@@ -7,11 +7,10 @@ from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
 
 from ..core.errors import ArgumentError, ArgumentTypeError, ShapeError, WeftError, user_line
-from ..core.modes import interpret_with
 from ..core.op import F
 from ..core.tensor import Tensor
 from ..core.tree import flatten
-from .deferred import Deferred, become
+from .deferred import DeferredTensor
 from .deferring import Deferring
 
 REDUCTIONS = (None, "stack", "mean", "sum")
@@ -54,17 +53,12 @@ def checked(result: Any, index: int) -> Any:
 
 def settled(run: Deferring, results: list[Any]) -> list[Any]:
     """Return results with tensors in the places of what stood for them."""
-    kinds: dict[int, dict[int, Deferred]] = {}
+    kinds: dict[int, dict[int, DeferredTensor]] = {}
     for leaf in flatten(results)[0]:
-        if leaf.__class__ is Deferred and leaf.run is run:
+        if leaf.__class__ is DeferredTensor and leaf.run is run:
             kinds.setdefault(leaf.kind, {})[id(leaf)] = leaf
     for kind, found in kinds.items():
-        values = list(found.values())
-        block = run.rows_of(values, kind)
-        with interpret_with(run.below):
-            rows = block.unbind()
-        for value, row in zip(values, rows, strict=True):
-            become(value, row)
+        run.settle_all(list(found.values()), kind)
     return results
 
 

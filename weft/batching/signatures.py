@@ -1,6 +1,6 @@
 """Which put-off operations may run as one: signatures, and the tables they are interned in.
 
-Operations of one signature have the same operator, attributes, types of operands that differ
+PutOffOperations of one signature have the same operator, attributes, types of operands that differ
 between members, and the same shared operands. A table belongs to one batched function, so the
 numbers in it mean the same for all its calls, and plans of examples can be put together by them.
 """
@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from math import copysign
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ..core.shape import TensorType, type_of
 from ..core.tensor import Tensor
@@ -36,7 +38,7 @@ class Slot:
         self.tensor = tensor
 
 
-class Signature:
+class BatchSignature:
     """What operations have in common that may run as one.
 
     work     what runs them: an operator's, a cell's (kernels.py); None for data
@@ -47,7 +49,7 @@ class Signature:
     many     whether the results are a tuple
     """
 
-    __slots__ = ("arity", "grad", "index", "many", "name", "outs", "specs", "work")
+    __slots__ = ("arity", "grad", "index", "kernel", "many", "name", "outs", "specs", "work")
 
     def __init__(
         self, index: int, work: Any, specs: tuple[Any, ...], outs: tuple[int, ...], grad: bool
@@ -59,6 +61,7 @@ class Signature:
         self.arity = sum(spec.__class__ is int for spec in specs)
         self.grad = grad
         self.many = work is not None and work.many
+        self.kernel: Any = None  # what runs it on arrays, once it has run
         self.name: str = "data" if work is None else work.name
 
 
@@ -70,16 +73,18 @@ class Made(NamedTuple):
     output: int
 
 
-class Signatures:
+class SignatureTable:
     """Interned types, slots and signatures."""
 
     def __init__(self) -> None:
         self.types: list[TensorType] = []
         self.kinds: dict[TensorType, int] = {}
         self.slots: dict[Any, Slot] = {}
-        self.all: list[Signature] = []
-        self._known: dict[Any, Signature] = {}
-        self._data: dict[int, Signature] = {}
+        self.all: list[BatchSignature] = []
+        self.arity = np.zeros(0, np.int64)  # of each signature
+        self.results = np.zeros(0, np.int64)
+        self._known: dict[Any, BatchSignature] = {}
+        self._data: dict[int, BatchSignature] = {}
 
     @property
     def is_full(self) -> bool:
@@ -102,20 +107,20 @@ class Signatures:
             found = self.slots[key] = Slot(len(self.slots), key, type_of(tensor), kept)
         return found
 
-    def data(self, kind: int) -> Signature:
+    def data(self, kind: int) -> BatchSignature:
         """Return the signature of what examples bring along, of one type."""
         found = self._data.get(kind)
         if found is None:
             found = self._data[kind] = self._add(None, (), (kind,), grad=False)
         return found
 
-    def find(self, key: Any) -> Signature | None:
+    def find(self, key: Any) -> BatchSignature | None:
         """Return a signature that was seen."""
         return self._known.get(key)
 
     def new(
         self, key: Any, work: Any, specs: tuple[Any, ...], inputs: Any, grad: bool
-    ) -> Signature:
+    ) -> BatchSignature:
         """Intern a signature; raise if operands of these types do not fit the operation."""
         types = [self._type(spec) for spec in specs]
         outs = tuple([self.kind(t) for t in work.types(types, inputs)])
@@ -128,9 +133,11 @@ class Signatures:
         found: TensorType = self.types[spec] if spec.__class__ is int else spec.type
         return found
 
-    def _add(self, work: Any, specs: Any, outs: Any, *, grad: bool) -> Signature:
-        made = Signature(len(self.all), work, specs, outs, grad)
+    def _add(self, work: Any, specs: Any, outs: Any, *, grad: bool) -> BatchSignature:
+        made = BatchSignature(len(self.all), work, specs, outs, grad)
         self.all.append(made)
+        self.arity = np.append(self.arity, made.arity)
+        self.results = np.append(self.results, len(outs))
         return made
 
 

@@ -1,0 +1,96 @@
+"""What was put off, as columns: rows of operations, one after another, and the data among them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.dtype import Array
+from .agenda import Ints, PutOffOperations
+from .signatures import SignatureTable
+
+
+class Chunk(NamedTuple):
+    """Rows of operations whose values are numbered from `first` on.
+
+    signatures, levels   of each row
+    refs                 the values that rows read, one after another; numbers below `first` are of
+                         values that were there before
+    data                 for each type what examples brought: tensors, or arrays of several
+    """
+
+    first: int
+    signatures: Sequence[int] | Ints
+    levels: Sequence[int] | Ints
+    refs: Sequence[int] | Ints
+    data: dict[int, list[Any]]
+
+
+class Records:
+    """Rows that are being put off, behind chunks of those before."""
+
+    def __init__(self, first: int) -> None:
+        self.first = self.start = first
+        self.chunks: list[Chunk] = []
+        self._begin(first)
+
+    def _begin(self, first: int) -> None:
+        self.start = first
+        self.signatures: list[int] = []
+        self.levels: list[int] = []
+        self.refs: list[int] = []
+        self.data: dict[int, list[Any]] = {}
+
+    def cut(self, count: int) -> Chunk | None:
+        """End the chunk that is being written, and return it if there is anything in it."""
+        if not self.signatures:
+            return None
+        chunk = Chunk(self.start, self.signatures, self.levels, self.refs, self.data)
+        self.chunks.append(chunk)
+        self._begin(count)
+        return chunk
+
+    def add(self, chunk: Chunk, count: int) -> None:
+        """Append rows that were put off before, of an example that was seen."""
+        self.chunks.append(chunk)
+        self.start = count
+
+    def operations(self, table: SignatureTable) -> PutOffOperations:
+        """Return all rows as columns."""
+        signature = _joined([c.signatures for c in self.chunks])
+        return PutOffOperations(
+            signature,
+            _joined([c.levels for c in self.chunks]),
+            _joined([c.refs for c in self.chunks]),
+            table.arity[signature],
+            table.results[signature],
+            self.first,
+        )
+
+    def payload(self, kind: int) -> list[Any]:
+        """Return the data of a type, in the order of rows."""
+        return [x for chunk in self.chunks for x in chunk.data.get(kind, ())]
+
+
+def _joined(columns: list[Any]) -> Ints:
+    arrays = [np.asarray(column, np.int64) for column in columns]
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def stacked(payload: Sequence[Any]) -> Array:
+    """Return data as one array: tensors are one value each, arrays several."""
+    parts: list[Array] = []
+    alone: list[Array] = []
+    for x in payload:
+        if x.__class__ is np.ndarray:
+            if alone:
+                parts.append(np.array(alone))
+                alone = []
+            parts.append(x)
+        else:
+            alone.append(x._value)
+    if alone:
+        parts.append(np.array(alone))
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
