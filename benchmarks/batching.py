@@ -4,11 +4,11 @@
     python benchmarks/batching.py --growth          how time and memory grow with trees and depth
     python benchmarks/batching.py --scheduling      the share of a step that is not computing
 
-A step is the loss of a batch, its gradients and an update by SGD, on batches that are drawn anew from
-a pool of examples each time. `torch` runs the same program one example after another, `torch by hand`
-is batched as one would write it (by depth, padded, in step), and `weft products` multiplies the same
-matrices in one product each, forward and backward, and does nothing else. `weft one by one` is
-the same code as `weft`, called for each example. Losses and gradients are compared first.
+A step is the loss of a batch, its gradients and an update by SGD, on batches that are drawn anew
+from a pool of examples each time. `torch` runs the same program one example after another, `torch
+by hand` is batched as one would write it (by depth, padded, in step), `weft products` multiplies
+the same matrices in one product each, forward and backward, and does nothing else, and `weft one by
+one` is the same code as `weft`, called for each example. Losses and gradients are compared first.
 """
 
 from __future__ import annotations
@@ -84,8 +84,9 @@ def _networks(models: Any) -> dict[str, Any]:
 
 def weft() -> dict[str, Any]:
     """Return steps of batched functions."""
-    import weft as wf
     from structures import weft_models
+
+    import weft as wf
 
     nets = _networks(weft_models)
     return {
@@ -96,8 +97,9 @@ def weft() -> dict[str, Any]:
 
 def weft_one_by_one() -> dict[str, Any]:
     """Return steps of the same functions, called for one example after another."""
-    import weft as wf
     from structures import weft_models
+
+    import weft as wf
 
     def mean(net: Any, given: list[Any]) -> Any:
         return wf.stack([net.loss(example) for example in given]).mean()
@@ -186,8 +188,9 @@ FRAMEWORKS = {
 
 def growth() -> None:
     """Print times and memory for more trees, deeper chains, and a million nodes."""
-    import weft as wf
     from structures import weft_models
+
+    import weft as wf
 
     net = weft_models.TreeLSTM(x.tree_shapes(32))
     run = wf.batched(net.loss, reduce="mean")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..autodiff.engine import ReverseWalk
-from ..core.dtype import Array
+from ..core.dtype import Array, is_float
 from ..core.modes import GradMode
 from ..core.row_sparse import dense
 from ..core.tape import Leaf
@@ -42,14 +42,15 @@ class TapeKernel:
         with GradMode(recorded):
             outs = run_batch(self.signature, tensors, size)
         arrays = [y._value for y in outs]
-        return arrays, ([y._node for y in outs], leaves) if recorded else None
+        roots = [y._node for y in outs if is_float(y.dtype)]  # others are given no seeds
+        return arrays, (roots, leaves) if any(root is not None for root in roots) else None
 
     def pull(self, saved: Any, seeds: Sequence[Array], retain: bool) -> list[Any]:
         """Return the gradients of the operands, None of those that have none."""
         roots, leaves = saved
-        given = [wrap(seed) for seed in seeds]
+        pairs = [(root, wrap(g)) for root, g in zip(roots, seeds, strict=True) if root is not None]
         with np.errstate(all="ignore"):
-            found = ReverseWalk(raw=True, retain=retain).run(roots, given)
+            found = ReverseWalk(raw=True, retain=retain).run(*map(list, zip(*pairs, strict=True)))
         return [None if leaf is None else _array(found.get(leaf)) for leaf in leaves]
 
     def totals(self, saved: Sequence[Any]) -> list[tuple[int, Array]]:
