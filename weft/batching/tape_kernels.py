@@ -50,7 +50,8 @@ class TapeKernel:
         roots, leaves = saved
         pairs = [(root, wrap(g)) for root, g in zip(roots, seeds, strict=True) if root is not None]
         with np.errstate(all="ignore"):
-            found = ReverseWalk(raw=True, retain=retain).run(*map(list, zip(*pairs, strict=True)))
+            walk = ReverseWalk(raw=True, retain=retain)
+            found = walk.run([root for root, _ in pairs], [g for _, g in pairs])
         return [None if leaf is None else _array(found.get(leaf)) for leaf in leaves]
 
     def totals(self, saved: Sequence[Any]) -> list[tuple[int, Array]]:

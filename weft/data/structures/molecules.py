@@ -32,10 +32,10 @@ class Molecule:
         return len(self.atoms)
 
     @property
-    def edges(self) -> tuple[Array, Array]:
-        """Return where messages come from and go to: each bond in both directions."""
-        a, b = self.bonds[:, 0], self.bonds[:, 1]
-        return np.concatenate([a, b]), np.concatenate([b, a])
+    def edges(self) -> Array:
+        """Return where messages come from, and where they go: each bond in both directions."""
+        both: Array = np.concatenate([self.bonds, self.bonds[:, ::-1]]).T
+        return both
 
 
 def make_molecules(
