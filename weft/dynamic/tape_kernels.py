@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..autodiff.engine import ReverseWalk
-from ..core.dtype import Array
+from ..core.dtype import Array, is_float
 from ..core.modes import GradMode
 from ..core.row_sparse import dense
 from ..core.tape import Leaf
@@ -38,11 +38,11 @@ class TapeKernel:
                 for x, leaf in zip(operands, leaves, strict=True)
             ]
         )
-        recorded = any(wanted)
-        with GradMode(recorded):
+        with GradMode(any(wanted)):
             outs = run_batch(self.signature, tensors, size)
         arrays = [y._value for y in outs]
-        return arrays, ([y._node for y in outs], leaves) if recorded else None
+        roots = [y._node for y in outs if is_float(y.dtype)]
+        return arrays, (roots, leaves) if any(node is not None for node in roots) else None
 
     def pull(self, saved: Any, seeds: Sequence[Array], retain: bool) -> list[Any]:
         """Return the gradients of the operands, None of those that have none."""
