@@ -43,8 +43,8 @@ OTHERS = {
     "core/snapshot.py": Row("core/test_lost_writes.py", "tensors of state_dict refuse writes"),
     "core/specialize.py": Row("core/test_dispatch.py", "writes the calls that it dispatches"),
     "core/tape.py": Row("autodiff/test_backward.py", "what backward walks over"),
-    # -- batching --
-    "batching/*.py": Row("batching/test_function.py", "parts of what a batched function does"),
+    # -- dynamic --
+    "dynamic/*.py": Row("dynamic/test_function.py", "parts of what a batched function does"),
     # -- capture --
     "capture/{calls,evaluation,history}.py": Row(
         "capture/test_jit.py", "parts of what jit does, run by it"

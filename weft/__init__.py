@@ -65,10 +65,10 @@ if _TYPE_CHECKING:
     from .autodiff.jacobian import hessian, hvp, jacfwd, jacobian, jacrev
     from .autodiff.linear import linear_transpose, linearize
     from .autodiff.static.forward import forward_gradients
-    from .batching import batched, batching, cell
     from .capture import compile, export, jit
     from .core.rng import Generator
     from .core.threads import get_num_threads, set_num_threads
+    from .dynamic import batched, batching, cell
     from .graph import Graph, Session, Symbol, cond, name_scope, placeholder, scan, while_loop
     from .io import load, load_metadata, save
     from .ops.random.draw import (
@@ -234,7 +234,7 @@ _deferred = _lazy_attributes(
         "weft.autodiff.static.forward": ("forward_gradients",),
         "weft.autodiff.jacobian": ("hessian", "hvp", "jacfwd", "jacobian", "jacrev"),
         "weft.autodiff.linear": ("linear_transpose", "linearize"),
-        "weft.batching": ("batched", "batching", "cell"),
+        "weft.dynamic": ("batched", "batching", "cell"),
         "weft.capture": ("compile", "export", "jit"),
         "weft.core.rng": ("Generator",),
         "weft.core.threads": ("get_num_threads", "set_num_threads"),

@@ -17,7 +17,7 @@ CHAIN = (
     "compiler",
     "eager",  # kernels for single operations: the compiler's first user
     "capture",
-    "batching",  # code for one example, run for many at once
+    "dynamic",  # code for one example, run for many at once
     "structures",  # ragged tensors
     "train",
     "serve",  # trained models behind HTTP
@@ -30,7 +30,7 @@ CHAIN = (
 SIBLINGS = ("nn", "optim", "data", "io", "viz")
 SIBLINGS_STAND_ON = "autodiff"
 # The compiler knows graphs, not networks: of the chain, only these may use siblings and doors.
-MAY_USE_SIBLINGS = ("capture", "batching", "train", "serve", "faces", "chainer", "keras", "cli")
+MAY_USE_SIBLINGS = ("capture", "dynamic", "train", "serve", "faces", "chainer", "keras", "cli")
 
 # Modules directly under the package that are no layer themselves, and the highest layer each may
 # import. They are doors for users; the layers below `MAY_USE_SIBLINGS` never go through them.

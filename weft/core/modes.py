@@ -184,7 +184,7 @@ def current_tracer() -> Any:
 
 
 def current_deferral() -> Any:
-    """Return the interpreter that puts operations off (weft/batching), or None."""
+    """Return the interpreter that puts operations off (weft/dynamic), or None."""
     interpreter: Any = current_interpreter()
     while interpreter is not None and not hasattr(interpreter, "defers"):
         interpreter = getattr(interpreter, "below", None)

@@ -15,13 +15,14 @@ from .signatures import BatchSignature, ValueDependentError
 class OpWork:
     """An operator with its attributes, as what a batch runs."""
 
-    __slots__ = ("attrs", "many", "name", "op")
+    __slots__ = ("attrs", "kind", "many", "name", "op")
 
     def __init__(self, op: Any, attrs: tuple[Any, ...]) -> None:
         self.op = op
         self.attrs = attrs
         self.many = op.outputs != 1
         self.name: str = op.name
+        self.kind: str = op.kind
 
     def types(self, types: list[TensorType | None], inputs: Any) -> list[TensorType]:
         """Return the types of the results; raise at the user's line if operands do not fit."""

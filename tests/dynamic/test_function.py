@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import weft as wf
-from tests.batching.trees import TreeNet, random_trees
+from tests.dynamic.trees import TreeNet, random_trees
 
 
 def gradients_of(net, losses):

@@ -34,7 +34,7 @@ class Arenas:
         self.steps: list[Any] = []  # batches that ran, and where data was put
         self.brought: list[tuple[int, int, Tensor]] = []  # tensors with gradients: type, row
         self.shared: dict[int, Tensor] = {}  # slots that gradients are wanted of
-        self.in_place = 0
+        self.in_place = self.gathered = 0
         self.outputs: dict[int, Tensor] | None = None
 
     # -- memory ------------------------------------------------------------------------------------
@@ -122,6 +122,7 @@ class Arenas:
         if int(rows[-1]) - low == len(rows) - 1 and bool((np.diff(rows) == 1).all()):
             self.in_place += 1
             return slice(low, low + len(rows))
+        self.gathered += 1
         return rows
 
     def _gathered(self, kind: int, where: Any, width: int) -> Array:

@@ -12,6 +12,7 @@ from ..core.tensor import Tensor
 from ..core.tree import flatten
 from .deferred import DeferredTensor
 from .deferring import Deferring
+from .structure import is_cyclic
 
 REDUCTIONS = (None, "stack", "mean", "sum")
 ERRORS = ("raise", "collect")
@@ -38,6 +39,17 @@ def note_example(error: BaseException, index: int, count: int) -> None:
     """Let an error name the example that raised it."""
     line = user_line(error)
     error.add_note(f"in example {index} of {count}{f', at {line}' if line else ''}")
+
+
+def explain_depth(error: BaseException, example: Any) -> None:
+    """Let the error of a function that calls itself without end say so."""
+    if isinstance(error, RecursionError):
+        found = is_cyclic(example)
+        error.add_note(
+            "the structure of the example is cyclic: it leads back to itself"
+            if found
+            else "the example is deeper than Python's recursion limit (sys.setrecursionlimit)"
+        )
 
 
 def checked(result: Any, index: int) -> Any:

@@ -7,11 +7,11 @@ from functools import update_wrapper
 from typing import Any
 
 from ..core.errors import ArgumentError, ArgumentTypeError
-from ..core.modes import current_interpreter, interpret_with
-from ..core.tree import flatten
-from .deferring import Deferring
-from .results import ERRORS, REDUCTIONS, ExampleError, checked, note_example, reduced, settled
+from .many_calls import ManyCalls
+from .plans import Plans
+from .results import ERRORS, REDUCTIONS
 from .signatures import SignatureTable
+from .statistics import BatchPlan
 
 
 def batched(fn: Callable[..., Any], *, reduce: str | None = None, errors: str = "raise") -> Any:
@@ -50,7 +50,10 @@ class ExampleFunction:
         self.fn = fn
         self.reduce = reduce
         self.errors = errors
-        self.table = SignatureTable()
+        self.reads = False  # whether it was seen to read values
+        self._table = SignatureTable()
+        self._plans: Plans | None = None
+        self._last: BatchPlan | None = None
         update_wrapper(self, fn, updated=())
 
     def __call__(self, examples: Iterable[Any], *shared: Any, start: int = 0) -> Any:
@@ -58,25 +61,24 @@ class ExampleFunction:
 
         start   the number of the first one, which tells it its random numbers
         """
-        given = list(examples)
-        if self.table.is_full:
-            self.table = SignatureTable()
-        run = Deferring(self.table, current_interpreter())
-        for i, leaf in enumerate(flatten(shared)[0]):
-            run.arguments[id(leaf)] = i
-        results: list[Any] = []
-        with interpret_with(run):
-            for i, example in enumerate(given):
-                run.example = start + i
-                results.append(self._result(example, shared, i, len(given)))
-        run.close()
-        return reduced(self.reduce, settled(run, results))
-
-    def _result(self, example: Any, shared: tuple[Any, ...], i: int, count: int) -> Any:
         try:
-            return checked(self.fn(example, *shared), i)
-        except Exception as error:
-            if self.errors == "raise":
-                note_example(error, i, count)
-                raise
-            return ExampleError(i, error)
+            given = list(examples)
+        except TypeError:
+            raise ArgumentTypeError(
+                f"batched: examples must be a list of them. Received: {type(examples).__name__}"
+            ) from None
+        calls = ManyCalls(self, given, shared, start)
+        self._last = calls.run.plan
+        return calls.results()
+
+    def plan(self) -> BatchPlan:
+        """Return how the last call was run: its `stats()`, and a picture by `draw(path)`."""
+        if self._last is None:
+            raise ArgumentError("plan: the function was not called yet")
+        return self._last
+
+    def begin(self) -> tuple[SignatureTable, Plans]:
+        """Return what calls of the function have in common."""
+        if self._plans is None or self._table.is_full:
+            self._table, self._plans = SignatureTable(), Plans(self.fn)
+        return self._table, self._plans

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import weft as wf
-from tests.batching.models import MODELS
+from tests.dynamic.models import MODELS
 from weft.core.tree import flatten
 
 TOLERANCES = {"float64": (1e-12, 1e-12), "float32": (2e-4, 2e-5)}

@@ -38,20 +38,18 @@ class TapeKernel:
                 for x, leaf in zip(operands, leaves, strict=True)
             ]
         )
-        recorded = any(wanted)
-        with GradMode(recorded):
+        with GradMode(any(wanted)):
             outs = run_batch(self.signature, tensors, size)
         arrays = [y._value for y in outs]
-        roots = [y._node for y in outs if is_float(y.dtype)]  # others are given no seeds
-        return arrays, (roots, leaves) if any(root is not None for root in roots) else None
+        roots = [y._node for y in outs if is_float(y.dtype)]
+        return arrays, (roots, leaves) if any(node is not None for node in roots) else None
 
     def pull(self, saved: Any, seeds: Sequence[Array], retain: bool) -> list[Any]:
         """Return the gradients of the operands, None of those that have none."""
         roots, leaves = saved
-        pairs = [(root, wrap(g)) for root, g in zip(roots, seeds, strict=True) if root is not None]
+        given = [wrap(seed) for seed in seeds]
         with np.errstate(all="ignore"):
-            walk = ReverseWalk(raw=True, retain=retain)
-            found = walk.run([root for root, _ in pairs], [g for _, g in pairs])
+            found = ReverseWalk(raw=True, retain=retain).run(roots, given)
         return [None if leaf is None else _array(found.get(leaf)) for leaf in leaves]
 
     def totals(self, saved: Sequence[Any]) -> list[tuple[int, Array]]:

@@ -34,6 +34,7 @@ class CellWork:
     """
 
     many = True
+    kind = "scope"  # how pictures show it
 
     def __init__(
         self,

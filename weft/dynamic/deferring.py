@@ -27,9 +27,10 @@ from .arenas import Arenas
 from .blocks import Blocks
 from .deferred import DeferredTensor, become
 from .kernels import OpWork
-from .records import Records
+from .plans import Brought, Draw, ExamplePlan, plan_of
+from .records import Chunk, Records
 from .signatures import BatchSignature, Made, SignatureTable, Slot, ValueDependentError, attrs_key
-from .statistics import Statistics
+from .statistics import BatchPlan
 
 LITERAL = 16  # elements up to which literals are told apart by value
 MOST_LITERALS = 8  # different ones in one place, from which on they are data
@@ -45,19 +46,19 @@ class Deferring:
         self.below = below
         self.device: device | None = None
         self.count = 0  # of values
-        self.statistics = Statistics()
-        self.arguments: dict[int, Any] = {}  # what shared arguments are, by identity
-        self.brought: dict[int, Tensor] = {}  # tensors of examples, by identity
-        self.example = 0
+        self.plan = BatchPlan(table)
+        self.arguments: dict[int, int] = {}  # the numbers of shared arguments, by identity
+        self.given: list[Any] = []  # these arguments
+        self.has_read = False  # whether a value was read
         self.generators: dict[tuple[int, int], Generator] = {}
         self.closed: list[tuple[int, Any, Any]] = []  # earlier values: first, store and rows
         self._calls: dict[int, tuple[Generator, int, int]] = {}
         self._shared: dict[int, tuple[Slot, Tensor, Any]] = {}
         self._held: dict[int, Tensor] = {}  # the tensor in each slot
         self._made: dict[Any, tuple[Any, Any]] = {}
-        self._literals: dict[Any, set[bytes]] = {}
         self._accepted: set[int] = set()  # signatures of cells
         self._open()
+        self.state = ExampleState(0, self)
 
     def _open(self) -> None:
         """Begin with no values."""
@@ -65,8 +66,9 @@ class Deferring:
         self.store: Any = Arenas(self.table) if fast else Blocks()
         self.start = self.count
         self._rows = np.empty(0, np.int64)  # of each value since then, within its type
-        self._data: dict[int, tuple[Tensor, DeferredTensor]] = {}
         self.records = Records(self.count)
+        if hasattr(self, "state"):
+            self.state.data = {}
 
     # -- putting off -------------------------------------------------------------------------------
 
@@ -138,6 +140,37 @@ class Deferring:
         given = tuple([x.settled() if x.__class__ is DeferredTensor else x for x in inputs])
         return run_below(self.below, run, op, given, attrs)
 
+    # -- examples ----------------------------------------------------------------------------------
+
+    def enter(self, state: ExampleState) -> None:
+        """Let what follows belong to an example."""
+        self.records.cut(self.count)
+        self.state = state
+
+    def plan_of_example(self, result: Any) -> ExamplePlan | None:
+        """Return what this example put off as a plan; None if it did more than that."""
+        state, chunk = self.state, self.records.cut(self.count)
+        if chunk is None or state.records is not self.records or chunk.first != state.first:
+            return None
+        return plan_of(chunk, self.count - state.first, result, state, self)
+
+    def replay(self, plan: ExamplePlan, tensors: Sequence[Tensor]) -> Any:
+        """Put off what a plan says, and return the result of the example."""
+        first = self.count
+        for i in plan.used:
+            if i not in self._accepted:
+                self._accept(self.table.all[i])
+        data = {kind: [self._drawn(x, tensors) for x in xs] for kind, xs in plan.data.items()}
+        self.count = first + plan.count
+        refs = plan.refs + first
+        self.records.add(Chunk(first, plan.signatures, plan.levels, refs, data), self.count)
+        return plan.result(self, first)
+
+    def _drawn(self, x: Any, tensors: Sequence[Tensor]) -> Any:
+        if x.__class__ is Draw:
+            return constant(self._state(x.generator, x.blocks))
+        return tensors[x.number] if x.__class__ is Brought else x
+
     # -- operands ----------------------------------------------------------------------------------
 
     def _operand(self, where: Any, position: int, x: Any) -> Any:
@@ -150,7 +183,7 @@ class Deferring:
             x = x.settled()
             if own:
                 return self.data(x)
-        if id(x) in self.brought or (
+        if id(x) in self.state.brought or (
             x.__class__ is Constant and not self._is_literal(where, position, x)
         ):
             return self.data(x)
@@ -160,7 +193,7 @@ class Deferring:
         """Tell whether a constant is one of few in its place: then it is told by its value."""
         if x._value.size > LITERAL:
             return False
-        seen = self._literals.setdefault((where, position), set())
+        seen = self.table.literals.setdefault((where, position), set())
         seen.add(x._value.tobytes())
         return len(seen) <= MOST_LITERALS
 
@@ -192,11 +225,28 @@ class Deferring:
         if signature.index not in self._accepted:
             if not signature.work.holds():
                 return False
-            for spec in signature.specs:
-                if spec.__class__ is Slot and spec.tensor is not None:
-                    self.slot_of(spec.tensor)
-            self._accepted.add(signature.index)
+            self._accept(signature)
         return True
+
+    def _accept(self, signature: BatchSignature) -> None:
+        """Let the slots of a signature hold what they do in this run."""
+        for spec in signature.specs:
+            if spec.__class__ is Slot:
+                self._fill(spec)
+        self._accepted.add(signature.index)
+
+    def _fill(self, slot: Slot) -> Tensor:
+        """Return the tensor that a slot holds in this run: from outside, given, or made."""
+        if slot.index not in self._held:
+            if slot.tensor is not None:
+                self._slot(slot.tensor)
+            elif slot.made is None:
+                self._hold(slot, self.given[slot.key[1]])
+            else:
+                work, slots, _ = slot.made
+                given = tuple([None if s is None else self._fill(s) for s in slots])
+                self._once(slot.key[0], work, slots, given)
+        return self._held[slot.index]
 
     def _hold(self, slot: Slot, x: Tensor) -> None:
         self._shared[id(x)] = slot, x, _held(x)
@@ -208,10 +258,10 @@ class Deferring:
 
     def data(self, x: Tensor) -> DeferredTensor:
         """Return what stands for a tensor that an example made or brought."""
-        known = self._data.get(id(x))
+        known = self.state.data.get(id(x))
         if known is None or known[0] is not x:
             kind = self.table.kind(type_of(x))
-            known = self._data[id(x)] = x, self.put_off(self.table.data(kind), [], 0)
+            known = self.state.data[id(x)] = x, self.put_off(self.table.data(kind), [], 0)
             self.records.data.setdefault(kind, []).append(x)
         return known[1]
 
@@ -228,7 +278,8 @@ class Deferring:
             made = run_below(self.below, work.alone, inputs)
             self._made[key] = known = values, made
             for i, y in enumerate(made if isinstance(made, tuple) else (made,)):
-                slot = self.table.slot(Made(work, specs, i)._replace(work=key), y, keep=False)
+                slot = self.table.slot((key[0], key[1:], i), y, keep=False)
+                slot.made = Made(work, specs, i)
                 self._hold(slot, y)
         return known[1]
 
@@ -236,14 +287,19 @@ class Deferring:
 
     def reserve(self, generator: Generator, blocks: int) -> Tensor:
         """Return the state for a draw of this example: from a stream of its own."""
-        found = self.generators.get((id(generator), self.example))
+        made = constant(self._state(generator, blocks))
+        self.state.draws[id(made)] = generator, blocks
+        return self.data(made)
+
+    def _state(self, generator: Generator, blocks: int) -> np.ndarray[Any, Any]:
+        found = self.generators.get((id(generator), self.state.index))
         if found is None:
             call = self._calls.get(id(generator))
             if call is None:
                 call = self._calls[id(generator)] = generator, *generator.reserve(1)
-            found = Generator.of_example(call[1], call[2], self.example)
-            self.generators[id(generator), self.example] = found
-        return self.constant(make_state(*found.reserve(blocks)))
+            found = Generator.of_example(call[1], call[2], self.state.index)
+            self.generators[id(generator), self.state.index] = found
+        return make_state(*found.reserve(blocks))
 
     # -- running -----------------------------------------------------------------------------------
 
@@ -256,7 +312,7 @@ class Deferring:
         self.records = Records(self.count)
         pending = PendingRows(records.operations(self.table), self._rows, self.start)
         self._rows = pending.rows
-        self.statistics.rounds += 1
+        self.plan.rounds += 1
         with interpret_with(self.below):
             self.store.prepare(pending.counts(self.table))
             for rows in batches(pending.operations):
@@ -274,7 +330,7 @@ class Deferring:
             rows, where = pending.operands(rows, signature.arity)
             shared = [self._held[s.index] if s.__class__ is Slot else None for s in signature.specs]
             self.store.run(signature, where, shared, size)
-            self.statistics.ran(signature, size)
+            self.plan.ran(signature, size)
         pending.place(rows, signature.outs, begins)
 
     # -- values ------------------------------------------------------------------------------------
@@ -297,7 +353,14 @@ class Deferring:
 
     def wait(self) -> None:
         """Come back when everything that was put off has run."""
-        self.flush()
+        self.has_read = True
+        state = self.state
+        if state.task is None:
+            self.flush()
+            return
+        first = self.records.first
+        while self.records.first == first:  # until somebody has run it
+            state.task.suspend()
 
     def settle(self, x: DeferredTensor) -> None:
         """Let what stands for a value be a plain tensor."""
@@ -341,8 +404,31 @@ class Deferring:
         self.flush()
         if self.count > self.start:
             self.closed.append((self.start, self.store, self._rows))
-            self.statistics.closed(self.store)
+            self.plan.closed(self.store)
             self._open()
+
+
+class ExampleState:
+    """What a run knows of one example.
+
+    index     its number, which tells it its random numbers
+    first     the number of its first value
+    task      what can be suspended, if it runs in such
+    brought   the numbers of the tensors in it, by identity
+    draws     what states were drawn, by the identity of their tensors
+    data      what stands for the tensors that it made and brought, by identity
+    """
+
+    __slots__ = ("brought", "data", "draws", "first", "index", "records", "task")
+
+    def __init__(self, index: int, run: Deferring) -> None:
+        self.index = index
+        self.first = run.count
+        self.records = run.records
+        self.task: Any = None
+        self.brought: dict[int, int] = {}
+        self.draws: dict[int, tuple[Generator, int]] = {}
+        self.data: dict[int, tuple[Tensor, DeferredTensor]] = {}
 
 
 class PendingRows:

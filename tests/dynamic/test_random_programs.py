@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import weft as wf
-from tests.batching.test_models import assert_equal, results_and_gradients
+from tests.dynamic.test_models import assert_equal, results_and_gradients
 from tests.programs.per_example import PerExample, examples
 
 COUNT, LONG = 40, 1000

@@ -26,7 +26,7 @@ class Blocks:
         self._blocks: dict[int, list[Any]] = {}
         self._starts: dict[int, list[int]] = {}
         self._ends: dict[int, int] = {}
-        self.in_place = 0
+        self.in_place = self.gathered = 0
 
     def size(self, kind: int) -> int:
         """Return how many values of a type there are."""
@@ -69,6 +69,7 @@ class Blocks:
             if low == offset and len(rows) == source.shape[0]:
                 return source
             return source[low - offset : high + 1 - offset]
+        self.gathered += 1
         return F.take(source, constant(rows - offset), axis=0)
 
     def read(self, kind: int, row: int) -> Array:

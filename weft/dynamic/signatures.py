@@ -27,15 +27,17 @@ class Slot:
 
     key      what it is: a tensor from outside, an argument, a literal, what was made of such
     tensor   the tensor, where that is the same in all calls; else None
+    made     how it is computed from other slots, if it is
     """
 
-    __slots__ = ("index", "key", "tensor", "type")
+    __slots__ = ("index", "key", "made", "tensor", "type")
 
     def __init__(self, index: int, key: Any, type: TensorType, tensor: Tensor | None) -> None:
         self.index = index
         self.key = key
         self.type = type
         self.tensor = tensor
+        self.made: Made | None = None
 
 
 class BatchSignature:
@@ -81,6 +83,7 @@ class SignatureTable:
         self.kinds: dict[TensorType, int] = {}
         self.slots: dict[Any, Slot] = {}
         self.all: list[BatchSignature] = []
+        self.literals: dict[Any, set[bytes]] = {}  # numbers that were met in one place
         self.arity = np.zeros(0, np.int64)  # of each signature
         self.results = np.zeros(0, np.int64)
         self._known: dict[Any, BatchSignature] = {}
