@@ -87,13 +87,24 @@ class Deferring:
         except TypeError:  # attributes that cannot be compared
             return self.at_once(op, inputs, attrs)
         if not refs:
-            return self._once(key[:2], OpWork(op, attrs), specs, inputs)
+            return self._shared_alone(op, inputs, attrs, key)
         if found is None:
             try:
                 found = self.table.new(key, OpWork(op, attrs), specs, inputs, key[3])
             except ValueDependentError:
                 return self.at_once(op, inputs, attrs)
         return self.put_off(found, refs, level)
+
+    def _shared_alone(self, op: Any, inputs: tuple[Any, ...], attrs: Any, key: Any) -> Any:
+        """Run an operation on shared operands once for all, unless its numbers are better data."""
+        work = OpWork(op, attrs)
+        if op.data_rule is not None:
+            work.types([type_of(x) for x in inputs], inputs)  # a bad number is told here
+            found = op.data_rule(*inputs, *attrs)
+            if found is not None:
+                numbers, again = found
+                return again([self.constant(number) for number in numbers])
+        return self._once(key[:2], work, key[2], inputs)
 
     def grad(self) -> bool:
         """Tell whether gradients are recorded here."""
