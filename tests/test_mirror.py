@@ -304,6 +304,12 @@ OTHERS = {
     "data/checks.py": Row("data/test_transforms.py", "arguments that are refused"),
     "data/streams.py": Row("data/test_sampler.py", "random numbers of epochs and examples"),
     "data/run.py": Row("data/test_resume.py", "walks through an epoch, broken off and continued"),
+    "structures/{alignment,splits}.py": Row(
+        "structures/test_ragged.py", "parts of ragged tensors, made and combined"
+    ),
+    "data/structures/{choices,grammar,molecules,randomtrees}.py": Row(
+        "data/structures/test_synthetic_structures.py", "random structures, for any seed"
+    ),
     "data/*.py": Row("data/test_workers.py", "processes that load examples"),
     "io/graphs.py": Row("graph/test_save.py", "files of graphs"),
     "io/tensorfile.py": Row("io/test_weights.py", "files of tensors"),

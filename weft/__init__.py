@@ -94,6 +94,7 @@ if _TYPE_CHECKING:
         truncated_normal,
         uniform,
     )
+    from .structures import Ragged, ragged
     from .viz.draw import draw
 
 __version__ = "0.1.0"
@@ -102,6 +103,7 @@ __all__ = [
     "Function",
     "Generator",
     "Graph",
+    "Ragged",
     "RowSparse",
     "Session",
     "Symbol",
@@ -181,6 +183,7 @@ __all__ = [
     "orthogonal",
     "permutation",
     "placeholder",
+    "ragged",
     "rand",
     "rand_like",
     "randint",
@@ -240,6 +243,7 @@ _deferred = _lazy_attributes(
             "while_loop",
         ),
         "weft.io": ("load", "load_metadata", "save"),
+        "weft.structures": ("Ragged", "ragged"),
         "weft.viz.draw": ("draw",),
         "weft.ops.random.draw": (
             *("bernoulli", "beta", "categorical", "dirichlet", "exponential", "gamma"),

@@ -18,6 +18,7 @@ CHAIN = (
     "eager",  # kernels for single operations: the compiler's first user
     "capture",
     "dynamic",  # code for one example, run for many at once
+    "structures",  # ragged tensors
     "train",
     "serve",  # trained models behind HTTP
     "faces",  # what the faces of other frameworks share
