@@ -18,7 +18,7 @@ from ..core.tensor import Tensor, constant, wrap
 from .agenda import Ints
 from .cell_kernels import CellKernel
 from .pullback import RanBatch, recorded_arenas
-from .records import stacked
+from .records import NUMBERS, stacked
 from .signatures import BatchSignature, SignatureTable
 from .tape_kernels import TapeKernel
 
@@ -68,7 +68,7 @@ class Arenas:
 
     def add(self, kind: int, payload: Sequence[Any]) -> None:
         """Append what examples brought."""
-        values = stacked(payload)
+        values = stacked(payload, self.table.types[kind].dtype)
         block = self._block(kind, len(values))
         self.arrays[kind][block] = values
         self.steps.append((kind, block))
@@ -77,7 +77,7 @@ class Arenas:
             if x.__class__ is np.ndarray:
                 row += len(x)
                 continue
-            if x._node is not None:
+            if x.__class__ not in NUMBERS and x._node is not None:
                 self.brought.append((kind, row, x))
                 self.tracked[kind][row] = True
             row += 1

@@ -16,13 +16,15 @@ from ..core.op import F
 from ..core.tensor import Tensor, constant, wrap
 from .agenda import Ints
 from .kernels import joined, run_batch
-from .signatures import BatchSignature
+from .records import NUMBERS
+from .signatures import BatchSignature, SignatureTable
 
 
 class Blocks:
     """Values by type and row."""
 
-    def __init__(self) -> None:
+    def __init__(self, table: SignatureTable) -> None:
+        self.table = table
         self._blocks: dict[int, list[Any]] = {}
         self._starts: dict[int, list[int]] = {}
         self._ends: dict[int, int] = {}
@@ -37,11 +39,16 @@ class Blocks:
 
     def add(self, kind: int, payload: Any) -> None:
         """Append what examples brought, or a block of values."""
-        block = payload if isinstance(payload, Tensor) else joined([*map(_block, payload)])
+        block = payload if isinstance(payload, Tensor) else self._brought(kind, payload)
         start = self._ends.get(kind, 0)
         self._blocks.setdefault(kind, []).append(block)
         self._starts.setdefault(kind, []).append(start)
         self._ends[kind] = start + block.shape[0]
+
+    def _brought(self, kind: int, payload: Any) -> Any:
+        dtype = self.table.types[kind].dtype
+        arrays = [np.array([x], dtype) if x.__class__ in NUMBERS else x for x in payload]
+        return joined([wrap(x) if x.__class__ is np.ndarray else x[None] for x in arrays])
 
     def run(
         self, signature: BatchSignature, rows: list[Ints], shared: list[Any], size: int
@@ -86,8 +93,3 @@ class Blocks:
         block = bisect_right(starts, row) - 1
         found: Tensor = self._blocks[kind][block][row - starts[block]]
         return found
-
-
-def _block(x: Any) -> Any:
-    """Return data as a block: an array is one of several values, a tensor one value."""
-    return wrap(x) if x.__class__ is np.ndarray else x[None]

@@ -15,8 +15,11 @@ from typing import Any
 import numpy as np
 
 from ..autodiff.reverse import gradients
+from ..core.config import config
 from ..core.dim import LEAST, run_time_size
+from ..core.dispatch import ERRORS
 from ..core.dtype import Array, is_float
+from ..core.errors import is_from_signal
 from ..core.shape import TensorType
 from ..eager.array_program import in_order
 from ..eager.residuals import find_residuals
@@ -30,6 +33,7 @@ from .signatures import BatchSignature
 
 EXACT = 16  # widths up to which code runs for just so many members
 STEPS = 8  # widths that there are between one power of two and the next
+MOST_WIDTHS = 256  # of which a program's code is kept at hand
 MOST_WANTED = 3  # which operands have gradients: so many combinations before all have
 
 
@@ -63,7 +67,7 @@ class CellKernel:
         """Return the results, and what `pull` needs to find the gradients of what is wanted."""
         code = self._code_for(tuple(wanted))
         given = [in_order(x) for x in operands]
-        found = code.forward.run(given)
+        found = code.forward.run(given, width_for(size))
         count = len(self.signature.outs)
         results = [y[:size] for y in found[:count]]
         if code.adjoint is None:
@@ -74,7 +78,8 @@ class CellKernel:
         """Return the gradients of the operands that differ between members."""
         code = saved.code
         saved.seeds = [in_order(seed) for seed in seeds]
-        made = code.adjoint.run([*saved.operands, *saved.kept, *saved.seeds])
+        given = [*saved.operands, *saved.kept, *saved.seeds]
+        made = code.adjoint.run(given, width_for(saved.size))
         saved.frontier = made[len(code.apart) :]
         found: list[Any] = [None] * len(self.flags)
         for i, g in zip(code.apart, made, strict=False):
@@ -87,7 +92,8 @@ class CellKernel:
         for code in dict.fromkeys([x.code for x in saved]):
             if code.shared:
                 alike = [x for x in saved if x.code is code]
-                made = code.totals.run(code.joined(alike))
+                width = width_for(sum(x.size for x in alike))
+                made = code.totals.run(code.joined(alike), width)
                 slots = [self.signature.specs[i].index for i in code.shared]
                 found += zip(slots, made, strict=True)
         return found
@@ -99,6 +105,30 @@ class CellKernel:
                 wanted = tuple([is_float(t.dtype) for t in self.types])
             found = self._code.setdefault(wanted, CellCode(self.signature, self.types, wanted))
         return found
+
+
+class SizedProgram:
+    """A program whose code for the widths that were met is at hand."""
+
+    def __init__(self, program: Program, what: str) -> None:
+        self._call = ProgramCall(program, what)
+        self._known: dict[int, Any] = {}
+
+    def run(self, arrays: list[Array], width: int) -> list[Array]:
+        """Return the fetches; a run that fails is made again the long way, which says why."""
+        code = self._known.get(width)
+        if code is None or config.debug_interpret or config.nan_trap:
+            found: list[Array] = self._call.run(arrays)
+            if len(self._known) < MOST_WIDTHS:
+                self._known[width] = self._call.executable(arrays)
+            return found
+        try:
+            fetched: list[Array] = code.run(arrays)
+        except ERRORS as error:
+            if is_from_signal(error):
+                raise
+            return self._call.run(arrays)
+        return fetched
 
 
 class SavedCell:
@@ -154,7 +184,7 @@ class CellCode:
         left = list(dict.fromkeys([*results, *self._kept]))
         self._has_twice = len(left) < len(results)
         self.kept = [left.index(x) for x in self._kept]
-        self.forward = ProgramCall(Program(graph, left, self._operands), name)
+        self.forward = SizedProgram(Program(graph, left, self._operands), name)
 
     def _plan_adjoint(
         self, graph: Graph, results: list[Value], pulled: dict[int, Value], name: str
@@ -164,9 +194,9 @@ class CellCode:
         given = [*self._operands, *self._kept, *self._seeds]
         apart, shared = [pulled[i] for i in self.apart], [pulled[i] for i in self.shared]
         self._frontier = self._between(graph, apart, shared, set(given)) if shared else []
-        self.adjoint = ProgramCall(Program(graph, [*apart, *self._frontier], given), name)
+        self.adjoint = SizedProgram(Program(graph, [*apart, *self._frontier], given), name)
         self._taken = self._feeds_of(graph, shared, [*given, *self._frontier])
-        self.totals = ProgramCall(Program(graph, shared, self._taken), name)
+        self.totals = SizedProgram(Program(graph, shared, self._taken), name)
 
     def _between(
         self, graph: Graph, apart: list[Value], shared: list[Value], given: set[Value]

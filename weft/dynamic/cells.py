@@ -52,6 +52,10 @@ class Cell:
         run: Any = current_interpreter()
         if not hasattr(run, "defers"):
             return self.fn(*args, **kwargs)
+        if not kwargs:
+            found = run.put_off_known(self, args)
+            if found is not None:
+                return found
         leaves: list[Any] = []
         form = _form(args, leaves), _form(kwargs, leaves) if kwargs else None
         specs, refs, level = run.operands(self, leaves)
@@ -61,6 +65,7 @@ class Cell:
             found = self._new(run, key, leaves, args, kwargs) if refs else None
         if found is None:
             return self.fn(*args, **kwargs)
+        run.know(self, args, found)
         return found.work.nested(run.put_off(found, refs, level))
 
     def _new(self, run: Any, key: Any, leaves: Any, args: Any, kwargs: Any) -> Any:

@@ -9,6 +9,7 @@ such alone, which runs once for all). When a value is needed, all rows run, batc
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from ..core.anomaly import detecting_anomaly
 from ..core.device import device
 from ..core.dispatch import run
+from ..core.dtype import default_float, int64
 from ..core.errors import ArgumentError
 from ..core.modes import interpret_with, is_grad_enabled, modes, run_below
 from ..core.op import F
@@ -57,13 +59,15 @@ class Deferring:
         self._held: dict[int, Tensor] = {}  # the tensor in each slot
         self._made: dict[Any, tuple[Any, Any]] = {}
         self._accepted: set[int] = set()  # signatures of cells
+        self._numbers: dict[Any, BatchSignature] = {}  # of numbers that are made tensors, by dtype
+        self._forms: dict[Any, BatchSignature] = {}  # calls of cells that were met in this run
         self._open()
         self.state = ExampleState(0, self)
 
     def _open(self) -> None:
         """Begin with no values."""
         fast = self.below is None and not detecting_anomaly()
-        self.store: Any = Arenas(self.table) if fast else Blocks()
+        self.store: Any = Arenas(self.table) if fast else Blocks(self.table)
         self.start = self.count
         self._rows = np.empty(0, np.int64)  # of each value since then, within its type
         self.records = Records(self.count)
@@ -83,13 +87,24 @@ class Deferring:
         except TypeError:  # attributes that cannot be compared
             return self.at_once(op, inputs, attrs)
         if not refs:
-            return self._once(key[:2], OpWork(op, attrs), specs, inputs)
+            return self._shared_alone(op, inputs, attrs, key)
         if found is None:
             try:
                 found = self.table.new(key, OpWork(op, attrs), specs, inputs, key[3])
             except ValueDependentError:
                 return self.at_once(op, inputs, attrs)
         return self.put_off(found, refs, level)
+
+    def _shared_alone(self, op: Any, inputs: tuple[Any, ...], attrs: Any, key: Any) -> Any:
+        """Run an operation on shared operands once for all, unless its numbers are better data."""
+        work = OpWork(op, attrs)
+        if op.data_rule is not None:
+            work.types([type_of(x) for x in inputs], inputs)  # a bad number is told here
+            found = op.data_rule(*inputs, *attrs)
+            if found is not None:
+                numbers, again = found
+                return again([self.constant(number) for number in numbers])
+        return self._once(key[:2], work, key[2], inputs)
 
     def grad(self) -> bool:
         """Tell whether gradients are recorded here."""
@@ -128,9 +143,62 @@ class Deferring:
         self.count = first + len(outs)
         return tuple([self.stand_in(first + i, kind, level) for i, kind in enumerate(outs)])
 
+    def put_off_known(self, cell: Any, args: tuple[Any, ...]) -> Any:
+        """Put off a call of a cell of a form that was met; None if it was not.
+
+        It is what `Cell.__call__` does in general, for arguments that are put-off values, and
+        tuples of such: of these there are thousands.
+        """
+        key: list[Any] = [cell, self.grad()]
+        refs: list[int] = []
+        level = 0
+        start = self.start
+        for x in args:
+            if x.__class__ is DeferredTensor:
+                values: Any = (x,)
+            elif x.__class__ is tuple:
+                key.append(tuple)
+                values = x
+            else:
+                return None
+            for y in values:
+                if y.__class__ is not DeferredTensor or y.run is not self or y.index < start:
+                    return None
+                key.append(y.kind)
+                refs.append(y.index)
+                if y.level >= level:
+                    level = y.level + 1
+        found = self._forms.get(tuple(key))
+        if found is None:
+            return None
+        records, index = self.records, self.count
+        records.signatures.append(found.index)
+        records.levels.append(level)
+        records.refs += refs
+        results = []
+        for kind in found.outs:
+            made: Any = _new_stand_in()
+            made.run, made.index, made.kind, made.level = self, index, kind, level
+            results.append(made)
+            index += 1
+        self.count = index
+        return tuple(results) if found.work.is_flat else found.work.nested(results)
+
+    def know(self, cell: Any, args: tuple[Any, ...], signature: BatchSignature) -> None:
+        """Remember the signature of a call, if `put_off_known` can find it."""
+        key: list[Any] = [cell, self.grad()]
+        for x in args:
+            if x.__class__ is tuple:
+                key.append(tuple)
+            for y in x if x.__class__ is tuple else (x,):
+                if y.__class__ is not DeferredTensor or y.run is not self:
+                    return
+                key.append(y.kind)
+        self._forms[tuple(key)] = signature
+
     def stand_in(self, index: int, kind: int, level: int) -> DeferredTensor:
         """Return what stands for a value."""
-        made: Any = object.__new__(DeferredTensor)
+        made: Any = _new_stand_in()
         made.run, made.index, made.kind, made.level = self, index, kind, level
         stands: DeferredTensor = made
         return stands
@@ -264,6 +332,26 @@ class Deferring:
             known = self.state.data[id(x)] = x, self.put_off(self.table.data(kind), [], 0)
             self.records.data.setdefault(kind, []).append(x)
         return known[1]
+
+    def number(self, value: float) -> Tensor:
+        """Return what stands for a number that is made a tensor here."""
+        dtype = default_float() if value.__class__ is float else int64
+        signature = self._numbers.get(dtype)
+        if signature is None:
+            signature = self.table.data(self.table.kind(TensorType((), dtype)))
+            self._numbers[dtype] = signature
+        records, (kind,) = self.records, signature.outs
+        try:
+            records.data[kind].append(value)
+        except KeyError:
+            records.data[kind] = [value]
+        records.signatures.append(signature.index)
+        records.levels.append(0)
+        made: Any = _new_stand_in()
+        made.run, made.index, made.kind, made.level = self, self.count, kind, 0
+        self.count += 1
+        stands: Tensor = made
+        return stands
 
     def constant(self, array: Any) -> Tensor:
         """Return what stands for a tensor that is made here."""
@@ -471,6 +559,9 @@ class PendingRows:
             before = seen.get(kind, 0)
             seen[kind] = before + size
             self.rows[firsts + i] = np.arange(begin + before, begin + before + size)
+
+
+_new_stand_in: Any = partial(object.__new__, DeferredTensor)  # the fastest way past __init__
 
 
 def _held(x: Any) -> Any:

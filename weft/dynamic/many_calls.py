@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from ..core.errors import ArgumentError
+from ..core.dispatch import ERRORS
+from ..core.errors import ArgumentError, is_from_signal
 from ..core.modes import current_interpreter, interpret_with, refuse_recording
 from ..core.tree import flatten
 from .deferring import Deferring, ExampleState
@@ -42,12 +43,51 @@ class ManyCalls:
                     self._begin(i, example)
                 while self.waiting:
                     self._go_on()
-            self.run.close()
+            self._finish()
         except BaseException:
             self._stop()
             raise
         self.plans.end()
         return reduced(self.function.reduce, settled(self.run, self.found))
+
+    def _finish(self) -> None:
+        """Run all that was put off; what fails then is looked for one by one, with its line."""
+        try:
+            self.run.close()
+        except ERRORS as error:
+            if is_from_signal(error):
+                raise
+            if self.function.errors == "raise":
+                self._blame(error)
+            for i, example in enumerate(self.examples):
+                self.found[i] = self._alone(i, example)
+
+    def _blame(self, error: Exception) -> NoReturn:
+        """Raise the error of the first example that fails alone, or that of all together."""
+        for i, example in enumerate(self.examples):
+            try:
+                self.function.fn(example, *self.shared)
+            except Exception as own:
+                note_example(own, i, len(self.examples))
+                raise own from error
+        raise error
+
+    def _alone(self, i: int, example: Any) -> Any:
+        """Return the result of one example that is run without the others, or its error."""
+        try:
+            found = ManyCalls(self.function, [example], self.shared, self.start + i)
+            with interpret_with(found.run):
+                found._begin(0, example)
+                while found.waiting:
+                    found._go_on()
+            found.run.close()
+        except ERRORS:
+            try:
+                self.function.fn(example, *self.shared)
+            except Exception as error:
+                return ExampleError(i, error)
+            raise
+        return settled(found.run, found.found)[0]
 
     # -- one example -------------------------------------------------------------------------------
 

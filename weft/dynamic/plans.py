@@ -13,14 +13,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.device import current_device
-from ..core.dtype import default_float
+from ..core.dtype import DType, default_float
 from ..core.modes import is_grad_enabled
 from ..core.rng import Generator
 from ..core.tree import Structure, flatten
 from .agenda import Ints
 from .deferred import DeferredTensor
 from .outside import FunctionSurroundings, instance_of
-from .records import Chunk
+from .records import NUMBERS, Chunk
 from .structure import ATOMS, OpaqueError, StructureWalk
 
 MOST_PLANS = 1 << 16  # examples that are remembered
@@ -178,21 +178,21 @@ def plan_of(chunk: Chunk, count: int, result: Any, state: Any, run: Any) -> Exam
     if len(plan.refs) and int(plan.refs.min()) < 0:  # it reads a value of another example
         return None
     for kind, payload in chunk.data.items():
-        plan.data[kind] = _kept(payload, state)
+        plan.data[kind] = _kept(payload, state, run.table.types[kind].dtype)
     return plan
 
 
-def _kept(payload: list[Any], state: Any) -> list[Any]:
+def _kept(payload: list[Any], state: Any, dtype: DType) -> list[Any]:
     """Return data as a plan keeps it: neighbouring constants as one array."""
     found: list[Any] = []
     constants: list[Any] = []
     for x in payload:
         draw = state.draws.get(id(x))
-        if draw is None and id(x) not in state.brought:
-            constants.append(x._value)
+        if x.__class__ in NUMBERS or (draw is None and id(x) not in state.brought):
+            constants.append(x if x.__class__ in NUMBERS else x._value)
             continue
         if constants:
-            found.append(np.array(constants))
+            found.append(np.array(constants, dtype))
             constants = []
         found.append(Draw(*draw) if draw is not None else Brought(state.brought[id(x)]))
-    return [*found, np.array(constants)] if constants else found
+    return [*found, np.array(constants, dtype)] if constants else found

@@ -86,6 +86,7 @@ class SavedRun:
     """The batches of a run, and what went into them."""
 
     def __init__(self, arenas: Arenas) -> None:
+        self.table = arenas.table
         self.arrays = dict(arenas.arrays)
         self.steps = list(arenas.steps)
         self.brought = list(arenas.brought)
@@ -146,7 +147,7 @@ class SavedRun:
             return list(gradients(outs, wanted, list(g), create_graph=True))
 
     def _repeat(self, shared: dict[int, Tensor], brought: list[Tensor]) -> Blocks:
-        blocks = Blocks()
+        blocks = Blocks(self.table)
         where = {(kind, row): x for (kind, row, _), x in zip(self.brought, brought, strict=True)}
         for step in self.steps:
             if not isinstance(step, RanBatch):

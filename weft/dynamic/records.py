@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.dtype import Array
+from ..core.dtype import Array, DType
 from .agenda import Ints, PutOffOperations
 from .signatures import SignatureTable
+
+NUMBERS = (int, float)
 
 
 class Chunk(NamedTuple):
@@ -79,18 +81,18 @@ def _joined(columns: list[Any]) -> Ints:
     return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
-def stacked(payload: Sequence[Any]) -> Array:
-    """Return data as one array: tensors are one value each, arrays several."""
+def stacked(payload: Sequence[Any], dtype: DType) -> Array:
+    """Return data as one array: tensors and numbers are one value each, arrays several."""
     parts: list[Array] = []
-    alone: list[Array] = []
+    alone: list[Any] = []
     for x in payload:
         if x.__class__ is np.ndarray:
             if alone:
-                parts.append(np.array(alone))
+                parts.append(np.array(alone, dtype))
                 alone = []
             parts.append(x)
         else:
-            alone.append(x._value)
+            alone.append(x if x.__class__ in NUMBERS else x._value)
     if alone:
-        parts.append(np.array(alone))
+        parts.append(np.array(alone, dtype))
     return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -22,7 +22,7 @@ from types import (
     ModuleType,
     WrapperDescriptorType,
 )
-from typing import Any, Generic, Protocol
+from typing import Any, ClassVar, Generic, Protocol
 
 import numpy as np
 
@@ -86,40 +86,52 @@ class StructureWalk:
     # -- the walk: no recursion, since structures may be deep --------------------------------------
 
     def _walk(self, root: Any) -> None:
-        stack = [root]
-        tokens = self._tokens
+        stack = [(root,)]
+        tokens, seen = self._tokens, self._seen
         while stack:
-            x = stack.pop()
-            kind = x.__class__
-            if kind in ATOMS:
-                tokens += (kind, x)
-            elif kind is float:
-                tokens += (kind, x.hex())
-            elif id(x) in self._seen:
-                tokens += (AGAIN, self._seen[id(x)])
-            else:
-                self._seen[id(x)] = len(self._seen)
-                self._alive.append(x)
-                stack += reversed(self._parts(x, kind))
+            parts = stack.pop()
+            for x in parts:
+                kind = x.__class__
+                if kind in ATOMS:
+                    tokens.append(kind)
+                    tokens.append(x)
+                elif kind is float:
+                    tokens.append(x.hex())
+                elif id(x) in seen:
+                    tokens.append(AGAIN)
+                    tokens.append(seen[id(x)])
+                else:
+                    seen[id(x)] = len(seen)
+                    self._alive.append(x)
+                    inner = x if kind in self._TUPLES else self._parts(x, kind)
+                    tokens.append(kind)
+                    tokens.append(len(inner))
+                    if inner:
+                        stack.append(inner)
 
-    def _parts(self, x: Any, kind: type) -> list[Any]:
+    _TUPLES: ClassVar[set[type]] = {tuple}  # and named tuples that were met
+
+    def _parts(self, x: Any, kind: type) -> Any:
         """Note what something is, and return its parts."""
+        if isinstance(x, tuple) and not hasattr(x, "__dict__"):
+            self.classes[kind] = None
+            if is_named_tuple(kind):
+                self._TUPLES.add(kind)
+            return x
         if isinstance(x, Tensor):
             return self._note_tensor(x)
         if isinstance(x, (np.ndarray, np.generic)):
             return self._note_array(x)
-        if self._leave is not None and self._leave(x):
-            return self._note_identity(x, kind)
-        if isinstance(x, BY_IDENTITY):
-            return self._note_identity(x, kind)
+        if isinstance(x, BY_IDENTITY) or (self._leave is not None and self._leave(x)):
+            return self._note_identity(x)
         if isinstance(x, (tuple, list)):
             return self._note_sequence(x, kind)
         if isinstance(x, dict):
             return self._note_dict(x, kind)
         return self._note_object(x, kind)
 
-    def _note_identity(self, x: Any, kind: type) -> list[Any]:
-        self._tokens += (kind, id(x))
+    def _note_identity(self, x: Any) -> list[Any]:
+        self._tokens.append(id(x))
         self.others.append(x)
         return []
 
@@ -139,7 +151,6 @@ class StructureWalk:
 
     def _note_sequence(self, x: Any, kind: type) -> list[Any]:
         saved = list(x)
-        self._tokens += (kind, len(saved))
         if not isinstance(x, tuple):
             self._lists.append((x, saved))
         if kind is not tuple and kind is not list:
@@ -151,14 +162,12 @@ class StructureWalk:
     def _note_dict(self, x: dict[Any, Any], kind: type) -> list[Any]:
         keys, values = list(x), list(x.values())
         self._dicts.append((x, keys, values))
-        self._tokens += (kind, len(keys))
         if kind is not dict:
             self.classes[kind] = None
         return [*keys, *values]
 
     def _note_object(self, x: Any, kind: type) -> list[Any]:
         if kind is partial:
-            self._tokens += (kind, 4)
             return [x.func, x.args, x.keywords, x.__dict__]
         if not all(map(is_of_python, kind.__mro__)):
             raise OpaqueError(f"a {kind.__name__}")
@@ -167,7 +176,7 @@ class StructureWalk:
         values = [getattr(x, name, AGAIN) for name in names]
         if names:
             self._slots.append((x, names, values))
-        self._tokens += (kind, len(values))
+        self._tokens += [name for name, value in zip(names, values, strict=True) if value is AGAIN]
         found = [value for value in values if value is not AGAIN]
         return [*found, self._variables(x, kind)] if hasattr(x, "__dict__") else found
 
@@ -176,6 +185,11 @@ class StructureWalk:
         if held.__class__ is not dict:
             raise OpaqueError(f"a {kind.__name__}")
         return held
+
+
+def is_named_tuple(kind: type) -> bool:
+    """Tell whether a class is a named tuple, of which a walk notes no more than its parts."""
+    return kind.__bases__ == (tuple,) and hasattr(kind, "_fields")
 
 
 @cache
