@@ -27,7 +27,9 @@ class PutOffOperations(NamedTuple):
     refs        the values that operations read, one after another
     arity       how many of these each has
     outs        how many results each has
-    first       the number of the first result; those of the others follow
+    firsts      the number of its first result; those of the others follow
+    first       the least number of a result: values below were there before
+    numbers     how many numbers there are from there on; not all are of results
     """
 
     signature: Ints
@@ -35,7 +37,22 @@ class PutOffOperations(NamedTuple):
     refs: Ints
     arity: Ints
     outs: Ints
+    firsts: Ints
     first: int
+    numbers: int
+
+    def makers(self) -> Ints:
+        """Return for each number from the first on the row that has it as a result, or -1."""
+        found = np.full(self.numbers, -1, np.int64)
+        rows = np.repeat(np.arange(len(self.outs)), self.outs)
+        found[results_of(self.firsts, self.outs) - self.first] = rows
+        return found
+
+
+def results_of(firsts: Ints, outs: Ints) -> Ints:
+    """Return the numbers of all results, from those of the first ones."""
+    before = np.cumsum(outs) - outs
+    return np.repeat(firsts - before, outs) + np.arange(int(outs.sum()))
 
 
 def batches(operations: PutOffOperations) -> list[Ints]:
@@ -70,7 +87,7 @@ def _waiting(
     operations: PutOffOperations, bucket: Ints, size: int
 ) -> tuple[list[int], list[list[int]]]:
     """Return for each bucket how many others it waits for, and which wait for it."""
-    maker = np.repeat(np.arange(len(bucket)), operations.outs)
+    maker = operations.makers()
     reader = np.repeat(np.arange(len(bucket)), operations.arity)
     inside = operations.refs >= operations.first  # others are there already
     made = bucket[maker[operations.refs[inside] - operations.first]]

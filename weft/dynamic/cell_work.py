@@ -17,6 +17,7 @@ from ..graph.frontend import placeholder
 from ..graph.graph import Graph
 from ..graph.node import Node, attr_items, is_graph
 from ..graph.special import CONSTANT, PLACEHOLDER, STATE
+from .outside import FunctionSurroundings
 
 LEAF = object()  # stands where a cell was given a tensor
 LEAST_WORK = 4096  # results and products of a member, from which on machine code is made
@@ -30,7 +31,6 @@ class CellWork:
     """A cell, called with arguments of one form.
 
     captured   tensors from outside that it uses, which become operands behind those of the call
-    guards     what else its graph depends on: how to read it, and what it was
     """
 
     many = True
@@ -60,7 +60,9 @@ class CellWork:
         states = graph.states_by_key().values()
         self._states = [value for value in states if value.node in set(self._order())]
         self.captured: list[Tensor] = [value.node.attrs[0].owner for value in self._states]
-        self.guards = list(graph.tracer.observed.values())
+        self._around = FunctionSurroundings(fn, *[x for x in leaves if not isinstance(x, Tensor)])
+        if self._around.reason is not None:  # nobody could tell when it is another function
+            raise NotAUnitError
         self.is_large = self._work() >= LEAST_WORK
         self.is_flat = self.result.kind is tuple and all(
             c.kind is None for c in self.result.children
@@ -92,7 +94,7 @@ class CellWork:
 
     def holds(self) -> bool:
         """Tell whether what the graph depends on is as it was."""
-        return all(read() == value for read, value in self.guards)
+        return self._around.is_same()
 
     def types(self, types: Any, inputs: Any) -> list[TensorType]:
         """Return the types of the results."""

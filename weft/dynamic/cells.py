@@ -14,6 +14,7 @@ from ..core.operands import tensor_from
 from ..core.tensor import Tensor
 from .cell_work import LEAF, CellWork, NotAUnitError
 from .deferred import DeferredTensor
+from .structure import Wrapped
 
 PLAIN = (bool, int, float, str, bytes, type(None), complex)
 
@@ -35,7 +36,7 @@ def cell(fn: Callable[..., Any]) -> Any:
     return Cell(fn)
 
 
-class Cell:
+class Cell(Wrapped):
     """A function that is batched as a whole."""
 
     def __init__(self, fn: Callable[..., Any]) -> None:

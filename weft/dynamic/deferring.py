@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from ..core.device import device
 from ..core.dispatch import run
 from ..core.dtype import default_float, int64
 from ..core.errors import ArgumentError
-from ..core.modes import interpret_with, is_grad_enabled, modes, run_below
+from ..core.modes import GradMode, interpret_with, is_grad_enabled, modes, run_below
 from ..core.op import F
 from ..core.rng import Generator, make_state
 from ..core.shape import TensorType, type_of
@@ -27,6 +27,7 @@ from ..core.tensor import Constant, Tensor, constant
 from .agenda import Ints, PutOffOperations, batches
 from .arenas import Arenas
 from .blocks import Blocks
+from .clusters import clustered
 from .deferred import DeferredTensor, become
 from .kernels import OpWork
 from .plans import Brought, Draw, ExamplePlan, plan_of
@@ -53,7 +54,7 @@ class Deferring:
         self.given: list[Any] = []  # these arguments
         self.has_read = False  # whether a value was read
         self.generators: dict[tuple[int, int], Generator] = {}
-        self.closed: list[tuple[int, Any, Any]] = []  # earlier values: first, store and rows
+        self.closed: list[ClosedValues] = []
         self._calls: dict[int, tuple[Generator, int, int]] = {}
         self._shared: dict[int, tuple[Slot, Tensor, Any]] = {}
         self._held: dict[int, Tensor] = {}  # the tensor in each slot
@@ -70,6 +71,7 @@ class Deferring:
         self.store: Any = Arenas(self.table) if fast else Blocks(self.table)
         self.start = self.count
         self._rows = np.empty(0, np.int64)  # of each value since then, within its type
+        self._unmerged: PutOffOperations | None = None
         self.records = Records(self.count)
         if hasattr(self, "state"):
             self.state.data = {}
@@ -220,7 +222,10 @@ class Deferring:
         state, chunk = self.state, self.records.cut(self.count)
         if chunk is None or state.records is not self.records or chunk.first != state.first:
             return None
-        return plan_of(chunk, self.count - state.first, result, state, self)
+        plan = plan_of(chunk, self.count - state.first, result, state, self)
+        if plan is not None:
+            self.records.chunks[-1] = chunk._replace(plan=plan)
+        return plan
 
     def replay(self, plan: ExamplePlan, tensors: Sequence[Tensor]) -> Any:
         """Put off what a plan says, and return the result of the example."""
@@ -230,8 +235,9 @@ class Deferring:
                 self._accept(self.table.all[i])
         data = {kind: [self._drawn(x, tensors) for x in xs] for kind, xs in plan.data.items()}
         self.count = first + plan.count
-        refs = plan.refs + first
-        self.records.add(Chunk(first, plan.signatures, plan.levels, refs, data), self.count)
+        refs, firsts = plan.refs + first, None if plan.firsts is None else plan.firsts + first
+        chunk = Chunk(first, plan.signatures, plan.levels, refs, data, plan.count, firsts)
+        self.records.add(chunk, self.count)
         return plan.result(self, first)
 
     def _drawn(self, x: Any, tensors: Sequence[Tensor]) -> Any:
@@ -391,14 +397,24 @@ class Deferring:
 
     # -- running -----------------------------------------------------------------------------------
 
-    def flush(self) -> None:
-        """Run everything that was put off."""
+    def flush(self, needed: Sequence[int] | None = None) -> None:
+        """Run everything that was put off.
+
+        needed   the values that are looked at afterwards, if that is known: others need not be
+                 kept, so that operations can run in clusters
+        """
         records = self.records
         records.cut(self.count)
         if not records.chunks:
             return
         self.records = Records(self.count)
-        pending = PendingRows(records.operations(self.table), self._rows, self.start)
+        operations = records.operations(self.table)
+        if needed is not None and records.is_new and records.first == self.start:
+            self._unmerged = operations
+            known = np.array([i for i in needed if i >= self.start], np.int64)
+            operations = clustered(operations, self.table, known)
+            records.tell_plans(operations)
+        pending = PendingRows(operations, self._rows, self.start)
         self._rows = pending.rows
         self.plan.rounds += 1
         with interpret_with(self.below):
@@ -427,15 +443,48 @@ class Deferring:
         """Return where the value lies that something stands for, when it has run."""
         if x.index >= self.records.first:
             self.wait()
-        for start, store, rows in reversed([*self.closed, (self.start, self.store, self._rows)]):
-            if x.index >= start:
-                return store, int(rows[x.index - start])
-        raise AssertionError(x.index)
+        values = self._values_at(x.index)
+        return values.store, int(values.rows[x.index - values.start])
+
+    def _values_at(self, index: int) -> ClosedValues:
+        """Return the values among which one is that has a number."""
+        if index >= self.start:
+            return ClosedValues(self.start, self.store, self._rows, self._unmerged)
+        found: ClosedValues = next(v for v in reversed(self.closed) if index >= v.start)
+        return found
+
+    def _again(self, values: ClosedValues, index: int) -> Tensor:
+        """Return a value that was only computed on the way to others, inside of a cluster."""
+        row = int(values.rows[index - values.start])
+        operations = values.unmerged
+        assert operations is not None, "all values were kept"
+        maker = int(operations.makers()[index - operations.first])
+        signature = self.table.all[int(operations.signature[maker])]
+        which = index - int(operations.firsts[maker])
+        if row >= 0:
+            found: Tensor = values.store.row(signature.outs[which], row)
+            return found
+        begin = int(operations.arity[:maker].sum())
+        refs = iter(operations.refs[begin : begin + signature.arity].tolist())
+        given = [
+            self._again(values, next(refs))
+            if spec.__class__ is int
+            else None
+            if spec is None
+            else self._held[spec.index]
+            for spec in signature.specs
+        ]
+        with GradMode(signature.grad):
+            made: Any = signature.work.alone(tuple(given))
+        again: Tensor = made[which] if isinstance(made, tuple) else made
+        return again
 
     def read(self, x: DeferredTensor) -> np.ndarray[Any, Any]:
         """Return the value of what stands for one: everything that was put off runs first."""
         store, row = self.place(x)
         with interpret_with(self.below):
+            if row < 0:
+                return self._again(self._values_at(x.index), x.index)._read()
             found: np.ndarray[Any, Any] = store.read(x.kind, row)
         return found
 
@@ -456,13 +505,16 @@ class Deferring:
             self.close()
         store, row = self.place(x)
         with interpret_with(self.below):
-            become(x, store.row(x.kind, row))
+            if row < 0:
+                become(x, self._again(self._values_at(x.index), x.index))
+            else:
+                become(x, store.row(x.kind, row))
 
     def settle_all(self, values: Sequence[DeferredTensor], kind: int) -> None:
         """Let what stands for values of one type be plain tensors, the rows of one."""
         places = [self.place(x) for x in values]
         store = places[0][0]
-        if any(other is not store for other, _ in places):
+        if any(other is not store or row < 0 for other, row in places):
             for x in values:
                 self.settle(x)
             return
@@ -487,13 +539,28 @@ class Deferring:
             "cannot take the value of one; return the value from the function instead"
         )
 
-    def close(self) -> None:
+    def close(self, needed: Sequence[int] | None = None) -> None:
         """Run what was put off; what follows begins anew, with these values as data."""
-        self.flush()
+        self.flush(needed)
         if self.count > self.start:
-            self.closed.append((self.start, self.store, self._rows))
+            values = ClosedValues(self.start, self.store, self._rows, self._unmerged)
+            self.closed.append(values)
             self.plan.closed(self.store)
             self._open()
+
+
+class ClosedValues(NamedTuple):
+    """Values that have run.
+
+    start      the number of the first
+    rows       where each lies in the store, within its type; -1: it was not kept
+    unmerged   what was put off, if it ran in clusters
+    """
+
+    start: int
+    store: Any
+    rows: Ints
+    unmerged: PutOffOperations | None
 
 
 class ExampleState:
@@ -528,11 +595,10 @@ class PendingRows:
     def __init__(self, operations: PutOffOperations, rows: Ints, start: int) -> None:
         self.operations = operations
         self.start = start
-        new = int(operations.outs.sum())
-        self.rows = np.concatenate((rows, np.empty(new, np.int64)))
+        self.rows = np.concatenate((rows, np.full(operations.numbers, -1, np.int64)))
         self._refs = operations.refs - start
         self._starts = np.cumsum(operations.arity) - operations.arity
-        self._firsts = operations.first - start + np.cumsum(operations.outs) - operations.outs
+        self._firsts = operations.firsts - start
 
     def counts(self, table: SignatureTable) -> dict[int, int]:
         """Return how many results of each type there will be."""

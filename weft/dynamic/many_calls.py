@@ -8,6 +8,7 @@ from ..core.dispatch import ERRORS
 from ..core.errors import ArgumentError, is_from_signal
 from ..core.modes import current_interpreter, interpret_with, refuse_recording
 from ..core.tree import flatten
+from .deferred import DeferredTensor
 from .deferring import Deferring, ExampleState
 from .results import ExampleError, checked, explain_depth, note_example, reduced, settled
 from .suspension import ThreadTask, line_of, task_class
@@ -52,8 +53,9 @@ class ManyCalls:
 
     def _finish(self) -> None:
         """Run all that was put off; what fails then is looked for one by one, with its line."""
+        leaves = flatten(self.found)[0]
         try:
-            self.run.close()
+            self.run.close([x.index for x in leaves if x.__class__ is DeferredTensor])
         except ERRORS as error:
             if is_from_signal(error):
                 raise

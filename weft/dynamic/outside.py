@@ -19,8 +19,7 @@ from typing import Any
 
 from ..capture.watch.trust import Owner, is_library_class, is_library_module, owner_of
 from ..core.rng import Generator
-from .cells import Cell
-from .structure import OpaqueError, StructureWalk
+from .structure import OpaqueError, StructureWalk, Wrapped
 
 MOST_OBJECTS = 20_000
 PURE_MODULES = frozenset(
@@ -235,7 +234,7 @@ PARTS: dict[type, Callable[[FunctionSurroundings, Any], Iterable[Any]]] = {
     ModuleType: FunctionSurroundings._of_module,
     type: partial(FunctionSurroundings._of_class, made=True),
     InstanceOf: lambda outside, x: outside._of_class(x.kind, made=False),
-    Cell: lambda outside, x: (x.fn,),
+    Wrapped: lambda outside, x: (x.fn,),
     staticmethod: lambda outside, x: (x.__func__,),
     classmethod: lambda outside, x: (x.__func__,),
     property: lambda outside, x: [part for part in (x.fget, x.fset) if part is not None],
@@ -245,7 +244,7 @@ DESCRIPTORS = (staticmethod, classmethod, property)
 
 
 def _is_left(x: Any) -> bool:
-    return isinstance(x, (Generator, Cell))
+    return isinstance(x, (Generator, Wrapped))
 
 
 def _content(cell: Any) -> Any:

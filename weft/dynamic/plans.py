@@ -17,7 +17,7 @@ from ..core.dtype import DType, default_float
 from ..core.modes import is_grad_enabled
 from ..core.rng import Generator
 from ..core.tree import Structure, flatten
-from .agenda import Ints
+from .agenda import Ints, PutOffOperations
 from .deferred import DeferredTensor
 from .outside import FunctionSurroundings, instance_of
 from .records import NUMBERS, Chunk
@@ -52,12 +52,24 @@ class ExamplePlan:
         self.signatures: Ints = np.asarray(chunk.signatures, np.int64)
         self.levels: Ints = np.asarray(chunk.levels, np.int64)
         self.refs: Ints = np.asarray(chunk.refs, np.int64) - chunk.first
+        self.firsts: Ints | None = None  # of results; None if they follow each other
         self.count = count
         self.data: dict[int, list[Any]] = {}
         self.used = np.unique(self.signatures).tolist()
         self.leaves = leaves
         self.nest = nest
         self.is_single = nest.kind is None
+
+    def take(self, operations: PutOffOperations, low: int, high: int, first: int) -> None:
+        """Have rows of operations in the place of those that they came of."""
+        self.signatures, self.levels = operations.signature[low:high], operations.level[low:high]
+        ends = np.cumsum(operations.arity)
+        begin = int(ends[low] - operations.arity[low]) if high > low else 0
+        self.refs = (
+            operations.refs[begin : int(ends[high - 1])] - first if high > low else self.refs
+        )
+        self.firsts = operations.firsts[low:high] - first
+        self.used = np.unique(self.signatures).tolist()
 
     def result(self, run: Any, first: int) -> Any:
         """Return the result of an example whose values are numbered from `first` on."""

@@ -21,6 +21,9 @@ class Chunk(NamedTuple):
     refs                 the values that rows read, one after another; numbers below `first` are of
                          values that were there before
     data                 for each type what examples brought: tensors, or arrays of several
+    numbers              how many values are numbered
+    firsts               the number of the first result of each row; None if they follow each other
+    plan                 the plan that is made of it, if any
     """
 
     first: int
@@ -28,6 +31,9 @@ class Chunk(NamedTuple):
     levels: Sequence[int] | Ints
     refs: Sequence[int] | Ints
     data: dict[int, list[Any]]
+    numbers: int = 0
+    firsts: Ints | None = None
+    plan: Any = None
 
 
 class Records:
@@ -49,7 +55,8 @@ class Records:
         """End the chunk that is being written, and return it if there is anything in it."""
         if not self.signatures:
             return None
-        chunk = Chunk(self.start, self.signatures, self.levels, self.refs, self.data)
+        size = count - self.start
+        chunk = Chunk(self.start, self.signatures, self.levels, self.refs, self.data, size)
         self.chunks.append(chunk)
         self._begin(count)
         return chunk
@@ -62,14 +69,44 @@ class Records:
     def operations(self, table: SignatureTable) -> PutOffOperations:
         """Return all rows as columns."""
         signature = _joined([c.signatures for c in self.chunks])
+        outs = table.results[signature]
+        last = self.chunks[-1]
         return PutOffOperations(
             signature,
             _joined([c.levels for c in self.chunks]),
             _joined([c.refs for c in self.chunks]),
             table.arity[signature],
-            table.results[signature],
+            outs,
+            self._firsts(outs),
             self.first,
+            last.first + last.numbers - self.first,
         )
+
+    def _firsts(self, outs: Ints) -> Ints:
+        if all(chunk.firsts is None for chunk in self.chunks):
+            return self.first + np.cumsum(outs) - outs
+        found, begin = list[Ints](), 0
+        for chunk in self.chunks:
+            end = begin + len(chunk.signatures)
+            own = outs[begin:end]
+            known = chunk.firsts
+            found.append(chunk.first + np.cumsum(own) - own if known is None else known)
+            begin = end
+        return np.concatenate(found)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether there are rows that no plan has said."""
+        return any(chunk.firsts is None for chunk in self.chunks)
+
+    def tell_plans(self, operations: PutOffOperations) -> None:
+        """Let plans have the operations that became of their rows."""
+        for chunk in self.chunks:
+            if chunk.plan is not None:
+                low, high = np.searchsorted(
+                    operations.firsts, [chunk.first, chunk.first + chunk.numbers]
+                )
+                chunk.plan.take(operations, int(low), int(high), chunk.first)
 
     def payload(self, kind: int) -> list[Any]:
         """Return the data of a type, in the order of rows."""

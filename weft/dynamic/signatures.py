@@ -7,6 +7,7 @@ numbers in it mean the same for all its calls, and plans of examples can be put 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import copysign
 from typing import Any, NamedTuple
 
@@ -88,6 +89,7 @@ class SignatureTable:
         self.results = np.zeros(0, np.int64)
         self._known: dict[Any, BatchSignature] = {}
         self._data: dict[int, BatchSignature] = {}
+        self._clusters: dict[bytes, BatchSignature] = {}
 
     @property
     def is_full(self) -> bool:
@@ -129,6 +131,14 @@ class SignatureTable:
         outs = tuple([self.kind(t) for t in work.types(types, inputs)])
         made = self._known[key] = self._add(work, specs, outs, grad=grad)
         return made
+
+    def cluster(self, key: bytes, make: Callable[[bytes, SignatureTable], Any]) -> BatchSignature:
+        """Return the signature of operations that were found to come together."""
+        found = self._clusters.get(key)
+        if found is None:
+            work = make(key, self)
+            found = self._clusters[key] = self.new(key, work, work.specs(), (), work.grad)
+        return found
 
     def _type(self, spec: Any) -> TensorType | None:
         if spec is None:

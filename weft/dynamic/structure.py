@@ -29,6 +29,7 @@ import numpy as np
 from ..core.dtype import Array
 from ..core.tensor import Tensor
 
+COLLECTIONS = (tuple, list, set, frozenset)
 ATOMS = frozenset({int, str, bool, bytes, type(None), complex, type(...), range})
 BY_IDENTITY = (
     *(type, FunctionType, BuiltinFunctionType, MethodType, ModuleType, Enum, np.dtype),
@@ -44,6 +45,12 @@ AGAIN, TENSOR, ARRAY = object(), object(), object()
 
 class OpaqueError(Exception):
     """Says what of a structure cannot be looked into."""
+
+
+class Wrapped:
+    """Something around a function that does what the function does: a cell."""
+
+    fn: Callable[..., Any]
 
 
 class StructureWalk:
@@ -127,7 +134,7 @@ class StructureWalk:
             return self._note_array(x)
         if isinstance(x, BY_IDENTITY) or (self._leave is not None and self._leave(x)):
             return self._note_identity(x)
-        if isinstance(x, (tuple, list)):
+        if isinstance(x, (tuple, list, set, frozenset)):
             return self._note_sequence(x, kind)
         if isinstance(x, dict):
             return self._note_dict(x, kind)
@@ -156,7 +163,7 @@ class StructureWalk:
         saved = list(x)
         if not isinstance(x, tuple):
             self._lists.append((x, saved))
-        if kind is not tuple and kind is not list:
+        if kind not in COLLECTIONS:
             self.classes[kind] = None
             if hasattr(x, "__dict__"):
                 saved.append(self._variables(x, kind))
