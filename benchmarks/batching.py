@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import resource
+import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -66,13 +67,19 @@ SHAPES = {
 NAMES = (TREE, f"{BALANCED}, {FEW}", BALANCED, TAGGER, PARSER)
 
 
-def workload(net: Any, losses: Callable[[Any], Any], batches: Batches) -> Callable[[], Any]:
-    """Return a step on a new batch each time."""
+def workload(
+    training: Any, losses: Callable[[Any], Any], batches: Batches, seen: bool = False
+) -> Callable[[], Any]:
+    """Return a step on a new batch each time; where asked, after an epoch over all examples."""
+    epochs = iter([batches.pool] if seen else [])
 
     def run() -> None:
-        net.step(losses, batches.draw())
+        for pool in epochs:
+            for start in range(0, len(pool), batches.size):
+                losses(pool[start : start + batches.size])
+        training.step(losses, batches.draw())
 
-    run.computed = partial(net.computed, losses, batches.first())  # type: ignore[attr-defined]
+    run.computed = partial(training.computed, losses, batches.first())  # type: ignore[attr-defined]
     return run
 
 
@@ -90,7 +97,9 @@ def weft() -> dict[str, Any]:
 
     nets = _networks(weft_models)
     return {
-        name: workload(net, wf.batched(net.loss, reduce="mean"), data(name))
+        name: workload(
+            weft_models.Training(net), wf.batched(net.loss, reduce="mean"), data(name), seen=True
+        )
         for name, net in nets.items()
     }
 
@@ -106,7 +115,7 @@ def weft_one_by_one() -> dict[str, Any]:
 
     nets = _networks(weft_models)
     return {
-        name: workload(net, partial(mean, net), data(name))
+        name: workload(weft_models.Training(net), partial(mean, net), data(name))
         for name, net in nets.items()
         if name != BALANCED
     }
@@ -118,7 +127,7 @@ def torch_one_by_one() -> dict[str, Any]:
 
     nets = _networks(torch_models)
     return {
-        name: workload(net, net.one_by_one, data(name))
+        name: workload(torch_models.Training(net), net.one_by_one, data(name))
         for name, net in nets.items()
         if name != BALANCED
     }
@@ -131,7 +140,9 @@ def torch_by_hand() -> dict[str, Any]:
     ways = {TREE: "by_depth", BALANCED: "by_depth", TAGGER: "padded", PARSER: "in_step"}
     nets = _networks(torch_models)
     return {
-        name: workload(net, getattr(net, ways[name.split(",")[0]]), data(name))
+        name: workload(
+            torch_models.Training(net), getattr(net, ways[name.split(",")[0]]), data(name)
+        )
         for name, net in nets.items()
     }
 
@@ -190,39 +201,101 @@ def growth() -> None:
     """Print times and memory for more trees, deeper chains, and a million nodes."""
     from structures import weft_models
 
-    import weft as wf
-
+    print(f"{'':<8}{'nodes':>10}{'new ms':>12}{'seen ms':>12}{'us a node':>12}{'MB at most':>12}")
     net = weft_models.TreeLSTM(x.tree_shapes(32))
-    run = wf.batched(net.loss, reduce="mean")
-    print(f"{'trees':>8}{'nodes':>10}{'ms':>12}{'us a node':>12}{'MB at most':>12}")
     for count in (1, 4, 16, 64, 256, 1024):
-        _grown(net, run, x.random_trees(count), count)
-    print(f"\n{'depth':>8}{'nodes':>10}{'ms':>12}{'us a node':>12}{'MB at most':>12}")
+        _grown(net, x.random_trees(count), f"{count} trees")
     chain = weft_models.Chain(x.tree_shapes(32))
     for depth in (1, 10, 100, 1000):
-        _grown(chain, wf.batched(chain.loss, reduce="mean"), [depth] * 16, depth)
-    print("\na million nodes")
-    _grown(net, run, x.random_trees(23_300), 23_300)
+        _grown(chain, [depth] * 16, f"{depth} deep")
+    _grown(net, x.random_trees(23_300), "10^6")
 
 
-def _grown(net: Any, losses: Any, given: list[Any], label: int) -> None:
+def _grown(net: Any, given: list[Any], label: str) -> None:
+    from structures import weft_models
+
+    import weft as wf
+
     nodes = sum(g if isinstance(g, int) else g.count() for g in given)
+    warm = wf.batched(net.loss, reduce="mean")
+    training = weft_models.Training(net)
+    training.step(warm, given[:1])  # compiles
+    losses = wf.batched(net.loss, reduce="mean")
     times = []
     for _ in range(3):
-        start = time.perf_counter()
-        net.step(losses, given)
-        times.append(time.perf_counter() - start)
-    best = min(times)
+        start = time.process_time()
+        training.step(losses, given)
+        times.append(time.process_time() - start)
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{label:>8}{nodes:>10}{best * 1e3:>12.2f}{best / nodes * 1e6:>12.2f}{most:>12.0f}")
+    new, seen = times[0], min(times[1:])
+    figures = f"{new * 1e3:>12.2f}{seen * 1e3:>12.2f}{seen / nodes * 1e6:>12.2f}{most:>12.0f}"
+    print(f"{label:<10}{nodes:>8}{figures}", flush=True)
+
+
+class Computing:
+    """Adds up the time in which batches run: operands are gathered, kernels called."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def watch(self, kind: Any, name: str) -> None:
+        """Count the time of a method."""
+        method = getattr(kind, name)
+
+        def timed(*args: Any) -> Any:
+            start = time.process_time()
+            try:
+                return method(*args)
+            finally:
+                self.seconds += time.process_time() - start
+
+        setattr(kind, name, timed)
+
+
+def scheduling() -> None:
+    """Print what of a step is neither computing nor gathering, for new and for seen structures."""
+    from structures import weft_models
+
+    import weft as wf
+    from weft.dynamic.arenas import Arenas
+
+    computing = Computing()
+    for name in ("run", "add"):
+        computing.watch(Arenas, name)
+    kinds = {TREE: weft_models.TreeLSTM, TAGGER: weft_models.Tagger, PARSER: weft_models.Parser}
+    print(f"{'milliseconds':<16}{'a step':>10}{'scheduling':>12}{'share':>8}")
+    for name, kind in kinds.items():
+        net, batches = kind(SHAPES[name]()), data(name)
+        training, losses = weft_models.Training(net), wf.batched(net.loss, reduce="mean")
+        training.step(losses, batches.pool[-1:])  # compiles
+        pool, size = batches.pool, batches.size
+        new = [pool[start : start + size] for start in range(0, len(pool) - size, size)]
+        seen = [batches.draw() for _ in range(8)]
+        for label, given in (("new", new), ("seen", seen)):
+            parts = [_parts(training, losses, batch, computing) for batch in given]
+            whole, forward = (statistics.median(column) for column in zip(*parts, strict=True))
+            row = f"{1e3 * whole:>10.1f}{1e3 * forward:>12.1f}{forward / whole:>8.0%}"
+            print(f"{name + ', ' + label:<16.16}{row}", flush=True)
+
+
+def _parts(training: Any, losses: Any, given: list[Any], computing: Any) -> tuple[float, float]:
+    """Return the seconds of a step, and those of its forward pass in which no batch ran."""
+    start, before = time.process_time(), computing.seconds
+    loss = losses(given)
+    forward = time.process_time() - start - (computing.seconds - before)
+    loss.backward()
+    training.optimizer.step()
+    training.optimizer.zero_grad()
+    return time.process_time() - start, forward
 
 
 if __name__ == "__main__":
     chosen = argparse.ArgumentParser(add_help=False)
     chosen.add_argument("--growth", action="store_true")
+    chosen.add_argument("--scheduling", action="store_true")
     known, rest = chosen.parse_known_args()
     sys.argv[1:] = rest
-    if known.growth:
-        growth()
+    if known.growth or known.scheduling:
+        (growth if known.growth else scheduling)()
     else:
         compare(__file__, FRAMEWORKS, tolerance=2e-3)

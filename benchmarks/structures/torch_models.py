@@ -20,11 +20,18 @@ class Network:
         self.parameters = {n: torch.tensor(a, requires_grad=True) for n, a in arrays.items()}
         for name, p in self.parameters.items():
             setattr(self, name, p)
-        self.optimizer = torch.optim.SGD(list(self.parameters.values()), lr=1e-4)
 
     def one_by_one(self, given: list[Any]) -> Any:
         """Return the mean of the losses of examples, each computed alone."""
         return torch.stack([self.loss(example) for example in given]).mean()
+
+
+class Training:
+    """A network with its optimizer."""
+
+    def __init__(self, net: Network) -> None:
+        self.parameters = list(net.parameters.values())
+        self.optimizer = torch.optim.SGD(self.parameters, lr=1e-4)
 
     def step(self, losses: Callable[[Any], Any], given: Any) -> Any:
         """Return the loss after a step of gradient descent."""
@@ -39,7 +46,7 @@ class Network:
         self.optimizer.zero_grad()
         loss = losses(given)
         loss.backward()
-        return [loss.item(), *(p.grad.numpy() for p in self.parameters.values())]
+        return [loss.item(), *(p.grad.numpy() for p in self.parameters)]
 
 
 def tree_gates(gates: Any, cl: Any, cr: Any) -> tuple[Any, Any]:

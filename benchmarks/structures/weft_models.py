@@ -23,7 +23,14 @@ class Network:
             setattr(self, name, p)
         for name in self.cells:
             setattr(self, name, wf.cell(getattr(self, name)))
-        self.optimizer = wf.optim.SGD(list(self.parameters.values()), lr=1e-4)
+
+
+class Training:
+    """A network with its optimizer."""
+
+    def __init__(self, net: Network) -> None:
+        self.parameters = list(net.parameters.values())
+        self.optimizer = wf.optim.SGD(self.parameters, lr=1e-4)
 
     def step(self, losses: Callable[[Any], Any], given: Any) -> Any:
         """Return the loss after a step of gradient descent."""
@@ -38,7 +45,7 @@ class Network:
         self.optimizer.zero_grad()
         loss = losses(given)
         loss.backward()
-        return [loss.item(), *(p.grad.numpy() for p in self.parameters.values())]
+        return [loss.item(), *(p.grad.numpy() for p in self.parameters)]
 
 
 class TreeLSTM(Network):

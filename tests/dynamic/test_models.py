@@ -50,6 +50,21 @@ def test_batched_equals_one_by_one(name, cells, dtype):
     assert_equal(found, expected, dtype)
 
 
+@pytest.mark.parametrize(("name", "cells"), CASES)
+def test_plans_that_are_used_again_are_not_stale(name, cells):
+    """Other batches of examples that were seen, with other weights: Python may not run again."""
+    model = MODELS[name]("float64", cells)
+    together = wf.batched(model.loss)
+    examples = model.examples(8)
+    for order in ([0, 1, 2, 3], [5, 3, 4, 1], [0, 1, 2, 3, 4, 5, 6, 7], [7, 7, 0]):
+        given = [examples[i] for i in order]
+        expected = results_and_gradients(model, [model.loss(example) for example in given])
+        assert_equal(results_and_gradients(model, together(given)), expected, "float64")
+        with wf.no_grad():
+            for p in model.parameters:
+                p.assign(p * 0.9 + 0.01)
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_every_parameter_is_reached(name):
     model = MODELS[name]()

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import operator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
@@ -143,3 +147,47 @@ def test_an_example_that_is_written_to_is_run_again():
     node.state = None
     function([node])
     assert float(node.state) == 2.0
+
+
+@dataclass
+class DataNode:
+    value: float
+    children: list = field(default_factory=list)
+    name: str = "node"
+
+
+class NamedNode(NamedTuple):
+    value: float
+    children: tuple = ()
+
+
+class SlottedNode:
+    __slots__ = ("children", "value")
+
+    def __init__(self, value, children=()):
+        self.value, self.children = value, children
+
+
+@pytest.mark.parametrize("kind", [DataNode, NamedNode, SlottedNode, Node])
+def test_classes_of_every_kind_have_plans(kind):
+    function = wf.batched(total)
+    given = [kind(1.0, [kind(2.0), kind(0.5)]), kind(3.0)]
+    first = [float(x) for x in function(given)]
+    assert [float(x) for x in function(given)] == first == [float(total(x)) for x in given]
+    stats = function.plan().stats()
+    assert (stats["planned"], stats["why not planned"]) == (2, None)
+
+
+def test_a_function_that_makes_its_nodes_has_plans():
+    function = wf.batched(lambda x: total(DataNode(x)) + total(NamedNode(2.0 * x)))
+    first, second = (float(function([1.5])[0]) for _ in range(2))
+    assert first == second
+    assert function.plan().stats()["why not planned"] is None
+
+
+def test_getters_are_pure():
+    value = operator.attrgetter("value")
+    function = wf.batched(lambda node: (weight * wf.tensor(value(node))).sum())
+    assert float(function([DataNode(2.0)])[0]) == 2 * float(weight.sum())
+    function([DataNode(2.0)])
+    assert function.plan().stats()["planned"] == 1

@@ -14,9 +14,10 @@ COUNT, LONG = 40, 1000
 def check(seed, dtype="float64"):
     program = PerExample(seed, dtype)
     given = examples(seed, 8, dtype)
-    expected = results_and_gradients(program, [program(example) for example in given])
-    found = results_and_gradients(program, wf.batched(program)(given))
-    assert_equal(found, expected, dtype)
+    together = wf.batched(program)
+    for batch in (given, given[::-2], [*given[:3], *examples(seed + 1, 2, dtype)]):
+        expected = results_and_gradients(program, [program(example) for example in batch])
+        assert_equal(results_and_gradients(program, together(batch)), expected, dtype)
 
 
 @pytest.mark.parametrize("seed", range(COUNT))

@@ -159,6 +159,27 @@ def test_gradients_to_second_order():
     np.testing.assert_allclose(wf.hessian(loss)(x).numpy(), hessian, atol=1e-7)
 
 
+def test_functions_of_rows_go_by_batches():
+    r, rows = drawn([2, 0, 3, 2], 2)
+    w = wf.tensor(np.random.default_rng(2).normal(size=(2, 2)), requires_grad=True)
+
+    def reduced(row):
+        h = wf.zeros(2, dtype="float64")
+        for i in range(row.shape[0]):
+            h = wf.tanh(h @ w + row[i])
+        return h
+
+    states = r.map(reduced, reduce="stack")
+    alone = wf.stack([reduced(wf.tensor(row)) for row in rows])
+    np.testing.assert_allclose(states.numpy(), alone.numpy(), rtol=1e-12)
+    states.sum().backward()
+    together, w.grad = w.grad.numpy(), None
+    alone.sum().backward()
+    np.testing.assert_allclose(together, w.grad.numpy(), rtol=1e-12)
+    assert r.values.grad.shape == r.values.shape
+    assert len(r.map(reduced)) == 4
+
+
 # -- captured -------------------------------------------------------------------------------------
 
 

@@ -118,10 +118,23 @@ class FunctionSurroundings:
         return self._of_object(x)
 
     def _of_function(self, fn: FunctionType) -> Iterator[Any]:
-        op = getattr(fn, "op", None)
-        if op is not None or owner_of(fn.__code__) is not Owner.USER:
-            self._check_library(getattr(fn, "__module__", None) or "", fn.__qualname__)
+        op, owner = getattr(fn, "op", None), owner_of(fn.__code__)
+        if owner is Owner.STANDARD and fn.__code__.co_filename == "<string>":
+            # A method that `dataclasses` or `namedtuple` wrote: it fills, compares and prints.
+            yield from self._given(fn)
             return
+        if op is not None or owner is not Owner.USER:
+            # What `functools.wraps` made names the module of what it wraps.
+            inside = fn.__globals__.get("__name__") if owner is Owner.STANDARD else fn.__module__
+            self._check_library(inside or "", fn.__qualname__)
+            return
+        yield from self._given(fn)
+        if fn.__dict__:
+            yield fn.__dict__
+        yield from self._of_code(fn.__code__, fn.__globals__)
+
+    def _given(self, fn: FunctionType) -> Iterator[Any]:
+        """Walk through what a function was given when it was made: defaults and closure."""
         yield from fn.__defaults__ or ()
         yield from (fn.__kwdefaults__ or {}).values()
         for cell in fn.__closure__ or ():
@@ -129,9 +142,6 @@ class FunctionSurroundings:
             self._cells.append((cell, value))
             if value is not MISSING:
                 yield value
-        if fn.__dict__:
-            yield fn.__dict__
-        yield from self._of_code(fn.__code__, fn.__globals__)
 
     def _of_code(self, code: CodeType, scope: dict[str, Any]) -> Iterator[Any]:
         for instruction in dis.get_instructions(code):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 from functools import cache, partial
-from operator import is_
+from operator import attrgetter, is_, itemgetter, methodcaller
 from types import (
     BuiltinFunctionType,
     ClassMethodDescriptorType,
@@ -31,7 +31,10 @@ from ..core.tensor import Tensor
 
 COLLECTIONS = (tuple, list, set, frozenset)
 ATOMS = frozenset({int, str, bool, bytes, type(None), complex, type(...), range})
-BY_IDENTITY = (type, FunctionType, BuiltinFunctionType, MethodType, ModuleType, Enum, np.dtype)
+BY_IDENTITY = (
+    *(type, FunctionType, BuiltinFunctionType, MethodType, ModuleType, Enum, np.dtype),
+    *(itemgetter, attrgetter, methodcaller),
+)
 MOST_BYTES = 1 << 20  # of an array that is part of a structure
 IN_C = (
     *(MethodDescriptorType, WrapperDescriptorType, GetSetDescriptorType, MemberDescriptorType),

@@ -15,6 +15,7 @@ from ..core.dtype import Array
 from ..core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ..core.op import F, Op, elementwise, registry
 from ..core.tensor import Tensor, constant
+from ..dynamic import batched
 from ..ops.creation import tensor
 from .alignment import aligned, refused
 from .splits import as_integers, as_splits, known, positions, splits_of_ids, splits_of_lengths
@@ -153,6 +154,17 @@ class Ragged:
                 f"values. Received: shape {tuple(made.shape)}"
             )
         return Ragged(made, self.row_splits)
+
+    def map(self, function: Callable[[Tensor], Any], *, reduce: str | None = None) -> Any:
+        """Return what a function of one row returns for each; rows run together (`wf.batched`).
+
+        reduce   "stack", "mean" or "sum" of the results in place of their list
+
+        >>> import weft as wf
+        >>> wf.ragged([[1.0, 2.0], [3.0]]).map(lambda row: (row * row).sum(), reduce="stack")
+        tensor([5., 9.])
+        """
+        return batched(function, reduce=reduce)(self.rows())
 
     def spread(self, per_row: Any) -> Ragged:
         """Return a value for each row as one for each of its elements."""
