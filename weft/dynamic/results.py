@@ -14,7 +14,8 @@ from .deferred import DeferredTensor
 from .deferring import Deferring
 from .structure import is_cyclic
 
-REDUCTIONS = (None, "stack", "mean", "sum")
+STACK, OVER_EXAMPLES = "stack", ("mean", "sum")
+REDUCTIONS = (None, STACK, *OVER_EXAMPLES)
 ERRORS = ("raise", "collect")
 UNFINISHED = (GeneratorType, CoroutineType, AsyncGeneratorType)
 
@@ -85,7 +86,7 @@ def reduced(how: str | None, results: list[Any]) -> Any:
         raise ArgumentError(f"batched: there is no {how} of zero examples")
     columns, nest = _columns(how, results)
     made = [F.stack(column) for column in columns]
-    if how != "stack":
+    if how != STACK:
         made = [getattr(F, how)(y, 0) for y in made]
     return nest.unflatten(made)
 
