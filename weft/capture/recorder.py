@@ -9,7 +9,7 @@ values (`if loss > 3:`) is noted with what was read: the recording holds for tho
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Sized
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -136,6 +136,7 @@ class Recorder(Tracer):
         self.around: FrameType | None = None  # that of who calls the function
         self._freed: set[Node] = set()
         self._exact = ExactReads()
+        self._last_walk: tuple[Any, list[Node]] = None, []
 
     # -- operations --------------------------------------------------------------------------------
 
@@ -174,6 +175,12 @@ class Recorder(Tracer):
         self.splits.append(split)
         made = tuple([make_symbol(self.graph, value) for value in split.outputs])
         return made[0] if op.outputs == 1 else made
+
+    def footprint(self) -> tuple[int, ...]:
+        """Return what stays as it is while nothing happens but that nodes are added."""
+        kept: list[Sized] = [self.looks, self.splits, self.tests, self.put_offs, self.required]
+        kept += [self.bounds, self.arguments, self.tracked, self.inner_leaves, self.stood_for]
+        return (*super().footprint(), *map(len, kept))
 
     def plain_attrs(self, attrs: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return attributes with sizes as graphs have them."""
@@ -477,9 +484,13 @@ class Recorder(Tracer):
 
     def _behind(self, root: Value) -> list[Node]:
         """Return the nodes that gradients of a value pass."""
-        passed = lead(self.graph.nodes, [root]) & self.tracked
         nodes = self.graph.nodes
-        return [n for n in nodes if n.op not in SOURCES and not passed.isdisjoint(n.outputs)]
+        key = root, len(nodes), len(self.tracked)  # both only grow
+        if self._last_walk[0] != key:
+            passed = lead(nodes, [root]) & self.tracked
+            found = [n for n in nodes if n.op not in SOURCES and not passed.isdisjoint(n.outputs)]
+            self._last_walk = key, found
+        return self._last_walk[1]
 
     def leaf_tensors(self) -> list[Tensor]:
         """Return the tensors that gradients may go to, of what was read so far."""
