@@ -38,6 +38,22 @@ def look_away(*things: Any) -> Any:
     return tracer
 
 
+class unseen:  # noqa: N801  (a context, named like a function)
+    """Let no recording watch a block, unless some things may run code of the user's there."""
+
+    __slots__ = ("_things", "_tracer")
+
+    def __init__(self, *things: Any) -> None:
+        self._things = things
+
+    def __enter__(self) -> None:
+        self._tracer = look_away(*self._things) if watchers else None
+
+    def __exit__(self, *exc: object) -> None:
+        if self._tracer is not None:
+            sys.settrace(self._tracer)
+
+
 def is_plain(thing: Any) -> bool:
     """Tell whether a value is a number, a tensor, or a container of such, and no class of a user.
 

@@ -179,6 +179,10 @@ class Graph(Editable):
                 self._taken[name] = 0
                 return name
 
+    def reserve_names(self, names: Iterable[str]) -> None:
+        """Let no new node have one of these names."""
+        self._taken |= dict.fromkeys(names, 0)
+
     def take_names(self, other: Graph) -> None:
         """Let all names of another graph, those of its unknown sizes too, be taken here."""
         self._taken.update(other._taken)

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from operator import is_
-from sys import settrace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ from ..core.op import F
 from ..core.row_sparse import RowSparse
 from ..core.shape import TensorType
 from ..core.tensor import Tensor
-from ..core.watching import look_away
+from ..core.watching import unseen
 from ..graph.frontend import open_tracer
 from ..graph.repetition import Repetition
 from ..graph.scope import outermost_scope
@@ -74,13 +74,9 @@ def record_step(optimizer: Any, recorder: Any, loss: Any) -> None:
     grads = {p: p.grad for p in optimizer.parameters()}
     grads = {p: g for p, g in grads.items() if g is not None}
     recorder.require(id(optimizer), StepTest(optimizer))
-    watcher = look_away(_settings(optimizer)) if optimizer.has_own_rule() else None
-    try:
-        with outermost_scope(("optimizer",)), no_grad():
-            _assignments(recorder, optimizer, loss, grads)
-    finally:
-        if watcher is not None:
-            settrace(watcher)
+    ours = unseen(_settings(optimizer)) if optimizer.has_own_rule() else nullcontext()
+    with ours, outermost_scope(("optimizer",)), no_grad():
+        _assignments(recorder, optimizer, loss, grads)
 
 
 def _settings(optimizer: Any) -> list[Any]:
