@@ -30,6 +30,7 @@ from ..core.row_sparse import asks_for_rows
 from ..core.shape import TensorType
 from ..core.tape import Leaf
 from ..core.tensor import Tensor, check_differentiable
+from ..core.watching import unseen
 from ..graph.custom import CustomGradient
 from ..graph.graph import Graph
 from ..graph.node import Node, Value, subgraphs
@@ -447,13 +448,21 @@ class Recorder(Tracer):
 
         Row-sparse ones are not: in which form a gradient is follows from what is there by then.
         """
-        by_rows = rows and self._asks_for_rows(ys)
-        if record or self.watches or by_rows or self._runs_python(ys):
+        with unseen():
+            by_rows = rows and self._asks_for_rows(ys)
+            runs_python = self._runs_python(ys)
+        if record or self.watches or by_rows or runs_python:
             self._differentiating = not record
             try:
                 return symbol_gradients(ys, xs, gs, record=record, rows=rows)
             finally:
                 self._differentiating = False
+        with unseen():  # nothing of the user's runs: that is put off as well
+            return self._put_off_gradients(ys, xs, gs)
+
+    def _put_off_gradients(
+        self, ys: Sequence[Tensor], xs: Sequence[Tensor], gs: Sequence[Any]
+    ) -> Sequence[Any]:
         places = [places_of(self, x) for x in xs]
         found = deferred_gradients(
             self,
@@ -465,7 +474,8 @@ class Recorder(Tracer):
 
     def _walked(self, root: Value) -> list[Node]:
         """Return the nodes that backward goes through; raise if some of them were freed."""
-        found = self._behind(root)
+        with unseen():
+            found = self._behind(root)
         freed = next((node for node in reversed(found) if node in self._freed), None)
         if freed is not None:
             raise GradientError(freed_message(freed))
