@@ -95,6 +95,7 @@ def _in_process(way: str, name: str, cache: str, options: argparse.Namespace) ->
         "JAX_ENABLE_COMPILATION_CACHE": "false",
         STARTED: repr(time.monotonic()),
     }
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # installed packages have their bytecode
     command = [python, __file__, "--worker", way, "--only", name, f"--threads={options.threads}"]
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     found: Times = json.loads(done.stdout)

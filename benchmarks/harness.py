@@ -41,15 +41,22 @@ def main(
     bars: dict[str, float] | None = None,
     tolerance: float | None = None,
     arguments: Sequence[str] = (),
+    asked_for: Sequence[str] = (),
 ) -> None:
-    """Run the benchmark, or serve as a worker process of it, which is given the arguments."""
+    """Run the benchmark, or serve as a worker process of it, which is given the arguments.
+
+    The first framework is Weft. Those that are to be asked for (by --against) are other ways to use
+    it, which its own interpreter runs.
+    """
     options = _parse(sys.argv[1:])
+    options.own = asked_for
     options.tolerance = tolerance
     if options.worker:
         serve(frameworks[options.worker])
         return
     ours, *peers = frameworks
-    chosen = peers if options.against is None else options.against.split(",")
+    usual = [peer for peer in peers if peer not in asked_for]
+    chosen = usual if options.against is None else options.against.split(",")
     if unknown := set(chosen) - {*peers}:
         raise SystemExit(f"--against takes some of {', '.join(peers)}. Received: {unknown}")
     compare(file, [ours, *chosen], options, bars or {}, arguments)
@@ -208,7 +215,8 @@ def compare(
     """Print a table of times and ratios; the first framework is compared with the others."""
     workers = []
     for framework in frameworks:
-        ours = framework.startswith(frameworks[0])  # another way to do it with the same framework
+        # Another way to do it with the same framework is in the same environment.
+        ours = framework.startswith(frameworks[0]) or framework in options.own
         python = sys.executable if ours else options.peer_python
         worker = Worker(file, framework, python, arguments=arguments)
         if worker.missing:

@@ -2,6 +2,7 @@
 
     python benchmarks/steps.py --peer-python /path/to/python/with/torch/and/jax
     python benchmarks/steps.py --eager --against torch,channels_last --threads 1
+    python benchmarks/steps.py --jit --against session
 
 mlp        784-512-512-10 with ReLU, batch 128, cross-entropy
 dqn        4-128-128-2 with ReLU, batch 64, Huber loss on the values of taken actions
@@ -14,9 +15,10 @@ cell       as lstm, with the cell written by hand
 A step is forward, backward and Adam. Weft builds it as a graph and runs it compiled (Session,
 optimizer.minimize); with --eager it is an ordinary loop of zero_grad, backward and step, and with
 --jit the very same function under wf.jit. PyTorch runs it eagerly with the fused optimizer, also
-with the channels of images last, and through torch.compile; JAX jits the whole step. All use the
-same batch and weights, float32 and as many threads. Losses of the first 20 steps must agree, each
-to a thousandth of it and a hundredth of the first; otherwise that is reported, and not timed.
+with the channels of images last, and through torch.compile; JAX jits the whole step. `session` is
+Weft's own graph, to compare --jit and --eager with in the same rounds. All use the same batch and
+weights, float32 and as many threads. Losses of the first 20 steps must agree, each to a thousandth
+of it and a hundredth of the first; otherwise that is reported, and not timed.
 """
 
 from __future__ import annotations
@@ -259,8 +261,10 @@ if __name__ == "__main__":
             "channels_last": with_torch(given.threads, channels_last=True),
             "torch.compile": with_torch(given.threads, compiled=True),
             "jax": with_jax(given.threads),
+            "session": with_weft("graph", given.threads),
         },
         bars=BARS[given.mode],
         tolerance=TOLERANCE,
         arguments=[f"--threads={given.threads}", *([f"--{given.mode}"] * (given.mode != "graph"))],
+        asked_for=["session"],
     )

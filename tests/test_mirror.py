@@ -109,6 +109,7 @@ OTHERS = {
     "graph/graph.py": Row("graph/test_bad_input.py", "membership, names and their errors"),
     "graph/identity/content.py": Row("graph/identity/test_fingerprint.py", "what is hashed"),
     "graph/identity/*": Row("graph/identity/test_canonical.py", "steps to one canonical form"),
+    "graph/layout.py": Row("graph/test_session.py", "where values of runs by nodes lie"),
     "graph/members.py": Row("graph/test_bad_runs.py", "what may be fetched and fed"),
     "graph/node.py": Row("graph/test_session.py", "nodes and values, as they are run"),
     "graph/operators.py": Row("graph/test_save.py", "operators that files name"),

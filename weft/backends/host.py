@@ -13,8 +13,9 @@ import numpy as np
 
 from ..core.dispatch import canonical
 from ..core.effects import TripCount
+from ..graph.layout import has_unknown_sizes
 from ..graph.node import resolve_attrs
-from ..graph.run import Sizes, bind_sizes, has_unknown_sizes
+from ..graph.run import Sizes, bind_sizes
 from ..lower.kernels import CallKernel, LoopKernel
 from ..lower.storage import Buffer, View
 

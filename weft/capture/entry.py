@@ -132,7 +132,7 @@ class EntryWriter:
             "config.nan_trap" if config.nan_trap else "not config.nan_trap",
             f"{names.of(trace.call.current, 'call')}._ran is {names.of(direct.code, 'code')}",
         ]
-        run = RunWriter(trace, names, leaf_name, guards.nodes)
+        run = RunWriter(trace, names, leaf_name, guards.nodes, flagged=config.nan_trap)
         after = run.after(names.of(trace.counter, "runs"))
         asked = any("leaves" in line for line in (run.feeds(), *after))
         tests = [
@@ -146,15 +146,9 @@ class EntryWriter:
             f"    fetched = {names.of(direct.run, 'run')}(feeds)",
             f"if fetched is None or fetched is {names.of(direct.refused, 'refused')}:",
             "    return MISSED",
-            *self._without_flag(),
             *after,
         ]
         return _function(lines)
-
-    def _without_flag(self) -> list[str]:
-        """Return what leaves out the flag of the NaN trap, which stands behind the fetches."""
-        count = len(self.trace.program.fetches)
-        return [f"fetched = fetched[:{count}]"] if config.nan_trap else []
 
     def _fed(self) -> set[int]:
         """Return the positions of arguments that are fed as they are."""

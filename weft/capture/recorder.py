@@ -9,7 +9,7 @@ values (`if loss > 3:`) is noted with what was read: the recording holds for tho
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Sized
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -30,6 +30,7 @@ from ..core.row_sparse import asks_for_rows
 from ..core.shape import TensorType
 from ..core.tape import Leaf
 from ..core.tensor import Tensor, check_differentiable
+from ..core.watching import unseen
 from ..graph.custom import CustomGradient
 from ..graph.graph import Graph
 from ..graph.node import Node, Value, subgraphs
@@ -136,6 +137,7 @@ class Recorder(Tracer):
         self.around: FrameType | None = None  # that of who calls the function
         self._freed: set[Node] = set()
         self._exact = ExactReads()
+        self._last_walk: tuple[Any, list[Node]] = None, []
 
     # -- operations --------------------------------------------------------------------------------
 
@@ -174,6 +176,12 @@ class Recorder(Tracer):
         self.splits.append(split)
         made = tuple([make_symbol(self.graph, value) for value in split.outputs])
         return made[0] if op.outputs == 1 else made
+
+    def footprint(self) -> tuple[int, ...]:
+        """Return what stays as it is while nothing happens but that nodes are added."""
+        kept: list[Sized] = [self.looks, self.splits, self.tests, self.put_offs, self.required]
+        kept += [self.bounds, self.arguments, self.tracked, self.inner_leaves, self.stood_for]
+        return (*super().footprint(), *map(len, kept))
 
     def plain_attrs(self, attrs: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return attributes with sizes as graphs have them."""
@@ -440,13 +448,21 @@ class Recorder(Tracer):
 
         Row-sparse ones are not: in which form a gradient is follows from what is there by then.
         """
-        by_rows = rows and self._asks_for_rows(ys)
-        if record or self.watches or by_rows or self._runs_python(ys):
+        with unseen():
+            by_rows = rows and self._asks_for_rows(ys)
+            runs_python = self._runs_python(ys)
+        if record or self.watches or by_rows or runs_python:
             self._differentiating = not record
             try:
                 return symbol_gradients(ys, xs, gs, record=record, rows=rows)
             finally:
                 self._differentiating = False
+        with unseen():  # nothing of the user's runs: that is put off as well
+            return self._put_off_gradients(ys, xs, gs)
+
+    def _put_off_gradients(
+        self, ys: Sequence[Tensor], xs: Sequence[Tensor], gs: Sequence[Any]
+    ) -> Sequence[Any]:
         places = [places_of(self, x) for x in xs]
         found = deferred_gradients(
             self,
@@ -458,7 +474,8 @@ class Recorder(Tracer):
 
     def _walked(self, root: Value) -> list[Node]:
         """Return the nodes that backward goes through; raise if some of them were freed."""
-        found = self._behind(root)
+        with unseen():
+            found = self._behind(root)
         freed = next((node for node in reversed(found) if node in self._freed), None)
         if freed is not None:
             raise GradientError(freed_message(freed))
@@ -477,9 +494,13 @@ class Recorder(Tracer):
 
     def _behind(self, root: Value) -> list[Node]:
         """Return the nodes that gradients of a value pass."""
-        passed = lead(self.graph.nodes, [root]) & self.tracked
         nodes = self.graph.nodes
-        return [n for n in nodes if n.op not in SOURCES and not passed.isdisjoint(n.outputs)]
+        key = root, len(nodes), len(self.tracked)  # both only grow
+        if self._last_walk[0] != key:
+            passed = lead(nodes, [root]) & self.tracked
+            found = [n for n in nodes if n.op not in SOURCES and not passed.isdisjoint(n.outputs)]
+            self._last_walk = key, found
+        return self._last_walk[1]
 
     def leaf_tensors(self) -> list[Tensor]:
         """Return the tensors that gradients may go to, of what was read so far."""

@@ -79,8 +79,9 @@ def write_run(trace: Trace) -> WrittenRun:
 class RunWriter:
     """Writes the text for one trace.
 
-    leaf    gives the text of a leaf of the call, by its position; `leaves` are all
-    nodes   the names of variables that hold the leaf nodes of tensors, by `Outside.key`
+    leaf      gives the text of a leaf of the call, by its position; `leaves` are all
+    nodes     the names of variables that hold the leaf nodes of tensors, by `Outside.key`
+    flagged   whether the flag of the NaN trap stands behind the fetches
     """
 
     def __init__(
@@ -89,11 +90,14 @@ class RunWriter:
         names: ObjectNames,
         leaf: Callable[[int], str],
         nodes: dict[tuple[int | None, int], str] | None = None,
+        *,
+        flagged: bool = False,
     ) -> None:
         self.trace = trace
         self.names = names
         self.leaf = leaf
         self.nodes = {} if nodes is None else nodes
+        self.flagged = flagged
         self.found = [f"found{i}" for i in range(len(trace.escaped))]
 
     def feeds(self) -> str:
@@ -132,7 +136,8 @@ class RunWriter:
         """Yield what makes tensors and numbers of the fetches."""
         count = len(self.trace.program.fetches)
         if self.trace.escaped:
-            yield f"{', '.join(f'array{i}' for i in range(count))}, = fetched"
+            flag = "flag, " if self.flagged else ""
+            yield f"{', '.join(f'array{i}' for i in range(count))}, {flag}= fetched"
         for name, leaf in zip(self.found, self.trace.escaped, strict=True):
             array = f"array{leaf.fetch}"
             if leaf.make is not wrap or self._is_large(leaf):

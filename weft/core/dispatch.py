@@ -12,6 +12,7 @@ not a plain tensor of the expected dtype or an interpreter is active.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from sys import settrace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from .shape import type_of
 from .sums import sum_array_to
 from .tape import FanNode, output_node
 from .tensor import Tensor, constant, site_of, wrap, wrap_with_node
+from .watching import is_ours, look_away, watchers
 
 if TYPE_CHECKING:
     from .op import Op
@@ -44,6 +46,21 @@ ERRORS = (ValueError, TypeError, IndexError, ArithmeticError, MemoryError, WeftE
 
 def apply(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
     """Apply an operator to anything tensor-like and return its output or tuple of outputs."""
+    watcher = look_away(inputs, attrs) if watchers and _is_recorded_unseen(op) else None
+    if watcher is None:
+        return _applied(op, inputs, attrs)
+    try:
+        return _applied(op, inputs, attrs)
+    finally:
+        settrace(watcher)
+
+
+def _is_recorded_unseen(op: Op) -> bool:
+    """Tell whether recording an operator runs no rule of a user's."""
+    return is_ours(op) and is_ours(op.infer_rule) and is_ours(op.canonicalize)
+
+
+def _applied(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
     tensors = inputs
     if op.promote is None or not _agree(inputs, floats=op.promote == "float"):
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from inspect import CO_VARARGS, unwrap
+from sys import settrace
 from types import CodeType
 from typing import Any
 
@@ -19,6 +20,7 @@ from .keywords import given_twice, pass_calls, rename, synonyms
 from .op import Op, composite_keywords, find, find_public, public_names
 from .operands import holds_floats, tensor_from
 from .tensor import Tensor
+from .watching import is_ours, look_away, watchers
 
 
 def lazy_names(
@@ -64,6 +66,7 @@ def lifting(fn: Callable[..., Any]) -> Callable[..., Any]:
     takes_many = _first_parameter(fn) == "tensors"
     rest, lift_rest = _rest_parameter(fn)
     respell = respelling(fn)
+    ours = is_ours(fn)
 
     @wraps(fn)
     def public(*args: Any, **kwargs: Any) -> Any:
@@ -79,10 +82,14 @@ def lifting(fn: Callable[..., Any]) -> Callable[..., Any]:
                 break
         if kwargs:
             kwargs = {name: _lift(value) for name, value in kwargs.items()}
+        watcher = look_away(args, [*kwargs.values()]) if watchers and ours else None
         try:
             return fn(*args, **kwargs)
         except AttributeError as error:
             raise _explained(fn, error, args, kwargs) from None
+        finally:
+            if watcher is not None:
+                settrace(watcher)
 
     pass_calls(code_of(public))
     return public

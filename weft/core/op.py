@@ -42,6 +42,7 @@ from .namespaces import Public, namespaces, publish
 from .operands import use_operators
 from .shape import TensorType, broadcast
 from .specialize import Specialized, specialize
+from .watching import unseen
 
 if TYPE_CHECKING:
     from .samples import Sampler
@@ -275,7 +276,8 @@ class Op(Facts):
     def specialized(self) -> Specialized:
         """Return the generated functions of this operator, built on first use."""
         if self._specialized is None:
-            made = specialize(self)
+            with unseen():
+                made = specialize(self)
             self.backward, self.linked, self.saves = made.backward, made.linked, made.saves
             door.admit(self, made.scope)  # which may replace `backward`, now or in another thread
             self._specialized = made  # the last: other threads, and children, see all or nothing
@@ -450,7 +452,7 @@ def _loaded_until(known: Callable[[], FoundT | None]) -> FoundT | None:
     """Declare what is declared later, package by package, until something is known."""
     found = known()
     if found is None:
-        with _loading:
+        with unseen(), _loading:
             found = known()
             while found is None and _later:
                 _later.pop(0)()

@@ -19,9 +19,10 @@ from .edit_inline import Now, copy_into, go_on_drawing, with_own_sizes
 from .edit_sizes import Fitting, fed_sizes
 from .feeds import as_feed
 from .graph import Graph, nearest_name
+from .layout import has_unknown_sizes
 from .members import wanted_values
 from .node import Node, Value, resolve_attrs
-from .run import Sizes, bind_sizes, has_unknown_sizes
+from .run import Sizes, bind_sizes
 from .scope import current_scope
 from .session import Session
 from .special import ASSIGN, CONSTANT, PLACEHOLDER, SOURCES, STATE

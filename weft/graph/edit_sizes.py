@@ -12,8 +12,9 @@ from ..core.dispatch import ERRORS, canonical
 from ..core.errors import DTypeError, ShapeError, UnknownSizeError
 from ..core.shape import Shape, TensorType
 from .graph import Graph
+from .layout import has_unknown_sizes
 from .node import Node, Value, is_graph, map_attr, type_text
-from .run import has_unknown_sizes, located_error
+from .run import located_error
 from .special import PLACEHOLDER
 
 

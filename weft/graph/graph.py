@@ -179,6 +179,10 @@ class Graph(Editable):
                 self._taken[name] = 0
                 return name
 
+    def reserve_names(self, names: Iterable[str]) -> None:
+        """Let no new node have one of these names."""
+        self._taken |= dict.fromkeys(names, 0)
+
     def take_names(self, other: Graph) -> None:
         """Let all names of another graph, those of its unknown sizes too, be taken here."""
         self._taken.update(other._taken)
@@ -274,11 +278,12 @@ class Graph(Editable):
     def size_sources(self) -> dict[SizeVar, Value]:
         """Return the value whose shape tells each unknown size: the first that has it."""
         found: dict[SizeVar, Value] = {}
-        for value in self.values():
-            for size in value.shape:
-                variable = _variable(size)
-                if variable is not None and variable not in found:
-                    found[variable] = value
+        for node in self.nodes:
+            for value in node.outputs:
+                for size in value.type.shape:
+                    variable = None if size.__class__ is int else _variable(size)
+                    if variable is not None and variable not in found:
+                        found[variable] = value
         return found
 
     def free_sizes(self) -> set[SizeVar]:
@@ -316,8 +321,9 @@ class Graph(Editable):
                 continue
             needed.add(node)
             pending += [x for x in node.inputs if x is not None and x not in known]
-            told = (sources.get(v) for v in size_variables(node) - told_sizes)
-            pending += [x for x in told if x is not None and x not in known]
+            if sources:
+                told = (sources.get(v) for v in size_variables(node) - told_sizes)
+                pending += [x for x in told if x is not None and x not in known]
         return [node for node in self.nodes if node in needed]
 
     def check_member(self, value: Value, what: str) -> Value:

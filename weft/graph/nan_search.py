@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, NoReturn
 
 from ..core.anomaly import has_nan, searching
 from ..core.errors import AnomalyError
-from .run import Array, Program, ProgramStep, Results, Sizes, nan_error
+from .layout import ProgramStep
+from .run import Array, Program, Results, Sizes, nan_error
 
 
 def search_nan(program: Program, feeds: Sequence[Array], sizes: Sizes | None = None) -> Results:
@@ -86,7 +87,7 @@ class _NanSearch:
 
     def _look_inside(self, culprit: _Culprit) -> None:
         """Take control flow again, while its bodies are searched too."""
-        slots: list[Any] = [None] * (self.program.count + 1)
+        slots: list[Any] = [None] * (self.program.layout.size + 1)
         for i, operand in zip(culprit.step.inputs, culprit.operands, strict=True):
             slots[i] = operand
         token = searching.set(search_nan)

@@ -25,9 +25,9 @@ class Value:
     type: TensorType
 
     def __init__(self, node: Node, index: int, type: TensorType) -> None:
-        _set(self, "node", node)
-        _set(self, "index", index)
-        _set(self, "type", type)
+        _set_node(self, node)
+        _set_index(self, index)
+        _set_type(self, type)
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(f"a value of a graph is frozen; {name} cannot be set")
@@ -87,10 +87,14 @@ class Node:
         site: Site | str = None,
         device: str = "cpu",
     ) -> None:
-        fields = (op, tuple(inputs), attrs, name, scope, site, device)
-        for field, value in zip(_FIELDS, fields, strict=True):
-            _set(self, field, value)
-        _set(self, "outputs", tuple(Value(self, i, t) for i, t in enumerate(types)))
+        _set_op(self, op)
+        _set_inputs(self, tuple(inputs))
+        _set_attrs(self, attrs)
+        _set_name(self, name)
+        _set_scope(self, scope)
+        _set_site(self, site)
+        _set_device(self, device)
+        _set_outputs(self, tuple([Value(self, i, t) for i, t in enumerate(types)]))
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(f"a node of a graph is frozen; {name} cannot be set")
@@ -123,13 +127,19 @@ class Node:
         return f"<{self.name} = {self.op.name}({shown}) -> {made}>"
 
 
-_FIELDS = ("op", "inputs", "attrs", "name", "scope", "site", "device")
-_set = object.__setattr__
+# Graphs have thousands of nodes, which are made several times: what sets their slots is found once.
+_set_node, _set_index, _set_type = (
+    Value.__dict__[name].__set__ for name in ("node", "index", "type")
+)
+_set_op, _set_inputs, _set_attrs, _set_outputs, _set_name, _set_scope, _set_site, _set_device = (
+    Node.__dict__[name].__set__
+    for name in ("op", "inputs", "attrs", "outputs", "name", "scope", "site", "device")
+)
 
 
 def rename(node: Node, name: str) -> None:
     """Give a node another name; for the graph that has just made it."""
-    _set(node, "name", name)
+    _set_name(node, name)
 
 
 def type_text(type: TensorType) -> str:

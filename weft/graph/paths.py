@@ -17,9 +17,10 @@ def reach(nodes: Iterable[Node], sources: Iterable[Value]) -> set[Value]:
     """Return the values that depend on given ones, those included; nodes stand in their order."""
     reached = {value for value in sources if is_float(value.dtype)}
     for node in nodes:
+        if reached.isdisjoint(node.inputs):
+            continue
         positions = {i for i, x in enumerate(node.inputs) if x in reached}
-        if positions:
-            reached.update(node.outputs[j] for j in outputs_reached(node, positions))
+        reached.update([node.outputs[j] for j in outputs_reached(node, positions)])
     return reached
 
 
@@ -27,10 +28,11 @@ def lead(nodes: Sequence[Node], targets: Iterable[Value]) -> set[Value]:
     """Return the values on which given ones depend, those included; nodes stand in their order."""
     leading = {value for value in targets if is_float(value.dtype)}
     for node in reversed(nodes):
+        if leading.isdisjoint(node.outputs):
+            continue
         positions = {j for j, y in enumerate(node.outputs) if y in leading}
-        if positions:
-            found = (node.inputs[i] for i in inputs_leading(node, positions))
-            leading.update(x for x in found if x is not None)
+        found = [node.inputs[i] for i in inputs_leading(node, positions)]
+        leading.update([x for x in found if x is not None])
     return leading
 
 

@@ -31,10 +31,8 @@ class Rebuild:
         self.outputs = old.results() if outputs is None else list(outputs)
         self.graph = Graph(old.name)
         self._now: dict[Value | None, Value] = {}
-        for node in old.nodes:  # new nodes must not take the names of old ones
-            self.graph.unique_name(node.name)
-        for name in old.names:
-            self.graph.unique_name(name)
+        self.graph.reserve_names(node.name for node in old.nodes)  # for the nodes that stay
+        self.graph.reserve_names(old.names)
 
     def value(self, value: Value) -> Value:
         """Return what a value of the old graph is in the new one."""
@@ -46,7 +44,7 @@ class Rebuild:
         It is not appended yet.
         """
         now = self._now
-        if not any(x in now for x in node.inputs):
+        if now.keys().isdisjoint(node.inputs):
             return node
         return node.rebuilt([None if x is None else now.get(x, x) for x in node.inputs])
 

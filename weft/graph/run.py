@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -28,38 +29,15 @@ from ..core.errors import (
 from ..core.shape import TensorType
 from .draws import Draws
 from .graph import Graph
-from .node import Node, Value, attr_items, is_graph, resolve_attrs, type_text
+from .layout import ProgramLayout, ProgramStep, lay_out
+from .node import Node, Value, attr_items, resolve_attrs, type_text
 from .scope import GRADIENTS
-from .special import ASSIGN, CONSTANT, PLACEHOLDER, STATE
+from .special import ASSIGN, PLACEHOLDER
 from .state import State
 
 Array = np.ndarray[Any, Any]
 Sizes = dict[SizeVar, int]
 Take = Callable[["ProgramStep", list[Any], Sizes], None]
-
-
-class ProgramStep(NamedTuple):
-    """One node, ready to run.
-
-    inputs    slots of the operands (-1 for one left out); `fixed` of them stand alone and the rest
-              form a list, if the operator takes any number
-    outputs   slots of the results
-    checked   whether the operator must check its attributes again, now that sizes are known
-    tells     which axis of which result tells an unknown size
-    frees     slots that nobody needs after this step
-    """
-
-    node: Node
-    kernel: Callable[..., Any]
-    inputs: tuple[int, ...]
-    fixed: int | None
-    attrs: tuple[Any, ...]
-    sized: bool
-    checked: bool
-    nested: bool
-    outputs: tuple[int, ...]
-    tells: tuple[tuple[int, int, SizeVar], ...]
-    frees: tuple[int, ...]
 
 
 class Program:
@@ -88,7 +66,6 @@ class Program:
         self.donated = tuple(sorted(donated))
         self.trapped = False  # whether compiled code is to look for NaNs (passes/trap.py)
         self.sources = graph.size_sources()
-        self.slots: dict[Value, int] = {}
         draws = Draws(graph, begins=not commits)
         asked = (*fetches, *targets)
         nodes = graph.ancestors(asked, {*feeds, *draws.stops(asked)})
@@ -101,20 +78,9 @@ class Program:
                 self._alias[node.outputs[0]] = written  # type: ignore[assignment]  # never left out
         members = {*nodes, *draws.steps}
         order = self._merge_loops([node for node in graph.nodes if node in members])
-        self._last = self._last_uses(order)
-        self.constants: list[tuple[int, Array]] = []
-        self.states: list[tuple[int, State]] = []
-        self.steps: list[ProgramStep] = []
-        self._told: set[SizeVar] = set()
-        for value in self.feeds:
-            self._tell(value)
-        fed = set(self.feeds)
+        self._merged = order
         self.order = [node for node in order if node not in draws.skipped]
-        for node in self.order:
-            self._place(node, fed)
-        for value in (*self.fetches, *(value for _, value in self.commits)):
-            self.slot(value)  # what is fed and fetched, and what no step touches, has one too
-        self.count = len(self.slots)
+        self._check_fed()
 
     @property
     def has_effects(self) -> bool:
@@ -145,16 +111,6 @@ class Program:
 
     # -- laying out --------------------------------------------------------------------------------
 
-    def _last_uses(self, nodes: Iterable[Node]) -> dict[Value, Node | None]:
-        """Return the node after which each value is not needed; None for those kept to the end."""
-        last: dict[Value, Node | None] = {}
-        for node in nodes:
-            for value in node.inputs:
-                if value is not None:
-                    last[self.resolved(value)] = node
-        kept = [*self.fetches, *(value for _, value in self.commits)]
-        return last | {self.resolved(value): None for value in kept}
-
     def _merge_loops(self, nodes: list[Node]) -> list[Node]:
         """Run a loop and its extension for the gradient once: the latter, in the loop's place."""
         members = set(nodes)
@@ -174,58 +130,32 @@ class Program:
             value = self._alias[value]
         return value
 
+    def _check_fed(self) -> None:
+        fed = set(self.feeds)
+        for node in self.order:
+            if node.op is PLACEHOLDER and node.outputs[0] not in fed:
+                raise GraphError(_unfed_message(node))
+
+    @cached_property
+    def layout(self) -> ProgramLayout:
+        """Return the steps of a run by nodes, and where values lie; compiled code needs none."""
+        kept = [*self.fetches, *(value for _, value in self.commits)]
+        return lay_out(self._merged, self.order, self.feeds, kept, self.resolved)
+
+    @property
+    def slots(self) -> dict[Value, int]:
+        """Return the number of the slot that holds each value."""
+        return self.layout.slots
+
+    @property
+    def states(self) -> list[tuple[int, State]]:
+        """Return the states that a run reads, and their slots."""
+        return self.layout.states
+
     def slot(self, value: Value) -> int:
         """Return the number of the slot that holds a value."""
-        value = self.resolved(value)
-        return self.slots.setdefault(value, len(self.slots))
-
-    def _tell(self, value: Value) -> tuple[tuple[int, SizeVar], ...]:
-        """Return the axes of a value that tell sizes nothing before it told."""
-        found = []
-        for axis, size in enumerate(value.shape):
-            variable = size.variable() if isinstance(size, Dim) else None
-            if variable is not None and variable not in self._told:
-                self._told.add(variable)
-                found.append((axis, variable))
-        return tuple(found)
-
-    def _place(self, node: Node, fed: set[Value]) -> None:
-        if all(value in fed for value in node.outputs):
-            return
-        (first, *_) = node.outputs
-        if node.op is PLACEHOLDER:
-            raise GraphError(_unfed_message(node))
-        if node.op is CONSTANT:
-            self.constants.append((self.slot(first), node.attrs[0].array))
-        elif node.op is STATE:
-            self.states.append((self.slot(first), node.attrs[0]))
-        elif node.op is not ASSIGN:
-            self.steps.append(self._step(node, fed))
-
-    def _step(self, node: Node, fed: set[Value]) -> ProgramStep:
-        op = node.op
-        outputs = tuple(-1 if value in fed else self.slot(value) for value in node.outputs)
-        return ProgramStep(
-            node,
-            op.kernel,
-            tuple(-1 if value is None else self.slot(value) for value in node.inputs),
-            len(op.inputs) - 1 if op.variadic else None,
-            node.attrs,
-            any(item.__class__ is Dim for item in attr_items(node.attrs)),
-            op.kind != "control" and has_unknown_sizes(op, node.inputs),
-            any(is_graph(item) for item in attr_items(node.attrs)),
-            outputs,
-            tuple((i, *told) for i, value in enumerate(node.outputs) for told in self._tell(value)),
-            self._freed_after(node),
-        )
-
-    def _freed_after(self, node: Node) -> tuple[int, ...]:
-        touched = [self.resolved(v) for v in (*node.inputs, *node.outputs) if v is not None]
-        return tuple(
-            self.slot(value)
-            for value in dict.fromkeys(touched)
-            if self._last.get(value, node) is node
-        )
+        slots = self.layout.slots
+        return slots.setdefault(self.resolved(value), len(slots))
 
     # -- running -----------------------------------------------------------------------------------
 
@@ -237,12 +167,12 @@ class Program:
         take   what takes each step, in place of `take`
         """
         sizes = {} if sizes is None else sizes
-        slots: list[Any] = [None] * (self.count + 1)  # the last one stays None: no operand
+        slots: list[Any] = [None] * (self.layout.size + 1)  # the last one stays None: no operand
         for value, array in zip(self.feeds, feeds, strict=True):
             bind_sizes(value, array.shape, sizes)
             if value in self.slots:
                 slots[self.slots[value]] = array
-        for slot, array in self.constants:
+        for slot, array in self.layout.constants:
             slots[slot] = array
         for slot, state in self.states:
             slots[slot] = state.read()
@@ -250,7 +180,7 @@ class Program:
         if take is None:
             take = self._take_warily if detecting_anomaly() else self.take
         with np.errstate(all="ignore"):
-            for step in self.steps:
+            for step in self.layout.steps:
                 take(step, slots, sizes)
         found = [slots[self.slot(value)] for value in self.fetches]
         commits = [(state, slots[self.slot(value)]) for state, value in self.commits]
@@ -387,13 +317,6 @@ def check_told_sizes(value: Value, shape: tuple[int, ...], sizes: Sizes) -> None
                 raise ShapeError(
                     f"{value.name}: the size {size} is {expected}. Received: shape {shape}"
                 )
-
-
-def has_unknown_sizes(op: Any, inputs: Iterable[Any]) -> bool:
-    """Tell whether an operand's size, which a check of the operator may need, is not known."""
-    if getattr(op, "canonicalize", None) is None:
-        return False
-    return any(isinstance(size, Dim) for x in inputs if x is not None for size in x.shape)
 
 
 def nan_error(node: Node, operands: Sequence[Any]) -> AnomalyError:

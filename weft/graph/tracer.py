@@ -8,7 +8,7 @@ run that computes it commits it at its end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -334,6 +334,20 @@ class Tracer:
         self.observed = other.observed | self.observed
         self._tensors = other._tensors | self._tensors
         self._tensor_names = other._tensor_names | self._tensor_names
+
+    def footprint(self) -> tuple[int, ...]:
+        """Return what stays as it is while nothing happens but that nodes are added."""
+        kept = (self.history, self.leaves, self.observed, self.captured, self.watches)
+        return (*map(len, kept), len(self._tensors))
+
+    def treat_alike(self, copies: Mapping[Value, Value]) -> None:
+        """Know of copies of values, which stand for others, what is known of those."""
+        for value, copy in copies.items():
+            if value in self._frozen:
+                self._frozen.add(copy)
+            detached = self._detached.get(value)
+            if detached is not None and detached in copies:
+                self._detached.setdefault(copy, copies[detached])
 
     @contextmanager
     def at(self, site: Site | str) -> Iterator[None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ def lower(graph: Graph, commits: Sequence[State] = ()) -> tuple[KernelProgram, S
 
     The last outputs of the graph are the new values of the states to commit, the others fetches.
     """
-    return Lowering(graph).program(commits)
+    return Lowering(graph, committed=len(commits)).program(commits)
 
 
 class Lowering:
@@ -66,11 +67,12 @@ class Lowering:
         bound: Mapping[Value, View] | None = None,
         wanted: Mapping[Value, View] | None = None,
         around: Lowering | None = None,
+        committed: int | None = None,
     ) -> None:
         """Lower a graph.
 
         Of a body, `bound` says where inputs are, `wanted` where results go, and `around` what it is
-        a part of.
+        a part of. Of a program, the last outputs, so many as are `committed`, go to states.
         """
         self.graph = graph
         self.root: Lowering = self if around is None else around.root
@@ -90,8 +92,10 @@ class Lowering:
         self.outside = _used_outside(graph, grouping)
         for group in sorted(grouping.groups, key=_sources_first):
             self._lower(group)
-        for change in (recompute_cheap, fuse_epilogues, fuse_row_sums):
+        for change in (recompute_cheap, fuse_epilogues):
             self.rewrite(change)
+        start = 0 if committed is None else len(graph.outputs) - committed
+        self.rewrite(partial(fuse_row_sums, updates={x.buffer for x in self.outputs[start:]}))
 
     @property
     def outputs(self) -> list[View]:

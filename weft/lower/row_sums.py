@@ -35,12 +35,15 @@ LEAST_COLUMNS = 64
 BLOCK = 96  # rows that are combined: a multiple of most heights of tiles
 
 
-def fuse_row_sums(kernels: Sequence[Kernel], kept: Collection[Buffer]) -> list[Kernel]:
+def fuse_row_sums(
+    kernels: Sequence[Kernel], kept: Collection[Buffer], *, updates: Collection[Buffer]
+) -> list[Kernel]:
     """Return the kernels with those that combine the rows of products joined to these.
 
-    `kept` are buffers that are wanted after the last kernel.
+    `kept` are buffers that are wanted after the last kernel, and of them `updates` those that may
+    be written to states: in place, if that is done when nothing can fail any more.
     """
-    return _Joining(kernels, kept).kernels()
+    return _Joining(kernels, updates).kernels()
 
 
 @dataclass(frozen=True)
@@ -57,11 +60,11 @@ class _RowSums:
 class _Joining:
     """A program in which kernels are joined to others before them."""
 
-    def __init__(self, kernels: Sequence[Kernel], kept: Collection[Buffer]) -> None:
+    def __init__(self, kernels: Sequence[Kernel], updates: Collection[Buffer]) -> None:
         self.given = kernels
         self.made: list[list[Kernel]] = [[kernel] for kernel in kernels]  # at each place
         self.users = uses_of(kernels)
-        self.kept = kept
+        self.updates = updates
         self.checked = max((i for i, k in enumerate(kernels) if may_fail(k)), default=-1)
 
     def kernels(self) -> list[Kernel]:
@@ -82,9 +85,9 @@ class _Joining:
         if product is None:
             return
         sums = [self._sums(j, loops, output) for output in loops.outputs]
-        leaves = any(t.finish is None and t.rows.buffer in self.kept for t in sums)
+        updates = any(t.finish is None and t.rows.buffer in self.updates for t in sums)
         fused = _Fusion(product, loops, [total.rows for total in sums]).kernel()
-        if fused is None or (leaves and i < self.checked):  # what leaves waits for all checks
+        if fused is None or (updates and i < self.checked):  # an update waits for all checks
             return
         self.made[i] = [fused]
         finishes = [total.finish for total in sums if total.finish is not None]

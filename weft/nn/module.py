@@ -92,6 +92,8 @@ class Module:
         """Run `forward`, with the hooks around it if there are any."""
         if modes.interpreters and (tracer := current_tracer()) is not None:
             with module_scope(tracer, self):
+                if not self._hooks:
+                    return self.forward(*args, **kwargs)
                 return hooks.call_with_hooks(self, args, kwargs)
         if not self._hooks:
             return self.forward(*args, **kwargs)

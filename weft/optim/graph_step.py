@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from operator import is_
@@ -25,7 +26,9 @@ from ..core.op import F
 from ..core.row_sparse import RowSparse
 from ..core.shape import TensorType
 from ..core.tensor import Tensor
+from ..core.watching import unseen
 from ..graph.frontend import open_tracer
+from ..graph.repetition import Repetition
 from ..graph.scope import outermost_scope
 from ..graph.state import Alone, AttributeKeeper, ItemStep, State, StatePath, number_state
 from ..graph.symbol import Symbol, make_number, make_symbol
@@ -34,7 +37,7 @@ from ..graph.update import Update, caused_updates
 from .eager_step import initial_state, working_dtype
 from .groups import FACTORS, effective_settings
 from .row_step import check_forms, rows_of, with_rows
-from .transform import GradientTransform
+from .transform import GradientTransform, UpdateOne
 
 # Hyperparameters besides the learning rate that schedules change from step to step. They are read
 # anew in each run; one that is 0 is left out of the rule, and makes another program.
@@ -71,8 +74,15 @@ def record_step(optimizer: Any, recorder: Any, loss: Any) -> None:
     grads = {p: p.grad for p in optimizer.parameters()}
     grads = {p: g for p, g in grads.items() if g is not None}
     recorder.require(id(optimizer), StepTest(optimizer))
-    with outermost_scope(("optimizer",)), no_grad():
+    ours = unseen(_settings(optimizer)) if optimizer.has_own_rule() else nullcontext()
+    with ours, outermost_scope(("optimizer",)), no_grad():
         _assignments(recorder, optimizer, loss, grads)
+
+
+def _settings(optimizer: Any) -> list[Any]:
+    """Return all settings of an optimizer: its groups' without their parameters."""
+    pairs = [pair for group in optimizer.param_groups for pair in group.items()]
+    return [value for name, value in pairs if name != "params"]
 
 
 class StepTest:
@@ -284,16 +294,24 @@ class GroupStep:
         rule = graph_rule.transform(self._settings_in_graph())
         check_forms(self.optimizer, self.group, rule, {p: grads[p] for p in params})
         parts = [self._part(rule, p, grads[p]) for p in params]
-        updates, changed = rule.update(
-            [part.gradient for part in parts],
-            [part.read() for part in parts],
-            [part.value for part in parts],
-        )
+        updates, changed = self._updates(rule, parts)
         assigns = []
         for part, u, new in zip(parts, updates, changed, strict=True):
             assigns.append(part.assign(part.state, part.value + u))
             assigns += [part.assign(part.slots[name], value) for name, value in new.items()]
         return assigns
+
+    def _updates(
+        self, rule: GradientTransform, parts: Sequence[SymbolPart]
+    ) -> tuple[Sequence[Any], Sequence[dict[str, Any]]]:
+        """Return what a rule makes of gradients, and the slots that it changes."""
+        grads, states = [part.gradient for part in parts], [part.read() for part in parts]
+        values = [part.value for part in parts]
+        if rule.each is None or not self.optimizer.has_own_rule():
+            return rule.update(grads, states, values)
+        repeated = RepeatedRule(self.tracer, rule.each[1])
+        found = [repeated(g, s, p) for g, s, p in zip(grads, states, values, strict=True)]
+        return [update for update, _ in found], [new for _, new in found]
 
     def _part(self, rule: GradientTransform, p: Tensor, g: Any) -> SymbolPart:
         """Return what the rule sees of a parameter."""
@@ -352,6 +370,30 @@ class GroupStep:
 
     def _literal(self, value: Any, state: State) -> Symbol:
         return self.tracer.constant(np.array(value, state.type.dtype))
+
+
+class RepeatedRule:
+    """A rule of Weft's for one parameter, whose nodes are copied for others like it."""
+
+    def __init__(self, tracer: Tracer, update: UpdateOne) -> None:
+        self._tracer, self._update = tracer, update
+        self._by_slots: dict[tuple[str, ...], Repetition] = {}
+
+    def __call__(self, g: Any, s: dict[str, Any], p: Any) -> tuple[Any, dict[str, Any]]:
+        """Return the update of a parameter, and the slots that it changes."""
+        names = tuple(s)
+        if names not in self._by_slots:
+            self._by_slots[names] = self._with_slots(names)
+        (update, *values), changed = self._by_slots[names]([g, p, *s.values()])
+        return update, dict(zip(changed, values, strict=True))
+
+    def _with_slots(self, names: tuple[str, ...]) -> Repetition:
+        def run(operands: Sequence[Any]) -> tuple[list[Any], tuple[str, ...]]:
+            g, p, *slots = operands
+            update, new = self._update(g, dict(zip(names, slots, strict=True)), p)
+            return [update, *new.values()], tuple(new)
+
+        return Repetition(self._tracer, run)
 
 
 class SymbolPart:

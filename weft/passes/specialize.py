@@ -17,8 +17,9 @@ from ..graph.control.ops import COND, SCAN, WHILE, check_lengths
 from ..graph.custom import CustomGradient
 from ..graph.edit_sizes import KnownSizes, checked_attrs, is_told_all
 from ..graph.graph import Graph
+from ..graph.layout import has_unknown_sizes
 from ..graph.node import Node, Value, is_graph, resolve_attrs, size_variables
-from ..graph.run import Program, Sizes, bind_sizes, has_unknown_sizes, located_error
+from ..graph.run import Program, Sizes, bind_sizes, located_error
 from ..graph.special import ASSIGN, PLACEHOLDER
 from .sized_control import with_sizes
 

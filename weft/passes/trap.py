@@ -13,7 +13,7 @@ node by node (graph/nan_search.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import reduce
 from typing import Any
 
@@ -29,8 +29,10 @@ from ..graph.scope import GRADIENTS, outermost_scope
 from ..graph.special import CONSTANT, SOURCES, STATE
 from ..graph.state import State
 from ..graph.symbol import make_symbol
+from .cse import exactly as _exactly
 
 MOST_STEPS = 12  # back from a value, to see its sign
+ONE_ROW = 1 << 16  # elements that one loop adds up; more are added up row by row, by all threads
 
 
 def with_trap(graph: Graph, fetches: int, states: Sequence[State]) -> Graph:
@@ -57,12 +59,14 @@ def with_trap(graph: Graph, fetches: int, states: Sequence[State]) -> Graph:
 
 def _flag(graph: Graph, watched: Watched) -> Value:
     """Return a value that cannot be computed if something is wrong: an index is out of range."""
+    exactly = {_number_key(x): x for x in watched.exactly}.values()
+    least = {(_number_key(x), strict): (x, strict) for x, strict in watched.least.items()}.values()
     with graph, outermost_scope(("trap",)):
         parts = [
-            *(_total(F.cast(F.isnan(make_symbol(graph, x)), float32)) for x in watched.exactly),
-            *(_total(F.mul(make_symbol(graph, x), 0)) for x in watched.finite),
-            *(_total(F.mul(F.mul(make_symbol(graph, x), huge(x)), 0)) for x in watched.moderate),
-            *(_broken(make_symbol(graph, x), strict) for x, strict in watched.least.items()),
+            *(_total(F.cast(F.isnan(_in_one_row(graph, x)), float32)) for x in exactly),
+            *(_total(F.mul(_in_one_row(graph, x), 0)) for x in watched.finite),
+            *(_total(F.mul(F.mul(_in_one_row(graph, x), huge(x)), 0)) for x in watched.moderate),
+            *(_broken(make_symbol(graph, x), strict) for x, strict in least),
         ]
         nothing = graph.tracer.constant(np.zeros(1, float32))
         if not parts:
@@ -73,6 +77,15 @@ def _flag(graph: Graph, watched: Watched) -> Value:
     return value
 
 
+def _number_key(value: Value, steps: int = 0) -> Hashable:
+    """Return the same for numbers that are computed in the same way, for each parameter anew."""
+    node = value.node
+    if value.shape or steps == MOST_STEPS or node.op in SOURCES:
+        return value
+    operands = tuple([None if x is None else _number_key(x, steps + 1) for x in node.inputs])
+    return node.op, _exactly(node.attrs), operands, value.index
+
+
 def huge(value: Value) -> float:
     """Return what numbers overflow with if products of two, and sums of those, might."""
     return float(2.0 ** (np.finfo(value.dtype).maxexp * 5 // 8))
@@ -81,6 +94,13 @@ def huge(value: Value) -> float:
 def _total(x: Any) -> Any:
     """Return the sum of all elements: not zero if one is not, NaN if one is."""
     return F.cast(F.sum(x) if x.shape else x, float32)
+
+
+def _in_one_row(graph: Graph, value: Value) -> Any:
+    """Return a value whose elements lie in one row, if they are few: a sum of each takes longer."""
+    x = make_symbol(graph, value)
+    few = len(x.shape) > 1 and is_known(x.shape) and size_of(x.shape) <= ONE_ROW
+    return F.reshape(x, (-1,)) if few else x
 
 
 def _broken(x: Any, strict: bool) -> Any:

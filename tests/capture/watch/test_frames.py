@@ -24,7 +24,9 @@ def test_depths_of_stacks_follow_from_code():
             frames.ask_for_instructions(frame, follow, lines=False)
         elif event == "opcode" and frames._LAYOUT.held is not None:
             variables, depths = frames._shape(frame.f_code)
-            counts.append((frames._count(frame), variables + depths[frame.f_lasti]))
+            counts.append(
+                (frames._count(frame, frames._record(frame)), variables + depths[frame.f_lasti])
+            )
         return follow
 
     with frames.traced(follow):

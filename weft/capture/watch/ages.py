@@ -19,6 +19,7 @@ class Ages:
         self._held: list[tuple[Any, Any]] = []
         self._old: set[int] = set()
         self._young: set[int] = set()
+        self._found_new: set[int] = set()  # while it runs; of objects that are kept alive
         self._was_enabled = False
 
     def begin(self) -> None:
@@ -73,7 +74,13 @@ class Ages:
             if id(thing) in self._old or (tracked and not any(thing is new for new in young)):
                 return True
             pending += [h for h, held in self._held if held is thing and id(h) not in met]
+        if id(value) in self._known:
+            self._found_new.add(id(value))
         return False
+
+    def was_found_new(self, value: Any) -> bool:
+        """Tell whether `is_old_by_now` was asked of an object before, and said no."""
+        return id(value) in self._found_new
 
     def is_young(self, value: Any) -> bool:
         """Tell whether an object is known to be made by the recording."""
@@ -83,3 +90,4 @@ class Ages:
         """Let go of everything that was seen."""
         self._known.clear()
         self._young.clear()
+        self._found_new.clear()

@@ -11,7 +11,7 @@ from ...core.bytecode import Step, steps
 from .attributes import read_attribute
 from .cached import CachedCall, CachedCallPlace, is_cached
 from .calls import note_call
-from .frames import NULL, operand
+from .frames import NULL, operand, operands
 from .log import AccessLog
 from .observed import ObservedCall
 from .values import MISSING, find
@@ -31,8 +31,7 @@ class CallFollower:
         skipped = 1 if step.name == "CALL_KW" else 0
         if skipped:
             names = operand(frame, 0)
-        args = [operand(frame, step.arg - 1 - i + skipped) for i in range(step.arg)]
-        first, second = operand(frame, step.arg + 1 + skipped), operand(frame, step.arg + skipped)
+        first, second, *args = operands(frame, step.arg + 1 + skipped, skipped)
         function, args = _called(first, second, args)
         count = len(args) - len(names)
         kwargs = dict(zip(names, args[count:], strict=True))

@@ -28,6 +28,7 @@ class FollowedFrames:
         self.log = log
         self.trace = traced(self._enter_frame)
         self._follower = Follower(log)
+        self._following = self._follow  # one object, which is returned for each instruction
         self._has_begun = False
         self._importing: FrameType | None = None
 
@@ -49,7 +50,7 @@ class FollowedFrames:
             self.log.refuse(f"{frame.f_code.co_name} has not kept this result yet", once=True)
         if not self._is_followed(frame):
             return wanted
-        ask_for_instructions(frame, self._follow, lines=wanted is not None)
+        ask_for_instructions(frame, self._following, lines=wanted is not None)
         self._has_begun = True
         self.log.frame = frame
         self._guarded(self._enter_function, frame)
@@ -70,8 +71,9 @@ class FollowedFrames:
     def _follow(self, frame: FrameType, event: str, argument: Any) -> Any:
         if event == "opcode":
             self.log.frame = frame
-            self._guarded(self._follower.follow, frame)
-            return self._follow
+            if not self._follower.is_told_nothing(frame):  # as by most instructions
+                self._guarded(self._follower.follow, frame)
+            return self._following
         self.trace.forward(frame, event, argument)
         if event == "return" and frame.f_code.co_flags & _SUSPENDED:
             frame.f_trace = None  # set again when it goes on; if it never does, it would keep us:

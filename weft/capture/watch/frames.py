@@ -17,6 +17,7 @@ from types import CodeType, FrameType, FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from ...core.bytecode import depths_below, stack_depths
+from ...core.watching import IS_SLOW, watchers
 
 Tracer = Callable[[FrameType, str, Any], Any]
 NULL: Any = type("Null", (), {"__repr__": lambda self: "<no operand>"})()
@@ -58,6 +59,12 @@ def operand(frame: FrameType, depth: int) -> Any:
     return _object_at(_operand_address(frame, depth))
 
 
+def operands(frame: FrameType, first: int, last: int) -> list[Any]:
+    """Return some operands in the order in which they were computed; see `operand`."""
+    start = _operand_address(frame, first)
+    return [_object_at(start + _WORD * i) for i in range(first - last + 1)]
+
+
 @cache
 def is_readable() -> bool:
     """Tell whether frames of this interpreter are laid out as expected."""
@@ -73,13 +80,14 @@ def _record(frame: FrameType) -> int:
 
 def _operand_address(frame: FrameType, depth: int) -> int:
     """Return where an operand lies: behind the variables, and what is below it on the stack."""
-    return _record(frame) + _LAYOUT.first + _WORD * (_count(frame) - 1 - depth)
+    record = _record(frame)
+    return record + _LAYOUT.first + _WORD * (_count(frame, record) - 1 - depth)
 
 
-def _count(frame: FrameType) -> int:
+def _count(frame: FrameType, record: int) -> int:
     """Return how many variables, and values on its stack, a frame holds."""
     if _LAYOUT.held is not None:
-        return ctypes.c_int.from_address(_record(frame) + _LAYOUT.held).value
+        return ctypes.c_int.from_address(record + _LAYOUT.held).value
     variables, depths = _shape(frame.f_code)
     return variables + depths[frame.f_lasti]
 
@@ -104,9 +112,19 @@ def _word(address: int) -> int:
     return ctypes.c_size_t.from_address(address).value
 
 
-def _object_at(address: int) -> Any:
+def _tagged_object_at(address: int) -> Any:
     pointer = _word(address) & ~_TAGS
     return ctypes.cast(pointer, ctypes.py_object).value if pointer else NULL
+
+
+def _plain_object_at(address: int) -> Any:
+    try:
+        return ctypes.py_object.from_address(address).value
+    except ValueError:  # says that there is none
+        return NULL
+
+
+_object_at = _tagged_object_at if sys.version_info >= (3, 14) else _plain_object_at
 
 
 # -- the check -----------------------------------------------------------------------------------
@@ -168,10 +186,13 @@ class traced:  # noqa: N801  (a context, named like a function)
         self.before = sys.gettrace()
         self.tells = isinstance(self.before, (FunctionType, MethodType))
         sys._getframe().f_trace_opcodes = True  # 3.12 looks at this only in settrace
+        if IS_SLOW and self.before is None:
+            watchers[id(self.function)] = self.function
         sys.settrace(self.function)
 
     def __exit__(self, *_: object) -> None:
         sys.settrace(self.before)
+        watchers.pop(id(self.function), None)
         self._told.clear()
 
     def forward(self, frame: FrameType, event: str, argument: Any) -> Any:

@@ -41,6 +41,11 @@ class Follower(CallFollower):
         super().__init__(log)
         self._done: tuple[FrameType, int] | None = None
 
+    def is_told_nothing(self, frame: FrameType) -> bool:
+        """Tell, quickly, whether the instruction that a frame comes to touches nothing."""
+        known = _plans.get(id(frame.f_code))
+        return known is not None and frame.f_lasti not in known[1] and not self._awaited
+
     def follow(self, frame: FrameType) -> None:
         """Note what the instruction does that a frame comes to."""
         self.note_awaited(frame)

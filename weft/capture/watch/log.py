@@ -385,6 +385,8 @@ class AccessLog:
     def refuse(self, reason: str, only_if_old: Any = None, *, once: bool = False) -> None:
         """Note that what is done cannot be repeated; for an object, unless that is a new one."""
         if only_if_old is not None:
+            if self.ages.was_found_new(only_if_old):  # the first refusal says it all
+                return
             self.ages.see(only_if_old)
         refusal = Refusal(reason, self.where, once)
         self.refusals.append((only_if_old, refusal))

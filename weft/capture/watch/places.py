@@ -131,7 +131,11 @@ class ClassPlace(PythonPlace):
         plain = value is not MISSING and (type(value).__name__ == "function" or not has_get(value))
         plain = plain and find(type(self.owner), "__getattribute__") is type.__getattribute__
         plain = plain and find(type(self.owner), self.key) is MISSING and self.key.isidentifier()
-        return f"{owner}.{self.key}" if plain else f"find({owner}, {key})"
+        if plain:
+            return f"{owner}.{self.key}"
+        # What a class has itself is found there whatever its bases have.
+        own = type(self.owner) is type and self.key in self.owner.__dict__
+        return f"{owner}.__dict__[{key}]" if own else f"find({owner}, {key})"
 
     def source_of_absence(self, owner: str, key: str) -> str:
         """Return the expression that tells whether it holds nothing."""

@@ -10,8 +10,9 @@ from ...core.effects import CHAIN, trips
 from ...core.errors import ArgumentError, GraphError
 from ..call import ProgramCall
 from ..graph import Graph, nearest_name
+from ..layout import ProgramStep
 from ..node import Node, Value, subgraphs
-from ..run import Array, Program, ProgramStep, Results, Sizes
+from ..run import Array, Program, Results, Sizes
 from ..special import STATE
 from .console import Prompt, console
 from .effects import QuitDebugger

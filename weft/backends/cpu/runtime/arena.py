@@ -1,6 +1,7 @@
-"""Memory for arenas: aligned to cache lines, touched beforehand, in huge pages where it is large.
+"""Memory for arenas: aligned to cache lines, in huge pages where it is large.
 
-The first touch of fresh memory costs about 1 ms a megabyte, so it is done here, once.
+The first touch of fresh memory costs up to 1 ms a megabyte. The first run pays that, by all threads
+at the same time, and for the parts that it uses.
 """
 
 from __future__ import annotations
@@ -21,18 +22,16 @@ Bytes = np.ndarray[tuple[int], np.dtype[np.uint8]]
 
 
 def aligned_empty(nbytes: int) -> Bytes:
-    """Return a block of that many bytes, aligned to 64 and touched, as an array of uint8.
+    """Return a block of that many bytes, aligned to 64, as an array of uint8.
 
     Its content is undefined, and it is freed with the last array that refers to it.
     """
     if nbytes < 0:
         raise ArgumentError(f"aligned_empty: nbytes must not be negative. Received: {nbytes}")
     try:
-        block = _mapped(nbytes) if nbytes >= HUGE_FROM else _allocated(nbytes)
+        return _mapped(nbytes) if nbytes >= HUGE_FROM else _allocated(nbytes)
     except (MemoryError, OSError, OverflowError, ValueError) as error:
         raise AllocationError(f"cannot allocate {nbytes} bytes: {error}") from None
-    block[:: mmap.PAGESIZE] = 0
-    return block
 
 
 def _allocated(nbytes: int) -> Bytes:
