@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import weft as wf
-from weft.core.products import SMALL, THIN, product, products
+from weft.core.products import LEAST, SMALL, THIN, product, products
 
 SHAPES = (
     ((1, 9001), (9001, 1)),
@@ -14,6 +14,10 @@ SHAPES = (
     ((THIN, 1100), (1100, THIN)),
     ((THIN - 1, 2300), (2300, 129)),
     ((129, 2300), (2300, THIN - 1)),
+    ((LEAST, 300), (300, 130)),
+    ((LEAST - 1, 300), (300, 130)),
+    ((130, 300), (300, LEAST)),
+    ((130, 300), (300, LEAST - 1)),
     ((65, 65), (65, 65)),
     ((300, 7), (7, 300)),
     ((131, 1), (1, 4000)),

@@ -39,3 +39,8 @@ def test_small_reductions_are_saved_and_wide_ones_are_not():
 
 def test_nothing_that_depends_on_the_seed_is_saved():
     assert residuals(lambda x, w: x @ w, (8, 8), (8, 8)) == []
+
+
+def test_rows_are_looked_up_again():
+    index = wf.tensor([[0, 1, 1]])
+    assert residuals(lambda t, w: wf.embedding(t, index) @ w, (2, 8), (8, 8)) == []

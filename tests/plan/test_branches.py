@@ -10,9 +10,11 @@ import pytest
 import weft as wf
 from tests.backends.cpu.runtime.test_interrupts import posix, run
 from tests.threads import assert_same_bits_on_threads, num_threads
+from weft.compiler import stages
 from weft.core.errors import AnomalyError
 from weft.lower.kernels import LoopKernel, TogetherKernel, walk
 from weft.lower.verify import verify
+from weft.plan import branches
 
 RNG = np.random.default_rng(0)
 
@@ -38,6 +40,20 @@ def two_mlps():
         x = wf.placeholder((32, 64), wf.float32, name="x")
         out = [mlp()(x).sum() for _ in range(2)]
     return graph, out, {x: array(32, 64)}
+
+
+def two_convolutional():
+    """Kernels that two threads share already; a thread for each tower saves the waiting."""
+    with wf.Graph() as graph:
+        x = wf.placeholder((4, 8, 16, 16), wf.float32, name="x")
+        out = [convolutions(x).sum() for _ in range(2)]
+    return graph, out, {x: array(4, 8, 16, 16)}
+
+
+def convolutions(x):
+    for _ in range(4):
+        x = wf.nn.Conv2d(8, 8, 3, padding=1)(x)
+    return x
 
 
 def in_a_loop():
@@ -71,6 +87,7 @@ def both_ways():
 TOWERS = {
     "lstm": two_lstms,
     "mlp": two_mlps,
+    "conv": two_convolutional,
     "loop": in_a_loop,
     "dropout": with_dropout,
     "both ways": both_ways,
@@ -93,9 +110,17 @@ def test_towers_are_chains_with_memory_apart(name):
     verify(program)
 
 
-@pytest.mark.parametrize("name", ["lstm", "mlp", "loop", "both ways"])
+@pytest.mark.parametrize("name", ["lstm", "mlp", "conv", "loop", "both ways"])
 def test_bits_are_those_of_one_thread(name):
     assert_same_bits_on_threads(*TOWERS[name]())
+
+
+def test_memory_counts_from_a_size_on(monkeypatch):
+    monkeypatch.setattr(stages, "known_program", lambda *_: None)
+    monkeypatch.setattr(branches, "FOR_MEMORY", 1.0)
+    assert chains_in(planned(*two_mlps()))
+    monkeypatch.setattr(branches, "AMPLE", 0)
+    assert not chains_in(planned(*two_mlps()))
 
 
 def test_random_numbers_are_those_of_one_thread():
@@ -167,6 +192,46 @@ def test_recurrent_training_leaves_updates_until_nothing_can_fail():
     assert len(chains_in(program)) >= 2
     assert program.memory.copied == ()
     verify(program)
+
+
+def recurrent_training(count=2):
+    """Return a graph that trains recurrent nets of their own losses, and what to fetch and feed."""
+    wf.manual_seed(0)
+    with wf.Graph() as graph:
+        x = wf.placeholder((24, 8, 32), wf.float32, name="x")
+        steps = []
+        for _ in range(count):
+            net = wf.nn.LSTM(32, 64)
+            loss = (net(x)[0] ** 2).mean()
+            steps += [loss, wf.optim.SGD(net.parameters(), lr=0.1).minimize(loss)]
+    return graph, steps, {x: np.ones((24, 8, 32), np.float32)}
+
+
+def test_updates_after_chains_go_on_in_chains():
+    program = planned(*recurrent_training())
+    loops, updates = chains_in(program)
+    written = {view.buffer for _, view in program.commits}
+
+    def writes(chain):
+        return any(k.views[i].buffer in written for k in walk(chain) for i in k.written)
+
+    assert not any(map(writes, loops.chains))
+    assert all(map(writes, updates.chains))
+    assert len(updates.chains) == 2
+    assert program.memory.copied == ()
+    verify(program)
+
+
+def test_updates_in_chains_have_the_bits_of_one_thread():
+    found = []
+    for threads in (1, 2):
+        graph, steps, feeds = recurrent_training()
+        with num_threads(threads):
+            session = wf.Session(graph)
+            for _ in range(3):
+                session.run(steps, feeds)
+            found.append([float(session.run(loss, feeds)) for loss in steps[::2]])
+    assert found[0] == found[1]
 
 
 def test_an_index_out_of_range_in_a_chain_changes_no_state():

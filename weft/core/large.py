@@ -30,11 +30,15 @@ _opening = fork_safe_lock("door")
 
 
 class Forms(NamedTuple):
-    """A composite as its operators one by one, and as what its programs are traced from."""
+    """A composite as its operators one by one, and as what its programs are traced from.
+
+    multiplies_rows   whether rows of its first tensor serve for nothing but matrix products
+    """
 
     name: str
     by_operators: Callable[..., Any]
     for_programs: Callable[..., Any]
+    multiplies_rows: bool = False
 
 
 class LargeKernels(Protocol):
@@ -85,13 +89,16 @@ def fused(
     fn: FunctionT,
     is_large: Callable[..., bool] | None = None,
     for_programs: FunctionT | None = None,
+    *,
+    multiplies_rows: bool = False,
 ) -> FunctionT:
     """Return a composite whose calls on large tensors run as one program.
 
-    is_large       tells from the arguments whether they are; else one of them has LARGE elements
-    for_programs   the same function, with a first derivative that takes fewer passes over memory
+    is_large          tells from the arguments whether they are; else one of them has LARGE elements
+    for_programs      the same function, with a first derivative that takes fewer passes over memory
+    multiplies_rows   whether rows of its first tensor serve for nothing but matrix products
     """
-    forms = Forms(name, fn, for_programs or fn)
+    forms = Forms(name, fn, for_programs or fn, multiplies_rows)
 
     @wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:

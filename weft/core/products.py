@@ -5,7 +5,8 @@ shows in the last bits. Weft does not touch BLAS's settings, which are the whole
 belong to the user's own calls of NumPy. Instead, sizes decide who computes:
 
     small    BLAS itself: below SMALL multiplications no OpenBLAS uses a second thread
-    thin     BLAS in blocks of that size: of less than THIN rows or columns
+    thin     BLAS in blocks of that size: of a few rows or columns, where tiles of Weft's own code
+             would waste more than blocks cost
     others   Weft's own code for products of any sizes on Weft's threads;
              in blocks too where machine code is not wanted (`config.eager_kernels`)
 
@@ -29,7 +30,9 @@ from .imports import injected
 SMALL = 1 << 18
 SMALL_VECTORS = 1 << 13
 
-THIN = 16  # rows or columns, of which a tile of Weft's own code would waste too many
+THIN = 16  # rows or columns, of which a tile of Weft's own code wastes some
+LEAST = 9  # rows that still pay, and columns, where the other factor is small
+SMALL_FACTOR = 1 << 17
 BLOCK = (16, 64, 256)  # rows, columns and depth of blocks that are not thin
 THIN_DEPTH = 1024
 
@@ -77,11 +80,19 @@ def _divided(x: Array, y: Array, out: Array | None) -> Array:
     one = left.ndim == right.ndim == 2
     batch = () if one else np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
     result = np.empty((*batch, m, n), x.dtype) if out is None else out
-    own = config.eager_kernels and min(m, n) >= THIN
+    own = config.eager_kernels and _suits_own_code(left, right)
     multiply = _multiply_by_own_code.get() if own else _multiply_in_blocks
     for stacks in _stacks(left, right, result):
         multiply(*stacks)
     return result.reshape((*batch, *(m,) * (x.ndim > 1), *(n,) * (y.ndim > 1)))
+
+
+def _suits_own_code(x: Array, y: Array) -> bool:
+    """Tell whether Weft's own code takes less time than blocks; by sizes alone."""
+    (m, k), n = x.shape[-2:], y.shape[-1]
+    if n >= THIN:
+        return m >= LEAST
+    return m >= THIN and n >= LEAST and m * k <= SMALL_FACTOR
 
 
 def _stacks(x: Array, y: Array, out: Array) -> Iterator[tuple[Array, Array, Array]]:

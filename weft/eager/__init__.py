@@ -22,7 +22,8 @@ does not take (not in C order, say). An operation is an operator with attributes
     compilation   operations as graphs, which go through the same compiler as every graph
     composite_kernel
                   composites as graphs: a program for the results, and one for the gradients;
-                  residuals: what the first leaves for the second
+                  residuals: what the first leaves for the second; lookups: rows that an
+                  embedding made, which are multiplied once each
     array_program machine code as a function of arrays
 
 This package is what fills `large_kernels` of core/large.py. Only the last three groups load the

@@ -112,12 +112,16 @@ def compile_composite(forms: Forms, shape: CallShape) -> Any:
     """Return the machine code for a call of a composite, or None if it has none."""
     graph = Graph()
     with graph:
-        feeds = [placeholder(*kind) for kind in shape.types]
-        made = _traced(forms.for_programs, shape, feeds)
+        feeds = [placeholder(*kind) for kind in (*shape.types, *shape.looked_up)]
+        operands = feeds[: len(shape.types)]
+        if shape.looked_up:
+            operands[0] = F.embedding(*feeds[len(operands) :])
+        made = _traced(forms.for_programs, shape, operands)
         if made is None:
             return None
         outs = _results(made)
-        programs = _programs(graph, outs, feeds, shape.tracked)
+        wanted = [x for x, needed in zip(operands, shape.tracked, strict=True) if needed]
+        programs = _programs(graph, outs, feeds, wanted)
     if programs.forward is None or (any(shape.tracked) and programs.pull_back is None):
         return None
     results = len(outs) if isinstance(made, tuple) else None
@@ -126,11 +130,10 @@ def compile_composite(forms: Forms, shape: CallShape) -> Any:
 
 
 def _programs(
-    graph: Graph, outs: Sequence[Symbol], feeds: Sequence[Symbol], tracked: Sequence[bool]
+    graph: Graph, outs: Sequence[Symbol], feeds: Sequence[Symbol], wanted: Sequence[Symbol]
 ) -> Programs:
-    """Return the program for the results, and that for the gradients of the tracked operands."""
+    """Return the program for the results, and that for the gradients of wanted operands."""
     operands, results = [x.value for x in feeds], [y.value for y in outs]
-    wanted = [x for x, needed in zip(feeds, tracked, strict=True) if needed]
     if not wanted:
         return Programs(_program(graph, results, operands))
     seeds = [placeholder(y.shape, y.dtype) for y in _floats(outs)]

@@ -20,6 +20,7 @@ from ..core.large import Forms
 from ..core.modes import current_interpreter, is_grad_enabled
 from ..core.tape import make_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
+from .lookups import looked_up
 from .uses import Code, Uses, operations
 
 SLOT = ...  # stands where a tensor was given
@@ -33,12 +34,15 @@ class CallShape(NamedTuple):
     args, kwargs   the arguments, with SLOT for each tensor
     types          shape and dtype of each tensor
     tracked        whether the gradient of each tensor is wanted
+    looked_up      shape and dtype of the distinct rows and of the index that made the first tensor,
+                   if that is known
     """
 
     args: tuple[Any, ...]
     kwargs: tuple[tuple[str, Any], ...]
     types: tuple[tuple[Any, Any], ...]
     tracked: tuple[bool, ...]
+    looked_up: tuple[tuple[Any, Any], ...] = ()
 
     def call(self, fn: Callable[..., Any], tensors: Sequence[Any]) -> Any:
         """Call a function with tensors in the places of those given."""
@@ -63,13 +67,15 @@ def run_composite(forms: Forms, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     recording = is_grad_enabled()
     types = tuple([(x._value.shape, x._value.dtype) for x in tensors])
     tracked = tuple([recording and x._node is not None for x in tensors])
+    rows = looked_up(tensors[0]) if forms.multiplies_rows else None
+    key = types, tracked, repr(others), tuple(kwargs), () if rows is None else rows.types
     # 1, 1.0 and True are equal, as are 0.0 and -0.0: other arguments count by their text.
-    use = operations.use(_uses[forms.name], (types, tracked, repr(others), tuple(kwargs)))
+    use = operations.use(_uses[forms.name], key)
     run = use.run
     if run is None:
-        shape = _shape_of(args, kwargs, types, tracked)
+        shape = _shape_of(args, kwargs, types, tracked)._replace(looked_up=key[-1])
         run = use.again(lambda: _compiled(forms, shape), exact=False)
-    return None if run is None else _record(run, tensors)
+    return None if run is None else _record(run, tensors, rows or ())
 
 
 def _compiled(forms: Forms, shape: CallShape) -> Code | None:
@@ -100,9 +106,9 @@ def _are_plain(values: Sequence[Any]) -> bool:
     return True
 
 
-def _record(kernel: Any, tensors: Sequence[Tensor]) -> Any:
+def _record(kernel: Any, tensors: Sequence[Tensor], more: Sequence[Any]) -> Any:
     """Run a kernel, and let it be the `op` of a node of the tape if a gradient is wanted."""
-    found = kernel(*[x._value for x in tensors])
+    found = kernel(*[x._value for x in tensors], *more)
     if found is None:
         return None
     values, saved = found

@@ -4,7 +4,7 @@ Both are parts of one graph: nodes that depend on the gradients of the results a
 program's, and what these take of the others can be saved or computed again. Products, loops and
 whatever else is no mere pass over memory are saved, and so is what is much smaller than what it was
 computed from, such as the mean of a row. The rest, elementwise functions of those and of the
-operands, costs less to compute again than to write and to read back.
+operands and rows that are looked up, costs less to compute again than to write and to read back.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from ..core.shape import size_of
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.special import SOURCES
+from ..ops.index.embedding import embedding
 
 PASSES = ("elementwise", "movement", "reduction")  # kinds of operators that only go over memory
 MUCH_SMALLER = 8  # times
@@ -58,7 +59,7 @@ def _behind(nodes: Sequence[Node], seeds: set[Value]) -> set[Node]:
 
 def _is_worth_saving(value: Value) -> bool:
     node = value.node
-    if getattr(node.op, "kind", None) not in PASSES:
+    if getattr(node.op, "kind", None) not in PASSES and node.op is not embedding:
         return True
     largest = max((size_of(x.shape) for x in node.inputs if x is not None), default=0)
     return size_of(value.shape) * MUCH_SMALLER <= largest

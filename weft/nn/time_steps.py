@@ -123,4 +123,6 @@ def _scanned(
     return time_first(outputs, axis), *final
 
 
-layer_over_time = fused("recurrent layer", _layer_over_time, for_programs=_layer_for_programs)
+layer_over_time = fused(
+    "recurrent layer", _layer_over_time, for_programs=_layer_for_programs, multiplies_rows=True
+)

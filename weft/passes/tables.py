@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..core.dtype import float32, float64
-from ..core.shape import size_of
+from ..core.shape import Shape, size_of
 from ..graph.graph import Graph
 from ..graph.node import Node, Value
 from ..graph.special import CONSTANT, Literal
@@ -138,12 +138,17 @@ def _lookup(value: Value | None) -> Lookup | None:
 
 
 def _pays(table: Value, index: Value) -> bool:
-    if len(table.shape) != 2 or table.dtype not in (float32, float64):  # sums of halves lose digits
+    return pays_to_multiply(table.shape, table.dtype, index.shape)
+
+
+def pays_to_multiply(table: Shape, dtype: np.dtype[Any], index: Shape) -> bool:
+    """Tell whether a table of this shape is worth to be multiplied, rather than its rows."""
+    if len(table) != 2 or dtype not in (float32, float64):  # sums of halves lose digits
         return False
-    count, width = table.shape
+    count, width = table
     if width < LEAST_WIDTH:
         return False
-    return not size_of(index.shape) < LEAST_USES * count
+    return not size_of(index) < LEAST_USES * count
 
 
 # -- the three products ----------------------------------------------------------------------------

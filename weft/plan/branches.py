@@ -38,6 +38,7 @@ LEAST_GAIN = 4000.0  # nanoseconds: less is not worth another plan
 LEAST_SHARE = 0.1  # of the time of a run: estimates are not better than that
 FOR_MEMORY = 0.3  # of it, where the plan takes more memory
 MORE = 1.25  # times as much memory, to be more
+AMPLE = 1 << 20  # bytes of a plan that are no matter: about a cache of one processor
 WINDOW = 256  # the most kernels of a stretch: the search takes time with its square
 CHAINS_PER_THREAD = 2  # more balance better, but each has memory of its own
 CHEAP = 400.0  # nanoseconds of a kernel that is done first, so that it joins nothing
@@ -76,7 +77,7 @@ def _pays(program: KernelProgram, made: KernelProgram, now: float, threads: int)
     assert made.memory is not None, "both are planned"
     assert made.schedule is not None, "both are planned"
     gained = now - schedule_time(made.schedule, threads)
-    larger = made.memory.arena_bytes > MORE * program.memory.arena_bytes
+    larger = made.memory.arena_bytes > max(AMPLE, MORE * program.memory.arena_bytes)
     return gained >= max(LEAST_GAIN, (FOR_MEMORY if larger else LEAST_SHARE) * now)
 
 
@@ -209,8 +210,22 @@ class _Finder:
         gained = sum(steps[i].now for i in window if i not in later) - took
         if len(groups) < 2 or gained < LEAST_GAIN:
             return None, []
-        chains = tuple(tuple(steps[i].kernel for i in sorted(g)) for g in groups)
-        return chains, [steps[i].kernel for i in sorted(later)]
+        return _kernels_of(steps, groups), self._after(steps, groups, later)
+
+    def _after(
+        self, steps: Sequence[_Step], groups: list[list[int]], later: set[int]
+    ) -> list[Kernel]:
+        """Return what is done after chains: in chains too, which go on with what each has made.
+
+        Who ran a chain has that in its caches, and often is who runs the one in its place.
+        """
+        found = _continued(steps, groups, later)
+        if len(found) > 1:
+            took = shared_time([sum(steps[i].alone for i in g) for g in found], self.threads)
+            if took < sum(steps[i].now for i in later):
+                chains = _kernels_of(steps, found)
+                return [TogetherKernel(chains[0][-1].name, chains)]
+        return [steps[i].kernel for i in sorted(later)]
 
     def _later(self, steps: Sequence[_Step], window: range) -> set[int]:
         """Return what is done after the chains of a window: it makes new values of states.
@@ -350,6 +365,23 @@ def _components(steps: Sequence[_Step], chosen: Sequence[int]) -> list[list[int]
     for i in chosen:
         found.setdefault(_root(component, i), []).append(i)
     return list(found.values())
+
+
+def _kernels_of(steps: Sequence[_Step], groups: list[list[int]]) -> tuple[tuple[Kernel, ...], ...]:
+    return tuple(tuple(steps[i].kernel for i in sorted(group)) for group in groups)
+
+
+def _continued(steps: Sequence[_Step], groups: list[list[int]], later: set[int]) -> list[list[int]]:
+    """Return later steps in a list for each group of steps that they go on from.
+
+    Of several groups it is the longest, which stands first.
+    """
+    home = {i: g for g, group in enumerate(groups) for i in group}
+    found: dict[int, list[int]] = {}
+    for part in _components(steps, sorted(later)):
+        before = (home[k] for i in part for k in steps[i].after if k in home)
+        found.setdefault(min(before, default=0), []).extend(part)
+    return [found[g] for g in sorted(found)]
 
 
 def _packed(parts: list[list[int]], steps: Sequence[_Step], most: int) -> list[list[int]]:

@@ -21,6 +21,7 @@ from .windows import WindowPanel, write_window_panel
 
 CACHE_LINE = 64
 PREFETCH_PANELS = 3
+MOST_PIECES = 5  # of a vector that tiles read out of windows: each more is a mask in a register
 
 
 class Rooms:
@@ -280,24 +281,41 @@ class OuterWriter(PartWriter):
         bias = self._bias(part.block, column, columns)
         rest = (part.depth, part.first, whole)
         place = part.packed if self.plan.pack_y else y
-        if self.plan.pack_y and self._lies_as_packed(form, columns):
-            if self._is_ungrouped:
-                due = f.constant("i64", form.rows)
-                packing = self._packing_tile(form)
-                self._call_tiles(packing, x, y, out, bias, place, due, *rest)
-                x = self.moved(x, due, self.depth_room if self.plan.pack_x else product.x.down)
-                out = self.moved(out, due, product.out.down)
-                if product.swapped and product.bias is not None:
-                    bias = self.moved(bias, due, product.bias)
-                rows = f.sub(rows, due)
-        elif self.plan.pack_y:
+        first = self._first_tile(form, columns)
+        if first is not None:
+            due = f.constant("i64", form.rows)
+            windows = () if first.windows is None else (from_y[1], column)
+            self._call_tiles(first, x, y, out, bias, place, due, *rest, *windows)
+            x = self.moved(x, due, self.depth_room if self.plan.pack_x else product.x.down)
+            out = self.moved(out, due, product.out.down)
+            if product.swapped and product.bias is not None:
+                bias = self.moved(bias, due, product.bias)
+            rows = f.sub(rows, due)
+        elif self.plan.pack_y and not self._lies_as_packed(form, columns):
             with self._if_packing(part):
                 if product.windows:
                     self._pack_windows(from_y, place, form, column, part.depth)
                 else:
                     self._pack_y(from_y, place, form, columns, part.depth)
-        if not is_known([product.m]) or product.m > form.rows or rows is part.block.rows:
+        if self._has_more_rows(form) or rows is part.block.rows:
             self._call_tiles(self._tile(form), x, place, out, bias, place, rows, *rest)
+
+    def _has_more_rows(self, form: Form) -> bool:
+        """Tell whether there may be tiles below the first."""
+        return not is_known([self.product.m]) or self.product.m > form.rows
+
+    def _first_tile(self, form: Form, columns: Size) -> Tile | None:
+        """Return a tile that reads y where it lies, and packs it on the way for those below."""
+        if not self.plan.pack_y or not self._is_ungrouped:
+            return None
+        if self.product.windows:
+            windows, packs = self._window_panel(form), self._has_more_rows(form)
+            tile = replace(self._packing_tile(form), windows=windows, packs=packs, prefetch=0)
+            return tile if windows.pieces <= MOST_PIECES else None
+        return self._packing_tile(form) if self._lies_as_packed(form, columns) else None
+
+    def _window_panel(self, form: Form) -> WindowPanel:
+        return WindowPanel(self.element, self.plan.lanes, form.vectors, self.product.windows)
 
     @property
     def _is_ungrouped(self) -> bool:
@@ -413,7 +431,7 @@ class OuterWriter(PartWriter):
     ) -> None:
         """Copy a block of a panel out of windows."""
         source, offsets = y
-        panel = WindowPanel(self.element, self.plan.lanes, form.vectors, self.product.windows)
+        panel = self._window_panel(form)
         name = self.once(
             panel, "pack_windows", lambda name: write_window_panel(self.module, name, panel)
         )

@@ -8,6 +8,8 @@ vectors of sums stay in registers while elements of x are spread and multiplied 
 Where the rows are no multiple of the tile's, the last tile begins higher and stores only what is
 new. `first` says that this is the first block: later ones add to what is in out. `whole` says that
 all columns of the tile exist; otherwise it is the last panel, and only its columns are stored.
+Tiles that read y out of windows of images take two arguments more: where its rows begin, as words,
+and the first column.
 """
 
 from __future__ import annotations
@@ -20,9 +22,11 @@ from .....core.shape import Size
 from ..text import FunctionText, ModuleText
 from ..values import IRValue, vector_of
 from .pack import INTERNAL, pieces
+from .windows import WindowPanel, pieces_of, read_row
 
 BUSY = 8  # products in a turn of the inner loop, beside which its own instructions cost little
 PARAMETERS = [*["ptr noalias"] * 5, *["i64"] * 4]
+WINDOWS = ["ptr noalias", "i64"]
 CACHE_LINE = 64
 
 
@@ -44,6 +48,7 @@ class Tile:
     ragged             whether the number of rows may be no multiple of the tile's
     packs              whether y is copied to `packed` on the way (for one tile only)
     prefetch           distance, in elements of y, of what will be wanted next; 0: nothing
+    windows            how y lies in windows of images, if it does
     """
 
     element: str
@@ -67,6 +72,7 @@ class Tile:
     ragged: bool
     packs: bool = False
     prefetch: int = 0
+    windows: WindowPanel | None = None
 
     @property
     def unroll(self) -> int:
@@ -90,7 +96,8 @@ def unrolling(rows: int, vectors: int) -> int:
 
 def write_tiles(module: ModuleText, name: str, tile: Tile) -> None:
     """Add a tile function to a module."""
-    _TileWriter(module.function(name, PARAMETERS, INTERNAL), tile).write()
+    more = [] if tile.windows is None else WINDOWS
+    _TileWriter(module.function(name, [*PARAMETERS, *more], INTERNAL), tile).write()
 
 
 class _TileWriter:
@@ -98,7 +105,10 @@ class _TileWriter:
         self.f = f
         self.tile = tile
         self.x, self.y, self.out, self.bias, self.packed, *sizes = f.parameters
-        self.rows, self.depth, first, whole = sizes
+        self.rows, self.depth, first, whole, *windows = sizes
+        if tile.windows is not None:
+            self.offsets, column = windows
+            self.vectors = pieces_of(f, tile.windows, column)
         self.first = f.icmp("ne", first, 0)
         self.whole = f.icmp("ne", whole, 0)
         self.unrolled = f.and_(self.depth, -tile.unroll) if tile.remainder else self.depth
@@ -141,7 +151,8 @@ class _TileWriter:
     def _sums(self) -> list[IRValue]:
         f, tile = self.f, self.tile
         zeros = [f.constant(tile.vector, 0)] * (tile.rows * tile.vectors)
-        state = [self.x_here, self.y, *([self.packed] if tile.packs else []), *zeros]
+        y = self.y if tile.windows is None else self.offsets
+        state = [self.x_here, y, *([self.packed] if tile.packs else []), *zeros]
         state = self._steps(f.constant("i64", 0), self.unrolled, tile.unroll, state)
         if tile.remainder:
             state = self._steps(self.unrolled, self.depth, 1, state)
@@ -151,25 +162,26 @@ class _TileWriter:
         self, start: IRValue, stop: IRValue, step: int, state: list[IRValue]
     ) -> list[IRValue]:
         f, tile = self.f, self.tile
-        moves = [tile.x_across, tile.y_line]
+        y = (tile.y_line, tile.element) if tile.windows is None else (1, "i64")
+        moves = [(tile.x_across, tile.element), y]
         if tile.packs:
-            moves.append(tile.vectors * tile.lanes)
+            moves.append((tile.vectors * tile.lanes, tile.element))
+
+        def moved(places: list[IRValue], steps: int) -> list[IRValue]:
+            pairs = zip(places, moves, strict=True)
+            return [p if steps * by == 0 else f.gep(p, steps * by, kind) for p, (by, kind) in pairs]
+
         with f.loop(start, stop, step, carry=state) as k:
             places, sums = list(k.carried[: len(moves)]), list(k.carried[len(moves) :])
             for u in range(step):
-                here = [self._at(p, u * by) for p, by in zip(places, moves, strict=True)]
-                sums = self._step(here, sums)
-            ends = [self._at(p, step * by) for p, by in zip(places, moves, strict=True)]
-            k.next(*ends, *sums)
+                sums = self._step(moved(places, u), sums)
+            k.next(*moved(places, step), *sums)
         return list(k.results)
 
     def _step(self, here: list[IRValue], sums: list[IRValue]) -> list[IRValue]:
         f, tile = self.f, self.tile
         x, y, *packed = here
-        ys = [
-            f.load(tile.vector, self._at(y, v * tile.lanes), aligned=tile.y_aligned)
-            for v in range(tile.vectors)
-        ]
+        ys = self._vectors(y)
         for place in packed:
             for v, value in enumerate(ys):
                 f.store(value, self._at(place, v * tile.lanes), aligned=True)
@@ -182,6 +194,16 @@ class _TileWriter:
             line = sums[i * tile.vectors : (i + 1) * tile.vectors]
             result += [f.multiply_add(spread, y, total) for y, total in zip(ys, line, strict=True)]
         return result
+
+    def _vectors(self, y: IRValue) -> list[IRValue]:
+        """Return a line of the panel of y."""
+        f, tile = self.f, self.tile
+        if tile.windows is not None:
+            return read_row(f, tile.windows, self.y, y, self.vectors)
+        return [
+            f.load(tile.vector, self._at(y, v * tile.lanes), aligned=tile.y_aligned)
+            for v in range(tile.vectors)
+        ]
 
     # -- the result --------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Write the copy of windows of images to panels: what a convolution multiplies its weights with.
+"""Read windows of images: what a convolution multiplies its weights with; copy them to panels.
 
     void copy(ptr source, ptr target, ptr offsets, i64 lines, i64 column)
 
@@ -45,28 +45,38 @@ def write_window_panel(module: ModuleText, name: str, panel: WindowPanel) -> Non
     """Add the function that copies rows of one panel to a module."""
     f = module.function(name, ["ptr noalias"] * 3 + ["i64"] * 2, INTERNAL)
     source, target, offsets, lines, column = f.parameters
-    vectors = [
-        _pieces(f, panel, f.add(column, v * panel.lanes)) for v in range(panel.vectors)
-    ]  # the same for all rows
+    vectors = pieces_of(f, panel, column)
     for number in each_line(f, lines, panel.vectors * panel.pieces):
-        offset = f.load("i64", f.gep(offsets, number, "i64"))
-        row = f.gep(source, offset, panel.element)
-        there = f.mul(number, panel.vectors * panel.lanes)
-        _copy_row(f, panel, row, f.gep(target, there, panel.element), vectors)
+        values = read_row(f, panel, source, f.gep(offsets, number, "i64"), vectors)
+        there = f.gep(target, f.mul(number, panel.vectors * panel.lanes), panel.element)
+        for v, value in enumerate(values):
+            f.store(value, f.gep(there, v * panel.lanes, panel.element), aligned=True)
     f.ret()
 
 
-def _copy_row(
-    f: FunctionText, panel: WindowPanel, row: IRValue, there: IRValue, vectors: list[list[Piece]]
-) -> None:
+def read_row(
+    f: FunctionText,
+    panel: WindowPanel,
+    source: IRValue,
+    offset: IRValue,
+    vectors: list[list[Piece]],
+) -> list[IRValue]:
+    """Return the vectors of a row of a panel, which begins so far behind as a word says."""
     type = vector_of(panel.element, panel.lanes)
-    for v, pieces in enumerate(vectors):
-        (first, _), *others = pieces
+    row = f.gep(source, f.load("i64", offset), panel.element)
+    values = []
+    for (first, _), *others in vectors:
         value = f.load(type, f.gep(row, first, panel.element))
-        for offset, kept in others:
+        for place, kept in others:
             assert kept is not None
-            value = f.select(kept, value, f.load(type, f.gep(row, offset, panel.element)))
-        f.store(value, f.gep(there, v * panel.lanes, panel.element), aligned=True)
+            value = f.select(kept, value, f.load(type, f.gep(row, place, panel.element)))
+        values.append(value)
+    return values
+
+
+def pieces_of(f: FunctionText, panel: WindowPanel, column: IRValue) -> list[list[Piece]]:
+    """Return the pieces of each vector of a panel that begins with a column, for all its rows."""
+    return [_pieces(f, panel, f.add(column, v * panel.lanes)) for v in range(panel.vectors)]
 
 
 def _pieces(f: FunctionText, panel: WindowPanel, column: IRValue) -> list[Piece]:
