@@ -106,7 +106,9 @@ def plan_static(program: Program, static: Graph, device: Device | None = None) -
     verified(made, sources)
     device = backend_named(CPU).describe() if device is None else device
     for stage in ON_PROGRAMS.values():
-        made = verified(stage(made, device), sources)
+        before, made = made, stage(made, device)
+        if made is not before:
+            verified(made, sources)
     return Planned(graph, made, sources, device)
 
 

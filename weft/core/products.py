@@ -89,7 +89,9 @@ def _divided(x: Array, y: Array, out: Array | None) -> Array:
 
 def _suits_own_code(x: Array, y: Array) -> bool:
     """Tell whether Weft's own code takes less time than blocks; by sizes alone."""
-    (m, k), n = x.shape[-2:], y.shape[-1]
+    m: int = x.shape[-2]
+    k: int = x.shape[-1]
+    n: int = y.shape[-1]
     if n >= THIN:
         return m >= LEAST
     return m >= THIN and n >= LEAST and m * k <= SMALL_FACTOR

@@ -87,7 +87,10 @@ class KernelProgram:
         return not all(is_known(buffer.shape) for buffer in self.buffers if buffer.kind != "object")
 
     def with_kernels(self, kernels: Sequence[Kernel], more: Sequence[Buffer] = ()) -> KernelProgram:
-        """Return the program with other kernels, and with more buffers."""
+        """Return the program with other kernels and more buffers; itself if nothing differs."""
+        same = not more and len(kernels) == len(self.kernels)
+        if same and all(a is b for a, b in zip(kernels, self.kernels, strict=True)):
+            return self
         return replace(self, kernels=tuple(kernels), buffers=(*self.buffers, *more))
 
 

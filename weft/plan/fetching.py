@@ -30,6 +30,8 @@ def with_own_memory(program: KernelProgram) -> KernelProgram:
             fetches.append(made)
         else:
             fetches.append(view)
+    if not copies:
+        return program
     made_program = program.with_kernels([*program.kernels, *copies], new)
     return replace(made_program, fetches=tuple(fetches))
 
