@@ -23,6 +23,7 @@ from ..graph.paths import lead
 from ..graph.run import Program
 from ..graph.special import CONSTANT
 from ..graph.state import State
+from ..graph.tracer import at_one_line
 from .deferred import with_gradients
 from .evaluation import Array
 from .held import CallTensors, TensorIdentities, tensors_among
@@ -145,7 +146,8 @@ class RecordedCall:
             *grads,
             *(self._argument_write(s, v) for s, v in arguments),
         ]
-        self.targets = [self.recorder.commit(*pair) for pair in states]
+        with at_one_line(self.recorder):
+            self.targets = [self.recorder.commit(*pair) for pair in states]
         for node in self._unused():
             self._fetch(node.outputs[0])
         linking = self._traced_back(leaves)

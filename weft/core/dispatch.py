@@ -35,7 +35,7 @@ from .shape import type_of
 from .sums import sum_array_to
 from .tape import FanNode, output_node
 from .tensor import Tensor, constant, site_of, wrap, wrap_with_node
-from .watching import is_ours, look_away, watchers
+from .watching import look_away, watchers
 
 if TYPE_CHECKING:
     from .op import Op
@@ -46,18 +46,15 @@ ERRORS = (ValueError, TypeError, IndexError, ArithmeticError, MemoryError, WeftE
 
 def apply(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
     """Apply an operator to anything tensor-like and return its output or tuple of outputs."""
-    watcher = look_away(inputs, attrs) if watchers and _is_recorded_unseen(op) else None
+    watcher = None
+    if watchers:
+        watcher = look_away(inputs, attrs, rules=(op, op.infer_rule, op.canonicalize))
     if watcher is None:
         return _applied(op, inputs, attrs)
     try:
         return _applied(op, inputs, attrs)
     finally:
         settrace(watcher)
-
-
-def _is_recorded_unseen(op: Op) -> bool:
-    """Tell whether recording an operator runs no rule of a user's."""
-    return is_ours(op) and is_ours(op.infer_rule) and is_ours(op.canonicalize)
 
 
 def _applied(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:

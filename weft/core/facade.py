@@ -82,7 +82,7 @@ def lifting(fn: Callable[..., Any]) -> Callable[..., Any]:
                 break
         if kwargs:
             kwargs = {name: _lift(value) for name, value in kwargs.items()}
-        watcher = look_away(args, [*kwargs.values()]) if watchers and ours else None
+        watcher = look_away(args, [*kwargs.values()]) if ours and watchers else None
         try:
             return fn(*args, **kwargs)
         except AttributeError as error:

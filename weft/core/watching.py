@@ -7,6 +7,7 @@ slowly, Weft's own too. Where nothing but Weft's own code can run, that is left 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -24,18 +25,20 @@ _OURS = "weft."
 _known: set[type] = {int, float, bool, complex, str, bytes, type(None), type(Ellipsis)}
 
 
-def look_away(*things: Any) -> Any:
-    """Stop the watcher of a recording, unless some of the things may run code of the user's.
+def look_away(*things: Any, rules: Iterable[Any] = ()) -> Any:
+    """Stop the watcher of a recording, unless things, or rules, may run code of the user's.
 
     Return what `sys.settrace` is to be given in the end; None if nothing was stopped.
     """
     tracer = sys.gettrace()
-    if id(tracer) not in watchers or not is_plain(things):
+    if id(tracer) not in watchers:
         return None
-    if not getattr(current_interpreter(), "recording", False):  # under vmap other rules run
-        return None
-    sys.settrace(None)
-    return tracer
+    sys.settrace(None)  # before it is known, as finding out is slow under a tracer
+    recording = getattr(current_interpreter(), "recording", False)  # under vmap other rules run
+    if recording and is_plain(things) and all(map(is_ours, rules)):
+        return tracer
+    sys.settrace(tracer)
+    return None
 
 
 class unseen:  # noqa: N801  (a context, named like a function)
@@ -60,7 +63,7 @@ def is_plain(thing: Any) -> bool:
     >>> is_plain((1, [2.0, "same"], None)), is_plain(print)
     (True, False)
     """
-    kind = thing.__class__
+    kind = type(thing)
     if kind in _known:
         return True
     if kind is tuple or kind is list:

@@ -9,7 +9,7 @@ run that computes it commits it at its end.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -241,7 +241,10 @@ class Tracer:
             return self.written[state.key][1]
         if self.parent is not None:
             return self.capture(self.parent.read_state(state))
-        return self.graph.state_value(state, user_site())
+        known = self.graph.states_by_key().get(state.key)
+        if known is not None:
+            return known
+        return self.graph.state_value(state, user_site() if self.site is None else self.site)
 
     def first_value(self, key: tuple[int, str]) -> Value | None:
         """Return the value that a state has when a run starts; None if nothing reads it."""
@@ -357,6 +360,13 @@ class Tracer:
             yield
         finally:
             self.site = before
+
+
+def at_one_line(tracer: Tracer) -> AbstractContextManager[None]:
+    """Build many nodes at the user's line that leads here, which is looked for once."""
+    if tracer.site is not None or config.graph_stacks:
+        return nullcontext()
+    return tracer.at(user_site())
 
 
 def _are_numbers(inputs: Sequence[Any]) -> bool:

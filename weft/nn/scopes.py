@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from ..core.tensor import Tensor
+from ..core.watching import unseen
 from ..graph.scope import current_scope, name_scope
 from ..graph.tracer import Tracer
 
@@ -25,12 +26,13 @@ class module_scope:  # noqa: N801  (a context, named like a function)
         self._tracer, self._module = tracer, module
 
     def __enter__(self) -> None:
-        self._scope = name_scope(_name(self._module))
-        self._scope.__enter__()
-        for name, tensor in self._module.__dict__.items():
-            if isinstance(tensor, Tensor):
-                self._tracer.name_tensor(tensor, "/".join((*current_scope(), name)))
-        self._token = _caller.set(self._module)
+        with unseen():
+            self._scope = name_scope(_name(self._module))
+            self._scope.__enter__()
+            for name, tensor in self._module.__dict__.items():
+                if isinstance(tensor, Tensor):
+                    self._tracer.name_tensor(tensor, "/".join((*current_scope(), name)))
+            self._token = _caller.set(self._module)
 
     def __exit__(self, *exc: Any) -> None:
         _caller.reset(self._token)

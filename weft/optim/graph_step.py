@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from operator import is_
@@ -32,7 +32,7 @@ from ..graph.repetition import Repetition
 from ..graph.scope import outermost_scope
 from ..graph.state import Alone, AttributeKeeper, ItemStep, State, StatePath, number_state
 from ..graph.symbol import Symbol, make_number, make_symbol
-from ..graph.tracer import Tracer
+from ..graph.tracer import Tracer, at_one_line
 from ..graph.update import Update, caused_updates
 from .eager_step import initial_state, working_dtype
 from .groups import FACTORS, effective_settings
@@ -74,8 +74,10 @@ def record_step(optimizer: Any, recorder: Any, loss: Any) -> None:
     grads = {p: p.grad for p in optimizer.parameters()}
     grads = {p: g for p, g in grads.items() if g is not None}
     recorder.require(id(optimizer), StepTest(optimizer))
-    ours = unseen(_settings(optimizer)) if optimizer.has_own_rule() else nullcontext()
-    with ours, outermost_scope(("optimizer",)), no_grad():
+    with ExitStack() as stack, outermost_scope(("optimizer",)), no_grad():
+        if optimizer.has_own_rule():  # else code of the user's runs, at its own lines
+            stack.enter_context(at_one_line(recorder))
+            stack.enter_context(unseen(_settings(optimizer)))
         _assignments(recorder, optimizer, loss, grads)
 
 
