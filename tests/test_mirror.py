@@ -298,6 +298,8 @@ OTHERS = {
     "data/{bounded,csvfile,digits,errors,idx,imagefolder,numpyfile,parquet,ta*,text}.py": Row(
         "data/test_readers.py", "readers of files"
     ),
+    "data/{example,examples,inflate}.py": Row("data/test_tfrecord.py", "what TFRecords hold"),
+    "data/plainpickle.py": Row("data/test_cifar.py", "pickles of CIFAR, read and not run"),
     "data/tensors.py": Row("data/test_dataset.py", "one of the datasets"),
     "data/checks.py": Row("data/test_transforms.py", "arguments that are refused"),
     "data/streams.py": Row("data/test_sampler.py", "random numbers of epochs and examples"),

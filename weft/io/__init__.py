@@ -3,10 +3,10 @@
 Enter and leave: named tensors (`save`, `load`, `load_into`) and nested states (`save_state`,
 `load_state`, `CheckpointManager`). Imports core and the public names of nn; the package
 `safetensors` (`pip install "weft[io]"`) is loaded when a file is read or written. `wire` reads
-protocol buffers, for every reader of them.
+protocol buffers and `crc32c` sums bytes up, for every reader of such files.
 """
 
-from . import wire
+from . import crc32c, wire
 from .errors import (
     CheckpointError,
     CheckpointWarning,
@@ -30,6 +30,7 @@ __all__ = [
     "ReadError",
     "SaveError",
     "UnsafeFileError",
+    "crc32c",
     "load",
     "load_into",
     "load_metadata",
