@@ -284,6 +284,32 @@ def unpacked(name):
     return read
 
 
+BUNDLE = {"w": np.ones((2, 3), np.float32), "names": np.array(["a", "bc"]), "step": np.int64(3)}
+
+
+def a_bundle(part):
+    """Return one file of a checkpoint of TensorFlow's."""
+
+    def make(directory):
+        wio.save_bundle(directory / "whole", BUNDLE)
+        return (directory / f"whole.{part}").read_bytes()
+
+    return make
+
+
+def bundled(part, other):
+    """Read a checkpoint of which one file is damaged."""
+
+    def read(path):
+        prefix = Path(path)  # its name is in all errors
+        Path(f"{prefix}.{part}").write_bytes(prefix.read_bytes())
+        Path(f"{prefix}.{other}").write_bytes((prefix.parent / f"whole.{other}").read_bytes())
+        return wio.TensorBundle(prefix).read_all()
+
+    return read
+
+
+SHARD = "data-00000-of-00001"
 TOML = b'[a]\nb = "c"\nd = [1, {e = 3}]\n[[x]]\nt = 1979-05-27T07:32:00Z\n"k\\u0041" = 0x1f\n'
 STATE = {"a": np.ones(3), "n": {"t": (1, 2.5)}, "l": [1, "x"], 3: None}
 KINDS = {
@@ -332,6 +358,8 @@ KINDS = {
         written(lambda p: write_recordio(p, [pack_record(image("PNG"), 1.0)] * 2)),
         lambda p: list(ImageRecordDataset(p)),
     ),
+    "bundle index": (a_bundle("index"), bundled("index", SHARD)),
+    "bundle data": (a_bundle(SHARD), bundled(SHARD, "index")),
     "cifar pickle": (lambda _: a_batch(), unpacked("test_batch")),
     "cifar rows": (lambda _: bytes(2 * 3073), unpacked("test_batch.bin")),
     "cifar archive": (an_archive("w"), lambda p: load_cifar10(p, "test")),

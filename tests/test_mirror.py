@@ -305,6 +305,7 @@ OTHERS = {
     "data/streams.py": Row("data/test_sampler.py", "random numbers of epochs and examples"),
     "data/run.py": Row("data/test_resume.py", "walks through an epoch, broken off and continued"),
     "data/*.py": Row("data/test_workers.py", "processes that load examples"),
+    "io/bundle_keys.py": Row("io/test_bundle.py", "keys of slices in bundles"),
     "io/graphs.py": Row("graph/test_save.py", "files of graphs"),
     "io/tensorfile.py": Row("io/test_weights.py", "files of tensors"),
     "io/encode.py": Row("io/test_state.py", "states as files hold them"),
