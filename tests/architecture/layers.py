@@ -22,13 +22,14 @@ CHAIN = (
     "faces",  # what the faces of other frameworks share
     "chainer",
     "keras",
+    "tf1",
     "cli",
 )
 # Siblings stand above autodiff; they see one another only through the package's `__init__`.
 SIBLINGS = ("nn", "optim", "data", "io", "viz")
 SIBLINGS_STAND_ON = "autodiff"
 # The compiler knows graphs, not networks: of the chain, only these may use siblings and doors.
-MAY_USE_SIBLINGS = ("capture", "train", "serve", "faces", "chainer", "keras", "cli")
+MAY_USE_SIBLINGS = ("capture", "train", "serve", "faces", "chainer", "keras", "tf1", "cli")
 
 # Modules directly under the package that are no layer themselves, and the highest layer each may
 # import. They are doors for users; the layers below `MAY_USE_SIBLINGS` never go through them.
@@ -68,7 +69,7 @@ INJECTIONS = {
 }
 
 # Their classes have the names that another framework gave them.
-FACES = ("chainer", "keras")
+FACES = ("chainer", "keras", "tf1")
 
 # Classes that users know by these names in two places.
 TWICE = {

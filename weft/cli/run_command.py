@@ -16,6 +16,7 @@ FACES = {
     "chainer": "weft.chainer",
     "chainerx": "weft.chainer.chainerx",
     "keras": "weft.keras",
+    "tensorflow": "weft.tf1",
 }
 
 
