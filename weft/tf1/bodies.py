@@ -53,8 +53,7 @@ class Body:
     def captures(self) -> list[Tensor]:
         """Return the tensors from outside that the body uses."""
         used = [tensor for operation in self.needed() for tensor in operation.inputs]
-        outside = [t for t in [*used, *self.outputs] if t.op.body is not self]
-        return [t for t in dict.fromkeys(outside) if t.op.type != "Const"]
+        return list(dict.fromkeys(t for t in [*used, *self.outputs] if t.op.body is not self))
 
     def variables(self, kind: str) -> list[Any]:
         """Return the variables that operations of the body read (or write)."""

@@ -8,13 +8,13 @@ from typing import Any
 from .. import linalg as weft_linalg
 from ..core.op import F
 from ..faces.absent import absent_names
-from .array_ops import diag as diag
-from .array_ops import diag_part as diag_part
-from .array_ops import eye as eye
 from .array_ops import matrix_transpose as matrix_transpose
 from .math_ops import einsum as einsum
 from .math_ops import matmul as matmul
 from .math_ops import tensordot as tensordot
+from .matrices import diag as diag
+from .matrices import diag_part as diag_part
+from .matrices import eye as eye
 from .recording import Tensor, pair, record
 from .reductions import norm as norm
 
