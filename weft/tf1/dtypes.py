@@ -148,6 +148,7 @@ _ENUM = {
     "uint32": 22,
     "uint64": 23,
 }
+_OTHER_NAMES: dict[Any, str] = {"float": "float32", float: "float32", "double": "float64", "half": "float16"}
 _FLOATS = ("float16", "float32", "float64", "bfloat16")
 _BY_NAME = {
     name: DType(name, None if name == "string" else np.dtype(weft_dtype(name))) for name in _ENUM
@@ -166,6 +167,8 @@ def as_dtype(given: Any) -> DType:
     """Return the element type that is meant: a DType, a type of NumPy's or Python's, or a name."""
     if isinstance(given, DType):
         return given
+    if isinstance(given, (str, type)) and given in _OTHER_NAMES:
+        return _BY_NAME[_OTHER_NAMES[given]]
     if isinstance(given, str) and given.removesuffix("_ref") in _BY_NAME:
         return _BY_NAME[given.removesuffix("_ref")]
     for number, name in ((n, k) for k, n in _ENUM.items()):

@@ -254,7 +254,7 @@ def _defaulted(array: np.ndarray[Any, Any], value: Any) -> np.ndarray[Any, Any]:
     if array.dtype == np.float64 and not _has_doubles(value):
         return array.astype(np.float32)
     if array.dtype == np.int64 and not _has_doubles(value):
-        small = not array.size or (-(2**31) <= array.min() and array.max() < 2**31)
+        small = not array.size or (array.min() >= -(2**31) and array.max() < 2**31)
         return array.astype(np.int32) if small else array
     as_dtype(array.dtype)
     return array

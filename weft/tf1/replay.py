@@ -101,8 +101,12 @@ class Replay:
         value = self.value(tensor)
         if not is_known(value):
             return value
-        if tensor not in self._lifted:
-            self._lifted[tensor] = self._constant(tensor, value)
+        env: Replay | None = self
+        while env is not None:  # outside of a branch it may be a constant already
+            if tensor in env._lifted:
+                return env._lifted[tensor]
+            env = env.parent
+        self._lifted[tensor] = self._constant(tensor, value)
         return self._lifted[tensor]
 
     def _constant(self, tensor: Any, array: np.ndarray[Any, Any]) -> Any:

@@ -13,8 +13,8 @@ from ..core.rng import Generator
 from ..ops.creation import tensor as make_tensor
 from . import context
 from .errors import FailedPreconditionError
-from .fetches import Fetches
 from .feeds import fed_values
+from .fetches import Fetches
 from .graph import Graph, Operation, get_default_graph
 from .plan import Plan, value_of
 from .shapes import TensorShape

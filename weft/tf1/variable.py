@@ -9,7 +9,7 @@ from ..core.op import F
 from .dtypes import DType, as_dtype
 from .graph import Graph, Operation, chosen_session, get_default_graph
 from .keys import GraphKeys
-from .recording import convert_to_tensor, finished, given, is_tensor
+from .recording import convert_to_tensor, given, is_tensor
 from .shapes import TensorShape
 from .tensor import Tensor
 
@@ -102,7 +102,8 @@ class Variable:
         self.graph = graph
         self.trainable = trainable
         self.constraint = constraint
-        with graph.control_dependencies(None), graph.name_scope(name or "Variable") as scope:
+        outside = graph.building(None), graph.control_dependencies(None)
+        with outside[0], outside[1], graph.name_scope(name or "Variable") as scope:
             full = scope[:-1]
             with graph.name_scope("Initializer"):
                 self._initial = self._read_initial(initial_value, dtype)
