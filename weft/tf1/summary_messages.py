@@ -17,6 +17,9 @@ from ..io.wire import Message, MessageWriter
 __all__ = ["Event", "HistogramProto", "Summary", "summary_iterator"]
 
 
+_NUMBERS = ("min", "max", "num", "sum", "sum_squares")  # fields 1 to 5 of a histogram
+
+
 class HistogramProto:
     """How numbers are distributed: their count in buckets up to limits, and what they sum to."""
 
@@ -58,14 +61,16 @@ class HistogramProto:
 
     def _written(self) -> MessageWriter:
         made = MessageWriter()
-        for number, name in enumerate(("min", "max", "num", "sum", "sum_squares"), 1):
+        for number, name in enumerate(_NUMBERS, 1):
             made.float64(number, getattr(self, name))
         return made.packed_doubles(6, self.bucket_limit).packed_doubles(7, self.bucket)
 
     @classmethod
     def _parsed(cls, message: Message) -> HistogramProto:
-        numbers = [message.float64(number) for number in range(1, 6)]
-        return cls(*numbers, message.doubles(6).tolist(), message.doubles(7).tolist())
+        found = cls(bucket_limit=message.doubles(6).tolist(), bucket=message.doubles(7).tolist())
+        for number, name in enumerate(_NUMBERS, 1):
+            setattr(found, name, message.float64(number))
+        return found
 
 
 def _limits() -> np.ndarray[Any, Any]:
@@ -131,7 +136,7 @@ class Value:
     def simple_value(self, value: Any) -> None:
         self._simple_value = float(value)
 
-    def WhichOneof(self, name: str) -> str | None:  # noqa: N802  (protobuf's name)
+    def WhichOneof(self, name: str) -> str | None:
         """Return which kind of value it is."""
         kinds = {
             "simple_value": self._simple_value,
@@ -178,10 +183,10 @@ class Summary:
 
     Value, Image = Value, Image
 
-    def __init__(self, value: Sequence[Value] = ()) -> None:
+    def __init__(self, value: Sequence[Any] = ()) -> None:
         self.value = _Values(value)
 
-    def SerializeToString(self) -> bytes:  # noqa: N802  (protobuf's name)
+    def SerializeToString(self) -> bytes:
         """Return the message."""
         made = MessageWriter()
         for value in self.value:
@@ -189,16 +194,16 @@ class Summary:
         return made.content()
 
     @classmethod
-    def FromString(cls, content: bytes) -> Summary:  # noqa: N802  (protobuf's name)
+    def FromString(cls, content: bytes) -> Summary:
         """Return a message that was written."""
         return cls([Value._parsed(value) for value in Message(content).messages(1)])
 
-    def ParseFromString(self, content: bytes) -> int:  # noqa: N802  (protobuf's name)
+    def ParseFromString(self, content: bytes) -> int:
         """Take what a message holds."""
         self.value = self.FromString(content).value
         return len(content)
 
-    def MergeFromString(self, content: bytes) -> int:  # noqa: N802  (protobuf's name)
+    def MergeFromString(self, content: bytes) -> int:
         """Add what a message holds."""
         self.value.extend(self.FromString(content).value)
         return len(content)
@@ -229,7 +234,7 @@ class Event:
         self.file_version, self.graph_def = file_version, graph_def
 
     @classmethod
-    def FromString(cls, content: bytes) -> Event:  # noqa: N802  (protobuf's name)
+    def FromString(cls, content: bytes) -> Event:
         """Return a message that was written."""
         message = Message(content)
         return cls(
