@@ -129,7 +129,9 @@ def test_logging(caplog):
     train, loss, _ = a_training()
     hooks = [
         tf.train.LoggingTensorHook({"loss": loss}, every_n_iter=2),
-        tf.train.LoggingTensorHook([loss], at_end=True, formatter=lambda found: f"end {len(found)}"),
+        tf.train.LoggingTensorHook(
+            [loss], at_end=True, formatter=lambda found: f"end {len(found)}"
+        ),
         tf.train.StopAtStepHook(5),
     ]
     with caplog.at_level(logging.INFO, "tensorflow"):

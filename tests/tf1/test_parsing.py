@@ -167,7 +167,10 @@ def test_csv():
     assert found[0].tolist() == [1, 7]
     assert found[1].tolist() == [b"a,b", b"c"]
     assert run(tf.decode_csv("1;2;3", [[0]], field_delim=";", select_cols=[2])) == [3]
-    for line, match in (("1", "Expect 2 fields but have 1"), ("x,1", "Field 0 .*not a valid int32")):
+    for line, match in (
+        ("1", "Expect 2 fields but have 1"),
+        ("x,1", "Field 0 .*not a valid int32"),
+    ):
         with pytest.raises(tf.errors.InvalidArgumentError, match=match):
             run(tf.decode_csv(line, [[0], [0]]))
     with pytest.raises(tf.errors.InvalidArgumentError, match="Field 0 is required but missing"):

@@ -52,8 +52,12 @@ def test_names_and_padding():
 def test_a_queue_that_nothing_fills_says_so():
     queue = tf.FIFOQueue(3, tf.int32)
     out = queue.dequeue()
-    with tf.Session() as sess, pytest.raises(
-        tf.errors.InvalidArgumentError, match="nothing fills it: call tf.train.start_queue_runners"
+    with (
+        tf.Session() as sess,
+        pytest.raises(
+            tf.errors.InvalidArgumentError,
+            match="nothing fills it: call tf.train.start_queue_runners",
+        ),
     ):
         sess.run(out)
     with pytest.raises(ValueError, match="specified shapes"):

@@ -155,9 +155,7 @@ def test_meta_graphs_that_cannot_be_read_say_what_to_do(tmp_path):
         path.write_bytes(content)
         with pytest.raises(tf.errors.UnimplementedError, match="is no file of Weft's.*restore"):
             tf.train.import_meta_graph(str(path))
-    path.write_text(
-        '{"format": "weft tf1 graph", "graph": "gone", "saved": {}, "operations": []}'
-    )
+    path.write_text('{"format": "weft tf1 graph", "graph": "gone", "saved": {}, "operations": []}')
     with pytest.raises(tf.errors.UnimplementedError, match="has ended"):
         tf.train.import_meta_graph(str(path))
     with pytest.raises(tf.errors.NotFoundError, match="does not exist"):

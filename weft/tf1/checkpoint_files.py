@@ -245,7 +245,7 @@ class CheckpointReader:
         return "\n".join(f"{n} ({types[n].name}) {shapes[n]}" for n in self.names()).encode()
 
 
-def NewCheckpointReader(filepattern: Any) -> CheckpointReader:  # noqa: N802  (TensorFlow's name)
+def NewCheckpointReader(filepattern: Any) -> CheckpointReader:
     """Return a reader of the checkpoint with a prefix."""
     return CheckpointReader(filepattern)
 

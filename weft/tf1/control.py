@@ -145,7 +145,8 @@ def _check_branches(bodies: Sequence[Body]) -> None:
     left, right = bodies[0].outputs, bodies[1].outputs
     if len(left) != len(right):
         raise ValueError(
-            f"Incompatible return values of true_fn and false_fn: The two structures don't have the "
+            "Incompatible return values of true_fn and false_fn: The two structures don't have "
+            "the "
             f"same number of elements: {len(left)} and {len(right)}"
         )
     for a, b in zip(left, right, strict=True):
@@ -236,8 +237,9 @@ def while_loop(
         return _bounded(cond, body, whole, shape_invariants, maximum_iterations, name)
     with get_default_graph().name_scope(name or "while"):
         made = _loop(cond, body, whole, shape_invariants)
-    made = type(loop_vars)(made) if isinstance(loop_vars, tuple) and return_same_structure else made
-    return made[0] if len(made) == 1 and not return_same_structure else made
+    if return_same_structure:
+        return tuple(made) if isinstance(loop_vars, tuple) else made
+    return made[0] if len(made) == 1 else made
 
 
 def _bounded(cond: Any, body: Any, loop_vars: list[Any], shapes: Any, most: Any, name: Any) -> Any:
@@ -289,7 +291,8 @@ def _invariants(inputs: Sequence[Tensor], given_shapes: Any) -> list[TensorShape
     shapes = [TensorShape(s) for s in _flat_shapes(given_shapes)]
     if len(shapes) != len(inputs):
         raise ValueError(
-            f"shape_invariants must have as many shapes as there are loop variables: {len(inputs)}. "
+            "shape_invariants must have as many shapes as there are loop variables: "
+            f"{len(inputs)}. "
             f"Received: {len(shapes)}"
         )
     return shapes
@@ -318,7 +321,8 @@ def _returned(
     except ValueError as error:
         raise ValueError(
             f"The two structures don't have the same number of elements: the loop has "
-            f"{len(flatten(loop_vars))} variables, and body returns {len(flatten(whole))}. ({error})"
+            f"{len(flatten(loop_vars))} variables, and body returns {len(flatten(whole))}. "
+            f"({error})"
         ) from None
     return [
         leaf.as_tensor() if isinstance(leaf, TensorArray) else convert_to_tensor(leaf, tensor.dtype)
@@ -331,7 +335,8 @@ def _check_invariants(inputs: Any, shapes: Any, outputs: Any) -> None:
         if not shape.is_compatible_with(output.shape):
             raise ValueError(
                 f"The shape for {tensor.name} is not an invariant for the loop. It enters the loop "
-                f"with shape {shape}, but has shape {output.shape} after one iteration. Provide shape "
+                f"with shape {shape}, but has shape {output.shape} after one iteration. Provide "
+                "shape "
                 "invariants using either the `shape_invariants` argument of tf.while_loop or "
                 "set_shape() on the loop variables."
             )

@@ -73,7 +73,7 @@ class Feature:
         self.float_list = float_list or FloatList()
         self.int64_list = int64_list or Int64List()
 
-    def WhichOneof(self, name: str) -> str | None:  # noqa: N802  (protobuf's name)
+    def WhichOneof(self, name: str) -> str | None:
         """Return which list has values."""
         kinds = ("bytes_list", "float_list", "int64_list")
         return next((kind for kind in kinds if getattr(self, kind).value), None)
@@ -108,19 +108,19 @@ class Example:
     def __init__(self, features: Features | None = None) -> None:
         self.features = Features() if features is None else features
 
-    def SerializeToString(self) -> bytes:  # noqa: N802  (protobuf's name)
+    def SerializeToString(self) -> bytes:
         """Return the message."""
         return encode_example(
             {name: feature._encodable() for name, feature in self.features.feature.items()}
         )
 
-    def ParseFromString(self, serialized: bytes) -> int:  # noqa: N802  (protobuf's name)
+    def ParseFromString(self, serialized: bytes) -> int:
         """Take what a message holds."""
         self.features = self.FromString(serialized).features
         return len(serialized)
 
     @classmethod
-    def FromString(cls, serialized: bytes) -> Example:  # noqa: N802  (protobuf's name)
+    def FromString(cls, serialized: bytes) -> Example:
         """Return a message that was written."""
         found = parse_example(serialized)
         return cls(Features({name: _feature(values) for name, values in found.items()}))

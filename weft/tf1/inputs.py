@@ -190,7 +190,7 @@ def batch(
     )
 
 
-def shuffle_batch(  # noqa: PLR0913, PLR0917  (TensorFlow's arguments)
+def shuffle_batch(
     tensors: Any,
     batch_size: Any,
     capacity: int,

@@ -262,7 +262,7 @@ class _StepContext:
         raise StopIteration("step_fn has requested the iterations to stop.")
 
 
-def MonitoredTrainingSession(  # noqa: N802, PLR0913, PLR0917  (TensorFlow's name and arguments)
+def MonitoredTrainingSession(
     master: str = "",
     is_chief: bool = True,
     checkpoint_dir: Any = None,

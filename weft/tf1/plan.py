@@ -68,7 +68,8 @@ class Plan:
                 InvalidArgumentError,
                 operation,
                 f"You must feed a value for placeholder tensor {operation.name!r} with dtype "
-                f"{_WORDS.get(tensor.dtype.name, tensor.dtype.name)} and shape {listed(tensor.shape)}",
+                f"{_WORDS.get(tensor.dtype.name, tensor.dtype.name)} and shape "
+                f"{listed(tensor.shape)}",
             )
 
     def _fill(self) -> None:
@@ -136,7 +137,8 @@ def _call(operation: Any, session: Any, values: dict[Any, Any]) -> None:
         raise at_node(
             InvalidArgumentError,
             operation,
-            f"the function returns {len(made)} values, but expects to see {len(operation.outputs)} values",
+            f"the function returns {len(made)} values, but expects to see "
+            f"{len(operation.outputs)} values",
         )
     for tensor, value in zip(operation.outputs, made, strict=True):
         if tensor not in values:
@@ -164,7 +166,8 @@ def _texts(value: Any) -> np.ndarray[Any, Any]:
 
 def value_of(tensor: Any, values: dict[Any, Any]) -> Any:
     """Return the value of a tensor in a run."""
-    return values[tensor] if tensor in values else tensor.op.array
+    found = values.get(tensor)
+    return tensor.op.array if found is None else found
 
 
 def _needed(fetched: Sequence[Any], targets: Sequence[Operation], fed: set[Any]) -> list[Operation]:

@@ -199,7 +199,8 @@ def assert_rank(x: Any, rank: Any, *args: Any, **options: Any) -> Operation:
     value = convert_to_tensor(x)
     if value.shape.ndims not in (None, rank):
         raise ValueError(
-            f"{value.name}  Tensor {value.name} must have rank {rank}.  Received rank {value.shape.ndims}, shape {value.shape}"
+            f"{value.name}  Tensor {value.name} must have rank {rank}.  Received rank "
+            f"{value.shape.ndims}, shape {value.shape}"
         )
     return group()
 

@@ -23,7 +23,7 @@ from .graph import Operation
 MAY_BE_VALUES = 4096  # elements of an integer that is fed up to which a program is made for them
 
 
-class NeedsValue(Exception):
+class NeedsValueError(Exception):
     """A shape depends on what is fed: the program must be made for that very value."""
 
     def __init__(self, tensor: Any) -> None:
@@ -78,7 +78,7 @@ class Replay:
         ]
         try:
             return results(operation.evaluate(self, values))
-        except (OpError, NeedsValue):
+        except (OpError, NeedsValueError):
             raise
         except (ValueError, TypeError, IndexError, NotImplementedError) as error:
             raise at_node(InvalidArgumentError, operation, str(error)) from error
@@ -138,7 +138,7 @@ class Replay:
         if tensor in self.external:
             if tensor.dtype.is_floating or value.numel() > MAY_BE_VALUES:
                 raise self._unknown(tensor)
-            raise NeedsValue(tensor)
+            raise NeedsValueError(tensor)
         operation = tensor.op
         if not operation.inputs or getattr(operation, "effect", False):
             raise self._unknown(tensor)
@@ -146,7 +146,7 @@ class Replay:
         made = eagerly(operation, self, arrays)
         for output, array in zip(operation.outputs, made, strict=True):
             self.values[output] = array
-        return self.values[tensor]  # type: ignore[no-any-return]
+        return self.values[tensor]
 
     def _unknown(self, tensor: Any) -> OpError:
         return at_node(

@@ -45,7 +45,7 @@ class Saver:
     of it is a pickle. `restore` reads TensorFlow's own checkpoints (version 2) as well.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917  (TensorFlow's arguments)
+    def __init__(
         self,
         var_list: Any = None,
         reshape: bool = False,

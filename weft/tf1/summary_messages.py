@@ -131,7 +131,7 @@ class Value:
     def simple_value(self, value: Any) -> None:
         self._simple_value = float(value)
 
-    def WhichOneof(self, name: str) -> str | None:  # noqa: N802  (protobuf's name)
+    def WhichOneof(self, name: str) -> str | None:
         """Return which kind of value it is."""
         kinds = {
             "simple_value": self._simple_value,
@@ -181,7 +181,7 @@ class Summary:
     def __init__(self, value: Sequence[Value] = ()) -> None:
         self.value = _Values(value)
 
-    def SerializeToString(self) -> bytes:  # noqa: N802  (protobuf's name)
+    def SerializeToString(self) -> bytes:
         """Return the message."""
         made = MessageWriter()
         for value in self.value:
@@ -189,16 +189,16 @@ class Summary:
         return made.content()
 
     @classmethod
-    def FromString(cls, content: bytes) -> Summary:  # noqa: N802  (protobuf's name)
+    def FromString(cls, content: bytes) -> Summary:
         """Return a message that was written."""
         return cls([Value._parsed(value) for value in Message(content).messages(1)])
 
-    def ParseFromString(self, content: bytes) -> int:  # noqa: N802  (protobuf's name)
+    def ParseFromString(self, content: bytes) -> int:
         """Take what a message holds."""
         self.value = self.FromString(content).value
         return len(content)
 
-    def MergeFromString(self, content: bytes) -> int:  # noqa: N802  (protobuf's name)
+    def MergeFromString(self, content: bytes) -> int:
         """Add what a message holds."""
         self.value.extend(self.FromString(content).value)
         return len(content)
@@ -229,7 +229,7 @@ class Event:
         self.file_version, self.graph_def = file_version, graph_def
 
     @classmethod
-    def FromString(cls, content: bytes) -> Event:  # noqa: N802  (protobuf's name)
+    def FromString(cls, content: bytes) -> Event:
         """Return a message that was written."""
         message = Message(content)
         return cls(

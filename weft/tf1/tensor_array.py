@@ -10,7 +10,7 @@ import numpy as np
 from ..core.op import F
 from ..ops.creation import full as make_full
 from .dtypes import as_dtype
-from .environment import NotKnown, whole_numbers
+from .environment import NotKnownError, whole_numbers
 from .graph import Operation, get_default_graph
 from .recording import Tensor, constant, convert_to_tensor, given, record
 from .shapes import TensorShape
@@ -64,7 +64,8 @@ class TensorArray:
             raise ValueError("Size must be provided if handle is not provided")
         if isinstance(size, int) and size == 0 and dynamic_size:
             raise ValueError(
-                "TensorArray: arrays that grow are not served; say the size: TensorArray(dtype, size=n)"
+                "TensorArray: arrays that grow are not served; say the size: TensorArray(dtype, "
+                "size=n)"
             )
         if flow is not None:
             self._tensor: Tensor = flow
@@ -95,7 +96,8 @@ class TensorArray:
         x = convert_to_tensor(value)
         if x.dtype != self.dtype:
             raise TypeError(
-                f"TensorArray dtype is {self.dtype.name} but Op is trying to write dtype {x.dtype.name}"
+                f"TensorArray dtype is {self.dtype.name} but Op is trying to write dtype "
+                f"{x.dtype.name}"
             )
         operation = Write(self._tensor, convert_to_tensor(index), x, name)
         element = self.element if self.element.sizes is not None else x.shape
@@ -203,6 +205,6 @@ def settled(env: Any, body: Any, start: list[Any]) -> list[Any]:
         if isinstance(value, Pending):
             written = probe.value(output)
             if isinstance(written, Pending):
-                raise NotKnown
+                raise NotKnownError
             made[i] = make_full(written.shape, 0, dtype=value.dtype.dtype)
     return made
