@@ -59,7 +59,7 @@ def _array(tensor: Any, value: Any) -> np.ndarray[Any, Any]:
 
 
 def _check_number(kind: Any, value: Any) -> None:
-    if isinstance(value, int) and kind.is_integer and kind.dtype.type(value) != value:
+    if isinstance(value, int) and kind.is_integer and not kind.min <= value <= kind.max:
         raise TypeError(
             f"Type of feed value {value} with type {type(value)} is not compatible with Tensor "
             "type "

@@ -74,6 +74,8 @@ class Plan:
 
     def _fill(self) -> None:
         written = self._first_writes()
+        kinds = [(op.type, self._levels[op]) for op in self.operations]
+        self._differentiating = {level for type, level in kinds if type == "Gradients"}
         for operation in self.operations:
             if operation.type == "Const":
                 continue
@@ -102,14 +104,26 @@ class Plan:
             if host:
                 self.stages[level].give(tensor)
             return
-        if _floats(maker) and written.get(maker.variable, level) >= level:
-            self.stages[level].add(maker)  # it is read there: the same value
+        if self._repeats(maker, level, written):
+            self.stages[level].add(maker)
+            for before in maker.inputs:
+                self._bring(before, level, False, written)
             if host:
                 self.stages[level].give(tensor)
             return
         self.stages[made].give(tensor)
         if not host:
             self.stages[level].take(tensor)
+
+    def _repeats(self, maker: Operation, level: int, written: dict[Any, int]) -> bool:
+        """Tell whether a stage evaluates an operation of an earlier one again.
+
+        First reads give the same value there. What gradients may pass must stand in their stage.
+        """
+        if _floats(maker):
+            return written.get(getattr(maker, "variable", None), level) >= level
+        pure = not getattr(maker, "effect", False) and not maker.control_inputs
+        return pure and level in self._differentiating
 
     def _first_writes(self) -> dict[Any, int]:
         found: dict[Any, int] = {}

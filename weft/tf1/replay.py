@@ -48,6 +48,7 @@ class Replay:
         self.written: dict[Any, Any] = {}
         self.read_first: dict[Any, None] = {} if parent is None else parent.read_first
         self.external: set[Any] = set() if parent is None else parent.external
+        self.shown: list[Any] = []  # what effects look at, which must be computed
         self._lifted: dict[Any, Any] = {}
 
     def child(self) -> Replay:

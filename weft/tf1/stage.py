@@ -120,6 +120,7 @@ class Stage:
             writes = [self.session.storage(v).assign(value) for v, value in env.written.items()]
         if writes:
             fetches.append(Update(writes))
+        fetches += env.shown
         session = WeftSession(graph, compiled=False if self.once else None)
         return Program(
             session, fetches, symbols, gives, known, tuple(env.read_first), tuple(env.written)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,8 @@ from .shapes import TensorShape
 __all__ = ["TensorArray"]
 
 
-class Pending(NamedTuple):
+@dataclass(frozen=True)
+class Pending:
     """An array to which nothing has been written: the shape of its elements is not known."""
 
     size: Any
