@@ -24,6 +24,16 @@ class Row(NamedTuple):
 
 
 OTHERS = {
+    # -- tf1: files, summaries, datasets, queues --
+    "tf1/{checkpoint_files,meta_graph}.py": Row("tf1/test_saver.py", "files of savers"),
+    "tf1/summary_messages.py": Row("tf1/test_summary.py", "what is written and read back"),
+    "tf1/{example_messages,file_ops,io,python_io,sparse,sparse_values}.py": Row(
+        "tf1/test_parsing.py", "files, and what is parsed of them"
+    ),
+    "tf1/{inputs,queue,queue_runner,readers}.py": Row(
+        "tf1/test_queues.py", "what fills queues, and what is read from them"
+    ),
+    "tf1/{hooks,watching_hooks}.py": Row("tf1/test_monitored.py", "hooks, run by sessions"),
     # -- core --
     "core/anomaly.py": Row("autodiff/test_anomaly.py", "the flag of detect_anomaly"),
     "core/batching.py": Row("ops/test_vmap.py", "rules of operators for batches, each run"),

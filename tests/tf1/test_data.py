@@ -113,9 +113,9 @@ def test_generators():
     assert wide[0].tolist() == [[1, 0, 0, 0], [2, 2, 0, 0], [3, 3, 3, 0]]
     with pytest.raises(tf.errors.InvalidArgumentError, match="smaller size than the input"):
         values(dataset.map(lambda a, b: a).padded_batch(3, [2]))
-    with pytest.raises(tf.errors.InvalidArgumentError, match="different shapes.*padded_batch"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"different shapes.*padded_batch"):
         values(dataset.batch(2))
-    counted = Dataset.from_generator(lambda n: range(n), tf.int64, args=(3,))
+    counted = Dataset.from_generator(range, tf.int64, args=(3,))
     assert listed(counted) == [0, 1, 2]
     with pytest.raises(TypeError, match="expected structure"):
         values(Dataset.from_generator(lambda: [(1, 2, 3)], (tf.int32, tf.int32)))
@@ -193,7 +193,7 @@ def test_initializable_iterators():
         other = tf.Session()
         with pytest.raises(tf.errors.FailedPreconditionError):
             other.run(element)
-    with pytest.raises(ValueError, match="one-shot iterator.*make_initializable_iterator"):
+    with pytest.raises(ValueError, match=r"one-shot iterator.*make_initializable_iterator"):
         Dataset.from_tensor_slices(x).make_one_shot_iterator()
     with pytest.raises(ValueError, match="does not have an initializer"):
         Dataset.range(3).make_one_shot_iterator().initializer  # noqa: B018  (reading it is the test)

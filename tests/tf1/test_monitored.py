@@ -27,7 +27,7 @@ def a_training():
 def test_training_stops_saves_and_goes_on(tmp_path):
     for last in (5, 8):
         tf.reset_default_graph()
-        train, loss, w = a_training()
+        train, loss, _ = a_training()
         tf.summary.scalar("loss", loss)
         count = 0
         with tf.train.MonitoredTrainingSession(
@@ -49,7 +49,7 @@ def test_training_stops_saves_and_goes_on(tmp_path):
 
 
 def test_stopping_after_so_many_steps():
-    train, _, w = a_training()
+    train, _, _ = a_training()
     with tf.train.MonitoredSession(hooks=[tf.train.StopAtStepHook(num_steps=3)]) as sess:
         while not sess.should_stop():
             sess.run(train)
@@ -119,9 +119,13 @@ def test_errors_close_the_session_without_ending_hooks():
         def end(self, session):
             ended.append(1)
 
-    with pytest.raises(KeyError), tf.train.MonitoredSession(hooks=[Watch()]) as sess:
-        sess.run(train)
-        raise KeyError
+    def broken():
+        with tf.train.MonitoredSession(hooks=[Watch()]) as sess:
+            sess.run(train)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        broken()
     assert not ended
 
 
@@ -154,9 +158,9 @@ def test_logging(caplog):
 def test_losses_that_are_no_numbers_stop():
     x = tf.placeholder(tf.float32, [])
     loss = x * 1.0
-    with pytest.raises(tf.train.NanLossDuringTrainingError):
-        with tf.train.MonitoredSession(hooks=[tf.train.NanTensorHook(loss)]) as sess:
-            sess.run(loss, {x: 1.0})
+    with tf.train.MonitoredSession(hooks=[tf.train.NanTensorHook(loss)]) as sess:
+        sess.run(loss, {x: 1.0})
+        with pytest.raises(tf.train.NanLossDuringTrainingError):
             sess.run(loss, {x: np.nan})
     tf.reset_default_graph()
     x = tf.placeholder(tf.float32, [])

@@ -153,7 +153,7 @@ def test_meta_graphs_that_cannot_be_read_say_what_to_do(tmp_path):
     path = tmp_path / "m.meta"
     for content in (b"\x0a\x0c\x12", b"[1]", b'{"format": 3}', b"[" * 10000):
         path.write_bytes(content)
-        with pytest.raises(tf.errors.UnimplementedError, match="is no file of Weft's.*restore"):
+        with pytest.raises(tf.errors.UnimplementedError, match=r"is no file of Weft's.*restore"):
             tf.train.import_meta_graph(str(path))
     path.write_text('{"format": "weft tf1 graph", "graph": "gone", "saved": {}, "operations": []}')
     with pytest.raises(tf.errors.UnimplementedError, match="has ended"):
@@ -171,7 +171,7 @@ def test_what_is_wrong_is_said_in_tensorflows_words(tmp_path):
         with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized value layer/w"):
             saver.save(sess, str(tmp_path / "m"))
         initialized(sess)
-        with pytest.raises(ValueError, match="Parent directory of .* doesn't exist"):
+        with pytest.raises(ValueError, match=r"Parent directory of .* doesn't exist"):
             saver.save(sess, str(tmp_path / "no" / "m"))
         with pytest.raises(ValueError, match="not a valid checkpoint"):
             saver.restore(sess, str(tmp_path / "none"))

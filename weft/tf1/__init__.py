@@ -14,12 +14,14 @@ from ..faces.absent import absent_names
 from . import app as app
 from . import compat as compat
 from . import contrib as contrib
+from . import data as data
 from . import errors as errors
 from . import estimator as estimator
 from . import flags as flags
 from . import gfile as gfile
 from . import image as image
 from . import initializers as initializers
+from . import io as io
 from . import layers as layers
 from . import linalg as linalg
 from . import logging as logging
@@ -28,7 +30,11 @@ from . import math as math
 from . import metrics as metrics
 from . import nest as nest
 from . import nn as nn
+from . import python_io as python_io
+from . import queue as queue
 from . import random as random
+from . import sparse as sparse
+from . import summary as summary
 from . import train as train
 from .array_ops import broadcast_to as broadcast_to
 from .array_ops import concat as concat
@@ -88,6 +94,9 @@ from .dtypes import uint8 as uint8
 from .dtypes import uint16 as uint16
 from .dtypes import uint32 as uint32
 from .dtypes import uint64 as uint64
+from .file_ops import matching_files as matching_files
+from .file_ops import read_file as read_file
+from .file_ops import write_file as write_file
 from .framework import add_to_collection as add_to_collection
 from .framework import colocate_with as colocate_with
 from .framework import device as device
@@ -213,6 +222,14 @@ from .matrices import meshgrid as meshgrid
 from .matrices import range_ as range
 from .nn.rnn import reverse_sequence as reverse_sequence
 from .operators import attach_operators as _attach_operators
+from .parsing import FixedLenFeature as FixedLenFeature
+from .parsing import FixedLenSequenceFeature as FixedLenSequenceFeature
+from .parsing import VarLenFeature as VarLenFeature
+from .parsing import decode_csv as decode_csv
+from .parsing import decode_raw as decode_raw
+from .parsing import parse_example as parse_example
+from .parsing import parse_single_example as parse_single_example
+from .parsing import string_to_number as string_to_number
 from .python_ops import Assert as Assert
 from .python_ops import Print as Print
 from .python_ops import assert_equal as assert_equal
@@ -229,6 +246,10 @@ from .python_ops import numpy_function as numpy_function
 from .python_ops import print_ as print
 from .python_ops import py_func as py_func
 from .python_ops import py_function as py_function
+from .queues import FIFOQueue as FIFOQueue
+from .queues import PaddingFIFOQueue as PaddingFIFOQueue
+from .queues import QueueBase as QueueBase
+from .queues import RandomShuffleQueue as RandomShuffleQueue
 from .random_ops import multinomial as multinomial
 from .random_ops import random_crop as random_crop
 from .random_ops import random_gamma as random_gamma
@@ -237,6 +258,12 @@ from .random_ops import random_shuffle as random_shuffle
 from .random_ops import random_uniform as random_uniform
 from .random_ops import set_random_seed as set_random_seed
 from .random_ops import truncated_normal as truncated_normal
+from .readers import FixedLengthRecordReader as FixedLengthRecordReader
+from .readers import IdentityReader as IdentityReader
+from .readers import ReaderBase as ReaderBase
+from .readers import TextLineReader as TextLineReader
+from .readers import TFRecordReader as TFRecordReader
+from .readers import WholeFileReader as WholeFileReader
 from .recording import constant as constant
 from .recording import convert_to_tensor as convert_to_tensor
 from .recording import placeholder as placeholder
@@ -273,6 +300,12 @@ from .session import InteractiveSession as InteractiveSession
 from .session import Session as Session
 from .shapes import Dimension as Dimension
 from .shapes import TensorShape as TensorShape
+from .sparse_values import SparseTensor as SparseTensor
+from .sparse_values import SparseTensorValue as SparseTensorValue
+from .sparse_values import sparse_tensor_to_dense as sparse_tensor_to_dense
+from .summary_messages import Event as Event
+from .summary_messages import HistogramProto as HistogramProto
+from .summary_messages import Summary as Summary
 from .tensor import Tensor as Tensor
 from .tensor_array import TensorArray as TensorArray
 from .train.averages import clip_by_average_norm as clip_by_average_norm
@@ -331,9 +364,7 @@ matrix_solve_ls, matrix_triangular_solve = linalg.lstsq, linalg.triangular_solve
 _GRAPHS = "graphs of TensorFlow are not read: build the network, and restore its weights"
 _REASONS = {
     "contrib_learn": "use tf.keras, or a session of your own",
-    "SparseTensor": "there are no sparse tensors: use dense ones, tf.gather and tf.scatter_nd",
     "sparse_placeholder": "there are no sparse tensors: use dense ones",
-    "SparseTensorValue": "there are no sparse tensors: use dense ones",
     "sparse_tensor_dense_matmul": "there are no sparse tensors: use tf.matmul",
     "complex64": "there are no complex numbers: use their real and imaginary parts",
     "complex": "there are no complex numbers: use their real and imaginary parts",

@@ -214,7 +214,9 @@ class CheckpointReader:
 
     def has_tensor(self, tensor_name: str) -> bool:
         """Tell whether there is a tensor of a name."""
-        return tensor_name in (self._own if self._bundle is None else self._bundle or ())  # type: ignore[operator]
+        if self._bundle is not None:
+            return tensor_name in self._bundle
+        return tensor_name in (self._own or ())
 
     def get_tensor(self, tensor_name: str) -> np.ndarray[Any, Any]:
         """Return a tensor as an array."""

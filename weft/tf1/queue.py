@@ -1,6 +1,15 @@
 """`tf.queue`: queues."""
 
-from .queues import FIFOQueue as FIFOQueue
-from .queues import PaddingFIFOQueue as PaddingFIFOQueue
-from .queues import QueueBase as QueueBase
-from .queues import RandomShuffleQueue as RandomShuffleQueue
+from .queues import (
+    FIFOQueue,
+    PaddingFIFOQueue,
+    QueueBase,
+    RandomShuffleQueue,
+)
+
+__all__ = [
+    "FIFOQueue",
+    "PaddingFIFOQueue",
+    "QueueBase",
+    "RandomShuffleQueue",
+]

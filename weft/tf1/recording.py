@@ -80,10 +80,19 @@ def finished(operation: Operation, *, dtype: Any = None, outputs: int = 1) -> An
 def output_of(operation: Operation, index: int, shadow: Any, dtype: Any) -> Tensor:
     """Return one result of an operation."""
     kind = as_dtype(dtype) if shadow is None else static_dtype(shadow)
+    if (
+        _has_sizes(shadow) and as_dtype(dtype).is_integer
+    ):  # of which sizes say only that they are whole
+        kind = as_dtype(dtype)
     tensor = Tensor(operation, index, kind)
     tensor.shadow = shadow
     tensor._shape = static_shape(shadow)
     return tensor
+
+
+def _has_sizes(shadow: Any) -> bool:
+    """Tell whether a value is known but for sizes in it."""
+    return is_known(shadow) and shadow.dtype == object and static_dtype(shadow) != string
 
 
 def inference_of(graph: Graph) -> Inference:
@@ -215,12 +224,20 @@ def constant_array(value: Any, dtype: Any = None) -> np.ndarray[Any, Any]:
 def _plain_array(value: Any) -> np.ndarray[Any, Any]:
     if isinstance(value, (list, tuple)):
         value = _without_dimensions(value)
+    if _holds_bytes(value):  # NumPy's own type for them would lose zeros at their ends
+        return np.array(value, object)
     try:
         return np.asarray(value)
     except ValueError:
         raise ValueError(
             f"Argument must be a dense tensor: {value!r:.80} - got lists of different lengths"
         ) from None
+
+
+def _holds_bytes(value: Any) -> bool:
+    if isinstance(value, (list, tuple)):
+        return any(map(_holds_bytes, value))
+    return isinstance(value, bytes)
 
 
 def _without_dimensions(value: Any) -> Any:

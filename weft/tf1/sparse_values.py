@@ -52,7 +52,9 @@ class SparseTensor:
         sizes = self.dense_shape.shape.as_list()
         return TensorShape(None if sizes[0] is None else [None] * sizes[0])
 
-    get_shape = shape.fget
+    def get_shape(self) -> TensorShape:
+        """Return the static shape."""
+        return self.shape
 
     def eval(self, feed_dict: Any = None, session: Any = None) -> SparseTensorValue:
         """Return its value in a session."""

@@ -17,6 +17,9 @@ from ..io.wire import Message, MessageWriter
 __all__ = ["Event", "HistogramProto", "Summary", "summary_iterator"]
 
 
+_NUMBERS = ("min", "max", "num", "sum", "sum_squares")  # fields 1 to 5 of a histogram
+
+
 class HistogramProto:
     """How numbers are distributed: their count in buckets up to limits, and what they sum to."""
 
@@ -58,14 +61,16 @@ class HistogramProto:
 
     def _written(self) -> MessageWriter:
         made = MessageWriter()
-        for number, name in enumerate(("min", "max", "num", "sum", "sum_squares"), 1):
+        for number, name in enumerate(_NUMBERS, 1):
             made.float64(number, getattr(self, name))
         return made.packed_doubles(6, self.bucket_limit).packed_doubles(7, self.bucket)
 
     @classmethod
     def _parsed(cls, message: Message) -> HistogramProto:
-        numbers = [message.float64(number) for number in range(1, 6)]
-        return cls(*numbers, message.doubles(6).tolist(), message.doubles(7).tolist())
+        found = cls(bucket_limit=message.doubles(6).tolist(), bucket=message.doubles(7).tolist())
+        for number, name in enumerate(_NUMBERS, 1):
+            setattr(found, name, message.float64(number))
+        return found
 
 
 def _limits() -> np.ndarray[Any, Any]:
@@ -178,7 +183,7 @@ class Summary:
 
     Value, Image = Value, Image
 
-    def __init__(self, value: Sequence[Value] = ()) -> None:
+    def __init__(self, value: Sequence[Any] = ()) -> None:
         self.value = _Values(value)
 
     def SerializeToString(self) -> bytes:
