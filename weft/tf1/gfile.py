@@ -90,6 +90,9 @@ class GFile:
             self._file.close()
             self._file = None
 
+    def __del__(self) -> None:
+        self.close()
+
     def __iter__(self) -> Iterator[Any]:
         return iter(self._opened())
 
