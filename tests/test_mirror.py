@@ -55,7 +55,7 @@ OTHERS = {
     ),
     "tf1/examples/tutorials/mnist/*.py": Row("tf1/test_app.py", "the digits of the tutorials"),
     "tf1/{losses,metrics}.py": Row("tf1/test_layers.py", "what is collected, and adds up"),
-    "tf1/{layers,contrib}/*.py": Row("tf1/test_layers.py", "layers and their variables"),
+    "tf1/contrib/*.py": Row("tf1/test_layers.py", "layers and their variables"),
     "tf1/nn/{cells,rnn_cell}.py": Row("tf1/nn/test_rnn.py", "every cell over time"),
     # -- tf1: files, summaries, datasets, queues --
     "tf1/{checkpoint_files,meta_graph}.py": Row("tf1/test_saver.py", "files of savers"),

@@ -23,7 +23,7 @@ def test_flags_are_read_from_the_command_line():
     flags.name = "x"
     assert flags.flag_values_dict() == {"rate": 0.5, "name": "x"}
     with pytest.raises(AttributeError, match="Unknown command line flag 'speed'"):
-        flags.speed
+        _ = flags.speed
 
 
 def test_a_program_with_flags_runs_by_its_main_function(tmp_path, capsys):
@@ -85,5 +85,5 @@ def test_imports_of_modules_are_served(tmp_path, capsys):
         "from tensorflow.contrib import rnn\n"
         "from tensorflow.python.framework import ops\n"
     )
-    with pytest.raises(ModuleNotFoundError, match="tensorflow.python"):
+    with pytest.raises(ModuleNotFoundError, match=r"tensorflow\.python"):
         main(["run", str(script)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import weft.tf1 as tf
-import weft.tf1.compat.v1 as v1
+from weft.tf1.compat import v1
 
 
 @pytest.fixture(autouse=True)

@@ -56,7 +56,7 @@ def test_a_training_step_is_one_native_call():
 
 
 def test_fetches_keep_their_nest():
-    point = namedtuple("point", "a b")  # noqa: PYI024
+    point = namedtuple("point", "a b")
     x, y = tf.constant(1.0), tf.constant([2, 3])
     found = tf.Session().run({"p": point(x, [y]), "t": (x, tf.no_op()), "n": "Const:0"})
     assert found["p"].a == 1.0

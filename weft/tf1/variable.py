@@ -114,8 +114,7 @@ class Variable(Operators):
                 raise ValueError(f"initial_value must have a shape specified: {self._initial}")
             self.op = VariableOperation(graph, scope, self)
             self._own = given(self.op, self._shape, self.dtype)
-            self.initializer: Any = assign(self, self._initial, name="Assign").op
-            self.initializer.once = True
+            self.initializer = self._initializing(assign(self, self._initial, name="Assign").op)
             read = ReadVariable(graph, self, "read")
             self._snapshot = given(read, self._shape, self.dtype)
         self.full_name = full
@@ -124,6 +123,12 @@ class Variable(Operators):
         if trainable and GraphKeys.TRAINABLE_VARIABLES not in keys:
             keys.append(GraphKeys.TRAINABLE_VARIABLES)
         graph.add_to_collections(keys, self)
+
+    @staticmethod
+    def _initializing(operation: Any) -> Operation:
+        """Mark an assignment that runs once: compiling it would take longer than running it."""
+        operation.once = True
+        return operation
 
     @staticmethod
     def _read_initial(value: Any, dtype: Any) -> Tensor:
