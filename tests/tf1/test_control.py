@@ -55,6 +55,27 @@ def test_loops_carry_nests_and_write_variables(session):
     assert session.run(bounded) == 8
 
 
+def test_shapes_may_grow_if_the_turns_are_known(session):
+    n = tf.placeholder(tf.int32, [])
+    x = tf.Variable(tf.ones([2, 2]))
+    _, grown = tf.while_loop(
+        lambda i, m: i < n,
+        lambda i, m: [i + 1, tf.concat([m, m], axis=0)],
+        [tf.constant(0), x],
+        shape_invariants=[tf.TensorShape([]), tf.TensorShape([None, 2])],
+    )
+    (g,) = tf.gradients(grown, x)
+    session.run(x.initializer)
+    assert [session.run(grown, {n: k}).shape for k in (0, 3)] == [(2, 2), (16, 2)]
+    assert session.run(g, {n: 3}).tolist() == [[8.0, 8.0], [8.0, 8.0]]
+    loose = [tf.TensorShape([None, None])]
+    until = tf.while_loop(
+        lambda m: tf.reduce_sum(m) < 9.0, lambda m: tf.concat([m, m], 0), [x], loose
+    )
+    with pytest.raises(tf.errors.InvalidArgumentError, match="decides about"):
+        session.run(until)
+
+
 def test_a_loop_of_one_variable_gives_it_alone(session):
     made = tf.while_loop(lambda x: tf.reduce_sum(x) < 10.0, lambda x: x * 2.0, [tf.ones([2])])
     assert session.run(made).tolist() == [8.0, 8.0]

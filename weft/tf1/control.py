@@ -10,6 +10,7 @@ from ..graph.control.branch import cond as weft_cond
 from ..graph.control.loop import while_loop as weft_loop
 from .bodies import Body, ControlOperation, as_output, merged
 from .environment import is_known
+from .errors import InvalidArgumentError, at_node
 from .graph import Graph, Operation, get_default_graph, operation_of
 from .math_ops import identity, logical_and
 from .nest import assert_same_structure, flatten, pack_sequence_as
@@ -176,15 +177,25 @@ def case(
     return cond(pred, function, lambda: case(rest, default, exclusive, strict, name), name=name)
 
 
+MOST_TURNS = 1000  # of a loop that is built turn after turn
+
+
 # -- loops -----------------------------------------------------------------------------------------
 
 
 class While(ControlOperation):
-    """Runs a body while a condition holds."""
+    """Runs a body while a condition holds.
+
+    loose   whether shapes may differ from turn to turn
+    """
+
+    loose = False
 
     def evaluate(self, env: Any, values: Sequence[Any]) -> Any:
         """Build the loop."""
         test, body = self.bodies
+        if self.loose and self._grows(env, values):
+            return self._unrolled(env)
         start = list(as_loop_values(env, self.inputs[: self.count], values[: self.count]))
         start = settled(env, body, start)
         carried = [env.read(variable) for variable in self.writes]
@@ -204,6 +215,30 @@ class While(ControlOperation):
         for variable, value in zip(self.writes, made[self.count :], strict=True):
             env.write(variable, value)
         return made[: self.count]
+
+    def _grows(self, env: Any, values: Sequence[Any]) -> bool:
+        """Tell whether shapes are others after a turn, by one that is built and not run."""
+        found = self.bodies[1].evaluate(env, values[: self.count])
+        after = [found.symbol(tensor) for tensor in self.bodies[1].outputs]
+        return any(a.shape != b.shape for a, b in zip(after, values, strict=False))
+
+    def _unrolled(self, env: Any) -> Any:
+        """Build turn after turn; whether there is another must be known when the run is built."""
+        test, body = self.bodies
+        carried = [env.value(tensor) for tensor in self.inputs[: self.count]]
+        for _ in range(MOST_TURNS):
+            asked = test.evaluate(env, carried)
+            if not asked.static(test.outputs[0]):
+                return tuple(carried)
+            found = body.evaluate(env, carried)
+            for variable, value in found.written.items():
+                env.write(variable, value)
+            carried = [found.value(tensor) for tensor in body.outputs]
+        raise at_node(
+            InvalidArgumentError,
+            self,
+            f"a loop whose shapes change takes more than {MOST_TURNS} turns; use a TensorArray",
+        )
 
 
 def _child(env: Any, variables: Sequence[Any], values: Sequence[Any]) -> Any:
@@ -279,6 +314,7 @@ def _loop(cond: Any, body: Any, loop_vars: list[Any], shape_invariants: Any) -> 
             part.outputs = _returned(part is bodies[1], returned, loop_vars, inputs)
     _check_invariants(inputs, shapes, bodies[1].outputs)
     operation = While(graph, "While", inputs, bodies, "Exit")
+    operation.loose = any(s != t.shape for s, t in zip(shapes, inputs, strict=True))
     outputs = [given(operation, shape, t.dtype) for shape, t in zip(shapes, inputs, strict=True)]
     parts = [a.of(t) if a is not None else t for a, t in zip(arrays, outputs, strict=True)]
     made: list[Any] = pack_sequence_as(loop_vars, parts)
