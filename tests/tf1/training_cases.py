@@ -1,4 +1,4 @@
-"""Training runs, each a function of the module `tf` that returns figures: held against TensorFlow's."""
+"""Training runs: functions of the module `tf` that return figures to hold against TensorFlow's."""
 
 from __future__ import annotations
 
@@ -20,9 +20,13 @@ OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
     "rmsprop_centered": lambda tf: tf.train.RMSPropOptimizer(0.02, centered=True),
     "adagrad": lambda tf: tf.train.AdagradOptimizer(0.3),
     "adadelta": lambda tf: tf.train.AdadeltaOptimizer(5.0),
-    "ftrl": lambda tf: tf.train.FtrlOptimizer(0.3, l1_regularization_strength=0.01, l2_regularization_strength=0.02),
+    "ftrl": lambda tf: tf.train.FtrlOptimizer(
+        0.3, l1_regularization_strength=0.01, l2_regularization_strength=0.02
+    ),
     "proximal": lambda tf: tf.train.ProximalGradientDescentOptimizer(0.1, 0.02, 0.03),
-    "proximal_adagrad": lambda tf: tf.train.ProximalAdagradOptimizer(0.3, l1_regularization_strength=0.01),
+    "proximal_adagrad": lambda tf: tf.train.ProximalAdagradOptimizer(
+        0.3, l1_regularization_strength=0.01
+    ),
 }
 
 
@@ -38,9 +42,8 @@ def trained(tf: Any, name: str) -> list[Any]:
     ema = tf.train.ExponentialMovingAverage(0.8, num_updates=count)
     with tf.control_dependencies([step]):
         averaged = ema.apply([w])
-    losses = []
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
-        for _ in range(8):
-            losses.append(session.run([loss, averaged], {x: draws(6, 3, seed=5)})[0])
+        feeds = {x: draws(6, 3, seed=5)}
+        losses = [session.run([loss, averaged], feeds)[0] for _ in range(8)]
         return [np.array(losses), *session.run([w, b, count, ema.average(w)])]

@@ -126,17 +126,9 @@ from .indexing import boolean_mask as boolean_mask
 from .indexing import gather as gather
 from .indexing import gather_nd as gather_nd
 from .indexing import one_hot as one_hot
-from .indexing import scatter_add as scatter_add
-from .indexing import scatter_nd as scatter_nd
-from .indexing import scatter_sub as scatter_sub
-from .indexing import scatter_update as scatter_update
-from .indexing import segment_mean as segment_mean
-from .indexing import segment_sum as segment_sum
 from .indexing import sequence_mask as sequence_mask
 from .indexing import slice_ as slice
 from .indexing import strided_slice as strided_slice
-from .indexing import unique as unique
-from .indexing import unsorted_segment_sum as unsorted_segment_sum
 from .indexing import where as where
 from .keys import GraphKeys as GraphKeys
 from .math_ops import abs as abs
@@ -296,6 +288,14 @@ from .reductions import reduce_prod as reduce_prod
 from .reductions import reduce_std as reduce_std
 from .reductions import reduce_sum as reduce_sum
 from .reductions import reduce_variance as reduce_variance
+from .scattering import scatter_add as scatter_add
+from .scattering import scatter_nd as scatter_nd
+from .scattering import scatter_sub as scatter_sub
+from .scattering import scatter_update as scatter_update
+from .scattering import segment_mean as segment_mean
+from .scattering import segment_sum as segment_sum
+from .scattering import unique as unique
+from .scattering import unsorted_segment_sum as unsorted_segment_sum
 from .session import InteractiveSession as InteractiveSession
 from .session import Session as Session
 from .shapes import Dimension as Dimension
@@ -361,6 +361,7 @@ matrix_solve, cholesky, trace = linalg.solve, linalg.cholesky, linalg.trace
 svd, qr, self_adjoint_eig = linalg.svd, linalg.qr, linalg.self_adjoint_eig
 matrix_solve_ls, matrix_triangular_solve = linalg.lstsq, linalg.triangular_solve
 
+_GRAPHS = "graphs of TensorFlow are not read: build the network, and restore its weights"
 _REASONS = {
     "contrib_learn": "use tf.keras, or a session of your own",
     "sparse_placeholder": "there are no sparse tensors: use dense ones",
@@ -370,8 +371,8 @@ _REASONS = {
     "fft": "there are no Fourier transforms: use numpy.fft in tf.py_func",
     "custom_gradient": "use weft.custom_vjp",
     "RegisterGradient": "use weft.custom_vjp",
-    "import_graph_def": "graphs of TensorFlow are not read: build the network, and restore its weights",
-    "GraphDef": "graphs of TensorFlow are not read: build the network, and restore its weights",
+    "import_graph_def": _GRAPHS,
+    "GraphDef": _GRAPHS,
     "distribute": "use weft's Trainer",
     "function": "leave the decorator out: a session runs compiled code",
     "GradientTape": "use tf.gradients, or weft.grad",

@@ -86,7 +86,8 @@ def shape_tensor(given: Any) -> Tensor:
             return stack([_size_tensor(x) for x in given])
         if any(x is None for x in map(_number, given)):
             raise ValueError(
-                f"Tried to convert 'shape' to a tensor and failed. Error: None values not supported. "
+                "Tried to convert 'shape' to a tensor and failed. Error: None values not "
+                "supported. "
                 f"Received: {given!r:.80}"
             )
         return constant(np.array([_number(x) for x in given], np.int32), name="Const")
@@ -280,7 +281,8 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
         isinstance(values, Tensor) and values.dtype == int32 and not values.shape.ndims
     ):
         raise TypeError(
-            "Expected int32, got list containing Tensors of type '_Message' instead: tf.concat takes "
+            "Expected int32, got list containing Tensors of type '_Message' instead: tf.concat "
+            "takes "
             "the values first and the axis second, tf.concat(values, axis), since TensorFlow 1.0"
         )
     if not isinstance(values, (list, tuple)):
@@ -290,14 +292,13 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
     if len(tensors) == 1:
         made: Tensor = record("Identity", lambda x: x, tensors, fold=lambda x: x, name=name)
         return made
-    made = record(
+    return record(
         "ConcatV2",
         lambda *xs: F.concat(list(xs), place),
         tensors,
         fold=lambda *xs: _joined(np.concatenate, xs, place),
         name=name,
     )
-    return made
 
 
 def _joined(join: Any, arrays: Any, axis: int) -> Any:

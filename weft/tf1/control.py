@@ -10,6 +10,7 @@ from ..graph.control.branch import cond as weft_cond
 from ..graph.control.loop import while_loop as weft_loop
 from .bodies import Body, ControlOperation, as_output, merged
 from .environment import is_known
+from .errors import InvalidArgumentError, at_node
 from .graph import Graph, Operation, get_default_graph, operation_of
 from .math_ops import identity, logical_and
 from .nest import assert_same_structure, flatten, pack_sequence_as
@@ -145,7 +146,8 @@ def _check_branches(bodies: Sequence[Body]) -> None:
     left, right = bodies[0].outputs, bodies[1].outputs
     if len(left) != len(right):
         raise ValueError(
-            f"Incompatible return values of true_fn and false_fn: The two structures don't have the "
+            "Incompatible return values of true_fn and false_fn: The two structures don't have "
+            "the "
             f"same number of elements: {len(left)} and {len(right)}"
         )
     for a, b in zip(left, right, strict=True):
@@ -175,15 +177,25 @@ def case(
     return cond(pred, function, lambda: case(rest, default, exclusive, strict, name), name=name)
 
 
+MOST_TURNS = 1000  # of a loop that is built turn after turn
+
+
 # -- loops -----------------------------------------------------------------------------------------
 
 
 class While(ControlOperation):
-    """Runs a body while a condition holds."""
+    """Runs a body while a condition holds.
+
+    loose   whether shapes may differ from turn to turn
+    """
+
+    loose = False
 
     def evaluate(self, env: Any, values: Sequence[Any]) -> Any:
         """Build the loop."""
         test, body = self.bodies
+        if self.loose and self._grows(env, values):
+            return self._unrolled(env)
         start = list(as_loop_values(env, self.inputs[: self.count], values[: self.count]))
         start = settled(env, body, start)
         carried = [env.read(variable) for variable in self.writes]
@@ -203,6 +215,30 @@ class While(ControlOperation):
         for variable, value in zip(self.writes, made[self.count :], strict=True):
             env.write(variable, value)
         return made[: self.count]
+
+    def _grows(self, env: Any, values: Sequence[Any]) -> bool:
+        """Tell whether shapes are others after a turn, by one that is built and not run."""
+        found = self.bodies[1].evaluate(env, values[: self.count])
+        after = [found.symbol(tensor) for tensor in self.bodies[1].outputs]
+        return any(a.shape != b.shape for a, b in zip(after, values, strict=False))
+
+    def _unrolled(self, env: Any) -> Any:
+        """Build turn after turn; whether there is another must be known when the run is built."""
+        test, body = self.bodies
+        carried = [env.value(tensor) for tensor in self.inputs[: self.count]]
+        for _ in range(MOST_TURNS):
+            asked = test.evaluate(env, carried)
+            if not asked.static(test.outputs[0]):
+                return tuple(carried)
+            found = body.evaluate(env, carried)
+            for variable, value in found.written.items():
+                env.write(variable, value)
+            carried = [found.value(tensor) for tensor in body.outputs]
+        raise at_node(
+            InvalidArgumentError,
+            self,
+            f"a loop whose shapes change takes more than {MOST_TURNS} turns; use a TensorArray",
+        )
 
 
 def _child(env: Any, variables: Sequence[Any], values: Sequence[Any]) -> Any:
@@ -236,8 +272,9 @@ def while_loop(
         return _bounded(cond, body, whole, shape_invariants, maximum_iterations, name)
     with get_default_graph().name_scope(name or "while"):
         made = _loop(cond, body, whole, shape_invariants)
-    made = type(loop_vars)(made) if isinstance(loop_vars, tuple) and return_same_structure else made
-    return made[0] if len(made) == 1 and not return_same_structure else made
+    if return_same_structure:
+        return tuple(made) if isinstance(loop_vars, tuple) else made
+    return made[0] if len(made) == 1 else made
 
 
 def _bounded(cond: Any, body: Any, loop_vars: list[Any], shapes: Any, most: Any, name: Any) -> Any:
@@ -277,6 +314,7 @@ def _loop(cond: Any, body: Any, loop_vars: list[Any], shape_invariants: Any) -> 
             part.outputs = _returned(part is bodies[1], returned, loop_vars, inputs)
     _check_invariants(inputs, shapes, bodies[1].outputs)
     operation = While(graph, "While", inputs, bodies, "Exit")
+    operation.loose = any(s != t.shape for s, t in zip(shapes, inputs, strict=True))
     outputs = [given(operation, shape, t.dtype) for shape, t in zip(shapes, inputs, strict=True)]
     parts = [a.of(t) if a is not None else t for a, t in zip(arrays, outputs, strict=True)]
     made: list[Any] = pack_sequence_as(loop_vars, parts)
@@ -289,7 +327,8 @@ def _invariants(inputs: Sequence[Tensor], given_shapes: Any) -> list[TensorShape
     shapes = [TensorShape(s) for s in _flat_shapes(given_shapes)]
     if len(shapes) != len(inputs):
         raise ValueError(
-            f"shape_invariants must have as many shapes as there are loop variables: {len(inputs)}. "
+            "shape_invariants must have as many shapes as there are loop variables: "
+            f"{len(inputs)}. "
             f"Received: {len(shapes)}"
         )
     return shapes
@@ -318,7 +357,8 @@ def _returned(
     except ValueError as error:
         raise ValueError(
             f"The two structures don't have the same number of elements: the loop has "
-            f"{len(flatten(loop_vars))} variables, and body returns {len(flatten(whole))}. ({error})"
+            f"{len(flatten(loop_vars))} variables, and body returns {len(flatten(whole))}. "
+            f"({error})"
         ) from None
     return [
         leaf.as_tensor() if isinstance(leaf, TensorArray) else convert_to_tensor(leaf, tensor.dtype)
@@ -331,7 +371,8 @@ def _check_invariants(inputs: Any, shapes: Any, outputs: Any) -> None:
         if not shape.is_compatible_with(output.shape):
             raise ValueError(
                 f"The shape for {tensor.name} is not an invariant for the loop. It enters the loop "
-                f"with shape {shape}, but has shape {output.shape} after one iteration. Provide shape "
+                f"with shape {shape}, but has shape {output.shape} after one iteration. Provide "
+                "shape "
                 "invariants using either the `shape_invariants` argument of tf.while_loop or "
                 "set_shape() on the loop variables."
             )

@@ -148,7 +148,12 @@ _ENUM = {
     "uint32": 22,
     "uint64": 23,
 }
-_OTHER_NAMES: dict[Any, str] = {"float": "float32", float: "float32", "double": "float64", "half": "float16"}
+_OTHER_NAMES: dict[Any, str] = {
+    "float": "float32",
+    float: "float32",
+    "double": "float64",
+    "half": "float16",
+}
 _FLOATS = ("float16", "float32", "float64", "bfloat16")
 _BY_NAME = {
     name: DType(name, None if name == "string" else np.dtype(weft_dtype(name))) for name in _ENUM

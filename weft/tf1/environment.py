@@ -25,7 +25,7 @@ from .messages import shape_error
 from .shapes import TensorShape
 
 
-class NotKnown(Exception):
+class NotKnownError(Exception):
     """What must be known to go on is not known yet."""
 
 
@@ -71,7 +71,7 @@ class Inference:
                 values = [self._operand(operation, i, s) for i, s in enumerate(shadows)]
                 made = results(operation.evaluate(self, values))
                 return [None if x is None else _as_shadow(x) for x in made]
-        except NotKnown:
+        except NotKnownError:
             return None
         except (WeftError, ValueError, TypeError, IndexError) as error:
             if any(not _is_defined(tensor) for tensor in operation.inputs):
@@ -102,10 +102,10 @@ class Inference:
     def _operand(self, operation: Operation, position: int, shadow: Any) -> Any:
         if position in operation.static:
             if not is_known(shadow):
-                raise NotKnown
+                raise NotKnownError
             return shadow
         if shadow is None:
-            raise NotKnown
+            raise NotKnownError
         return self.lifted(shadow)
 
     def lifted(self, shadow: Any) -> Value:
@@ -115,7 +115,7 @@ class Inference:
             return found
         if shadow.dtype == object:
             if any(isinstance(x, (str, bytes)) for x in shadow.flat):
-                raise NotKnown
+                raise NotKnownError
             return placeholder(shadow.shape, np.int32)
         return constant_value(shadow)
 
@@ -154,7 +154,7 @@ class Inference:
     def static(self, tensor: Any) -> Any:
         """Return the value of a tensor if it is known."""
         if not is_known(tensor.shadow):
-            raise NotKnown
+            raise NotKnownError
         return tensor.shadow
 
 

@@ -41,7 +41,8 @@ def _target(graph: Graph, key: Any) -> Any:
 def _array(tensor: Any, value: Any) -> np.ndarray[Any, Any]:
     if isinstance(value, Tensor) or hasattr(value, "_as_tensor"):
         raise TypeError(
-            "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include Python "
+            "The value of a feed cannot be a tf.Tensor object. Acceptable feed values include "
+            "Python "
             "scalars, strings, lists, numpy ndarrays, or TensorHandles. For reference, the tensor "
             f"object was {value} which was passed to the feed with key {tensor}."
         )
@@ -58,9 +59,11 @@ def _array(tensor: Any, value: Any) -> np.ndarray[Any, Any]:
 
 
 def _check_number(kind: Any, value: Any) -> None:
-    if isinstance(value, int) and kind.is_integer and kind.dtype.type(value) != value:
+    if isinstance(value, int) and kind.is_integer and not kind.min <= value <= kind.max:
         raise TypeError(
-            f"Type of feed value {value} with type {type(value)} is not compatible with Tensor type "
-            f"{kind.as_numpy_dtype}. Try explicitly setting the type of the feed tensor to a larger "
+            f"Type of feed value {value} with type {type(value)} is not compatible with Tensor "
+            "type "
+            f"{kind.as_numpy_dtype}. Try explicitly setting the type of the feed tensor to a "
+            "larger "
             "type (e.g. int64)."
         )

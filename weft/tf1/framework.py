@@ -1,4 +1,4 @@
-"""What stands at the top of TensorFlow: scopes, devices, collections, and what is of other versions."""
+"""What stands at the top of TensorFlow: scopes, devices, collections, versions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ op_scope = name_scope
 
 
 def device(device_name_or_function: Any) -> Any:
-    """Return a context in which operations are made for a device; all run where the session does."""
+    """Return a context in which operations are made for a device; there is one."""
     return get_default_graph().device(device_name_or_function)
 
 

@@ -39,8 +39,8 @@ class GFile:
     def _opened(self) -> Any:
         if self._file is None:
             try:
-                text = {} if "b" in self._mode else {"encoding": "utf-8"}
-                self._file = open(self._name, self._mode, **text)  # noqa: SIM115  (closed by close)
+                encoding = None if "b" in self._mode else "utf-8"
+                self._file = open(self._name, self._mode, encoding=encoding)  # noqa: SIM115  (see close)
             except FileNotFoundError as error:
                 raise NotFoundError(
                     None, None, f"{self._name}; No such file or directory"
@@ -89,6 +89,9 @@ class GFile:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+    def __del__(self) -> None:
+        self.close()
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._opened())

@@ -310,10 +310,8 @@ class Graph:
         if hasattr(found, "op") and allow_tensor:
             self._check_mine(found.op, obj)
             return found
-        raise TypeError(
-            f"Can not convert a {type(obj).__name__} into a "
-            f"{' or '.join(n for n, a in (('Tensor', allow_tensor), ('Operation', allow_operation)) if a)}."
-        )
+        kinds = [n for n, a in (("Tensor", allow_tensor), ("Operation", allow_operation)) if a]
+        raise TypeError(f"Can not convert a {type(obj).__name__} into a {' or '.join(kinds)}.")
 
     def _check_mine(self, operation: Operation, obj: Any) -> None:
         if operation.graph is not self:

@@ -177,9 +177,9 @@ def convert_image_dtype(
     if x.dtype == kind:
         return x
     if x.dtype.is_integer and kind.is_floating:
-        return cast(x, kind) * (1.0 / x.dtype.max)  # type: ignore[operator, no-any-return]
+        return cast(x, kind) * (1.0 / x.dtype.max)
     if x.dtype.is_floating and kind.is_integer:
-        return cast(x * (kind.max + 0.5), kind, name)  # type: ignore[operator]
+        return cast(x * (kind.max + 0.5), kind, name)
     return cast(x, kind, name)
 
 

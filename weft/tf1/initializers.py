@@ -63,7 +63,7 @@ class Zeros(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         """Return the value."""
-        return array_ops.zeros(shape, self._kind(dtype))  # type: ignore[no-any-return]
+        return array_ops.zeros(shape, self._kind(dtype))
 
 
 class Ones(Zeros):
@@ -71,7 +71,7 @@ class Ones(Zeros):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         """Return the value."""
-        return array_ops.ones(shape, self._kind(dtype))  # type: ignore[no-any-return]
+        return array_ops.ones(shape, self._kind(dtype))
 
 
 class Constant(Initializer):
@@ -210,7 +210,7 @@ class Identity(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         """Return the value."""
-        return constant(self.gain * np.eye(*_sizes(shape)), self._kind(dtype))
+        return constant(self.gain * np.eye(_sizes(shape)[0], _sizes(shape)[1]), self._kind(dtype))
 
 
 def _sizes(shape: Any) -> list[int]:

@@ -208,7 +208,7 @@ def sigmoid_cross_entropy(
     x = convert_to_tensor(logits)
     labels = cast(multi_class_labels, x.dtype)
     if label_smoothing > 0:
-        labels = labels * (1 - label_smoothing) + 0.5 * label_smoothing  # type: ignore[operator]
+        labels = convert_to_tensor(labels * (1 - label_smoothing) + 0.5 * label_smoothing)
     losses = nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=x)
     return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 

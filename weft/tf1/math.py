@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from ..faces.absent import absent_names
 from . import math_ops, reductions
-from .indexing import segment_mean as segment_mean
-from .indexing import segment_sum as segment_sum
-from .indexing import unsorted_segment_sum as unsorted_segment_sum
-from .nn import in_top_k as in_top_k
-from .nn import l2_normalize as l2_normalize
-from .nn import softplus as softplus
-from .nn import top_k as top_k
+from .nn.activations import l2_normalize as l2_normalize
+from .nn.activations import softplus as softplus
+from .nn.losses import in_top_k as in_top_k
+from .nn.losses import top_k as top_k
+from .scattering import segment_mean as segment_mean
+from .scattering import segment_sum as segment_sum
+from .scattering import unsorted_segment_sum as unsorted_segment_sum
 
 for _module in (math_ops, reductions):
     for _name, _value in vars(_module).items():

@@ -22,6 +22,16 @@ from .recording import (
 
 Function = Callable[..., Tensor]
 
+
+def late(operator: str) -> Callable[..., Any]:
+    """Return an operator of Weft's that is looked up when it is called."""
+
+    def called(*inputs: Any, **settings: Any) -> Any:
+        return getattr(F, operator)(*inputs, **settings)
+
+    return called
+
+
 # -- one tensor ------------------------------------------------------------------------------------
 
 # TensorFlow's name, the kind of operation, Weft's operator.
@@ -70,7 +80,7 @@ _TESTS = {
 
 def _unary(public: str, type: str, operator: str, **options: Any) -> Function:
     def called(x: Any, name: str | None = None) -> Tensor:
-        return record(type, getattr(F, operator), [x], name=name, **options)  # type: ignore[no-any-return]
+        return record(type, getattr(F, operator), [x], name=name, **options)
 
     called.__name__ = called.__qualname__ = public
     called.__doc__ = f"Return {public} of each element."
@@ -103,22 +113,22 @@ is_nan, is_inf, is_finite, logical_not = (
 
 def abs(x: Any, name: str | None = None) -> Tensor:
     """Return the absolute value of each element."""
-    return record("Abs", F.abs, [x], name=name, fold=np.abs)  # type: ignore[no-any-return]
+    return record("Abs", F.abs, [x], name=name, fold=np.abs)
 
 
 def negative(x: Any, name: str | None = None) -> Tensor:
     """Return -x."""
-    return record("Neg", F.neg, [x], name=name, fold=np.negative)  # type: ignore[no-any-return]
+    return record("Neg", F.neg, [x], name=name, fold=np.negative)
 
 
 def identity(input: Any, name: str | None = None) -> Tensor:
     """Return the tensor as a result of its own."""
-    return record("Identity", lambda x: x, [input], name=name, fold=lambda x: x)  # type: ignore[no-any-return]
+    return record("Identity", lambda x: x, [input], name=name, fold=lambda x: x)
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
     """Return the tensor as a constant for gradients."""
-    return record("StopGradient", F.stop_gradient, [input], name=name, differentiable=False)  # type: ignore[no-any-return]
+    return record("StopGradient", F.stop_gradient, [input], name=name, differentiable=False)
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
@@ -128,9 +138,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
     if x.dtype == kind:
         return x
     fold = partial(_folded_cast, dtype=kind.dtype) if kind.is_integer else None
-    return record(  # type: ignore[no-any-return]
-        "Cast", lambda x: F.cast(x, kind.dtype), [x], name=name, dtype=kind, fold=fold
-    )
+    return record("Cast", lambda x: F.cast(x, kind.dtype), [x], name=name, dtype=kind, fold=fold)
 
 
 def _folded_cast(x: Any, dtype: Any) -> Any:
@@ -167,14 +175,14 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
 
 
 def _sized_divide(x: Any, y: Any) -> Any:
-    if x.dtype == object or y.dtype == object:
+    if object in (x.dtype, y.dtype):
         return np.frompyfunc(floor_divide, 2, 1)(x, y)
     return x // y
 
 
 def _binary(public: str, type: str, operator: str, **options: Any) -> Function:
     def called(x: Any, y: Any, name: str | None = None) -> Tensor:
-        return record(type, getattr(F, operator), pair(type, x, y), name=name, **options)  # type: ignore[no-any-return]
+        return record(type, getattr(F, operator), pair(type, x, y), name=name, **options)
 
     called.__name__ = called.__qualname__ = public
     called.__doc__ = f"Return {public} of two tensors, element by element."
@@ -219,8 +227,8 @@ def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
     base, exponent = pair("Pow", x, y)
     number = y if isinstance(y, (int, float)) and not is_tensor(y) else None
     if number is not None:  # a power that is known has a gradient at 0
-        return record("Pow", lambda x: F.pow(x, number), [base], name=name)  # type: ignore[no-any-return]
-    return record("Pow", F.pow, [base, exponent], name=name)  # type: ignore[no-any-return]
+        return record("Pow", lambda x: F.pow(x, number), [base], name=name)
+    return record("Pow", F.pow, [base, exponent], name=name)
 
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
@@ -228,7 +236,7 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     left, right = pair("RealDiv", x, y)
     if left.dtype.is_integer:
         left, right = cast(left, float64), cast(right, float64)
-    return record("RealDiv", F.div, [left, right], name=name)  # type: ignore[no-any-return]
+    return record("RealDiv", F.div, [left, right], name=name)
 
 
 divide = truediv
@@ -243,7 +251,7 @@ def div(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Return the quotient, 0 where the divisor is 0."""
-    return record("DivNoNan", _div_no_nan, pair("DivNoNan", x, y), name=name)  # type: ignore[no-any-return]
+    return record("DivNoNan", _div_no_nan, pair("DivNoNan", x, y), name=name)
 
 
 def _div_no_nan(x: Any, y: Any) -> Any:
@@ -254,7 +262,7 @@ def _div_no_nan(x: Any, y: Any) -> Any:
 def squared_difference(x: Any, y: Any, name: str | None = None) -> Tensor:
     """Return (x - y)^2."""
     inputs = pair("SquaredDifference", x, y)
-    return record("SquaredDifference", lambda x, y: F.square(x - y), inputs, name=name)  # type: ignore[no-any-return]
+    return record("SquaredDifference", lambda x, y: F.square(x - y), inputs, name=name)
 
 
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
@@ -263,7 +271,7 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
         raise ValueError(
             "inputs must be a list of at least one Tensor with the same dtype and shape"
         )
-    return record("AddN", lambda *xs: sum_of(xs), list(inputs), name=name)  # type: ignore[no-any-return]
+    return record("AddN", _sum_of_all, list(inputs), name=name)
 
 
 def sum_of(values: Any) -> Any:
@@ -272,6 +280,10 @@ def sum_of(values: Any) -> Any:
     for value in values[1:]:
         total = total + value
     return total
+
+
+def _sum_of_all(*values: Any) -> Any:
+    return sum_of(values)
 
 
 def accumulate_n(
@@ -290,9 +302,7 @@ def clip_by_value(
         convert_to_tensor(b, None if is_tensor(b) else x.dtype)
         for b in (clip_value_min, clip_value_max)
     ]
-    return record(  # type: ignore[no-any-return]
-        "ClipByValue", lambda x, low, high: F.clip(x, low, high), [x, *bounds], name=name
-    )
+    return record("ClipByValue", late("clip"), [x, *bounds], name=name)
 
 
 # -- products --------------------------------------------------------------------------------------
@@ -317,7 +327,7 @@ def matmul(
         _matmul, transpose_a=transpose_a or adjoint_a, transpose_b=transpose_b or adjoint_b
     )
     kind = "BatchMatMul" if (left.shape.ndims or 2) > 2 else "MatMul"
-    return record(kind, compute, [left, right], name=name or kind)  # type: ignore[no-any-return]
+    return record(kind, compute, [left, right], name=name or kind)
 
 
 batch_matmul = matmul
@@ -338,21 +348,21 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
         if isinstance(axes, int)
         else tuple((x,) if isinstance(x, int) else tuple(x) for x in axes)
     )
-    return record(  # type: ignore[no-any-return]
+    return record(
         "Tensordot", lambda x, y: F.tensordot(x, y, pairs), pair("Tensordot", a, b), name=name
     )
 
 
 def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
     """Return the sum of products that an equation describes."""
-    return record(  # type: ignore[no-any-return]
+    return record(
         "Einsum", lambda *xs: F.einsum(equation, *xs), list(inputs), name=kwargs.get("name")
     )
 
 
 def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
     """Return the cross product of vectors of three."""
-    return record("Cross", lambda x, y: F.cross(x, y), pair("Cross", a, b), name=name)  # type: ignore[no-any-return]
+    return record("Cross", late("cross"), pair("Cross", a, b), name=name)
 
 
 INDEX = int64

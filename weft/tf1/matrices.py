@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.op import F
 from .dtypes import as_dtype
-from .environment import NotKnown
+from .environment import NotKnownError
 from .recording import (
     Tensor,
     constant,
@@ -35,7 +35,7 @@ def range_(
         first, last, step = (x.item() if isinstance(x, np.ndarray) else x for x in given)
         if all(isinstance(x, (int, float)) for x in (first, last, step)):
             return np.arange(first, last, step).astype(kind.dtype)
-        raise NotKnown
+        raise NotKnownError
 
     made: Tensor = record(
         "Range", compute, bounds, static=[0, 1, 2], name=name, dtype=kind, differentiable=False

@@ -1,4 +1,4 @@
-"""What TensorFlow says of operations that cannot be: its words around the reasons of Weft's rules."""
+"""What TensorFlow says of operations that cannot be: its words around Weft's reasons."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def _unequal(operation: Any, shapes: Any) -> tuple[int, int] | None:
     if operation.type in _PRODUCTS:
         if len(a) < 2 or len(b) < 2:
             return None
-        left, right = operation.sizes_multiplied(a, b)
+        settings = operation.compute.keywords  # of _matmul in math_ops.py
+        left = a[-2] if settings["transpose_a"] else a[-1]
+        right = b[-1] if settings["transpose_b"] else b[-2]
         return None if left == right else (left, right)
     if operation.type in _BROADCAST:
         for m, n in zip(reversed(a), reversed(b), strict=False):

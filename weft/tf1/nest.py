@@ -63,6 +63,7 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> N
     """Raise unless two nests have the same parts."""
     if len(flatten(nest1)) != len(flatten(nest2)) or is_nested(nest1) != is_nested(nest2):
         raise ValueError(
-            f"The two structures don't have the same nested structure. First: {nest1!r:.120} Second: "
+            f"The two structures don't have the same nested structure. First: {nest1!r:.120} "
+            "Second: "
             f"{nest2!r:.120}"
         )

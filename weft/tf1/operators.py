@@ -9,7 +9,7 @@ from . import indexing, math_ops
 from .tensor import Tensor
 from .variable import Variable
 
-_TWO = {
+_TWO: dict[str, Callable[..., Any]] = {
     "add": math_ops.add,
     "sub": math_ops.subtract,
     "mul": math_ops.multiply,
@@ -23,7 +23,7 @@ _TWO = {
     "or": math_ops.logical_or,
     "xor": math_ops.logical_xor,
 }
-_COMPARED = {
+_COMPARED: dict[str, Callable[..., Any]] = {
     "lt": math_ops.less,
     "le": math_ops.less_equal,
     "gt": math_ops.greater,
@@ -44,8 +44,12 @@ def _plain(compute: Callable[..., Any], name: str | None = None) -> Callable[[An
     return lambda self, other: compute(self, other, name=name)
 
 
-def _single(compute: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda self: compute(self)
+def _single(compute: Callable[..., Any]) -> Callable[[Any], Any]:
+    return lambda self: compute(self, name=None)
+
+
+def _getitem(self: Any, key: Any) -> Any:
+    return indexing.getitem(self, key)
 
 
 def attach_operators() -> None:
@@ -58,4 +62,5 @@ def attach_operators() -> None:
             setattr(owner, f"__{name}__", _plain(compared))
         for name, one in _ONE.items():
             setattr(owner, f"__{name}__", _single(one))
-        setattr(owner, "__getitem__", lambda self, key: indexing.getitem(self, key))  # noqa: B010  (a stub to mypy)
+        for name in ("getitem",):
+            setattr(owner, f"__{name}__", _getitem)

@@ -68,11 +68,14 @@ class Plan:
                 InvalidArgumentError,
                 operation,
                 f"You must feed a value for placeholder tensor {operation.name!r} with dtype "
-                f"{_WORDS.get(tensor.dtype.name, tensor.dtype.name)} and shape {listed(tensor.shape)}",
+                f"{_WORDS.get(tensor.dtype.name, tensor.dtype.name)} and shape "
+                f"{listed(tensor.shape)}",
             )
 
     def _fill(self) -> None:
         written = self._first_writes()
+        kinds = [(op.type, self._levels[op]) for op in self.operations]
+        self._differentiating = {level for type, level in kinds if type == "Gradients"}
         for operation in self.operations:
             if operation.type == "Const":
                 continue
@@ -101,14 +104,26 @@ class Plan:
             if host:
                 self.stages[level].give(tensor)
             return
-        if _floats(maker) and written.get(maker.variable, level) >= level:
-            self.stages[level].add(maker)  # it is read there: the same value
+        if self._repeats(maker, level, written):
+            self.stages[level].add(maker)
+            for before in maker.inputs:
+                self._bring(before, level, False, written)
             if host:
                 self.stages[level].give(tensor)
             return
         self.stages[made].give(tensor)
         if not host:
             self.stages[level].take(tensor)
+
+    def _repeats(self, maker: Operation, level: int, written: dict[Any, int]) -> bool:
+        """Tell whether a stage evaluates an operation of an earlier one again.
+
+        First reads give the same value there. What gradients may pass must stand in their stage.
+        """
+        if _floats(maker):
+            return written.get(getattr(maker, "variable", None), level) >= level
+        pure = not getattr(maker, "effect", False) and not maker.control_inputs
+        return pure and level in self._differentiating
 
     def _first_writes(self) -> dict[Any, int]:
         found: dict[Any, int] = {}
@@ -136,7 +151,8 @@ def _call(operation: Any, session: Any, values: dict[Any, Any]) -> None:
         raise at_node(
             InvalidArgumentError,
             operation,
-            f"the function returns {len(made)} values, but expects to see {len(operation.outputs)} values",
+            f"the function returns {len(made)} values, but expects to see "
+            f"{len(operation.outputs)} values",
         )
     for tensor, value in zip(operation.outputs, made, strict=True):
         if tensor not in values:
@@ -164,7 +180,8 @@ def _texts(value: Any) -> np.ndarray[Any, Any]:
 
 def value_of(tensor: Any, values: dict[Any, Any]) -> Any:
     """Return the value of a tensor in a run."""
-    return values[tensor] if tensor in values else tensor.op.array
+    found = values.get(tensor)
+    return tensor.op.array if found is None else found
 
 
 def _needed(fetched: Sequence[Any], targets: Sequence[Operation], fed: set[Any]) -> list[Operation]:

@@ -25,7 +25,7 @@ def py_func(
     kinds = [as_dtype(t) for t in (Tout if is_nested(Tout) else [Tout])]
 
     def call(session: Any, *arrays: Any) -> Any:
-        made = func(*arrays)
+        made = func(*[a[()] if a.dtype == object and not a.ndim else a for a in arrays])
         if not kinds:
             return []
         parts = list(made) if isinstance(made, (list, tuple)) else [made]
@@ -65,6 +65,7 @@ class _Shown(Operation):
         """Return the value, and have the others shown."""
         if hasattr(env, "session"):
             callback(self._show, *values[1:])
+            env.shown += values[1:]
         return values[0] + 0 if values[0].dtype.kind != "b" else values[0]
 
     def _show(self, *arrays: Any) -> None:
@@ -123,6 +124,7 @@ class _Asserted(Operation):
         if hasattr(env, "session"):
             parts = [f"[{text}]" if text is not None else "[{}]" for text in self.texts]
             check(F.all(values[0]), "assertion failed: " + " ".join(parts), *values[1:])
+            env.shown += values
         return ()
 
 
@@ -199,7 +201,8 @@ def assert_rank(x: Any, rank: Any, *args: Any, **options: Any) -> Operation:
     value = convert_to_tensor(x)
     if value.shape.ndims not in (None, rank):
         raise ValueError(
-            f"{value.name}  Tensor {value.name} must have rank {rank}.  Received rank {value.shape.ndims}, shape {value.shape}"
+            f"{value.name}  Tensor {value.name} must have rank {rank}.  Received rank "
+            f"{value.shape.ndims}, shape {value.shape}"
         )
     return group()
 

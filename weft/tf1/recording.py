@@ -13,7 +13,7 @@ from .environment import Inference, is_known, static_dtype, static_shape
 from .graph import Graph, Operation, get_default_graph
 from .messages import in_words
 from .shapes import Dimension, TensorShape
-from .tensor import Tensor
+from .tensor import Tensor as Tensor
 
 Compute = Callable[..., Any]
 
@@ -183,7 +183,7 @@ def constant(
     operation = Constant(get_default_graph(), array, name)
     inference_of(operation.graph)
     operation.outputs = [output_of(operation, 0, array, array.dtype)]
-    return operation.outputs[0]  # type: ignore[no-any-return]
+    return operation.outputs[0]
 
 
 def _shaped(array: np.ndarray[Any, Any], shape: Any, verify: bool) -> np.ndarray[Any, Any]:

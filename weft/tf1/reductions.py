@@ -11,7 +11,7 @@ import numpy as np
 from ..core.op import F
 from .dtypes import as_dtype
 from .dtypes import bool as boolean
-from .math_ops import Function, cast
+from .math_ops import Function, cast, late
 from .recording import Tensor, convert_to_tensor, known_int, record
 
 
@@ -45,8 +45,10 @@ def _reduction(public: str, type: str, compute: Callable[..., Any], **options: A
         if axes == ():  # no axis at all
             return convert_to_tensor(input_tensor)
         run = partial(compute, axis=axes, keepdims=keep)
-        folds = {"fold": partial(_FOLDS[type], axis=axes, keepdims=keep)} if type in _FOLDS else {}
-        return record(type, run, [input_tensor], name=name, **options, **folds)  # type: ignore[no-any-return]
+        if type in _FOLDS:
+            fold = partial(_FOLDS[type], axis=axes, keepdims=keep)
+            return record(type, run, [input_tensor], name=name, fold=fold, **options)
+        return record(type, run, [input_tensor], name=name, **options)
 
     called.__name__ = called.__qualname__ = public
     called.__doc__ = f"Return the {public.removeprefix('reduce_')} over axes."
@@ -82,16 +84,12 @@ def _mean(x: Any, **settings: Any) -> Any:
 reduce_sum = _reduction("reduce_sum", "Sum", _same_type("sum"))
 reduce_prod = _reduction("reduce_prod", "Prod", _same_type("prod"))
 reduce_mean = _reduction("reduce_mean", "Mean", _mean)
-reduce_max = _reduction("reduce_max", "Max", lambda x, **s: F.max(x, **s))
-reduce_min = _reduction("reduce_min", "Min", lambda x, **s: F.min(x, **s))
-reduce_all = _reduction(
-    "reduce_all", "All", lambda x, **s: F.all(x, **s), dtype=boolean, differentiable=False
-)
-reduce_any = _reduction(
-    "reduce_any", "Any", lambda x, **s: F.any(x, **s), dtype=boolean, differentiable=False
-)
-reduce_logsumexp = _reduction("reduce_logsumexp", "LogSumExp", lambda x, **s: F.logsumexp(x, **s))
-reduce_variance = _reduction("reduce_variance", "Variance", lambda x, **s: F.var(x, **s))
+reduce_max = _reduction("reduce_max", "Max", late("max"))
+reduce_min = _reduction("reduce_min", "Min", late("min"))
+reduce_all = _reduction("reduce_all", "All", late("all"), dtype=boolean, differentiable=False)
+reduce_any = _reduction("reduce_any", "Any", late("any"), dtype=boolean, differentiable=False)
+reduce_logsumexp = _reduction("reduce_logsumexp", "LogSumExp", late("logsumexp"))
+reduce_variance = _reduction("reduce_variance", "Variance", late("var"))
 reduce_std = _reduction("reduce_std", "Std", lambda x, **s: F.sqrt(F.var(x, **s)))
 reduce_euclidean_norm = _reduction(
     "reduce_euclidean_norm", "EuclideanNorm", lambda x, **s: F.sqrt(F.sum(F.square(x), **s))
@@ -125,7 +123,7 @@ def _position(public: str, type: str, operator: str) -> Function:
         found = axes_of(axis, dimension, "dimension")
         kind = as_dtype(output_type)
         compute = partial(_positions, operator=operator, axis=found or 0, dtype=kind.dtype)
-        return record(type, compute, [input], name=name, dtype=kind, differentiable=False)  # type: ignore[no-any-return]
+        return record(type, compute, [input], name=name, dtype=kind, differentiable=False)
 
     called.__name__ = called.__qualname__ = public
     called.__doc__ = f"Return the position of the {public.removeprefix('arg')}imum along an axis."
@@ -154,7 +152,7 @@ def _running(public: str, type: str, operator: str) -> Function:
             made = getattr(F, operator)(x, place, exclusive=exclusive, reverse=reverse)
             return F.cast(made, x.dtype)
 
-        return record(type, compute, [x], name=name)  # type: ignore[no-any-return]
+        return record(type, compute, [x], name=name)
 
     called.__name__ = called.__qualname__ = public
     called.__doc__ = f"Return the running {public.removeprefix('cum')} along an axis."
@@ -186,13 +184,13 @@ def norm(
             return F.max(F.abs(x), axis=axes, keepdims=keep)
         return F.pow(F.sum(F.pow(F.abs(x), order), axis=axes, keepdims=keep), 1.0 / order)
 
-    return record("Norm", compute, [tensor], name=name or "norm")  # type: ignore[no-any-return]
+    return record("Norm", compute, [tensor], name=name or "norm")
 
 
 def global_norm(t_list: Any, name: str | None = None) -> Tensor:
     """Return the norm of all elements of several tensors together."""
     tensors = [convert_to_tensor(t) for t in t_list if t is not None]
-    return record(  # type: ignore[no-any-return]
+    return record(
         "GlobalNorm",
         lambda *xs: F.sqrt(sum(F.sum(F.square(x)) for x in xs)),
         tensors,

@@ -23,7 +23,7 @@ from .graph import Operation
 MAY_BE_VALUES = 4096  # elements of an integer that is fed up to which a program is made for them
 
 
-class NeedsValue(Exception):
+class NeedsValueError(Exception):
     """A shape depends on what is fed: the program must be made for that very value."""
 
     def __init__(self, tensor: Any) -> None:
@@ -48,6 +48,7 @@ class Replay:
         self.written: dict[Any, Any] = {}
         self.read_first: dict[Any, None] = {} if parent is None else parent.read_first
         self.external: set[Any] = set() if parent is None else parent.external
+        self.shown: list[Any] = []  # what effects look at, which must be computed
         self._lifted: dict[Any, Any] = {}
 
     def child(self) -> Replay:
@@ -78,7 +79,7 @@ class Replay:
         ]
         try:
             return results(operation.evaluate(self, values))
-        except (OpError, NeedsValue):
+        except (OpError, NeedsValueError):
             raise
         except (ValueError, TypeError, IndexError, NotImplementedError) as error:
             raise at_node(InvalidArgumentError, operation, str(error)) from error
@@ -138,7 +139,7 @@ class Replay:
         if tensor in self.external:
             if tensor.dtype.is_floating or value.numel() > MAY_BE_VALUES:
                 raise self._unknown(tensor)
-            raise NeedsValue(tensor)
+            raise NeedsValueError(tensor)
         operation = tensor.op
         if not operation.inputs or getattr(operation, "effect", False):
             raise self._unknown(tensor)
@@ -146,7 +147,7 @@ class Replay:
         made = eagerly(operation, self, arrays)
         for output, array in zip(operation.outputs, made, strict=True):
             self.values[output] = array
-        return self.values[tensor]  # type: ignore[no-any-return]
+        return self.values[tensor]
 
     def _unknown(self, tensor: Any) -> OpError:
         return at_node(

@@ -35,7 +35,8 @@ class Session:
     def __init__(self, target: Any = "", graph: Graph | None = None, config: Any = None) -> None:
         if target:
             raise ValueError(
-                f"Session: there are no remote sessions. Received: target {target!r:.60}; serve the "
+                f"Session: there are no remote sessions. Received: target {target!r:.60}; serve "
+                "the "
                 "model with `weft serve`"
             )
         if graph is not None and not isinstance(graph, Graph):
@@ -89,7 +90,7 @@ class Session:
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
-        """Return the values of tensors, in the nest in which they are given; None for operations."""
+        """Return the values of tensors in their nest; None for operations."""
         wanted, plan, values = self._prepared(fetches, feed_dict)
         found = plan.run(values)
         return wanted.filled([_result(value_of(tensor, found)) for tensor in wanted.tensors])
@@ -201,11 +202,11 @@ class Session:
         return found
 
 
-def _seed(operation: Any) -> int | None:
+def _seed(operation: Any) -> int:
     """Return the seed of an operation from the graph's and its own; None: a random one."""
     graph_seed, own = operation.graph_seed, operation.seed
     if graph_seed is None and own is None:
-        return int(np.random.SeedSequence().entropy) & (2**63 - 1)
+        return int(np.random.default_rng().integers(2**63 - 1))
     parts = (0 if graph_seed is None else graph_seed, own)
     return zlib.crc32(repr(parts).encode()) | (zlib.adler32(repr(parts).encode()) << 31)
 

@@ -1,4 +1,4 @@
-"""Static shapes, as TensorFlow 1 has them: of sizes that are known, unknown, or not even counted."""
+"""Static shapes, of sizes that are known, unknown, or not even counted."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from ..graph.update import Update
 from .environment import is_known
 from .errors import InvalidArgumentError, OpError
 from .graph import Operation
-from .replay import NeedsValue, Replay
+from .replay import NeedsValueError, Replay
 
 
 class Program(NamedTuple):
@@ -96,7 +96,7 @@ class Stage:
                 return known
             try:
                 self.programs[key] = self._built(values)
-            except NeedsValue as needed:
+            except NeedsValueError as needed:
                 self.valued[needed.tensor] = None
 
     def _built(self, values: dict[Any, Any]) -> Program:
@@ -120,6 +120,7 @@ class Stage:
             writes = [self.session.storage(v).assign(value) for v, value in env.written.items()]
         if writes:
             fetches.append(Update(writes))
+        fetches += env.shown
         session = WeftSession(graph, compiled=False if self.once else None)
         return Program(
             session, fetches, symbols, gives, known, tuple(env.read_first), tuple(env.written)

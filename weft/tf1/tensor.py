@@ -6,12 +6,13 @@ from typing import Any
 
 from .dtypes import DType
 from .graph import Graph, Operation, chosen_session
+from .operands import Operators
 from .shapes import TensorShape
 
 __all__ = ["Tensor"]
 
 
-class Tensor:
+class Tensor(Operators):
     """A result of an operation; it has a value when a session runs it.
 
     shadow   what is known of it before: a symbol of the environment that finds shapes, an array if
@@ -76,9 +77,6 @@ class Tensor:
             )
         return (self[i] for i in range(sizes[0]))
 
-    def __getitem__(self, key: Any) -> Any:
-        raise NotImplementedError  # attached in operators.py
-
     def __len__(self) -> int:
         raise TypeError(
             f"len is not well defined for symbolic Tensors. ({self.name}) Please call `x.shape` "
@@ -87,7 +85,8 @@ class Tensor:
 
     def __bool__(self) -> bool:
         raise TypeError(
-            "Using a `tf.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` instead "
+            "Using a `tf.Tensor` as a Python `bool` is not allowed. Use `if t is not None:` "
+            "instead "
             "of `if t:` to test if a tensor is defined, and use TensorFlow ops such as tf.cond to "
             "execute subgraphs conditioned on the value of a tensor."
         )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..core.op import F
 from ..ops.creation import full as make_full
 from .dtypes import as_dtype
-from .environment import NotKnown, whole_numbers
+from .environment import NotKnownError, whole_numbers
 from .graph import Operation, get_default_graph
 from .recording import Tensor, constant, convert_to_tensor, given, record
 from .shapes import TensorShape
@@ -18,7 +19,8 @@ from .shapes import TensorShape
 __all__ = ["TensorArray"]
 
 
-class Pending(NamedTuple):
+@dataclass(frozen=True)
+class Pending:
     """An array to which nothing has been written: the shape of its elements is not known."""
 
     size: Any
@@ -64,7 +66,8 @@ class TensorArray:
             raise ValueError("Size must be provided if handle is not provided")
         if isinstance(size, int) and size == 0 and dynamic_size:
             raise ValueError(
-                "TensorArray: arrays that grow are not served; say the size: TensorArray(dtype, size=n)"
+                "TensorArray: arrays that grow are not served; say the size: TensorArray(dtype, "
+                "size=n)"
             )
         if flow is not None:
             self._tensor: Tensor = flow
@@ -95,7 +98,8 @@ class TensorArray:
         x = convert_to_tensor(value)
         if x.dtype != self.dtype:
             raise TypeError(
-                f"TensorArray dtype is {self.dtype.name} but Op is trying to write dtype {x.dtype.name}"
+                f"TensorArray dtype is {self.dtype.name} but Op is trying to write dtype "
+                f"{x.dtype.name}"
             )
         operation = Write(self._tensor, convert_to_tensor(index), x, name)
         element = self.element if self.element.sizes is not None else x.shape
@@ -203,6 +207,6 @@ def settled(env: Any, body: Any, start: list[Any]) -> list[Any]:
         if isinstance(value, Pending):
             written = probe.value(output)
             if isinstance(written, Pending):
-                raise NotKnown
+                raise NotKnownError
             made[i] = make_full(written.shape, 0, dtype=value.dtype.dtype)
     return made

@@ -9,6 +9,7 @@ from ..core.op import F
 from .dtypes import DType, as_dtype
 from .graph import Graph, Operation, chosen_session, get_default_graph
 from .keys import GraphKeys
+from .operands import Operators
 from .recording import convert_to_tensor, given, is_tensor
 from .shapes import TensorShape
 from .tensor import Tensor
@@ -73,7 +74,7 @@ class Assign(Operation):
         return new
 
 
-class Variable:
+class Variable(Operators):
     """A value that stays from run to run: `tf.Variable(initial_value, name="w")`."""
 
     __array_priority__ = 100
@@ -113,8 +114,7 @@ class Variable:
                 raise ValueError(f"initial_value must have a shape specified: {self._initial}")
             self.op = VariableOperation(graph, scope, self)
             self._own = given(self.op, self._shape, self.dtype)
-            self.initializer = assign(self, self._initial, name="Assign").op
-            self.initializer.once = True
+            self.initializer = self._initializing(assign(self, self._initial, name="Assign").op)
             read = ReadVariable(graph, self, "read")
             self._snapshot = given(read, self._shape, self.dtype)
         self.full_name = full
@@ -123,6 +123,12 @@ class Variable:
         if trainable and GraphKeys.TRAINABLE_VARIABLES not in keys:
             keys.append(GraphKeys.TRAINABLE_VARIABLES)
         graph.add_to_collections(keys, self)
+
+    @staticmethod
+    def _initializing(operation: Any) -> Operation:
+        """Mark an assignment that runs once: compiling it would take longer than running it."""
+        operation.once = True
+        return operation
 
     @staticmethod
     def _read_initial(value: Any, dtype: Any) -> Tensor:
@@ -278,7 +284,8 @@ def assign(
         )
     if not new.shape.is_compatible_with(variable.shape):
         raise ValueError(
-            f"Dimension mismatch in Assign: Shapes {variable.shape} and {new.shape} are incompatible "
+            f"Dimension mismatch in Assign: Shapes {variable.shape} and {new.shape} are "
+            "incompatible "
             f"for variable {variable.name!r}."
         )
     return change(variable, "Assign", lambda env, v, x: x, [new], name)

@@ -223,7 +223,8 @@ def get_variable(
         return _shared(known, full, scope, shape, kind if dtype is not None else None)
     if scope.reuse is True:
         raise ValueError(
-            f"Variable {full} does not exist, or was not created with tf.get_variable(). Did you mean "
+            f"Variable {full} does not exist, or was not created with tf.get_variable(). Did you "
+            "mean "
             "to set reuse=tf.AUTO_REUSE in VarScope?"
         )
     starting = initializer if initializer is not None else scope.initializer
@@ -301,9 +302,9 @@ def _made(
 
 
 def _penalize(graph: Graph, variable: Variable, regularizer: Any) -> None:
-    with graph.building(None), graph.control_dependencies(None):
-        with graph.name_scope(f"{variable.op.name}/Regularizer/"):
-            loss = regularizer(variable)
+    under = graph.name_scope(f"{variable.op.name}/Regularizer/")
+    with graph.building(None), graph.control_dependencies(None), under:
+        loss = regularizer(variable)
     if loss is not None:
         graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
 

@@ -115,7 +115,7 @@ def fully_connected(
                     "biases", [num_outputs], x.dtype, start, biases_regularizer, trainable
                 ),
             )
-        return made if activation_fn is None else activation_fn(made)  # type: ignore[no-any-return]
+        return made if activation_fn is None else activation_fn(made)
 
 
 linear = fully_connected
@@ -166,7 +166,7 @@ def conv2d(
             name="conv",
         )
         made = made if normalizer_fn is None else normalizer_fn(made, **(normalizer_params or {}))
-        return made if activation_fn is None else activation_fn(made)  # type: ignore[no-any-return]
+        return made if activation_fn is None else activation_fn(made)
 
 
 convolution2d = conv2d
@@ -231,7 +231,7 @@ def batch_norm(
             trainable=trainable,
             name="bn",
         )
-    return made if activation_fn is None else activation_fn(made)  # type: ignore[no-any-return]
+    return made if activation_fn is None else activation_fn(made)
 
 
 def one_hot_encoding(

@@ -30,7 +30,7 @@ class Layer:
     ) -> None:
         if options:
             raise TypeError(
-                f"{type(self).__name__}: Keyword argument not understood: {sorted(options)[0]!r}"
+                f"{type(self).__name__}: Keyword argument not understood: {min(options)!r}"
             )
         self.trainable = trainable
         self._given, self._reuse = name, _reuse
@@ -44,7 +44,9 @@ class Layer:
     @property
     def name(self) -> str:
         """Return the name."""
-        return self._given if self._scope is None else self._scope.name.rpartition("/")[2]  # type: ignore[no-any-return]
+        return (
+            self._given or "" if self._scope is None else str(self._scope.name.rpartition("/")[2])
+        )
 
     def build(self, input_shape: Any) -> None:
         """Make the variables."""
@@ -56,7 +58,7 @@ class Layer:
 
     def __call__(self, inputs: Any, *args: Any, **options: Any) -> Any:
         """Return the layer's function of its inputs."""
-        x = convert_to_tensor(inputs) if not isinstance(inputs, (list, tuple)) else inputs
+        x: Any = inputs if isinstance(inputs, (list, tuple)) else convert_to_tensor(inputs)
         with self._opened():
             if not self.built:
                 self.dtype = self.dtype or getattr(x, "dtype", None)
@@ -156,7 +158,8 @@ def last_size(x: Any, axis: int, what: str) -> int:
     size = None if x.sizes is None else x.sizes[axis]
     if size is None:
         raise ValueError(
-            f"The {what} of the inputs should be defined. Found `None`: the shape is {x}; say it in the "
+            f"The {what} of the inputs should be defined. Found `None`: the shape is {x}; say it "
+            "in the "
             "placeholder or with set_shape"
         )
     return int(size)

@@ -58,7 +58,8 @@ class _Conv(Layer):
         )
         if data_format not in _FORMATS:
             raise ValueError(
-                f"The `data_format` argument must be one of {', '.join(_FORMATS)}. Received: {data_format}"
+                f"The `data_format` argument must be one of {', '.join(_FORMATS)}. Received: "
+                f"{data_format}"
             )
         self.filters = int(filters)
         self.window = sizes(kernel_size, self.spatial, "kernel_size")

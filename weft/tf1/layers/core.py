@@ -157,6 +157,6 @@ def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_l
     x = convert_to_tensor(inputs)
     sizes = x.shape.sizes
     if sizes is not None and sizes and None not in sizes[1:]:
-        return reshape(x, [-1, int(np.prod(sizes[1:]))], name or "Reshape")
+        return reshape(x, [-1, int(np.prod([size or 0 for size in sizes[1:]]))], name or "Reshape")
     made: Tensor = record("Flatten", lambda x: F.reshape(x, (x.shape[0], -1)), [x], name=name)
     return made

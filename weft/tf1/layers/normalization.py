@@ -109,14 +109,14 @@ class BatchNormalization(Layer):
         return self._normalized(inputs, mean, variance, place)
 
     def _normalized(self, x: Any, mean: Any, variance: Any, place: int) -> Tensor:
-        shaped = [
+        centre, spread, offset, scale = (
             None if v is None else _beside(v, place, x.shape.ndims)
             for v in (mean, variance, self.beta, self.gamma)
-        ]
-        return nn.batch_normalization(x, *shaped, self.epsilon)
+        )
+        return nn.batch_normalization(x, centre, spread, offset, scale, self.epsilon)
 
     def _follow(self, mean: Any, variance: Any, flag: Any) -> None:
-        """Add the operations that move the statistics; not training, they move them to themselves."""
+        """Add the operations that move the statistics; not training, to themselves."""
         graph = get_default_graph()
         for kept, new in ((self.moving_mean, mean), (self.moving_variance, variance)):
             made = change(kept, "AssignMovingAvg", self._moved, [new], None)

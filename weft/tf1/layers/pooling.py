@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..nn import windows
+from ..nn.pooling import pool
 from ..recording import Tensor
 from .convolutional import _FORMATS, sizes
 
@@ -20,7 +20,7 @@ def _pooling(public: str, kind: str, spatial: int) -> Any:
     ) -> Tensor:
         window, steps = sizes(pool_size, spatial, "pool_size"), sizes(strides, spatial, "strides")
         layout = _FORMATS[data_format][spatial]
-        return windows.pool(
+        return pool(
             inputs, window, kind, padding, strides=steps, name=name or public, data_format=layout
         )
 

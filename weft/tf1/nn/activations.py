@@ -83,7 +83,8 @@ def dropout(
     value = convert_to_tensor(x)
     if not value.dtype.is_floating:
         raise ValueError(
-            f"x has to be a floating point tensor since it's going to be scaled. Got a {value.dtype} tensor instead."
+            "x has to be a floating point tensor since it's going to be scaled. Got a "
+            f"{value.dtype} tensor instead."
         )
     if not is_tensor(keep):
         if not 0 < keep <= 1:

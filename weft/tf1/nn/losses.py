@@ -45,7 +45,8 @@ def softmax_cross_entropy_with_logits(
             and all(isinstance(s, int) for s in (*x.shape, *p.shape))
         ):
             raise ValueError(
-                f"logits and labels must be broadcastable: logits_size={list(x.shape)} labels_size={list(p.shape)}"
+                f"logits and labels must be broadcastable: logits_size={list(x.shape)} "
+                f"labels_size={list(p.shape)}"
             )
         return -F.sum(p * F.log_softmax(x, place), axis=place)
 
@@ -70,7 +71,8 @@ def sparse_softmax_cross_entropy_with_logits(
     sizes = x.shape.ndims, i.shape.ndims
     if None not in sizes and sizes[0] != sizes[1] + 1:  # type: ignore[operator]
         raise ValueError(
-            f"Rank mismatch: Rank of labels (received {sizes[1]}) should equal rank of logits minus 1 (received {sizes[0]})."
+            f"Rank mismatch: Rank of labels (received {sizes[1]}) should equal rank of logits "
+            f"minus 1 (received {sizes[0]})."
         )
 
     def compute(x: Any, i: Any) -> Any:

@@ -163,7 +163,7 @@ def static_rnn(
     sequence_length: Any = None,
     scope: Any = None,
 ) -> tuple[list[Any], Any]:
-    """Return the outputs of all steps as a list, and the last state; inputs are a list of (N, depth)."""
+    """Return the outputs of all steps, and the last state; inputs are a list of (N, depth)."""
     if not isinstance(inputs, (list, tuple)):
         raise TypeError("inputs must be a sequence")
     if not inputs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ...core.op import F
@@ -30,7 +30,7 @@ class Layout:
             self.padding = padding.upper()
             if self.padding not in ("SAME", "VALID"):
                 raise ValueError(
-                    f"Convolution padding is not supported: Value for attr 'padding' of \"{padding}\" is "
+                    f"Value for attr 'padding' of \"{padding}\" is "
                     'not in the list of allowed values: "SAME", "VALID"'
                 )
         self.strides = self.sizes(strides, "strides")
@@ -49,12 +49,14 @@ class Layout:
             return numbers
         if len(numbers) != self.spatial + 2:
             raise ValueError(
-                f"{what} should be of length 1, {self.spatial} or {self.spatial + 2} but was {len(numbers)}"
+                f"{what} should be of length 1, {self.spatial} or {self.spatial + 2} but was "
+                f"{len(numbers)}"
             )
         outer = (numbers[0], numbers[-1 if self.last else 1])
         if outer != (1, 1):
             raise ValueError(
-                f"Current implementation does not yet support {what} in the batch and depth dimensions."
+                f"Current implementation does not yet support {what} in the batch and depth "
+                "dimensions."
             )
         return numbers[1:-1] if self.last else numbers[2:]
 
@@ -209,7 +211,7 @@ def depthwise_conv2d(
     data_format: Any = None,
     dilations: Any = None,
 ) -> Tensor:
-    """Return the convolution of each channel with filters (h, w, channels, multiplier) of its own."""
+    """Return the convolution of each channel with filters (h, w, channels, times) of its own."""
     layout = Layout(2, data_format, padding, strides, rate if dilations is None else dilations)
 
     def compute(x: Any, w: Any) -> Any:
@@ -320,140 +322,4 @@ def conv3d_transpose(
         output_shape,
         Layout(3, data_format, padding, strides),
         name,
-    )
-
-
-# -- pooling ---------------------------------------------------------------------------------------
-
-
-def _pool(
-    type: str,
-    compute: Callable[..., Any],
-    spatial: int,
-    value: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: Any,
-    name: str | None,
-) -> Tensor:
-    layout = Layout(spatial, data_format, padding, strides)
-    window = layout.sizes(ksize, "ksize")
-
-    def run(x: Any) -> Any:
-        inner = layout.inward(x)
-        pairs = layout.pairs(inner.shape[2:], window)
-        return layout.outward(compute(inner, window, layout.strides, pairs))
-
-    made: Tensor = record(type, run, [value], name=name)
-    return made
-
-
-def _maxima(x: Any, window: Any, strides: Any, pairs: Any) -> Any:
-    return F.max_pool(x, window, strides, pairs)[0]
-
-
-def _means(x: Any, window: Any, strides: Any, pairs: Any) -> Any:
-    total = F.sum_pool(x, window, strides, pairs)
-    if all(pair == (0, 0) for pair in pairs):
-        count = 1
-        for size in window:
-            count *= size
-        return total / count
-    return total / F.sum_pool(F.ones_like(x), window, strides, pairs)  # padding is not counted
-
-
-def max_pool(
-    value: Any = None,
-    ksize: Any = None,
-    strides: Any = None,
-    padding: Any = None,
-    data_format: Any = "NHWC",
-    name: str | None = None,
-    input: Any = None,
-) -> Tensor:
-    """Return the maxima of windows of images."""
-    return _pool(
-        "MaxPool",
-        _maxima,
-        2,
-        value if input is None else input,
-        ksize,
-        strides,
-        padding,
-        data_format,
-        name,
-    )
-
-
-def avg_pool(
-    value: Any = None,
-    ksize: Any = None,
-    strides: Any = None,
-    padding: Any = None,
-    data_format: Any = "NHWC",
-    name: str | None = None,
-    input: Any = None,
-) -> Tensor:
-    """Return the means of windows of images; padding is not counted."""
-    return _pool(
-        "AvgPool",
-        _means,
-        2,
-        value if input is None else input,
-        ksize,
-        strides,
-        padding,
-        data_format,
-        name,
-    )
-
-
-def max_pool3d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: Any = "NDHWC",
-    name: str | None = None,
-) -> Tensor:
-    """Return the maxima of windows of volumes."""
-    return _pool("MaxPool3D", _maxima, 3, input, ksize, strides, padding, data_format, name)
-
-
-def avg_pool3d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
-    data_format: Any = "NDHWC",
-    name: str | None = None,
-) -> Tensor:
-    """Return the means of windows of volumes."""
-    return _pool("AvgPool3D", _means, 3, input, ksize, strides, padding, data_format, name)
-
-
-def pool(
-    input: Any,
-    window_shape: Any,
-    pooling_type: str,
-    padding: Any,
-    dilation_rate: Any = None,
-    strides: Any = None,
-    name: str | None = None,
-    data_format: Any = None,
-) -> Tensor:
-    """Return the maxima ("MAX") or means ("AVG") of windows over one to three axes."""
-    compute = {"MAX": _maxima, "AVG": _means}[pooling_type.upper()]
-    spatial = len(window_shape)
-    return _pool(
-        pooling_type,
-        compute,
-        spatial,
-        input,
-        window_shape,
-        strides,
-        padding,
-        data_format,
-        name or "pool",
     )

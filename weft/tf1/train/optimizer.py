@@ -88,7 +88,8 @@ class Optimizer:
         )
         if all(g is None for g, _ in pairs):
             raise ValueError(
-                "No gradients provided for any variable, check your graph for ops that do not support "
+                "No gradients provided for any variable, check your graph for ops that do not "
+                "support "
                 f"gradients, between variables {[str(v) for _, v in pairs]} and loss {loss}."
             )
         return self.apply_gradients(pairs, global_step, name)

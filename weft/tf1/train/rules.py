@@ -28,7 +28,7 @@ def descend(p: Any, g: Any, slots: Slots, lr: Any) -> Moved:
 
 
 def momentum(p: Any, g: Any, slots: Slots, lr: Any, momentum: Any, *, nesterov: bool) -> Moved:
-    """A = m a + g; p = p - lr a, or Nesterov's step."""
+    """Follow a = m a + g: p = p - lr a, or Nesterov's step."""
     step, changed = _one(
         trace(momentum, nesterov=nesterov), p, g, {"momentum_buffer": slots["momentum"]}
     )
@@ -54,7 +54,7 @@ def adam(
 
 
 def adagrad(p: Any, g: Any, slots: Slots, lr: Any) -> Moved:
-    """A = a + g^2; p = p - lr g / sqrt(a)."""
+    """Follow p = p - lr g / sqrt(a) with a = a + g^2."""
     step, changed = _one(scale_by_rss(eps=0.0), p, g, {"sum": slots["accumulator"]})
     return p - step * lr, {"accumulator": changed["sum"]}
 

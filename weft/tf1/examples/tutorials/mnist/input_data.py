@@ -46,7 +46,7 @@ class DataSet:
         """Return the next images and labels; after the last ones they are in another order."""
         if shuffle and not self._at and not self._epochs:
             self._draws.shuffle(self._order)
-        chosen = self._order[self._at : self._at + batch_size]
+        chosen = self._order[self._at : self._at + batch_size].copy()
         self._at += batch_size
         if self._at >= len(self._order):
             self._epochs += 1
