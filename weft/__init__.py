@@ -57,7 +57,7 @@ from .ops.creation import (
 from .ops.ranges import arange, linspace, logspace
 
 if _TYPE_CHECKING:
-    from . import data, debug, io, nn, optim, serve, summary, train
+    from . import caffe, data, debug, io, nn, optim, serve, summary, train
     from .autodiff.batching import vmap
     from .autodiff.checkpointing import checkpoint
     from .autodiff.custom_jvp import custom_jvp
@@ -112,6 +112,7 @@ __all__ = [
     "bernoulli",
     "beta",
     "bool_",
+    "caffe",
     "categorical",
     "checkpoint",
     "compile",
@@ -243,7 +244,7 @@ _deferred = _lazy_attributes(
             *("set_rng_state", "truncated_normal", "uniform"),
         ),
     },
-    packages=("data", "debug", "io", "nn", "optim", "serve", "summary", "train"),
+    packages=("caffe", "data", "debug", "io", "nn", "optim", "serve", "summary", "train"),
 )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import weft.tf1 as tf
-from weft.data import encode_example, write_tfrecords
+from weft.data import IterableSource, encode_example, write_tfrecords
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +66,20 @@ def test_a_queue_that_nothing_fills_says_so():
         tf.FIFOQueue(3, [tf.int32, tf.int32]).enqueue([1])
     with pytest.raises(ValueError, match="Received: 1 shapes"):
         tf.FIFOQueue(3, [tf.int32, tf.int32], shapes=[[]])
+
+
+def test_threads_with_other_work_are_not_waited_for():
+    stop = threading.Event()
+
+    def items():
+        yield 1
+        stop.wait(60)
+
+    ahead = iter(IterableSource(items).prefetch(1))
+    next(ahead)  # a thread of Weft's lives until the end
+    with tf.Session() as sess, pytest.raises(tf.errors.InvalidArgumentError, match="nothing fills"):
+        sess.run(tf.FIFOQueue(3, tf.int32).dequeue())
+    stop.set()
 
 
 def test_threads_of_ones_own_fill_a_queue():

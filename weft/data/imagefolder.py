@@ -33,7 +33,7 @@ IMAGE_EXTENSIONS: Final = (
 )
 IMAGE_MODES: Final = ("RGB", "L", "RGBA")
 # What the decoders of pillow raise when a file was damaged.
-_DAMAGED: Final = (
+DAMAGED: Final = (
     ArithmeticError,
     AttributeError,
     EOFError,
@@ -62,7 +62,7 @@ def decode_image(source: Any, mode: str, path: str, where: str | None = None) ->
         with image_module.open(source) as image:
             upright = operations.exif_transpose(image)  # cameras store a rotation beside the pixels
             return np.array(upright.convert(mode))
-    except (*_DAMAGED, image_module.DecompressionBombError) as error:
+    except (*DAMAGED, image_module.DecompressionBombError) as error:
         raise DataFileError(path, where, f"expected an image: {error}") from None
 
 

@@ -9,6 +9,7 @@ program that fills a queue by threads of its own is waited for.
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Sequence
 from typing import Any
@@ -29,6 +30,9 @@ from .shapes import TensorShape
 __all__ = ["FIFOQueue", "PaddingFIFOQueue", "QueueBase", "RandomShuffleQueue"]
 
 _POLL_SECONDS = 0.05  # how soon one who waits sees that nobody is left to wait for
+_PATIENCE_SECONDS = 60.0  # how long another thread is waited for that never used the queue
+# Threads of these packages do their own work; they never run a program's operations.
+_OTHER_WORK = ("concurrent.", "execnet.", "multiprocessing.", "tensorboardX.", "weft.data.")
 
 
 class _Content:
@@ -39,6 +43,25 @@ class _Content:
         self.closed = False
         self.changed = threading.Condition(threading.RLock())
         self.runners: list[Any] = []  # that were started for it, and have not ended
+        self.users: set[int] = set()  # threads that put in or took out
+
+    def is_shared(self, since: float) -> bool:
+        """Tell whether another thread may change what the queue holds."""
+        me = threading.get_ident()
+        self.users.add(me)
+        if self.runners or self.closed:
+            return False
+        others = {t.ident for t in threading.enumerate() if t.ident != me and _may_run(t)}
+        return bool(others & self.users) or (
+            bool(others) and time.monotonic() - since < _PATIENCE_SECONDS
+        )
+
+
+def _may_run(thread: threading.Thread) -> bool:
+    """Tell whether a thread may be the program's own."""
+    target = getattr(thread, "_target", None)
+    modules = (type(thread).__module__, getattr(target, "__module__", None) or "")
+    return not any(module.startswith(_OTHER_WORK) for module in modules)
 
 
 class QueueBase:
@@ -195,24 +218,22 @@ class QueueBase:
         with content.changed:
             if content.closed:
                 raise CancelledError(None, None, f"{self.kind} '{self.name}' is closed.")
-            while len(content.elements) + len(rows) > self.capacity > 0 and self._is_shared(
-                content
-            ):
+            since = time.monotonic()
+            while self._is_full(content, len(rows)) and content.is_shared(since):
                 content.changed.wait(_POLL_SECONDS)  # another thread takes elements out
             content.elements.extend(rows)
             content.changed.notify_all()
 
-    @staticmethod
-    def _is_shared(content: _Content) -> bool:
-        """Tell whether another thread may change what the queue holds."""
-        return threading.active_count() > 1 and not content.runners and not content.closed
+    def _is_full(self, content: _Content, more: int) -> bool:
+        return len(content.elements) + more > self.capacity > 0
 
     def taken(self, session: Any, count: int, up_to: bool = False) -> list[tuple[Any, ...]]:
         """Take elements out in a session; wait or fill the queue if there are too few."""
         content = self.content(session)
+        since = time.monotonic()
         with content.changed:
             while len(content.elements) < count + self.reserve(content):
-                if content.closed or not self._fill(session, content):
+                if content.closed or not self._fill(session, content, since):
                     break
             if len(content.elements) < count and not (up_to and content.elements):
                 self._refuse(content, count)
@@ -236,14 +257,14 @@ class QueueBase:
             "enqueue operation",
         )
 
-    def _fill(self, session: Any, content: _Content) -> bool:
+    def _fill(self, session: Any, content: _Content, since: float) -> bool:
         """Let more elements come; return whether there is a hope of any."""
         if content.runners:
             runner = content.runners[0]
             content.runners.append(content.runners.pop(0))
             runner.run_once(session, self)
             return True
-        if self._is_shared(content):
+        if content.is_shared(since):
             content.changed.wait(_POLL_SECONDS)
             return True
         return False
