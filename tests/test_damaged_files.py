@@ -2,8 +2,10 @@
 
 import gzip
 import io
+import pickle
 import random
 import struct
+import tarfile
 import warnings
 import zipfile
 from contextlib import suppress
@@ -16,7 +18,24 @@ import weft as wf
 import weft.io as wio
 from weft.cli.config import ConfigError, read_source
 from weft.core.errors import WeftError
-from weft.data import CsvDataset, DataFileError, read_csv, read_image, read_npy, read_npz
+from weft.data import (
+    CsvDataset,
+    DataFileError,
+    ImageRecordDataset,
+    RecordIODataset,
+    TFRecordDataset,
+    TFRecordStream,
+    encode_example,
+    load_cifar10,
+    pack_record,
+    read_csv,
+    read_image,
+    read_npy,
+    read_npz,
+    read_recordio,
+    write_recordio,
+    write_tfrecords,
+)
 from weft.data.idx import read_idx, write_idx
 
 # -- claims ----------------------------------------------------------------------------------------
@@ -229,6 +248,68 @@ def a_graph(path):
     graph.save(path)
 
 
+EXAMPLES = [encode_example({"x": [0.5, 1.5], "y": [i, -i], "z": b"abc"}) for i in range(4)]
+RECORDS = [b"abc", struct.pack("<III", 1, 0xCED7230A, 2), b"z" * 50]
+
+
+def a_batch(pixels=None):
+    """Return a batch of CIFAR-10 as a pickle."""
+    pixels = np.zeros((2, 3072), np.uint8) if pixels is None else pixels
+    return pickle.dumps({b"labels": [1, 2], b"data": pixels, b"batch_label": b"x"}, 2)
+
+
+def an_archive(mode):
+    def make(_):
+        file = io.BytesIO()
+        with tarfile.open(fileobj=file, mode=mode) as archive:
+            for name in ("a/test_batch", "a/batches.meta"):
+                content = a_batch() if "test" in name else pickle.dumps({b"label_names": [b"x"]}, 2)
+                entry = tarfile.TarInfo(name)
+                entry.size = len(content)
+                archive.addfile(entry, io.BytesIO(content))
+        return file.getvalue()
+
+    return make
+
+
+def unpacked(name):
+    """Read a file of CIFAR-10 in a folder of its own, under the name that it has there."""
+
+    def read(path):
+        folder = Path(path).parent / "damaged-folder"
+        folder.mkdir(exist_ok=True)
+        (folder / name).write_bytes(Path(path).read_bytes())
+        return load_cifar10(folder, "test")
+
+    return read
+
+
+BUNDLE = {"w": np.ones((2, 3), np.float32), "names": np.array(["a", "bc"]), "step": np.int64(3)}
+
+
+def a_bundle(part):
+    """Return one file of a checkpoint of TensorFlow's."""
+
+    def make(directory):
+        wio.save_bundle(directory / "whole", BUNDLE)
+        return (directory / f"whole.{part}").read_bytes()
+
+    return make
+
+
+def bundled(part, other):
+    """Read a checkpoint of which one file is damaged."""
+
+    def read(path):
+        prefix = Path(path)  # its name is in all errors
+        Path(f"{prefix}.{part}").write_bytes(prefix.read_bytes())
+        Path(f"{prefix}.{other}").write_bytes((prefix.parent / f"whole.{other}").read_bytes())
+        return wio.TensorBundle(prefix).read_all()
+
+    return read
+
+
+SHARD = "data-00000-of-00001"
 TOML = b'[a]\nb = "c"\nd = [1, {e = 3}]\n[[x]]\nt = 1979-05-27T07:32:00Z\n"k\\u0041" = 0x1f\n'
 STATE = {"a": np.ones(3), "n": {"t": (1, 2.5)}, "l": [1, "x"], 3: None}
 KINDS = {
@@ -254,11 +335,44 @@ KINDS = {
         read_idx,
     ),
     "graph": (written(a_graph), wf.Graph.load),
+    "tfrecord": (
+        written(lambda p: write_tfrecords(p, EXAMPLES)),
+        lambda p: list(TFRecordDataset(p)),
+    ),
+    "tfrecord unchecked": (
+        written(lambda p: write_tfrecords(p, EXAMPLES)),
+        lambda p: list(TFRecordStream(p, check=False)),
+    ),
+    **{
+        f"tfrecord {kind}": (
+            written(lambda p, kind=kind: write_tfrecords(p, EXAMPLES, compression=kind)),
+            lambda p: list(TFRecordStream(p)),
+        )
+        for kind in ("gzip", "zlib")
+    },
+    "recordio": (
+        written(lambda p: write_recordio(p, RECORDS)),
+        lambda p: (list(read_recordio(p)), list(RecordIODataset(p))),
+    ),
+    "recordio of images": (
+        written(lambda p: write_recordio(p, [pack_record(image("PNG"), 1.0)] * 2)),
+        lambda p: list(ImageRecordDataset(p)),
+    ),
+    "bundle index": (a_bundle("index"), bundled("index", SHARD)),
+    "bundle data": (a_bundle(SHARD), bundled(SHARD, "index")),
+    "cifar pickle": (lambda _: a_batch(), unpacked("test_batch")),
+    "cifar rows": (lambda _: bytes(2 * 3073), unpacked("test_batch.bin")),
+    "cifar archive": (an_archive("w"), lambda p: load_cifar10(p, "test")),
+    "cifar compressed": (an_archive("w:gz"), lambda p: load_cifar10(p, "test")),
     **{
         kind: (lambda _, kind=kind: image(kind), read_image)
         for kind in ("PNG", "JPEG", "GIF", "TIFF", "BMP")
     },
 }
+
+
+# Kinds of files of which ten thousand inputs are damaged in long runs.
+MANY = ("tfrecord", "recordio", "cifar", "bundle", "event")
 
 
 def check_damage(kind, directory, times):
@@ -292,7 +406,7 @@ def test_damage_is_met_with_errors_of_our_own(tmp_path, kind):
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_much_damage_is_met_with_errors_of_our_own(tmp_path, kind):
-    check_damage(kind, tmp_path, 3000)
+    check_damage(kind, tmp_path, 10_000 if kind.startswith(MANY) else 3000)
 
 
 def test_damaged_checkpoints(tmp_path):

@@ -24,6 +24,49 @@ class Row(NamedTuple):
 
 
 OTHERS = {
+    # -- tf1: what stands on graphs and sessions --
+    "tf1/{array_ops,math_ops,reductions,matrices,indexing,scattering,linalg,image,math}.py": Row(
+        "tf1/test_figures.py", "each function, against TensorFlow's"
+    ),
+    "tf1/nn/{activations,losses,windows,pooling}.py": Row(
+        "tf1/test_figures.py", "each function, against TensorFlow's"
+    ),
+    "tf1/train/*.py": Row(
+        "tf1/test_figures.py", "each optimizer and schedule, against TensorFlow's"
+    ),
+    "tf1/gradients.py": Row("tf1/test_figures.py", "gradients of every case"),
+    "tf1/{environment,replay,recording,plan,stage,host,fetches,feeds,config,context}.py": Row(
+        "tf1/test_session.py", "how runs are built, and what is fed and fetched"
+    ),
+    "tf1/python_ops.py": Row("tf1/test_session.py", "Python inside of runs"),
+    "tf1/{tensor,shapes,dtypes,framework,operators,operands,keys}.py": Row(
+        "tf1/test_graph.py", "names, shapes and types of tensors"
+    ),
+    "tf1/compat/*.py": Row("tf1/test_graph.py", "the other name of the face"),
+    "tf1/{variables,variable_scope,initializers,random_ops,random}.py": Row(
+        "tf1/test_variable.py", "how variables begin, and are shared"
+    ),
+    "tf1/{bodies,functional,nest,tensor_array}.py": Row(
+        "tf1/test_control.py", "loops and branches"
+    ),
+    "tf1/{messages,estimator}.py": Row("tf1/test_errors.py", "TensorFlow's words"),
+    "tf1/{flags,gfile,logging}.py": Row(
+        "tf1/test_app.py", "what programs take from their surroundings"
+    ),
+    "tf1/examples/tutorials/mnist/*.py": Row("tf1/test_app.py", "the digits of the tutorials"),
+    "tf1/{losses,metrics}.py": Row("tf1/test_layers.py", "what is collected, and adds up"),
+    "tf1/contrib/*.py": Row("tf1/test_layers.py", "layers and their variables"),
+    "tf1/nn/{cells,rnn_cell}.py": Row("tf1/nn/test_rnn.py", "every cell over time"),
+    # -- tf1: files, summaries, datasets, queues --
+    "tf1/{checkpoint_files,meta_graph}.py": Row("tf1/test_saver.py", "files of savers"),
+    "tf1/summary_messages.py": Row("tf1/test_summary.py", "what is written and read back"),
+    "tf1/{example_messages,file_ops,io,python_io,sparse,sparse_values}.py": Row(
+        "tf1/test_parsing.py", "files, and what is parsed of them"
+    ),
+    "tf1/{inputs,queue,queue_runner,readers}.py": Row(
+        "tf1/test_queues.py", "what fills queues, and what is read from them"
+    ),
+    "tf1/{hooks,watching_hooks}.py": Row("tf1/test_monitored.py", "hooks, run by sessions"),
     # -- core --
     "core/anomaly.py": Row("autodiff/test_anomaly.py", "the flag of detect_anomaly"),
     "core/batching.py": Row("ops/test_vmap.py", "rules of operators for batches, each run"),
@@ -301,6 +344,8 @@ OTHERS = {
     "data/{bounded,csvfile,digits,errors,idx,imagefolder,numpyfile,parquet,ta*,text}.py": Row(
         "data/test_readers.py", "readers of files"
     ),
+    "data/{example,examples,inflate}.py": Row("data/test_tfrecord.py", "what TFRecords hold"),
+    "data/plainpickle.py": Row("data/test_cifar.py", "pickles of CIFAR, read and not run"),
     "data/tensors.py": Row("data/test_dataset.py", "one of the datasets"),
     "data/checks.py": Row("data/test_transforms.py", "arguments that are refused"),
     "data/streams.py": Row("data/test_sampler.py", "random numbers of epochs and examples"),
@@ -312,6 +357,7 @@ OTHERS = {
         "data/structures/test_synthetic_structures.py", "random structures, for any seed"
     ),
     "data/*.py": Row("data/test_workers.py", "processes that load examples"),
+    "io/bundle_keys.py": Row("io/test_bundle.py", "keys of slices in bundles"),
     "io/graphs.py": Row("graph/test_save.py", "files of graphs"),
     "io/tensorfile.py": Row("io/test_weights.py", "files of tensors"),
     "io/encode.py": Row("io/test_state.py", "states as files hold them"),

@@ -24,6 +24,7 @@ CHAIN = (
     "faces",  # what the faces of other frameworks share
     "chainer",
     "keras",
+    "tf1",
     "caffe",
     "cli",
 )
@@ -71,7 +72,7 @@ INJECTIONS = {
 }
 
 # Their classes have the names that another framework gave them.
-FACES = ("chainer", "keras", "caffe")
+FACES = ("chainer", "keras", "tf1", "caffe")
 
 # Classes that users know by these names in two places.
 TWICE = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import gzip
+import os
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -279,6 +280,31 @@ def test_image_folder(tmp_path: Path) -> None:
     assert (grey[1][0].shape, grey[1][1]) == ((4, 6), "0")
     (batch,) = DataLoader(data, 4, num_workers=1)
     assert batch[0].shape == (4, 3, 4, 6)
+
+
+def test_image_folders_as_torchvision_and_keras_have_them(tmp_path: Path) -> None:
+    make_images(tmp_path)
+    (tmp_path / "empty").mkdir()
+    data = ImageFolder(tmp_path, class_names=["dog", "cat"])
+    assert data.class_to_idx == {"dog": 0, "cat": 1}
+    assert data.samples == list(zip(data.paths, data.targets.tolist(), strict=True))
+    assert all(f"{os.sep}dog{os.sep}" in path for path, label in data.samples if label == 0)
+    with pytest.raises(DataFileError, match=r"class_names names 'cow'; the subfolders are"):
+        ImageFolder(tmp_path, class_names=["cow"])
+    assert ImageFolder(tmp_path, allow_empty=True).classes == ["cat", "dog", "empty"]
+    with pytest.raises(DataFileError, match="of class 'empty'"):
+        ImageFolder(tmp_path)
+    texts = ImageFolder(
+        tmp_path, len, extensions=".TXT", loader=lambda p: Path(p).read_text(), allow_empty=True
+    )
+    assert [item for item, _ in texts] == [len("not an image")] * 2
+    chosen = ImageFolder(
+        tmp_path, is_valid_file=lambda path: path.endswith("a.png"), allow_empty=True
+    )
+    assert {Path(path).name for path in chosen.paths} <= {"a.png"}
+    with pytest.raises(ArgumentError, match="either extensions or is_valid_file"):
+        ImageFolder(tmp_path, extensions=[".png"], is_valid_file=str)
+    pickle.loads(pickle.dumps(data))  # as spawned workers get it
 
 
 def test_malformed_image_folders(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ FACES = {
     "chainer": "weft.chainer",
     "chainerx": "weft.chainer.chainerx",
     "keras": "weft.keras",
+    "tensorflow": "weft.tf1",
 }
 
 

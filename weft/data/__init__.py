@@ -6,17 +6,29 @@ scikit-learn are loaded by the functions that need them.
 """
 
 from . import transforms
+from .cifar import CifarDataset, load_cifar10, load_cifar100
 from .collate import PadCollate, default_collate
 from .csvfile import CsvDataset, read_csv
 from .dataset import ConcatDataset, Dataset, Subset, random_split
 from .digits import load_digits
 from .errors import DataFileError, DataFileMissingError, WorkerError, WorkerTimeoutError
+from .example import encode_example, parse_example
+from .examples import ExampleDataset
 from .idx import load_mnist, read_idx, write_idx
 from .imagefolder import ImageFolder, read_image
 from .iterable import IterableDataset, IterableSource, shard
 from .loader import DataLoader
 from .numpyfile import NpzDataset, read_npy, read_npz
 from .parquet import ParquetDataset, read_parquet
+from .recordio import (
+    ImageRecordDataset,
+    RecordHeader,
+    RecordIODataset,
+    pack_record,
+    read_recordio,
+    unpack_record,
+    write_recordio,
+)
 from .sampler import (
     BatchSampler,
     RandomSampler,
@@ -58,10 +70,18 @@ from .synthetic import (
 from .table import Table, TableDataset
 from .tensors import TensorDataset
 from .text import TextLines, TokenWindows, Vocabulary
+from .tfrecord import (
+    TFRecordDataset,
+    TFRecordStream,
+    TFRecordWriter,
+    read_tfrecords,
+    write_tfrecords,
+)
 
 __all__ = [
     "ATOMS",
     "BatchSampler",
+    "CifarDataset",
     "ConcatDataset",
     "CsvDataset",
     "DataFileError",
@@ -69,7 +89,9 @@ __all__ = [
     "DataLoader",
     "Dataset",
     "EmptyNode",
+    "ExampleDataset",
     "ImageFolder",
+    "ImageRecordDataset",
     "IterableDataset",
     "IterableSource",
     "Molecule",
@@ -79,12 +101,17 @@ __all__ = [
     "ParquetDataset",
     "Parse",
     "RandomSampler",
+    "RecordHeader",
+    "RecordIODataset",
     "Sampler",
     "Sentence",
     "SequentialSampler",
     "ShardSampler",
     "Subset",
     "SubsetRandomSampler",
+    "TFRecordDataset",
+    "TFRecordStream",
+    "TFRecordWriter",
     "Table",
     "TableDataset",
     "TensorDataset",
@@ -99,7 +126,10 @@ __all__ = [
     "WorkerTimeoutError",
     "arc_standard",
     "default_collate",
+    "encode_example",
     "item_generator",
+    "load_cifar10",
+    "load_cifar100",
     "load_digits",
     "load_mnist",
     "make_blobs",
@@ -111,8 +141,10 @@ __all__ = [
     "make_sines",
     "make_spirals",
     "make_trees",
+    "pack_record",
     "parse_brackets",
     "parse_conllu",
+    "parse_example",
     "random_split",
     "read_brackets",
     "read_conllu",
@@ -123,9 +155,14 @@ __all__ = [
     "read_npy",
     "read_npz",
     "read_parquet",
+    "read_recordio",
+    "read_tfrecords",
     "replayed",
     "shard",
     "transforms",
+    "unpack_record",
     "worker_info",
     "write_idx",
+    "write_recordio",
+    "write_tfrecords",
 ]

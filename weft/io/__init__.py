@@ -2,11 +2,13 @@
 
 Enter and leave: named tensors (`save`, `load`, `load_into`) and nested states (`save_state`,
 `load_state`, `CheckpointManager`). Imports core and the public names of nn; the package
-`safetensors` (`pip install "weft[io]"`) is loaded when a file is read or written. `wire` reads
-protocol buffers, for every reader of them.
+`safetensors` (`pip install "weft[io]"`) is loaded when a file is read or written. TensorFlow's
+checkpoints are read by `TensorBundle`. `wire` reads protocol buffers and `crc32c` sums bytes up,
+for every reader of such files.
 """
 
-from . import wire
+from . import crc32c, wire
+from .bundle import TensorBundle, save_bundle
 from .errors import (
     CheckpointError,
     CheckpointWarning,
@@ -29,13 +31,16 @@ __all__ = [
     "FileMissingError",
     "ReadError",
     "SaveError",
+    "TensorBundle",
     "UnsafeFileError",
+    "crc32c",
     "load",
     "load_into",
     "load_metadata",
     "load_state",
     "load_state_metadata",
     "save",
+    "save_bundle",
     "save_state",
     "wire",
 ]

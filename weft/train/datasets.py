@@ -12,11 +12,15 @@ from ..core.errors import ArgumentError
 from ..data import (
     CsvDataset,
     Dataset,
+    ExampleDataset,
     ImageFolder,
+    ImageRecordDataset,
     NpzDataset,
     ParquetDataset,
     TokenWindows,
     Vocabulary,
+    load_cifar10,
+    load_cifar100,
     load_digits,
     load_mnist,
     make_blobs,
@@ -33,7 +37,7 @@ from .registry import Registry
 
 DATASETS = Registry("dataset")
 # Options that name files or directories; relative ones are meant from the configuration.
-PATH_OPTIONS = ("path", "root", "directory", "paths")
+PATH_OPTIONS = ("path", "root", "directory", "paths", "index")
 
 
 class Characters(TokenWindows):
@@ -118,10 +122,14 @@ def _read(path: str, encoding: str) -> str:
 
 DATASETS.add("digits", load_digits)
 DATASETS.add("mnist", load_mnist)
+DATASETS.add("cifar10", load_cifar10)
+DATASETS.add("cifar100", load_cifar100)
 DATASETS.add("csv", CsvDataset, read_csv)
 DATASETS.add("parquet", ParquetDataset)
 DATASETS.add("npz", NpzDataset)
 DATASETS.add("image_folder", ImageFolder)
+DATASETS.add("image_records", ImageRecordDataset)
+DATASETS.add("tfrecord", ExampleDataset)
 DATASETS.add("shapes_folder", ShapesFolder)
 DATASETS.add("characters", Characters)
 for _make in (make_blobs, make_moons, make_spirals, make_regression, make_sines, make_shapes):

@@ -117,6 +117,17 @@ class SummaryWriter:
         """Write a graph, for the tab of graphs."""
         write_tensorboard_graph(graph, self.folder)
 
+    def message(self, content: bytes, step: Any = None) -> None:
+        """Write a Summary message that was made elsewhere."""
+        messages = require("tensorboardX.proto.summary_pb2", "tensorboard", PURPOSE)
+        summary = messages.Summary.FromString(content)
+        self._writing().file_writer.add_summary(summary, self._step(step))
+
+    def graph_message(self, content: bytes) -> None:
+        """Write a GraphDef message that was made elsewhere."""
+        events = require("tensorboardX.proto.event_pb2", "tensorboard", PURPOSE)
+        self._writing().file_writer.event_writer.add_event(events.Event(graph_def=content))
+
     add_scalar, add_histogram, add_image, add_text, add_graph = (
         scalar,
         histogram,

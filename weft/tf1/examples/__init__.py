@@ -1,0 +1,1 @@
+"""The examples that programs import their data from."""
