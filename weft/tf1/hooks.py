@@ -88,7 +88,7 @@ def global_step_of(graph: Graph | None = None) -> Any:
     if listed:
         return listed[-1]
     variables = found.get_collection(GraphKeys.GLOBAL_VARIABLES)
-    return next((v for v in variables if v.op.name == "global_step"), None)
+    return next((v for v in variables if v.name == "global_step:0"), None)
 
 
 def step_value(session: Any, step: Any) -> int:

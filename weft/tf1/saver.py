@@ -256,10 +256,9 @@ def _by_name(given: Any) -> dict[str, Any]:
     else:
         found = {}
         for variable in given:
-            name = _checked(variable).op.name
-            if name in found and found[name] is not variable:
-                raise ValueError(f"At least two variables have the same name: {name}")
-            found[name] = variable
+            key = _checked(variable).name.removesuffix(":0")
+            if found.setdefault(key, variable) is not variable:
+                raise ValueError(f"At least two variables have the same name: {key}")
     return found
 
 

@@ -17,9 +17,6 @@ from ..io.wire import Message, MessageWriter
 __all__ = ["Event", "HistogramProto", "Summary", "summary_iterator"]
 
 
-_NUMBERS = ("min", "max", "num", "sum", "sum_squares")  # fields 1 to 5 of a histogram
-
-
 class HistogramProto:
     """How numbers are distributed: their count in buckets up to limits, and what they sum to."""
 
@@ -60,17 +57,15 @@ class HistogramProto:
         )
 
     def _written(self) -> MessageWriter:
-        made = MessageWriter()
-        for number, name in enumerate(_NUMBERS, 1):
-            made.float64(number, getattr(self, name))
+        made = MessageWriter().float64(1, self.min).float64(2, self.max).float64(3, self.num)
+        made.float64(4, self.sum).float64(5, self.sum_squares)
         return made.packed_doubles(6, self.bucket_limit).packed_doubles(7, self.bucket)
 
     @classmethod
     def _parsed(cls, message: Message) -> HistogramProto:
-        found = cls(bucket_limit=message.doubles(6).tolist(), bucket=message.doubles(7).tolist())
-        for number, name in enumerate(_NUMBERS, 1):
-            setattr(found, name, message.float64(number))
-        return found
+        low, high, count, total, squares = (message.float64(number) for number in range(1, 6))
+        limits, counts = message.doubles(6).tolist(), message.doubles(7).tolist()
+        return cls(low, high, count, total, squares, limits, counts)
 
 
 def _limits() -> np.ndarray[Any, Any]:

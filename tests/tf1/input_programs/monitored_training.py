@@ -26,8 +26,9 @@ def run(last_step):
         tf.train.LoggingTensorHook({"step": global_step, "loss": loss}, every_n_iter=50),
     ]
     steps = 0
-    with tf.train.MonitoredTrainingSession(checkpoint_dir=checkpoint_dir, hooks=hooks,
-                                           save_checkpoint_secs=60) as mon_sess:
+    with tf.train.MonitoredTrainingSession(
+        checkpoint_dir=checkpoint_dir, hooks=hooks, save_checkpoint_secs=60
+    ) as mon_sess:
         while not mon_sess.should_stop():
             _, value = mon_sess.run([train_op, loss])
             steps += 1

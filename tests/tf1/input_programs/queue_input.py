@@ -19,10 +19,14 @@ for filename in filenames:
     writer = tf.python_io.TFRecordWriter(filename)
     for _ in range(50):
         inputs = rng.randn(3).astype(np.float32)
-        example = tf.train.Example(features=tf.train.Features(feature={
-            "inputs": _float_feature(inputs),
-            "target": _float_feature([float(inputs.dot(truth))]),
-        }))
+        example = tf.train.Example(
+            features=tf.train.Features(
+                feature={
+                    "inputs": _float_feature(inputs),
+                    "target": _float_feature([float(inputs.dot(truth))]),
+                }
+            )
+        )
         writer.write(example.SerializeToString())
     writer.close()
 
@@ -30,17 +34,21 @@ for filename in filenames:
 def read_and_decode(filename_queue):
     reader = tf.TFRecordReader()
     _, serialized_example = reader.read(filename_queue)
-    features = tf.parse_single_example(serialized_example, features={
-        "inputs": tf.FixedLenFeature([3], tf.float32),
-        "target": tf.FixedLenFeature([1], tf.float32),
-    })
+    features = tf.parse_single_example(
+        serialized_example,
+        features={
+            "inputs": tf.FixedLenFeature([3], tf.float32),
+            "target": tf.FixedLenFeature([1], tf.float32),
+        },
+    )
     return features["inputs"], features["target"]
 
 
 filename_queue = tf.train.string_input_producer(filenames, num_epochs=20, seed=1)
 row, value = read_and_decode(filename_queue)
-rows, values = tf.train.shuffle_batch([row, value], batch_size=20, num_threads=2, capacity=100,
-                                      min_after_dequeue=40, seed=2)
+rows, values = tf.train.shuffle_batch(
+    [row, value], batch_size=20, num_threads=2, capacity=100, min_after_dequeue=40, seed=2
+)
 w = tf.Variable(tf.zeros([3, 1]))
 loss = tf.reduce_mean(tf.square(tf.matmul(rows, w) - values))
 train_op = tf.train.GradientDescentOptimizer(0.1).minimize(loss)

@@ -31,7 +31,7 @@ saver = tf.train.Saver()
 def train(sess, epochs):
     for _ in range(epochs):
         for i in range(0, 600, 100):
-            sess.run(optimizer, feed_dict={x: features[i:i + 100], y: labels[i:i + 100]})
+            sess.run(optimizer, feed_dict={x: features[i : i + 100], y: labels[i : i + 100]})
     return accuracy.eval({x: features, y: labels})
 
 

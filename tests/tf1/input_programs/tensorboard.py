@@ -38,8 +38,9 @@ with tf.Session() as sess:
     for epoch in range(60):
         for i in range(4):
             batch = slice(100 * i, 100 * i + 100)
-            _, c, summary = sess.run([optimizer, cost, merged_summary_op],
-                                     feed_dict={x: data[batch], y: target[batch]})
+            _, c, summary = sess.run(
+                [optimizer, cost, merged_summary_op], feed_dict={x: data[batch], y: target[batch]}
+            )
             summary_writer.add_summary(summary, epoch * 4 + i)
     summary_writer.close()
     found = acc.eval({x: data, y: target})
