@@ -88,5 +88,5 @@ def test_files_of_caffe_are_read_and_printed(path):
 
 def test_long_texts_are_refused(monkeypatch):
     monkeypatch.setattr("weft.caffe.text.reader.MAX_CHARACTERS", 10)
-    with pytest.raises(CaffeError, match="at most 10 characters. Received: 12"):
+    with pytest.raises(CaffeError, match=r"at most 10 characters. Received: 12"):
         layer('name: "abcd"')
