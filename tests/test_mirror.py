@@ -353,6 +353,9 @@ OTHERS = {
         "caffe/catalogue/test_convolution.py", "every way to give a kernel"
     ),
     "caffe/{errors,text/lexer}.py": Row("caffe/text/test_reader.py", "texts, and what is refused"),
+    "caffe/{snapshots,smoothing,solver_log,solver_nets,solver_signals,solver_types}.py": Row(
+        "caffe/test_solver.py", "parts of what solvers do, run by them"
+    ),
     "caffe/inputs_protocol.py": Row("caffe/test_network.py", "arrays as what data layers bring"),
     "keras/{functional,naming,printing}.py": Row(
         "keras/test_model.py", "models of symbolic tensors"

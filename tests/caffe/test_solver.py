@@ -445,3 +445,14 @@ def test_options_of_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[st
     (tmp_path / "run.toml").write_text("seed = 1\n")
     assert main(["train", str(tmp_path / "run.toml"), "--gpu", "0"]) == 2
     assert "--gpu is for solvers of Caffe" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_layers_that_change_are_seen(tmp_path: Path, training: bool) -> None:
+    solver = made(tmp_path, {"middle": DROPOUT})
+    solver.step(2)
+    solver.network.train(training)
+    weight, bias = weights(solver)[:2]
+    solver.step(1)
+    passed = np.maximum(solver.net.blobs["data"].data @ weight.T + bias, 0)
+    assert np.allclose(solver.net.blobs["ip"].data, passed, atol=1e-5) is not training

@@ -13,6 +13,7 @@ from ..core.modes import no_grad
 from ..core.op import F
 from ..core.tensor import Tensor, wrap
 from ..nn import Module
+from ..nn.version import count_all_of
 from ..ops.creation import tensor
 from .building import Built, build_steps
 from .catalogue import Limits
@@ -22,6 +23,8 @@ from .message import TRAIN, Message
 from .splits import with_splits
 from .states import filtered
 from .upgrade import upgraded
+
+count_all_of(__package__)
 
 
 class LearnedBlob(NamedTuple):

@@ -15,9 +15,8 @@ import numpy as np
 
 from ..core.modes import no_grad
 from ..core.rng import default_generator, manual_seed
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, wrap
 from ..io.disk import replace_file
-from ..ops.creation import tensor
 from ..train.captured import Captures
 from .errors import CaffeError
 from .message import Message, SolverParameter
@@ -189,7 +188,7 @@ class Solver:
                 f"net {network.net_name!r}: nothing brings {', '.join(missing)}; a net that a "
                 "solver trains needs data layers (Data, HDF5Data, MemoryData, DummyData, ...)"
             )
-        return [tensor(found[name]) for name in network.input_names]
+        return [wrap(np.asarray(found[name], np.float32)) for name in network.input_names]
 
     # -- testing -----------------------------------------------------------------------------------
 

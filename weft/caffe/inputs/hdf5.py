@@ -43,14 +43,20 @@ class Hdf5Batches(Batches):
         rows = _Rows(self, start * self.batch_size)
         while True:
             parts = list(self._parts(rows))
-            yield [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
+            whole = len(parts) == 1
+            yield [
+                arrays[0] if whole else np.concatenate(arrays)
+                for arrays in zip(*parts, strict=True)
+            ]
 
     def _parts(self, rows: _Rows) -> Iterator[list[Array]]:
         missing = self.batch_size
         while missing:
             arrays, chosen = rows.take(missing)
             missing -= len(chosen)
-            yield [array[chosen] for array in arrays]
+            # Rows in their order are a view, which nobody writes to.
+            rows_of = chosen if self.shuffle else slice(int(chosen[0]), int(chosen[-1]) + 1)
+            yield [array[rows_of] for array in arrays]
 
     def round_length(self) -> int:
         """Return the number of rows of all files."""

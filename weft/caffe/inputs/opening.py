@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...data.streams import fresh_seed
 from ..binary import parse_message_file
+from ..blobs import blob_array
 from ..errors import CaffeError
 from ..inputs_protocol import Array, InputSource, OpenInput
 from ..message import TRAIN, BlobProto, Message
@@ -39,25 +38,7 @@ def open_input(layer: Message, phase: int) -> InputSource:
 
 def mean_of_file(path: str) -> Array:
     """Return the mean image that a binaryproto file holds."""
-    blob = parse_message_file(path, BlobProto)
-    shape = tuple(blob.shape.dim) if blob.has("shape") else _old_shape(blob)
-    values: Array = blob.data.array
-    if values.size != _product(shape):
-        raise CaffeError(
-            f"{path}: the blob claims the shape {shape} and holds {values.size} values"
-        )
-    return values.reshape(shape)
-
-
-def _old_shape(blob: Any) -> tuple[int, ...]:
-    return (blob.num, blob.channels, blob.height, blob.width)
-
-
-def _product(shape: tuple[int, ...]) -> int:
-    total = 1
-    for size in shape:
-        total *= size
-    return total
+    return blob_array(parse_message_file(path, BlobProto), path)
 
 
 def _transformer(layer: Message, phase: int) -> Transformer:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ..binary import serialize_message
+from ..blobs import array_blob
 from ..errors import CaffeError
 from ..inputs_protocol import Array
-from ..message import BlobProto
 from .databases import make_database, open_database
 from .datum import datum_of, encoded_datum, format_datum, read_datum
 from .hdf5 import write_hdf5
@@ -152,7 +152,4 @@ def mean_of_database(path: Any, backend: str = "LMDB") -> Array:
 
 def write_mean(path: Any, mean: Array) -> None:
     """Write a mean image as the blob that mean_file reads."""
-    channels, height, width = mean.shape
-    blob = BlobProto(num=1, channels=channels, height=height, width=width)
-    blob.data.extend(mean.ravel())
-    Path(path).write_bytes(serialize_message(blob))
+    Path(path).write_bytes(serialize_message(array_blob(mean[None])))
