@@ -186,3 +186,13 @@ def test_devices_are_refused_in_caffes_words():
 
 def test_layer_types_are_listed():
     assert {"Convolution", "Data", "LSTM", "Python"} <= {*caffe.layer_type_list()}
+
+
+def test_arrays_for_memory_data():
+    text = """layer { name: "m" type: "MemoryData" top: "x" top: "y"
+        memory_data_param { batch_size: 2 channels: 1 height: 1 width: 2 } }"""
+    net = caffe.Net(read_message(text, NetParameter), caffe.TEST)
+    net.set_input_arrays(np.arange(8, dtype="f").reshape(4, 1, 1, 2), np.arange(4, dtype="f"))
+    assert [net.forward()["y"].tolist() for _ in range(3)] == [[0, 1], [2, 3], [0, 1]]
+    with pytest.raises(caffe.CaffeError, match="if the first layer is MemoryData"):
+        small().set_input_arrays(np.ones(1), np.ones(1))

@@ -83,6 +83,33 @@ def test_files_that_are_none(tmp_path):
         load(read_message(TEXT, NetParameter), path)
 
 
+def test_weights_of_layers_with_slashes_come_back_from_hdf5(tmp_path):
+    pytest.importorskip("h5py")
+    text = TEXT.replace('name: "ip"', 'name: "a/b/ip"')
+    made = net(text)
+    save_weights(made, tmp_path / "a.h5")
+    again = load(read_message(text, NetParameter), tmp_path / "a.h5")
+    expected = made.layer_blobs("a/b/ip")[0].numpy()
+    np.testing.assert_array_equal(again.layer_blobs("a/b/ip")[0].numpy(), expected)
+
+
+def test_links_into_other_files_are_not_followed(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    save_weights(net(), tmp_path / "secret.h5")
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["data"] = h5py.ExternalLink(str(tmp_path / "secret.h5"), "/data")
+    with pytest.raises(CaffemodelError, match="no weights in HDF5 form for a layer"):
+        load(read_message(TEXT, NetParameter), tmp_path / "a.h5")
+
+
+def test_datasets_that_claim_more_than_there_is(tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file.create_dataset("data/ip/0", (10**6, 10**6), "f", chunks=(1000, 1000))
+    with pytest.raises(CaffemodelError, match="more than the file can hold"):
+        load(read_message(TEXT, NetParameter), tmp_path / "a.h5")
+
+
 def test_a_net_says_its_weights():
     made = net_proto(net())
     assert [len(layer.blobs) for layer in made.layer] == [0, 2, 3]

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.errors import WeftError
 from ..core.imports import require
 from ..io import SaveError
 from .binary import parse_message_file, serialize_message
 from .blobs import array_blob, blob_array
 from .errors import CaffeError, CaffemodelError
+from .inputs.hdf5 import checked_dataset
 from .message import Message, NetParameter
 from .upgrade import upgraded
 
@@ -24,7 +26,7 @@ HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 def load_weights(net: Network, path: str | Path) -> list[str]:
     """Copy the blobs of layers of equal names from a file; return the names that were copied."""
     if _is_hdf5(path):
-        return _copied(net, _hdf5_layers(path), str(path))
+        return _copied(net, _hdf5_layers(path, [step.name for step in net.steps]), str(path))
     proto = upgraded(parse_message_file(path, NetParameter), str(path))
     return copy_weights(net, proto, str(path))
 
@@ -109,18 +111,31 @@ def _is_hdf5(path: str | Path) -> bool:
         raise CaffemodelError(f"File not found: {path} ({error.strerror})") from None
 
 
-def _hdf5_layers(path: str | Path) -> list[tuple[str, list[Any]]]:
+def _hdf5_layers(path: str | Path, names: list[str]) -> list[tuple[str, list[Any]]]:
     h5py = require("h5py", "caffe", "weights in HDF5 files")
     try:
         with h5py.File(path, "r") as file:
-            data = file["data"]
-            return [
-                (name, [np.asarray(group[key]) for key in sorted(group, key=int)])
-                for name, group in data.items()
-                if len(group)
-            ]
-    except (OSError, KeyError, ValueError, AttributeError, RuntimeError, TypeError) as error:
+            found = [(name, _hdf5_blobs(h5py, file, str(path), name)) for name in names]
+    except WeftError as error:
+        raise CaffemodelError(str(error)) from None
+    except Exception as error:  # of any kind: h5py hands out what each step of a read stumbles on
         raise CaffemodelError(f"{path}: no weights in HDF5 form ({error})") from None
+    if not any(blobs for _, blobs in found):
+        raise CaffemodelError(f"{path}: no weights in HDF5 form for a layer of this net")
+    return [(name, blobs) for name, blobs in found if blobs]
+
+
+def _hdf5_blobs(h5py: Any, file: Any, path: str, name: str) -> list[Any]:
+    """Return the blobs of a layer: the datasets data/NAME/0, 1 ... that lie in this file."""
+    where = f"data/{name}"
+    parts = where.split("/")
+    for end in range(1, len(parts) + 1):
+        link = file.get("/".join(parts[:end]), getlink=True)
+        if not isinstance(link, h5py.HardLink):
+            return []
+    group = file[where]
+    keys = sorted((key for key in group if key.isdigit()), key=int)
+    return [checked_dataset(h5py, file, path, f"{where}/{key}", scalars=True) for key in keys]
 
 
 def _save_hdf5(net: Network, path: str | Path) -> None:

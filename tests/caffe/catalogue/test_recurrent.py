@@ -84,6 +84,17 @@ def test_lstm_with_exposed_states():
     check(text, X, CONT, *states, reference=reference, differentiable=(0, 2, 3))
 
 
+def test_lstm_unit():
+    def reference(cell, sums, cont):
+        i, f, o, g = np.split(sums, 4, 2)
+        new = cont[..., None] * sigmoid(f) * cell + sigmoid(i) * np.tanh(g)
+        return new, sigmoid(o) * np.tanh(new)
+
+    bottoms = normal(1, 2, 3), normal(1, 2, 12), np.array([[0, 1.0]])
+    text = 'type: "LSTMUnit" top: "c" top: "h"'
+    check(text, *bottoms, reference=reference, differentiable=(0, 1))
+
+
 def test_rnn():
     def reference(x, cont, *weights):
         return rnn(x, cont, *weights, ZERO)[0]
@@ -103,6 +114,11 @@ def test_the_next_batch_begins_where_the_last_one_ended():
     y, h, c = lstm(X, on, *weights, ZERO, ZERO)
     np.testing.assert_allclose(first.detach().numpy(), y)
     np.testing.assert_allclose(second.detach().numpy(), lstm(X, on, *weights, h, c)[0])
+
+
+def test_another_number_of_streams_begins_anew():
+    made = layer('type: "RNN" ' + PARAM % "", X, CONT).float()
+    assert made(wf.ones((3, 5, 4)), wf.ones((3, 5)))[0].shape == (3, 5, SIZE)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,12 @@
 """The text format: everything that it allows, and where errors are."""
 
-from pathlib import Path
-
 import pytest
 
 from weft.caffe.errors import CaffeError, PrototxtError
 from weft.caffe.message import LayerParameter, NetParameter, SolverParameter
 from weft.caffe.text import MAX_DEPTH, print_message, read_message, read_message_file
+
+from ..suite import SUITE, needs_suite
 
 
 def layer(text):
@@ -75,13 +75,18 @@ def test_a_file_that_is_not_there(tmp_path):
         read_message_file(tmp_path / "nothing.prototxt", NetParameter)
 
 
-SUITE = Path(__file__).parents[4] / "shared" / "suites" / "caffe"
 FILES = sorted(SUITE.rglob("*.prototxt"))
 
 
-@pytest.mark.skipif(not FILES, reason="needs Caffe's examples")
+@needs_suite
 @pytest.mark.parametrize("path", FILES, ids=lambda p: p.name)
 def test_files_of_caffe_are_read_and_printed(path):
     kind = SolverParameter if "solver" in path.name else NetParameter
     made = read_message_file(path, kind)
     assert read_message(print_message(made), kind) == made
+
+
+def test_long_texts_are_refused(monkeypatch):
+    monkeypatch.setattr("weft.caffe.text.reader.MAX_CHARACTERS", 10)
+    with pytest.raises(CaffeError, match=r"at most 10 characters. Received: 12"):
+        layer('name: "abcd"')

@@ -43,9 +43,7 @@ class _Recurrent(Layer):
         self.exposed = bool(exposed)
         self.make_weights(math.prod(x[2:]), math.prod(rest[0][1:]) if self.has_static else 0)
         if not self.exposed:
-            for name in self.states:
-                empty = np.zeros((x[1], options.num_output), np.float32)
-                self.register_buffer(name, tensor(empty), persistent=False)
+            self._begin(x[1])
 
     def make_weights(self, inputs: int, static: int) -> None:
         """Make weights: of inputs, of the static input, of the state."""
@@ -67,9 +65,7 @@ class _Recurrent(Layer):
         """Return the outputs of all steps, and the last states if they are exposed."""
         steps, streams = x.shape[:2]
         static, hidden = (rest[0], rest[1:]) if self.has_static else (None, rest)
-        state = tuple(F.reshape(h, (streams, -1)) for h in hidden) or tuple(
-            self.__dict__[name] for name in self.states
-        )
+        state = tuple(F.reshape(h, (streams, -1)) for h in hidden) or self._kept(streams)
         sums = F.linear(F.reshape(x, (steps * streams, -1)), self.blob(0), self.blob(1))
         sums = F.reshape(sums, (steps, streams, -1))
         if static is not None:
@@ -82,6 +78,17 @@ class _Recurrent(Layer):
             return F.stack(outputs), *(F.reshape(s, (1, streams, -1)) for s in state)
         self._keep(state)
         return (F.stack(outputs),)
+
+    def _kept(self, streams: int) -> tuple[Tensor, ...]:
+        """Return what the last batch left behind; zeros if it had another number of streams."""
+        if self.__dict__[self.states[0]].shape[0] != streams:
+            self._begin(streams)
+        return tuple(self.__dict__[name] for name in self.states)
+
+    def _begin(self, streams: int) -> None:
+        for name in self.states:
+            empty = np.zeros((streams, self.param.recurrent_param.num_output), np.float32)
+            self.register_buffer(name, tensor(empty), persistent=False)
 
     def _keep(self, state: tuple[Tensor, ...]) -> None:
         with no_grad():
@@ -132,7 +139,39 @@ class LSTM(_Recurrent):
         hidden, cell = state
         sums = sums + F.linear(hidden * cont, self.weight_of_state())
         size = self.param.recurrent_param.num_output
-        i, f, o, g = (sums[:, k * size : (k + 1) * size] for k in range(4))
-        cell = cont * F.sigmoid(f) * cell + F.sigmoid(i) * F.tanh(g)
-        hidden = F.sigmoid(o) * F.tanh(cell)
+        hidden, cell = gated(sums, cont, cell, size)
         return hidden, (hidden, cell)
+
+
+def gated(sums: Tensor, cont: Tensor, cell: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """Return hidden state and cell from the sums of gates i, f, o, g beside each other."""
+    i, f, o, g = (sums[..., k * size : (k + 1) * size] for k in range(4))
+    cell = cont * F.sigmoid(f) * cell + F.sigmoid(i) * F.tanh(g)
+    return F.sigmoid(o) * F.tanh(cell), cell
+
+
+@layer("LSTMUnit")
+class LSTMUnit(Layer):
+    """One step of an LSTM without its weights: cell, sums of gates and cont in, cell and h out."""
+
+    bottoms = (3, 3)
+    tops = (2, 2)
+    differentiable = (0, 1)
+
+    def setup(self, shapes: list[Shape]) -> None:
+        """Check the shapes."""
+        cell, sums, cont = shapes
+        fits = len(cell) == 3 and cell[0] == 1 and cont == cell[:2]
+        self.check(
+            fits and sums == (*cell[:2], 4 * cell[2]),
+            f"takes (1, N, D), (1, N, 4 * D) and (1, N). Received: {shapes}",
+        )
+
+    def top_shapes(self, shapes: list[Shape]) -> list[Shape]:
+        """Return the shapes of the tops."""
+        return [shapes[0], shapes[0]]
+
+    def forward(self, cell: Tensor, sums: Tensor, cont: Tensor) -> tuple[Tensor, ...]:
+        """Return the new cell and the hidden state."""
+        hidden, cell = gated(sums, F.reshape(cont, (*cell.shape[:2], 1)), cell, cell.shape[2])
+        return cell, hidden

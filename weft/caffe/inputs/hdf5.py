@@ -127,14 +127,17 @@ def read_hdf5(path: Any, names: Sequence[str]) -> list[Array]:
     shown = check_file(path)
     try:
         with library.File(shown, "r") as file:
-            return [_dataset(library, file, shown, name) for name in names]
+            return [checked_dataset(library, file, shown, name) for name in names]
     except DataFileError:
         raise
     except Exception as error:  # of any kind: h5py hands out what each step of a read stumbles on
         raise DataFileError(shown, None, f"the HDF5 file cannot be read: {error}") from None
 
 
-def _dataset(library: Any, file: Any, path: str, name: str) -> Array:
+def checked_dataset(
+    library: Any, file: Any, path: str, name: str, *, scalars: bool = False
+) -> Array:
+    """Return a dataset of an open file, after checking that it lies there and can be so large."""
     if name not in file:
         raise DataFileError(path, None, f"no dataset {name!r}; it has {', '.join(file)}")
     link = file.get(name, getlink=True)
@@ -148,7 +151,7 @@ def _dataset(library: Any, file: Any, path: str, name: str) -> Array:
         raise DataFileError(path, f"dataset {name!r}", "expected values in this file itself")
     if found.dtype.kind not in "fiu":
         raise DataFileError(path, f"dataset {name!r}", f"expected numbers, found {found.dtype}")
-    if not found.shape:
+    if not found.shape and not scalars:
         raise DataFileError(path, f"dataset {name!r}", "expected rows, found a single number")
     size = found.size * max(4, found.dtype.itemsize)
     if size > _MOST_COMPRESSED * os.path.getsize(path):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 INTEGERS = {
@@ -68,7 +69,7 @@ class MessageType:
     fields: Mapping[str, Field]
     enums: Mapping[str, EnumType]
 
-    @property
+    @cached_property
     def numbers(self) -> dict[int, Field]:
         """Return fields by their numbers."""
         return {field.number: field for field in self.fields.values()}
