@@ -44,8 +44,8 @@ def test_phases_levels_and_stages_choose_layers():
     )
     assert net(text).output_names == ["test"]
     assert net(text, "TRAIN").output_names == ["train"]
-    assert net(text, "TRAIN", level=2).output_names == ["train", "deep"]
-    assert net(text, stages=["a"]).output_names == ["test", "staged"]
+    assert net(text, "TRAIN", level=2).output_names == ["deep", "train"]
+    assert net(text, stages=["a"]).output_names == ["staged", "test"]
     assert net(text, stages=["a", "b"]).output_names == ["test"]
 
 
@@ -69,7 +69,7 @@ def test_blobs_that_several_layers_read_are_split_under_caffes_names():
         *("input", "label_input_1_split", "ip1", "ip1_ip1_0_split", "loss", "acc"),
     ]
     assert "label_input_1_split_1" in made.shapes
-    assert made.output_names == ["loss", "acc"]
+    assert made.output_names == ["acc", "loss"]
 
 
 def test_loss_weights_count():
@@ -236,6 +236,7 @@ def test_dummy_data_is_drawn_anew_unless_it_is_constant():
             "Specify either include rules or exclude rules; not both",
         ),
         (INPUT + ip(1, "data", "loss_weight: 1 loss_weight: 2"), "specified once per top"),
+        (INPUT + ip(1, "data", "param {} param {} param {}"), "Too many params specified for"),
         (INPUT + ip(1, "data", "propagate_down: [true, true]"), "either 0 or bottom_size times"),
         ('input: "x" input_shape { dim: 70000 dim: 70000 }', "blob size exceeds INT_MAX"),
         ('input: "x" input_shape { dim: -1 }', "sizes must not be negative"),

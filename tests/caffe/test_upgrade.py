@@ -76,6 +76,17 @@ def test_old_and_new_compute_the_same():
     np.testing.assert_array_equal(results[0], results[2])
 
 
+def test_padding_layers_become_pads():
+    old = """input: "x" input_dim: 1 input_dim: 1 input_dim: 4 input_dim: 4
+        layers { layer { name: "pad" type: "padding" pad: 2 } bottom: "x" top: "padded" }
+        layers { layer { name: "conv" type: "conv" num_output: 1 kernelsize: 3 }
+                 bottom: "padded" top: "conv" }"""
+    _, conv = upgraded(read(old)).layer
+    assert (conv.bottom, conv.convolution_param.pad) == (["x"], [2])
+    with pytest.raises(CaffeError, match="Padding layer input to non-convolutional"):
+        upgraded(read(old.replace('type: "conv" num_output: 1 kernelsize: 3', 'type: "relu"')))
+
+
 def test_options_of_data_move_to_transform_param():
     old = 'layers { name: "d" type: DATA data_param { scale: 2 mirror: true crop_size: 3 } }'
     (layer,) = upgraded(read(old)).layer

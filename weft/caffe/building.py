@@ -58,7 +58,7 @@ def build_steps(
     builder.taken = taken
     for param in net.layer:
         builder.add(param)
-    outputs = [name for name in builder.shapes if name in builder.unread]
+    outputs = sorted(builder.unread)  # in the order of their names, as Caffe lists them
     return Built(
         builder.steps, builder.shapes, builder.inputs, outputs, builder.sources, builder.owners
     )
@@ -85,6 +85,11 @@ class _Builder:
             param.phase = self.phase
         shapes = self._bottom_shapes(param)
         layer = self._made(param, shapes)
+        layer.check(
+            len(param.param) <= len(layer.blob_specs),
+            f"Too many params specified for layer {param.name}: {len(param.param)}, its blobs are "
+            f"{len(layer.blob_specs)}",
+        )
         self.limits = self.limits._replace(parameters=layer.limits.parameters)
         tops = self._tops(param, layer)
         top_shapes = self._top_shapes(param, layer, shapes, len(tops))
@@ -108,7 +113,8 @@ class _Builder:
             self.unread.pop(name, None)
         for name, shape in zip(tops, top_shapes, strict=True):
             self.shapes[name] = layer.checked_shape(shape, f"top {name!r}")
-            self.unread[name] = None
+            if name in param.top:  # the top that a loss did not name is nobody's output
+                self.unread[name] = None
         if is_source:
             self._note_source(layer, tops)
 

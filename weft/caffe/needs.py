@@ -21,11 +21,9 @@ def backward_needs(net: Network, force: bool = False) -> Needs:
     known: dict[str, bool] = {}
     for step in net.steps:
         down = [known[name] for name in step.bottoms]
-        given = list(step.layer.param.propagate_down)
-        if given:
-            down = [a or b for a, b in zip(down, given, strict=True)]
         learns = any(spec.spec.lr_mult for spec in step.layer.blob_specs)
         need = learns or any(down) or (force and not step.is_source)
+        down = list(step.layer.param.propagate_down) or down
         down = [(d or force) and ok for d, ok in zip(down, step.propagate, strict=True)]
         layers.append(need)
         bottoms.append(down)

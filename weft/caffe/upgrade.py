@@ -126,7 +126,9 @@ def upgraded(net: Message, name: str = "net") -> Message:
     for field, value in net.set_fields():
         if field.name not in {"layers", "layer", "input", "input_shape", "input_dim"}:
             made.merge(NetParameter(**{field.name: value}))
-    layers = [_from_v1(layer, name) for layer in net.layers] + [one.copy() for one in net.layer]
+    layers = [_from_v1(layer, name) for layer in _without_padding(net, name)] + [
+        one.copy() for one in net.layer
+    ]
     made.layer.extend(_inputs(net, name))
     made.layer.extend(layers)
     for layer in made.layer:
@@ -204,6 +206,36 @@ def _set_specs(made: Message, old: Message) -> None:
         for field, values in lists.items():
             if index < len(values):
                 setattr(spec, field, values[index])
+
+
+def _without_padding(net: Message, name: str) -> list[Message]:
+    """Return old layers, with `padding` layers of the first form as pads of what reads them."""
+    last: dict[str, Message] = {}  # the padding layers, by the names of their tops
+    kept = []
+    for layer in net.layers:
+        if layer.layer.type == "padding":
+            if len(layer.bottom) != 1 or len(layer.top) != 1:
+                raise CaffeError(f"{name}: Padding Layer takes a single blob and produces one")
+            last[layer.top[0]] = layer
+            continue
+        made = layer.copy()
+        for index, bottom in enumerate(made.bottom):
+            if bottom in last:
+                _take_padding(made, index, last[bottom], name)
+        for top in made.top:
+            last.pop(top, None)
+        kept.append(made)
+    return kept
+
+
+def _take_padding(layer: Message, index: int, padding: Message, name: str) -> None:
+    if layer.layer.type not in {"conv", "pool"} or len(layer.bottom) != 1:
+        raise CaffeError(
+            f"{name}: Padding layer input to non-convolutional / non-pooling layer type "
+            f"{layer.layer.type!r}"
+        )
+    layer.layer.pad = padding.layer.pad
+    layer.bottom[index] = padding.bottom[0]
 
 
 def _from_v0(old: Message, name: str) -> Message:

@@ -112,6 +112,16 @@ def test_pyramids(pool):
     )
 
 
+def test_pyramids_that_draw():
+    text = 'type: "SPP" spp_param { pyramid_height: 2 pool: STOCHASTIC }'
+    x = np.abs(normal(1, 1, 4, 4)) + 0.1
+    found = layer(text, x)(wf.tensor(x)).numpy()
+    assert found.shape == (1, 5)
+    assert np.isin(found, x).all()
+    with pytest.raises(CaffeError, match="Padding implemented only"):
+        layer(text, normal(1, 1, 5, 5))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -84,6 +84,17 @@ def test_lstm_with_exposed_states():
     check(text, X, CONT, *states, reference=reference, differentiable=(0, 2, 3))
 
 
+def test_lstm_unit():
+    def reference(cell, sums, cont):
+        i, f, o, g = np.split(sums, 4, 2)
+        new = cont[..., None] * sigmoid(f) * cell + sigmoid(i) * np.tanh(g)
+        return new, sigmoid(o) * np.tanh(new)
+
+    bottoms = normal(1, 2, 3), normal(1, 2, 12), np.array([[0, 1.0]])
+    text = 'type: "LSTMUnit" top: "c" top: "h"'
+    check(text, *bottoms, reference=reference, differentiable=(0, 1))
+
+
 def test_rnn():
     def reference(x, cont, *weights):
         return rnn(x, cont, *weights, ZERO)[0]

@@ -123,6 +123,8 @@ class InfogainLoss(_Classes):
     def setup(self, shapes: list[Shape]) -> None:
         """Check labels, and read H unless it is the third bottom."""
         options = self.param.infogain_loss_param
+        old = self.param.loss_param.has("normalize")
+        self.check(not old, 'normalize is deprecated. use "normalization"')
         self.begin(shapes, options.axis)
         shape = shapes[2] if len(shapes) > 2 else self._read(options)
         self.check(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -206,7 +207,9 @@ class SPP(Layer):
         self.check(len(shape) == 4, f"Input must have 4 axes: {shape}")
         self.check(min(shape[2:]) > 0, "Input dimensions cannot be zero.")
         self.check(0 < options.pyramid_height <= 12, "pyramid_height must be from 1 to 12")
-        self.check(options.which("pool") != "STOCHASTIC", "serves MAX and AVE")
+        if options.which("pool") == "STOCHASTIC":
+            unpadded = all(windows.pad == (0, 0) for windows in self.levels(shape))
+            self.check(unpadded, "Padding implemented only for average and max pooling.")
         self.levels(shape)
 
     def levels(self, shape: Shape) -> list[Windows]:
@@ -225,6 +228,13 @@ class SPP(Layer):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the pooled levels beside each other."""
-        pool = max_pool if self.param.spp_param.which("pool") == "MAX" else average_pool
-        levels = [pool(x, windows) for windows in self.levels(tuple(x.shape))]
+        pool = self.param.spp_param.which("pool")
+        levels = [_POOLS[pool](x, windows, self) for windows in self.levels(tuple(x.shape))]
         return F.concat([F.reshape(level, (x.shape[0], -1)) for level in levels], 1)
+
+
+_POOLS: dict[str, Callable[[Tensor, Windows, Layer], Tensor]] = {
+    "MAX": lambda x, windows, layer: max_pool(x, windows),
+    "AVE": lambda x, windows, layer: average_pool(x, windows),
+    "STOCHASTIC": lambda x, windows, layer: stochastic_pool(x, windows, layer.training),
+}

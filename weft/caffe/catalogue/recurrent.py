@@ -139,7 +139,39 @@ class LSTM(_Recurrent):
         hidden, cell = state
         sums = sums + F.linear(hidden * cont, self.weight_of_state())
         size = self.param.recurrent_param.num_output
-        i, f, o, g = (sums[:, k * size : (k + 1) * size] for k in range(4))
-        cell = cont * F.sigmoid(f) * cell + F.sigmoid(i) * F.tanh(g)
-        hidden = F.sigmoid(o) * F.tanh(cell)
+        hidden, cell = gated(sums, cont, cell, size)
         return hidden, (hidden, cell)
+
+
+def gated(sums: Tensor, cont: Tensor, cell: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """Return hidden state and cell from the sums of gates i, f, o, g beside each other."""
+    i, f, o, g = (sums[..., k * size : (k + 1) * size] for k in range(4))
+    cell = cont * F.sigmoid(f) * cell + F.sigmoid(i) * F.tanh(g)
+    return F.sigmoid(o) * F.tanh(cell), cell
+
+
+@layer("LSTMUnit")
+class LSTMUnit(Layer):
+    """One step of an LSTM without its weights: cell, sums of gates and cont in, cell and h out."""
+
+    bottoms = (3, 3)
+    tops = (2, 2)
+    differentiable = (0, 1)
+
+    def setup(self, shapes: list[Shape]) -> None:
+        """Check the shapes."""
+        cell, sums, cont = shapes
+        fits = len(cell) == 3 and cell[0] == 1 and cont == cell[:2]
+        self.check(
+            fits and sums == (*cell[:2], 4 * cell[2]),
+            f"takes (1, N, D), (1, N, 4 * D) and (1, N). Received: {shapes}",
+        )
+
+    def top_shapes(self, shapes: list[Shape]) -> list[Shape]:
+        """Return the shapes of the tops."""
+        return [shapes[0], shapes[0]]
+
+    def forward(self, cell: Tensor, sums: Tensor, cont: Tensor) -> tuple[Tensor, ...]:
+        """Return the new cell and the hidden state."""
+        hidden, cell = gated(sums, F.reshape(cont, (*cell.shape[:2], 1)), cell, cell.shape[2])
+        return cell, hidden
