@@ -268,6 +268,7 @@ def test_large_nets_are_refused_before_memory_is_taken():
 
 def test_inputs_are_checked():
     made = net(INPUT + ip(1, "data"))
+    assert made(np.ones((2, 3))).dtype == made([[1, 2, 3], [4, 5, 6]]).dtype == np.float32
     with pytest.raises(CaffeError, match=r"takes data. Received: 0 inputs and .'dta'"):
         made(dta=np.ones((2, 3), "f"))
     with pytest.raises(CaffeError, match="is not given data"):
