@@ -6,7 +6,6 @@ MNIST; what is not there is not run. With --long LeNet trains to its end.
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -21,16 +20,15 @@ from weft.caffe.solver_log import Silence
 from weft.caffe.text import print_message, read_message_file
 from weft.data import read_idx
 
-SUITE = Path(os.environ.get("WEFT_CAFFE_SUITE", "/nowhere"))
-MNIST = Path(os.environ.get("WEFT_MNIST", "/nowhere"))
+from .suite import MNIST, SUITE, needs_mnist, needs_suite
+
 LENET = "examples/mnist/lenet_solver.prototxt"
 SOME = ["quick_solver", "full_solver"]
 OTHERS = ["quick_solver_lr1", "full_solver_lr1", "full_solver_lr2", "full_sigmoid_solver"]
 OTHERS += ["full_sigmoid_solver_bn"]
 CIFAR = [*SOME, *(pytest.param(name, marks=pytest.mark.long) for name in OTHERS)]
 
-pytestmark = pytest.mark.skipif(not SUITE.is_dir(), reason="WEFT_CAFFE_SUITE is not set")
-needs_mnist = pytest.mark.skipif(not MNIST.is_dir(), reason="WEFT_MNIST is not set")
+pytestmark = needs_suite
 
 
 @pytest.fixture

