@@ -268,10 +268,28 @@ def test_large_nets_are_refused_before_memory_is_taken():
 
 def test_inputs_are_checked():
     made = net(INPUT + ip(1, "data"))
+    assert made(np.ones((2, 3))).dtype == made([[1, 2, 3], [4, 5, 6]]).dtype == np.float32
     with pytest.raises(CaffeError, match=r"takes data. Received: 0 inputs and .'dta'"):
         made(dta=np.ones((2, 3), "f"))
     with pytest.raises(CaffeError, match="is not given data"):
         made()
+
+
+def test_errors_of_a_run_name_the_layer():
+    made = net(LABELLED + ip(1, "data") + LOSS % "ip1", "TRAIN")
+    with pytest.raises(CaffeError, match=r"Layer 'ip1' .*Input size incompatible with inner prod"):
+        made.loss(np.ones((2, 7)), np.zeros(2))
+    with pytest.raises(CaffeError, match=r"Layer 'loss' \(SoftmaxWithLoss\): .*not one of 3 c"):
+        made.loss(np.ones((2, 3)), np.array([0, 3]))
+    with pytest.raises(CaffeError, match="target -1 at position"):
+        made.loss(np.ones((2, 3)), np.array([0, -1]))
+    conv = """input: "x" input_shape { dim: 1 dim: 2 dim: 5 dim: 5 }
+        layer { name: "c" type: "Convolution" bottom: "x" top: "y"
+                convolution_param { num_output: 1 kernel_size: 3 } }"""
+    with pytest.raises(
+        CaffeError, match=r"Layer 'c' \(Convolution\): .*bottoms are \[\(1, 3, 5, 5"
+    ):
+        net(conv)(np.ones((1, 3, 5, 5)))
 
 
 @needs_suite

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
-from ..core.errors import WeftError
+from ..core.errors import IndexOutOfRange, ShapeError, UnknownSizeError, WeftError
 from ..core.tensor import Tensor
 from .catalogue import LAYERS, DummyData, Input, Layer, Limits, Sourced
 from .errors import CaffeError
@@ -32,7 +32,16 @@ class Step(NamedTuple):
     def run(self, bottoms: list[Any]) -> tuple[Tensor, ...]:
         """Return the tops for given bottoms."""
         given = [x if down else x.detach() for x, down in zip(bottoms, self.propagate, strict=True)]
-        found = self.layer(*given)
+        try:
+            found = self.layer(*given)
+        except UnknownSizeError:  # how a recording learns that it needs a size
+            raise
+        except (ShapeError, IndexOutOfRange) as error:
+            shapes = [tuple(x.shape) for x in bottoms]
+            param = self.layer.param
+            raise CaffeError(
+                f"Layer {param.name!r} ({param.type}): {error}; its bottoms are {shapes}"
+            ) from error
         return found if isinstance(found, tuple) else (found,)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ..core.dtype import float32
 from ..core.modes import no_grad
 from ..core.op import F
 from ..core.tensor import Tensor, wrap
@@ -179,4 +180,5 @@ def _in_state(net: Message, phase: int | str, level: int, stages: Sequence[str])
 
 
 def _as_tensor(value: Any) -> Any:
-    return value if isinstance(value, Tensor) else tensor(value)
+    """Return tensors as they are, anything else as the float32 that blobs hold."""
+    return value if isinstance(value, Tensor) else tensor(value, dtype=float32)

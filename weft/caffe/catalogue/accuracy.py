@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.op import F
 from ...core.tensor import Tensor
-from .base import Layer, Shape, label_indices, layer
+from .base import NO_LABEL, Layer, Shape, label_indices, layer
 
 
 @layer("Accuracy")
@@ -46,8 +46,9 @@ class Accuracy(Layer):
         rows = F.reshape(F.moveaxis(F.stop_gradient(scores), self.along, -1), (-1, self.classes))
         wanted = F.reshape(label_indices(labels), (-1,))
         options = self.param.accuracy_param
-        kept = wanted != options.ignore_label if options.has("ignore_label") else wanted >= 0
-        own = F.take_along_axis(rows, F.where(kept, wanted, 0)[:, None], 1)
+        ignored = options.ignore_label if options.has("ignore_label") else NO_LABEL
+        kept = wanted != ignored
+        own = F.pick_class(rows, F.where(kept, wanted, 0), 1, NO_LABEL)[:, None]
         better = F.sum(F.cast(rows >= own, "int64"), 1) - 1  # the label's own score is one of them
         right = F.cast((better < options.top_k) & kept, rows.dtype)
         counted = F.cast(kept, rows.dtype)

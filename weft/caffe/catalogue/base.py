@@ -22,6 +22,7 @@ Shape: TypeAlias = tuple[int, ...]
 Count: TypeAlias = tuple[int, int | None]  # at least, at most
 LARGEST_BLOB = 2**31 - 1  # elements, as Caffe has it
 MANY = None
+NO_LABEL = -(2**31)  # what no label is: all outside of the classes are errors
 
 
 class Limits(NamedTuple):

@@ -13,7 +13,7 @@ from ...ops.creation import tensor
 from ..binary import parse_message_file
 from ..blobs import blob_array
 from ..message import BlobProto
-from .base import Layer, Shape, label_indices, layer
+from .base import NO_LABEL, Layer, Shape, label_indices, layer
 
 SMALLEST = float(np.finfo(np.float32).tiny)  # probabilities count as no less
 LOG_THRESHOLD = 1e-20
@@ -107,7 +107,7 @@ class SoftmaxWithLoss(_Classes):
         """Return the loss."""
         wanted, kept = self.labels(labels)
         logs = F.log_softmax(self.rows(scores), -1)
-        losses = -F.squeeze(F.take_along_axis(logs, wanted[:, None], 1), 1)
+        losses = -F.pick_class(logs, wanted, 1, NO_LABEL)
         # Caffe's loss stands at -log(FLT_MIN), 87.34; its gradient does not.
         losses = losses - F.stop_gradient(F.maximum(losses + math.log(SMALLEST), 0.0))
         loss = self.divided(losses, kept, tuple(scores.shape))
@@ -165,7 +165,7 @@ class MultinomialLogisticLoss(_Loss):
         """Return the loss."""
         count = probabilities.shape[0]
         rows = F.reshape(probabilities, (count, -1))
-        own = F.take_along_axis(rows, F.reshape(label_indices(labels), (count, 1)), 1)
+        own = F.pick_class(rows, F.reshape(label_indices(labels), (-1,)), 1, NO_LABEL)
         return -F.sum(F.log(F.maximum(own, LOG_THRESHOLD))) / count
 
 
