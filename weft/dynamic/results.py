@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
 
@@ -14,10 +15,19 @@ from .deferred import DeferredTensor
 from .deferring import Deferring
 from .structure import is_cyclic
 
-STACK, OVER_EXAMPLES = "stack", ("mean", "sum")
-REDUCTIONS = (None, STACK, *OVER_EXAMPLES)
 ERRORS = ("raise", "collect")
 UNFINISHED = (GeneratorType, CoroutineType, AsyncGeneratorType)
+
+
+class Reduction(Enum):
+    """What may be returned in place of the list of results."""
+
+    STACK = "stack"
+    MEAN = "mean"
+    SUM = "sum"
+
+
+REDUCTIONS = (None, *[reduction.value for reduction in Reduction])
 
 
 class ExampleError(WeftError):
@@ -86,7 +96,7 @@ def reduced(how: str | None, results: list[Any]) -> Any:
         raise ArgumentError(f"batched: there is no {how} of zero examples")
     columns, nest = _columns(how, results)
     made = [F.stack(column) for column in columns]
-    if how != STACK:
+    if how != Reduction.STACK.value:
         made = [getattr(F, how)(y, 0) for y in made]
     return nest.unflatten(made)
 
