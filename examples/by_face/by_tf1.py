@@ -4,8 +4,9 @@ Its programs say products and sums where others say a layer, and the rate is a c
 graph: another graph, the same weights.
 """
 
-import weft.tf1 as tf
 from task import BATCH, INPUTS, OUTPUTS, RATE, Trained, batches, start
+
+import weft.tf1 as tf
 
 
 def train() -> Trained:
