@@ -86,6 +86,8 @@ OTHERS = {
     "core/snapshot.py": Row("core/test_lost_writes.py", "tensors of state_dict refuse writes"),
     "core/specialize.py": Row("core/test_dispatch.py", "writes the calls that it dispatches"),
     "core/tape.py": Row("autodiff/test_backward.py", "what backward walks over"),
+    # -- dynamic --
+    "dynamic/*.py": Row("dynamic/test_function.py", "parts of what a batched function does"),
     # -- capture --
     "capture/{calls,evaluation,history}.py": Row(
         "capture/test_jit.py", "parts of what jit does, run by it"
@@ -347,6 +349,12 @@ OTHERS = {
     "data/checks.py": Row("data/test_transforms.py", "arguments that are refused"),
     "data/streams.py": Row("data/test_sampler.py", "random numbers of epochs and examples"),
     "data/run.py": Row("data/test_resume.py", "walks through an epoch, broken off and continued"),
+    "structures/{alignment,splits}.py": Row(
+        "structures/test_ragged.py", "parts of ragged tensors, made and combined"
+    ),
+    "data/structures/{choices,grammar,molecules,randomtrees}.py": Row(
+        "data/structures/test_synthetic_structures.py", "random structures, for any seed"
+    ),
     "data/*.py": Row("data/test_workers.py", "processes that load examples"),
     "io/bundle_keys.py": Row("io/test_bundle.py", "keys of slices in bundles"),
     "io/graphs.py": Row("graph/test_save.py", "files of graphs"),

@@ -68,6 +68,15 @@ CHECKS: dict[str, tuple[str, Callable[..., bool]]] = {
         lambda error, first, last: error < 1e-8 and last < 0.5 * first,
     ),
     "serve_client": (r"^largest difference: (\S+)$", lambda difference: difference < 1e-5),
+    "sentiment_trees": (
+        r"^accuracy on unseen sentences: ([\d.]+)%$",
+        lambda accuracy: accuracy >= 90,
+    ),
+    "parser": (r"^right heads in unseen sentences: ([\d.]+)%$", lambda right: right >= 85),
+    "molecules": (
+        r"^accuracy on unseen molecules: ([\d.]+)%\nlargest difference of both ways: (\S+)$",
+        lambda accuracy, difference: accuracy >= 97 and difference < 1e-3,
+    ),
     "dqn": (r"^mean return: (\S+) \(threshold 0\.8 reached\)$", lambda score: score >= 0.8),
 }
 
