@@ -25,6 +25,7 @@ from weft.data import (
     read_tfrecords,
     write_tfrecords,
 )
+from weft.train.datasets import DATASETS
 
 RECORDS = [b"", b"a", b"b" * 1000, bytes(range(256)) * 40]
 # One record that TensorFlow 2.21 wrote: label [3, -3], none (empty), raw [b"ab\0", b"ccc"], x.
@@ -122,6 +123,13 @@ def test_examples_as_inputs_and_targets(tmp_path: Path) -> None:
     np.testing.assert_allclose(image.numpy(), 5 / 255)
     assert label.item() == 5
     assert ExampleDataset(path, ["more", "label"])[2].tolist() == [0.5, 2.0]
+
+
+def test_configurations_name_them(tmp_path: Path) -> None:
+    path = write_pixels(tmp_path / "a")
+    made = DATASETS["tfrecord"](paths=str(path), features=["more"], target="label")
+    assert made[3][0].tolist() == [0.5]
+    assert {"cifar10", "cifar100", "image_records"} <= set(DATASETS)
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,3 @@
-"""What of this folder is no test: programs, which test_programs.py runs, imports served."""
+"""Programs of this folder are no tests: test_programs.py runs them with their imports served."""
 
 collect_ignore_glob = ["programs/*.py", "input_programs/*.py"]

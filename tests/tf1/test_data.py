@@ -71,6 +71,24 @@ def test_stages():
     assert [tuple(map(int, x)) for x in values(numbers.skip(5).enumerate(3))] == [(3, 5), (4, 6)]
 
 
+def test_functions_of_later_versions():
+    numbers = Dataset.range(5)
+    stage = tf.data.experimental.map_and_batch(lambda x: x + 1, 2, drop_remainder=True)
+    assert listed(numbers.apply(stage)) == [[1, 2], [3, 4]]
+    mixed = numbers.apply(tf.data.experimental.shuffle_and_repeat(5, 2, seed=1))
+    assert sorted(listed(mixed)) == sorted([*range(5)] * 2)
+    assert tf.data.get_output_types(numbers) == tf.int64
+    assert tf.data.get_output_shapes(numbers).as_list() == []
+    element = tf.data.make_one_shot_iterator(numbers).get_next()
+    iterator = tf.data.make_initializable_iterator(numbers)
+    other = iterator.get_next()
+    with tf.Session() as sess:
+        sess.run(iterator.initializer)
+        assert sess.run([element, other]) == [0, 0]
+    with pytest.raises(AttributeError, match=r"use tf\.data\.TextLineDataset and tf\.decode_csv"):
+        tf.data.experimental.make_csv_dataset  # noqa: B018  (reading it is the test)
+
+
 def test_functions_of_several_components():
     dataset = Dataset.from_tensor_slices((np.float32([[1, 2], [3, 4]]), [0, 1]))
     mapped = dataset.map(lambda x, y: {"sum": tf.reduce_sum(x), "y": tf.cast(y, tf.float32)})

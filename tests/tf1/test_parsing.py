@@ -194,6 +194,7 @@ def test_files_and_pictures(tmp_path):
     assert run(tf.matching_files(str(tmp_path / "folder" / "*.png"))).tolist() == [path.encode()]
     content = tf.read_file(path)
     assert run(tf.io.decode_png(content)).tolist() == pixels.tolist()
+    assert run(tf.image.decode_image(content)).shape == (3, 5, 3)
     assert run(tf.io.decode_jpeg(content, channels=1)).shape == (3, 5, 1)
     with pytest.raises(tf.errors.InvalidArgumentError, match="expected an image"):
         run(tf.io.decode_image(b"no"))

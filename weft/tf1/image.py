@@ -12,6 +12,7 @@ from ..ops.creation import tensor as _fixed
 from ..ops.random import draw
 from .dtypes import as_dtype
 from .math_ops import cast
+from .parsing import decode_gif, decode_image, decode_jpeg, decode_png
 from .random_ops import random_crop, random_operation
 from .recording import Tensor, convert_to_tensor, known_int, record
 
@@ -22,6 +23,10 @@ __all__ = [
     "central_crop",
     "convert_image_dtype",
     "crop_to_bounding_box",
+    "decode_gif",
+    "decode_image",
+    "decode_jpeg",
+    "decode_png",
     "flip_left_right",
     "flip_up_down",
     "grayscale_to_rgb",
@@ -318,8 +323,6 @@ def resize_nearest_neighbor(
 
 resize = resize_images
 _REASONS = {
-    "decode_jpeg": "decode files with weft.data's image folders, or with Pillow in tf.py_func",
-    "decode_png": "decode files with weft.data's image folders, or with Pillow in tf.py_func",
     "ssim": "compute it from tf.nn.avg_pool",
     "non_max_suppression": "use tf.py_func",
 }

@@ -61,6 +61,8 @@ def _may_run(thread: threading.Thread) -> bool:
     """Tell whether a thread may be the program's own."""
     target = getattr(thread, "_target", None)
     modules = (type(thread).__module__, getattr(target, "__module__", None) or "")
+    if thread.name.startswith("weft-"):  # Weft's own: the pool, and what compiles beside
+        return False
     return not any(module.startswith(_OTHER_WORK) for module in modules)
 
 
