@@ -412,8 +412,10 @@ class Tensor:
         if modes.interpreters and (recorder := current_recorder()) is not None:
             recorder.write_tensor(target, recorder.symbol_of(self))
             return
-        if modes.interpreters and hasattr(run := current_interpreter(), "before_write"):
-            run.before_write(target)
+        if modes.interpreters:
+            run: Any = current_interpreter()
+            if hasattr(run, "before_write"):
+                run.before_write(target)
         target._value = self._value
         if not isinstance(target._node, Leaf):
             target._node = self._node
