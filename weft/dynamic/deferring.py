@@ -213,8 +213,12 @@ class Deferring:
     # -- examples ----------------------------------------------------------------------------------
 
     def enter(self, state: ExampleState) -> None:
-        """Let what follows belong to an example."""
+        """Let what follows belong to an example, from its first operation on."""
         self.records.cut(self.count)
+        self.state = state
+
+    def go_on(self, state: ExampleState) -> None:
+        """Let what follows belong to an example that was suspended: it will have no plan."""
         self.state = state
 
     def plan_of_example(self, result: Any) -> ExamplePlan | None:
@@ -484,6 +488,9 @@ class Deferring:
     def read(self, x: DeferredTensor) -> np.ndarray[Any, Any]:
         """Return the value of what stands for one: everything that was put off runs first."""
         store, row = self.place(x)
+        if row >= 0 and store.__class__ is Arenas:  # thousands are read
+            array: np.ndarray[Any, Any] = store.read(x.kind, row)
+            return array
         with interpret_with(self.below):
             if row < 0:
                 return self._again(self._values_at(x.index), x.index)._read()

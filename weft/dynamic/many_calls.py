@@ -144,7 +144,7 @@ class ManyCalls:
         self.run.flush()
         waiting, self.waiting = self.waiting, []
         for place, (i, state, task) in enumerate(waiting):
-            self.run.enter(state)
+            self.run.go_on(state)
             try:
                 suspended = task.resume()
             except BaseException:
@@ -167,5 +167,5 @@ class ManyCalls:
         """End examples that are suspended."""
         waiting, self.waiting = self.waiting, []
         for _, state, task in waiting:
-            self.run.enter(state)
+            self.run.go_on(state)
             task.stop()

@@ -102,7 +102,7 @@ class Plans:
     def __init__(self, fn: Any) -> None:
         self.fn = fn
         self.outside = FunctionSurroundings(fn)
-        self.hits = 0
+        self._contexts: dict[Any, int] = {}
         self._by_key: dict[Any, Any] = {}
         self._by_id: dict[tuple[int, Any], Known] = {}
         self._rows = 0
@@ -125,13 +125,13 @@ class Plans:
         except OpaqueError as error:
             self.outside.reason = f"an argument is {error}"
             return None
-        return walk.key, is_grad_enabled(), default_float(), current_device()
+        context = walk.key, is_grad_enabled(), default_float(), current_device()
+        return self._contexts.setdefault(context, len(self._contexts))
 
     def find(self, example: Any, context: Any) -> tuple[StructureWalk | None, ExamplePlan | None]:
         """Return the walk through an example, and the plan that it has, if any."""
         known = self._by_id.get((id(example), context))
         if known is not None and known.walk.root is example and known.walk.is_same():
-            self.hits += 1
             return known.walk, known.plan
         try:
             walk = StructureWalk(example)
@@ -139,7 +139,6 @@ class Plans:
             return None, None
         plan = self._by_key.get((walk.key, context))
         if plan is not None:
-            self.hits += 1
             self._by_id[id(example), context] = Known(walk, plan[0])
         return walk, None if plan is None else plan[0]
 

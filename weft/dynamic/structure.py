@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 from functools import cache, partial
+from itertools import chain
 from operator import attrgetter, is_, itemgetter, methodcaller
 from types import (
     BuiltinFunctionType,
@@ -53,6 +54,30 @@ class Wrapped:
     fn: Callable[..., Any]
 
 
+class SavedItems:
+    """What several collections held."""
+
+    __slots__ = ("_items", "_lengths", "_live")
+
+    def __init__(self) -> None:
+        self._live: list[Any] = []
+        self._items: list[Any] = []
+        self._lengths: list[int] = []
+
+    def add(self, live: Any, items: list[Any]) -> None:
+        """Remember what a collection holds."""
+        self._live.append(live)
+        self._items += items
+        self._lengths.append(len(items))
+
+    def is_same(self) -> bool:
+        """Tell whether all hold the same things in the same order."""
+        live = self._live
+        return list(map(len, live)) == self._lengths and all(
+            map(is_, chain.from_iterable(live), self._items)
+        )
+
+
 class StructureWalk:
     """A structure as it was when it was walked through.
 
@@ -67,8 +92,9 @@ class StructureWalk:
         self.classes: dict[type, None] = {}
         self.others: list[Any] = []  # functions, classes and modules
         self._leave = leave
-        self._lists: list[tuple[Any, list[Any]]] = []
-        self._dicts: list[tuple[dict[Any, Any], list[Any], list[Any]]] = []
+        self._lists = SavedItems()
+        self._names = SavedItems()  # keys of dictionaries
+        self._values = SavedItems()
         self._slots: list[tuple[Any, tuple[str, ...], list[Any]]] = []
         self._arrays: list[tuple[Array, bytes]] = []
         self._seen: dict[int, int] = {}
@@ -79,19 +105,17 @@ class StructureWalk:
         del self._tokens, self._seen
 
     def is_same(self) -> bool:
-        """Tell whether everything is as it was."""
-        for live, saved in self._lists:
-            if len(live) != len(saved) or not all(map(is_, live, saved)):
-                return False
-        for held, keys, values in self._dicts:
-            if len(held) != len(keys) or not all(map(is_, held.values(), values)):
-                return False
-            if not all(map(is_, held, keys)):
-                return False
-        for x, names, values in self._slots:
-            if not all(map(is_, [getattr(x, name, AGAIN) for name in names], values)):
-                return False
-        return all(array.tobytes() == content for array, content in self._arrays)
+        """Tell whether everything is as it was, by identities: in a few loops of C."""
+        return (
+            self._lists.is_same()
+            and self._names.is_same()
+            and self._values.is_same()
+            and all(
+                all(map(is_, [getattr(x, name, AGAIN) for name in names], values))
+                for x, names, values in self._slots
+            )
+            and all(array.tobytes() == content for array, content in self._arrays)
+        )
 
     # -- the walk: no recursion, since structures may be deep --------------------------------------
 
@@ -162,7 +186,7 @@ class StructureWalk:
     def _note_sequence(self, x: Any, kind: type) -> list[Any]:
         saved = list(x)
         if not isinstance(x, tuple):
-            self._lists.append((x, saved))
+            self._lists.add(x, saved)
         if kind not in COLLECTIONS:
             self.classes[kind] = None
             if hasattr(x, "__dict__"):
@@ -171,7 +195,8 @@ class StructureWalk:
 
     def _note_dict(self, x: dict[Any, Any], kind: type) -> list[Any]:
         keys, values = list(x), list(x.values())
-        self._dicts.append((x, keys, values))
+        self._names.add(x, keys)
+        self._values.add(x.values(), values)
         if kind is not dict:
             self.classes[kind] = None
         return [*keys, *values]
