@@ -353,6 +353,9 @@ OTHERS = {
     "structures/{alignment,splits}.py": Row(
         "structures/test_ragged.py", "parts of ragged tensors, made and combined"
     ),
+    "data/structures/collate.py": Row(
+        "data/structures/test_collate_structures.py", "batches of structures, and fit of them"
+    ),
     "data/structures/{choices,grammar,molecules,randomtrees}.py": Row(
         "data/structures/test_synthetic_structures.py", "random structures, for any seed"
     ),

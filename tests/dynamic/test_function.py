@@ -178,3 +178,34 @@ def test_devices():
     assert str(results[0].device) == "reference"
     sum(results).backward()
     assert x.grad.tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("cell", [False, True])
+def test_what_is_put_off_sees_tensors_as_they_were(cell):
+    """A tensor from outside that an example writes has its old value in what was put off before."""
+    state = wf.tensor([1.0, 1.0])
+    read = (lambda x: (state * x).sum()) if not cell else wf.cell(lambda x: (state * x).sum())
+
+    def counted(x):
+        before = read(wf.tensor(x))
+        with wf.no_grad():
+            state.assign(state + x)
+        return before, read(wf.tensor(1.0))
+
+    together = wf.batched(counted)
+    found = [[float(y) for y in pair] for _ in range(2) for pair in together([1.0, 2.0])]
+    state.assign(wf.ones(2))
+    assert found == [[float(y) for y in counted(x)] for x in (1.0, 2.0, 1.0, 2.0)]
+
+
+def test_gradients_of_tensors_that_are_written():
+    weight = wf.tensor([2.0, 3.0], requires_grad=True)
+
+    def halved(x):
+        loss = (weight * weight * wf.tensor(x)).sum()
+        with wf.no_grad():
+            weight.assign(weight * 0.5)
+        return loss
+
+    sum(wf.batched(halved)([1.0, 1.0])).backward()
+    assert weight.grad.tolist() == [2 * 2.0 + 2 * 1.0, 2 * 3.0 + 2 * 1.5]

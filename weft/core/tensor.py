@@ -27,7 +27,7 @@ from .errors import (
     user_site,
 )
 from .large import LARGE, door
-from .modes import current_recorder, current_tracer, is_grad_enabled, modes
+from .modes import current_interpreter, current_recorder, current_tracer, is_grad_enabled, modes
 from .shape import Shape
 from .tape import UNCHAINED, HookHandle, Leaf, TapeNode, add_hook, watch_of
 
@@ -412,6 +412,10 @@ class Tensor:
         if modes.interpreters and (recorder := current_recorder()) is not None:
             recorder.write_tensor(target, recorder.symbol_of(self))
             return
+        if modes.interpreters:
+            run: Any = current_interpreter()
+            if hasattr(run, "before_write"):
+                run.before_write(target)
         target._value = self._value
         if not isinstance(target._node, Leaf):
             target._node = self._node

@@ -224,6 +224,8 @@ class Deferring:
     def plan_of_example(self, result: Any) -> ExamplePlan | None:
         """Return what this example put off as a plan; None if it did more than that."""
         state, chunk = self.state, self.records.cut(self.count)
+        if state.has_written:
+            return None  # a plan would not write again
         if chunk is None or state.records is not self.records or chunk.first != state.first:
             return None
         plan = plan_of(chunk, self.count - state.first, result, state, self)
@@ -546,6 +548,18 @@ class Deferring:
             "cannot take the value of one; return the value from the function instead"
         )
 
+    def before_write(self, target: Tensor) -> None:
+        """Run what was put off before a tensor from outside, which it may use, is written."""
+        self.state.has_written = True
+        if id(target) not in self._shared:
+            return
+        self.close()
+        self._held.clear()  # what follows takes values as they are then
+        self._shared.clear()
+        self._made.clear()
+        self._accepted.clear()
+        self._forms.clear()
+
     def close(self, needed: Sequence[int] | None = None) -> None:
         """Run what was put off; what follows begins anew, with these values as data."""
         self.flush(needed)
@@ -579,15 +593,17 @@ class ExampleState:
     brought   the numbers of the tensors in it, by identity
     draws     what states were drawn, by the identity of their tensors
     data      what stands for the tensors that it made and brought, by identity
+    has_written   whether it has written a tensor from outside
     """
 
-    __slots__ = ("brought", "data", "draws", "first", "index", "records", "task")
+    __slots__ = ("brought", "data", "draws", "first", "has_written", "index", "records", "task")
 
     def __init__(self, index: int, run: Deferring) -> None:
         self.index = index
         self.first = run.count
         self.records = run.records
         self.task: Any = None
+        self.has_written = False
         self.brought: dict[int, int] = {}
         self.draws: dict[int, tuple[Generator, int]] = {}
         self.data: dict[int, tuple[Tensor, DeferredTensor]] = {}

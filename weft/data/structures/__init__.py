@@ -5,6 +5,7 @@ functions that are written for one example (`wf.batched` runs them for many).
 """
 
 from .brackets import parse_brackets, read_brackets
+from .collate import collate_structures
 from .conllu import EmptyNode, MultiwordToken, Sentence, Token, parse_conllu, read_conllu
 from .grammar import Parse, arc_standard, make_parses, replayed
 from .jsontrees import read_json_trees
@@ -22,6 +23,7 @@ __all__ = [
     "Token",
     "Tree",
     "arc_standard",
+    "collate_structures",
     "make_molecules",
     "make_parses",
     "make_trees",
