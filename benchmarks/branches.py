@@ -17,7 +17,7 @@ tower each; both ways run in turn in one process, and the least time of each cou
 A tower alone is no slower on two threads than on one. Where it is faster, because threads share its
 large kernels, less is left to gain: both towers take two processors at least as long as one of them
 takes one processor. `limit` is that time, measured too, beside both one after the other. Where it
-lies above the bar, towers fill the machine by themselves, and the bar is the limit and a twentieth.
+lies above the bar, towers fill the machine by themselves, and no order of theirs can reach it.
 
 With --against these towers of other frameworks run beside them, in processes of their own. With
 --plans nothing is timed: of each workload of steps.py it is told whether its plan has chains, and

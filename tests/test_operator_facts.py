@@ -55,6 +55,7 @@ MAY_HOLD_NAMES = MAY_TEST_NAMES | {
     "weft/caffe/*": "a face: the names of another framework",
     "weft/chainer/*": "a face: the names of another framework",
     "weft/keras/*": "a face: the names of another framework",
+    "weft/tf1/*": "a face: the names of another framework",
 }
 ASKING = {"startswith", "endswith", "removeprefix", "removesuffix"}
 

@@ -42,10 +42,6 @@ NEEDS_VALUES = {
     "allclose": "returns a Python truth value",
     "one_hot": "without num_classes the width is that of the largest index",
     "ctc_loss": "targets one after another: their lengths tell the width",
-    **dict.fromkeys(
-        [f"segment_{kind}" for kind in ("sum", "mean", "max", "min", "prod", "softmax")],
-        "without num_segments their number is that of the largest",
-    ),
 }
 NOT_ONES = {"einsum": "an index of unknown size is no size of 1 that broadcasts"}
 NOT_EMPTY = {

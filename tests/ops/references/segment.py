@@ -63,7 +63,7 @@ REFERENCES = {
 def _samples(s):
     yield Sample(s.distinct(7), IDS, 5)
     yield Sample(s.distinct(7, 2), IDS, 5)
-    yield Sample(s.distinct(4, 1, 2), np.array([1, 0, 1, 3], np.int32), label="counted")
+    yield Sample(s.distinct(4, 1, 2), np.array([1, 0, 1, 3], np.int32), 4, label="int32")
     yield Sample(s.distinct(5, 2), row_splits=np.array([0, 2, 2, 5]))
     yield Sample(s.distinct(2, 3), row_splits=np.array([0, 0, 2, 2]), label="empty rows")
     yield Sample(s.distinct(3)[::-1], np.array([0, 0, 0]), 1, label="non-contiguous")
@@ -83,7 +83,7 @@ def _number_samples(s):
 def _prod_samples(s):
     yield from _number_samples(s)
     zeros = np.array([1.5, 0.0, 2.0, 0.0, 3.0, 0.0, -2.0])
-    yield Sample(zeros, np.array([0, 0, 0, 1, 1, 1, 1]), label="zeros")
+    yield Sample(zeros, np.array([0, 0, 0, 1, 1, 1, 1]), 2, label="zeros")
 
 
 COMPOSITE_SAMPLES = {

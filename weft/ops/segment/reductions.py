@@ -17,6 +17,7 @@ from ...core.op import F, composite
 from ...core.tensor import Tensor
 from .._halves import rounded_once
 from .._operands import names_errors
+from ..creation import full
 from ._places import segments
 
 MOST_STEPS = 40  # of doubling the distance, where the number of rows is not known
@@ -192,8 +193,7 @@ def _sizes(ids: Any, count: Any, dtype: DType) -> Any:
 
 def _extremes(values: Any, ids: Any, count: Any, largest: bool) -> Any:
     """Return the extremes of segments, as what rows leave of a start that every number replaces."""
-    start = _number(_neutral(values.dtype, largest), values.dtype)
-    start = F.broadcast_to(start, (count, *values.shape[1:]))
+    start = full((count, *values.shape[1:]), _neutral(values.dtype, largest), dtype=values.dtype)
     places = F.broadcast_to(_beside(ids, values), tuple(values.shape))
     return F.scatter_extreme(start, places, values, 0, largest, True)
 
