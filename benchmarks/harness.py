@@ -9,7 +9,8 @@ A benchmark file defines `WORKLOADS: dict[framework, Callable[[], dict[name, fun
 `main(__file__, WORKLOADS)`. A peer may live in another environment: name its interpreter by
 `--peer-python` or the variable WEFT_PEER_PYTHON. With a `tolerance`, workloads return what they
 computed (arrays, or lists, tuples and dictionaries of them), or have a function `computed` that
-does, and a workload on which the frameworks disagree is reported instead of being timed.
+does (None: nothing to compare), and a workload on which the frameworks disagree is reported instead
+of being timed.
 """
 
 from __future__ import annotations
@@ -100,7 +101,8 @@ def serve(make: Callable[[], Workloads]) -> None:
             answer = {"seconds": best_time(fn, request["slot"], request["clock"])}
             come_to_rest()
         else:
-            answer = {"sketch": sketch(getattr(fn, "computed", fn)())}
+            compute = getattr(fn, "computed", fn)
+            answer = {"sketch": None if compute is None else sketch(compute())}
         print(json.dumps(answer), flush=True)
 
 
@@ -184,9 +186,9 @@ class Worker:
         """Return the best time of a workload within one slot."""
         return float(self.ask(name=name, slot=slot, clock=clock)["seconds"])
 
-    def sketch(self, name: str) -> Sketch:
-        """Return the numbers by which the results of a workload are compared."""
-        found: Sketch = self.ask(name=name, slot=0)["sketch"]
+    def sketch(self, name: str) -> Sketch | None:
+        """Return the numbers by which the results of a workload are compared, if it has some."""
+        found: Sketch | None = self.ask(name=name, slot=0)["sketch"]
         return found
 
     def ask(self, **request: Any) -> dict[str, Any]:
@@ -213,7 +215,8 @@ def compare(
     """Print a table of times and ratios; the first framework is compared with the others."""
     workers = []
     for framework in frameworks:
-        ours = framework == frameworks[0] or framework in options.own
+        # Another way to do it with the same framework is in the same environment.
+        ours = framework.startswith(frameworks[0]) or framework in options.own
         python = sys.executable if ours else options.peer_python
         worker = Worker(file, framework, python, arguments=arguments)
         if worker.missing:
@@ -234,10 +237,13 @@ def compare(
 
 def _agree(workers: list[Worker], name: str, tolerance: float) -> bool:
     """Tell whether all frameworks compute what the first one does; print who does not."""
-    ours, *others = [np.array(worker.sketch(name)) for worker in workers]
+    ours, *others = [worker.sketch(name) for worker in workers]
     agreed = True
-    for worker, theirs in zip(workers[1:], others, strict=True):
-        apart = ours.shape != theirs.shape
+    for worker, found in zip(workers[1:], others, strict=True):
+        if found is None:
+            continue
+        theirs = np.array(found)
+        apart = np.shape(ours) != theirs.shape
         if not apart:
             apart = not np.all(np.abs(ours - theirs) <= tolerance * theirs[:, :1] + 1e-12)
         if apart:

@@ -43,6 +43,8 @@ OTHERS = {
     "core/snapshot.py": Row("core/test_lost_writes.py", "tensors of state_dict refuse writes"),
     "core/specialize.py": Row("core/test_dispatch.py", "writes the calls that it dispatches"),
     "core/tape.py": Row("autodiff/test_backward.py", "what backward walks over"),
+    # -- dynamic --
+    "dynamic/*.py": Row("dynamic/test_function.py", "parts of what a batched function does"),
     # -- capture --
     "capture/{calls,evaluation,history}.py": Row(
         "capture/test_jit.py", "parts of what jit does, run by it"
@@ -303,6 +305,12 @@ OTHERS = {
     "data/checks.py": Row("data/test_transforms.py", "arguments that are refused"),
     "data/streams.py": Row("data/test_sampler.py", "random numbers of epochs and examples"),
     "data/run.py": Row("data/test_resume.py", "walks through an epoch, broken off and continued"),
+    "structures/{alignment,splits}.py": Row(
+        "structures/test_ragged.py", "parts of ragged tensors, made and combined"
+    ),
+    "data/structures/{choices,grammar,molecules,randomtrees}.py": Row(
+        "data/structures/test_synthetic_structures.py", "random structures, for any seed"
+    ),
     "data/*.py": Row("data/test_workers.py", "processes that load examples"),
     "io/graphs.py": Row("graph/test_save.py", "files of graphs"),
     "io/tensorfile.py": Row("io/test_weights.py", "files of tensors"),
@@ -336,6 +344,28 @@ OTHERS = {
     "chainer/{backend,cuda,chainerx,backends/*}.py": Row(
         "chainer/test_datasets.py", "devices that are refused"
     ),
+    "caffe/{repeated,scalars,schema/*}.py": Row(
+        "caffe/test_message.py", "fields, their values and their types"
+    ),
+    "caffe/proto/caffe_pb2.py": Row("caffe/test_served.py", "messages, as scripts import them"),
+    "caffe/{arrays,net_blobs,needs}.py": Row(
+        "caffe/test_pycaffe.py", "blobs, and which have diffs"
+    ),
+    "caffe/{building,loading,splits,states}.py": Row(
+        "caffe/test_network.py", "nets, and how they come into being"
+    ),
+    "caffe/blobs.py": Row("caffe/test_weights.py", "blobs of files, old and new"),
+    "caffe/catalogue/{base,output,sources}.py": Row(
+        "caffe/test_network.py", "layers in nets: counts, blobs, inputs"
+    ),
+    "caffe/catalogue/windows.py": Row(
+        "caffe/catalogue/test_convolution.py", "every way to give a kernel"
+    ),
+    "caffe/{errors,text/lexer}.py": Row("caffe/text/test_reader.py", "texts, and what is refused"),
+    "caffe/{snapshots,smoothing,solver_log,solver_nets,solver_signals,solver_types}.py": Row(
+        "caffe/test_solver.py", "parts of what solvers do, run by them"
+    ),
+    "caffe/inputs_protocol.py": Row("caffe/test_network.py", "arrays as what data layers bring"),
     "keras/{functional,naming,printing}.py": Row(
         "keras/test_model.py", "models of symbolic tensors"
     ),

@@ -57,7 +57,7 @@ from .ops.creation import (
 from .ops.ranges import arange, linspace, logspace
 
 if _TYPE_CHECKING:
-    from . import data, debug, io, nn, optim, serve, summary, train
+    from . import caffe, data, debug, io, nn, optim, serve, summary, train
     from .autodiff.batching import vmap
     from .autodiff.checkpointing import checkpoint
     from .autodiff.custom_jvp import custom_jvp
@@ -68,6 +68,7 @@ if _TYPE_CHECKING:
     from .capture import compile, export, jit
     from .core.rng import Generator
     from .core.threads import get_num_threads, set_num_threads
+    from .dynamic import batched, batching, cell
     from .graph import Graph, Session, Symbol, cond, name_scope, placeholder, scan, while_loop
     from .io import load, load_metadata, save
     from .ops.random.draw import (
@@ -93,6 +94,7 @@ if _TYPE_CHECKING:
         truncated_normal,
         uniform,
     )
+    from .structures import Ragged, ragged
     from .viz.draw import draw
 
 __version__ = "0.1.0"
@@ -101,6 +103,7 @@ __all__ = [
     "Function",
     "Generator",
     "Graph",
+    "Ragged",
     "RowSparse",
     "Session",
     "Symbol",
@@ -109,10 +112,14 @@ __all__ = [
     "arange",
     "asarray",
     "autodiff",
+    "batched",
+    "batching",
     "bernoulli",
     "beta",
     "bool_",
+    "caffe",
     "categorical",
+    "cell",
     "checkpoint",
     "compile",
     "cond",
@@ -177,6 +184,7 @@ __all__ = [
     "orthogonal",
     "permutation",
     "placeholder",
+    "ragged",
     "rand",
     "rand_like",
     "randint",
@@ -227,6 +235,7 @@ _deferred = _lazy_attributes(
         "weft.autodiff.static.forward": ("forward_gradients",),
         "weft.autodiff.jacobian": ("hessian", "hvp", "jacfwd", "jacobian", "jacrev"),
         "weft.autodiff.linear": ("linear_transpose", "linearize"),
+        "weft.dynamic": ("batched", "batching", "cell"),
         "weft.capture": ("compile", "export", "jit"),
         "weft.core.rng": ("Generator",),
         "weft.core.threads": ("get_num_threads", "set_num_threads"),
@@ -235,6 +244,7 @@ _deferred = _lazy_attributes(
             "while_loop",
         ),
         "weft.io": ("load", "load_metadata", "save"),
+        "weft.structures": ("Ragged", "ragged"),
         "weft.viz.draw": ("draw",),
         "weft.ops.random.draw": (
             *("bernoulli", "beta", "categorical", "dirichlet", "exponential", "gamma"),
@@ -243,7 +253,7 @@ _deferred = _lazy_attributes(
             *("set_rng_state", "truncated_normal", "uniform"),
         ),
     },
-    packages=("data", "debug", "io", "nn", "optim", "serve", "summary", "train"),
+    packages=("caffe", "data", "debug", "io", "nn", "optim", "serve", "summary", "train"),
 )
 
 

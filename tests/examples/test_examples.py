@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 
 import pytest
@@ -67,6 +68,15 @@ CHECKS: dict[str, tuple[str, Callable[..., bool]]] = {
         lambda error, first, last: error < 1e-8 and last < 0.5 * first,
     ),
     "serve_client": (r"^largest difference: (\S+)$", lambda difference: difference < 1e-5),
+    "sentiment_trees": (
+        r"^accuracy on unseen sentences: ([\d.]+)%$",
+        lambda accuracy: accuracy >= 90,
+    ),
+    "parser": (r"^right heads in unseen sentences: ([\d.]+)%$", lambda right: right >= 85),
+    "molecules": (
+        r"^accuracy on unseen molecules: ([\d.]+)%\nlargest difference of both ways: (\S+)$",
+        lambda accuracy, difference: accuracy >= 97 and difference < 1e-3,
+    ),
     "dqn": (r"^mean return: (\S+) \(threshold 0\.8 reached\)$", lambda score: score >= 0.8),
 }
 
@@ -75,14 +85,17 @@ def run_example(name: str, *options: str, commands: str = "") -> str:
     """Run an example with warnings as errors; return what it printed."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
     environment.pop("PYTHONBREAKPOINT", None)
-    process = subprocess.run(
-        [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py"), *options],
-        input=commands,
-        capture_output=True,
-        check=False,  # a failure is reported with its traceback, below
-        encoding="utf-8",
-        env=environment,
-    )
+    with TemporaryDirectory() as folder:
+        process = subprocess.run(
+            [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py"), *options],
+            input=commands,
+            capture_output=True,
+            check=False,  # a failure is reported with its traceback, below
+            encoding="utf-8",
+            env=environment,
+            cwd=folder,
+        )
+        assert os.listdir(folder) == [], "files that nobody asked for"
     assert process.returncode == 0, process.stderr
     assert process.stderr == ""
     return process.stdout

@@ -71,3 +71,8 @@ def test_run_time_sizes_that_were_declared_are_sizes_at_once():
     assert told_pattern([(n0, n1)], ((4, 1),)) == ((n0, 1),)
     assert told_pattern(BATCH, ((4, 3), (4,))) is None
     assert told_pattern([(4, 3)], ((4, 3),)) is None
+
+
+def test_declared_sizes_that_are_all_one_are_no_pattern():
+    types = ((run_time_size("n"), 3),)
+    assert told_pattern(types, ((1, 3),)) is None

@@ -11,6 +11,7 @@ chains        Hypothesis: long chains of values that live long, for memory plans
 python_text   text of Python programs that train, from a seed; `python_expressions` in it
 control_flow  written by hand: differentiable programs with all kinds of control flow
 graphs        written by hand: graphs that are printed, hashed, saved and shuffled
+per_example   programs from a seed for one example each, whose ways examples decide
 python_functions   functions from a seed that read and write Python objects, and their world
 running       a function run compiled, at one and two threads, and by the interpreter
 """

@@ -62,6 +62,8 @@ def _applied(op: Op, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
     if op.promote is None or not _agree(inputs, floats=op.promote == "float"):
         try:
             tensors = promote(op, tuple([lift(op, i, x) for i, x in enumerate(inputs)]))
+        except _OtherClass as other:
+            return other.operand.__weft_apply__(op, inputs, attrs)
         except WeftError as error:
             raise explain(op, error, inputs, attrs) from None
     interpreter = current_interpreter()
@@ -102,6 +104,14 @@ def group(op: Op, flat: Sequence[Any]) -> tuple[Any, ...]:
 # -- lift -------------------------------------------------------------------------------------
 
 
+class _OtherClass(Exception):  # noqa: N818  (no error: the operation goes to the operand's class)
+    """An operand that is no tensor, but says itself what operators do with it."""
+
+    def __init__(self, operand: Any) -> None:
+        super().__init__()
+        self.operand = operand
+
+
 def lift(op: Op, position: int, x: Any) -> Any:
     """Return an operand as a tensor; Python numbers stay as they are, None only where optional."""
     if isinstance(x, (Tensor, bool, int, float, Dim)):
@@ -111,7 +121,8 @@ def lift(op: Op, position: int, x: Any) -> Any:
         return None
     if isinstance(x, (np.ndarray, np.generic, list, tuple)):
         return tensor_from(x, f"{op.name}: {name}")
-
+    if hasattr(type(x), "__weft_apply__"):
+        raise _OtherClass(x)
     raise ArgumentTypeError(
         f"{name} must be a tensor, an array or a number. Received: {type(x).__name__} {x!r:.60}"
     )

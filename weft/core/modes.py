@@ -183,6 +183,14 @@ def current_tracer() -> Any:
     return interpreter
 
 
+def current_deferral() -> Any:
+    """Return the interpreter that puts operations off (weft/dynamic), or None."""
+    interpreter: Any = current_interpreter()
+    while interpreter is not None and not hasattr(interpreter, "defers"):
+        interpreter = getattr(interpreter, "below", None)
+    return interpreter
+
+
 def current_recorder() -> Any:
     """Return the tracer that records a function while it runs (capture/recorder.py), or None."""
     tracer = current_tracer() if modes.interpreters else None

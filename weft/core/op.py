@@ -67,6 +67,7 @@ class Op(Facts):
     """One operator: its signature, rules and samples. Call it like the function it declares."""
 
     _kernel: Rule | None = None  # once it is known
+    data_rule: Rule | None = None
 
     def __init__(
         self,
@@ -182,6 +183,15 @@ class Op(Facts):
     def batch(self, rule: RuleT) -> RuleT:
         """Attach the batching rule used by vmap."""
         self.batch_rule = rule
+        return rule
+
+    def by_data(self, rule: RuleT) -> RuleT:
+        """Attach how numbers among the attributes become operands, so that calls are alike.
+
+        It takes what the operator does, and returns the numbers as arrays, with a function of
+        tensors in their place that gives the same result; None where that serves nothing.
+        """
+        self.data_rule = rule
         return rule
 
     def lower(self, rule: RuleT) -> RuleT:

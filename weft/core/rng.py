@@ -52,6 +52,7 @@ ROUNDS: Final = 10
 
 _ALGORITHM: Final = "philox4x64-10"
 _FORK_DOMAIN: Final = 1 << 192
+_EXAMPLE_DOMAIN: Final = 2 << 192
 
 
 STATE_SHAPE: Final = (3,)
@@ -173,6 +174,17 @@ class Generator:
         low, high = philox_bits(key, _FORK_DOMAIN + stream, 2).tolist()
         child = Generator()
         child._key = low | high << 64
+        return child
+
+    @classmethod
+    def of_example(cls, key: int, counter: int, example: int) -> "Generator":
+        """Return the generator of one example of many, for a call made at a key and a counter.
+
+        Like a forked one's, its key comes from a counter that no draw reaches.
+        """
+        words = philox_bits(key, _EXAMPLE_DOMAIN + (example << 64) + counter, 2).tolist()
+        child = cls()
+        child._key = words[0] | words[1] << 64
         return child
 
     def get_state(self) -> dict[str, str]:

@@ -35,12 +35,14 @@ def pattern_of(types: Sequence[Shape], shapes: Shapes, seen: Sequence[Shapes]) -
 def told_pattern(types: Sequence[Shape], shapes: Shapes) -> Shapes | None:
     """Return the pattern of shapes that were declared with run-time sizes; None if they were not.
 
-    Such sizes are known to change: a function was recorded for many before.
+    Such sizes are known to change: a function was recorded for many before. None too where all of
+    them are numbers this time, of 0 or 1.
     """
     sizes = [size for shape in types for size in shape if isinstance(size, Dim)]
     if not sizes or not all(is_told([size]) and size.variable() is not None for size in sizes):
         return None
-    return with_numbers(tuple(types), shapes, (), small=True)
+    made = with_numbers(tuple(types), shapes, (), small=True)
+    return made if any(_is_open(made, place) for place in places_of(made)) else None
 
 
 def with_one_size(pattern: Shapes, shapes: Shapes) -> Iterator[Shapes]:

@@ -63,3 +63,9 @@ def constant(value: float, x: Any) -> Any:
     float (an int does no harm) next to it would widen the result to float32.
     """
     return x.dtype.type(value)
+
+
+def concrete(x: Any) -> np.ndarray[Any, Any] | None:
+    """Return the value of an operand, or None for a symbol, which has none yet."""
+    value = x if isinstance(x, np.ndarray) else getattr(x, "_value", None)
+    return value if isinstance(value, np.ndarray) else None

@@ -8,7 +8,7 @@ a later write to the source shows in the tensor: sources that are written to mus
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from ..core.dtype import (
 )
 from ..core.errors import ArgumentError, ArgumentTypeError, user_site
 from ..core.masked import check_unmasked
-from ..core.modes import current_tracer, modes
+from ..core.modes import current_deferral, current_interpreter, current_tracer, modes
 from ..core.op import F
 from ..core.operands import array_from, array_in, holds_tensors, tensor_from
 from ..core.placing import made_on
@@ -80,6 +80,10 @@ def tensor(
     """
     if isinstance(data, Dim):
         return _number_when_run(data, dtype)
+    if modes.interpreters and dtype is None and device is None and requires_grad is False:
+        found: Any = current_interpreter() if data.__class__ in (int, float) else None
+        if hasattr(found, "defers"):  # where thousands are made
+            return cast("Tensor", found.number(data))
     return _made("tensor", data, dtype, requires_grad, device)
 
 
@@ -330,6 +334,9 @@ def new_leaf(array: np.ndarray[Any, Any], requires_grad: Any, device: Any) -> Te
     if tracer is not None and (not flag or tracer.root.recording):
         made: Tensor = tracer.constant(array)
         return made_on(made.requires_grad_() if flag else made, device)
+    if modes.interpreters and not flag and (deferral := current_deferral()) is not None:
+        stands: Tensor = deferral.constant(array)
+        return stands
     return made_on(make_leaf(array, flag, user_site()), device)
 
 

@@ -1,7 +1,8 @@
 """Whose code is whose: what is followed instruction by instruction, and what is known to be fixed.
 
 User      followed; everything that it reads is guarded
-Library   followed: the parts of Weft whose state is Python's (modules, schedules, training, data).
+Library   followed: the parts of Weft whose state is Python's (modules, schedules, training, data,
+          ragged tensors).
           Its functions, classes and constants are taken to stay as they are
 Standard  the standard library: likewise, but what internal code does with it is its own business
 Internal  not followed: the rest of Weft, and NumPy. It computes, and what it is given is looked at
@@ -38,6 +39,7 @@ _FOLLOWED = tuple(
     os.path.join(PACKAGE_DIR, *name.split("/"))
     for name in (
         *("nn/module.py", "nn/hooks.py", "train/", "data/", "io/", "chainer/", "keras/"),
+        "structures/",
         *("optim/lr/", "optim/accumulate.py", "optim/loss_scale.py"),
     )
 )

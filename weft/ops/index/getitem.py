@@ -111,6 +111,16 @@ def _(x, spec):
     return F.getitem(x, (ALL, *spec))
 
 
+@getitem.by_data
+def _(x, spec):
+    # Rows of a table are asked for by many numbers; a matrix among a few is better told by its.
+    numbers = [item for item in spec if item.__class__ is int]
+    if not numbers or x.ndim - len(numbers) > 1:
+        return None
+    others = tuple(ARRAY if item.__class__ is int else item for item in spec)
+    return [np.array(i) for i in numbers], lambda arrays: F.getitem_arrays(x, arrays, others)
+
+
 @getitem.samples
 def _(s):
     specs = (

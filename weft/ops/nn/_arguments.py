@@ -32,12 +32,6 @@ def constant(value: float, dtype: dt.DType) -> Tensor:
     return tensors.constant(np.array(value, dtype))
 
 
-def concrete(x: Any) -> np.ndarray[Any, Any] | None:
-    """Return the value of an operand, or None for a symbol, which has none yet."""
-    value = x if isinstance(x, np.ndarray) else getattr(x, "_value", None)
-    return value if isinstance(value, np.ndarray) else None
-
-
 # -- reductions -------------------------------------------------------------------------------
 
 

@@ -18,8 +18,8 @@ from ...core.op import F, composite
 from ...core.shape import as_int
 from ...core.tensor import Tensor, constant
 from .._halves import rounded_once
-from .._operands import in_dtype
-from ._arguments import check_floats, check_integers, check_reduction, concrete, operands
+from .._operands import concrete, in_dtype
+from ._arguments import check_floats, check_integers, check_reduction, operands
 
 # In place of log(0). Infinities would make NaN of every gradient they meet (inf - inf); this is
 # beyond any log-probability and far enough from the float32 range to be added up.

@@ -13,8 +13,8 @@ from ...core.op import F, composite
 from ...core.shape import as_int
 from ...core.tensor import Tensor
 from .._halves import rounded_once
-from .._operands import in_dtype
-from ._arguments import check_integers, check_same_shape, concrete, of_shape, operands
+from .._operands import concrete, in_dtype
+from ._arguments import check_integers, check_same_shape, of_shape, operands
 
 MODES = ("sum", "mean", "max")
 

@@ -12,7 +12,7 @@ from ...core.op import F, composite, elementwise, op
 from ...core.samples import ErrorSample, Sample
 from ...core.tensor import Tensor
 from .._halves import rounded_once
-from .._operands import constant
+from .._operands import concrete, constant
 from ._arguments import (
     broadcast_shapes,
     check_ndim,
@@ -20,7 +20,6 @@ from ._arguments import (
     check_probability,
     check_reduction,
     check_same_shape,
-    concrete,
     operands,
     pair,
     reduce_loss,

@@ -11,13 +11,13 @@ from ...core.errors import ArgumentError, IndexOutOfRange, ShapeError
 from ...core.op import F, composite
 from ...core.tensor import Tensor
 from .._halves import rounded_once
+from .._operands import concrete
 from ._arguments import (
     check_integers,
     check_ndim,
     check_number,
     check_same_shape,
     check_vector,
-    concrete,
     of_shape,
     operands,
     pair,

@@ -14,13 +14,12 @@ from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite
 from ...core.tensor import Tensor
 from .._halves import rounded_once
-from .._operands import operand
+from .._operands import concrete, operand
 from ._arguments import (
     REDUCTIONS,
     check_not_negative,
     check_number,
     check_reduction,
-    concrete,
     pair,
     reduce_loss,
     same_dims,

@@ -18,7 +18,7 @@ from ...core.dim import may_equal
 from ...core.dispatch import canonical, run
 from ...core.dtype import uint64
 from ...core.errors import ArgumentTypeError, DTypeError, ShapeError
-from ...core.modes import current_tracer, drawn_examples, modes
+from ...core.modes import current_deferral, current_tracer, drawn_examples, modes
 from ...core.op import Op, general, op
 from ...core.rng import STATE_SHAPE, Generator, default_generator, make_state
 from ...core.samples import ErrorSample, Sample
@@ -51,6 +51,7 @@ def reserve_state(generator: Generator | None, blocks: int) -> Tensor:
     tracer = None
     if modes.interpreters:
         tracer, blocks = current_tracer(), blocks * drawn_examples()
+        tracer = current_deferral() if tracer is None else tracer
     if tracer is not None:
         return tracer.reserve(generator, blocks)
     return wrap(make_state(*generator.reserve(blocks)))

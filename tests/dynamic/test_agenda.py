@@ -1,0 +1,58 @@
+"""Schedules of put-off operations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from weft.dynamic.agenda import PutOffOperations, batches
+
+
+def operations(rows):
+    """Return columns from (signature, level, refs); each operation has one result."""
+    signature, level, refs = zip(*rows, strict=True)
+    count = len(rows)
+    return PutOffOperations(
+        np.array(signature),
+        np.array(level),
+        np.array([r for row in refs for r in row], np.int64),
+        np.array([len(row) for row in refs]),
+        np.ones(count, np.int64),
+        np.arange(count),
+        0,
+        count,
+    )
+
+
+def test_what_ends_a_computation_waits_for_all_of_its_kind():
+    # Three chains of 1, 2 and 3 steps (signature 0), each with a loss (signature 1) at every step.
+    rows, last = [], 0
+    for length in (1, 2, 3):
+        previous = []
+        for level in range(length):
+            rows.append((0, level, previous))
+            last = len(rows) - 1
+            previous = [last]
+            rows.append((1, level + 1, [last]))
+    found = batches(operations(rows))
+    assert [len(batch) for batch in found] == [3, 2, 1, 6]
+
+
+def test_every_operation_runs_once_behind_its_operands():
+    rng = np.random.default_rng(0)
+    rows, levels = [], []
+    for i in range(300):
+        refs = rng.integers(0, i, rng.integers(0, 3)).tolist() if i else []
+        levels.append(max([levels[r] + 1 for r in refs], default=0))
+        rows.append((int(rng.integers(5)), levels[-1], refs))
+    found = batches(operations(rows))
+    assert sorted(np.concatenate(found).tolist()) == list(range(300))
+    done = set()
+    for batch in found:
+        assert len({rows[i][0] for i in batch}) == 1
+        assert all(r in done for i in batch for r in rows[i][2])
+        done.update(batch.tolist())
+
+
+def test_nothing_is_scheduled_in_no_batches():
+    empty = np.zeros(0, np.int64)
+    assert batches(PutOffOperations(empty, empty, empty, empty, empty, empty, 0, 0)) == []

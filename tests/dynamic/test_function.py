@@ -1,0 +1,180 @@
+"""Functions of one example, run for many: equal to one by one, with gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import weft as wf
+from tests.dynamic.trees import TreeNet, random_trees
+
+
+def gradients_of(net, losses):
+    for p in net.parameters:
+        p.grad = None
+    sum(losses).backward()
+    return [p.grad.numpy().copy() for p in net.parameters]
+
+
+@pytest.mark.parametrize(("cells", "width"), [(False, 5), (True, 5), (True, 24)])
+def test_trees_equal_one_by_one(cells, width):
+    net = TreeNet(width, cells=cells)
+    trees = random_trees(12, 2, 9)
+    alone = [net.loss(tree) for tree in trees]
+    expected = gradients_of(net, alone)
+    together = wf.batched(net.loss)(trees)
+    np.testing.assert_allclose([float(x) for x in together], [float(x) for x in alone], rtol=1e-12)
+    for found, wanted in zip(gradients_of(net, together), expected, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-13)
+
+
+def test_results_may_be_stacked_or_reduced():
+    double = lambda x: wf.tensor(x) * 2.0  # noqa: E731  (one line)
+    assert wf.batched(double, reduce="stack")([1.0, 2.0]).tolist() == [2.0, 4.0]
+    assert wf.batched(double, reduce="mean")([1.0, 2.0]).item() == 3.0
+    assert wf.batched(double, reduce="sum")([1.0, 2.0]).item() == 6.0
+
+
+def test_zero_examples():
+    assert wf.batched(wf.tensor)([]) == []
+    with pytest.raises(ValueError, match="no mean of zero examples"):
+        wf.batched(wf.tensor, reduce="mean")([])
+
+
+def fails(x):
+    return wf.ones(3) + wf.ones(2) if x == 17 else wf.tensor(float(x))
+
+
+def test_an_error_names_its_example():
+    with pytest.raises(ValueError, match="do not broadcast") as caught:
+        wf.batched(fails)(range(64))
+    assert "example 17 of 64, at test_function.py:" in caught.value.__notes__[0]
+
+
+def test_errors_are_collected():
+    results = wf.batched(fails, errors="collect")(range(20))
+    assert results[17].index == 17
+    assert results[17].line.startswith("test_function.py:")
+    assert float(results[19]) == 19.0
+
+
+def test_a_function_must_return_something():
+    with pytest.raises(TypeError, match="Received from example 0: None"):
+        wf.batched(lambda x: None)([1])
+
+
+TABLE = wf.tensor(np.arange(40.0).reshape(20, 2), requires_grad=True)
+
+
+def row_sum(word):
+    return wf.take(TABLE, wf.tensor(word), axis=0).sum()
+
+
+def test_what_fails_when_it_runs_names_its_example_and_line():
+    with pytest.raises(IndexError, match="77 is out of range") as caught:
+        wf.batched(row_sum)([1, 2, 77, 3])
+    assert "example 2 of 4, at test_function.py:" in caught.value.__notes__[0]
+    results = wf.batched(row_sum, errors="collect")([1, 2, 77, 3])
+    assert [float(x) for x in (results[0], results[3])] == [5.0, 13.0]
+    assert results[2].index == 2
+
+
+def test_rows_named_by_numbers_are_data():
+    words = [[1, 2, 3], [4, 5], [1, 1, 19, 7]]
+    function = wf.batched(lambda ws: sum((TABLE[w] * TABLE[w]).sum() for w in ws))
+    found = function(words)
+    expected = [sum((TABLE[w] * TABLE[w]).sum() for w in ws) for ws in words]
+    assert [float(x) for x in found] == [float(x) for x in expected]
+    assert function.plan().stats()["mean width"] > 2
+    TABLE.grad = None
+    sum(found).backward()
+    grad, TABLE.grad = TABLE.grad.numpy(), None
+    sum(expected).backward()
+    np.testing.assert_allclose(grad, TABLE.grad.numpy())
+    with pytest.raises(IndexError, match="20"):
+        function([[3], [20]])
+
+
+def deep(node):
+    return wf.tensor(1.0) + deep(node["next"])
+
+
+def test_a_cyclic_structure_says_so():
+    ring = {}
+    ring["next"] = {"next": ring}
+    with pytest.raises(RecursionError) as caught:
+        wf.batched(deep)([ring])
+    assert "cyclic" in caught.value.__notes__[0]
+    assert "example 0 of 1" in caught.value.__notes__[1]
+
+
+@pytest.mark.parametrize("cells", [False, True])
+def test_second_derivatives(cells):
+    net, trees = TreeNet(4, cells=cells), random_trees(5, 2, 6)
+
+    def second(losses):
+        first = wf.gradients(sum(losses), net.parameters, create_graph=True)
+        return wf.gradients(sum((g * g).sum() for g in first), net.parameters)
+
+    expected = second([net.loss(tree) for tree in trees])
+    found = second(wf.batched(net.loss)(trees))
+    for x, y in zip(found, expected, strict=True):
+        np.testing.assert_allclose(x.numpy(), y.numpy(), rtol=1e-9, atol=1e-11)
+
+
+def test_transforms_go_around():
+    net, trees = TreeNet(3), random_trees(4, 2, 5)
+    score = wf.batched(lambda tree, w: (net.state(tree)[0] * w).sum(), reduce="sum")
+    w = wf.tensor(np.arange(1.0, 4.0))
+    expected = wf.grad(lambda w: sum((net.state(t)[0] * w).sum() for t in trees))(w)
+    np.testing.assert_allclose(wf.grad(lambda w: score(trees, w))(w).numpy(), expected.numpy())
+    _, tangent = wf.jvp(lambda w: score(trees, w), (w,), (w,))
+    np.testing.assert_allclose(float(tangent), float((expected * w).sum()))
+    rows = wf.vmap(lambda w: score(trees, w))(wf.tensor(np.eye(3)))
+    np.testing.assert_allclose(rows.numpy(), expected.numpy())
+
+
+def test_a_jitted_step_goes_around():
+    net, trees = TreeNet(3), random_trees(4, 2, 5)
+    optimizer, mean = wf.optim.SGD(net.parameters, lr=0.1), wf.batched(net.loss, reduce="mean")
+
+    @wf.jit
+    def step(trees):
+        optimizer.zero_grad()
+        loss = mean(trees)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    with pytest.warns(RuntimeWarning, match="wf.batched runs what it puts off by programs"):
+        losses = [float(step(trees)) for _ in range(3)]
+    assert losses[2] < losses[1] < losses[0]
+
+
+def test_writing_in_place_is_of_one_example():
+    def writes(n):
+        x = wf.zeros(3)
+        x[1] = 2.0
+        x += n
+        y = x.clone()
+        y[0] = x[2] * 3
+        x.zero_()
+        return x + y
+
+    assert [x.tolist() for x in wf.batched(writes)([1.0, 2.0])] == [[3, 3, 1], [6, 4, 2]]
+    buffer = wf.zeros(())
+
+    def outside(n):
+        buffer.add_(wf.tensor(n))
+        return buffer + 0.0
+
+    with pytest.raises(ValueError, match="shared by all examples"):
+        wf.batched(outside)([1.0])
+
+
+def test_devices():
+    x = wf.tensor([1.0, 2.0], device="reference", requires_grad=True)
+    results = wf.batched(lambda n: (x * wf.tensor(n, device="reference")).sum())([1.0, 2.0])
+    assert str(results[0].device) == "reference"
+    sum(results).backward()
+    assert x.grad.tolist() == [3.0, 3.0]

@@ -1,0 +1,193 @@
+"""Plans of examples: Python is not run again for a structure that was seen, and never stale."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import weft as wf
+
+SCALE = 2.0
+OPTIONS = {"power": 2}
+weight = wf.tensor(np.arange(1.0, 4.0), requires_grad=True)
+
+
+class Node:
+    def __init__(self, value, children=()):
+        self.value, self.children = value, list(children)
+
+
+def total(node):
+    """Return a number for a tree; reads globals, a parameter and the structure."""
+    h = (weight * wf.tensor(node.value)).sum() * SCALE
+    for child in node.children:
+        h = h + total(child) ** OPTIONS["power"]
+    return h
+
+
+def tree():
+    return Node(1.0, [Node(2.0), Node(0.5, [Node(3.0)])])
+
+
+def test_a_structure_that_was_seen_goes_by_its_plan():
+    function = wf.batched(total)
+    example = tree()
+    (first,) = function([example])
+    assert function.plan().stats()["planned"] == 0
+    (second,) = function([example])
+    assert function.plan().stats()["planned"] == 1
+    (other,) = function([tree()])  # equal, and another object
+    assert function.plan().stats()["planned"] == 1
+    assert float(first) == float(second) == float(other) == float(total(example))
+
+
+def same(function, example):
+    (result,) = function([example])
+    np.testing.assert_allclose(float(result), float(function.fn(example)), rtol=1e-6)
+
+
+def test_what_a_plan_was_made_from_may_change(monkeypatch):
+    function, example = wf.batched(total), tree()
+    same(function, example)
+    same(function, example)
+    example.children[1].value = 7.0
+    same(function, example)
+    example.children.append(Node(4.0))
+    same(function, example)
+    monkeypatch.setitem(globals(), "SCALE", 3.0)
+    same(function, example)
+    monkeypatch.setitem(OPTIONS, "power", 3)
+    same(function, example)
+    with wf.no_grad():
+        weight.assign(weight * 2.0)
+    same(function, example)
+    monkeypatch.setattr(Node, "value", 1.0, raising=False)
+    same(function, example)
+    monkeypatch.setitem(globals(), "total", lambda node: wf.tensor(5.0))
+    same(function, example)
+
+
+def test_values_of_tensors_are_data():
+    function = wf.batched(lambda pair: (pair[0] * weight).sum() * pair[1])
+    x = wf.tensor([1.0, 2.0, 3.0], dtype=wf.float64)
+    assert float(function([(x, 2)])[0]) == float((x * weight).sum() * 2)
+    y = wf.tensor([3.0, 0.0, 1.0], dtype=wf.float64, requires_grad=True)
+    (result,) = function([(y, 2)])
+    assert function.plan().stats()["planned"] == 1
+    assert float(result) == float((y * weight).sum() * 2)
+    result.backward()
+    np.testing.assert_array_equal(y.grad.numpy(), 2 * weight.numpy())
+
+
+def test_gradient_modes_have_plans_of_their_own():
+    function = wf.batched(total)
+    with wf.no_grad():
+        assert not function([tree()])[0].requires_grad
+    assert function([tree()])[0].requires_grad
+
+
+def test_dropout_draws_anew_in_each_call():
+    drop = wf.batched(lambda x: wf.nn.functional.dropout(wf.ones(64) * x, 0.5))
+    wf.manual_seed(3)
+    first, second = drop([1.0])[0].tolist(), drop([1.0])[0].tolist()
+    assert first != second
+    wf.manual_seed(3)
+    assert drop([1.0])[0].tolist() == first
+    assert drop.plan().stats()["planned"] == 1
+
+
+def test_example_i_draws_from_stream_i():
+    draw = wf.batched(lambda x: wf.rand(3) * x)
+    wf.manual_seed(1)
+    together = [x.tolist() for x in draw([1.0, 1.0, 1.0])]
+    wf.manual_seed(1)
+    (alone,) = draw([1.0], start=2)
+    assert alone.tolist() == together[2]
+    assert together[0] != together[1]
+
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    "impure", [lambda x: wf.tensor(RNG.normal()) * x, lambda x: print(x) or wf.tensor(x)]
+)
+def test_functions_that_cannot_be_known_run_again(impure, capsys):
+    function = wf.batched(impure)
+    function([1.0])
+    function([1.0])
+    assert function.plan().stats()["planned"] == 0
+    assert function.plan().stats()["why not planned"]
+
+
+def test_a_function_that_writes_is_run_again():
+    seen = []
+
+    def notes(x):
+        seen.append(x)
+        return wf.tensor(x) * 2.0
+
+    function = wf.batched(notes)
+    function([1.0])
+    function([1.0])
+    assert seen == [1.0, 1.0]
+
+
+def test_an_example_that_is_written_to_is_run_again():
+    def writes(node):
+        node.state = wf.tensor(node.value) * 2.0
+        return node.state
+
+    function, node = wf.batched(writes), Node(1.0)
+    function([node])
+    node.state = None
+    function([node])
+    assert float(node.state) == 2.0
+
+
+@dataclass
+class DataNode:
+    value: float
+    children: list = field(default_factory=list)
+    name: str = "node"
+
+
+class NamedNode(NamedTuple):
+    value: float
+    children: tuple = ()
+
+
+class SlottedNode:
+    __slots__ = ("children", "value")
+
+    def __init__(self, value, children=()):
+        self.value, self.children = value, children
+
+
+@pytest.mark.parametrize("kind", [DataNode, NamedNode, SlottedNode, Node])
+def test_classes_of_every_kind_have_plans(kind):
+    function = wf.batched(total)
+    given = [kind(1.0, [kind(2.0), kind(0.5)]), kind(3.0)]
+    first = [float(x) for x in function(given)]
+    assert [float(x) for x in function(given)] == first == [float(total(x)) for x in given]
+    stats = function.plan().stats()
+    assert (stats["planned"], stats["why not planned"]) == (2, None)
+
+
+def test_a_function_that_makes_its_nodes_has_plans():
+    function = wf.batched(lambda x: total(DataNode(x)) + total(NamedNode(2.0 * x)))
+    first, second = (float(function([1.5])[0]) for _ in range(2))
+    assert first == second
+    assert function.plan().stats()["why not planned"] is None
+
+
+def test_getters_are_pure():
+    value = operator.attrgetter("value")
+    function = wf.batched(lambda node: (weight * wf.tensor(value(node))).sum())
+    assert float(function([DataNode(2.0)])[0]) == 2 * float(weight.sum())
+    function([DataNode(2.0)])
+    assert function.plan().stats()["planned"] == 1

@@ -1,0 +1,243 @@
+"""Cells found by themselves: operations that always come together become one.
+
+An operation whose results are read by operations of one cluster only joins it, so that a cluster
+has one way out, its root. On no path to the root does a signature come twice: what a recursion or
+a loop repeats are clusters of one kind, and not one cluster without end. Clusters of the same
+operations, wired alike, have one signature and run as one batch, as calls of a cell do.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.op import random
+from ..core.shape import TensorType, size_of
+from .agenda import Ints, PutOffOperations
+from .cell_work import LEAST_WORK
+from .kernels import OpWork
+from .signatures import BatchSignature, SignatureTable
+
+MOST_RESULTS = 64  # of an operation in a cluster
+NEARLY_ALL = 0.9
+BITS = 63  # signatures on a path are told apart modulo this; equal ones are too many only
+
+
+def clustered(
+    operations: PutOffOperations, table: SignatureTable, needed: Ints
+) -> PutOffOperations:
+    """Return operations with those that come together as one; needed values stay results."""
+    wiring = _Wiring(operations, table, needed)
+    root = wiring.roots()
+    if bool((root == np.arange(len(root))).all()):
+        return operations
+    return _merged(operations, table, wiring.maker, root)
+
+
+class _Wiring:
+    """Who reads what, by the levels of those who make it."""
+
+    def __init__(self, operations: PutOffOperations, table: SignatureTable, needed: Ints) -> None:
+        self.operations = operations
+        count = len(operations.signature)
+        self.maker = operations.makers()
+        inside = operations.refs >= operations.first
+        reader = np.repeat(np.arange(count), operations.arity)[inside]
+        made = self.maker[operations.refs[inside] - operations.first]
+        self.order = np.argsort(operations.level, kind="stable")
+        rank = np.empty(count, np.int64)
+        rank[self.order] = np.arange(count)
+        edges = np.argsort(rank[made], kind="stable")
+        self.reader, self.made = reader[edges], made[edges]
+        self.joins = np.array([_joins(s) for s in table.all])[operations.signature]
+        self.joins &= operations.outs < MOST_RESULTS
+        self.free = self.joins & self._in_time()
+        self.free[self.maker[needed - operations.first]] = False
+        self.grad = np.array([s.grad for s in table.all])[operations.signature]
+
+    def _in_time(self) -> NDArray[np.bool_]:
+        """Tell which operations are needed as soon as they can run, as nearly all of their kind.
+
+        Others wait for what is deeper: many more of them can run at once if they stay apart, as
+        the products of all inputs of a recurrent network do.
+        """
+        level, signature = self.operations.level, self.operations.signature
+        needed_at = np.full(len(level), np.iinfo(np.int64).max)
+        np.minimum.at(needed_at, self.made, level[self.reader])
+        at_once = needed_at == level + 1
+        share = np.bincount(signature, at_once) / np.maximum(np.bincount(signature), 1)
+        found: NDArray[np.bool_] = at_once & (share >= NEARLY_ALL)[signature]
+        return found
+
+    def roots(self) -> Ints:
+        """Return for each operation the root of its cluster: level by level, the deepest first."""
+        count = len(self.made)
+        root = np.arange(len(self.joins))
+        bit = np.int64(1) << (self.operations.signature % BITS)
+        mask = bit.copy()
+        if not count:
+            return root
+        levels = self.operations.level[self.made]
+        cuts = np.flatnonzero(np.diff(levels)) + 1
+        bounds = [0, *cuts.tolist(), count]
+        for begin, end in zip(bounds[-2::-1], bounds[:0:-1], strict=True):
+            self._join(slice(begin, end), root, bit, mask)
+        return root
+
+    def _join(self, edges: slice, root: Ints, bit: Ints, mask: Ints) -> None:
+        """Let operations of one level join the cluster of those who read their results."""
+        made, reader = self.made[edges], self.reader[edges]
+        starts = np.flatnonzero(np.concatenate(([True], made[1:] != made[:-1])))
+        rows, to = made[starts], root[reader]
+        low, high = np.minimum.reduceat(to, starts), np.maximum.reduceat(to, starts)
+        above = np.bitwise_or.reduceat(mask[reader], starts)
+        joins = (
+            (low == high) & self.free[rows] & self.joins[low] & (self.grad[rows] == self.grad[low])
+        )
+        joins &= (above & bit[rows]) == 0
+        chosen = rows[joins]
+        root[chosen] = low[joins]
+        mask[chosen] |= above[joins]
+
+
+def _joins(signature: BatchSignature) -> bool:
+    work = signature.work
+    return isinstance(work, OpWork) and work.op.kind != random
+
+
+def _merged(
+    operations: PutOffOperations, table: SignatureTable, maker: Ints, root: Ints
+) -> PutOffOperations:
+    """Return clusters as operations, in the order of their roots."""
+    count = len(root)
+    order = np.argsort(root, kind="stable")  # the members of each cluster, in their order
+    heads = np.flatnonzero(np.concatenate(([True], np.diff(root[order]) != 0)))
+    sizes = np.diff(np.append(heads, count))
+    position = np.empty(count, np.int64)
+    position[order] = np.arange(count) - np.repeat(heads, sizes)
+    arity = operations.arity[order]
+    old = np.cumsum(operations.arity) - operations.arity
+    at = np.repeat(old[order] - (np.cumsum(arity) - arity), arity) + np.arange(int(arity.sum()))
+    refs, reader = operations.refs[at], np.repeat(order, arity)
+    code = _codes(operations, maker, root, refs, reader, position)
+    lengths = arity + 1
+    ends = np.cumsum(lengths)
+    flat = np.empty(int(ends[-1]), np.int64)
+    own = ends - lengths
+    flat[own] = -1 - operations.signature[order]
+    rest = np.ones(len(flat), np.bool_)
+    rest[own] = False
+    flat[rest] = code
+    first, last = own[heads].tolist(), ends[heads + sizes - 1].tolist()
+    single = sizes == 1
+    signature = operations.signature[root[order[heads]]].copy()
+    for i in np.flatnonzero(~single).tolist():
+        signature[i] = table.cluster(flat[first[i] : last[i]].tobytes(), ClusterWork).index
+    outside = code == 0
+    roots = root[order[heads]]
+    per_row = np.bincount(np.repeat(np.arange(count), arity)[outside], minlength=count)
+    return PutOffOperations(
+        signature,
+        operations.level[roots],
+        refs[outside],
+        np.add.reduceat(per_row, heads),
+        operations.outs[roots],
+        operations.firsts[roots],
+        operations.first,
+        operations.numbers,
+    )
+
+
+def _codes(
+    operations: PutOffOperations, maker: Ints, root: Ints, refs: Ints, reader: Ints, position: Ints
+) -> Ints:
+    """Return for each operand which result of which member it is; 0: one from outside."""
+    code = np.zeros(len(refs), np.int64)
+    pending = refs >= operations.first
+    made = maker[refs[pending] - operations.first]
+    inside = root[made] == root[reader[pending]]
+    which = refs[pending] - operations.firsts[made]
+    code[pending] = np.where(inside, position[made] * MOST_RESULTS + which + 1, 0)
+    return code
+
+
+class ClusterStep(NamedTuple):
+    """A member of a cluster: its signature, and for each operand that is a value where it is from.
+
+    sources   the member and the number of its result, or None for an operand of the cluster
+    """
+
+    signature: BatchSignature
+    sources: list[tuple[int, int] | None]
+
+
+class ClusterWork:
+    """The operations of a cluster, as what a batch runs."""
+
+    kind = "scope"
+
+    def __init__(self, key: bytes, table: SignatureTable) -> None:
+        self.steps = _steps(np.frombuffer(key, np.int64).tolist(), table)
+        last = self.steps[-1].signature
+        self.many, self.grad = last.many, last.grad
+        self.name = "+".join(dict.fromkeys([step.signature.name for step in self.steps]))
+        self._types = [table.types[kind] for kind in last.outs]
+        self.is_large = sum(_work(step.signature, table) for step in self.steps) >= LEAST_WORK
+
+    def types(self, types: Any, inputs: Any) -> list[TensorType]:
+        """Return the types of the results."""
+        return self._types
+
+    def specs(self) -> tuple[Any, ...]:
+        """Return the operands that do not come from inside."""
+        found: list[Any] = []
+        for signature, sources in self.steps:
+            values = iter(sources)
+            found += [
+                spec
+                for spec in signature.specs
+                if spec is not None and (spec.__class__ is not int or next(values) is None)
+            ]
+        return tuple(found)
+
+    def together(self, operands: tuple[Any, ...], flags: tuple[bool, ...], size: Any) -> Any:
+        """Run the members one after another, each for all that the batch has of it."""
+        rest, made = iter(operands), list[tuple[Any, ...]]()
+        for signature, sources in self.steps:
+            values, given = iter(sources), list[Any]()
+            for spec in signature.specs:
+                source = next(values) if spec.__class__ is int else None
+                if spec is None:
+                    given.append(None)
+                else:
+                    given.append(next(rest) if source is None else made[source[0]][source[1]])
+            own = tuple([spec.__class__ is int for spec in signature.specs])
+            found = signature.work.together(tuple(given), own, size)
+            made.append(tuple(found) if isinstance(found, (tuple, list)) else (found,))
+        return made[-1]
+
+
+def _steps(codes: list[int], table: SignatureTable) -> list[ClusterStep]:
+    steps: list[ClusterStep] = []
+    for code in codes:
+        if code < 0:
+            steps.append(ClusterStep(table.all[-1 - code], []))
+        else:
+            source = divmod(code - 1, MOST_RESULTS) if code else None
+            steps[-1].sources.append(source)
+    return steps
+
+
+def _work(signature: BatchSignature, table: SignatureTable) -> int:
+    """Return how much a member takes: elements of results, and multiplications of products."""
+    total = sum(size_of(table.types[kind].shape) for kind in signature.outs)
+    if signature.work.op.multilinear:
+        types = [
+            table.types[s] if s.__class__ is int else s.type
+            for s in signature.specs
+            if s is not None
+        ]
+        total += max(size_of(t.shape) for t in types)
+    return total

@@ -1,0 +1,171 @@
+"""One call of a batched function: the function is called for every example."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from ..core.dispatch import ERRORS
+from ..core.errors import ArgumentError, is_from_signal
+from ..core.modes import current_interpreter, interpret_with, refuse_recording
+from ..core.tree import flatten
+from .deferred import DeferredTensor
+from .deferring import Deferring, ExampleState
+from .results import ExampleError, checked, explain_depth, note_example, reduced, settled
+from .suspension import ThreadTask, line_of, task_class
+
+if TYPE_CHECKING:
+    from .function import ExampleFunction
+    from .structure import StructureWalk
+
+
+class ManyCalls:
+    """Calls of a function for all examples."""
+
+    def __init__(
+        self, function: ExampleFunction, examples: list[Any], shared: tuple[Any, ...], start: int
+    ) -> None:
+        refuse_recording("wf.batched runs what it puts off by programs of its own")
+        self.function, self.examples, self.shared, self.start = function, examples, shared, start
+        table, self.plans = function.begin()
+        self.context = self.plans.begin(shared)
+        self.run = Deferring(table, current_interpreter())
+        self.run.plan.examples = len(examples)
+        self.run.plan.reason = self.plans.reason
+        self.run.given = flatten(shared)[0]
+        self.run.arguments = {id(x): i for i, x in enumerate(self.run.given)}
+        self.found: list[Any] = [None] * len(examples)
+        self.waiting: list[tuple[int, ExampleState, Any]] = []
+
+    def results(self) -> Any:
+        """Run all examples, and return their results as the function was asked to."""
+        try:
+            with interpret_with(self.run):
+                for i, example in enumerate(self.examples):
+                    self._begin(i, example)
+                while self.waiting:
+                    self._go_on()
+            self._finish()
+        except BaseException:
+            self._stop()
+            raise
+        self.plans.end()
+        return reduced(self.function.reduce, settled(self.run, self.found))
+
+    def _finish(self) -> None:
+        """Run all that was put off; what fails then is looked for one by one, with its line."""
+        leaves = flatten(self.found)[0]
+        try:
+            self.run.close([x.index for x in leaves if x.__class__ is DeferredTensor])
+        except ERRORS as error:
+            if is_from_signal(error):
+                raise
+            if self.function.errors == "raise":
+                self._blame(error)
+            for i, example in enumerate(self.examples):
+                self.found[i] = self._alone(i, example)
+
+    def _blame(self, error: Exception) -> NoReturn:
+        """Raise the error of the first example that fails alone, or that of all together."""
+        for i, example in enumerate(self.examples):
+            try:
+                self.function.fn(example, *self.shared)
+            except Exception as own:
+                note_example(own, i, len(self.examples))
+                raise own from error
+        raise error
+
+    def _alone(self, i: int, example: Any) -> Any:
+        """Return the result of one example that is run without the others, or its error."""
+        try:
+            found = ManyCalls(self.function, [example], self.shared, self.start + i)
+            with interpret_with(found.run):
+                found._begin(0, example)
+                while found.waiting:
+                    found._go_on()
+            found.run.close()
+        except ERRORS:
+            try:
+                self.function.fn(example, *self.shared)
+            except Exception as error:
+                return ExampleError(i, error)
+            raise
+        return settled(found.run, found.found)[0]
+
+    # -- one example -------------------------------------------------------------------------------
+
+    def _begin(self, i: int, example: Any) -> None:
+        """Start an example: by its plan if it has one."""
+        run, walk = self.run, None
+        state = ExampleState(self.start + i, run)
+        run.enter(state)
+        if self.context is not None:
+            walk, plan = self.plans.find(example, self.context)
+            if plan is not None and walk is not None:
+                run.plan.planned += 1
+                self.found[i] = run.replay(plan, walk.tensors)
+                return
+        if walk is not None:
+            state.brought = {id(x): k for k, x in enumerate(walk.tensors)}
+
+        def work() -> None:
+            self._call(i, example, walk)
+
+        kind = task_class()
+        if kind is ThreadTask and not self.function.reads:
+            work()  # threads are dear: the first value that is read runs what was put off so far
+            self.function.reads = run.has_read
+            return
+        task = state.task = kind(work)
+        if task.resume():
+            self.waiting.append((i, state, task))
+
+    def _call(self, i: int, example: Any, walk: StructureWalk | None) -> None:
+        """Call the function, and keep what it returns, or says."""
+        try:
+            result = checked(self.function.fn(example, *self.shared), i)
+        except Exception as error:
+            explain_depth(error, example)
+            if self.function.errors == "raise":
+                note_example(error, i, len(self.examples))
+                raise
+            self.found[i] = ExampleError(i, error)
+            return
+        self.found[i] = result
+        if walk is not None:
+            made = self.run.plan_of_example(result)
+            if made is not None:
+                self.plans.keep(walk, self.context, made)
+
+    # -- all of them -------------------------------------------------------------------------------
+
+    def _go_on(self) -> None:
+        """Run what was put off, and let every example that waited for it go on."""
+        self._check_outside()
+        self.run.flush()
+        waiting, self.waiting = self.waiting, []
+        for place, (i, state, task) in enumerate(waiting):
+            self.run.enter(state)
+            try:
+                suspended = task.resume()
+            except BaseException:
+                self.waiting += waiting[place + 1 :]
+                raise
+            if suspended:
+                self.waiting.append((i, state, task))
+
+    def _check_outside(self) -> None:
+        """Raise if an example changed what others, which are suspended, may be reading."""
+        if self.context is not None and not self.plans.outside.is_same():
+            i, _, task = self.waiting[0]
+            raise ArgumentError(
+                "batched: something outside of the examples, or one example from within another, "
+                f"was changed while example {i} was suspended{line_of(task)}, waiting for a value; "
+                "examples run at the same time and must not depend on one another"
+            )
+
+    def _stop(self) -> None:
+        """End examples that are suspended."""
+        waiting, self.waiting = self.waiting, []
+        for _, state, task in waiting:
+            self.run.enter(state)
+            task.stop()

@@ -1,0 +1,135 @@
+"""What was put off, as columns: rows of operations, one after another, and the data among them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.dtype import Array, DType
+from .agenda import Ints, PutOffOperations
+from .signatures import SignatureTable
+
+NUMBERS = (int, float)
+
+
+class Chunk(NamedTuple):
+    """Rows of operations whose values are numbered from `first` on.
+
+    signatures, levels   of each row
+    refs                 the values that rows read, one after another; numbers below `first` are of
+                         values that were there before
+    data                 for each type what examples brought: tensors, or arrays of several
+    numbers              how many values are numbered
+    firsts               the number of the first result of each row; None if they follow each other
+    plan                 the plan that is made of it, if any
+    """
+
+    first: int
+    signatures: Sequence[int] | Ints
+    levels: Sequence[int] | Ints
+    refs: Sequence[int] | Ints
+    data: dict[int, list[Any]]
+    numbers: int = 0
+    firsts: Ints | None = None
+    plan: Any = None
+
+
+class Records:
+    """Rows that are being put off, behind chunks of those before."""
+
+    def __init__(self, first: int) -> None:
+        self.first = self.start = first
+        self.chunks: list[Chunk] = []
+        self._begin(first)
+
+    def _begin(self, first: int) -> None:
+        self.start = first
+        self.signatures: list[int] = []
+        self.levels: list[int] = []
+        self.refs: list[int] = []
+        self.data: dict[int, list[Any]] = {}
+
+    def cut(self, count: int) -> Chunk | None:
+        """End the chunk that is being written, and return it if there is anything in it."""
+        if not self.signatures:
+            return None
+        size = count - self.start
+        chunk = Chunk(self.start, self.signatures, self.levels, self.refs, self.data, size)
+        self.chunks.append(chunk)
+        self._begin(count)
+        return chunk
+
+    def add(self, chunk: Chunk, count: int) -> None:
+        """Append rows that were put off before, of an example that was seen."""
+        self.chunks.append(chunk)
+        self.start = count
+
+    def operations(self, table: SignatureTable) -> PutOffOperations:
+        """Return all rows as columns."""
+        signature = _joined([c.signatures for c in self.chunks])
+        outs = table.results[signature]
+        last = self.chunks[-1]
+        return PutOffOperations(
+            signature,
+            _joined([c.levels for c in self.chunks]),
+            _joined([c.refs for c in self.chunks]),
+            table.arity[signature],
+            outs,
+            self._firsts(outs),
+            self.first,
+            last.first + last.numbers - self.first,
+        )
+
+    def _firsts(self, outs: Ints) -> Ints:
+        if all(chunk.firsts is None for chunk in self.chunks):
+            return self.first + np.cumsum(outs) - outs
+        found, begin = list[Ints](), 0
+        for chunk in self.chunks:
+            end = begin + len(chunk.signatures)
+            own = outs[begin:end]
+            known = chunk.firsts
+            found.append(chunk.first + np.cumsum(own) - own if known is None else known)
+            begin = end
+        return np.concatenate(found)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether there are rows that no plan has said."""
+        return any(chunk.firsts is None for chunk in self.chunks)
+
+    def tell_plans(self, operations: PutOffOperations) -> None:
+        """Let plans have the operations that became of their rows."""
+        for chunk in self.chunks:
+            if chunk.plan is not None:
+                low, high = np.searchsorted(
+                    operations.firsts, [chunk.first, chunk.first + chunk.numbers]
+                )
+                chunk.plan.take(operations, int(low), int(high), chunk.first)
+
+    def payload(self, kind: int) -> list[Any]:
+        """Return the data of a type, in the order of rows."""
+        return [x for chunk in self.chunks for x in chunk.data.get(kind, ())]
+
+
+def _joined(columns: list[Any]) -> Ints:
+    arrays = [np.asarray(column, np.int64) for column in columns]
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def stacked(payload: Sequence[Any], dtype: DType) -> Array:
+    """Return data as one array: tensors and numbers are one value each, arrays several."""
+    parts: list[Array] = []
+    alone: list[Any] = []
+    for x in payload:
+        if x.__class__ is np.ndarray:
+            if alone:
+                parts.append(np.array(alone, dtype))
+                alone = []
+            parts.append(x)
+        else:
+            alone.append(x if x.__class__ in NUMBERS else x._value)
+    if alone:
+        parts.append(np.array(alone, dtype))
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)

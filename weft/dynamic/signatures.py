@@ -1,0 +1,168 @@
+"""Which put-off operations may run as one: signatures, and the tables they are interned in.
+
+PutOffOperations of one signature have the same operator, attributes, types of operands that differ
+between members, and the same shared operands. A table belongs to one batched function, so the
+numbers in it mean the same for all its calls, and plans of examples can be put together by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import copysign
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.shape import TensorType, type_of
+from ..core.tensor import Tensor
+
+MOST_SLOTS = 1 << 14  # shared tensors that a table remembers before it begins anew
+
+
+class ValueDependentError(Exception):
+    """Says that the shape of a result depends on values: the operation cannot be put off."""
+
+
+class Slot:
+    """A place for a tensor that all members of a batch share.
+
+    key      what it is: a tensor from outside, an argument, a literal, what was made of such
+    tensor   the tensor, where that is the same in all calls; else None
+    made     how it is computed from other slots, if it is
+    """
+
+    __slots__ = ("index", "key", "made", "tensor", "type")
+
+    def __init__(self, index: int, key: Any, type: TensorType, tensor: Tensor | None) -> None:
+        self.index = index
+        self.key = key
+        self.type = type
+        self.tensor = tensor
+        self.made: Made | None = None
+
+
+class BatchSignature:
+    """What operations have in common that may run as one.
+
+    work     what runs them: an operator's, a cell's (kernels.py); None for data
+    specs    for each operand the number of its type, a Slot, or None where there is none
+    outs     the numbers of the types of the results
+    arity    how many operands differ between members
+    grad     whether gradients are recorded
+    many     whether the results are a tuple
+    """
+
+    __slots__ = ("arity", "grad", "index", "kernel", "many", "name", "outs", "specs", "work")
+
+    def __init__(
+        self, index: int, work: Any, specs: tuple[Any, ...], outs: tuple[int, ...], grad: bool
+    ) -> None:
+        self.index = index
+        self.work = work
+        self.specs = specs
+        self.outs = outs
+        self.arity = sum(spec.__class__ is int for spec in specs)
+        self.grad = grad
+        self.many = work is not None and work.many
+        self.kernel: Any = None  # what runs it on arrays, once it has run
+        self.name: str = "data" if work is None else work.name
+
+
+class Made(NamedTuple):
+    """What a slot holds that is computed from other slots: once for all examples of a call."""
+
+    work: Any
+    slots: tuple[Slot | None, ...]
+    output: int
+
+
+class SignatureTable:
+    """Interned types, slots and signatures."""
+
+    def __init__(self) -> None:
+        self.types: list[TensorType] = []
+        self.kinds: dict[TensorType, int] = {}
+        self.slots: dict[Any, Slot] = {}
+        self.all: list[BatchSignature] = []
+        self.literals: dict[Any, set[bytes]] = {}  # numbers that were met in one place
+        self.arity = np.zeros(0, np.int64)  # of each signature
+        self.results = np.zeros(0, np.int64)
+        self._known: dict[Any, BatchSignature] = {}
+        self._data: dict[int, BatchSignature] = {}
+        self._clusters: dict[bytes, BatchSignature] = {}
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it remembers so much that it is better to begin anew."""
+        return len(self.slots) > MOST_SLOTS
+
+    def kind(self, type: TensorType) -> int:
+        """Return the number of a type."""
+        found = self.kinds.get(type)
+        if found is None:
+            found = self.kinds[type] = len(self.types)
+            self.types.append(type)
+        return found
+
+    def slot(self, key: Any, tensor: Tensor, *, keep: bool) -> Slot:
+        """Return the slot of a shared tensor by what it is."""
+        found = self.slots.get(key)
+        if found is None:
+            kept = tensor if keep else None
+            found = self.slots[key] = Slot(len(self.slots), key, type_of(tensor), kept)
+        return found
+
+    def data(self, kind: int) -> BatchSignature:
+        """Return the signature of what examples bring along, of one type."""
+        found = self._data.get(kind)
+        if found is None:
+            found = self._data[kind] = self._add(None, (), (kind,), grad=False)
+        return found
+
+    def find(self, key: Any) -> BatchSignature | None:
+        """Return a signature that was seen."""
+        return self._known.get(key)
+
+    def new(
+        self, key: Any, work: Any, specs: tuple[Any, ...], inputs: Any, grad: bool
+    ) -> BatchSignature:
+        """Intern a signature; raise if operands of these types do not fit the operation."""
+        types = [self._type(spec) for spec in specs]
+        outs = tuple([self.kind(t) for t in work.types(types, inputs)])
+        made = self._known[key] = self._add(work, specs, outs, grad=grad)
+        return made
+
+    def cluster(self, key: bytes, make: Callable[[bytes, SignatureTable], Any]) -> BatchSignature:
+        """Return the signature of operations that were found to come together."""
+        found = self._clusters.get(key)
+        if found is None:
+            work = make(key, self)
+            found = self._clusters[key] = self.new(key, work, work.specs(), (), work.grad)
+        return found
+
+    def _type(self, spec: Any) -> TensorType | None:
+        if spec is None:
+            return None
+        found: TensorType = self.types[spec] if spec.__class__ is int else spec.type
+        return found
+
+    def _add(self, work: Any, specs: Any, outs: Any, *, grad: bool) -> BatchSignature:
+        made = BatchSignature(len(self.all), work, specs, outs, grad)
+        self.all.append(made)
+        self.arity = np.append(self.arity, made.arity)
+        self.results = np.append(self.results, len(outs))
+        return made
+
+
+def attrs_key(attrs: tuple[Any, ...]) -> Any:
+    """Return attributes as a key that tells 1 from True and 0.0 from -0.0."""
+    if not attrs:
+        return attrs
+    return attrs, tuple([_tag(a) for a in attrs])
+
+
+def _tag(value: Any) -> Any:
+    kind = value.__class__
+    if kind is float:
+        return copysign(1.0, value)
+    return tuple([_tag(x) for x in value]) if kind is tuple else kind

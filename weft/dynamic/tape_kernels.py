@@ -1,0 +1,64 @@
+"""Batches on arrays, by operators one after another: a tape of its own for each batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..autodiff.engine import ReverseWalk
+from ..core.dtype import Array, is_float
+from ..core.modes import GradMode
+from ..core.row_sparse import dense
+from ..core.tape import Leaf
+from ..core.tensor import Tensor, wrap, wrap_with_node
+from .kernels import run_batch
+from .signatures import BatchSignature
+
+
+class TapeKernel:
+    """Runs batches of a signature, and pulls their gradients back."""
+
+    def __init__(self, signature: BatchSignature) -> None:
+        self.signature = signature
+
+    def width(self, size: int) -> int:
+        """Return how many rows it is to be given for so many members."""
+        return size
+
+    def run(
+        self, operands: Sequence[Array | None], size: int, wanted: Sequence[bool]
+    ) -> tuple[list[Array], Any]:
+        """Return the results, and what `pull` needs to find the gradients of what is wanted."""
+        leaves = [Leaf() if flag else None for flag in wanted]
+        tensors = tuple(
+            [
+                None if x is None else wrap_with_node(x, leaf)
+                for x, leaf in zip(operands, leaves, strict=True)
+            ]
+        )
+        with GradMode(any(wanted)):
+            outs = run_batch(self.signature, tensors, size)
+        arrays = [y._value for y in outs]
+        roots = [y._node for y in outs if is_float(y.dtype)]
+        return arrays, (roots, leaves) if any(node is not None for node in roots) else None
+
+    def pull(self, saved: Any, seeds: Sequence[Array], retain: bool) -> list[Any]:
+        """Return the gradients of the operands, None of those that have none."""
+        roots, leaves = saved
+        given = [wrap(seed) for seed in seeds]
+        with np.errstate(all="ignore"):
+            found = ReverseWalk(raw=True, retain=retain).run(roots, given)
+        return [None if leaf is None else _array(found.get(leaf)) for leaf in leaves]
+
+    def totals(self, saved: Sequence[Any]) -> list[tuple[int, Array]]:
+        """Return gradients of shared operands that are added up over batches: none."""
+        return []
+
+
+def _array(g: Any) -> Array | None:
+    if g is None:
+        return None
+    made = dense(g)
+    return made._value if isinstance(made, Tensor) else made
