@@ -372,7 +372,7 @@ KINDS = {
 
 
 # Kinds of files of which ten thousand inputs are damaged in long runs.
-MANY = ("tfrecord", "recordio", "cifar", "bundle", "event")
+MANY = ("tfrecord", "recordio", "cifar", "bundle")
 
 
 def check_damage(kind, directory, times):

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..core.errors import ArgumentError
 from ..core.imports import require
-
-_LENGTH, _CHECKSUM = 8, 4  # bytes around a record: its length, checksums of that and of the data
+from ..data import DataFileError, read_tfrecords
 
 
 class SummaryRecord(NamedTuple):
@@ -30,7 +29,7 @@ class SummaryRecord(NamedTuple):
 def read(folder: str | os.PathLike[str]) -> list[SummaryRecord]:
     """Return the summaries in the event files of a folder, in the order they were written.
 
-    A record that was cut off, as by a crash, ends its file.
+    A record that was cut off or damaged, as by a crash, ends its file.
     """
     files = sorted(Path(folder).glob("events.out.tfevents.*"))
     if not files:
@@ -46,15 +45,9 @@ def read(folder: str | os.PathLike[str]) -> list[SummaryRecord]:
 
 
 def _records(path: Path) -> Iterator[bytes]:
-    data = path.read_bytes()
-    at = 0
-    while at + _LENGTH + _CHECKSUM <= len(data):
-        (length,) = struct.unpack_from("<Q", data, at)
-        start = at + _LENGTH + _CHECKSUM
-        at = start + length + _CHECKSUM
-        if at > len(data):
-            return
-        yield data[start : start + length]
+    """Yield the records of a file up to the first that is damaged."""
+    with suppress(DataFileError):
+        yield from read_tfrecords(path, compression="none")
 
 
 def _content(value: Any) -> tuple[str, Any]:
