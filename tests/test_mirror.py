@@ -25,9 +25,10 @@ class Row(NamedTuple):
 
 OTHERS = {
     # -- tf1: what stands on graphs and sessions --
-    "tf1/{array_ops,math_ops,reductions,matrices,indexing,scattering,linalg,image,math}.py": Row(
+    "tf1/{array_ops,filling,math_ops,reductions,matrices,indexing,scattering}.py": Row(
         "tf1/test_figures.py", "each function, against TensorFlow's"
     ),
+    "tf1/{linalg,image,math}.py": Row("tf1/test_figures.py", "likewise"),
     "tf1/nn/{activations,losses,windows,pooling}.py": Row(
         "tf1/test_figures.py", "each function, against TensorFlow's"
     ),

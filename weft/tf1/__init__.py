@@ -39,10 +39,7 @@ from . import train as train
 from .array_ops import broadcast_to as broadcast_to
 from .array_ops import concat as concat
 from .array_ops import expand_dims as expand_dims
-from .array_ops import fill as fill
 from .array_ops import matrix_transpose as matrix_transpose
-from .array_ops import ones as ones
-from .array_ops import ones_like as ones_like
 from .array_ops import pack as pack
 from .array_ops import pad as pad
 from .array_ops import parallel_stack as parallel_stack
@@ -61,8 +58,6 @@ from .array_ops import tile as tile
 from .array_ops import transpose as transpose
 from .array_ops import unpack as unpack
 from .array_ops import unstack as unstack
-from .array_ops import zeros as zeros
-from .array_ops import zeros_like as zeros_like
 from .config import ConfigProto as ConfigProto
 from .config import GPUOptions as GPUOptions
 from .config import GraphOptions as GraphOptions
@@ -97,6 +92,11 @@ from .dtypes import uint64 as uint64
 from .file_ops import matching_files as matching_files
 from .file_ops import read_file as read_file
 from .file_ops import write_file as write_file
+from .filling import fill as fill
+from .filling import ones as ones
+from .filling import ones_like as ones_like
+from .filling import zeros as zeros
+from .filling import zeros_like as zeros_like
 from .framework import add_to_collection as add_to_collection
 from .framework import colocate_with as colocate_with
 from .framework import device as device

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from .graph import Graph
-from .shapes import TensorShape
 from .tensor import Tensor
 
 
@@ -31,6 +30,8 @@ def _flat(nest: Any) -> list[Any]:
 
 
 def _target(graph: Graph, key: Any) -> Any:
+    if key.__class__ is Tensor and key.op.graph is graph:  # as in almost every run
+        return key
     try:
         return graph.as_graph_element(key, allow_operation=False)
     except (TypeError, ValueError, KeyError) as error:
@@ -50,12 +51,21 @@ def _array(tensor: Any, value: Any) -> np.ndarray[Any, Any]:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         _check_number(kind, value)
     array = np.asarray(value, kind.dtype)
-    if not tensor.shape.is_compatible_with(TensorShape(array.shape)):
+    if not _fits(tensor.shape.sizes, array.shape):
         raise ValueError(
             f"Cannot feed value of shape {array.shape!r} for Tensor {tensor.name!r}, which has "
             f"shape {str(tensor.shape)!r}"
         )
     return array
+
+
+def _fits(sizes: Any, shape: tuple[int, ...]) -> bool:
+    """Tell whether a value has a static shape."""
+    if sizes is None:
+        return True
+    return len(sizes) == len(shape) and all(
+        a is None or a == b for a, b in zip(sizes, shape, strict=True)
+    )
 
 
 def _check_number(kind: Any, value: Any) -> None:

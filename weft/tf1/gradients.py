@@ -7,8 +7,8 @@ from typing import Any
 
 from ..autodiff.reverse import gradients as weft_gradients
 from ..core.op import F
-from .array_ops import zeros_like
 from .dtypes import as_dtype
+from .filling import zeros_like
 from .graph import Graph, Operation
 from .math_ops import add_n
 from .recording import Tensor, convert_to_tensor, given, graph_of

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import array_ops, random_ops
+from . import filling, random_ops
 from .dtypes import as_dtype
 from .recording import Tensor, constant, constant_array
 
@@ -63,7 +63,7 @@ class Zeros(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         """Return the value."""
-        return array_ops.zeros(shape, self._kind(dtype))
+        return filling.zeros(shape, self._kind(dtype))
 
 
 class Ones(Zeros):
@@ -71,7 +71,7 @@ class Ones(Zeros):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
         """Return the value."""
-        return array_ops.ones(shape, self._kind(dtype))
+        return filling.ones(shape, self._kind(dtype))
 
 
 class Constant(Initializer):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.op import F
-from .array_ops import zeros
+from .filling import zeros
 from .graph import get_default_graph
 from .keys import GraphKeys
 from .math_ops import cast

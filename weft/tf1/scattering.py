@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..core.op import F
-from .array_ops import _number, ones_like, shape_tensor
+from .array_ops import _number, shape_tensor
 from .dtypes import as_dtype, int32
 from .environment import whole_numbers
+from .filling import ones_like
 from .host import host_operation
 from .recording import Tensor, convert_to_tensor, is_tensor, record
 from .reductions import reduce_max

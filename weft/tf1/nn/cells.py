@@ -7,7 +7,8 @@ from typing import Any
 
 from ...core.op import F
 from .. import initializers
-from ..array_ops import concat, split, zeros
+from ..array_ops import concat, split
+from ..filling import zeros
 from ..graph import get_default_graph
 from ..math_ops import matmul, sigmoid, tanh
 from ..nest import flatten, pack_sequence_as

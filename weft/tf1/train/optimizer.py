@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from ..array_ops import zeros
 from ..control import group
+from ..filling import zeros
 from ..gradients import gradients
 from ..graph import Graph, Operation, get_default_graph
 from ..keys import GraphKeys
