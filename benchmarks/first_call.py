@@ -21,6 +21,7 @@ ratios are medians of ratios within a round.
 from __future__ import annotations
 
 import argparse
+import compileall
 import json
 import os
 import resource
@@ -48,6 +49,8 @@ def main() -> None:
     if options.worker:
         print(json.dumps(measure(options.worker, options.only, options.threads)))
         return
+    # An installed package has its byte code beside it, as JAX's: this is no part of a first call.
+    compileall.compile_dir(ROOT / "weft", quiet=1)
     _print_row("workload", [*(f"{w} {c}" for w in WAYS for c in CLOCKS), *RATIOS])
     for name in options.only.split(",") if options.only else WORKLOADS:
         rounds = [_round(name, options) for _ in range(options.rounds)]

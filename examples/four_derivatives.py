@@ -2,16 +2,16 @@
 
 Two functions: four turns of the logistic map, x -> 4 x (1 - x), whose degree doubles with each
 turn, and f(x, y) = x y + sin(x). Differences are wrong for every step size h: large ones cut the
-Taylor series too early, small ones lose digits; with matplotlib installed and a file named, the
-error is drawn against h.
+Taylor series too early, small ones lose digits; with matplotlib installed, `--plot` draws the error
+against h.
 
-    python examples/four_derivatives.py [error.png]
+    python examples/four_derivatives.py [--plot error.png]
 """
 
 from __future__ import annotations
 
+import argparse
 import math
-import sys
 from collections.abc import Callable
 
 import weft as wf
@@ -107,6 +107,11 @@ def draw(path: str, steps: list[float], errors: list[float]) -> None:
 
 def main() -> None:
     """Compare the four, and show how differences err."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--plot", metavar="FILE", help="draw the error of differences against h")
+    parser.add_argument("--quick", action="store_true", help="accepted for uniformity; it is quick")
+    args = parser.parse_args()
+
     true = by_hand(X)
     print(f"by hand                {true:.15f}")
     print(f"by symbols             {by_symbols(X):.15f}   ({len(coefficients()) - 1} degrees)")
@@ -119,8 +124,8 @@ def main() -> None:
     exact = max(abs(forward(X) - true), abs(reverse(X) - true), two_inputs())
     print(f"largest error of forward and reverse: {exact:.1e}")
     print(f"least error of differences: {min(errors):.1e}")
-    if len(sys.argv) > 1:
-        draw(sys.argv[1], steps, errors)
+    if args.plot:
+        draw(args.plot, steps, errors)
 
 
 if __name__ == "__main__":

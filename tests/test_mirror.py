@@ -346,6 +346,28 @@ OTHERS = {
     "chainer/{backend,cuda,chainerx,backends/*}.py": Row(
         "chainer/test_datasets.py", "devices that are refused"
     ),
+    "caffe/{repeated,scalars,schema/*}.py": Row(
+        "caffe/test_message.py", "fields, their values and their types"
+    ),
+    "caffe/proto/caffe_pb2.py": Row("caffe/test_served.py", "messages, as scripts import them"),
+    "caffe/{arrays,net_blobs,needs}.py": Row(
+        "caffe/test_pycaffe.py", "blobs, and which have diffs"
+    ),
+    "caffe/{building,loading,splits,states}.py": Row(
+        "caffe/test_network.py", "nets, and how they come into being"
+    ),
+    "caffe/blobs.py": Row("caffe/test_weights.py", "blobs of files, old and new"),
+    "caffe/catalogue/{base,output,sources}.py": Row(
+        "caffe/test_network.py", "layers in nets: counts, blobs, inputs"
+    ),
+    "caffe/catalogue/windows.py": Row(
+        "caffe/catalogue/test_convolution.py", "every way to give a kernel"
+    ),
+    "caffe/{errors,text/lexer}.py": Row("caffe/text/test_reader.py", "texts, and what is refused"),
+    "caffe/{snapshots,smoothing,solver_log,solver_nets,solver_signals,solver_types}.py": Row(
+        "caffe/test_solver.py", "parts of what solvers do, run by them"
+    ),
+    "caffe/inputs_protocol.py": Row("caffe/test_network.py", "arrays as what data layers bring"),
     "keras/{functional,naming,printing}.py": Row(
         "keras/test_model.py", "models of symbolic tensors"
     ),

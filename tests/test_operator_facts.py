@@ -52,6 +52,7 @@ MAY_HOLD_NAMES = MAY_TEST_NAMES | {
     "weft/io/*": "options",
     "weft/train/*": "options",
     "weft/cli/*": "options",
+    "weft/caffe/*": "a face: the names of another framework",
     "weft/chainer/*": "a face: the names of another framework",
     "weft/keras/*": "a face: the names of another framework",
 }

@@ -57,7 +57,7 @@ from .ops.creation import (
 from .ops.ranges import arange, linspace, logspace
 
 if _TYPE_CHECKING:
-    from . import data, debug, io, nn, optim, serve, summary, train
+    from . import caffe, data, debug, io, nn, optim, serve, summary, train
     from .autodiff.batching import vmap
     from .autodiff.checkpointing import checkpoint
     from .autodiff.custom_jvp import custom_jvp
@@ -117,6 +117,7 @@ __all__ = [
     "bernoulli",
     "beta",
     "bool_",
+    "caffe",
     "categorical",
     "cell",
     "checkpoint",
@@ -252,7 +253,7 @@ _deferred = _lazy_attributes(
             *("set_rng_state", "truncated_normal", "uniform"),
         ),
     },
-    packages=("data", "debug", "io", "nn", "optim", "serve", "summary", "train"),
+    packages=("caffe", "data", "debug", "io", "nn", "optim", "serve", "summary", "train"),
 )
 
 

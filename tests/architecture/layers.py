@@ -24,13 +24,14 @@ CHAIN = (
     "faces",  # what the faces of other frameworks share
     "chainer",
     "keras",
+    "caffe",
     "cli",
 )
 # Siblings stand above autodiff; they see one another only through the package's `__init__`.
 SIBLINGS = ("nn", "optim", "data", "io", "viz")
 SIBLINGS_STAND_ON = "autodiff"
 # The compiler knows graphs, not networks: of the chain, only these may use siblings and doors.
-MAY_USE_SIBLINGS = ("capture", "dynamic", "train", "serve", "faces", "chainer", "keras", "cli")
+MAY_USE_SIBLINGS = CHAIN[CHAIN.index("capture") :]
 
 # Modules directly under the package that are no layer themselves, and the highest layer each may
 # import. They are doors for users; the layers below `MAY_USE_SIBLINGS` never go through them.
@@ -70,7 +71,7 @@ INJECTIONS = {
 }
 
 # Their classes have the names that another framework gave them.
-FACES = ("chainer", "keras")
+FACES = ("chainer", "keras", "caffe")
 
 # Classes that users know by these names in two places.
 TWICE = {
@@ -83,7 +84,8 @@ TWICE = {
 
 # The mechanism: the only modules that may import by a name that is not written out.
 # `faces/serving.py` loads what programs import, under the names of other frameworks.
-IMPORTERS = ("core/imports.py", "injections.py", "faces/serving.py")
+# `caffe/catalogue/python.py` loads the modules of Python layers, which a net names.
+IMPORTERS = ("core/imports.py", "injections.py", "faces/serving.py", "caffe/catalogue/python.py")
 BY_NAME = (
     *("import_module", "__import__", "load", "load_modules", "require", "is_available"),
     "resolve_name",

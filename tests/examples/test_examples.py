@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 
 import pytest
@@ -84,14 +85,17 @@ def run_example(name: str, *options: str, commands: str = "") -> str:
     """Run an example with warnings as errors; return what it printed."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"}
     environment.pop("PYTHONBREAKPOINT", None)
-    process = subprocess.run(
-        [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py"), *options],
-        input=commands,
-        capture_output=True,
-        check=False,  # a failure is reported with its traceback, below
-        encoding="utf-8",
-        env=environment,
-    )
+    with TemporaryDirectory() as folder:
+        process = subprocess.run(
+            [sys.executable, "-W", "error", str(EXAMPLES / f"{name}.py"), *options],
+            input=commands,
+            capture_output=True,
+            check=False,  # a failure is reported with its traceback, below
+            encoding="utf-8",
+            env=environment,
+            cwd=folder,
+        )
+        assert os.listdir(folder) == [], "files that nobody asked for"
     assert process.returncode == 0, process.stderr
     assert process.stderr == ""
     return process.stdout

@@ -239,3 +239,13 @@ def test_vae_configuration_draws_samples(tmp_path: Path) -> None:
     run = train("vae", tmp_path, "trainer.epochs=5")
     assert log_of(run)[-1]["val/loss"] < log_of(run)[0]["val/loss"]
     assert (run / "samples.png").is_file()
+
+
+def test_nine_faces_write_one_graph(tmp_path: Path) -> None:
+    pytest.importorskip("h5py")
+    output = run_example("by_face/compare", tmp_path)
+    assert figures(r"^graphs: (\d+)$", output) == [1]
+    assert figures(r"^weights of compiled faces: (\d+)$", output) == [1]
+    (difference,) = figures(r"^largest difference: (\S+)$", output)
+    assert difference < 1e-5
+    assert output.count("  graph ") == 9

@@ -28,6 +28,8 @@ NEEDS_SIZES = {
     "split": "parts of one size: their number would be unknown (sizes may be given as a list)",
     "chunk": "makes fewer parts of a short axis (tensor_split always makes as many as asked for)",
     "unbind": "the number of results would be unknown",
+    "combinations": "how many there are is no polynomial of the size",
+    "pdist": "the pairs of rows are listed when the graph is built",
     "ctc_loss": "its recursion is unrolled over the frames",
     "interpolate": "scale_factor that is no short binary fraction: 1.7 n rounds differently",
 }

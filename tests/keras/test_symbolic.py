@@ -47,6 +47,18 @@ def test_there_is_no_value():
         keras.Input((0,))
     with pytest.raises(WeftError, match="without inputs"):
         layers.Dense(3)()
+    with pytest.raises(TypeError, match=r"takes tensors or arrays. Received: str 'a'"):
+        layers.Dense(3)("a")
+
+
+def test_models_check_the_sizes_that_their_inputs_told():
+    x = keras.Input((3, None), name="x")
+    model = keras.Model(x, x * 2)
+    assert model(np.ones((4, 3, 7), "f")).shape == (4, 3, 7)
+    with pytest.raises(
+        WeftError, match=r"'x' has the shape \(None, 3, None\). Received: \(4, 2, 7\)"
+    ):
+        model(np.ones((4, 2, 7), "f"))
 
 
 def test_errors_of_shapes_are_those_of_the_call():

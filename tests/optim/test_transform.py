@@ -23,6 +23,7 @@ RULES = {
     "trace": lambda: tx.trace(0.9, dampening=0.1, nesterov=True),
     "scale": lambda: tx.scale(-0.1),
     "decay": lambda: tx.add_decayed_weights(0.1),
+    "signs": lambda: tx.add_decayed_signs(0.1),
     "schedule": lambda: tx.scale_by_schedule(lambda t: 1.0 / (1.0 + t)),
     "sign": tx.sign,
     "value": lambda: tx.clip_by_value(0.3),

@@ -13,7 +13,7 @@ from typing import Any
 from ..core.generated import ObjectNames
 from ..core.tensor import Tensor
 from ..nn import Module
-from ..nn.version import MODULE_CHANGES, count_change, is_unseen
+from ..nn.version import MODULE_CHANGES, count_change, is_all_counted, is_unseen
 from .recorded_size import is_recorded_size
 from .watch import WRITTEN, PythonPlace
 from .watch.trust import is_internal_class
@@ -144,7 +144,10 @@ class ModuleTests:
 
     def _counts_too_little(self) -> bool:
         """Tell whether a layer was derived: the user's code may change what it holds uncounted."""
-        return any(not is_layer(m) and _is_unwatched(m) for m, _, _ in self._known())
+        return any(
+            not is_layer(m) and not is_all_counted(type(m)) and _is_unwatched(m)
+            for m, _, _ in self._known()
+        )
 
     def _known(self) -> list[tuple[Module, type, dict[str, Any]]]:
         return list(self._seen.values())

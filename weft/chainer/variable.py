@@ -268,7 +268,11 @@ class Variable:
 
     def backward_once(self, loss_scale: float | None = None) -> None:
         """Compute gradients as `backward` does, and forget the computation."""
-        if not self._tensor.is_leaf:
+        if self._tensor.is_leaf:
+            return
+        if self._seed is None and loss_scale is None and self.shape == ():
+            self._tensor.backward()  # which begins with 1, and no array that a step would hold
+        else:
             self._tensor.backward(self._start(loss_scale))
 
     def _start(self, loss_scale: float | None) -> Tensor:

@@ -14,6 +14,8 @@ from typing import Any
 from ..core.errors import WeftError
 from ..core.installed import version
 from ..serve import ServeLimits
+from .caffe_command import convert_caffe
+from .caffe_data_command import add_data_commands
 from .errors import ConfigError, UsageError
 from .evaluate_command import evaluate_run
 from .export_command import batches_of, export_run
@@ -22,6 +24,7 @@ from .info_command import info
 from .predict_command import predict
 from .run_command import run_script
 from .serve_command import serve
+from .solver_command import add_solver_options
 from .time_command import time_layers
 from .train_command import train
 
@@ -75,6 +78,7 @@ def parser() -> argparse.ArgumentParser:
     _add_export(commands)
     _add_info(commands)
     _add_run(commands)
+    _add_caffe(commands)
     return top
 
 
@@ -94,7 +98,7 @@ def _command(commands: Any, name: str, run: Callable[..., int], about: str) -> A
 
 def _add_train(commands: Any) -> None:
     made = _command(commands, "train", train, "train a model in a run directory")
-    made.add_argument("config", help="a TOML file")
+    made.add_argument("config", help="a TOML file, or a solver of Caffe's (.prototxt)")
     made.add_argument("--out", metavar="DIR", help="the run directory (default: runs/NAME-001)")
     made.add_argument(
         "--resume",
@@ -103,6 +107,7 @@ def _add_train(commands: Any) -> None:
     )
     made.add_argument("--dry-run", action="store_true", help="only check the configuration")
     _add_compile(made)
+    add_solver_options(made, _at_least(1))
 
 
 def _add_test(commands: Any) -> None:
@@ -237,6 +242,32 @@ def _add_run(commands: Any) -> None:
     made.add_argument("--report", action="store_true", help="list what the script missed")
     made.add_argument("script", help="a Python file")
     made.add_argument("arguments", nargs=argparse.REMAINDER, help="what the script is given")
+
+
+def _add_caffe(commands: Any) -> None:
+    about = "convert nets of Caffe, and make what they read"
+    made = commands.add_parser("caffe", help=about, description=about)
+    actions = made.add_subparsers(title="actions", required=True, metavar="ACTION")
+
+    def add(name: str, run: Callable[..., int], about: str) -> Any:
+        action = actions.add_parser(name, help=about, description=about)
+        action.set_defaults(run_command=run)
+        action.add_argument("--debug", action="store_true", help="show tracebacks of errors")
+        return action
+
+    about = "convert a net: into graphs, safetensors, and today's forms"
+    action = add("convert", convert_caffe, about)
+    action.add_argument("net", help="a prototxt file, of any age")
+    action.add_argument("weights", nargs="?", help="a .caffemodel (or .h5) file")
+    action.add_argument(
+        "-o",
+        "--out",
+        required=True,
+        metavar="FILE",
+        help=".weft (a graph), .safetensors, .prototxt, .caffemodel or .h5",
+    )
+    action.add_argument("--phase", choices=("TRAIN", "TEST"), default="TEST")
+    add_data_commands(add)
 
 
 def _add_weights(made: Any) -> None:

@@ -13,6 +13,7 @@ from .errors import UsageError
 
 # What scripts import, and the face that they get.
 FACES = {
+    "caffe": "weft.caffe",
     "chainer": "weft.chainer",
     "chainerx": "weft.chainer.chainerx",
     "keras": "weft.keras",

@@ -22,10 +22,14 @@ from .run_directory import (
     choose_directory,
     write_files,
 )
+from .solver_command import is_solver, refuse_solver_options, train_solver
 
 
 def train(options: Namespace) -> int:
-    """Train as a configuration says."""
+    """Train as a configuration says, or a solver of Caffe's."""
+    if is_solver(options.config):
+        return train_solver(options)
+    refuse_solver_options(options)
     source = read_source(options.config, options.set)
     run = build_run(source)
     directory = choose_directory(source, run.config, options.out, options.resume)

@@ -31,7 +31,7 @@ IMAGE_EXTENSIONS: Final = (
 )
 _MODES: Final = ("RGB", "L", "RGBA")
 # What the decoders of pillow raise when a file was damaged.
-_DAMAGED: Final = (
+DAMAGED: Final = (
     ArithmeticError,
     AttributeError,
     EOFError,
@@ -55,7 +55,7 @@ def read_image(path: Any, mode: str = "RGB") -> Array:
         with image_module.open(shown) as image:
             upright = operations.exif_transpose(image)  # cameras store a rotation beside the pixels
             return np.array(upright.convert(mode))
-    except (*_DAMAGED, image_module.DecompressionBombError) as error:
+    except (*DAMAGED, image_module.DecompressionBombError) as error:
         raise DataFileError(shown, None, f"expected an image: {error}") from None
 
 

@@ -256,6 +256,10 @@ def batched(items: Iterable[T], size: int, drop_last: bool = False) -> Iterator[
         end = len(items) - len(items) % size if drop_last else len(items)
         yield from (items[i : i + size].tolist() for i in range(0, end, size))
         return
+    if isinstance(items, range):
+        whole = len(items) - len(items) % size if drop_last else len(items)
+        yield from ([*items[i : i + size]] for i in range(0, whole, size))
+        return
     batch: list[T] = []
     for index in items:
         batch.append(index)

@@ -2,9 +2,11 @@
 
 Enter and leave: named tensors (`save`, `load`, `load_into`) and nested states (`save_state`,
 `load_state`, `CheckpointManager`). Imports core and the public names of nn; the package
-`safetensors` (`pip install "weft[io]"`) is loaded when a file is read or written.
+`safetensors` (`pip install "weft[io]"`) is loaded when a file is read or written. `wire` reads
+protocol buffers, for every reader of them.
 """
 
+from . import wire
 from .errors import (
     CheckpointError,
     CheckpointWarning,
@@ -35,4 +37,5 @@ __all__ = [
     "load_state_metadata",
     "save",
     "save_state",
+    "wire",
 ]

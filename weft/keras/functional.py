@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.dim import may_equal
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..nn.models import LayerGraph
 from ..nn.version import leave_unseen
@@ -74,7 +75,7 @@ class Functional(Model):
 
     def _check_shapes(self, inputs: Any) -> None:
         for x, symbol in zip(inputs, self.__dict__["_symbols"][0], strict=True):
-            if x.ndim != symbol.ndim:
+            if not _fits(x.shape, symbol.shape):
                 raise ArgumentError(
                     f"{self.name}: the input {symbol.name!r} has the shape {symbol.shape}. "
                     f"Received: {tuple(x.shape)}"
@@ -129,6 +130,14 @@ class Functional(Model):
         from .saving import functional_from_config  # noqa: PLC0415  (it imports this module)
 
         return functional_from_config(config, custom_objects or {})
+
+
+def _fits(shape: Any, expected: Any) -> bool:
+    """Tell whether a shape may be one of which some sizes, None, are not told."""
+    if len(shape) != len(expected):
+        return False
+    known = [n if size is None else size for n, size in zip(shape, expected, strict=True)]
+    return bool(may_equal(known, list(shape)))
 
 
 def _symbolic(given: Any, what: str) -> list[KerasTensor]:

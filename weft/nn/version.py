@@ -8,6 +8,7 @@ from __future__ import annotations
 
 MODULE_CHANGES = [0]  # a list of one, which written tests read without a call
 _unseen: set[str] = set()
+_counted: list[str] = []  # packages
 
 
 def count_change() -> None:
@@ -23,3 +24,13 @@ def leave_unseen(*names: str) -> None:
 def is_unseen(name: str) -> bool:
     """Tell whether an attribute of a layer is nothing that it looks at."""
     return name in _unseen
+
+
+def count_all_of(package: str) -> None:
+    """Say that modules which a package declares change by assignments to attributes alone."""
+    _counted.append(f"{package}.")
+
+
+def is_all_counted(kind: type) -> bool:
+    """Tell whether all changes of modules of a class are counted; a class derived of it is not."""
+    return kind.__module__.startswith(tuple(_counted))

@@ -90,12 +90,20 @@ class HatAdam(Optimizer):
 
     def transform(self, group: Mapping[str, Any]) -> GradientTransform:
         """Return the step."""
-        return _hat_adam(group)
+        names = ("lr", "betas", "eps", "eta", "decay_rate", "amsgrad")
+        return hat_adam(*(group[name] for name in names))
 
 
-def _hat_adam(group: Mapping[str, Any]) -> GradientTransform:
-    (beta1, beta2), eps, amsgrad = group["betas"], group["eps"], group["amsgrad"]
-    lr, eta, decay = group["lr"], group["eta"], group["decay_rate"]
+def hat_adam(
+    lr: Value,
+    betas: tuple[Value, Value],
+    eps: Value,
+    eta: Value = 1.0,
+    decay: Value = 0.0,
+    amsgrad: bool = False,
+) -> GradientTransform:
+    """Return the step of HatAdam; `decay` times the parameter joins it, and `eta` scales both."""
+    beta1, beta2 = betas
     slots = ("step", "m", "v", "vhat") if amsgrad else ("step", "m", "v")
 
     def init(p: Value) -> State:

@@ -222,6 +222,13 @@ def add_decayed_weights(rate: Value) -> GradientTransform:
     return stateless(lambda g, p: g + p * rate, whole="weight decay shrinks all rows")
 
 
+def add_decayed_signs(rate: Value) -> GradientTransform:
+    """Add `rate` times the parameter's sign: L1 decay, the gradient of the sum of sizes."""
+    if is_number(rate, 0):
+        return IDENTITY
+    return stateless(lambda g, p: g + F.sign(p) * rate, whole="weight decay shrinks all rows")
+
+
 def scale_by_schedule(schedule: Callable[[Any], Any]) -> GradientTransform:
     """Multiply by a function of the number of updates made so far (0 at the first)."""
 

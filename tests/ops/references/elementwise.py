@@ -158,7 +158,15 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "log10": on_floats(lambda x: np.log(x) / np.log(10)),
     "log1p": on_floats(special.log1p),
     "logaddexp": on_floats(lambda x, y: np.maximum(x, y) + softgap(x, y)),
+    "logaddexp2": on_floats(
+        lambda x, y: np.maximum(x, y) + softgap(x * np.log(2), y * np.log(2)) / np.log(2)
+    ),
     "xlogy": on_floats(special.xlogy),
+    "xlog1py": on_floats(special.xlog1py),
+    "entr": on_floats(special.entr),
+    "logit": on_floats(
+        lambda x, eps=None: special.logit(x if eps is None else np.clip(x, eps, 1 - eps))
+    ),
     # trigonometry
     "sin": on_floats(lambda x: np.exp(1j * x).imag),
     "cos": on_floats(lambda x: np.exp(1j * x).real),
@@ -241,6 +249,8 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "greater": lambda x, y: y < x,
     "greater_equal": lambda x, y: y <= x,
     "isnan": lambda x: np.isnan(as_float(x)),
+    "isposinf": lambda x: as_float(x) == np.inf,
+    "isneginf": lambda x: as_float(x) == -np.inf,
     "isinf": lambda x: np.abs(as_float(x)) == np.inf,
     "isfinite": lambda x: np.abs(as_float(x)) < np.inf,
     "signbit": lambda x: np.copysign(1.0, as_float(x)) < 0,

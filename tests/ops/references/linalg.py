@@ -145,6 +145,8 @@ REFERENCES = {
     "addmm": addmm,
     "addmv": addmv,
     "baddbmm": addmm,
+    "addbmm": lambda x, a, b, beta=1, alpha=1: beta * x + alpha * np.matmul(a, b).sum(0),
+    "addr": lambda x, u, v, beta=1, alpha=1: beta * x + alpha * np.outer(u, v),
     "matrix_power": np.linalg.matrix_power,
     "multi_dot": lambda tensors: reduce(np.matmul, tensors),
     "trace": lambda x, offset=0, axis1=-2, axis2=-1: np.trace(x, offset, axis1, axis2),
@@ -212,9 +214,18 @@ def addmv_samples(s):
     yield Sample(s.real(), s.real(2, 3), s.real(3), beta=0.5, alpha=2.0)
 
 
-def baddbmm_samples(s):
-    yield Sample(s.real(2, 2, 2), s.real(2, 2, 3), s.real(2, 3, 2))
-    yield Sample(s.real(2), s.real(2, 2, 3), s.real(2, 3, 2), beta=0.5, alpha=2.0)
+def baddbmm_samples_of(shape):
+    def samples(s):
+        yield Sample(s.real(*shape), s.real(2, 2, 3), s.real(2, 3, 2))
+        yield Sample(s.real(2), s.real(2, 2, 3), s.real(2, 3, 2), beta=0.5, alpha=2.0)
+
+    return samples
+
+
+def addr_samples(s):
+    yield Sample(s.real(2, 3), s.real(2), s.real(3))
+    yield Sample(s.real(3), s.real(2), s.real(3), beta=0.5, alpha=2.0)
+    yield Sample(s.integers(2, 2), s.integers(2), s.integers(2), label="integers")
 
 
 def matrix_power_samples(s):
@@ -348,7 +359,9 @@ COMPOSITE_SAMPLES = {
     "bmm": pairs(((2, 2, 3), (2, 3, 2)), ((0, 2, 3), (0, 3, 2))),
     "addmm": addmm_samples,
     "addmv": addmv_samples,
-    "baddbmm": baddbmm_samples,
+    "baddbmm": baddbmm_samples_of((2, 2, 2)),
+    "addbmm": baddbmm_samples_of((2, 2)),
+    "addr": addr_samples,
     "matrix_power": matrix_power_samples,
     "multi_dot": multi_dot_samples,
     "trace": trace_samples,
@@ -386,6 +399,13 @@ def bmm_errors(s):
 
 def mv_errors(s):
     yield ErrorSample(s.real(2, 3), s.real(3, 1), error=ValueError, match=r"vec.*\(3, 1\)")
+
+
+def addr_errors(s):
+    yield ErrorSample(
+        s.real(2, 3), s.real(2, 1), s.real(3), error=ValueError, match="u must have 1"
+    )
+    yield ErrorSample(s.real(4), s.real(2), s.real(3), error=ValueError, match=r"\(2, 3\)")
 
 
 def addmm_errors(s):
@@ -448,6 +468,7 @@ COMPOSITE_ERROR_SAMPLES = {
     "vecdot": vecdot_errors,
     "bmm": bmm_errors,
     "mv": mv_errors,
+    "addr": addr_errors,
     "addmm": addmm_errors,
     "matrix_power": matrix_power_errors,
     "multi_dot": multi_dot_errors,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from scipy import linalg
+from scipy import integrate, linalg
 
 from weft.core.samples import ErrorSample, Sample, Sampler
 
@@ -167,6 +167,10 @@ def trapezoid(y, x=None, dx=1.0, axis=-1):
     return np.trapezoid(y, x, dx, axis)
 
 
+def cumulative_trapezoid(y, x=None, dx=1.0, axis=-1):
+    return integrate.cumulative_trapezoid(y, x, dx, axis)
+
+
 def diff(x, n=1, axis=-1, prepend=None, append=None):
     ends = {"prepend": prepend, "append": append}
     return np.diff(x, n, axis, **{k: v for k, v in ends.items() if v is not None})
@@ -228,6 +232,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "fold_windows": fold_windows,
     "diff": diff,
     "trapezoid": trapezoid,
+    "cumulative_trapezoid": cumulative_trapezoid,
 }
 
 
@@ -359,6 +364,7 @@ COMPOSITE_SAMPLES: dict[str, Callable[[Sampler], Iterable[Sample]]] = {
     "diag_embed": samples(((2,),), ((2, 3),), ((2, 2), 1), ((2, 2), -1, 0, 2)),
     "diff": diff_samples,
     "trapezoid": trapezoid_samples,
+    "cumulative_trapezoid": trapezoid_samples,
 }
 
 

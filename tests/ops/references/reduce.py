@@ -201,6 +201,13 @@ def quantile(x, q, axis=None, keepdims=False, *, method="linear", interpolation=
     return np.quantile(x, np.asarray(q), axis=axis, keepdims=keepdims, method=how).astype(x.dtype)
 
 
+def nanquantile(x, q, axis=None, keepdims=False, *, method="linear"):
+    x = as_float(x)
+    how: Any = method
+    found = quietly(np.nanquantile, x, q, axis=axis, keepdims=keepdims, method=how)
+    return np.asarray(found).astype(x.dtype)
+
+
 def linalg_norm(x, ord=None, axis=None, keepdims=False):
     return np.linalg.norm(x, ord, axis, keepdims)
 
@@ -264,6 +271,8 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "median": median,
     "mode": mode,
     "quantile": quantile,
+    "nanquantile": nanquantile,
+    "nanmedian": lambda x, axis=None, keepdims=False: nanquantile(x, 0.5, axis, keepdims),
 }
 
 
@@ -355,6 +364,23 @@ def quantile_samples(s):
     yield Sample(s.integers(2, 3), 0.4, label="integers")
 
 
+def nan_samples_of_distinct(s):
+    yield Sample(s.distinct(4))
+    yield Sample(s.distinct(2, 3), axis=1, keepdims=True)
+    yield Sample(s.distinct(2, 3, 2), axis=(0, 2))
+    yield Sample(with_nan(s), axis=1, grad=0, label="nan")
+    yield Sample(np.full((2, 3), np.nan), axis=0, grad=0, label="nothing else")
+    yield Sample(s.integers(2, 3), label="integers")
+
+
+def nanquantile_samples(s):
+    for method in ("linear", "lower", "higher", "nearest", "midpoint"):
+        yield Sample(with_nan(s), 0.3, axis=1, method=method, grad=0, label=f"nan, {method}")
+        yield Sample(s.distinct(5), 0.3, method=method, grad=1, label=method)
+    yield Sample(s.distinct(3, 4), [0.25, 0.5], axis=0)
+    yield Sample(s.distinct(3, 4), (0.1, 1.0), axis=1, keepdims=True)
+
+
 COMPOSITE_SAMPLES: dict[str, Callable[[Sampler], Iterable[Sample]]] = {
     "nansum": nan_samples,
     "nanmean": nan_samples,
@@ -367,6 +393,8 @@ COMPOSITE_SAMPLES: dict[str, Callable[[Sampler], Iterable[Sample]]] = {
     "median": median_samples,
     "mode": mode_samples,
     "quantile": quantile_samples,
+    "nanquantile": nanquantile_samples,
+    "nanmedian": nan_samples_of_distinct,
 }
 
 

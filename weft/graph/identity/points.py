@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from ...core.dim import Dim, SizeVar, variables
+from ...core.dim import Dim, SizeVar, is_known, variables
 from ...core.errors import GraphError
 from ...core.shape import TensorType
+from ...ops.elementwise.filling import fill_like
 from ..graph import Graph
 from ..node import Node, Value, attr_items, is_graph, subgraphs
 from ..special import PLACEHOLDER
@@ -103,7 +104,7 @@ class PointLayout:
             point.tellers = [told[v] for v in _sizes_of(node) if told.get(v, -1) >= 0]
             if any(is_graph(item) for item in node.attrs):
                 self._control(point, env, told)
-            else:
+            elif not (self.as_run and _is_fill(node)):
                 point.refs = [None if x is None else _found(env, x, graph) for x in node.inputs]
             number = len(self.points)
             self.points.append(point)
@@ -193,6 +194,11 @@ class PointLayout:
         self.results = [[moved(ref) for ref in refs] for refs in self.results]
         self.env = {value: moved(ref) for value, ref in self.env.items()}
         self.outputs = [moved(ref) for ref in self.outputs]
+
+
+def _is_fill(node: Node) -> bool:
+    """Tell whether a node only makes a tensor of a known shape: what it is like is immaterial."""
+    return node.op is fill_like and is_known(node.outputs[0].shape)
 
 
 def _positional(node: Node, bodies: Sequence[Graph]) -> int:

@@ -150,6 +150,11 @@ class Layer(Module):
 
     @eagerly
     def _build_for(self, inputs: Sequence[Any]) -> None:
+        for x in inputs:
+            if not hasattr(x, "shape"):
+                raise ArgumentTypeError(
+                    f"{self.name} takes tensors or arrays. Received: {type(x).__name__} {x!r:.60}"
+                )
         shapes = [known_sizes(x.shape) for x in inputs]
         self.build_once(shapes[0] if len(shapes) == 1 else shapes)
 

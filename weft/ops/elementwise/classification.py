@@ -34,6 +34,22 @@ isinf.lower(lambda b, x: b.eq(b.abs(x), float("inf")) if x.dtype.kind == "f" els
 
 
 @op(elementwise, result="bool", exact=True)
+def isposinf(x: Tensor) -> Tensor:
+    """Return whether each element is positive infinity."""
+
+
+isposinf.lower(lambda b, x: b.eq(x, float("inf")) if x.dtype.kind == "f" else b.ne(x, x))
+
+
+@op(elementwise, result="bool", exact=True)
+def isneginf(x: Tensor) -> Tensor:
+    """Return whether each element is negative infinity."""
+
+
+isneginf.lower(lambda b, x: b.eq(x, float("-inf")) if x.dtype.kind == "f" else b.ne(x, x))
+
+
+@op(elementwise, result="bool", exact=True)
 def isfinite(x: Tensor) -> Tensor:
     """Return whether each element is neither NaN nor infinite."""
 
@@ -65,7 +81,7 @@ def _samples(s):
     yield Sample(s.booleans(3), label="booleans")
 
 
-for _record in (isnan, isinf, isfinite, signbit):
+for _record in (isnan, isinf, isposinf, isneginf, isfinite, signbit):
     _record.samples(_samples)
 
 

@@ -122,15 +122,15 @@ def log_of_sum(b, x, y):
 
 @logaddexp.partial("x")
 def _(x, y):
-    return F.sigmoid(_difference(x, y))
+    return F.sigmoid(difference(x, y))
 
 
 @logaddexp.partial("y")
 def _(x, y):
-    return F.sigmoid(_difference(y, x))
+    return F.sigmoid(difference(y, x))
 
 
-def _difference(x, y):
+def difference(x, y):
     """Return x - y, and 0 where both are the same infinity."""
     return F.where((x == y) & F.isinf(x), 0, x - y)
 

@@ -327,7 +327,7 @@ def _cut_to_index(src: Tensor, index: Any) -> Tensor:
 # -- NumPy's names ------------------------------------------------------------------------------
 
 
-@composite(method=True)
+@composite(method=True, aliases=("take_along_dim",))
 @names_errors
 def take_along_axis(x: Tensor, indices: Tensor, axis: int | None = -1) -> Tensor:
     """Return the elements of x that `indices` names along an axis (None: of the flattened x).

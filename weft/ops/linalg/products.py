@@ -17,6 +17,7 @@ from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int, broadcast, normalize_axis
 from ...core.tensor import Tensor
 from .._halves import rounded_once, through_float32
+from .._operands import names_errors
 from ._matrices import check_matrix, check_square, column, identity_like, operand, row
 
 Number = bool | int | float
@@ -197,6 +198,7 @@ def bmm(x: Any, y: Any) -> Any:
 
 
 @composite(method=True, public=("wf",))
+@names_errors
 @rounded_once
 def addmm(x: Any, a: Any, b: Any, *, beta: Number = 1, alpha: Number = 1) -> Any:
     """Return beta * x + alpha * (a @ b) for matrices a and b; x broadcasts.
@@ -209,6 +211,7 @@ def addmm(x: Any, a: Any, b: Any, *, beta: Number = 1, alpha: Number = 1) -> Any
 
 
 @composite(method=True, public=("wf",))
+@names_errors
 @rounded_once
 def addmv(x: Any, a: Any, vec: Any, *, beta: Number = 1, alpha: Number = 1) -> Any:
     """Return beta * x + alpha * (a @ vec) for a matrix and a vector; x broadcasts."""
@@ -218,10 +221,29 @@ def addmv(x: Any, a: Any, vec: Any, *, beta: Number = 1, alpha: Number = 1) -> A
 
 
 @composite(method=True, public=("wf",))
+@names_errors
 @rounded_once
 def baddbmm(x: Any, a: Any, b: Any, *, beta: Number = 1, alpha: Number = 1) -> Any:
     """Return beta * x + alpha * (a @ b) for stacks of matrices (b, m, k), (b, k, n)."""
     return _add_product("baddbmm", operand(x), bmm(a, b), beta, alpha)
+
+
+@composite(method=True, public=("wf",))
+@names_errors
+@rounded_once
+def addbmm(x: Any, a: Any, b: Any, *, beta: Number = 1, alpha: Number = 1) -> Any:
+    """Return beta * x + alpha times the sum of the products of two stacks of matrices."""
+    return _add_product("addbmm", operand(x), F.sum(bmm(a, b), 0), beta, alpha)
+
+
+@composite(method=True, public=("wf",))
+@names_errors
+@rounded_once
+def addr(x: Any, u: Any, v: Any, *, beta: Number = 1, alpha: Number = 1) -> Any:
+    """Return beta * x + alpha times the outer product of two vectors; x broadcasts."""
+    x, u, v = operand(x), operand(u), operand(v)
+    _check_ndim("addr", ("u", u, 1), ("v", v, 1))
+    return _add_product("addr", x, F.unsqueeze(u, 1) * F.unsqueeze(v, 0), beta, alpha)
 
 
 def _add_product(name: str, x: Any, product: Any, beta: Number, alpha: Number) -> Any:

@@ -134,7 +134,7 @@ def view(x: Any, *shape: Any) -> Any:
     return F.reshape(x, sizes_from(shape))
 
 
-@composite(method=True, public=False)
+@composite(method=True, aliases=("view_as",), public=False)
 def reshape_as(x: Any, other: Any) -> Any:
     """Return the elements in the shape of another tensor."""
     return F.reshape(x, tuple(other.shape))

@@ -224,11 +224,31 @@ def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
     The points lie at `x` (of y's shape, or one vector), or `dx` apart.
     """
     axis = normalize_axis(axis, y.ndim, "trapezoid: axis")
+    return F.sum(_areas(y, x, dx, axis), axis)
+
+
+def _areas(y: Any, x: Any, dx: float, axis: int) -> Any:
+    """Return the areas of the trapezoids between neighbours."""
     lead = (slice(None),) * axis
     heights = y[(*lead, slice(1, None))] + y[(*lead, slice(None, -1))]
     if x is None:
-        return F.sum(heights, axis) * (dx / 2)
+        return heights * (dx / 2)
     if x.ndim == 1:
         x = F.reshape(x, (-1, *(1,) * (y.ndim - 1 - axis)))
-        return F.sum(heights * diff(x, axis=0), axis) / 2
-    return F.sum(heights * diff(x, axis=axis), axis) / 2
+        return heights * diff(x, axis=0) / 2
+    return heights * diff(x, axis=axis) / 2
+
+
+@composite(public=("wf",))
+@rounded_once
+def cumulative_trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
+    """Return the integrals of y along an axis from its first point to each later one.
+
+    The points lie at `x` (of y's shape, or one vector), or `dx` apart.
+
+    >>> import weft as wf
+    >>> wf.cumulative_trapezoid(wf.tensor([1.0, 3.0, 5.0]))
+    tensor([2., 6.])
+    """
+    axis = normalize_axis(axis, y.ndim, "cumulative_trapezoid: axis")
+    return F.cumsum(_areas(y, x, dx, axis), axis)

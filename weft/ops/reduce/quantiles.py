@@ -130,6 +130,55 @@ def quantile(
     return F.stack(results, 0) if levels.ndim else results[0]
 
 
+@composite(method=True)
+@rounded_once
+def nanquantile(
+    x: Any, q: Any, axis: Axes = None, keepdims: bool = False, *, method: str = "linear"
+) -> Any:
+    """Return the q-th quantiles of the elements that are not nan (nan if all are).
+
+    method is as for `quantile`; several q come along a new first axis.
+
+    >>> import weft as wf
+    >>> wf.nanquantile(wf.tensor([1.0, float("nan"), 3.0]), 0.5)
+    tensor(2.)
+    """
+    if not is_float(x.dtype):
+        return quantile(x, q, axis, keepdims, method=method)
+    levels, method = _as_levels(q), _checked_method(method)
+    axes = normalize_axes(axis, x.ndim, "nanquantile: axis")
+    shape = reduced_shape(x.shape, axes, as_flag(keepdims, "nanquantile: keepdims"))
+    rows = F.sort(rows_of(x, axes), -1)  # nan is sorted last
+    count = F.sum(F.cast(~F.isnan(rows), int64), -1, keepdims=True)
+    several = list(levels) if levels.ndim else [levels]
+    results = [F.reshape(_read_of(rows, count, level, method), shape) for level in several]
+    return F.stack(results, 0) if levels.ndim else results[0]
+
+
+def _read_of(rows: Any, count: Any, level: Any, method: str) -> Any:
+    """Return a quantile of the first elements of each sorted row, as many as `count` says."""
+    place = F.maximum(F.cast(count - 1, float64), 0.0) * level
+    lower = F.floor(place)
+    share = METHODS_WHEN_RUN[method](place - lower, lower)
+    index = F.cast(lower, int64)
+    value = F.take_along_axis(rows, index + F.cast(share == 1.0, int64), -1)
+    upper = F.take_along_axis(rows, F.minimum(index + 1, F.maximum(count - 1, 0)), -1)
+    gap = upper - value
+    gap = F.where((share > 0.0) | F.isfinite(gap), gap, 0.0)  # at an element inf is no neighbour
+    return F.where(share < 1.0, value + gap * F.cast(share, rows.dtype), value)
+
+
+@composite(method=True)
+def nanmedian(x: Any, axis: Axes = None, keepdims: bool = False) -> Any:
+    """Return the median of the elements that are not nan: the mean of the middle two if even.
+
+    >>> import weft as wf
+    >>> wf.nanmedian(wf.tensor([1.0, float("nan"), 2.0]))
+    tensor(1.5)
+    """
+    return nanquantile(x, 0.5, axis, keepdims)
+
+
 def _quantiles(x: Any, levels: list[Any], axes: tuple[int, ...], method: str) -> list[Any]:
     if count_of(x.shape, axes) == 0:
         return [F.mean(x, axes)] * len(levels)  # the mean of nothing: nan, in the right shape

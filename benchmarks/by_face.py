@@ -1,0 +1,243 @@
+"""Epochs of one net in every face of Weft, against the plain loop with its step under `wf.jit`.
+
+    python benchmarks/by_face.py [--rounds 9] [--threads 1]
+
+784-1000-10 with ReLU (the sizes of Chainer's first example), mean squares, gradient descent, 120
+batches of 100 an epoch, in the order of the rows; examples/by_face says such a net in each face's
+words. Faces take turns epoch by epoch in one process, after one epoch in which they compile. A row
+gives the least processor time of an epoch, and the median over rounds of its ratio to the jitted
+loop's epoch in that round. The bar is 1.05. Processor time counts all threads, those that read data
+ahead too; on a machine with other work it is fairer than the clock.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import weft as wf
+import weft.chainer.functions as chainer_functions
+import weft.chainer.links as chainer_links
+import weft.nn.functional as F
+from weft import chainer, keras, nn
+from weft.caffe.inputs.writing import write_hdf5_list
+from weft.caffe.message import SolverParameter
+from weft.caffe.solver import Solver
+from weft.caffe.solver_log import Silence
+from weft.caffe.text import read_message
+from weft.cli.assemble import build_run, build_updater
+from weft.cli.config import read_source
+from weft.data import DataLoader, TensorDataset
+from weft.train import Trainer, Updater
+
+BAR = 1.05
+INPUTS, HIDDEN, OUTPUTS = 784, 1000, 10
+BATCH, STEPS, RATE = 100, 120, 0.01
+Epoch = Callable[[], Any]
+
+
+def data() -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    rows = BATCH * STEPS
+    return (
+        rng.random((rows, INPUTS), np.float32),
+        rng.random((rows, OUTPUTS), np.float32),
+    )
+
+
+def batches(x: Any, y: Any) -> Any:
+    for start in range(0, len(x), BATCH):
+        yield x[start : start + BATCH], y[start : start + BATCH]
+
+
+def net() -> nn.Module:
+    return nn.Sequential(nn.Linear(INPUTS, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, OUTPUTS))
+
+
+def by_jit(x: Any, y: Any) -> Epoch:
+    model = net()
+    optimizer = wf.optim.SGD(model.parameters(), lr=RATE)
+
+    @wf.jit
+    def step(inputs: Any, targets: Any) -> Any:
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(inputs), targets)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    def epoch() -> None:
+        for inputs, targets in batches(x, y):
+            step(wf.tensor(inputs), wf.tensor(targets)).item()
+
+    return epoch
+
+
+def by_session(x: Any, y: Any) -> Epoch:
+    model = net()
+    with wf.Graph() as graph:
+        inputs = wf.placeholder((BATCH, INPUTS), wf.float32, name="x")
+        targets = wf.placeholder((BATCH, OUTPUTS), wf.float32, name="y")
+        loss = F.mse_loss(model(inputs), targets)
+        step = wf.optim.SGD(model.parameters(), lr=RATE).minimize(loss)
+    session = wf.Session(graph)
+
+    def epoch() -> None:
+        for a, b in batches(x, y):
+            session.run([loss, step], {inputs: a, targets: b})
+
+    return epoch
+
+
+def of_updater(updater: Updater) -> Epoch:
+    def epoch() -> None:
+        end = (updater.iteration + STEPS, "iteration")
+        Trainer(updater, stop=end, out=None).run()
+
+    return epoch
+
+
+def by_trainer(x: Any, y: Any) -> Epoch:
+    model = net()
+    optimizer = wf.optim.SGD(model.parameters(), lr=RATE)
+    loader = DataLoader(TensorDataset(x, y), batch_size=BATCH)
+    return of_updater(Updater(model, optimizer, F.mse_loss, loader))
+
+
+CONFIG = f"""
+loss = "mse"
+data.train = {{ type = "npz", path = "data.npz" }}
+data.batch_size = {BATCH}
+data.shuffle = false
+model.layers = [
+    {{ type = "Linear", in_features = {INPUTS}, out_features = {HIDDEN} }}, {{ type = "ReLU" }},
+    {{ type = "Linear", in_features = {HIDDEN}, out_features = {OUTPUTS} }},
+]
+optimizer = {{ type = "sgd", lr = {RATE} }}
+trainer = {{ epochs = 1 }}
+"""
+
+
+def by_config(x: Any, y: Any) -> Epoch:
+    """Return what `weft train` runs, without the directory that it writes."""
+    np.savez("data.npz", x=x, y=y)
+    with open("run.toml", "w", encoding="utf-8") as file:
+        file.write(CONFIG)
+    return of_updater(build_updater(build_run(read_source("run.toml", []))))
+
+
+def by_fit(x: Any, y: Any) -> Epoch:
+    model = net()
+    model.compile(wf.optim.SGD(model.parameters(), lr=RATE), "mse")
+    return lambda: model.fit(x, y, batch_size=BATCH, epochs=1, shuffle=False, verbose=0)
+
+
+def by_keras(x: Any, y: Any) -> Epoch:
+    inputs = keras.Input((INPUTS,))
+    hidden = keras.layers.Dense(HIDDEN, activation="relu")(inputs)
+    model = keras.Model(inputs, keras.layers.Dense(OUTPUTS)(hidden))
+    model.compile(keras.optimizers.SGD(RATE), "mse")
+    return lambda: model.fit(x, y, batch_size=BATCH, epochs=1, shuffle=False, verbose=0)
+
+
+class Chain(chainer.Chain):
+    def __init__(self) -> None:
+        super().__init__()
+        with self.init_scope():
+            self.l1 = chainer_links.Linear(INPUTS, HIDDEN)
+            self.l2 = chainer_links.Linear(HIDDEN, OUTPUTS)
+
+    def forward(self, x: Any, y: Any) -> Any:
+        out = self.l2(chainer_functions.relu(self.l1(x)))
+        return chainer_functions.mean_squared_error(out, y)
+
+
+def by_chainer(x: Any, y: Any) -> Epoch:
+    model = Chain()
+    optimizer = chainer.optimizers.SGD(lr=RATE)
+    optimizer.setup(model)
+
+    def epoch() -> None:
+        for inputs, targets in batches(x, y):
+            optimizer.update(model, inputs, targets)
+
+    return epoch
+
+
+SOLVER = f"""
+net_param {{
+  layer {{ name: "rows" type: "HDF5Data" top: "data" top: "label"
+    hdf5_data_param {{ source: "rows.txt" batch_size: {BATCH} }} }}
+  layer {{ name: "fc1" type: "InnerProduct" bottom: "data" top: "fc1"
+    inner_product_param {{ num_output: {HIDDEN} weight_filler {{ type: "xavier" }} }} }}
+  layer {{ name: "relu" type: "ReLU" bottom: "fc1" top: "fc1" }}
+  layer {{ name: "fc2" type: "InnerProduct" bottom: "fc1" top: "fc2"
+    inner_product_param {{ num_output: {OUTPUTS} weight_filler {{ type: "xavier" }} }} }}
+  layer {{ name: "loss" type: "EuclideanLoss" bottom: "fc2" bottom: "label" top: "loss" }}
+}}
+base_lr: 0.001 lr_policy: "fixed" snapshot_after_train: false
+"""
+
+
+def by_caffe(x: Any, y: Any) -> Epoch:
+    write_hdf5_list("rows.txt", x, y)
+    solver = Solver(read_message(SOLVER, SolverParameter), log=Silence())
+
+    def epoch() -> None:
+        solver.param.max_iter = solver.iter + STEPS
+        solver.solve()
+
+    return epoch
+
+
+FACES: dict[str, Callable[[Any, Any], Epoch]] = {
+    "jit": by_jit,
+    "session": by_session,
+    "Trainer": by_trainer,
+    "fit": by_fit,
+    "weft train": by_config,
+    "Chainer": by_chainer,
+    "Keras": by_keras,
+    "Caffe": by_caffe,
+}
+
+
+def measured(epoch: Epoch) -> float:
+    start = time.process_time()
+    epoch()
+    return time.process_time() - start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args()
+    wf.set_num_threads(options.threads)
+    x, y = data()
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        epochs = {name: make(x, y) for name, make in FACES.items()}
+        for epoch in epochs.values():
+            epoch()
+        times: dict[str, list[float]] = {name: [] for name in epochs}
+        for _ in range(options.rounds):
+            for name, epoch in epochs.items():
+                times[name].append(measured(epoch))
+    print(f"load {os.getloadavg()[0]:.1f}; {options.threads} thread(s); bar {BAR}")
+    for name, seconds in times.items():
+        ratios = [a / b for a, b in zip(seconds, times["jit"], strict=True)]
+        ratio = statistics.median(ratios)
+        verdict = "ok" if ratio <= BAR else "above the bar"
+        print(f"{name:12} {min(seconds) * 1e3:8.1f} ms  {ratio:6.3f}  {verdict}")
+
+
+if __name__ == "__main__":
+    main()

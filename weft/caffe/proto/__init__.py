@@ -1,0 +1,1 @@
+"""`caffe.proto`: the package that holds caffe_pb2."""
