@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +29,9 @@ from .arenas import Arenas
 from .blocks import Blocks
 from .clusters import clustered
 from .deferred import DeferredTensor, become
+from .example_state import ExampleState
 from .kernels import OpWork
+from .pending import ClosedValues, PendingRows
 from .plans import Brought, Draw, ExamplePlan, plan_of
 from .records import Chunk, Records
 from .signatures import BatchSignature, Made, SignatureTable, Slot, ValueDependentError, attrs_key
@@ -568,86 +570,6 @@ class Deferring:
             self.closed.append(values)
             self.plan.closed(self.store)
             self._open()
-
-
-class ClosedValues(NamedTuple):
-    """Values that have run.
-
-    start      the number of the first
-    rows       where each lies in the store, within its type; -1: it was not kept
-    unmerged   what was put off, if it ran in clusters
-    """
-
-    start: int
-    store: Any
-    rows: Ints
-    unmerged: PutOffOperations | None
-
-
-class ExampleState:
-    """What a run knows of one example.
-
-    index     its number, which tells it its random numbers
-    first     the number of its first value
-    task      what can be suspended, if it runs in such
-    brought   the numbers of the tensors in it, by identity
-    draws     what states were drawn, by the identity of their tensors
-    data      what stands for the tensors that it made and brought, by identity
-    has_written   whether it has written a tensor from outside
-    """
-
-    __slots__ = ("brought", "data", "draws", "first", "has_written", "index", "records", "task")
-
-    def __init__(self, index: int, run: Deferring) -> None:
-        self.index = index
-        self.first = run.count
-        self.records = run.records
-        self.task: Any = None
-        self.has_written = False
-        self.brought: dict[int, int] = {}
-        self.draws: dict[int, tuple[Generator, int]] = {}
-        self.data: dict[int, tuple[Tensor, DeferredTensor]] = {}
-
-
-class PendingRows:
-    """Operations that are about to run, and where values lie.
-
-    rows   of each value since the run's first, within its type
-    """
-
-    def __init__(self, operations: PutOffOperations, rows: Ints, start: int) -> None:
-        self.operations = operations
-        self.start = start
-        self.rows = np.concatenate((rows, np.full(operations.numbers, -1, np.int64)))
-        self._refs = operations.refs - start
-        self._starts = np.cumsum(operations.arity) - operations.arity
-        self._firsts = operations.firsts - start
-
-    def counts(self, table: SignatureTable) -> dict[int, int]:
-        """Return how many results of each type there will be."""
-        found: dict[int, int] = {}
-        for i, count in enumerate(np.bincount(self.operations.signature).tolist()):
-            for kind in table.all[i].outs if count else ():
-                found[kind] = found.get(kind, 0) + count
-        return found
-
-    def operands(self, rows: Ints, arity: int) -> tuple[Ints, list[Ints]]:
-        """Return where the operands of operations lie, the operations in the order of the first."""
-        starts = self._starts[rows]
-        found = [self.rows[self._refs[starts + i]] for i in range(arity)]
-        if len(rows) > 1 and bool((found[0][1:] < found[0][:-1]).any()):
-            order = np.argsort(found[0], kind="stable")
-            rows, found = rows[order], [column[order] for column in found]
-        return rows, found
-
-    def place(self, rows: Ints, kinds: Sequence[int], begins: Sequence[int]) -> None:
-        """Note where the results of a batch lie: side by side, one result after another."""
-        size, seen = len(rows), dict[int, int]()
-        firsts = self._firsts[rows]
-        for i, (kind, begin) in enumerate(zip(kinds, begins, strict=True)):
-            before = seen.get(kind, 0)
-            seen[kind] = before + size
-            self.rows[firsts + i] = np.arange(begin + before, begin + before + size)
 
 
 _new_stand_in: Any = partial(object.__new__, DeferredTensor)  # the fastest way past __init__

@@ -9,7 +9,8 @@ from ..core.errors import ArgumentError, is_from_signal
 from ..core.modes import current_interpreter, interpret_with, refuse_recording
 from ..core.tree import flatten
 from .deferred import DeferredTensor
-from .deferring import Deferring, ExampleState
+from .deferring import Deferring
+from .example_state import ExampleState
 from .results import ExampleError, checked, explain_depth, note_example, reduced, settled
 from .suspension import ThreadTask, line_of, task_class
 

@@ -1,0 +1,36 @@
+"""What a run knows of one example."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..core.rng import Generator
+from ..core.tensor import Tensor
+from .deferred import DeferredTensor
+
+if TYPE_CHECKING:
+    from .deferring import Deferring
+
+
+class ExampleState:
+    """What a run knows of one example.
+
+    index     its number, which tells it its random numbers
+    first     the number of its first value
+    task      what can be suspended, if it runs in such
+    brought   the numbers of the tensors in it, by identity
+    draws     what states were drawn, by the identity of their tensors
+    data      what stands for the tensors that it made and brought, by identity
+    """
+
+    __slots__ = ("brought", "data", "draws", "first", "has_written", "index", "records", "task")
+
+    def __init__(self, index: int, run: Deferring) -> None:
+        self.index = index
+        self.first = run.count
+        self.records = run.records
+        self.task: Any = None
+        self.has_written = False  # to a tensor from outside
+        self.brought: dict[int, int] = {}
+        self.draws: dict[int, tuple[Generator, int]] = {}
+        self.data: dict[int, tuple[Tensor, DeferredTensor]] = {}
