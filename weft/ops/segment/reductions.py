@@ -140,15 +140,14 @@ def segment_prod(
     """
     values, ids, count = segments("segment_prod", values, segment_ids, num_segments, row_splits)
     values = _counting(values)
-    if isinstance(values.shape[0], int) and values.shape[0] == 0:
-        return _sums(values, ids, count) + _number(1, values.dtype)
     ids = F.where(ids < 0, ids + count, ids)
     order = F.argsort(ids)
     running = _running_products(F.take(values, order, 0), F.take(ids, order, 0))
     sizes = _sizes(ids, count, np.dtype(np.int64))
-    last = F.maximum(F.cumsum(sizes, 0) - 1, 0)
-    products = F.take(running, last, 0)
-    return F.where(_beside(sizes, values) > 0, products, _number(1, values.dtype))
+    # A row of ones stands first, for segments without rows.
+    one = full((1, *values.shape[1:]), 1, dtype=values.dtype)
+    last = F.where(sizes > 0, F.cumsum(sizes, 0), 0)
+    return F.take(F.concat([one, running], 0), last, 0)
 
 
 @composite()
