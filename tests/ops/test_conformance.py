@@ -224,7 +224,9 @@ def _gradient_to(case, place, value, as_rows):
 NO_VALUES = {
     ("batch_norm", "momentum"),
     ("cond", "p"),
+    ("cumulative_trapezoid", "dx"),
     ("instance_norm", "momentum"),
+    ("nanquantile", "q"),
     ("quantile", "q"),
     ("tensordot", "axes"),
     ("trapezoid", "dx"),
