@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -40,6 +42,41 @@ def test_updates_run_as_one_program() -> None:
     stats = step.stats()
     assert stats["eager_calls"] == 0
     assert stats["compiled_calls"] == 6
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_variables_as_inputs_get_gradients_and_need_no_program_each(compiled: bool) -> None:
+    model, (x, t) = network(chainer), data()
+    optimizer = chainer.optimizers.SGD(0.1).setup(model)
+    optimizer.compile = compiled
+    found = []
+    for step in range(3):
+        inputs = chainer.Variable(x + step)
+        optimizer.update(model, inputs, chainer.Variable(t))
+        found.append(inputs.grad)
+    for step, given in enumerate(found):
+        assert given.shape == x.shape, step
+    if compiled:
+        (made,) = optimizer._captures._made.values()
+        assert made.stats()["recordings"] <= 2
+    reference = losses_with_gradients(x, t)
+    for given, wanted in zip(found, reference, strict=True):
+        np.testing.assert_allclose(given, wanted, rtol=1e-5, atol=1e-7)
+
+
+def losses_with_gradients(x: Any, t: Any) -> list[Any]:
+    """Return gradients of the inputs, where the program goes back itself and then updates."""
+    model = network(chainer)
+    optimizer = chainer.optimizers.SGD(0.1).setup(model)
+    found = []
+    for step in range(3):
+        inputs = chainer.Variable(x + step)
+        loss = model(inputs, t)
+        model.cleargrads()
+        loss.backward()
+        optimizer.update()
+        found.append(inputs.grad)
+    return found
 
 
 def test_a_loss_of_variables_with_a_history_runs_eagerly() -> None:

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..core.errors import ArgumentTypeError
 from ..core.modes import no_grad
+from ..core.tensor import Tensor
 from ..optim import Optimizer as WeftOptimizer
 from ..train.captured import Captures, Compile
 from .link import Link
 from .reporter import gathered
-from .variable import Parameter, Variable
+from .variable import Parameter, Variable, wrapped
 
 Hook = Callable[[Any], Any]
+
+
+class _Handed(NamedTuple):
+    """A variable that a step is given, as jit knows its inputs: what it holds is no state."""
+
+    tensor: Tensor
 
 
 class Hyperparameter:
@@ -153,7 +160,7 @@ class GradientMethod(Optimizer):
         else:
             step, rule = self._compiled(args, kwds), self._rule_of_now()
             with gathered(self._reports):
-                step(rule, lossfun, args, kwds)
+                step(rule, lossfun, _handed(args), _handed(kwds))
         self.t += 1
         for parameter in self.target.params():
             parameter._refresh()
@@ -171,7 +178,7 @@ class GradientMethod(Optimizer):
     def _loss_step(
         self, rule: WeftOptimizer, lossfun: Any, args: tuple[Any, ...], kwds: dict[str, Any]
     ) -> None:
-        self._backward(lossfun, args, kwds)
+        self._backward(lossfun, _taken(args), _taken(kwds))
         self._take_step(rule)
 
     def _backward(self, lossfun: Any, args: tuple[Any, ...], kwds: dict[str, Any]) -> Any:
@@ -234,6 +241,26 @@ def _kept(serializer: Any, name: str, value: Any) -> Any:
     if isinstance(value, (int, np.integer)):
         return int(found)
     return np.asarray(found, value.dtype)
+
+
+def _handed(nest: Any) -> Any:
+    """Return what a step is given, with its variables as inputs of a program."""
+    if type(nest) is Variable and nest._tensor.is_leaf:
+        return _Handed(nest._tensor)
+    return _mapped(_handed, nest)
+
+
+def _taken(nest: Any) -> Any:
+    """Return what was handed to a step, as its loss function knows it."""
+    return wrapped(nest.tensor) if type(nest) is _Handed else _mapped(_taken, nest)
+
+
+def _mapped(change: Callable[[Any], Any], nest: Any) -> Any:
+    if type(nest) in (list, tuple):
+        return type(nest)(map(change, nest))
+    if type(nest) is dict:
+        return {key: change(value) for key, value in nest.items()}
+    return nest
 
 
 def gradients_of(optimizer: GradientMethod) -> list[Parameter]:
