@@ -88,6 +88,19 @@ def test_a_loss_of_variables_with_a_history_runs_eagerly() -> None:
     assert optimizer.t == 1
 
 
+def test_two_losses_of_one_computation_as_adversaries_have_them() -> None:
+    first = chainer.links.Linear(2, 2, initialW=np.array([[1, 2], [3, 4]], "f"))
+    second = chainer.links.Linear(2, 1, initialW=np.array([[1, -1]], "f"))
+    optimizers = [chainer.optimizers.SGD(0.5).setup(link) for link in (second, first)]
+    y = second(first(chainer.Variable(np.ones((1, 2), "f"))))
+    second_weights = second.W.array.copy()
+    optimizers[0].update(chainer.functions.sum, y)
+    assert not np.array_equal(second.W.array, second_weights)
+    optimizers[1].update(chainer.functions.sum, y)
+    # Weights are updated in place, as there: the second loss goes back through those of now.
+    assert first.W.grad.tolist() == [[-0.5, -0.5], [-4.5, -4.5]]
+
+
 def test_updates_without_a_loss() -> None:
     link = chainer.links.Linear(1, 1, initialW=1.0)
     optimizer = chainer.optimizers.SGD(0.5).setup(link)

@@ -154,8 +154,7 @@ class GradientMethod(Optimizer):
         if lossfun is None:
             self._take_step(self._rule_of_now())
         elif not self._is_ready():  # shapes come with the first batch
-            loss = self._backward(lossfun, args, kwds)
-            del loss
+            self._backward(lossfun, args, kwds, keep=_have_history(args, kwds))
             self._take_step(self._rule_of_now())
         else:
             step, rule = self._compiled(args, kwds), self._rule_of_now()
@@ -170,9 +169,8 @@ class GradientMethod(Optimizer):
 
     def _compiled(self, args: tuple[Any, ...], kwds: dict[str, Any]) -> Any:
         """Return a step as `compile` asks for it; one whose inputs have a history runs eagerly."""
-        given = (*args, *kwds.values())
-        if any(isinstance(x, Variable) and not x._tensor.is_leaf for x in given):
-            return self._loss_step
+        if _have_history(args, kwds):
+            return self._joined_step
         return self._captures.get(("update", id(self.target)), self._loss_step, self.compile)
 
     def _loss_step(
@@ -181,11 +179,22 @@ class GradientMethod(Optimizer):
         self._backward(lossfun, _taken(args), _taken(kwds))
         self._take_step(rule)
 
-    def _backward(self, lossfun: Any, args: tuple[Any, ...], kwds: dict[str, Any]) -> Any:
+    def _joined_step(
+        self, rule: WeftOptimizer, lossfun: Any, args: tuple[Any, ...], kwds: dict[str, Any]
+    ) -> None:
+        """Make a step whose inputs were computed; they keep their history, for other losses."""
+        self._backward(lossfun, _taken(args), _taken(kwds), keep=True)
+        self._take_step(rule)
+
+    def _backward(
+        self, lossfun: Any, args: tuple[Any, ...], kwds: dict[str, Any], *, keep: bool = False
+    ) -> None:
         loss = lossfun(*args, **kwds)
         self.target.cleargrads()
-        loss.backward_once(self._loss_scale)
-        return loss
+        if keep:
+            loss.backward(loss_scale=self._loss_scale)
+        else:
+            loss.backward_once(self._loss_scale)
 
     def _take_step(self, rule: WeftOptimizer) -> None:
         self.call_hooks("pre")
@@ -241,6 +250,12 @@ def _kept(serializer: Any, name: str, value: Any) -> Any:
     if isinstance(value, (int, np.integer)):
         return int(found)
     return np.asarray(found, value.dtype)
+
+
+def _have_history(args: tuple[Any, ...], kwds: dict[str, Any]) -> bool:
+    """Return whether a variable that a loss is given was computed from others."""
+    given = (*args, *kwds.values())
+    return any(isinstance(x, Variable) and not x._tensor.is_leaf for x in given)
 
 
 def _handed(nest: Any) -> Any:
