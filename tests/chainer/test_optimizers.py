@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -42,6 +44,41 @@ def test_updates_run_as_one_program() -> None:
     assert stats["compiled_calls"] == 6
 
 
+@pytest.mark.parametrize("compiled", [True, False])
+def test_variables_as_inputs_get_gradients_and_need_no_program_each(compiled: bool) -> None:
+    model, (x, t) = network(chainer), data()
+    optimizer = chainer.optimizers.SGD(0.1).setup(model)
+    optimizer.compile = compiled
+    found = []
+    for step in range(3):
+        inputs = chainer.Variable(x + step)
+        optimizer.update(model, inputs, chainer.Variable(t))
+        found.append(inputs.grad)
+    for step, given in enumerate(found):
+        assert given.shape == x.shape, step
+    if compiled:
+        (made,) = optimizer._captures._made.values()
+        assert made.stats()["recordings"] <= 2
+    reference = losses_with_gradients(x, t)
+    for given, wanted in zip(found, reference, strict=True):
+        np.testing.assert_allclose(given, wanted, rtol=1e-5, atol=1e-7)
+
+
+def losses_with_gradients(x: Any, t: Any) -> list[Any]:
+    """Return gradients of the inputs, where the program goes back itself and then updates."""
+    model = network(chainer)
+    optimizer = chainer.optimizers.SGD(0.1).setup(model)
+    found = []
+    for step in range(3):
+        inputs = chainer.Variable(x + step)
+        loss = model(inputs, t)
+        model.cleargrads()
+        loss.backward()
+        optimizer.update()
+        found.append(inputs.grad)
+    return found
+
+
 def test_a_loss_of_variables_with_a_history_runs_eagerly() -> None:
     model, (x, t) = network(chainer), data()
     optimizer = chainer.optimizers.SGD(0.1).setup(model)
@@ -49,6 +86,19 @@ def test_a_loss_of_variables_with_a_history_runs_eagerly() -> None:
     optimizer.update(model, chainer.Variable(x) * scale, t)
     assert scale.grad is not None
     assert optimizer.t == 1
+
+
+def test_two_losses_of_one_computation_as_adversaries_have_them() -> None:
+    first = chainer.links.Linear(2, 2, initialW=np.array([[1, 2], [3, 4]], "f"))
+    second = chainer.links.Linear(2, 1, initialW=np.array([[1, -1]], "f"))
+    optimizers = [chainer.optimizers.SGD(0.5).setup(link) for link in (second, first)]
+    y = second(first(chainer.Variable(np.ones((1, 2), "f"))))
+    second_weights = second.W.array.copy()
+    optimizers[0].update(chainer.functions.sum, y)
+    assert not np.array_equal(second.W.array, second_weights)
+    optimizers[1].update(chainer.functions.sum, y)
+    # Weights are updated in place, as there: the second loss goes back through those of now.
+    assert first.W.grad.tolist() == [[-0.5, -0.5], [-4.5, -4.5]]
 
 
 def test_updates_without_a_loss() -> None:

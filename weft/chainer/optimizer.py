@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ..core.errors import ArgumentTypeError
 from ..core.modes import no_grad
+from ..core.tensor import Tensor
 from ..optim import Optimizer as WeftOptimizer
 from ..train.captured import Captures, Compile
 from .link import Link
 from .reporter import gathered
-from .variable import Parameter, Variable
+from .variable import Parameter, Variable, wrapped
 
 Hook = Callable[[Any], Any]
+
+
+class _Handed(NamedTuple):
+    """A variable that a step is given, as jit knows its inputs: what it holds is no state."""
+
+    tensor: Tensor
 
 
 class Hyperparameter:
@@ -147,13 +154,12 @@ class GradientMethod(Optimizer):
         if lossfun is None:
             self._take_step(self._rule_of_now())
         elif not self._is_ready():  # shapes come with the first batch
-            loss = self._backward(lossfun, args, kwds)
-            del loss
+            self._backward(lossfun, args, kwds, keep=_have_history(args, kwds))
             self._take_step(self._rule_of_now())
         else:
             step, rule = self._compiled(args, kwds), self._rule_of_now()
             with gathered(self._reports):
-                step(rule, lossfun, args, kwds)
+                step(rule, lossfun, _handed(args), _handed(kwds))
         self.t += 1
         for parameter in self.target.params():
             parameter._refresh()
@@ -163,22 +169,32 @@ class GradientMethod(Optimizer):
 
     def _compiled(self, args: tuple[Any, ...], kwds: dict[str, Any]) -> Any:
         """Return a step as `compile` asks for it; one whose inputs have a history runs eagerly."""
-        given = (*args, *kwds.values())
-        if any(isinstance(x, Variable) and not x._tensor.is_leaf for x in given):
-            return self._loss_step
+        if _have_history(args, kwds):
+            return self._joined_step
         return self._captures.get(("update", id(self.target)), self._loss_step, self.compile)
 
     def _loss_step(
         self, rule: WeftOptimizer, lossfun: Any, args: tuple[Any, ...], kwds: dict[str, Any]
     ) -> None:
-        self._backward(lossfun, args, kwds)
+        self._backward(lossfun, _taken(args), _taken(kwds))
         self._take_step(rule)
 
-    def _backward(self, lossfun: Any, args: tuple[Any, ...], kwds: dict[str, Any]) -> Any:
+    def _joined_step(
+        self, rule: WeftOptimizer, lossfun: Any, args: tuple[Any, ...], kwds: dict[str, Any]
+    ) -> None:
+        """Make a step whose inputs were computed; they keep their history, for other losses."""
+        self._backward(lossfun, _taken(args), _taken(kwds), keep=True)
+        self._take_step(rule)
+
+    def _backward(
+        self, lossfun: Any, args: tuple[Any, ...], kwds: dict[str, Any], *, keep: bool = False
+    ) -> None:
         loss = lossfun(*args, **kwds)
         self.target.cleargrads()
-        loss.backward_once(self._loss_scale)
-        return loss
+        if keep:
+            loss.backward(loss_scale=self._loss_scale)
+        else:
+            loss.backward_once(self._loss_scale)
 
     def _take_step(self, rule: WeftOptimizer) -> None:
         self.call_hooks("pre")
@@ -234,6 +250,32 @@ def _kept(serializer: Any, name: str, value: Any) -> Any:
     if isinstance(value, (int, np.integer)):
         return int(found)
     return np.asarray(found, value.dtype)
+
+
+def _have_history(args: tuple[Any, ...], kwds: dict[str, Any]) -> bool:
+    """Return whether a variable that a loss is given was computed from others."""
+    given = (*args, *kwds.values())
+    return any(isinstance(x, Variable) and not x._tensor.is_leaf for x in given)
+
+
+def _handed(nest: Any) -> Any:
+    """Return what a step is given, with its variables as inputs of a program."""
+    if type(nest) is Variable and nest._tensor.is_leaf:
+        return _Handed(nest._tensor)
+    return _mapped(_handed, nest)
+
+
+def _taken(nest: Any) -> Any:
+    """Return what was handed to a step, as its loss function knows it."""
+    return wrapped(nest.tensor) if type(nest) is _Handed else _mapped(_taken, nest)
+
+
+def _mapped(change: Callable[[Any], Any], nest: Any) -> Any:
+    if type(nest) in (list, tuple):
+        return type(nest)(map(change, nest))
+    if type(nest) is dict:
+        return {key: change(value) for key, value in nest.items()}
+    return nest
 
 
 def gradients_of(optimizer: GradientMethod) -> list[Parameter]:
