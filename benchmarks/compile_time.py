@@ -12,6 +12,7 @@ width, so that no code can be shared, and one of equal layers, as networks usual
 from __future__ import annotations
 
 import argparse
+import importlib
 import itertools
 import json
 import time
@@ -105,22 +106,22 @@ def _step(wf: Any, widths: list[int]) -> tuple[Any, Any, Any, Any]:
     return graph, x, loss, update
 
 
+TIMED = (
+    ("weft.compiler.stages", "known_program", "name"),
+    ("weft.compiler.stages", "specialize", "optimise"),
+    ("weft.compiler.stages", "optimize_static", "optimise"),
+    ("weft.compiler.stages", "lower", "lower"),
+    ("weft.backends.cpu.runtime.analysis", "write_program", "write"),
+    ("weft.backends.cpu.runtime.analysis", "object_codes", "object code"),
+    ("weft.backends.cpu.backend", "find_object", "object code"),
+    ("weft.backends.cpu.runtime.executable", "link", "link"),
+)
+
+
 def _time_stages(stages: dict[str, float]) -> None:
     """Note the CPU time that each stage of the compiler takes."""
-    from weft.backends.cpu import backend
-    from weft.backends.cpu.runtime import analysis, executable
-    from weft.compiler import stages as compiler
-
-    for module, name, stage in (
-        (compiler, "known_program", "name"),
-        (compiler, "specialize", "optimise"),
-        (compiler, "optimize_static", "optimise"),
-        (compiler, "lower", "lower"),
-        (analysis, "write_program", "write"),
-        (analysis, "object_code", "object code"),
-        (backend, "find_object", "object code"),
-        (executable, "link", "link"),
-    ):
+    for path, name, stage in TIMED:
+        module = importlib.import_module(path)
         setattr(module, name, _timed(getattr(module, name), stages, stage))
 
 
