@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from typing import Any
 
@@ -54,6 +53,8 @@ class Config:
     def __setattr__(self, name: str, value: Any) -> None:
         """Change a setting; raise if there is no such one, or it cannot have that value."""
         if name not in self.__slots__:
+            import difflib  # noqa: PLC0415  (slow to import, for an error only)
+
             near = difflib.get_close_matches(name, self.__slots__, n=1)
             hint = (
                 f"did you mean {near[0]!r}?" if near else f"there are {', '.join(self.__slots__)}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,8 @@ def sources_digest(parts: Sequence[str]) -> bytes | None:
 
     None if that cannot be told: they are not files, or have changed since they were loaded.
     """
+    import hashlib  # noqa: PLC0415  (loads OpenSSL: programs that compile nothing do not wait)
+
     digest = hashlib.sha256()
     count = 0
     try:
