@@ -90,6 +90,16 @@ def _zeta(x: Any, q: Any) -> Any:
     return np.where(x == 1, np.inf, special.zeta(np.where(x == 1, 2.0, x), q))
 
 
+def _falling(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function with its limits at infinity, which SciPy gives as NaN."""
+
+    def reference(x: Any) -> Any:
+        limit = np.where(x > 0, 0.0, fn(-1.0) * 0.0)
+        return np.where(np.isinf(x), limit, fn(np.where(np.isinf(x), 1.0, x)))
+
+    return reference
+
+
 def _public_name(family: str) -> str:
     name, _, kind = family.rpartition("_")
     return f"{name}_polynomial_{kind}"
@@ -97,9 +107,9 @@ def _public_name(family: str) -> str:
 
 REFERENCES: dict[str, Callable[..., Any]] = {
     "bessel_j0": on_floats(special.j0),
-    "bessel_j1": on_floats(special.j1),
-    "bessel_y0": on_floats(special.y0),
-    "bessel_y1": on_floats(special.y1),
+    "bessel_j1": on_floats(_falling(special.j1)),
+    "bessel_y0": on_floats(_falling(special.y0)),
+    "bessel_y1": on_floats(_falling(special.y1)),
     "i0": on_floats(special.i0),
     "i0e": on_floats(special.i0e),
     "i1": on_floats(special.i1),
