@@ -12,7 +12,7 @@ import warnings as _warnings
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
-from . import autodiff, linalg, ops
+from . import autodiff, linalg, ops, special
 from .autodiff import Function, custom_vjp, detect_anomaly, gradients, jvp
 from .core import dtype as _dtype
 from .core.config import config
@@ -198,6 +198,7 @@ __all__ = [
     "set_grad_enabled",
     "set_num_threads",
     "set_rng_state",
+    "special",
     "summary",
     "tensor",
     "train",

@@ -40,6 +40,7 @@ DOORS = {
     "debug": "graph",
     "extend": "train",
     "linalg": "autodiff",
+    "special": "autodiff",
     "summary": "capture",
     "__main__": "cli",
 }

@@ -63,7 +63,13 @@ LIBRARY = frozenset(
         *("cholesky", "cofactor", "det", "eigh", "eigvalsh", "expm", "inv", "lstsq_solution"),
         *("matrix_rank", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "triangular_solve"),
         *("fold",),
+        *("cholesky_info", "geqrf", "ldl_factor", "ldl_solve", "lu_factor", "pivots_permutation"),
         *("digamma", "erfinv", "lgamma", "polygamma"),
+        *("airy_ai", "airy_ai_slope", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1"),
+        *("i0", "i0e", "i1", "i1e", "modified_bessel_k0", "modified_bessel_k1"),
+        *("scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "erfcx", "log_ndtr", "ndtri"),
+        *("gamma_draw_slope", "igamma", "igamma_slope", "igammac", "orthogonal_polynomial", "zeta"),
+        *("frexp", "gcd", "lcm", "nextafter", "runs", "scatter_product"),
         *("random_categorical", "random_gamma", "random_permutation"),
         *("borrow_example", "last_writes", "pool_last_write", "return_example"),
     )
