@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import io
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from PIL import Image
 
 import weft as wf
 from weft.caffe.errors import CaffeError
+from weft.caffe.inputs.ahead import Ahead
 from weft.caffe.inputs.databases import open_database
 from weft.caffe.inputs.datum import encoded_datum, format_datum
 from weft.caffe.inputs.hdf5 import Hdf5Output, read_hdf5, write_hdf5
@@ -209,6 +211,29 @@ def test_rows_of_files_come_in_order_and_again(tmp_path: Path) -> None:
         places = np.arange(first, first + 4) % 10
         np.testing.assert_array_equal(label, places)
         np.testing.assert_array_equal(data, rows[places])
+
+
+def test_rows_that_lie_in_memory_need_no_thread(tmp_path: Path) -> None:
+    rows = two_files(tmp_path)
+    (tmp_path / "one.txt").write_text(str(tmp_path / "a.h5"))
+    source = opened(hdf5_layer(tmp_path / "one.txt"))
+    data, _ = source.next()
+    np.testing.assert_array_equal(data, rows[:4])
+    assert not any(t.name == "caffe-data" for t in threading.enumerate())
+
+
+def test_an_error_ahead_comes_where_it_would_and_again() -> None:
+    def items() -> Iterator[int]:
+        yield 1
+        raise ValueError("damaged")
+
+    ahead = Ahead(items(), 3)
+    assert next(ahead) == 1
+    for _ in range(2):
+        with pytest.raises(ValueError, match="damaged"):
+            next(ahead)
+    ahead.close()
+    assert list(Ahead((i for i in range(4)), 2)) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("shuffle", [False, True])

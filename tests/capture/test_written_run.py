@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 import pytest
 
@@ -83,7 +85,19 @@ def note(world, x):
     return x + 1
 
 
-FUNCTIONS = [step, accumulate, forget, write_argument, contain, note]
+class Pair(NamedTuple):
+    """Two values."""
+
+    first: Any
+    second: Any
+
+
+def nest(world, x):
+    y = x * world.weight
+    return [Pair(y, {"x": x, "none": None}), (y.sum(), [], ()), {}]
+
+
+FUNCTIONS = [step, accumulate, forget, write_argument, contain, note, nest]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -96,6 +110,32 @@ def test_both_runs_leave_the_same(function):
         for x, y in zip(found, expected, strict=True):
             np.testing.assert_array_equal(x, y)
     assert any(source_of(trace._written) for trace in traces_of(written.jitted) if trace._written)
+
+
+def test_nests_of_results_are_written_out():
+    world = World(nest)
+    for k in range(4):
+        (pair, rest, empty) = world.jitted(wf.tensor(X + k))
+    assert (type(pair), type(rest), rest[1:], empty) == (Pair, tuple, ([], ()), {})
+    assert list(pair.second) == ["x", "none"]
+    np.testing.assert_array_equal(pair.second["x"].numpy(), X + 3)
+    (trace,) = traces_of(world.jitted)
+    assert "made" not in source_of(trace._written)
+
+
+def test_what_a_result_holds_twice_is_one_object():
+    def share(world, x):
+        both = [x * 2]
+        return both, {"again": both, "apart": [x * 2]}
+
+    world = World(share)
+    found = []
+    for _ in range(4):
+        first, rest = world.jitted(wf.tensor(X))
+        assert first is rest["again"]
+        assert first is not rest["apart"]
+        found.append(first)
+    assert len({*map(id, found)}) == len(found)
 
 
 def test_results_have_the_history_that_they_have_eagerly():

@@ -7,6 +7,7 @@ from weft.core.errors import ArgumentTypeError
 from weft.core.rng import Generator
 from weft.data import BatchSampler, RandomSampler, SequentialSampler
 from weft.data.order import BatchOrder, is_repeatable
+from weft.data.sampler import as_list
 
 
 class Counting:
@@ -34,7 +35,7 @@ class Counting:
 
 def read(order, epoch=0, saved=None):
     batches, kept = order.batches(Generator(3), epoch, saved)
-    return list(batches), kept
+    return [as_list(batch) for batch in batches], kept
 
 
 def test_own_samplers_are_functions_of_the_seed():

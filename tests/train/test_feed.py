@@ -60,6 +60,25 @@ def test_position_is_exact_where_the_length_is_known() -> None:
     assert feed.position == 1
 
 
+def test_the_length_is_that_of_each_pass() -> None:
+    class Growing:
+        """One batch more in each pass."""
+
+        def __init__(self) -> None:
+            self.count = 1
+
+        def __len__(self) -> int:
+            return self.count
+
+        def __iter__(self) -> Any:
+            self.count += 1
+            return iter(range(self.count))
+
+    feed = Feed(Growing())
+    assert walk(feed, 6) == [(0, 0, 1), (1, 1, 0), (0, 1, 1), (1, 1, 2), (2, 2, 0), (0, 2, 1)]
+    assert (feed.length, feed.position) == (4, Fraction(9, 4))
+
+
 @pytest.mark.parametrize("kind", list(loaders()))
 @pytest.mark.parametrize("epoch_length", [None, 2, 5])
 def test_resume_at_every_batch(kind: str, epoch_length: int | None) -> None:

@@ -16,7 +16,7 @@ from weft.nn import Module
 from weft.nn import functional as F
 from weft.optim import SGD, Adam
 from weft.train import Checkpoint, Log, Trainer, Updater, keras
-from weft.train.callbacks import Callback
+from weft.train.callbacks import Callback, LambdaCallback
 from weft.train.losses import LOSSES, get_loss
 from weft.train.optimizers import OPTIMIZERS, get_optimizer
 
@@ -232,6 +232,21 @@ def test_order_of_events() -> None:
     keras.predict(model, X, callbacks=[recorder])
     keras.evaluate(model, X, Y, verbose=0, callbacks=recorder)
     assert recorder.events == ["predict_begin", "predict_end", "test_begin", "test_end"]
+
+
+def test_callbacks_listen_to_batches_by_whatever_they_have() -> None:
+    heard: list[Any] = []
+
+    class Late(Callback):
+        """Listens from the beginning of training on."""
+
+        def on_train_begin(self, logs: Any = None) -> None:
+            self.on_train_batch_begin = lambda batch, logs: heard.append(("late", batch))  # type: ignore[method-assign]  # as users do
+
+    given = LambdaCallback(on_train_batch_end=lambda batch, logs: heard.append((batch, [*logs])))
+    fitted(1, batch_size=8, callbacks=[Late(), given, LambdaCallback()])
+    assert heard[:2] == [("late", 0), (0, ["loss", "size"])]
+    assert len(heard) == 2 * -(-len(X) // 8)
 
 
 def test_methods_of_module() -> None:

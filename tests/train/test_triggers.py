@@ -29,6 +29,13 @@ def stand_in(**attributes: Any) -> Any:
     return SimpleNamespace(**attributes)
 
 
+def updater_at(before: Fraction, now: Fraction) -> Any:
+    """Return what stands between two positions, in epochs."""
+    return stand_in(
+        previous_position=before, position=now, previous_epoch=int(before), epoch=int(now)
+    )
+
+
 def test_interval_of_iterations() -> None:
     assert fired((3, "iteration"), 10) == [3, 6, 9]
 
@@ -54,10 +61,7 @@ def test_resumed_run_fires_where_the_whole_one_does(length: int, period: int, at
     trigger = IntervalTrigger(Fraction(period, 3), "epoch")
 
     def place(n: int) -> Any:
-        updater = stand_in(
-            previous_position=Fraction(n - 1, length), position=Fraction(n, length), iteration=n
-        )
-        return stand_in(updater=updater)
+        return stand_in(updater=updater_at(Fraction(n - 1, length), Fraction(n, length)))
 
     whole = [n for n in range(1, 25) if trigger(place(n))]
     parts = [n for n in range(1, at) if trigger(place(n))]
@@ -99,8 +103,11 @@ def test_best_ignores_missing_values_and_nan() -> None:
 def test_stop_holds_beyond_the_end() -> None:
     stop = as_stop((2, "epoch"))
     assert stop is not None
-    updater = stand_in(previous_position=Fraction(5), position=Fraction(6), iteration=1)
-    assert stop(stand_in(updater=updater))
+    assert stop(stand_in(updater=updater_at(Fraction(5), Fraction(6))))
+    half = as_stop((5.5, "epoch"))
+    assert half is not None
+    assert half(stand_in(updater=updater_at(Fraction(5), Fraction(11, 2))))
+    assert not half(stand_in(updater=updater_at(Fraction(5), Fraction(16, 3))))
 
 
 def test_stop_at_zero_does_nothing() -> None:

@@ -51,12 +51,13 @@ class Message:
     # -- reading ---------------------------------------------------------------------------------
 
     def __getattr__(self, name: str) -> Any:
+        if name in self._set:
+            return self._set[name]
         if name.startswith("__"):
             raise AttributeError(name)
         field = self.field(name)
-        for values in (self._set, self._unset):
-            if name in values:
-                return values[name]
+        if name in self._unset:
+            return self._unset[name]
         if not field.repeated and not field.is_message:
             return field.default
         empty = self._empty(field)

@@ -112,7 +112,7 @@ class Network(Module):
     def _total(self, values: Mapping[str, Any]) -> Tensor:
         """Return the sum of the tops that count; each is the last of its name, or a split's."""
         losses = [
-            F.sum(values[name]) * weight
+            _summed(values[name]) * weight
             for step in self.steps
             for name, weight in zip(step.tops, step.loss_weights, strict=True)
             if weight
@@ -177,6 +177,11 @@ def _in_state(net: Message, phase: int | str, level: int, stages: Sequence[str])
         made.state.level = level
     made.state.stage.extend(stages)
     return made
+
+
+def _summed(value: Any) -> Any:
+    """Return the sum of a top; of one number, itself."""
+    return F.sum(value) if value.shape else value
 
 
 def _as_tensor(value: Any) -> Any:

@@ -182,13 +182,14 @@ class Solver:
 
     def _inputs(self, network: Network) -> list[Tensor]:
         found = network.next_inputs()
-        missing = [name for name in network.input_names if name not in found]
-        if missing:
+        try:
+            return [wrap(np.asarray(found[name], np.float32)) for name in network.input_names]
+        except KeyError:
+            missing = [name for name in network.input_names if name not in found]
             raise CaffeError(
                 f"net {network.net_name!r}: nothing brings {', '.join(missing)}; a net that a "
                 "solver trains needs data layers (Data, HDF5Data, MemoryData, DummyData, ...)"
-            )
-        return [wrap(np.asarray(found[name], np.float32)) for name in network.input_names]
+            ) from None
 
     # -- testing -----------------------------------------------------------------------------------
 

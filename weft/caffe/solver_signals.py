@@ -28,6 +28,8 @@ class Requests:
 
     def take(self) -> str:
         """Return what is wished for, once."""
+        if not self._asked:
+            return NONE
         asked, self._asked = self._asked, set()
         return STOP if STOP in asked else SNAPSHOT if SNAPSHOT in asked else NONE
 

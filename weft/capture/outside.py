@@ -6,14 +6,16 @@ are the tensors and numbers that the run made. written_run.py writes the same as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..core.generated import ObjectNames
 from ..core.row_sparse import RowSparse
 from ..graph.node import Node
 from .evaluation import Array
 from .history import CallHistory, mark_freed
+from .watch.recipes import Recipe, RecipeWriter, UnwrittenError
 
 Leaves = Sequence[Any]  # the tensors, arrays and numbers of a call's arguments
 Getter = Callable[[Leaves], Any]
@@ -67,6 +69,49 @@ class Escaped:
     def __call__(self, found: Sequence[Any], leaves: Leaves, made: dict[int, Any]) -> Any:
         """Return the result of one call."""
         return None if self.number < 0 else found[self.number]
+
+
+def resolving(
+    escapes: Mapping[int, int], positions: Mapping[int, int], found: Sequence[Any], leaves: Leaves
+) -> Callable[[Any], Any]:
+    """Return what finds, for one run, what stands for values and arguments of the recording.
+
+    escapes     the numbers of values among those that are found, by their ids
+    positions   of the arguments
+    """
+
+    def resolve(leaf: Any) -> Any:
+        number = escapes.get(id(leaf))
+        return leaves[positions[id(leaf)]] if number is None else found[number]
+
+    return resolve
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """The result of a function that returns a nest of values, which each call makes anew."""
+
+    recipe: Recipe
+    escapes: Mapping[int, int]
+    positions: Mapping[int, int]
+
+    def __call__(self, found: Sequence[Any], leaves: Leaves, made: dict[int, Any]) -> Any:
+        """Return the result of one call."""
+        return self.recipe(resolving(self.escapes, self.positions, found, leaves), made)
+
+    def text(
+        self, found: Sequence[str], leaf: Callable[[int], str], names: ObjectNames
+    ) -> str | None:
+        """Return an expression for it, given those for values and leaves; None if there is none."""
+
+        def recorded(value: Any) -> str:
+            number = self.escapes.get(id(value))
+            return leaf(self.positions[id(value)]) if number is None else found[number]
+
+        try:
+            return RecipeWriter(recorded, names).text(self.recipe)
+        except UnwrittenError:
+            return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,8 +40,10 @@ from .outside import (
     KeptGrad,
     Leaves,
     Outside,
+    Rebuilt,
     ResultLinks,
     RowGradWrite,
+    resolving,
 )
 from .recorded import RecordedNumber, RecordedSnapshot, RecordedTensor
 from .recorded_size import is_recorded_size
@@ -294,17 +296,11 @@ class RecordedCall:
             return Escaped(self._escapes[id(returned)])
         if returned is None:
             return Escaped(-1)
-        return lambda found, leaves, made: recipe(self.resolving(found, leaves), made)
+        return Rebuilt(recipe, self._escapes, self.positions)
 
     def resolving(self, found: Sequence[Any], leaves: Leaves) -> Callable[[Any], Any]:
         """Return what finds, for one run, what stands for values and arguments of the recording."""
-        escapes, positions = self._escapes, self.positions
-
-        def resolve(leaf: Any) -> Any:
-            number = escapes.get(id(leaf))
-            return leaves[positions[id(leaf)]] if number is None else found[number]
-
-        return resolve
+        return resolving(self._escapes, self.positions, found, leaves)
 
     def _traced_back(self, returned: Sequence[Any]) -> Linking | None:
         """Return which results of a call go on the tape; None if eager mode would record none."""

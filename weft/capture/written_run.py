@@ -31,6 +31,7 @@ from .outside import (
     KeptGrad,
     Leaves,
     Outside,
+    Rebuilt,
     ResultLinks,
     RowGradWrite,
     TensorArgument,
@@ -205,6 +206,10 @@ class RunWriter:
         if isinstance(result, Escaped) and not trace.effects:
             yield f"return {'None' if result.number < 0 else self.found[result.number]}"
             return
+        written = self._written_result()
+        if written is not None:
+            yield f"return {written}"
+            return
         yield f"found = {self._all_found()}"
         yield "made = {}"
         yield f"result = {self.names.of(result, 'result')}(found, leaves, made)"
@@ -212,6 +217,13 @@ class RunWriter:
             resolving, effects = self.names.of(trace.resolving), self.names.of(trace.effects)
             yield f"{effects}.apply({resolving}(found, leaves), made)"
         yield "return result"
+
+    def _written_result(self) -> str | None:
+        """Return the expression for a nest of results, where nothing else refers to its parts."""
+        result = self.trace.result
+        if self.trace.effects or not isinstance(result, Rebuilt):
+            return None
+        return result.text(self.found, self.leaf, self.names)
 
     def _all_found(self) -> str:
         return f"[{', '.join(self.found)}]"

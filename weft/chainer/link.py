@@ -97,8 +97,10 @@ class Link:
 
     def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
         """Yield all parameters, those of this link in the order of their names first."""
-        for _, parameter in self.namedparams(include_uninit):
-            yield parameter
+        for name in sorted(self._params):
+            parameter = self.__dict__[name]
+            if include_uninit or parameter.is_initialized:
+                yield parameter
 
     def namedparams(self, include_uninit: bool = True) -> Iterator[tuple[str, Parameter]]:
         """Yield all parameters with paths: "/l1/W"."""
@@ -254,6 +256,13 @@ class Composite(Link):
             if parameter not in seen:
                 seen.add(parameter)
                 yield path, parameter
+
+    def params(self, include_uninit: bool = True) -> Iterator[Parameter]:
+        """Yield all parameters, each once."""
+        seen = dict.fromkeys(super().params(include_uninit))
+        for _, child in self._named_children():
+            seen.update(dict.fromkeys(child.params(include_uninit)))
+        return iter(seen)
 
     def _all_params(self, include_uninit: bool) -> Iterator[tuple[str, Parameter]]:
         yield from super().namedparams(include_uninit)

@@ -151,21 +151,19 @@ class GradientMethod(Optimizer):
         """Compute the loss and its gradients, if a function is given, and update the parameters."""
         if self.target is None:
             raise RuntimeError("call `setup` method before `update` method")
+        params = [*self.target.params()]  # one walk for the whole update
         if lossfun is None:
-            self._take_step(self._rule_of_now())
-        elif not self._is_ready():  # shapes come with the first batch
+            self._take_step(self._rule_of_now(params))
+        elif not all(p.is_initialized for p in params):  # shapes come with the first batch
             self._backward(lossfun, args, kwds, keep=_have_history(args, kwds))
             self._take_step(self._rule_of_now())
         else:
-            step, rule = self._compiled(args, kwds), self._rule_of_now()
+            step, rule = self._compiled(args, kwds), self._rule_of_now(params)
             with gathered(self._reports):
                 step(rule, lossfun, _handed(args), _handed(kwds))
         self.t += 1
-        for parameter in self.target.params():
+        for parameter in params:
             parameter._refresh()
-
-    def _is_ready(self) -> bool:
-        return all(p.is_initialized for p in self.target.params())
 
     def _compiled(self, args: tuple[Any, ...], kwds: dict[str, Any]) -> Any:
         """Return a step as `compile` asks for it; one whose inputs have a history runs eagerly."""
@@ -201,15 +199,21 @@ class GradientMethod(Optimizer):
         rule.step()
         self.call_hooks("post")
 
-    def _rule_of_now(self) -> WeftOptimizer:
-        """Return Weft's optimizer of the parameters, with the numbers that stand here now."""
-        params = [p for p in self.target.params() if p.is_initialized]
-        if self._weft is None or tuple(map(id, params)) != self._known:
-            self._weft = self._renewed(params)
-            self._known = tuple(map(id, params))
-        for name, value in self._rule_settings().items():
-            if self._weft.param_groups[0][name] != value:
-                self._weft.param_groups[0][name] = value
+    def _rule_of_now(self, params: list[Parameter] | None = None) -> WeftOptimizer:
+        """Return Weft's optimizer of the parameters, with the numbers that stand here now.
+
+        params   those of the target, where somebody has them already
+        """
+        found = self.target.params() if params is None else params
+        known = [p for p in found if p.is_initialized]
+        numbers = tuple(map(id, known))
+        if self._weft is None or numbers != self._known:
+            self._weft, self._known = self._renewed(known), numbers
+        group = self._weft.param_groups[0]
+        for theirs, ours in self.settings.items():
+            value = getattr(self, theirs)
+            if group[ours] != value:
+                group[ours] = value
         return self._weft
 
     def _renewed(self, params: list[Parameter]) -> WeftOptimizer:

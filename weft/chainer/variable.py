@@ -100,8 +100,9 @@ class Variable:
 
     def _refresh(self) -> None:
         """Let the array that was handed out hold the values of now."""
-        handed = None if self._handed is None else self._handed()
-        value = self._tensor._value
+        if self._handed is None:
+            return
+        handed, value = self._handed(), self._tensor._value
         if handed is None or handed is value:
             return
         if handed.shape == value.shape and handed.dtype == value.dtype and handed.flags.writeable:

@@ -60,8 +60,10 @@ class Prepare:
 
     def __call__(self, batch: Any) -> Any:
         """Return a tuple of inputs, with the target last unless there is none."""
-        parts = tree_map(self._cast, batch)
-        parts = tuple(parts) if isinstance(parts, tuple | list) else (parts,)
+        if isinstance(batch, tuple | list):
+            parts = tuple([self._part(part) for part in batch])
+        else:
+            parts = (self._part(batch),)
         if self.target == "last":
             return parts
         inputs = parts[:-1] or parts
@@ -72,9 +74,13 @@ class Prepare:
         """Return where the target stands in a batch."""
         return None if self.target == "none" else -1
 
+    def _part(self, part: Any) -> Any:
+        return self._cast(part) if isinstance(part, Tensor) else tree_map(self._cast, part)
+
     def _cast(self, value: Any) -> Any:
-        is_float = isinstance(value, Tensor) and dt.is_float(value.dtype)
-        return value.to(self.dtype) if is_float and value.dtype != self.dtype else value
+        if not isinstance(value, Tensor) or value.dtype == self.dtype:
+            return value
+        return value.to(self.dtype) if dt.is_float(value.dtype) else value
 
 
 def build_data(

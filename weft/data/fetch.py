@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from ..core.tree import flatten
 from .collate import default_collate
 from .dataset import batch_taker
 from .iterable import IterableDataset
-from .streams import BATCHES, ITEMS, SHARDS, Streams, using
+from .sampler import Indices, as_list
+from .streams import BATCHES, ITEMS, SHARDS, Array, Streams, using
 
 
 class _End:
@@ -55,8 +56,7 @@ class Recipe:
         return batch_taker(self.dataset) if collates else None
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """One batch: the `number`-th of an epoch, in the `iteration`-th walk through the loader.
 
     `place` is the place in the epoch of the batch's first item and `indices` are the items, None
@@ -67,7 +67,12 @@ class Job:
     epoch: int
     number: int
     place: int = 0
-    indices: list[Any] | None = None
+    indices: Indices | None = None
+
+    @property
+    def items(self) -> list[Any] | None:
+        """Return the indices of the items as a list of numbers, None for a stream."""
+        return None if self.indices is None else as_list(self.indices)
 
 
 class Fetcher:
@@ -77,6 +82,7 @@ class Fetcher:
         self._recipe = recipe
         self._id, self._workers = worker_id, workers
         self._take = recipe.batch_taker
+        self._is_stream = recipe.is_stream
         self._epoch: int | None = None
         self._iteration: int | None = None
         self._items: Streams
@@ -86,7 +92,7 @@ class Fetcher:
     def fetch(self, job: Job) -> Any:
         """Return the batch of a job, or END."""
         self._enter_epoch(job.epoch)
-        if self._recipe.is_stream:
+        if self._is_stream:
             return self._next_of_stream(job)
         if self._take is not None:
             batch = self._taken(job)
@@ -113,10 +119,11 @@ class Fetcher:
         self._batches = Streams(generator, generator.fork(BATCHES))
 
     def _fetched(self, job: Job) -> list[Any]:
-        assert job.indices is not None
+        indices = job.items
+        assert indices is not None
         items = []
         with using(self._items):
-            for offset, index in enumerate(job.indices):
+            for offset, index in enumerate(indices):
                 self._items.enter_item(job.place + offset)
                 try:
                     items.append(self._recipe.dataset[index])
@@ -126,12 +133,13 @@ class Fetcher:
 
     def _taken(self, job: Job) -> Any:
         assert self._take is not None
+        assert job.indices is not None
         with using(self._items):
             self._items.enter_item(job.place)
             try:
-                return self._take(np.asarray(job.indices))
+                return self._take(_as_array(job.indices))
             except Exception as error:
-                raise _noted(error, f"the items {job.indices!r:.60}", job) from error.__cause__
+                raise _noted(error, f"the items {job.items!r:.60}", job) from error.__cause__
 
     def _collated(self, items: list[Any], job: Job) -> Any:
         recipe = self._recipe
@@ -159,7 +167,7 @@ class Fetcher:
 
     @property
     def _shards_itself(self) -> bool:
-        return self._recipe.is_stream and self._recipe.dataset.shards_itself and self._workers > 1
+        return self._is_stream and self._recipe.dataset.shards_itself and self._workers > 1
 
     def _next_of_stream(self, job: Job) -> Any:
         size = self._recipe.batch_size or 1
@@ -188,6 +196,12 @@ class Fetcher:
         self._items.restart()
         self._stream = self._recipe.dataset.select(keep)
         self._iteration = job.iteration
+
+
+def _as_array(indices: Indices) -> Array:
+    if isinstance(indices, range):
+        return np.arange(indices.start, indices.stop, indices.step)
+    return np.asarray(indices)
 
 
 def epoch_generator(seed: int, epoch: int) -> Generator:

@@ -15,9 +15,9 @@ import numpy as np
 
 from ..core.errors import ArgumentTypeError
 from ..core.rng import Generator
-from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
+from .sampler import BatchSampler, Indices, RandomSampler, Sampler, SequentialSampler, as_list
 
-Batches = Iterator[list[Any]]
+Batches = Iterator[Indices]
 
 
 class BatchOrder:
@@ -68,6 +68,8 @@ class BatchOrder:
 
     def batches(self, generator: Generator, epoch: int, saved: Any) -> tuple[Batches, Any]:
         """Return the batches of an epoch, and what must be saved to have them again."""
+        if type(self._sampler) is BatchSampler and self._repeatable:
+            return self._sampler.runs(generator, epoch), None
         if self._repeatable:
             return _as_lists(self._sampler.order(generator, epoch)), None
         if saved is not None:
@@ -101,12 +103,8 @@ def _tell_epoch(sampler: Any, epoch: int) -> None:
         sampler.set_epoch(epoch)
 
 
-def _as_lists(batches: Iterable[Any]) -> Batches:
-    for batch in batches:
-        if isinstance(batch, np.ndarray):
-            yield batch.tolist()
-        else:
-            yield batch if type(batch) is list else list(batch)
+def _as_lists(batches: Iterable[Any]) -> Iterator[list[Any]]:
+    return map(as_list, batches)
 
 
 def _split(batches: list[list[Any]]) -> dict[str, Any]:

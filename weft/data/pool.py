@@ -106,7 +106,7 @@ class WorkerPool:
                 f"DataLoader worker {worker} (pid {pid}) did not deliver batch "
                 f"{job.number} of epoch {job.epoch} within timeout={self._timeout:g} seconds; "
                 "its dataset is slow or stuck: raise the timeout, or look at the items "
-                f"{job.indices!r:.60}"
+                f"{job.items!r:.60}"
             )
         if one.results not in ready and not one.results.poll():
             self._fail(worker, job.number)

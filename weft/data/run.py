@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, Protocol
 
@@ -150,7 +150,7 @@ class ShardedRun:
         self._supply()
         while not all(rotation.ended):
             worker = rotation.turn
-            job = replace(self._first, number=rotation.counts[worker])
+            job = self._first._replace(number=rotation.counts[worker])
             batch = self._pool.result(worker, job)
             if batch is not END:
                 rotation.counts[worker] += 1
@@ -173,6 +173,6 @@ class ShardedRun:
         rotation = self._rotation
         for worker, ended in enumerate(rotation.ended):
             while not ended and self._submitted[worker] < rotation.counts[worker] + self._prefetch:
-                job = replace(self._first, number=self._submitted[worker])
+                job = self._first._replace(number=self._submitted[worker])
                 self._pool.submit(worker, job)
                 self._submitted[worker] += 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sized
 from itertools import chain, islice
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from .streams import (
 )
 
 T = TypeVar("T")
+Indices: TypeAlias = list[Any] | range | Array
 
 
 class Sampler:
@@ -245,21 +246,21 @@ class BatchSampler(Sampler):
 
     def order(self, generator: Generator, epoch: int) -> Iterator[list[int]]:
         """Yield the batches of one epoch."""
+        return map(as_list, self.runs(generator, epoch))
+
+    def runs(self, generator: Generator, epoch: int) -> Iterator[Indices]:
+        """Yield the same, where ranges and arrays of indices stay what they are."""
         inner = self.sampler
         indices = inner.order(generator, epoch) if isinstance(inner, Sampler) else inner
-        return batched(indices, self.batch_size, self.drop_last)
+        if not isinstance(indices, np.ndarray | range):
+            return batched(indices, self.batch_size, self.drop_last)
+        size, count = self.batch_size, len(indices)
+        end = count - count % size if self.drop_last else count
+        return (indices[i : i + size] for i in range(0, end, size))
 
 
 def batched(items: Iterable[T], size: int, drop_last: bool = False) -> Iterator[list[T]]:
     """Yield lists of `size` successive items."""
-    if isinstance(items, np.ndarray):
-        end = len(items) - len(items) % size if drop_last else len(items)
-        yield from (items[i : i + size].tolist() for i in range(0, end, size))
-        return
-    if isinstance(items, range):
-        whole = len(items) - len(items) % size if drop_last else len(items)
-        yield from ([*items[i : i + size]] for i in range(0, whole, size))
-        return
     batch: list[T] = []
     for index in items:
         batch.append(index)
@@ -268,6 +269,14 @@ def batched(items: Iterable[T], size: int, drop_last: bool = False) -> Iterator[
             batch = []
     if batch and not drop_last:
         yield batch
+
+
+def as_list(indices: Indices) -> list[Any]:
+    """Return indices as a list of Python's numbers."""
+    if isinstance(indices, np.ndarray):
+        numbers: list[Any] = indices.tolist()
+        return numbers
+    return indices if type(indices) is list else list(indices)
 
 
 def _in_a_row(parts: Iterator[Array], count: int) -> Iterable[int]:

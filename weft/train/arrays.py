@@ -88,6 +88,8 @@ def source_of_arrays(arrays: Arrays, **options: Any) -> BatchSource:
     if not arrays.samples:
         raise ArgumentError("there are no samples")
     loader = DataLoader(TensorDataset(*leaves), **options)
+    if all(isinstance(part, np.ndarray) for part in arrays[: len(leaves)]):
+        return source_of_batches(loader)
     return BatchSource(loader, lambda batch: _nested(structure, batch, len(leaves)))
 
 

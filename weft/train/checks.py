@@ -28,6 +28,11 @@ def free_name(name: str, taken: Container[str]) -> str:
     return free
 
 
+def overrides(thing: Any, base: type, name: str) -> bool:
+    """Tell whether a method is another one than that of the base, which does nothing."""
+    return getattr(getattr(thing, name), "__func__", None) is not getattr(base, name)
+
+
 def optional_positive(name: str, value: Any) -> float | None:
     """Return a number greater than 0, or None."""
     if value is None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..core.errors import ArgumentTypeError
+from .checks import overrides
 from .saved import Saved
 from .triggers import TriggerFunction, as_trigger
 
@@ -128,10 +129,17 @@ class ExtensionEntry:
         self.priority: int = extension.priority if priority is None else priority
         if isinstance(self.priority, bool) or not isinstance(self.priority, int | float):
             raise ArgumentTypeError(f"a priority is a number. Received: {priority!r}")
+        self._observes = True
+
+    def initialize(self, trainer: Trainer) -> None:
+        """Let the extension prepare for a run, and see whether it looks at every iteration."""
+        self.extension.initialize(trainer)
+        self._observes = overrides(self.extension, Extension, "observe")
 
     def visit(self, trainer: Trainer) -> None:
         """Show the extension an iteration, and call it if its trigger fires."""
-        self.extension.observe(trainer)
+        if self._observes:
+            self.extension.observe(trainer)
         if self.trigger(trainer):
             self.extension(trainer)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..data.loader import DataLoader, EpochIterator
@@ -19,6 +19,27 @@ from .checks import optional_int
 _NOTHING: Any = object()
 AHEAD = 2  # batches that a thread makes ahead
 _ATTEMPTS = 3  # an ended pass, a resumed pass that was at its end, and a new one
+
+
+class FeedMark(NamedTuple):
+    """Where a feed stands: epochs done, batches drawn in this one, batches in an epoch."""
+
+    epoch: int
+    drawn: int
+    length: int | None
+
+    @property
+    def position(self) -> Fraction:
+        """Return the number of epochs done, as an exact fraction where the length is known."""
+        if not self.length:
+            return Fraction(self.epoch)
+        return Fraction(self.epoch * self.length + self.drawn, self.length)
+
+    @classmethod
+    def at(cls, position: Fraction) -> FeedMark:
+        """Return the mark at a number of epochs."""
+        whole, rest = divmod(position.numerator, position.denominator)
+        return cls(whole, rest, position.denominator)
 
 
 class Feed:
@@ -42,26 +63,28 @@ class Feed:
         self._iterator: Iterator[Any] | None = None
         self._held = _NOTHING
         self._held_state: Any = None
-        self._position: Fraction | None = None  # until it is asked for
+        self._known: Any = _NOTHING  # the length of the pass that is under way
 
     @property
     def length(self) -> int | None:
         """Return the number of batches in an epoch, or None if nobody knows."""
-        if self._fixed:
-            return self._length
-        try:
-            return len(self.loader)  # type: ignore[arg-type]  # what has no length raises
-        except (TypeError, NotImplementedError):
-            return None
+        return self._length if self._fixed else self._length_of_pass()
+
+    def _length_of_pass(self) -> int | None:
+        """Return what the loader says of its length, which is asked for once in a pass."""
+        found = self._known
+        if found is _NOTHING or self._iterator is None:
+            found = self._known = _length_of(self.loader)
+        return found  # type: ignore[no-any-return]  # a number or None by now
 
     @property
     def position(self) -> Fraction:
         """Return the number of epochs done, as an exact fraction where the length is known."""
-        if self._position is None:
-            length = self.length or 1
-            index = self.index if self.length else 0
-            self._position = Fraction(self.epoch * length + index, length)
-        return self._position
+        return self.mark().position
+
+    def mark(self) -> FeedMark:
+        """Return where the feed stands, to be looked at later."""
+        return FeedMark(self.epoch, self.index, self.length)
 
     def draw(self) -> Any:
         """Return the next batch."""
@@ -74,7 +97,6 @@ class Feed:
         length = self.length
         if self._is_last(length):
             self.epoch, self.index = self.epoch + 1, 0
-        self._position = None
         return batch
 
     def pause(self) -> None:
@@ -99,6 +121,7 @@ class Feed:
         for _ in range(_ATTEMPTS):
             if self._iterator is None:
                 self._iterator, self._passed = _iterate(self.loader), 0
+                self._known = _NOTHING
                 self._skip_again()
             try:
                 return next(self._iterator)
@@ -131,7 +154,7 @@ class Feed:
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continue where `state_dict` was taken."""
         self.epoch, self.index = int(state["epoch"]), int(state["index"])
-        self._iterator, self._held, self._position = None, _NOTHING, None
+        self._iterator, self._held = None, _NOTHING
         saved = state["loader"]
         if saved is not None and hasattr(self.loader, "load_state_dict"):
             self.loader.load_state_dict(saved)
@@ -145,6 +168,13 @@ def _iterate(loader: Iterable[Any]) -> Iterator[Any]:
     if isinstance(loader, DataLoader) and loader.prefetch is None and loader.worth_prefetching:
         return loader.iterate(AHEAD)
     return iter(loader)
+
+
+def _length_of(loader: Any) -> int | None:
+    try:
+        return len(loader)
+    except (TypeError, NotImplementedError):
+        return None
 
 
 def _state_of(loader: Any) -> Any:

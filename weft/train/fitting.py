@@ -30,6 +30,7 @@ from .arrays import (
 )
 from .callbacks import Callback, History
 from .captured import Captures
+from .checks import overrides
 from .extension import PRIORITY_READER, Extension
 from .extensions import Evaluator
 from .feed import Feed
@@ -62,7 +63,8 @@ class CompiledObjective(Objective):
 
     def prepared(self, batch: Any) -> BatchParts:
         """Return a batch in parts, with the weights of its samples."""
-        parts = BatchParts(*map(as_tensors, self.split(batch)))
+        x, y, weights = self.split(batch)
+        parts = BatchParts(as_tensors(x), as_tensors(y), as_tensors(weights))
         if self.class_weight is None:
             return parts
         if not isinstance(parts.y, Tensor):
@@ -82,8 +84,7 @@ class CompiledObjective(Objective):
         if isinstance(batch.weights, Mapping | list | tuple):
             self._check_several()
         loss, values = split_loss(self.loss(output, batch.y, batch.weights))
-        # A nest of targets is made anew: compiled functions do not return what they were given.
-        return Outcome(loss, values, output, tree_map(detached, batch.y))
+        return Outcome(loss, values, output, _anew(batch.y))
 
     def _check_several(self) -> None:
         if not isinstance(self.loss, OutputLosses):
@@ -139,6 +140,7 @@ class Bridge(Extension):
         self.initial_epoch = initial_epoch
         self._means: dict[str, Mean] = {}
         self._batch = 0
+        self._begin, self._end = self.callbacks, self.callbacks  # who listens to batches
 
     def set_params(self, params: Mapping[str, Any]) -> None:
         """Tell the callbacks what is known of the run."""
@@ -160,20 +162,32 @@ class Bridge(Extension):
         """Begin a batch, and an epoch if it is the first of one."""
         if self._batch == 0:
             self._means = {}
-            self.emit("on_epoch_begin", self.initial_epoch + int(updater.previous_position), {})
-        self.emit("on_train_batch_begin", self._batch, {})
+            self.emit("on_epoch_begin", self.initial_epoch + updater.previous_epoch, {})
+            self._begin = self._listeners("on_train_batch_begin")
+            self._end = self._listeners("on_train_batch_end")
+        for callback in self._begin:
+            callback.on_train_batch_begin(self._batch, {})
 
     def after_batch(self, updater: Updater, observation: Mapping[str, Any]) -> None:
         """End a batch: the loss, and what else it reported, go into the means of the epoch."""
-        samples = sum(size_of(outcome.output) for outcome in updater.outcomes)
-        values = {
-            name.removeprefix(updater.prefix): value
-            for name, value in scalars_of(observation).items()
-        }
+        samples = 0
+        for outcome in updater.outcomes:
+            samples += size_of(outcome.output)
+        means = self._means
+        values = scalars_of(observation)
         for name, value in values.items():
-            self._means.setdefault(name, Mean()).add(value, samples)
-        self.emit("on_train_batch_end", self._batch, {**values, "size": samples})
+            if name not in means:
+                means[name] = Mean()
+            means[name].add(value, samples)
+        if self._end:
+            logs = {name.removeprefix(updater.prefix): value for name, value in values.items()}
+            for callback in self._end:
+                callback.on_train_batch_end(self._batch, {**logs, "size": samples})
         self._batch += 1
+
+    def _listeners(self, event: str) -> list[Callback]:
+        """Return the callbacks that do something at an event."""
+        return [callback for callback in self.callbacks if overrides(callback, Callback, event)]
 
     def observe(self, trainer: Trainer) -> None:
         """Stop if a callback asked for it during the batch."""
@@ -189,7 +203,7 @@ class Bridge(Extension):
     def _logs(self, observation: Mapping[str, Any]) -> dict[str, float]:
         """Return the values of an epoch under Keras's names."""
         found = scalars_of(observation)
-        found.update({f"train/{name}": mean.compute() for name, mean in self._means.items()})
+        found.update({name: mean.compute() for name, mean in self._means.items()})
         return {
             key.removeprefix("train/").replace("val/", "val_"): value
             for key, value in found.items()
@@ -283,6 +297,11 @@ def as_tensors(part: Any) -> Any:
 
 def _as_tensor(value: Any) -> Any:
     return wrap(plain_array(value, "data")) if isinstance(value, np.ndarray) else value
+
+
+def _anew(target: Any) -> Any:
+    """Return a target; a nest is made anew, as compiled functions return none they were given."""
+    return target if isinstance(target, Tensor) else tree_map(detached, target)
 
 
 def call_model(model: Module, x: Any) -> Any:

@@ -129,7 +129,7 @@ def _taken(parts: Any, target: int | str, available: Any) -> Any:
 
 def size_of(batch: Any) -> int:
     """Return the number of samples in a batch: the first size of its first tensor."""
-    for leaf in tree_leaves(batch):
+    for leaf in [batch] if isinstance(batch, Tensor) else tree_leaves(batch):
         shape = getattr(leaf, "shape", None)
         if shape:
             return int(shape[0])

@@ -12,6 +12,8 @@ from ..core.tensor import Tensor
 
 def scalar_of(value: Any) -> float | None:
     """Return an observed value as a float, or None if it is not one number."""
+    if type(value) is float:  # as nearly all are
+        return value
     if isinstance(value, Tensor):
         value = value.numpy()
     if isinstance(value, np.ndarray):
@@ -23,8 +25,12 @@ def scalar_of(value: Any) -> float | None:
 
 def scalars_of(observation: Mapping[str, Any]) -> dict[str, float]:
     """Return the numbers among observed values."""
-    found = {key: scalar_of(value) for key, value in observation.items()}
-    return {key: value for key, value in found.items() if value is not None}
+    found: dict[str, float] = {}
+    for key, value in observation.items():
+        number = scalar_of(value)
+        if number is not None:
+            found[key] = number
+    return found
 
 
 class Summary:

@@ -216,7 +216,7 @@ class Trainer:
     def _run(self, entries: list[ExtensionEntry]) -> None:
         self.updater.start()
         for entry in entries:
-            entry.extension.initialize(self)
+            entry.initialize(self)
         while not self._at_end():
             self._iterate(entries)
         # Backwards: the state is saved before others change the model for good (best weights ...).
@@ -230,16 +230,15 @@ class Trainer:
 
     def _iterate(self, entries: list[ExtensionEntry]) -> None:
         self.observation = {}
+        timings = self.timings
         before = time.perf_counter()
         self.observation.update(self.updater.update())
-        self._record_time("update", before)
+        now = time.perf_counter()
+        timings["update"] = timings.get("update", 0.0) + now - before
         for entry in entries:
-            before = time.perf_counter()
             entry.visit(self)
-            self._record_time(entry.name, before)
-
-    def _record_time(self, what: str, since: float) -> None:
-        self.timings[what] = self.timings.get(what, 0.0) + time.perf_counter() - since
+            before, now = now, time.perf_counter()  # one look at the clock between two of them
+            timings[entry.name] = timings.get(entry.name, 0.0) + now - before
 
     # -- state ------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 A trigger is a function of the trainer that returns True or False after each iteration. Those that
 count iterations or epochs compare the position before the iteration with the one after it, in exact
 fractions: a period of 0.1 epochs fires ten times an epoch, and a resumed run fires where an
-uninterrupted one does.
+uninterrupted one does. Whole periods need no fractions, only what is complete of each.
 """
 
 from __future__ import annotations
@@ -48,15 +48,12 @@ class IntervalTrigger(Trigger):
 
     def __call__(self, trainer: Trainer) -> bool:
         """Compare how many periods have passed before and after the iteration."""
-        before, now = positions(trainer, self.unit)
-        return self._periods(before) != self._periods(now)
-
-    def _periods(self, position: Fraction | int) -> int:
-        """Return `position // period`, which takes fractions three times as long."""
         period = self.period
-        return (position.numerator * period.denominator) // (
-            position.denominator * period.numerator
-        )
+        if period.denominator == 1:  # floor(x / n) = floor(floor(x) / n) of a whole n
+            before, now = completed(trainer, self.unit)
+            return before // period.numerator != now // period.numerator
+        began, stands = positions(trainer, self.unit)
+        return began // period != stands // period
 
     def __repr__(self) -> str:
         return f"IntervalTrigger({_shown(self.period)}, {self.unit!r})"
@@ -147,6 +144,8 @@ class Stop(Trigger):
 
     def __call__(self, trainer: Trainer) -> bool:
         """Tell whether the position is at or beyond the end."""
+        if self.count.denominator == 1:
+            return completed(trainer, self.unit)[1] >= self.count.numerator
         return positions(trainer, self.unit)[1] >= self.count
 
 
@@ -169,6 +168,14 @@ def positions(trainer: Trainer, unit: str) -> tuple[Fraction | int, Fraction | i
     updater = trainer.updater
     if unit == "epoch":
         return updater.previous_position, updater.position
+    return max(0, updater.iteration - 1), updater.iteration
+
+
+def completed(trainer: Trainer, unit: str) -> tuple[int, int]:
+    """Return how many were complete before the latest iteration, and how many are now."""
+    updater = trainer.updater
+    if unit == "epoch":
+        return updater.previous_epoch, updater.epoch
     return max(0, updater.iteration - 1), updater.iteration
 
 

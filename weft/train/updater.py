@@ -16,7 +16,7 @@ from ..nn import Module
 from ..optim import Optimizer, clip_grad_norm_, clip_grad_value_
 from .captured import Captures, Compile, checked_compile
 from .checks import checked_int, optional_positive
-from .feed import Feed
+from .feed import Feed, FeedMark
 from .objective import Objective, Outcome, detached
 
 
@@ -80,7 +80,7 @@ class Updater:
         self._clipping = self.optimizer.register_step_pre_hook(self._clip)
         self._clipping.remove()  # there only during this updater's own steps
         self.iteration = 0
-        self.previous_position = Fraction(0)
+        self._before = self.feed.mark()
         self.outcomes: list[Outcome] = []
 
     # -- where training stands -----------------------------------------------------------------
@@ -106,6 +106,20 @@ class Updater:
         return self.feed.position
 
     @property
+    def previous_epoch(self) -> int:
+        """Return the number of epochs that were complete before the latest iteration."""
+        return self._before.epoch
+
+    @property
+    def previous_position(self) -> Fraction:
+        """Return the number of epochs before the latest iteration as an exact fraction."""
+        return self._before.position
+
+    @previous_position.setter
+    def previous_position(self, position: Fraction) -> None:
+        self._before = FeedMark.at(Fraction(position))
+
+    @property
     def epoch_detail(self) -> float:
         """Return the number of epochs with its fraction."""
         return float(self.position)
@@ -113,7 +127,7 @@ class Updater:
     @property
     def is_new_epoch(self) -> bool:
         """Tell whether the latest iteration completed an epoch."""
-        return int(self.position) != int(self.previous_position)
+        return self.feed.epoch != self._before.epoch
 
     @property
     def epoch_iterations(self) -> int | None:
@@ -137,7 +151,7 @@ class Updater:
 
     def update(self) -> dict[str, Any]:
         """Make one iteration and return what was observed."""
-        self.previous_position = self.position
+        self._before = self.feed.mark()
         observation = self.update_core(self._draw())
         self.iteration += 1
         return observation
@@ -147,8 +161,10 @@ class Updater:
         prepared = [self.objective.prepared(batch) for batch in batches]
         name = "take_step", id(self.optimizer), self.clip_norm, self.clip_value
         take_step = self._captures.get(name, self.take_step, self.compile)
-        if self.clip_norm is not None or self.clip_value is not None:
-            self._clipping.restore()
+        if self.clip_norm is None and self.clip_value is None:
+            self.outcomes = take_step(prepared)
+            return self._observed()
+        self._clipping.restore()
         try:
             self.outcomes = take_step(prepared)
         finally:
@@ -207,11 +223,15 @@ class Updater:
             clip_grad_norm_(parameters, self.clip_norm)
 
     def _observed(self) -> dict[str, Any]:
-        outcomes = self.outcomes
-        names = ["loss", *outcomes[0].values]
+        outcomes, prefix = self.outcomes, self.prefix
+        if len(outcomes) == 1:
+            found = {prefix + "loss": float(outcomes[0].loss)}
+            for name, value in outcomes[0].values.items():
+                found[prefix + name] = float(value)
+            return found
         rows = [{"loss": outcome.loss, **outcome.values} for outcome in outcomes]
         return {
-            self.prefix + name: sum(float(row[name]) for row in rows) / len(rows) for name in names
+            prefix + name: sum(float(row[name]) for row in rows) / len(rows) for name in rows[0]
         }
 
     # -- state ---------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ class Batches(ABC):
     """
 
     shapes: list[Shape]  # of the tops
+    are_at_hand = False  # whether making one takes no time that a thread could save
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -58,7 +59,8 @@ class Input:
         """Return the arrays of the next batch, one for each top."""
         if self._running is None:
             stream = self._batches.stream(self._given)
-            self._running = Ahead(stream, self._prefetch) if self._prefetch else stream
+            is_ahead = self._prefetch and not self._batches.are_at_hand
+            self._running = Ahead(stream, self._prefetch) if is_ahead else stream
         batch = next(self._running)
         self._given += 1
         return tuple(batch)

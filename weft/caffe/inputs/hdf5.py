@@ -37,17 +37,17 @@ class Hdf5Batches(Batches):
             raise CaffeError(f"layer {layer.name!r}: HDF5Data does not transform data")
         self._kept: tuple[str, list[Array]] | None = None
         self.shapes = [(self.batch_size, *array.shape[1:]) for array in self._arrays(self.files[0])]
+        self.are_at_hand = len(self.files) == 1  # which stays in memory
 
     def stream(self, start: int) -> BatchStream:
         """Yield batches; they go on in the next file, and in the next round."""
         rows = _Rows(self, start * self.batch_size)
         while True:
             parts = list(self._parts(rows))
-            whole = len(parts) == 1
-            yield [
-                arrays[0] if whole else np.concatenate(arrays)
-                for arrays in zip(*parts, strict=True)
-            ]
+            if len(parts) == 1:
+                yield parts[0]
+            else:
+                yield [np.concatenate(arrays) for arrays in zip(*parts, strict=True)]
 
     def _parts(self, rows: _Rows) -> Iterator[list[Array]]:
         missing = self.batch_size

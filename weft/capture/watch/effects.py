@@ -11,7 +11,8 @@ import numpy as np
 
 from .log import AccessLog, BlindChange, Contents, PlaceWrite, copy_of
 from .places import ElementPlace, ItemPlace, put_item
-from .templates import Made, Recipe, Resolve, Templates, UnrepeatableError
+from .recipes import Made, Recipe, Resolve
+from .templates import Templates, UnrepeatableError
 from .values import MISSING, container_kind, same_array, same_contents
 
 Wrote = Callable[[Any], None]

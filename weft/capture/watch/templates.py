@@ -14,11 +14,18 @@ import numpy as np
 
 from .ages import Ages
 from .places import dictionary, slot_names
+from .recipes import (
+    DictRecipe,
+    ListRecipe,
+    Made,
+    Recipe,
+    RecordedPart,
+    Resolve,
+    SamePart,
+    SharedPart,
+    TupleRecipe,
+)
 from .values import FROZEN, MAPPINGS, SLICE_PARTS, find, is_constant, is_named
-
-Resolve = Callable[[Any], Any]
-Made = dict[int, Any]  # what this repetition has made: what is shared is made once
-Recipe = Callable[[Resolve, Made], Any]
 
 
 class UnrepeatableError(Exception):
@@ -41,15 +48,15 @@ class Templates:
         """Return how to make a value again."""
         if self._recorded(value):
             self.leaves.append(value)
-            return lambda resolve, made: resolve(value)
+            return RecordedPart(value)
         if is_constant(value) or self._is_fixed(value) or self._is_itself(value):
-            return lambda resolve, made: value
+            return SamePart(value)
         known = self._known.get(id(value))
         if known is None:
             key = id(value)
             # A container may hold itself: its recipe is asked for while it is being made.
             self._known[key] = value, lambda resolve, made: made[key]
-            known = self._known[key] = value, _shared(key, self._maker(value))
+            known = self._known[key] = value, SharedPart(key, self._maker(value))
         return known[1]
 
     def _is_itself(self, value: Any) -> bool:
@@ -82,8 +89,9 @@ class Templates:
 
     def _frozen(self, value: Any) -> Recipe:
         kind, parts = type(value), [self.of(part) for part in value]
-        new = tuple.__new__ if issubclass(kind, tuple) else frozenset.__new__
-        return lambda resolve, made: new(kind, [part(resolve, made) for part in parts])
+        if issubclass(kind, tuple):
+            return TupleRecipe(kind, parts)
+        return lambda resolve, made: kind([part(resolve, made) for part in parts])
 
     def _slice(self, value: slice) -> Recipe:
         parts = [self.of(getattr(value, part)) for part in SLICE_PARTS]
@@ -91,9 +99,11 @@ class Templates:
 
     def _filled(self, value: Any) -> Recipe:
         kind, parts = type(value), [self.of(part) for part in value]
+        key = id(value)
+        if kind is list:
+            return ListRecipe(key, parts)
         fill = "update" if kind is set else "extend"
         limit = value.maxlen if kind is deque else None
-        key = id(value)
 
         def make(resolve: Resolve, made: Made) -> Any:
             made[key] = new = deque(maxlen=limit) if kind is deque else kind()
@@ -105,8 +115,10 @@ class Templates:
     def _mapping(self, value: dict[Any, Any]) -> Recipe:
         parts = self._pairs(value.items())
         kind: Any = type(value)
-        factory = (self.of(value.default_factory),) if isinstance(value, defaultdict) else ()
         key = id(value)
+        if kind is dict:
+            return DictRecipe(key, parts)
+        factory = (self.of(value.default_factory),) if isinstance(value, defaultdict) else ()
 
         def make(resolve: Resolve, made: Made) -> Any:
             made[key] = new = kind(*(part(resolve, made) for part in factory))
@@ -132,17 +144,6 @@ class Templates:
 
     def _pairs(self, items: Iterable[tuple[Any, Any]]) -> list[tuple[Recipe, Recipe]]:
         return [(self.of(key), self.of(value)) for key, value in items]
-
-
-def _shared(key: int, make: Recipe) -> Recipe:
-    """Return a recipe that makes its value once in a repetition."""
-
-    def once(resolve: Resolve, made: Made) -> Any:
-        if key not in made:
-            made[key] = make(resolve, made)
-        return made[key]
-
-    return once
 
 
 def _is_plain_instance(value: Any) -> bool:

@@ -42,7 +42,8 @@ from .places import (
     PythonPlace,
     dictionary,
 )
-from .templates import Recipe, Templates
+from .recipes import Recipe
+from .templates import Templates
 from .trust import is_internal_class
 from .values import NUMBERS, is_constant, pairs_in, same_contents
 

@@ -78,6 +78,11 @@ class StandardUpdater(Updater):
         return int(self._iterators["main"].epoch)
 
     @property
+    def previous_epoch(self) -> int:
+        """The number of epochs that were complete before the last iteration."""
+        return int(self.previous_position)
+
+    @property
     def epoch_detail(self) -> float:
         """The number of epochs with its fraction."""
         return float(self._iterators["main"].epoch_detail)
