@@ -27,6 +27,7 @@ ORDER = (
     "states",  # a program that writes states runs
     "lending",  # a program computes in memory that it was lent
     "sizes",  # code for many sizes gets memory for some
+    "interning",  # what batched functions put off gets a number
     "jobs",  # not a lock: a fork waits for the background (eager/background.py), for a while
     "imports",  # a module is imported that the program did not name; no module asks for it
     "operators",  # further operators are declared, in modules that need none of the others

@@ -10,13 +10,17 @@ are one batch.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from heapq import heappop, heappush
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
+FEW_KEYS = 1 << 16  # so many are sorted digit by digit, in linear time
+MOST_PAIRS = 1 << 20  # of buckets, up to which all of them have a place in a table
 
 
 class PutOffOperations(NamedTuple):
@@ -45,14 +49,50 @@ class PutOffOperations(NamedTuple):
         """Return for each number from the first on the row that has it as a result, or -1."""
         found = np.full(self.numbers, -1, np.int64)
         rows = np.repeat(np.arange(len(self.outs)), self.outs)
-        found[results_of(self.firsts, self.outs) - self.first] = rows
+        found[spans(self.firsts, self.outs) - self.first] = rows
         return found
 
+    def edges(self) -> tuple[Ints, Ints]:
+        """Return for each operand that one of these makes the rows that read and make it."""
+        inside = np.flatnonzero(self.refs >= self.first)  # others are there already
+        made = self.makers()[self.refs[inside] - self.first]
+        reader = np.repeat(np.arange(len(self.arity)), self.arity)[inside]
+        missing = made < 0
+        return (reader[~missing], made[~missing]) if missing.any() else (reader, made)
 
-def results_of(firsts: Ints, outs: Ints) -> Ints:
-    """Return the numbers of all results, from those of the first ones."""
-    before = np.cumsum(outs) - outs
-    return np.repeat(firsts - before, outs) + np.arange(int(outs.sum()))
+    def part(self, chosen: NDArray[np.bool_]) -> PutOffOperations:
+        """Return some of them."""
+        return self._replace(
+            signature=self.signature[chosen],
+            level=self.level[chosen],
+            refs=self.refs[np.repeat(chosen, self.arity)],
+            arity=self.arity[chosen],
+            outs=self.outs[chosen],
+            firsts=self.firsts[chosen],
+        )
+
+
+def joined(parts: Sequence[PutOffOperations]) -> PutOffOperations:
+    """Return operations of several times as one, in their order."""
+    if len(parts) == 1:
+        return parts[0]
+    first, last = parts[0].first, parts[-1]
+    return PutOffOperations(
+        np.concatenate([part.signature for part in parts]),
+        np.concatenate([part.level for part in parts]),
+        np.concatenate([part.refs for part in parts]),
+        np.concatenate([part.arity for part in parts]),
+        np.concatenate([part.outs for part in parts]),
+        np.concatenate([part.firsts for part in parts]),
+        first,
+        last.first + last.numbers - first,
+    )
+
+
+def spans(starts: Ints, lengths: Ints) -> Ints:
+    """Return the numbers of several ranges, one after another."""
+    before = np.cumsum(lengths) - lengths
+    return np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))
 
 
 def batches(operations: PutOffOperations) -> list[Ints]:
@@ -62,14 +102,16 @@ def batches(operations: PutOffOperations) -> list[Ints]:
         return []
     depth = int(operations.level.max()) + 1
     keys = operations.signature * depth + operations.level
-    order = np.argsort(keys, kind="stable")
+    small = int(operations.signature.max() + 1) * depth <= FEW_KEYS
+    order = np.argsort(keys.astype(np.uint16) if small else keys, kind="stable")
     ordered = keys[order]
     starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    rows = np.split(order, starts[1:])
+    bounds = [*starts.tolist(), count]
+    rows = [order[begin:end] for begin, end in pairwise(bounds)]
     if len(rows) == 1:
         return [order]
     bucket = np.empty(count, np.int64)
-    bucket[order] = np.repeat(np.arange(len(rows)), np.diff(np.append(starts, count)))
+    bucket[order] = np.repeat(np.arange(len(rows)), np.diff(bounds))
     signature = operations.signature[order[starts]].tolist()
     before, after = _waiting(operations, bucket, len(rows))
     turns = _turns(signature, _mean_levels(operations), [*map(len, rows)], before, after)
@@ -87,15 +129,61 @@ def _waiting(
     operations: PutOffOperations, bucket: Ints, size: int
 ) -> tuple[list[int], list[list[int]]]:
     """Return for each bucket how many others it waits for, and which wait for it."""
-    maker = operations.makers()
-    reader = np.repeat(np.arange(len(bucket)), operations.arity)
-    inside = operations.refs >= operations.first  # others are there already
-    made = bucket[maker[operations.refs[inside] - operations.first]]
-    pairs = np.unique(made * size + bucket[reader[inside]])
+    reader, made = operations.edges()
+    pairs = _distinct(bucket[made] * size + bucket[reader], size * size)
     first, second = np.divmod(pairs, size)
     before = np.bincount(second, minlength=size).tolist()
-    cuts = np.searchsorted(first, np.arange(1, size))
-    return before, [part.tolist() for part in np.split(second, cuts)]
+    bounds = np.searchsorted(first, np.arange(size + 1)).tolist()
+    waiting = second.tolist()
+    return before, [waiting[begin:end] for begin, end in pairwise(bounds)]
+
+
+def _distinct(keys: Ints, end: int) -> Ints:
+    """Return keys below an end in order, each once."""
+    if end > MOST_PAIRS:
+        return np.unique(keys)
+    there = np.zeros(end, np.bool_)
+    there[keys] = True
+    return np.flatnonzero(there)
+
+
+def alike(operations: PutOffOperations, numbers: Ints, late: Ints) -> NDArray[np.bool_] | None:
+    """Tell which operations to run for certain values: those they need, and others of their kind.
+
+    What waits is of signatures that nothing needs so far, or behind such.
+
+    late   the rows that read what runs later; None is returned if one of them is needed
+    """
+    needed = ancestors(operations, numbers)
+    if bool(needed[late].any()):
+        return None
+    kinds = np.zeros(int(operations.signature.max()) + 1, np.bool_)
+    kinds[operations.signature[needed | (operations.arity == 0)]] = True
+    waits = ~kinds[operations.signature]
+    waits[late] = True
+    reader, made = operations.edges()
+    ahead = waits
+    while bool(ahead.any()):
+        behind = np.zeros(len(waits), np.bool_)
+        behind[reader[ahead[made]]] = True
+        ahead = behind & ~waits
+        waits |= ahead
+    return ~waits
+
+
+def ancestors(operations: PutOffOperations, numbers: Ints) -> NDArray[np.bool_]:
+    """Tell which of some operations certain values depend on."""
+    maker = operations.makers()
+    starts = np.cumsum(operations.arity) - operations.arity
+    found = np.zeros(len(operations.signature), np.bool_)
+    ahead = maker[numbers - operations.first]
+    while len(ahead):
+        found[ahead] = True
+        refs = operations.refs[spans(starts[ahead], operations.arity[ahead])]
+        rows = maker[refs[refs >= operations.first] - operations.first]
+        rows = rows[rows >= 0]
+        ahead = _distinct(rows[~found[rows]], len(found))
+    return found
 
 
 def _turns(

@@ -12,13 +12,15 @@ from typing import Any
 
 import numpy as np
 
+from ..core.config import config
 from ..core.dtype import Array, is_float
 from ..core.op import F
 from ..core.tensor import Tensor, constant, wrap
 from .agenda import Ints
-from .cell_kernels import CellKernel
+from .cell_kernels import CellKernel, filling
 from .pullback import RanBatch, recorded_arenas
 from .records import NUMBERS, stacked
+from .schedule import ScheduledBatch
 from .signatures import BatchSignature, SignatureTable
 from .tape_kernels import TapeKernel
 
@@ -30,6 +32,7 @@ class Arenas:
         self.table = table
         self.arrays: dict[int, Array] = {}
         self.tracked: dict[int, Any] = {}  # which rows gradients flow through
+        self.flowing: dict[int, int] = {}  # how many these are
         self.ends: dict[int, int] = {}
         self.steps: list[Any] = []  # batches that ran, and where data was put
         self.brought: list[tuple[int, int, Tensor]] = []  # tensors with gradients: type, row
@@ -48,13 +51,15 @@ class Arenas:
         for kind, count in counts.items():
             end = self.ends.setdefault(kind, 0)
             array = self.arrays.get(kind)
-            if array is None or len(array) < end + count:
+            if array is None or len(self.tracked[kind]) < end + count:
                 self._grow(kind, array, end, count)
 
     def _grow(self, kind: int, array: Array | None, end: int, count: int) -> None:
-        rows = count if array is None else max(end + count, 2 * len(array))
+        rows = count if array is None else max(end + count, 2 * len(self.tracked[kind]))
         shape, dtype = self.table.types[kind]
-        grown, tracked = np.empty((rows, *shape), dtype), np.zeros(rows, np.bool_)
+        # What lies behind the last value may be read, to fill a batch up, and is not looked at.
+        grown = np.zeros((rows + filling(rows), *shape), dtype)
+        tracked = np.zeros(rows, np.bool_)
         if array is not None:
             grown[:end], tracked[:end] = array[:end], self.tracked[kind][:end]
         self.arrays[kind], self.tracked[kind] = grown, tracked
@@ -79,26 +84,23 @@ class Arenas:
                 continue
             if x.__class__ not in NUMBERS and x._node is not None:
                 self.brought.append((kind, row, x))
-                self.tracked[kind][row] = True
+                self._track(kind, slice(row, row + 1))
             row += 1
 
-    def run(
-        self, signature: BatchSignature, rows: list[Ints], shared: list[Any], size: int
-    ) -> None:
-        """Run a batch: rows are those of its operands that differ, shared the others in place."""
+    def run(self, batch: ScheduledBatch, shared: list[Any]) -> None:
+        """Run a batch; shared are its operands that do not differ between members, in place."""
+        signature, size = batch.signature, batch.size
         kernel = signature.kernel
         if kernel is None:
             kernel = signature.kernel = self._kernel(signature)
         found: list[Array | None] = []
         wanted: list[bool] = []
-        places: list[Any] = []
-        rest, width = iter(rows), kernel.width(size)
+        rest, width = iter(batch.places), kernel.width(size)
         for spec, held in zip(signature.specs, shared, strict=True):
             if spec.__class__ is int:
-                where = self._place(next(rest))
-                places.append(where)
-                found.append(self._gathered(spec, where, width))
-                wanted.append(signature.grad and bool(self.tracked[spec][where].any()))
+                place = next(rest)
+                found.append(self._rows(spec, place, width))
+                wanted.append(signature.grad and self._is_tracked(spec, place))
             else:
                 found.append(None if held is None else held._value)
                 wanted.append(self._wants(signature, spec, held))
@@ -107,8 +109,8 @@ class Arenas:
         for (kind, block), result in zip(outs, results, strict=True):
             self.arrays[kind][block] = result
             if saved is not None and is_float(result.dtype):
-                self.tracked[kind][block] = True
-        self.steps.append(RanBatch(signature, kernel, saved, places, shared, outs, size))
+                self._track(kind, block)
+        self.steps.append(RanBatch(batch, kernel, saved, shared, outs))
 
     def _kernel(self, signature: BatchSignature) -> Any:
         if not getattr(signature.work, "is_large", False):
@@ -116,26 +118,33 @@ class Arenas:
         types = [self.table.types[s] if s.__class__ is int else s.type for s in signature.specs]
         return CellKernel(signature, types)
 
-    def _place(self, rows: Ints) -> Any:
-        """Return rows as a slice if they lie side by side."""
-        low = int(rows[0])
-        if int(rows[-1]) - low == len(rows) - 1 and bool((np.diff(rows) == 1).all()):
-            self.in_place += 1
-            return slice(low, low + len(rows))
-        self.gathered += 1
-        return rows
+    def _track(self, kind: int, block: slice) -> None:
+        self.tracked[kind][block] = True
+        self.flowing[kind] = self.flowing.get(kind, 0) + block.stop - block.start
 
-    def _gathered(self, kind: int, where: Any, width: int) -> Array:
-        """Return rows, as many as a kernel is to be given: the last one fills up."""
+    def _is_tracked(self, kind: int, place: Any) -> bool:
+        """Tell whether gradients flow through any of some rows."""
+        flowing = self.flowing.get(kind, 0)
+        if flowing in (0, self.ends[kind]):
+            return flowing > 0
+        return bool(self.tracked[kind][place].any())
+
+    def _rows(self, kind: int, place: Any, width: int) -> Array:
+        """Return rows where they lie, or gathered; as many as a kernel is to be given."""
         array = self.arrays[kind]
-        if where.__class__ is slice:
-            size = where.stop - where.start
-            if size == width:
-                return array[where]
-            where = np.arange(where.start, where.stop)
-        if len(where) < width:
-            where = np.concatenate((where, np.repeat(where[-1:], width - len(where))))
-        found: Array = array.take(where, 0)
+        if place.__class__ is slice:
+            self.in_place += 1
+            end = place.start + width
+            # Other numbers may be no indices of what these are looked up in.
+            if end == place.stop or (is_float(array.dtype) and not config.nan_trap):
+                return array[place.start : end]
+            place = np.arange(place.start, place.stop)
+        else:
+            self.gathered += 1
+        size = len(place)
+        found = np.empty((width, *array.shape[1:]), array.dtype)
+        array.take(place, 0, found[:size], "clip")  # "raise" would take a copy
+        found[size:] = found[size - 1]
         return found
 
     def _wants(self, signature: BatchSignature, slot: Any, held: Any) -> bool:

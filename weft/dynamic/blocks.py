@@ -14,10 +14,10 @@ import numpy as np
 from ..core.dtype import Array
 from ..core.op import F
 from ..core.tensor import Tensor, constant, wrap
-from .agenda import Ints
 from .kernels import joined, run_batch
 from .records import NUMBERS
-from .signatures import BatchSignature, SignatureTable
+from .schedule import ScheduledBatch
+from .signatures import SignatureTable
 
 
 class Blocks:
@@ -50,34 +50,36 @@ class Blocks:
         arrays = [np.array([x], dtype) if x.__class__ in NUMBERS else x for x in payload]
         return joined([wrap(x) if x.__class__ is np.ndarray else x[None] for x in arrays])
 
-    def run(
-        self, signature: BatchSignature, rows: list[Ints], shared: list[Any], size: int
-    ) -> None:
-        """Run a batch: rows are those of its operands that differ, shared the others in place."""
-        rest = iter(rows)
+    def run(self, batch: ScheduledBatch, shared: list[Any]) -> None:
+        """Run a batch; shared are its operands that do not differ between members, in place."""
+        signature, rest = batch.signature, iter(batch.places)
         operands = tuple(
             [
                 self.take(spec, next(rest)) if spec.__class__ is int else held
                 for spec, held in zip(signature.specs, shared, strict=True)
             ]
         )
-        for kind, block in zip(signature.outs, run_batch(signature, operands, size), strict=True):
+        results = run_batch(signature, operands, batch.size)
+        for kind, block in zip(signature.outs, results, strict=True):
             self.add(kind, block)
 
-    def take(self, kind: int, rows: Ints) -> Any:
-        """Return values of a type, one for each row."""
-        low, high = int(rows.min()), int(rows.max())
+    def take(self, kind: int, place: Any) -> Any:
+        """Return values of a type: those that lie side by side, or one for each row."""
+        beside = place.__class__ is slice
+        low, high = (
+            (place.start, place.stop - 1) if beside else (int(place.min()), int(place.max()))
+        )
         starts = self._starts[kind]
         first, last = bisect_right(starts, low) - 1, bisect_right(starts, high) - 1
         source = joined(self._blocks[kind][first : last + 1])
         offset = starts[first]
-        if high - low + 1 == len(rows) and bool((np.diff(rows) == 1).all()):
-            self.in_place += 1
-            if low == offset and len(rows) == source.shape[0]:
-                return source
-            return source[low - offset : high + 1 - offset]
-        self.gathered += 1
-        return F.take(source, constant(rows - offset), axis=0)
+        if not beside:
+            self.gathered += 1
+            return F.take(source, constant(place - offset), axis=0)
+        self.in_place += 1
+        if low == offset and high + 1 - low == source.shape[0]:
+            return source
+        return source[low - offset : high + 1 - offset]
 
     def read(self, kind: int, row: int) -> Array:
         """Return the value in a row."""

@@ -48,6 +48,11 @@ def width_for(size: int) -> int:
     return -(-size // step) * step
 
 
+def filling(most: int) -> int:
+    """Return how many members batches of up to so many are filled up with, at most."""
+    return max(most // STEPS, LEAST)
+
+
 class CellKernel:
     """Runs batches of a cell, and pulls their gradients back."""
 

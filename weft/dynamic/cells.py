@@ -60,9 +60,12 @@ class Cell(Wrapped):
         leaves: list[Any] = []
         form = _form(args, leaves), _form(kwargs, leaves) if kwargs else None
         specs, refs, level = run.operands(self, leaves)
+        if refs and len(refs) < len(leaves):
+            leaves = run.rows_of_vectors(leaves, specs)
+            specs, refs, level = run.operands(self, leaves)
         key = (self, form, specs, run.grad())
         found = run.table.find(key)
-        if found is None or not run.accepts(found):
+        if found is None or not run.shared.accepts(found):
             found = self._new(run, key, leaves, args, kwargs) if refs else None
         if found is None:
             return self.fn(*args, **kwargs)
@@ -78,7 +81,7 @@ class Cell(Wrapped):
         except (WeftError, NotAUnitError):  # it reads values, draws, or is wrong
             self.apart.add(key)
             return None
-        captured = tuple([run.slot_of(x) for x in work.captured])
+        captured = tuple([run.shared.slot(x) for x in work.captured])
         return run.table.new(key, work, (*key[2], *captured), leaves, key[3])
 
 

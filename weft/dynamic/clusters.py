@@ -29,6 +29,8 @@ def clustered(
     operations: PutOffOperations, table: SignatureTable, needed: Ints
 ) -> PutOffOperations:
     """Return operations with those that come together as one; needed values stay results."""
+    if not any(_joins(table.all[i]) for i in np.flatnonzero(np.bincount(operations.signature))):
+        return operations
     wiring = _Wiring(operations, table, needed)
     root = wiring.roots()
     if bool((root == np.arange(len(root))).all()):
@@ -43,9 +45,7 @@ class _Wiring:
         self.operations = operations
         count = len(operations.signature)
         self.maker = operations.makers()
-        inside = operations.refs >= operations.first
-        reader = np.repeat(np.arange(count), operations.arity)[inside]
-        made = self.maker[operations.refs[inside] - operations.first]
+        reader, made = operations.edges()
         self.order = np.argsort(operations.level, kind="stable")
         rank = np.empty(count, np.int64)
         rank[self.order] = np.arange(count)

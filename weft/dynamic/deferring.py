@@ -19,26 +19,26 @@ from ..core.device import device
 from ..core.dispatch import run
 from ..core.dtype import default_float, int64
 from ..core.errors import ArgumentError
-from ..core.modes import GradMode, interpret_with, is_grad_enabled, modes, run_below
+from ..core.modes import interpret_with, is_grad_enabled, modes, run_below
 from ..core.op import F
-from ..core.rng import Generator, make_state
+from ..core.rng import Generator
 from ..core.shape import TensorType, type_of
 from ..core.tensor import Constant, Tensor, constant
-from .agenda import Ints, PutOffOperations, batches
+from .agenda import PutOffOperations
 from .arenas import Arenas
 from .blocks import Blocks
 from .clusters import clustered
 from .deferred import DeferredTensor, become
+from .example_draws import ExampleDraws
 from .example_state import ExampleState
 from .kernels import OpWork
-from .pending import ClosedValues, PendingRows
-from .plans import Brought, Draw, ExamplePlan, plan_of
-from .records import Chunk, Records
-from .signatures import BatchSignature, Made, SignatureTable, Slot, ValueDependentError, attrs_key
+from .pending import ClosedValues, RowTable, WaitingOperations, recomputed
+from .plans import ExamplePlan, plan_of
+from .records import Records
+from .schedule import scheduled
+from .sharing import SharedTensors
+from .signatures import BatchSignature, SignatureTable, Slot, ValueDependentError, attrs_key
 from .statistics import BatchPlan
-
-LITERAL = 16  # elements up to which literals are told apart by value
-MOST_LITERALS = 8  # different ones in one place, from which on they are data
 
 
 class Deferring:
@@ -52,16 +52,10 @@ class Deferring:
         self.device: device | None = None
         self.count = 0  # of values
         self.plan = BatchPlan(table)
-        self.arguments: dict[int, int] = {}  # the numbers of shared arguments, by identity
-        self.given: list[Any] = []  # these arguments
         self.has_read = False  # whether a value was read
-        self.generators: dict[tuple[int, int], Generator] = {}
+        self.shared = SharedTensors(self)
+        self.streams = ExampleDraws()
         self.closed: list[ClosedValues] = []
-        self._calls: dict[int, tuple[Generator, int, int]] = {}
-        self._shared: dict[int, tuple[Slot, Tensor, Any]] = {}
-        self._held: dict[int, Tensor] = {}  # the tensor in each slot
-        self._made: dict[Any, tuple[Any, Any]] = {}
-        self._accepted: set[int] = set()  # signatures of cells
         self._numbers: dict[Any, BatchSignature] = {}  # of numbers that are made tensors, by dtype
         self._forms: dict[Any, BatchSignature] = {}  # calls of cells that were met in this run
         self._open()
@@ -72,11 +66,10 @@ class Deferring:
         fast = self.below is None and not detecting_anomaly()
         self.store: Any = Arenas(self.table) if fast else Blocks(self.table)
         self.start = self.count
-        self._rows = np.empty(0, np.int64)  # of each value since then, within its type
+        self._rows = RowTable()  # of the values since then
         self._unmerged: PutOffOperations | None = None
+        self._waiting = WaitingOperations()
         self.records = Records(self.count)
-        if hasattr(self, "state"):
-            self.state.data = {}
 
     # -- putting off -------------------------------------------------------------------------------
 
@@ -108,7 +101,7 @@ class Deferring:
             if found is not None:
                 numbers, again = found
                 return again([self.constant(number) for number in numbers])
-        return self._once(key[:2], work, key[2], inputs)
+        return self.shared.once(key[:2], work, key[2], inputs)
 
     def grad(self) -> bool:
         """Tell whether gradients are recorded here."""
@@ -164,7 +157,10 @@ class Deferring:
                 key.append(tuple)
                 values = x
             else:
-                return None
+                known = self.state.data.get(id(x))
+                if known is None or known[0] is not x:
+                    return None
+                values = known[1:]
             for y in values:
                 if y.__class__ is not DeferredTensor or y.run is not self or y.index < start:
                     return None
@@ -195,9 +191,10 @@ class Deferring:
             if x.__class__ is tuple:
                 key.append(tuple)
             for y in x if x.__class__ is tuple else (x,):
-                if y.__class__ is not DeferredTensor or y.run is not self:
+                z: Any = y if x.__class__ is tuple else self.state.data.get(id(y), (y, y))[1]
+                if z.__class__ is not DeferredTensor or z.run is not self:
                     return
-                key.append(y.kind)
+                key.append(z.kind)
         self._forms[tuple(key)] = signature
 
     def stand_in(self, index: int, kind: int, level: int) -> DeferredTensor:
@@ -235,113 +232,48 @@ class Deferring:
             self.records.chunks[-1] = chunk._replace(plan=plan)
         return plan
 
-    def replay(self, plan: ExamplePlan, tensors: Sequence[Tensor]) -> Any:
-        """Put off what a plan says, and return the result of the example."""
-        first = self.count
-        for i in plan.used:
-            if i not in self._accepted:
-                self._accept(self.table.all[i])
-        data = {kind: [self._drawn(x, tensors) for x in xs] for kind, xs in plan.data.items()}
-        self.count = first + plan.count
-        refs, firsts = plan.refs + first, None if plan.firsts is None else plan.firsts + first
-        chunk = Chunk(first, plan.signatures, plan.levels, refs, data, plan.count, firsts)
-        self.records.add(chunk, self.count)
-        return plan.result(self, first)
-
-    def _drawn(self, x: Any, tensors: Sequence[Tensor]) -> Any:
-        if x.__class__ is Draw:
-            return constant(self._state(x.generator, x.blocks))
-        return tensors[x.number] if x.__class__ is Brought else x
-
     # -- operands ----------------------------------------------------------------------------------
 
     def _operand(self, where: Any, position: int, x: Any) -> Any:
         """Return the slot of a tensor that is shared, or what stands for data."""
-        known = self._shared.get(id(x))
-        if known is not None and known[2] is _held(x):
-            return known[0]
+        known = self.shared.known(x)
+        if known is not None:
+            return known
         if x.__class__ is DeferredTensor:  # of a run around this one, or of before
             own = x.run is self
             x = x.settled()
             if own:
                 return self.data(x)
         if id(x) in self.state.brought or (
-            x.__class__ is Constant and not self._is_literal(where, position, x)
+            x.__class__ is Constant and not self.shared.is_literal(where, position, x)
         ):
             return self.data(x)
-        return self._slot(x)
+        return self.shared.slot(x)
 
-    def _is_literal(self, where: Any, position: int, x: Tensor) -> bool:
-        """Tell whether a constant is one of few in its place: then it is told by its value."""
-        if x._value.size > LITERAL:
-            return False
-        seen = self.table.literals.setdefault((where, position), set())
-        seen.add(x._value.tobytes())
-        return len(seen) <= MOST_LITERALS
+    def rows_of_vectors(self, leaves: Sequence[Any], specs: Sequence[Any]) -> list[Any]:
+        """Return arguments of a cell with its shared vectors as data.
 
-    def _slot(self, x: Tensor) -> Slot:
-        if id(x) in self._shared:  # it has another value by now: what waits needs the one of before
-            self.flush()
-        if id(x) in self.arguments:
-            slot = self.table.slot(("argument", self.arguments[id(x)], type_of(x)), x, keep=False)
-        elif x.__class__ is Constant:
-            value = x._value
-            slot = self.table.slot((value.dtype, value.shape, value.tobytes()), x, keep=True)
-        else:
-            slot = self.table.slot((id(x), type_of(x)), x, keep=True)
-        self._hold(slot, x)
-        return slot
+        A learned state to begin with, or what stands where there is nothing, is then an argument
+        like those of other calls, and runs in one batch with them.
+        """
+        return [
+            self._as_data(x, spec) if _is_vector(spec) else x
+            for x, spec in zip(leaves, specs, strict=True)
+        ]
 
-    def slot_of(self, x: Tensor) -> Slot:
-        """Return the slot of a tensor that a cell uses."""
-        known = self._shared.get(id(x))
-        return known[0] if known is not None and known[2] is _held(x) else self._slot(x)
+    def _as_data(self, x: Tensor, slot: Slot) -> DeferredTensor:
+        self.state.slots[id(x)] = slot
+        return self.data(x)
 
     def type_in(self, spec: Any) -> TensorType:
         """Return the type that a signature says an operand has."""
         found: TensorType = self.table.types[spec] if spec.__class__ is int else spec.type
         return found
 
-    def accepts(self, signature: BatchSignature) -> bool:
-        """Tell whether a cell that was traced before is still what it was."""
-        if signature.index not in self._accepted:
-            if not signature.work.holds():
-                return False
-            self._accept(signature)
-        return True
-
-    def _accept(self, signature: BatchSignature) -> None:
-        """Let the slots of a signature hold what they do in this run."""
-        for spec in signature.specs:
-            if spec.__class__ is Slot:
-                self._fill(spec)
-        self._accepted.add(signature.index)
-
-    def _fill(self, slot: Slot) -> Tensor:
-        """Return the tensor that a slot holds in this run: from outside, given, or made."""
-        if slot.index not in self._held:
-            if slot.tensor is not None:
-                self._slot(slot.tensor)
-            elif slot.made is None:
-                self._hold(slot, self.given[slot.key[1]])
-            else:
-                work, slots, _ = slot.made
-                given = tuple([None if s is None else self._fill(s) for s in slots])
-                self._once(slot.key[0], work, slots, given)
-        return self._held[slot.index]
-
-    def _hold(self, slot: Slot, x: Tensor) -> None:
-        self._shared[id(x)] = slot, x, _held(x)
-        self._held[slot.index] = x
-
-    def held(self, slot: Slot) -> Tensor:
-        """Return the tensor in a slot."""
-        return self._held[slot.index]
-
     def data(self, x: Tensor) -> DeferredTensor:
         """Return what stands for a tensor that an example made or brought."""
         known = self.state.data.get(id(x))
-        if known is None or known[0] is not x:
+        if known is None or known[0] is not x or known[1].index < self.start:
             kind = self.table.kind(type_of(x))
             known = self.state.data[id(x)] = x, self.put_off(self.table.data(kind), [], 0)
             self.records.data.setdefault(kind, []).append(x)
@@ -371,168 +303,139 @@ class Deferring:
         """Return what stands for a tensor that is made here."""
         return self.data(constant(array))
 
-    def _once(self, key: Any, work: Any, specs: tuple[Any, ...], inputs: tuple[Any, ...]) -> Any:
-        """Run an operation on shared operands alone, once for all examples."""
-        key = (key, specs, self.grad())
-        values = [_held(x) for x in inputs]
-        known = self._made.get(key)
-        if known is None or any(x is not y for x, y in zip(known[0], values, strict=True)):
-            made = run_below(self.below, work.alone, inputs)
-            self._made[key] = known = values, made
-            for i, y in enumerate(made if isinstance(made, tuple) else (made,)):
-                slot = self.table.slot((key[0], key[1:], i), y, keep=False)
-                slot.made = Made(work, specs, i)
-                self._hold(slot, y)
-        return known[1]
-
-    # -- random numbers ----------------------------------------------------------------------------
-
     def reserve(self, generator: Generator, blocks: int) -> Tensor:
         """Return the state for a draw of this example: from a stream of its own."""
-        made = constant(self._state(generator, blocks))
+        made = constant(self.streams.state(generator, blocks, self.state.index))
         self.state.draws[id(made)] = generator, blocks
         return self.data(made)
 
-    def _state(self, generator: Generator, blocks: int) -> np.ndarray[Any, Any]:
-        found = self.generators.get((id(generator), self.state.index))
-        if found is None:
-            call = self._calls.get(id(generator))
-            if call is None:
-                call = self._calls[id(generator)] = generator, *generator.reserve(1)
-            found = Generator.of_example(call[1], call[2], self.state.index)
-            self.generators[id(generator), self.state.index] = found
-        return make_state(*found.reserve(blocks))
-
     # -- running -----------------------------------------------------------------------------------
 
-    def flush(self, needed: Sequence[int] | None = None) -> None:
-        """Run everything that was put off.
+    def flush(
+        self, needed: Sequence[int] | None = None, wanted: Sequence[int] | None = None
+    ) -> None:
+        """Run what was put off.
 
         needed   the values that are looked at afterwards, if that is known: others need not be
                  kept, so that operations can run in clusters
+        wanted   the values that somebody waits for: only what these need runs, and the rest is put
+                 off further, until there is more of it
         """
         records = self.records
         records.cut(self.count)
-        if not records.chunks:
+        if not records.chunks and not self._waiting:
             return
         self.records = Records(self.count)
-        operations = records.operations(self.table)
-        if needed is not None and records.is_new and records.first == self.start:
-            self._unmerged = operations
-            known = np.array([i for i in needed if i >= self.start], np.int64)
-            operations = clustered(operations, self.table, known)
-            records.tell_plans(operations)
-        pending = PendingRows(operations, self._rows, self.start)
-        self._rows = pending.rows
+        operations = records.operations(self.table) if records.chunks else None
+        if needed is not None and operations is not None and records.is_new:
+            operations = self._clustered(operations, records, needed)
+        rows = self._rows.extend(self.count - self.start)
+        chosen = self._waiting.choose(operations, wanted, rows, self.start)
+        if chosen is not None:
+            self._run(chosen, rows, records)
+
+    def _clustered(self, operations: Any, records: Records, needed: Sequence[int]) -> Any:
+        """Return operations in clusters, if these are all that the run has put off."""
+        if records.first != self.start:
+            return operations
+        self._unmerged = operations
+        known = np.array([i for i in needed if i >= self.start], np.int64)
+        operations = clustered(operations, self.table, known)
+        records.tell_plans(operations)
+        return operations
+
+    def _run(self, operations: PutOffOperations, rows: Any, records: Records) -> None:
+        store, held = self.store, self.shared.held
+        plan = scheduled(operations, self.table, rows, self.start, store.size)
         self.plan.rounds += 1
         with interpret_with(self.below):
-            self.store.prepare(pending.counts(self.table))
-            for rows in batches(pending.operations):
-                signature = self.table.all[int(pending.operations.signature[rows[0]])]
-                self._run_batch(signature, rows, pending, records)
-
-    def _run_batch(
-        self, signature: BatchSignature, rows: Ints, pending: PendingRows, records: Records
-    ) -> None:
-        size, begins = len(rows), [self.store.size(kind) for kind in signature.outs]
-        if signature.work is None:
-            rows.sort()
-            self.store.add(signature.outs[0], records.payload(signature.outs[0]))
-        else:
-            rows, where = pending.operands(rows, signature.arity)
-            shared = [self._held[s.index] if s.__class__ is Slot else None for s in signature.specs]
-            self.store.run(signature, where, shared, size)
-            self.plan.ran(signature, size)
-        pending.place(rows, signature.outs, begins)
+            store.prepare(plan.counts)
+            for batch in plan.batches:
+                signature = batch.signature
+                if signature.work is None:
+                    store.add(signature.outs[0], records.payload(signature.outs[0]))
+                    continue
+                shared = [held[s.index] if s.__class__ is Slot else None for s in signature.specs]
+                store.run(batch, shared)
+                self.plan.ran(signature, batch.size)
 
     # -- values ------------------------------------------------------------------------------------
 
-    def place(self, x: DeferredTensor) -> tuple[Any, int]:
-        """Return where the value lies that something stands for, when it has run."""
-        if x.index >= self.records.first:
-            self.wait()
-        values = self._values_at(x.index)
-        return values.store, int(values.rows[x.index - values.start])
+    def is_there(self, index: int) -> bool:
+        """Tell whether a value has run."""
+        place = index - self.start
+        rows = self._rows.known
+        return place < 0 or (place < len(rows) and bool(rows[place] >= 0))
 
     def _values_at(self, index: int) -> ClosedValues:
         """Return the values among which one is that has a number."""
         if index >= self.start:
-            return ClosedValues(self.start, self.store, self._rows, self._unmerged)
+            if not self.is_there(index):
+                self.wait(index)
+            return ClosedValues(self.start, self.store, self._rows.known, self._unmerged)
         found: ClosedValues = next(v for v in reversed(self.closed) if index >= v.start)
         return found
 
-    def _again(self, values: ClosedValues, index: int) -> Tensor:
+    def place(self, index: int) -> tuple[Any, int]:
+        """Return where a value lies, when it has run."""
+        values = self._values_at(index)
+        return values.store, int(values.rows[index - values.start])
+
+    def _again(self, index: int) -> Tensor:
         """Return a value that was only computed on the way to others, inside of a cluster."""
-        row = int(values.rows[index - values.start])
-        operations = values.unmerged
-        assert operations is not None, "all values were kept"
-        maker = int(operations.makers()[index - operations.first])
-        signature = self.table.all[int(operations.signature[maker])]
-        which = index - int(operations.firsts[maker])
-        if row >= 0:
-            found: Tensor = values.store.row(signature.outs[which], row)
-            return found
-        begin = int(operations.arity[:maker].sum())
-        refs = iter(operations.refs[begin : begin + signature.arity].tolist())
-        given = [
-            self._again(values, next(refs))
-            if spec.__class__ is int
-            else None
-            if spec is None
-            else self._held[spec.index]
-            for spec in signature.specs
-        ]
-        with GradMode(signature.grad):
-            made: Any = signature.work.alone(tuple(given))
-        again: Tensor = made[which] if isinstance(made, tuple) else made
-        return again
+        return recomputed(self._values_at(index), index, self.table, self.shared.held)
 
     def read(self, x: DeferredTensor) -> np.ndarray[Any, Any]:
-        """Return the value of what stands for one: everything that was put off runs first."""
-        store, row = self.place(x)
+        """Return the value of what stands for one: what it needs runs first."""
+        store, row = self.place(x.index)
         if row >= 0 and store.__class__ is Arenas:  # thousands are read
             array: np.ndarray[Any, Any] = store.read(x.kind, row)
             return array
         with interpret_with(self.below):
             if row < 0:
-                return self._again(self._values_at(x.index), x.index)._read()
+                return self._again(x.index)._read()
             found: np.ndarray[Any, Any] = store.read(x.kind, row)
         return found
 
-    def wait(self) -> None:
-        """Come back when everything that was put off has run."""
+    def wait(self, index: int) -> None:
+        """Come back when a value has run."""
         self.has_read = True
         state = self.state
         if state.task is None:
-            self.flush()
+            self.flush(wanted=[index])
             return
-        first = self.records.first
-        while self.records.first == first:  # until somebody has run it
+        state.awaited = index
+        while not self.is_there(index):  # until somebody has run it
             state.task.suspend()
 
     def settle(self, x: DeferredTensor) -> None:
         """Let what stands for a value be a plain tensor."""
         if x.index >= self.start:
             self.close()
-        store, row = self.place(x)
+        store, row = self.place(x.index)
         with interpret_with(self.below):
-            if row < 0:
-                become(x, self._again(self._values_at(x.index), x.index))
-            else:
-                become(x, store.row(x.kind, row))
+            become(x, self._again(x.index) if row < 0 else store.row(x.kind, row))
 
     def settle_all(self, values: Sequence[DeferredTensor], kind: int) -> None:
         """Let what stands for values of one type be plain tensors, the rows of one."""
-        places = [self.place(x) for x in values]
-        store = places[0][0]
-        if any(other is not store or row < 0 for other, row in places):
+        block = self.block(values, kind)
+        if block is None:
             for x in values:
                 self.settle(x)
             return
         with interpret_with(self.below):
-            block = store.take(kind, np.array([row for _, row in places]))
             for x, row in zip(values, block.unbind(), strict=True):
                 become(x, row)
+
+    def block(self, values: Sequence[DeferredTensor], kind: int) -> Tensor | None:
+        """Return values of one type as the rows of a tensor; None if they lie in no one place."""
+        places = [self.place(x.index) for x in values]
+        store = places[0][0]
+        if any(other is not store or row < 0 for other, row in places):
+            return None
+        with interpret_with(self.below):
+            found: Tensor = store.take(kind, np.array([row for _, row in places]))
+        return found
 
     def become(self, x: DeferredTensor, tensor: Tensor) -> None:
         """Let what stands for a value hold another one."""
@@ -553,20 +456,16 @@ class Deferring:
     def before_write(self, target: Tensor) -> None:
         """Run what was put off before a tensor from outside, which it may use, is written."""
         self.state.has_written = True
-        if id(target) not in self._shared:
-            return
-        self.close()
-        self._held.clear()  # what follows takes values as they are then
-        self._shared.clear()
-        self._made.clear()
-        self._accepted.clear()
-        self._forms.clear()
+        if target in self.shared:
+            self.close()
+            self.shared.forget()  # what follows takes values as they are then
+            self._forms.clear()
 
     def close(self, needed: Sequence[int] | None = None) -> None:
         """Run what was put off; what follows begins anew, with these values as data."""
         self.flush(needed)
         if self.count > self.start:
-            values = ClosedValues(self.start, self.store, self._rows, self._unmerged)
+            values = ClosedValues(self.start, self.store, self._rows.known, self._unmerged)
             self.closed.append(values)
             self.plan.closed(self.store)
             self._open()
@@ -575,6 +474,10 @@ class Deferring:
 _new_stand_in: Any = partial(object.__new__, DeferredTensor)  # the fastest way past __init__
 
 
-def _held(x: Any) -> Any:
-    """Return what tells whether a tensor has the value that it had."""
-    return x.primal if hasattr(x, "level") else x._value
+def _is_vector(spec: Any) -> bool:
+    """Tell whether an operand is a shared vector, and no literal."""
+    return (
+        spec.__class__ is Slot
+        and len(spec.type.shape) == 1
+        and spec.tensor.__class__ is not Constant
+    )

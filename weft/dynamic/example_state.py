@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.rng import Generator
 from ..core.tensor import Tensor
 from .deferred import DeferredTensor
+from .signatures import Slot
 
 if TYPE_CHECKING:
     from .deferring import Deferring
@@ -18,19 +19,26 @@ class ExampleState:
     index     its number, which tells it its random numbers
     first     the number of its first value
     task      what can be suspended, if it runs in such
+    awaited   the number of the value that it is suspended for
     brought   the numbers of the tensors in it, by identity
     draws     what states were drawn, by the identity of their tensors
     data      what stands for the tensors that it made and brought, by identity
+    slots     those of shared tensors that are data here, by identity
     """
 
-    __slots__ = ("brought", "data", "draws", "first", "has_written", "index", "records", "task")
+    __slots__ = (
+        *("awaited", "brought", "data", "draws", "first", "has_written", "index", "records"),
+        *("slots", "task"),
+    )
 
     def __init__(self, index: int, run: Deferring) -> None:
         self.index = index
         self.first = run.count
         self.records = run.records
         self.task: Any = None
+        self.awaited = -1
         self.has_written = False  # to a tensor from outside
         self.brought: dict[int, int] = {}
         self.draws: dict[int, tuple[Generator, int]] = {}
         self.data: dict[int, tuple[Tensor, DeferredTensor]] = {}
+        self.slots: dict[int, Slot] = {}

@@ -10,7 +10,7 @@ from ..core.errors import ArgumentError, ArgumentTypeError
 from .many_calls import ManyCalls
 from .plans import Plans
 from .results import ERRORS, REDUCTIONS
-from .signatures import SignatureTable
+from .signatures import SignatureTable, interning
 from .statistics import BatchPlan
 
 
@@ -79,6 +79,9 @@ class ExampleFunction:
 
     def begin(self) -> tuple[SignatureTable, Plans]:
         """Return what calls of the function have in common."""
-        if self._plans is None or self._table.is_full:
-            self._table, self._plans = SignatureTable(), Plans(self.fn)
-        return self._table, self._plans
+        with interning:
+            if self._plans is None or self._table.is_full:
+                self._table, self._plans = SignatureTable(), Plans(self.fn)
+            elif not self._plans.is_current:  # calls that run have the plans of before
+                self._plans = Plans(self.fn)
+            return self._table, self._plans

@@ -11,7 +11,10 @@ from ..core.tree import flatten
 from .deferred import DeferredTensor
 from .deferring import Deferring
 from .example_state import ExampleState
+from .plans import Known, NewPlan
+from .replaying import SeenExample, replay
 from .results import ExampleError, checked, explain_depth, note_example, reduced, settled
+from .shared_parts import SharedParts
 from .suspension import ThreadTask, line_of, task_class
 
 if TYPE_CHECKING:
@@ -28,35 +31,55 @@ class ManyCalls:
         refuse_recording("wf.batched runs what it puts off by programs of its own")
         self.function, self.examples, self.shared, self.start = function, examples, shared, start
         table, self.plans = function.begin()
-        self.context = self.plans.begin(shared)
+        self.context = self.plans.context(shared)
         self.run = Deferring(table, current_interpreter())
         self.run.plan.examples = len(examples)
         self.run.plan.reason = self.plans.reason
-        self.run.given = flatten(shared)[0]
-        self.run.arguments = {id(x): i for i, x in enumerate(self.run.given)}
+        given = flatten(shared)[0]
+        self.run.shared.given = given
+        self.run.shared.arguments = {id(x): i for i, x in enumerate(given)}
         self.found: list[Any] = [None] * len(examples)
         self.waiting: list[tuple[int, ExampleState, Any]] = []
+        self._walks: list[StructureWalk] = []  # through the examples that ran
+        self._new: list[NewPlan] = []
+        self._common: SharedParts | None = None
 
     def results(self) -> Any:
         """Run all examples, and return their results as the function was asked to."""
         try:
             with interpret_with(self.run):
-                for i, example in enumerate(self.examples):
-                    self._begin(i, example)
-                while self.waiting:
-                    self._go_on()
+                if not self._replay_all():
+                    for i, example in enumerate(self.examples):
+                        self._begin(i, example)
+                    while self.waiting:
+                        self._go_on()
             self._finish()
         except BaseException:
             self._stop()
             raise
-        self.plans.end()
-        return reduced(self.function.reduce, settled(self.run, self.found))
+        self.plans.keep(self._new)
+        return reduced(self.function.reduce, self.run, self.found)
+
+    def _replay_all(self) -> bool:
+        """Go by plans if all examples have one; tell whether they have."""
+        if self.context is None or not self.examples:
+            return False
+        known = self.plans.all_seen(self.examples, self.context)
+        if known is None:
+            return False
+        self.run.plan.planned += len(known)
+        seen = [SeenExample(self.start + i, x.plan, x.walk.tensors) for i, x in enumerate(known)]
+        self.found = replay(self.run, seen)
+        return True
 
     def _finish(self) -> None:
         """Run all that was put off; what fails then is looked for one by one, with its line."""
-        leaves = flatten(self.found)[0]
+        needed = None
+        if self.run.records.is_new:
+            leaves = flatten(self.found)[0]
+            needed = [x.index for x in leaves if x.__class__ is DeferredTensor]
         try:
-            self.run.close([x.index for x in leaves if x.__class__ is DeferredTensor])
+            self.run.close(needed)
         except ERRORS as error:
             if is_from_signal(error):
                 raise
@@ -103,9 +126,10 @@ class ManyCalls:
             walk, plan = self.plans.find(example, self.context)
             if plan is not None and walk is not None:
                 run.plan.planned += 1
-                self.found[i] = run.replay(plan, walk.tensors)
+                (self.found[i],) = replay(run, [SeenExample(state.index, plan, walk.tensors)])
                 return
         if walk is not None:
+            self._walks.append(walk)
             state.brought = {id(x): k for k, x in enumerate(walk.tensors)}
 
         def work() -> None:
@@ -134,15 +158,16 @@ class ManyCalls:
         self.found[i] = result
         if walk is not None:
             made = self.run.plan_of_example(result)
-            if made is not None:
-                self.plans.keep(walk, self.context, made)
+            if made is not None and self.context is not None:
+                self._new.append(NewPlan(self.context, Known(walk, made)))
 
     # -- all of them -------------------------------------------------------------------------------
 
     def _go_on(self) -> None:
         """Run what was put off, and let every example that waited for it go on."""
         self._check_outside()
-        self.run.flush()
+        awaited = [state.awaited for _, state, _ in self.waiting]
+        self.run.flush(wanted=[i for i in awaited if not self.run.is_there(i)])
         waiting, self.waiting = self.waiting, []
         for place, (i, state, task) in enumerate(waiting):
             self.run.go_on(state)
@@ -156,13 +181,20 @@ class ManyCalls:
 
     def _check_outside(self) -> None:
         """Raise if an example changed what others, which are suspended, may be reading."""
+        if self._common is None:  # the first time that one waits
+            self._common = SharedParts(self._walks)
+        changed = self._common.changed()
+        if changed is not None:
+            self._refuse(f"{changed}, which examples of this call share,")
         if self.context is not None and not self.plans.outside.is_same():
-            i, _, task = self.waiting[0]
-            raise ArgumentError(
-                "batched: something outside of the examples, or one example from within another, "
-                f"was changed while example {i} was suspended{line_of(task)}, waiting for a value; "
-                "examples run at the same time and must not depend on one another"
-            )
+            self._refuse("something outside of the examples, or one example from within another,")
+
+    def _refuse(self, what: str) -> NoReturn:
+        i, _, task = self.waiting[0]
+        raise ArgumentError(
+            f"batched: {what} was changed while example {i} was suspended{line_of(task)}, waiting "
+            "for a value; examples run at the same time and must not depend on one another"
+        )
 
     def _stop(self) -> None:
         """End examples that are suspended."""

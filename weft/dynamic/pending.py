@@ -1,4 +1,4 @@
-"""Where the values of a run lie: of operations that are about to run, and of those that have."""
+"""Values of a run: where those lie that have run, and which operations wait."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .agenda import Ints, PutOffOperations
+from ..core.modes import GradMode
+from ..core.tensor import Tensor
+from .agenda import Ints, PutOffOperations, alike, joined
 from .signatures import SignatureTable
 
 
@@ -25,42 +27,89 @@ class ClosedValues(NamedTuple):
     unmerged: PutOffOperations | None
 
 
-class PendingRows:
-    """Operations that are about to run, and where values lie.
+class RowTable:
+    """Where each value of a run lies within its type, as far as it has run; else -1."""
 
-    rows   of each value since the run's first, within its type
-    """
+    def __init__(self) -> None:
+        self._rows = np.empty(0, np.int64)
+        self._count = 0
 
-    def __init__(self, operations: PutOffOperations, rows: Ints, start: int) -> None:
-        self.operations = operations
-        self.start = start
-        self.rows = np.concatenate((rows, np.full(operations.numbers, -1, np.int64)))
-        self._refs = operations.refs - start
-        self._starts = np.cumsum(operations.arity) - operations.arity
-        self._firsts = operations.firsts - start
+    def extend(self, count: int) -> Ints:
+        """Return the rows of so many values, of which some may be new."""
+        if count > len(self._rows):
+            grown = np.full(max(count, 2 * len(self._rows)), -1, np.int64)
+            grown[: self._count] = self._rows[: self._count]
+            self._rows = grown
+        self._count = max(self._count, count)
+        return self.known
 
-    def counts(self, table: SignatureTable) -> dict[int, int]:
-        """Return how many results of each type there will be."""
-        found: dict[int, int] = {}
-        for i, count in enumerate(np.bincount(self.operations.signature).tolist()):
-            for kind in table.all[i].outs if count else ():
-                found[kind] = found.get(kind, 0) + count
+    @property
+    def known(self) -> Ints:
+        """The rows of all values so far."""
+        return self._rows[: self._count]
+
+
+class WaitingOperations:
+    """Operations that nobody has needed so far: they run when somebody does, or in the end."""
+
+    def __init__(self) -> None:
+        self._parts: list[PutOffOperations] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._parts)
+
+    def choose(
+        self, new: PutOffOperations | None, wanted: Sequence[int] | None, rows: Ints, start: int
+    ) -> PutOffOperations | None:
+        """Return what is to run now; what is left of the new ones waits.
+
+        wanted   the values that are needed; None for all. If one needs what has waited longer, all
+                 run: nothing is looked through twice.
+        """
+        if wanted is not None and new is not None:
+            chosen = self._needed(new, np.array(wanted, np.int64), rows, start)
+            if chosen is not None:
+                if not chosen.all():
+                    self._parts.append(new.part(~chosen))
+                return new.part(chosen)
+        parts = self._parts if new is None else [*self._parts, new]
+        self._parts = []
+        return joined(parts) if parts else None
+
+    def _needed(self, new: PutOffOperations, wanted: Ints, rows: Ints, start: int) -> Any:
+        """Tell which new operations to run for some values; None if they need what waits."""
+        if bool((wanted < new.first).any()):
+            return None
+        reader = np.repeat(np.arange(len(new.arity)), new.arity)
+        before = new.refs < new.first
+        late = reader[before][rows[new.refs[before] - start] < 0]
+        return alike(new, wanted, late)
+
+
+def recomputed(
+    values: ClosedValues, index: int, table: SignatureTable, held: dict[int, Tensor]
+) -> Tensor:
+    """Return a value that was only computed on the way to others, inside of a cluster."""
+    row = int(values.rows[index - values.start])
+    operations = values.unmerged
+    assert operations is not None, "all values were kept"
+    maker = int(operations.makers()[index - operations.first])
+    signature = table.all[int(operations.signature[maker])]
+    which = index - int(operations.firsts[maker])
+    if row >= 0:
+        found: Tensor = values.store.row(signature.outs[which], row)
         return found
-
-    def operands(self, rows: Ints, arity: int) -> tuple[Ints, list[Ints]]:
-        """Return where the operands of operations lie, the operations in the order of the first."""
-        starts = self._starts[rows]
-        found = [self.rows[self._refs[starts + i]] for i in range(arity)]
-        if len(rows) > 1 and bool((found[0][1:] < found[0][:-1]).any()):
-            order = np.argsort(found[0], kind="stable")
-            rows, found = rows[order], [column[order] for column in found]
-        return rows, found
-
-    def place(self, rows: Ints, kinds: Sequence[int], begins: Sequence[int]) -> None:
-        """Note where the results of a batch lie: side by side, one result after another."""
-        size, seen = len(rows), dict[int, int]()
-        firsts = self._firsts[rows]
-        for i, (kind, begin) in enumerate(zip(kinds, begins, strict=True)):
-            before = seen.get(kind, 0)
-            seen[kind] = before + size
-            self.rows[firsts + i] = np.arange(begin + before, begin + before + size)
+    begin = int(operations.arity[:maker].sum())
+    refs = iter(operations.refs[begin : begin + signature.arity].tolist())
+    given = [
+        recomputed(values, next(refs), table, held)
+        if spec.__class__ is int
+        else None
+        if spec is None
+        else held[spec.index]
+        for spec in signature.specs
+    ]
+    with GradMode(signature.grad):
+        made: Any = signature.work.alone(tuple(given))
+    again: Tensor = made[which] if isinstance(made, tuple) else made
+    return again

@@ -19,9 +19,11 @@ from ..core.rng import Generator
 from ..core.tree import Structure, flatten
 from .agenda import Ints, PutOffOperations
 from .deferred import DeferredTensor
+from .example_state import ExampleState
 from .outside import FunctionSurroundings, instance_of
 from .records import NUMBERS, Chunk
-from .structure import ATOMS, OpaqueError, StructureWalk
+from .signatures import Slot, interning
+from .structure import ATOMS, OpaqueError, StructureWalk, are_same
 
 MOST_PLANS = 1 << 16  # examples that are remembered
 MOST_ROWS = 1 << 23  # rows of all plans
@@ -40,36 +42,48 @@ class Brought(NamedTuple):
     number: int
 
 
+class SharedRow(NamedTuple):
+    """Data of an example that is a shared tensor, by its slot."""
+
+    slot: Slot
+
+
 class ExamplePlan:
     """The rows of one example: values are numbered from 0 on.
 
-    data     for each type what it brings: arrays, or Draws and Brought for single values
-    slots    the shared operands of its signatures
-    leaves   of the result: (number, type) of a value, or what it is
+    firsts    the number of the first result of each row
+    count     how many values are numbered
+    data      for each type what it brings: arrays, or Draws and the like for single values
+    is_open   whether there are any of the latter
+    used      the signatures of its rows
+    depth     how many levels it has
+    leaves    of the result: (number, type) of a value, or what it is
     """
 
-    def __init__(self, chunk: Chunk, count: int, leaves: Any, nest: Structure) -> None:
+    def __init__(self, chunk: Chunk, count: int, leaves: Any, nest: Structure, outs: Ints) -> None:
         self.signatures: Ints = np.asarray(chunk.signatures, np.int64)
         self.levels: Ints = np.asarray(chunk.levels, np.int64)
         self.refs: Ints = np.asarray(chunk.refs, np.int64) - chunk.first
-        self.firsts: Ints | None = None  # of results; None if they follow each other
+        own = outs[self.signatures]
+        self.firsts: Ints = np.cumsum(own) - own
         self.count = count
         self.data: dict[int, list[Any]] = {}
-        self.used = np.unique(self.signatures).tolist()
+        self.is_open = False
         self.leaves = leaves
         self.nest = nest
         self.is_single = nest.kind is None
+        self._note()
 
-    def take(self, operations: PutOffOperations, low: int, high: int, first: int) -> None:
+    def _note(self) -> None:
+        self.used = frozenset(self.signatures.tolist())
+        self.depth = int(self.levels.max(initial=0))
+
+    def take(self, operations: PutOffOperations, rows: slice, refs: slice, first: int) -> None:
         """Have rows of operations in the place of those that they came of."""
-        self.signatures, self.levels = operations.signature[low:high], operations.level[low:high]
-        ends = np.cumsum(operations.arity)
-        begin = int(ends[low] - operations.arity[low]) if high > low else 0
-        self.refs = (
-            operations.refs[begin : int(ends[high - 1])] - first if high > low else self.refs
-        )
-        self.firsts = operations.firsts[low:high] - first
-        self.used = np.unique(self.signatures).tolist()
+        self.signatures, self.levels = operations.signature[rows], operations.level[rows]
+        self.refs = operations.refs[refs] - first
+        self.firsts = operations.firsts[rows] - first
+        self._note()
 
     def result(self, run: Any, first: int) -> Any:
         """Return the result of an example whose values are numbered from `first` on."""
@@ -96,41 +110,59 @@ class Known(NamedTuple):
     plan: ExamplePlan
 
 
+class NewPlan(NamedTuple):
+    """A plan that is to be kept, with what it depends on besides its example."""
+
+    context: int
+    known: Known
+
+
 class Plans:
-    """The plans of a function, and the examples that were seen."""
+    """The plans of a function, and the examples that were seen, while nothing outside changes."""
 
     def __init__(self, fn: Any) -> None:
-        self.fn = fn
         self.outside = FunctionSurroundings(fn)
         self._contexts: dict[Any, int] = {}
         self._by_key: dict[Any, Any] = {}
-        self._by_id: dict[tuple[int, Any], Known] = {}
+        self._by_id: dict[int, dict[int, Known]] = {}  # by context, and by the example's identity
         self._rows = 0
-        self._new: list[tuple[Any, tuple[int, Any], Known]] = []
 
     @property
     def reason(self) -> str | None:
         """Why nothing is kept, if so."""
         return self.outside.reason
 
-    def begin(self, shared: Sequence[Any]) -> Any:
-        """Return what plans depend on besides examples, in this call; None if none can be kept."""
+    @property
+    def is_current(self) -> bool:
+        """Whether all that the function reads besides examples is as it was."""
+        return self.outside.reason is not None or self.outside.is_same()
+
+    def context(self, shared: Sequence[Any]) -> int | None:
+        """Return what plans depend on besides examples, in one call; None if none can be kept."""
         if self.outside.reason is not None:
             return None
-        if not self.outside.is_same():
-            self.__init__(self.fn)  # type: ignore[misc]  # everything is as it was at first
-            return self.begin(shared)
         try:
             walk = StructureWalk(tuple(shared))
         except OpaqueError as error:
             self.outside.reason = f"an argument is {error}"
             return None
-        context = walk.key, is_grad_enabled(), default_float(), current_device()
-        return self._contexts.setdefault(context, len(self._contexts))
+        key = walk.key, is_grad_enabled(), default_float(), current_device()
+        with interning:
+            return self._contexts.setdefault(key, len(self._contexts))
 
-    def find(self, example: Any, context: Any) -> tuple[StructureWalk | None, ExamplePlan | None]:
+    def all_seen(self, examples: Sequence[Any], context: int) -> list[Known] | None:
+        """Return what is known of examples if all were seen, and are as they were."""
+        known = self._by_id.get(context)
+        if known is None:
+            return None
+        found = list(map(known.get, map(id, examples)))
+        if not all(map(_is_of, found, examples)):
+            return None
+        return found if are_same([x.walk for x in found if x is not None]) else None  # type: ignore[return-value]  # none is None here
+
+    def find(self, example: Any, context: int) -> tuple[StructureWalk | None, ExamplePlan | None]:
         """Return the walk through an example, and the plan that it has, if any."""
-        known = self._by_id.get((id(example), context))
+        known = self._by_id.get(context, {}).get(id(example))
         if known is not None and known.walk.root is example and known.walk.is_same():
             return known.walk, known.plan
         try:
@@ -138,38 +170,46 @@ class Plans:
         except OpaqueError:
             return None, None
         plan = self._by_key.get((walk.key, context))
-        if plan is not None:
-            self._by_id[id(example), context] = Known(walk, plan[0])
-        return walk, None if plan is None else plan[0]
+        if plan is None:
+            return walk, None
+        with interning:
+            self._by_id.setdefault(context, {})[id(example)] = Known(walk, plan[0])
+        return walk, plan[0]
 
-    def keep(self, walk: StructureWalk, context: Any, plan: ExamplePlan) -> None:
-        """Remember a plan, once the call has ended well."""
-        self._new.append(((walk.key, context), (id(walk.root), context), Known(walk, plan)))
-
-    def end(self) -> None:
-        """Keep what is new, if nothing outside and none of these examples was changed by it."""
-        new, self._new = self._new, []
+    def keep(self, new: Sequence[NewPlan]) -> None:
+        """Keep the plans of a call, if nothing outside and none of these examples was changed."""
         if not new:
             return
-        kinds = dict.fromkeys([kind for _, _, known in new for kind in known.walk.classes])
-        self.outside.include(*map(instance_of, kinds))
-        self.outside.include(*[x for _, _, known in new for x in known.walk.others])
-        if self.outside.reason is not None or not self.outside.is_same():
-            return
-        for key, place, known in new:
-            if known.walk.is_same():
-                self._by_key[key] = known.plan, known.walk.others
-                self._by_id[place] = known
-                self._rows += len(known.plan.signatures)
-        while len(self._by_id) > MOST_PLANS or self._rows > MOST_ROWS:
-            self._forget()
+        with interning:
+            kinds = dict.fromkeys([kind for x in new for kind in x.known.walk.classes])
+            self.outside.include(*map(instance_of, kinds))
+            self.outside.include(*[other for x in new for other in x.known.walk.others])
+            if self.outside.reason is None and self.outside.is_same():
+                for context, known in new:
+                    self._keep(context, known)
+                while self._size() > MOST_PLANS or self._rows > MOST_ROWS:
+                    self._forget()
+
+    def _keep(self, context: int, known: Known) -> None:
+        walk = known.walk
+        if walk.is_same():
+            self._by_key[walk.key, context] = known.plan, walk.others
+            self._by_id.setdefault(context, {})[id(walk.root)] = known
+            self._rows += len(known.plan.signatures)
+
+    def _size(self) -> int:
+        return sum(map(len, self._by_id.values()))
 
     def _forget(self) -> None:
         """Forget the older half of everything."""
-        for table in (self._by_key, self._by_id):
+        for table in (self._by_key, *self._by_id.values()):
             for key in list(table)[: len(table) // 2 + 1]:
                 del table[key]
         self._rows = sum(len(plan.signatures) for plan, _ in self._by_key.values())
+
+
+def _is_of(known: Known | None, example: Any) -> bool:
+    return known is not None and known.walk.root is example
 
 
 def plan_of(chunk: Chunk, count: int, result: Any, state: Any, run: Any) -> ExamplePlan | None:
@@ -185,11 +225,12 @@ def plan_of(chunk: Chunk, count: int, result: Any, state: Any, run: Any) -> Exam
             return None
     if nest.kind is None and not isinstance(found[0], ValueLeaf):
         return None
-    plan = ExamplePlan(chunk, count, found, nest)
+    plan = ExamplePlan(chunk, count, found, nest, run.table.results)
     if len(plan.refs) and int(plan.refs.min()) < 0:  # it reads a value of another example
         return None
     for kind, payload in chunk.data.items():
-        plan.data[kind] = _kept(payload, state, run.table.types[kind].dtype)
+        kept = plan.data[kind] = _kept(payload, state, run.table.types[kind].dtype)
+        plan.is_open |= any(x.__class__ is not np.ndarray for x in kept)
     return plan
 
 
@@ -198,12 +239,21 @@ def _kept(payload: list[Any], state: Any, dtype: DType) -> list[Any]:
     found: list[Any] = []
     constants: list[Any] = []
     for x in payload:
-        draw = state.draws.get(id(x))
-        if x.__class__ in NUMBERS or (draw is None and id(x) not in state.brought):
+        open_data = None if x.__class__ in NUMBERS else _open_data(x, state)
+        if open_data is None:
             constants.append(x if x.__class__ in NUMBERS else x._value)
             continue
         if constants:
             found.append(np.array(constants, dtype))
             constants = []
-        found.append(Draw(*draw) if draw is not None else Brought(state.brought[id(x)]))
+        found.append(open_data)
     return [*found, np.array(constants, dtype)] if constants else found
+
+
+def _open_data(x: Any, state: ExampleState) -> Any:
+    """Return where a tensor comes from that is another in each call; None for a constant."""
+    if id(x) in state.draws:
+        return Draw(*state.draws[id(x)])
+    if id(x) in state.brought:
+        return Brought(state.brought[id(x)])
+    return SharedRow(state.slots[id(x)]) if id(x) in state.slots else None

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..autodiff.reverse import gradients
+from ..core.config import config
 from ..core.dtype import Array, is_float
 from ..core.errors import user_site
 from ..core.modes import enable_grad
@@ -21,7 +22,9 @@ from ..core.tape import FanNode, make_node, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
 from ..ops.index.scatter_add import scatter_add_rows
 from .blocks import Blocks
-from .signatures import BatchSignature, Slot
+from .cell_kernels import filling
+from .schedule import ScheduledBatch
+from .signatures import Slot
 
 if TYPE_CHECKING:
     from .arenas import Arenas
@@ -30,20 +33,18 @@ if TYPE_CHECKING:
 class RanBatch(NamedTuple):
     """A batch that ran, with what it needs to be pulled back or repeated.
 
+    batch    what ran, and where its operands lie
     kernel   what ran it
     saved    what that left for the way back; None if no gradient is wanted
-    rows     for each operand in an arena where its members lie: a slice, or indices
-    shared   for each other operand the tensor
+    shared   for each operand that is in no arena the tensor
     outs     where its results lie: type and slice
     """
 
-    signature: BatchSignature
+    batch: ScheduledBatch
     kernel: Any
     saved: Any
-    rows: list[Any]
     shared: list[Any]
     outs: list[tuple[int, slice]]
-    size: int
 
 
 class RunGradient:
@@ -82,6 +83,15 @@ def recorded_arenas(arenas: Arenas) -> dict[int, Tensor] | None:
     return found
 
 
+class BroughtTensor(NamedTuple):
+    """A tensor with gradients that examples brought: its type, its node, and where it lies."""
+
+    kind: int
+    tensor: Tensor
+    node: Any
+    rows: list[int]
+
+
 class SavedRun:
     """The batches of a run, and what went into them."""
 
@@ -89,44 +99,47 @@ class SavedRun:
         self.table = arenas.table
         self.arrays = dict(arenas.arrays)
         self.steps = list(arenas.steps)
-        self.brought = list(arenas.brought)
+        self.brought: dict[int, BroughtTensor] = {}  # by identity: examples may share one
+        for kind, row, x in arenas.brought:
+            self.brought.setdefault(id(x), BroughtTensor(kind, x, x._node, [])).rows.append(row)
         self.shared = {i: (x._value, x._node) for i, x in arenas.shared.items()}
         self.kinds = [kind for kind, x in arenas.arrays.items() if is_float(x.dtype)]
 
     def parents(self) -> tuple[Any, ...]:
         """Return the tape nodes of what the run took."""
-        brought = [x._node for _, _, x in self.brought]
+        brought = [x.node for x in self.brought.values()]
         return (*[node for _, node in self.shared.values()], *brought)
 
     # -- on arrays ---------------------------------------------------------------------------------
 
     def pull_back(self, g: Sequence[Array]) -> list[Any]:
         """Return the gradients of the parents."""
+        ran = [step for step in self.steps if isinstance(step, RanBatch) and step.saved is not None]
         grads = {kind: _own(part) for kind, part in zip(self.kinds, g, strict=True)}
         totals: dict[int, Any] = {}
-        ran = [step for step in self.steps if isinstance(step, RanBatch) and step.saved is not None]
         for batch in reversed(ran):
             self._pull(batch, grads, totals)
         for kernel in dict.fromkeys([batch.kernel for batch in ran]):
             saved = [batch.saved for batch in ran if batch.kernel is kernel]
             for slot, total in kernel.totals(saved):
                 _add(totals, slot, total)
-        rows = [grads[kind][row] for kind, row, _ in self.brought]
+        rows = [_of_rows(grads[x.kind], x.rows) for x in self.brought.values()]
         return [*[totals.get(slot) for slot in self.shared], *rows]
 
-    def _pull(self, batch: RanBatch, grads: dict[int, Array], totals: dict[int, Any]) -> None:
-        width = batch.kernel.width(batch.size)
-        seeds = [_seed(grads[kind], block, width) for kind, block in batch.outs if kind in grads]
-        found = batch.kernel.pull(batch.saved, seeds, True)
-        places = iter(batch.rows)
+    def _pull(self, ran: RanBatch, grads: dict[int, Array], totals: dict[int, Any]) -> None:
+        batch = ran.batch
+        width = ran.kernel.width(batch.size)
+        seeds = [_seed(grads[kind], block, width) for kind, block in ran.outs if kind in grads]
+        found = ran.kernel.pull(ran.saved, seeds, True)
+        places = iter(zip(batch.places, batch.distinct, strict=True))
         for spec, g in zip(batch.signature.specs, found, strict=True):
-            where = next(places) if spec.__class__ is int else None
+            where, distinct = next(places) if spec.__class__ is int else (None, True)
             if g is None:
                 continue
             if where is None:
                 _add(totals, spec.index, g)
             else:
-                _add_rows(grads[spec], where, g)
+                _add_rows(grads[spec], where, g, distinct)
 
     # -- on tensors --------------------------------------------------------------------------------
 
@@ -137,18 +150,19 @@ class SavedRun:
             parents = node.parents
             pairs = zip(self.shared.items(), parents[:count], strict=True)
             shared = {i: F.positive(wrap_with_node(x, parent)) for (i, (x, _)), parent in pairs}
-            brought = [
-                F.positive(wrap_with_node(x._value, parent))
-                for (_, _, x), parent in zip(self.brought, parents[count:], strict=True)
+            again = [
+                F.positive(wrap_with_node(x.tensor._value, parent))
+                for x, parent in zip(self.brought.values(), parents[count:], strict=True)
             ]
-            blocks = self._repeat(shared, brought)
+            blocks = self._repeat(shared, again)
             outs = [blocks.whole(kind) for kind in self.kinds]
-            wanted = [*shared.values(), *brought]
+            wanted = [*shared.values(), *again]
             return list(gradients(outs, wanted, list(g), create_graph=True))
 
-    def _repeat(self, shared: dict[int, Tensor], brought: list[Tensor]) -> Blocks:
+    def _repeat(self, shared: dict[int, Tensor], again: list[Tensor]) -> Blocks:
         blocks = Blocks(self.table)
-        where = {(kind, row): x for (kind, row, _), x in zip(self.brought, brought, strict=True)}
+        pairs = zip(self.brought.values(), again, strict=True)
+        where = {(x.kind, row): y for x, y in pairs for row in x.rows}
         for step in self.steps:
             if not isinstance(step, RanBatch):
                 kind, block = step
@@ -156,10 +170,9 @@ class SavedRun:
                 continue
             held = [
                 shared.get(s.index, step.shared[i]) if s.__class__ is Slot else None
-                for i, s in enumerate(step.signature.specs)
+                for i, s in enumerate(step.batch.signature.specs)
             ]
-            rows = [_indices(place) for place in step.rows]
-            blocks.run(step.signature, rows, held, step.size)
+            blocks.run(step.batch, held)
         return blocks
 
     def _data(self, kind: int, block: slice, where: dict[tuple[int, int], Tensor]) -> Any:
@@ -171,18 +184,23 @@ class SavedRun:
 
 
 def _own(part: Array) -> Array:
-    """Return gradients that may be added to in place."""
-    return np.zeros(part.shape, part.dtype) if not any(part.strides) else np.array(part)
+    """Return gradients that may be added to in place, with room for the widest batch behind."""
+    found = np.zeros((len(part) + filling(len(part)), *part.shape[1:]), part.dtype)
+    if any(part.strides):  # else it is zero everywhere
+        found[: len(part)] = part
+    return found
 
 
 def _seed(grads: Array, block: slice, width: int) -> Array:
-    """Return the gradients of a block, as many rows as a kernel is to be given: zeros fill up."""
-    found = grads[block]
-    if len(found) == width:
-        return found
-    filled = np.zeros((width, *found.shape[1:]), found.dtype)
-    filled[: len(found)] = found
-    return filled
+    """Return the gradients of a block, as many rows as a kernel is to be given.
+
+    What is behind the block fills up, and is not looked at; zeros, if NaNs are looked for.
+    """
+    found = grads[block.start : block.start + width]
+    if config.nan_trap and len(found) > block.stop - block.start:
+        found = found.copy()
+        found[block.stop - block.start :] = 0
+    return found
 
 
 def _add(totals: dict[int, Any], slot: int, g: Any) -> None:
@@ -193,9 +211,9 @@ def _add(totals: dict[int, Any], slot: int, g: Any) -> None:
         totals[slot] = known + g
 
 
-def _add_rows(total: Array, where: Any, g: Array) -> None:
+def _add_rows(total: Array, where: Any, g: Array, distinct: bool) -> None:
     """Add gradients to rows, each as often as it is named."""
-    if where.__class__ is slice:
+    if distinct or where.__class__ is slice:
         total[where] += g
         return
     rows, inverse = np.unique(where, return_inverse=True)
@@ -205,5 +223,7 @@ def _add_rows(total: Array, where: Any, g: Array) -> None:
         total[rows] += scatter_add_rows((len(rows), *total.shape[1:]), inverse, g, total.dtype)
 
 
-def _indices(place: Any) -> Any:
-    return np.arange(place.start, place.stop) if place.__class__ is slice else place
+def _of_rows(grads: Array, rows: list[int]) -> Array:
+    """Return the gradient of a tensor that lies in some rows."""
+    found: Array = grads[rows[0]] if len(rows) == 1 else grads[rows].sum(0)
+    return found

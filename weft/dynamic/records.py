@@ -22,7 +22,8 @@ class Chunk(NamedTuple):
                          values that were there before
     data                 for each type what examples brought: tensors, or arrays of several
     numbers              how many values are numbered
-    firsts               the number of the first result of each row; None if they follow each other
+    firsts               the number of the first result of each row; None if they follow each other,
+                         and no plan has said so
     plan                 the plan that is made of it, if any
     """
 
@@ -97,16 +98,19 @@ class Records:
     @property
     def is_new(self) -> bool:
         """Whether there are rows that no plan has said."""
-        return any(chunk.firsts is None for chunk in self.chunks)
+        return bool(self.signatures) or any(chunk.firsts is None for chunk in self.chunks)
 
     def tell_plans(self, operations: PutOffOperations) -> None:
         """Let plans have the operations that became of their rows."""
-        for chunk in self.chunks:
-            if chunk.plan is not None:
-                low, high = np.searchsorted(
-                    operations.firsts, [chunk.first, chunk.first + chunk.numbers]
-                )
-                chunk.plan.take(operations, int(low), int(high), chunk.first)
+        chunks = [chunk for chunk in self.chunks if chunk.plan is not None]
+        edges = [number for c in chunks for number in (c.first, c.first + c.numbers)]
+        bounds = np.searchsorted(operations.firsts, edges)
+        ends = np.concatenate(([0], np.cumsum(operations.arity)))
+        refs = ends[bounds].tolist()
+        rows = bounds.tolist()
+        for i, chunk in enumerate(chunks):
+            part = slice(*rows[2 * i : 2 * i + 2]), slice(*refs[2 * i : 2 * i + 2])
+            chunk.plan.take(operations, *part, chunk.first)
 
     def payload(self, kind: int) -> list[Any]:
         """Return the data of a type, in the order of rows."""

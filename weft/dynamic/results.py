@@ -85,25 +85,38 @@ def settled(run: Deferring, results: list[Any]) -> list[Any]:
     return results
 
 
-def reduced(how: str | None, results: list[Any]) -> Any:
+def reduced(how: str | None, run: Deferring, results: list[Any]) -> Any:
     """Return results as they are, or stacked and reduced."""
     if how is None:
-        return results
+        return settled(run, results)
     failed = [x for x in results if isinstance(x, ExampleError)]
     if failed:
         raise failed[0] from failed[0].error
     if not results:
         raise ArgumentError(f"batched: there is no {how} of zero examples")
     columns, nest = _columns(how, results)
-    made = [F.stack(column) for column in columns]
+    made = [_stacked(run, column) for column in columns]
     if how != Reduction.STACK.value:
         made = [getattr(F, how)(y, 0) for y in made]
     return nest.unflatten(made)
 
 
+def _stacked(run: Deferring, column: list[Any]) -> Tensor:
+    """Return results of one place as one tensor: from where they lie, if they lie together."""
+    if all(x.__class__ is DeferredTensor and x.run is run for x in column):
+        block = run.block(column, column[0].kind)
+        if block is not None:
+            return block
+    settled(run, column)
+    found: Tensor = F.stack(column)
+    return found
+
+
 def _columns(how: str, results: Sequence[Any]) -> tuple[list[list[Tensor]], Any]:
     """Return results as one list for each leaf; raise if they are not alike."""
     first, nest = flatten(results[0])
+    if nest.kind is None and all(x.__class__ is DeferredTensor for x in results):
+        return [[_leaf(how, x, first[0], i) for i, x in enumerate(results)]], nest
     columns: list[list[Tensor]] = [[] for _ in first]
     for i, result in enumerate(results):
         leaves, structure = flatten(result)

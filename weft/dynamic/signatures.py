@@ -13,9 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.locks import fork_safe_lock
 from ..core.shape import TensorType, type_of
 from ..core.tensor import Tensor
 
+# Held while something gets a number: several threads may call one batched function.
+interning = fork_safe_lock("interning")
 MOST_SLOTS = 1 << 14  # shared tensors that a table remembers before it begins anew
 
 
@@ -100,8 +103,11 @@ class SignatureTable:
         """Return the number of a type."""
         found = self.kinds.get(type)
         if found is None:
-            found = self.kinds[type] = len(self.types)
-            self.types.append(type)
+            with interning:
+                found = self.kinds.get(type)
+                if found is None:
+                    self.types.append(type)
+                    found = self.kinds[type] = len(self.types) - 1
         return found
 
     def slot(self, key: Any, tensor: Tensor, *, keep: bool) -> Slot:
@@ -109,14 +115,19 @@ class SignatureTable:
         found = self.slots.get(key)
         if found is None:
             kept = tensor if keep else None
-            found = self.slots[key] = Slot(len(self.slots), key, type_of(tensor), kept)
+            with interning:
+                made = Slot(len(self.slots), key, type_of(tensor), kept)
+                found = self.slots.setdefault(key, made)
         return found
 
     def data(self, kind: int) -> BatchSignature:
         """Return the signature of what examples bring along, of one type."""
         found = self._data.get(kind)
         if found is None:
-            found = self._data[kind] = self._add(None, (), (kind,), grad=False)
+            with interning:
+                found = self._data.get(kind)
+                if found is None:
+                    found = self._data[kind] = self._add(None, (), (kind,), grad=False)
         return found
 
     def find(self, key: Any) -> BatchSignature | None:
@@ -129,15 +140,19 @@ class SignatureTable:
         """Intern a signature; raise if operands of these types do not fit the operation."""
         types = [self._type(spec) for spec in specs]
         outs = tuple([self.kind(t) for t in work.types(types, inputs)])
-        made = self._known[key] = self._add(work, specs, outs, grad=grad)
+        with interning:
+            made = self._known[key] = self._add(work, specs, outs, grad=grad)
         return made
 
     def cluster(self, key: bytes, make: Callable[[bytes, SignatureTable], Any]) -> BatchSignature:
         """Return the signature of operations that were found to come together."""
         found = self._clusters.get(key)
         if found is None:
-            work = make(key, self)
-            found = self._clusters[key] = self.new(key, work, work.specs(), (), work.grad)
+            with interning:
+                found = self._clusters.get(key)
+                if found is None:
+                    work = make(key, self)
+                    found = self._clusters[key] = self.new(key, work, work.specs(), (), work.grad)
         return found
 
     def _type(self, spec: Any) -> TensorType | None:
@@ -148,9 +163,10 @@ class SignatureTable:
 
     def _add(self, work: Any, specs: Any, outs: Any, *, grad: bool) -> BatchSignature:
         made = BatchSignature(len(self.all), work, specs, outs, grad)
-        self.all.append(made)
+        # The columns first: whoever finds a signature finds its row in them.
         self.arity = np.append(self.arity, made.arity)
         self.results = np.append(self.results, len(outs))
+        self.all.append(made)
         return made
 
 

@@ -7,11 +7,11 @@ are data. A walk holds what it met, so that a later one can tell by identities t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Iterator, Sequence
 from enum import Enum
 from functools import cache, partial
 from itertools import chain
-from operator import attrgetter, is_, itemgetter, methodcaller
+from operator import attrgetter, eq, is_, itemgetter, methodcaller
 from types import (
     BuiltinFunctionType,
     ClassMethodDescriptorType,
@@ -23,7 +23,7 @@ from types import (
     ModuleType,
     WrapperDescriptorType,
 )
-from typing import Any, ClassVar, Generic, Protocol
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol
 
 import numpy as np
 
@@ -54,28 +54,72 @@ class Wrapped:
     fn: Callable[..., Any]
 
 
-class SavedItems:
-    """What several collections held."""
+class StructureKey:
+    """What a walk met, in order: equal for equal structures. Its hash is computed once."""
 
-    __slots__ = ("_items", "_lengths", "_live")
+    __slots__ = ("_hash", "_tokens")
+
+    def __init__(self, tokens: list[Any]) -> None:
+        self._tokens = tuple(tokens)
+        self._hash = hash(self._tokens)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StructureKey) and self._tokens == other._tokens
+
+
+class WalkPart(NamedTuple):
+    """An object of a structure: what tells what it holds, and what it held."""
+
+    owner: Any
+    now: Callable[[], list[Any]]
+    before: list[Any]
+    like: Callable[[Any, Any], bool] = is_
+
+    def is_same(self) -> bool:
+        """Tell whether it holds what it held."""
+        now = self.now()
+        return len(now) == len(self.before) and all(map(self.like, now, self.before))
+
+
+class SavedItems:
+    """What several collections held.
+
+    live     the collections, or views of what they hold
+    owners   whose they are
+    """
+
+    __slots__ = ("items", "lengths", "live", "owners")
 
     def __init__(self) -> None:
-        self._live: list[Any] = []
-        self._items: list[Any] = []
-        self._lengths: list[int] = []
+        self.owners: list[Any] = []
+        self.live: list[Any] = []
+        self.items: list[Any] = []
+        self.lengths: list[int] = []
 
-    def add(self, live: Any, items: list[Any]) -> None:
+    def add(self, owner: Any, live: Any, items: list[Any]) -> None:
         """Remember what a collection holds."""
-        self._live.append(live)
-        self._items += items
-        self._lengths.append(len(items))
+        self.owners.append(owner)
+        self.live.append(live)
+        self.items += items
+        self.lengths.append(len(items))
 
     def is_same(self) -> bool:
         """Tell whether all hold the same things in the same order."""
-        live = self._live
-        return list(map(len, live)) == self._lengths and all(
-            map(is_, chain.from_iterable(live), self._items)
+        live = self.live
+        return list(map(len, live)) == self.lengths and all(
+            map(is_, chain.from_iterable(live), self.items)
         )
+
+    def of(self, owners: Container[int]) -> Iterator[WalkPart]:
+        """Yield the collections of some owners, by identity."""
+        begin = 0
+        for owner, live, length in zip(self.owners, self.live, self.lengths, strict=True):
+            if id(owner) in owners:
+                yield WalkPart(owner, partial(list, live), self.items[begin : begin + length])
+            begin += length
 
 
 class StructureWalk:
@@ -92,36 +136,48 @@ class StructureWalk:
         self.classes: dict[type, None] = {}
         self.others: list[Any] = []  # functions, classes and modules
         self._leave = leave
-        self._lists = SavedItems()
-        self._names = SavedItems()  # keys of dictionaries
-        self._values = SavedItems()
+        self.held = SavedItems()  # by lists, sets and dictionaries
+        self.names = SavedItems()  # keys of dictionaries
         self._slots: list[tuple[Any, tuple[str, ...], list[Any]]] = []
         self._arrays: list[tuple[Array, bytes]] = []
         self._seen: dict[int, int] = {}
         self._alive: list[Any] = []
         self._tokens: list[Any] = []
         self._walk(root)
-        self.key = tuple(self._tokens)
+        self.key = StructureKey(self._tokens)
         del self._tokens, self._seen
 
     def is_same(self) -> bool:
         """Tell whether everything is as it was, by identities: in a few loops of C."""
-        return (
-            self._lists.is_same()
-            and self._names.is_same()
-            and self._values.is_same()
-            and all(
-                all(map(is_, [getattr(x, name, AGAIN) for name in names], values))
-                for x, names, values in self._slots
-            )
-            and all(array.tobytes() == content for array, content in self._arrays)
-        )
+        return self.held.is_same() and self.names.is_same() and self.rest_is_same()
+
+    def rest_is_same(self) -> bool:
+        """Tell whether attributes in slots and arrays are as they were."""
+        return all(
+            all(map(is_, _attributes_of(x, names), values)) for x, names, values in self._slots
+        ) and all(array.tobytes() == content for array, content in self._arrays)
+
+    def parts(self, chosen: Container[int]) -> list[WalkPart]:
+        """Return some of its objects, by identity, as what they held."""
+        found = [*self.held.of(chosen), *self.names.of(chosen)]
+        for x, names, values in self._slots:
+            if id(x) in chosen:
+                found.append(WalkPart(x, partial(_attributes_of, x, names), values))
+        for array, content in self._arrays:
+            if id(array) in chosen:
+                found.append(WalkPart(array, partial(_content_of, array), [content], eq))
+        return found
+
+    def changeable(self) -> list[Any]:
+        """Return the objects in it that can change: no tuples, tensors or numbers."""
+        return [x for x in self._alive if x.__class__ not in self._TUPLES and not _is_fixed(x)]
 
     # -- the walk: no recursion, since structures may be deep --------------------------------------
 
     def _walk(self, root: Any) -> None:
-        stack = [(root,)]
+        stack: list[Any] = [(root,)]
         tokens, seen = self._tokens, self._seen
+        examples = self._leave is None
         while stack:
             parts = stack.pop()
             for x in parts:
@@ -134,6 +190,10 @@ class StructureWalk:
                 elif id(x) in seen:
                     tokens.append(AGAIN)
                     tokens.append(seen[id(x)])
+                elif examples and is_plain(kind):
+                    seen[id(x)] = len(seen)
+                    self._alive.append(x)
+                    stack.append(self._attributes(x, kind))
                 else:
                     seen[id(x)] = len(seen)
                     self._alive.append(x)
@@ -144,6 +204,16 @@ class StructureWalk:
                         stack.append(inner)
 
     _TUPLES: ClassVar[set[type]] = {tuple}  # and named tuples that were met
+
+    def _attributes(self, x: Any, kind: type) -> list[Any]:
+        """Note an object that is no more than its attributes, which are thousands."""
+        attributes = self._variables(x, kind)
+        names, values = [*attributes], [*attributes.values()]
+        self.names.add(x, attributes, names)
+        self.held.add(x, attributes.values(), values)
+        self.classes[kind] = None
+        self._tokens += (kind, *names)
+        return values
 
     def _parts(self, x: Any, kind: type) -> Any:
         """Note what something is, and return its parts."""
@@ -186,7 +256,7 @@ class StructureWalk:
     def _note_sequence(self, x: Any, kind: type) -> list[Any]:
         saved = list(x)
         if not isinstance(x, tuple):
-            self._lists.add(x, saved)
+            self.held.add(x, x, saved)
         if kind not in COLLECTIONS:
             self.classes[kind] = None
             if hasattr(x, "__dict__"):
@@ -195,8 +265,8 @@ class StructureWalk:
 
     def _note_dict(self, x: dict[Any, Any], kind: type) -> list[Any]:
         keys, values = list(x), list(x.values())
-        self._names.add(x, keys)
-        self._values.add(x.values(), values)
+        self.names.add(x, x, keys)
+        self.held.add(x, x.values(), values)
         if kind is not dict:
             self.classes[kind] = None
         return [*keys, *values]
@@ -208,7 +278,7 @@ class StructureWalk:
             raise OpaqueError(f"a {kind.__name__}")
         self.classes[kind] = None
         names = _slot_names(kind)
-        values = [getattr(x, name, AGAIN) for name in names]
+        values = _attributes_of(x, names)
         if names:
             self._slots.append((x, names, values))
         self._tokens += [name for name, value in zip(names, values, strict=True) if value is AGAIN]
@@ -222,9 +292,50 @@ class StructureWalk:
         return held
 
 
+def _attributes_of(x: Any, names: tuple[str, ...]) -> list[Any]:
+    return [getattr(x, name, AGAIN) for name in names]
+
+
+def _content_of(array: Array) -> list[bytes]:
+    return [array.tobytes()]
+
+
+def are_same(walks: Sequence[StructureWalk]) -> bool:
+    """Tell whether all of some structures are as they were: their collections in one loop."""
+    return (
+        _hold_same([walk.held for walk in walks])
+        and _hold_same([walk.names for walk in walks])
+        and all(walk.rest_is_same() for walk in walks)
+    )
+
+
+def _hold_same(saved: Sequence[SavedItems]) -> bool:
+    flat = chain.from_iterable
+    live = [*flat([x.live for x in saved])]
+    if list(map(len, live)) != [*flat([x.lengths for x in saved])]:
+        return False
+    return all(map(is_, flat(live), flat([x.items for x in saved])))
+
+
+def _is_fixed(x: Any) -> bool:
+    return isinstance(x, (tuple, frozenset, Tensor, np.generic, *BY_IDENTITY))
+
+
 def is_named_tuple(kind: type) -> bool:
     """Tell whether a class is a named tuple, of which a walk notes no more than its parts."""
     return kind.__bases__ == (tuple,) and hasattr(kind, "_fields")
+
+
+@cache
+def is_plain(kind: type) -> bool:
+    """Tell whether the objects of a class are no more than their attributes, in a dictionary."""
+    others = (*COLLECTIONS, dict, Tensor, np.ndarray, np.generic, partial, *BY_IDENTITY)
+    return (
+        not issubclass(kind, others)
+        and all(map(is_of_python, kind.__mro__))
+        and not _slot_names(kind)
+        and kind.__dictoffset__ != 0
+    )
 
 
 @cache

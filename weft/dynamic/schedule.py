@@ -1,0 +1,153 @@
+"""Where operands and results lie, for all batches of a schedule before any of them runs.
+
+Members of a batch stand in the order in which their operations were put off, and the results of a
+batch are rows side by side. So all places follow from the schedule alone, by a few operations on
+whole columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .agenda import Ints, PutOffOperations, batches, spans
+from .signatures import BatchSignature, SignatureTable
+
+
+class ScheduledBatch(NamedTuple):
+    """A batch, and where its operands lie.
+
+    places     for each operand that differs between members: a slice of rows side by side, or the
+               number of each row
+    distinct   for each of these operands whether no row is known to be read twice
+    """
+
+    signature: BatchSignature
+    size: int
+    places: list[Any]
+    distinct: list[bool]
+
+
+class Schedule(NamedTuple):
+    """Batches in their order, and how many results of each type they have."""
+
+    batches: list[ScheduledBatch]
+    counts: dict[int, int]
+
+
+def scheduled(
+    operations: PutOffOperations,
+    table: SignatureTable,
+    rows: Ints,
+    start: int,
+    size: Callable[[int], int],
+) -> Schedule:
+    """Return the order in which operations run, and note where their results will lie.
+
+    rows    for each value, numbered from `start` on, its row within its type
+    size    tells how many values of a type there are already
+    """
+    turns = batches(operations)
+    if not turns:
+        return Schedule([], {})
+    order = turns[0] if len(turns) == 1 else np.concatenate(turns)
+    sizes = np.array([len(turn) for turn in turns])
+    starts = np.cumsum(sizes) - sizes
+    signatures = [table.all[i] for i in operations.signature[order[starts]].tolist()]
+    counts = _place_results(operations, order, sizes, signatures, rows, start, size)
+    operands = _operands(operations, order, sizes, signatures, rows, start)
+    return Schedule(_cut(signatures, sizes.tolist(), operands), counts)
+
+
+def _place_results(
+    operations: PutOffOperations,
+    order: Ints,
+    sizes: Ints,
+    signatures: Sequence[BatchSignature],
+    rows: Ints,
+    start: int,
+    size: Callable[[int], int],
+) -> dict[int, int]:
+    """Write down the rows of all results; return how many there are of each type."""
+    counts: dict[int, int] = {}
+    begins: list[list[int]] = []
+    for signature, members in zip(signatures, sizes.tolist(), strict=True):
+        own = []
+        for kind in signature.outs:
+            before = counts.get(kind, 0)
+            own.append(size(kind) + before)
+            counts[kind] = before + members
+        begins.append(own)
+    firsts = operations.firsts[order] - start
+    member = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    for i in range(max(map(len, begins))):
+        found = np.repeat([own[i] if i < len(own) else -1 for own in begins], sizes)
+        there = found >= 0
+        rows[firsts[there] + i] = (found + member)[there]
+    return counts
+
+
+class Operands(NamedTuple):
+    """The operands of all batches, one after another: for each, its members side by side.
+
+    rows       where they lie
+    starts     where in `rows` each operand begins
+    firsts     the row of the first member of each
+    apart      whether the rows of an operand do not lie side by side
+    distinct   whether each of its values is read once by all these operations
+    """
+
+    rows: Ints
+    starts: list[int]
+    firsts: list[int]
+    apart: list[bool]
+    distinct: list[bool]
+
+
+def _operands(
+    operations: PutOffOperations,
+    order: Ints,
+    sizes: Ints,
+    signatures: Sequence[BatchSignature],
+    rows: Ints,
+    start: int,
+) -> Operands:
+    arity = np.array([signature.arity for signature in signatures])
+    batch = np.repeat(np.arange(len(sizes)), arity)  # of each operand
+    if not len(batch):
+        return Operands(rows[:0], [], [], [], [])
+    which, size = spans(np.zeros_like(arity), arity), sizes[batch]
+    at = (np.cumsum(operations.arity) - operations.arity)[order]
+    refs = at[spans((np.cumsum(sizes) - sizes)[batch], size)] + np.repeat(which, size)
+    values = operations.refs - start
+    once = np.bincount(values)[values] == 1
+    lie = rows[values[refs]]
+    starts = np.cumsum(size) - size
+    jumps = np.zeros(len(lie), np.int64)
+    np.cumsum(lie[1:] - lie[:-1] != 1, out=jumps[1:])
+    return Operands(
+        lie,
+        starts.tolist(),
+        lie[starts].tolist(),
+        (jumps[starts + size - 1] != jumps[starts]).tolist(),
+        np.logical_and.reduceat(once[refs], starts).tolist(),
+    )
+
+
+def _cut(
+    signatures: Sequence[BatchSignature], sizes: list[int], operands: Operands
+) -> list[ScheduledBatch]:
+    """Return operands batch by batch."""
+    rows, starts, firsts, apart, distinct = operands
+    found, begin = list[ScheduledBatch](), 0
+    for signature, size in zip(signatures, sizes, strict=True):
+        end = begin + signature.arity
+        places: list[Any] = [
+            rows[starts[i] : starts[i] + size] if apart[i] else slice(firsts[i], firsts[i] + size)
+            for i in range(begin, end)
+        ]
+        found.append(ScheduledBatch(signature, size, places, distinct[begin:end]))
+        begin = end
+    return found
