@@ -129,6 +129,11 @@ OTHERS = {
     ),
     "nn/version.py": Row("capture/test_jit.py", "train and eval, two programs of jit"),
     "optim/recorded_average.py": Row("jit/test_programs.py", "averages of weights in steps"),
+    # -- several processes --
+    "distributed/{errors,kernels,mpi,transport}.py": Row(
+        "distributed/test_collectives.py", "operations of real processes"
+    ),
+    "graph/communication.py": Row("passes/test_overlap.py", "nodes that compiled programs have"),
     # -- operators --
     "ops/{*,*/*}.py": Row("ops/test_conformance.py", "every operator, with samples, in all modes"),
     # -- graphs --

@@ -19,6 +19,7 @@ CHAIN = (
     "capture",
     "dynamic",  # code for one example, run for many at once
     "structures",  # ragged tensors
+    "distributed",  # several processes
     "train",
     "serve",  # trained models behind HTTP
     "faces",  # what the faces of other frameworks share
@@ -55,6 +56,9 @@ INJECTIONS = {
     "multiply_matrices": "kernels of operators multiply with machine code on Weft's own threads",
     "cond_of_batches": "`cond` inside vmap may take both branches: batching stands on graphs",
     "loop_of_batches": "`while_loop` inside vmap runs until every example ends; likewise",
+    "run_exchange": "kernels of operators on several processes go to their connections",
+    "start_exchange": "likewise, in two parts",
+    "take_exchange": "likewise",
     "compile_program": "a session runs what the compiler makes of its graph",
     "compile_for_sizes": "likewise, where sizes change from call to call",
     "export_program": "a session writes what the compiler makes of its graph to a file",

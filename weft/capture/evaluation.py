@@ -21,13 +21,18 @@ class Evaluation:
 
     expand   what nodes without a kernel stand for: the values that are their results
     sizes    those that the recording is for, as they are in this call
+    refuse   ends the recording
     """
 
     def __init__(
-        self, expand: Callable[[Node], Sequence[Value]], sizes: Mapping[SizeVar, int] | None = None
+        self,
+        expand: Callable[[Node], Sequence[Value]],
+        sizes: Mapping[SizeVar, int] | None = None,
+        refuse: Callable[[str], object] | None = None,
     ) -> None:
         self.known: dict[Value, Array] = {}
         self._expand = expand
+        self._refuse = refuse
         self._sizes: Mapping[SizeVar, int] = {} if sizes is None else sizes
 
     def give(self, arrays: Mapping[Value, Array]) -> None:
@@ -66,6 +71,8 @@ class Evaluation:
             return operands
         if node.op.kernel is None:
             return [self(value) for value in self._expand(node)]
+        if node.op.communicates and self._refuse is not None:
+            self._refuse("Python reads what several processes compute together")
         nested = any(is_graph(item) for item in attr_items(node.attrs))
         options: dict[str, Any] = {"sizes": dict(self._sizes)} if nested else {}
         attrs = resolve_attrs(node.attrs, self._sizes) if self._sizes else node.attrs

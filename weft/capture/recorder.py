@@ -121,7 +121,7 @@ class Recorder(Tracer):
         self.sizes = sizes
         self.splits: list[Split] = []
         self.sequential = True
-        self.evaluate = Evaluation(partial(expanded_gradients, self), sizes)
+        self.evaluate = Evaluation(partial(expanded_gradients, self), sizes, self.refuse)
         self.stood_for: dict[int, Tensor] = {}
         self.put_offs: list[Callable[[], Any]] = []
         self.bounds: dict[Value, int] = {}
@@ -485,7 +485,8 @@ class Recorder(Tracer):
         """Tell whether gradients pass a function of the user's, whose backward is Python."""
         nodes = [n for y in ys for n in self._behind(self.value_of(y))]
         hooked = any(graph.tracer.watches for n in nodes for graph in subgraphs(n))
-        return hooked or any(isinstance(n.op, CustomGradient) for n in nodes)
+        ordered = any(n.op.communicates for n in nodes)  # in the program's order: not put off
+        return hooked or ordered or any(isinstance(n.op, CustomGradient) for n in nodes)
 
     def _asks_for_rows(self, ys: Sequence[Tensor]) -> bool:
         """Tell whether gradients pass an operation that gives them by rows."""

@@ -30,6 +30,7 @@ from ..lower.program import KernelProgram
 from ..lower.reductions import split_reductions
 from ..lower.verify import verified
 from ..passes.dce import remove_dead
+from ..passes.overlap import overlap_exchanges
 from ..passes.pipeline import canonicalize, in_stable_forms
 from ..passes.rewrite import same_nodes
 from ..passes.scan_split import split_scans
@@ -70,6 +71,7 @@ ON_GRAPHS: dict[str, Callable[[Graph], Graph]] = {
     "stable forms, reductions in parts": _then_canonical(in_stable_forms, split_reductions),
     "scans in parts": _then_canonical(split_scans),
     "tables multiplied rather than their rows": _then_canonical(multiply_tables),
+    "exchanges begun early": overlap_exchanges,
 }
 ON_PROGRAMS: dict[str, Callable[[KernelProgram, Device], KernelProgram]] = {
     "operands computed by products": with_prologues,

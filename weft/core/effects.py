@@ -78,10 +78,11 @@ class EffectLog:
     running   the program and what it is fed, for those who look further
     """
 
-    __slots__ = ("_position", "_shown", "running")
+    __slots__ = ("_given", "_position", "_shown", "running")
 
     def __init__(self, running: Any = None) -> None:
         self.running = running
+        self._given: dict[Any, Any] = {}
         self._position = self._shown = 0
 
     def begin(self) -> None:
@@ -100,6 +101,18 @@ class EffectLog:
         self._shown = max(self._shown, self._position)
         return new
 
+    def once(self, act: Callable[[], Any]) -> Any:
+        """Count an effect that gives something; an attempt that repeats it is given the same."""
+        if self.is_new():
+            self._given[self._position] = act()
+        return self._given[self._position]
+
+    def kept(self, key: Any, act: Callable[[], Any]) -> Any:
+        """Return what belongs to a key, which something gives once."""
+        if ("kept", key) not in self._given:
+            self._given["kept", key] = act()
+        return self._given["kept", key]
+
 
 class _Muted(EffectLog):
     """The log of a run whose effects are not for anybody."""
@@ -108,6 +121,9 @@ class _Muted(EffectLog):
 
     def is_new(self) -> bool:
         return False
+
+    def once(self, act: Callable[[], Any]) -> Any:
+        return act()
 
 
 _log: ContextVar[EffectLog | None] = ContextVar("weft_effect_log", default=None)
@@ -131,3 +147,9 @@ def logging_to(log: EffectLog | None) -> Iterator[EffectLog | None]:
 def muted() -> Any:
     """Return a context in which nothing is shown: values are only looked up."""
     return logging_to(_Muted())
+
+
+def communicated(act: Callable[[], Any]) -> Any:
+    """Return what processes do together: once in a call, however often that repeats its program."""
+    log = _log.get()
+    return act() if log is None else log.once(act)

@@ -140,7 +140,7 @@ class Draws:
 
     def _is_needed(self, mover: Node, here: Value, needed: set[Node]) -> bool:
         """Tell whether a run needs the draw behind which a node moves the generator."""
-        if mover.op.effect or not mover.op.advances:
+        if mover.op.effect or mover.op.communicates or not mover.op.advances:
             return mover in needed
         return any(user in needed for user in self._users[here] if not user.op.advances)
 

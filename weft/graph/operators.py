@@ -6,12 +6,19 @@ from typing import Any
 
 from ..core.errors import GraphError
 from ..core.op import find
+from .communication import COMMUNICATION
 from .control.ops import CONTROL
 from .debug.nodes import EFFECTS
 from .debug.ordering import AFTER
 from .special import SPECIAL
 
-_own: dict[str, Any] = {**SPECIAL, **CONTROL, **EFFECTS, AFTER.name: AFTER}
+_own: dict[str, Any] = {
+    **SPECIAL,
+    **CONTROL,
+    **COMMUNICATION,
+    **EFFECTS,
+    AFTER.name: AFTER,
+}
 
 
 def operator_named(name: str) -> Any:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ..core.dtype import Array
+from ..core.effects import CHAIN
 from ..core.rng import STATE_SHAPE, Generator, make_state
 from ..core.shape import TensorType, type_of
 from ..core.tensor import Tensor
@@ -264,3 +265,19 @@ def generator_state(generator: Generator) -> State:
 
     kind = TensorType(STATE_SHAPE, np.dtype(np.uint64))
     return State(generator, kind, Alone(get, put), name="rng")
+
+
+# -- the chain of effects --------------------------------------------------------------------------
+
+LINK = TensorType((), np.dtype(np.int64))
+
+
+def _first_link() -> Array:
+    return np.zeros((), np.int64)
+
+
+def _forget(value: Array) -> None:
+    """Keep nothing: a chain begins anew in every run."""
+
+
+CHAIN_STATE = State(CHAIN, LINK, Alone(_first_link, _forget), name="effects")

@@ -30,7 +30,7 @@ from .debug.frames import user_stack
 from .node import Node, Value
 from .scope import current_scope
 from .special import ASSIGN, CONSTANT, PLACEHOLDER, Literal
-from .state import State, generator_state, tensor_state
+from .state import CHAIN_STATE, State, generator_state, tensor_state
 from .symbol import Symbol, make_number, make_symbol
 
 if TYPE_CHECKING:
@@ -280,6 +280,14 @@ class Tracer:
         here = make_symbol(self.graph, self.read_state(state))
         self.write_state(state, self.value_of(F.advance_state(here, blocks)))
         return here
+
+    def link(self) -> Symbol:
+        """Return the link that the next effect takes."""
+        return make_symbol(self.graph, self.read_state(CHAIN_STATE))
+
+    def follow(self, link: Symbol) -> None:
+        """Let further effects come behind the one that gave a link."""
+        self.write_state(CHAIN_STATE, self.value_of(link))
 
     def assign(self, state: State, value: Value) -> Symbol:
         """Return the value that a state is to have: in a function from here on.

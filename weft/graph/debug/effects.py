@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...core.device import current_device
-from ...core.effects import CHAIN, current_log, logging_to, trips
+from ...core.effects import current_log, logging_to, trips
 from ...core.errors import (
     CheckError,
     GraphError,
@@ -28,23 +28,10 @@ from ...core.shape import TensorType
 from ..node import Node, Value
 from ..scope import current_scope
 from ..special import NodeOp
-from ..state import Alone, State
+from ..state import CHAIN_STATE, LINK
 from ..tracer import Tracer
 
 Array = np.ndarray[Any, Any]
-
-LINK = TensorType((), np.dtype(np.int64))
-
-
-def _first_link() -> Array:
-    return np.zeros((), np.int64)
-
-
-def _forget(value: Array) -> None:
-    """Keep nothing: a chain begins anew in every run."""
-
-
-CHAIN_STATE = State(CHAIN, LINK, Alone(_first_link, _forget), name="effects")
 
 
 class EffectOp(NodeOp):

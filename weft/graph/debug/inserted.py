@@ -21,8 +21,9 @@ from ..node import Node, Value, subgraphs
 from ..rebuild import Rebuild
 from ..run import Program
 from ..special import ASSIGN, PLACEHOLDER
+from ..state import CHAIN_STATE, LINK
 from ..symbol import Symbol
-from .effects import CHAIN_STATE, LINK, Array, PythonCallback, place_text
+from .effects import Array, PythonCallback, place_text
 from .nodes import CALLBACK
 
 Watcher = Callable[[Array], Any]

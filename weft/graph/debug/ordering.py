@@ -12,7 +12,8 @@ from ..graph import Graph
 from ..node import Node, Value
 from ..rebuild import Rebuild
 from ..special import SOURCES, STATE
-from .effects import LINK, Array, EffectOp
+from ..state import LINK
+from .effects import Array, EffectOp
 
 
 class _After(EffectOp):

@@ -21,14 +21,13 @@ from ...core.rng import Generator, default_generator
 from ...core.shape import TensorType
 from ...core.tensor import make_leaf
 from ..builder import as_state
-from ..debug.effects import CHAIN_STATE
 from ..graph import Graph
 from ..identity.content import same_content
 from ..inline import inline
 from ..node import Node, Value, attr_items, is_graph, type_text
 from ..operators import operator_named
 from ..special import ASSIGN, CONSTANT, PLACEHOLDER, STATE, Literal
-from ..state import State
+from ..state import CHAIN_STATE, State
 from ..verify import MAX_DEPTH, verify
 from .encode import MAX_ATOMS, TAG, check_complexity
 

@@ -1,0 +1,245 @@
+"""What moves arrays among the processes of a group: at once, or by a thread while others compute.
+
+All exchanges of a transport happen one after another, in the order in which they were begun, which
+must be the same on all processes: before each the processes compare what they are about to do. What
+is begun with `start` has an array of its own until `wait` hands out the result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import deque
+from collections.abc import Callable
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..ops.collective.exchange import COMPUTED
+from .errors import MismatchError
+from .transport import Array, Transport
+
+
+class ExchangeSignature(NamedTuple):
+    """What a process is about to do with the others: must be the same on all."""
+
+    how: str
+    shape: tuple[int, ...]
+    dtype: str
+    axis: int = 0
+    place: int = 0
+
+    def __str__(self) -> str:
+        further = f", axis={self.axis}, place={self.place}" if self.axis or self.place else ""
+        return f"{self.how} of {self.dtype}{list(self.shape)}{further}"
+
+
+class PendingExchange:
+    """An exchange that was begun: its result, when it is there."""
+
+    __slots__ = ("_done", "_error", "_result", "ticket", "work")
+
+    def __init__(self, work: Callable[[], Array]) -> None:
+        self.work = work
+        self.ticket = _next_ticket()
+        self._done = threading.Event()
+        self._result: Array | None = None
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        """Do it; an error is raised by who waits."""
+        try:
+            self._result = self.work()
+        except BaseException as error:
+            self._error = error
+        self.work = _nothing
+        self._done.set()
+
+    @property
+    def is_done(self) -> bool:
+        """Tell whether the result is there."""
+        return self._done.is_set()
+
+    def wait(self) -> Array:
+        """Return the result when it is there."""
+        self._done.wait()
+        if self._error is not None:
+            raise self._error
+        assert self._result is not None
+        return self._result
+
+
+def _nothing() -> Array:
+    raise AssertionError("an exchange runs once")
+
+
+_tickets: dict[int, PendingExchange] = {}
+_next_ticket = count(1).__next__
+
+
+class Exchanges:
+    """The exchanges of one transport, in order; a thread does those that were begun before."""
+
+    checks = True  # whether processes compare what they are about to do
+
+    def __init__(self, transport: Transport) -> None:
+        self.transport = transport
+        self._queue: deque[PendingExchange] = deque()
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._busy = self._ends = False
+
+    # -- in order ------------------------------------------------------------------------------
+
+    def run(self, work: Callable[[], Any]) -> Any:
+        """Do something behind all that was begun, and return what it returns."""
+        with self._changed:
+            idle = not self._busy and not self._queue
+        if idle:  # only this thread begins exchanges, so nothing comes in between
+            return work()
+        pending = self.begin(work)
+        return pending.wait()
+
+    def begin(self, work: Callable[[], Any]) -> PendingExchange:
+        """Let the thread do something behind all that was begun before."""
+        pending = PendingExchange(work)
+        with self._changed:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._serve, name="weft exchanges")
+                self._thread.daemon = True
+                self._thread.start()
+            self._queue.append(pending)
+            self._changed.notify()
+        return pending
+
+    def _serve(self) -> None:
+        while True:
+            with self._changed:
+                self._busy = False
+                while not self._queue and not self._ends:
+                    self._changed.wait()
+                if not self._queue:
+                    return
+                pending = self._queue.popleft()
+                self._busy = True
+            pending.run()
+
+    def finish(self) -> None:
+        """End the thread when it has done what was begun."""
+        thread = self._thread
+        if thread is not None:
+            with self._changed:
+                self._ends = True
+                self._changed.notify()
+            thread.join(timeout=10.0)  # another process may be gone
+
+    # -- arrays --------------------------------------------------------------------------------
+
+    def exchange(self, array: Array, signature: ExchangeSignature) -> Array:
+        """Do something with an array of each process; return the result."""
+        found: Array = self.run(lambda: self._exchanged(np.array(array, order="C"), signature))
+        return found
+
+    def start(self, array: Array, signature: ExchangeSignature) -> PendingExchange:
+        """Begin the same on a copy of the array; `take` finds it by its ticket."""
+        own = np.array(array, order="C")
+        begun = self.begin(lambda: self._exchanged(own, signature))
+        _tickets[begun.ticket] = begun
+        return begun
+
+    def _exchanged(self, own: Array, signature: ExchangeSignature) -> Array:
+        if self.checks:
+            self._compare(str(signature))
+        if signature.how in COMPUTED:
+            return self.transport.reduce(own, signature.how)
+        found: Array = getattr(Ways, signature.how)(self.transport, own, signature)
+        return found
+
+    # -- agreeing ------------------------------------------------------------------------------
+
+    def check(self, text: str) -> None:
+        """Raise on all processes unless all came here with the same text."""
+        self.run(lambda: self._compare(text))
+
+    def _compare(self, text: str) -> None:
+        numbers = self.transport.agree(checksum(text))
+        if numbers.count(numbers[0]) == len(numbers):
+            return
+        texts = self.transport.objects(text)
+        raise MismatchError(
+            "the processes do not do the same: "
+            + "; ".join(f"rank {i}: {said}" for i, said in enumerate(texts))
+        )
+
+
+def take(ticket: int) -> PendingExchange:
+    """Return the exchange of a ticket, which is good for one result."""
+    return _tickets.pop(ticket)
+
+
+def checksum(text: str) -> int:
+    """Return a 63-bit number that differs where texts do."""
+    digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") >> 1
+
+
+# -- how ---------------------------------------------------------------------------------------
+
+
+def _parted(array: Array, axis: int, count: int) -> Array:
+    """Return equal parts along an axis as rows."""
+    parts = array.reshape((*array.shape[:axis], count, -1, *array.shape[axis + 1 :]))
+    return np.ascontiguousarray(np.moveaxis(parts, axis, 0))
+
+
+def _joined(rows: Array, axis: int) -> Array:
+    """Return rows one after another along an axis."""
+    parts = np.moveaxis(rows, 0, axis)
+    return parts.reshape((*parts.shape[:axis], -1, *parts.shape[axis + 2 :]))
+
+
+class Ways:
+    """How the arrays of all processes become a result: a function for each, by its name."""
+
+    @staticmethod
+    def mean(transport: Transport, own: Array, at: ExchangeSignature) -> Array:
+        """Return the mean of all."""
+        total = transport.reduce(own, "sum")
+        total /= transport.size
+        return total
+
+    @staticmethod
+    def pairwise(transport: Transport, own: Array, at: ExchangeSignature) -> Array:
+        """Return a sum that is added as a balanced tree."""
+        return transport.pairwise_sum(own)
+
+    @staticmethod
+    def broadcast(transport: Transport, own: Array, at: ExchangeSignature) -> Array:
+        """Return the array of one process."""
+        return transport.broadcast(own, at.place)
+
+    @staticmethod
+    def reduce(transport: Transport, own: Array, at: ExchangeSignature) -> Array:
+        """Return the sum to one process."""
+        return transport.reduce_to(own, at.place)
+
+    @staticmethod
+    def gather(transport: Transport, own: Array, at: ExchangeSignature) -> Array:
+        """Return all, one after another."""
+        return _joined(transport.gather(own), at.axis)
+
+    @staticmethod
+    def scatter(transport: Transport, own: Array, at: ExchangeSignature) -> Array:
+        """Return a part of the sum."""
+        return transport.scatter_sum(_parted(own, at.axis, transport.size))
+
+    @staticmethod
+    def all_to_all(transport: Transport, own: Array, at: ExchangeSignature) -> Array:
+        """Return a part of each."""
+        return _joined(transport.swap(_parted(own, at.axis, transport.size)), at.place)
+
+    @staticmethod
+    def shift(transport: Transport, own: Array, at: ExchangeSignature) -> Array:
+        """Return the array of a neighbour."""
+        return transport.shift(own, at.place)

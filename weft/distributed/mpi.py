@@ -1,0 +1,156 @@
+"""The transport of MPI: clusters' own networks, launchers and fault tolerance, by mpi4py."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.imports import require
+from .environment import Launch
+from .errors import DistributedError
+from .transport import Array
+
+_WIDE = {2: np.dtype(np.float32)}  # 16-bit floats are added in float32, as everywhere in Weft
+_UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+
+
+def connect(launch: Launch) -> MPITransport:
+    """Return the connections to all processes that were started together."""
+    # Processes that wait must not take the cores of those that compute; read when MPI starts.
+    os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
+    library = require("mpi4py.MPI", "mpi", f"{launch.by} started {launch.size} processes, which")
+    world = library.COMM_WORLD
+    if world.size != launch.size:
+        raise DistributedError(
+            f"{launch.by} says that there are {launch.size} processes, MPI sees {world.size}: "
+            "start them by mpiexec of the MPI that mpi4py uses (weft launch finds it), or by "
+            "srun --mpi=pmix"
+        )
+    return MPITransport(library, world.Dup())
+
+
+class MPITransport:
+    """The processes of an MPI communicator, which belongs to Weft alone."""
+
+    def __init__(self, library: Any, comm: Any) -> None:
+        self.library, self.comm = library, comm
+        self.rank: int = comm.rank
+        self.size: int = comm.size
+        self._sending: list[tuple[Any, Array]] = []  # arrays stay until they have left
+
+    # -- computing on the way ----------------------------------------------------------------------
+
+    def reduce(self, array: Array, how: str) -> Array:
+        """Return the sum, product, maximum or minimum of all arrays, to all."""
+        given = _computed_in(array)
+        result = np.empty_like(given)
+        self.comm.Allreduce(given, result, getattr(self.library, how.upper()))
+        return result.astype(array.dtype, copy=False)
+
+    def pairwise_sum(self, array: Array) -> Array:
+        """Return the sum of all arrays, added as a balanced tree of neighbours."""
+        if self.size & (self.size - 1):
+            return _tree_sum(list(self.gather(array)))
+        total, other = array.copy(), np.empty_like(array)
+        distance = 1
+        while distance < self.size:  # recursive doubling: both partners have the same sum
+            partner = self.rank ^ distance
+            self.comm.Sendrecv(_movable(total), partner, 0, _movable(other), partner, 0)
+            total += other
+            distance *= 2
+        return total
+
+    def reduce_to(self, array: Array, root: int) -> Array:
+        """Return the sum of all arrays to one process, zeros to the others."""
+        given = _computed_in(array)
+        result = np.zeros_like(given)
+        self.comm.Reduce(given, result if self.rank == root else None, self.library.SUM, root)
+        return result.astype(array.dtype, copy=False)
+
+    def scatter_sum(self, array: Array) -> Array:
+        """Return row `rank` of the sum of all arrays, each with a row for every process."""
+        given = _computed_in(array)
+        result = np.empty(given.shape[1:], given.dtype)
+        self.comm.Reduce_scatter_block(given, result, self.library.SUM)
+        return result.astype(array.dtype, copy=False)
+
+    # -- moving --------------------------------------------------------------------------------
+
+    def broadcast(self, array: Array, root: int) -> Array:
+        """Return the array of one process."""
+        result = array.copy()
+        self.comm.Bcast(_movable(result), root)
+        return result
+
+    def gather(self, array: Array) -> Array:
+        """Return the arrays of all along a new first axis."""
+        result = np.empty((self.size, *array.shape), array.dtype)
+        self.comm.Allgather(_movable(array), _movable(result))
+        return result
+
+    def swap(self, array: Array) -> Array:
+        """Return, in row i, row `rank` of the array of process i."""
+        result = np.empty_like(array)
+        self.comm.Alltoall(_movable(array), _movable(result))
+        return result
+
+    def shift(self, array: Array, by: int) -> Array:
+        """Return the array of the process `by` places before this one, in a ring."""
+        result = np.empty_like(array)
+        target, source = (self.rank + by) % self.size, (self.rank - by) % self.size
+        self.comm.Sendrecv(_movable(array), target, 0, _movable(result), source, 0)
+        return result
+
+    def send(self, array: Array, target: int, tag: int) -> None:
+        """Send an array, without waiting until it is received."""
+        self._sending = [(request, kept) for request, kept in self._sending if not request.Test()]
+        own = array.copy()
+        self._sending.append((self.comm.Isend(_movable(own), target, tag), own))
+
+    def receive(self, array: Array, source: int, tag: int) -> None:
+        """Receive into an array."""
+        self.comm.Recv(_movable(array), source, tag)
+
+    # -- agreeing ------------------------------------------------------------------------------
+
+    def agree(self, number: int) -> list[int]:
+        """Return a 63-bit number of each process."""
+        numbers = np.empty(self.size, np.int64)
+        self.comm.Allgather(np.array([number], np.int64), numbers)
+        found: list[int] = numbers.tolist()
+        return found
+
+    def objects(self, item: Any) -> list[Any]:
+        """Return a Python object of each process."""
+        found: list[Any] = self.comm.allgather(item)
+        return found
+
+    def split(self, ranks: Sequence[int]) -> MPITransport | None:
+        """Return the connections among some, if this is one of them; all processes must ask."""
+        here = self.rank in ranks
+        color = 0 if here else self.library.UNDEFINED
+        key = list(ranks).index(self.rank) if here else 0
+        comm = self.comm.Split(color, key)
+        return MPITransport(self.library, comm) if here else None
+
+
+def _computed_in(array: Array) -> Array:
+    """Return an array in a dtype that MPI computes in."""
+    is_half = array.dtype.itemsize == 2 and array.dtype.kind not in "iub"
+    return array.astype(_WIDE[2]) if is_half else array
+
+
+def _movable(array: Array) -> Array:
+    """Return the same memory in a dtype that MPI knows; what is only moved has no meaning."""
+    return array.view(_UNSIGNED[array.dtype.itemsize])
+
+
+def _tree_sum(parts: list[Array]) -> Array:
+    """Return a sum of neighbours, of sums of neighbours, and so on."""
+    while len(parts) > 1:
+        pairs = [np.add(*parts[i : i + 2]) for i in range(0, len(parts) - 1, 2)]
+        parts = pairs + parts[len(pairs) * 2 :]
+    return parts[0]
