@@ -33,6 +33,7 @@ fact is an option of the declaration, a fact that depends on the call is a rule:
     advances     it moves on what is threaded through a graph: a generator, or the chain of effects
     effect       it shows values to somebody: a run does it once, in its order
     communicates it does something together with other processes, in the same order on all of them
+    transfers    it moves its operand to the device that its first attribute names
     operator     the method of Python's operator that stands for it: "__add__"
     numpy        the same as an expression of NumPy, by the names of its inputs and attributes;
                  attributes that it does not name are None
@@ -52,7 +53,7 @@ RuleT = TypeVar("RuleT", bound=Rule)
 OPTIONS = frozenset(
     (
         *("laws", "exact", "identity", "reshapes", "work", "convolution", "advances"),
-        *("never_negative", "operator", "numpy", "total", "communicates"),
+        *("never_negative", "operator", "numpy", "total", "communicates", "transfers"),
     )
 )
 ROW_SUMS: dict[Any, tuple[int, Rule]] = {}  # operators with a rule `sums_rows`: of which input
@@ -81,6 +82,7 @@ class Facts:
     advances = False
     effect = False
     communicates = False
+    transfers = False
     operator: str | None = None
     numpy: str | None = None
     spelling_rule: Rule | None = None
