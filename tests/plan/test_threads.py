@@ -8,7 +8,7 @@ import numpy as np
 
 from weft.lower.memory import Place
 from weft.lower.schedule import Piece
-from weft.lower.storage import Buffer, contiguous
+from weft.lower.storage import Buffer, Window, contiguous
 from weft.plan.threads import PARALLEL_FROM, arrange
 
 SIZE = 1024
@@ -46,6 +46,13 @@ def test_memory_is_not_written_while_it_is_read():
     """Two buffers that overlap in the arena are one for this purpose."""
     (x, y, z), places = views_at(0, 4 * SIZE, 2 * SIZE)
     assert arranged([piece("a", [x], [y]), piece("b", [], [z])], places) == [["a"], ["b"]]
+
+
+def test_the_word_of_a_window_is_not_written_while_the_window_is_read():
+    (x, y, word, z), places = views_at(0, 4 * SIZE, 8 * SIZE, 8 * SIZE)
+    window = Window(x.buffer, 0, word.buffer, 1)
+    moving = contiguous(Buffer("window", (1,), x.dtype, "w", window=window), (1,))
+    assert arranged([piece("a", [moving], [y]), piece("b", [], [z])], places) == [["a"], ["b"]]
 
 
 def test_a_later_piece_moves_to_the_region_of_its_peers():

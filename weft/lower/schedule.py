@@ -9,7 +9,7 @@ from typing import Any
 from ..core.dim import Dim
 from ..core.shape import Size
 from .kernels import BranchKernel, Kernel, LoopKernel, TogetherKernel
-from .storage import View
+from .storage import Buffer, View, buffers_behind
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,16 @@ class Piece:
         """Return what the kernel sets if it meets an index out of range."""
         flag: View | None = getattr(self.kernel, "flag", None)
         return flag
+
+    def touched(self) -> Iterator[tuple[Buffer, bool]]:
+        """Yield the memory that it touches, and whether it writes there.
+
+        A window may be anywhere in its buffer, and the word that tells where is read as well.
+        """
+        for i, view in enumerate(self.views):
+            buffer, *words = buffers_behind(view.buffer)
+            yield buffer, i in self.written
+            yield from ((word, False) for word in words)
 
 
 @dataclass(frozen=True, slots=True)

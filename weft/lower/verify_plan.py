@@ -95,11 +95,10 @@ def _verify_apart(groups: Sequence[Sequence[Piece]], memory: MemoryPlan, blame: 
 
 def _spans(groups: Sequence[Sequence[Piece]], memory: MemoryPlan) -> Iterator[_Span]:
     for group, piece in ((i, piece) for i, pieces in enumerate(groups) for piece in pieces):
-        for i, view in enumerate(piece.views):
-            (buffer, *_) = buffers_behind(view.buffer)
+        for buffer, writes in piece.touched():
             place = memory.places[buffer]
             where = (place.is_argument, place.entry)
             # What is empty meets nobody; what has a size that runs are told is alone there.
             end = place.offset + (1 if isinstance(buffer.nbytes, Dim) else buffer.nbytes)
             if end > place.offset:
-                yield _Span(where, place.offset, end, i in piece.written, piece.kernel, group)
+                yield _Span(where, place.offset, end, writes, piece.kernel, group)

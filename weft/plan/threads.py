@@ -39,7 +39,7 @@ from ..lower.schedule import (
     TogetherCalls,
     stretch_name,
 )
-from ..lower.storage import Buffer, View, buffers_behind
+from ..lower.storage import Buffer
 from .device import Device
 
 PARALLEL_FROM = 6000.0  # nanoseconds of work that are worth waking another thread
@@ -201,8 +201,8 @@ class _Levels:
         self.places = places
         ends: dict[tuple[bool, int], set[int]] = {}
         for piece in pieces:
-            for view in piece.views:
-                memory, start, stop = self._span(view)
+            for buffer, _ in piece.touched():
+                memory, start, stop = self._span(buffer)
                 ends.setdefault(memory, set()).update((start, stop))
         self.ends = {memory: sorted(found) for memory, found in ends.items()}
         shapes = {memory: len(found) for memory, found in self.ends.items()}
@@ -210,20 +210,19 @@ class _Levels:
         self.written = {memory: np.zeros(n, np.int64) for memory, n in shapes.items()}
         self.checked = 0  # the last level at which indices are checked
 
-    def _span(self, view: View) -> Span:
-        buffer, *_ = buffers_behind(view.buffer)  # a window may be anywhere in it
+    def _span(self, buffer: Buffer) -> Span:
         place = self.places[buffer]
         size = 1 if isinstance(buffer.nbytes, Dim) else buffer.nbytes  # alone behind its entry
         return (place.is_argument, place.entry), place.offset, place.offset + size
 
-    def _parts(self, view: View) -> tuple[tuple[bool, int], slice]:
-        memory, start, stop = self._span(view)
+    def _parts(self, buffer: Buffer) -> tuple[tuple[bool, int], slice]:
+        memory, start, stop = self._span(buffer)
         ends = self.ends[memory]
         return memory, slice(bisect_left(ends, start), bisect_left(ends, stop))
 
     def level_of(self, piece: Piece) -> int:
         """Return the level of a piece, and note what it reads and writes there."""
-        touched = [(*self._parts(view), i in piece.written) for i, view in enumerate(piece.views)]
+        touched = [(*self._parts(buffer), writes) for buffer, writes in piece.touched()]
         level = 1
         for memory, part, writes in touched:
             before = [self.written[memory][part], *([self.read[memory][part]] if writes else [])]
