@@ -34,6 +34,7 @@ PACKAGES = {
     "Initialisers: `wf.nn.init.`": wf.nn.init,
     "Optimizers: `wf.optim.`": wf.optim,
     "Schedules: `wf.optim.lr.`": wf.optim.lr,
+    "Distributions: `wf.distributions.`": wf.distributions,
     "Saving: `wf.io.`": wf.io,
     "Debugging: `wf.debug.`": wf.debug,
     "Summaries: `wf.summary.`": wf.summary,

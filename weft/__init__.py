@@ -57,7 +57,19 @@ from .ops.creation import (
 from .ops.ranges import arange, linspace, logspace
 
 if _TYPE_CHECKING:
-    from . import caffe, data, debug, distributed, io, nn, optim, serve, summary, train
+    from . import (
+        caffe,
+        data,
+        debug,
+        distributed,
+        distributions,
+        io,
+        nn,
+        optim,
+        serve,
+        summary,
+        train,
+    )
     from .autodiff.batching import vmap
     from .autodiff.checkpointing import checkpoint
     from .autodiff.custom_jvp import custom_jvp
@@ -134,6 +146,7 @@ __all__ = [
     "devices",
     "dirichlet",
     "distributed",
+    "distributions",
     "draw",
     "empty",
     "empty_like",
@@ -260,6 +273,7 @@ _deferred = _lazy_attributes(
         "data",
         "debug",
         "distributed",
+        "distributions",
         "io",
         "nn",
         "optim",

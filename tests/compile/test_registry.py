@@ -69,6 +69,7 @@ LIBRARY = frozenset(
         *("i0", "i0e", "i1", "i1e", "modified_bessel_k0", "modified_bessel_k1"),
         *("scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "erfcx", "log_ndtr", "ndtri"),
         *("gamma_draw_slope", "igamma", "igamma_slope", "igammac", "orthogonal_polynomial", "zeta"),
+        *("binomial_draw", "poisson_draw", "von_mises_draw"),
         *("frexp", "gcd", "lcm", "nextafter", "runs", "scatter_product"),
         *("random_categorical", "random_gamma", "random_permutation"),
         *("borrow_example", "last_writes", "pool_last_write", "return_example"),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy import special
+from scipy import special, stats
 
 from weft.core.samples import ErrorSample, Sample, Sampler
 
@@ -100,6 +101,28 @@ def _falling(fn: Callable[..., Any]) -> Callable[..., Any]:
     return reference
 
 
+def _from_mode(pmf: Callable[[int], float], mode: int, u: float) -> float:
+    """Return the value at which probabilities, from the mode up and down in turns, pass u."""
+    total, k = 0.0, mode
+    for step in range(1, 200):
+        total += pmf(k)
+        if u < total:
+            break
+        k = mode + (step + 1) // 2 * (1 if step % 2 else -1)
+    return float(k)
+
+
+@partial(np.vectorize, otypes=[float])
+def _poisson_draw(rate: float, u: float) -> float:
+    return _from_mode(lambda k: stats.poisson.pmf(k, rate), int(rate), u)
+
+
+@partial(np.vectorize, otypes=[float])
+def _binomial_draw(count: float, p: float, u: float) -> float:
+    mode = min(int((count + 1) * p), int(count))
+    return _from_mode(lambda k: stats.binom.pmf(k, count, p), mode, u)
+
+
 def _public_name(family: str) -> str:
     name, _, kind = family.rpartition("_")
     return f"{name}_polynomial_{kind}"
@@ -128,6 +151,10 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "igammac": special.gammaincc,
     "igamma_slope": _by_shape,
     "gamma_draw_slope": _gamma_draw_slope,
+    "moved_gamma": lambda alpha, x: np.broadcast_arrays(alpha, x)[1],
+    "poisson_draw": _poisson_draw,
+    "binomial_draw": _binomial_draw,
+    "von_mises_draw": lambda concentration, u: stats.vonmises.ppf(u, concentration),
     "zeta": _zeta,
     "multigammaln": np.vectorize(special.multigammaln),
     "orthogonal_polynomial": _polynomial,

@@ -203,7 +203,7 @@ def _lgamma_series() -> tuple[float, ...]:
 
 
 @cache
-def _rule() -> tuple[Array, Array]:
+def gauss_rule() -> tuple[Array, Array]:
     """Return Gauss's nodes and weights on [0, 1], exact: NumPy's weights have errors of 100 ulp."""
     nodes, weights = np.empty(_NODES), np.empty(_NODES)
     with localcontext() as context:
@@ -243,7 +243,7 @@ def _upper_quadrature(a: Block, x: Block) -> tuple[Block, Block]:
 def _integrals(a: Block, x: Block, end: Block, sign: float) -> tuple[Block, Block]:
     """Return the integrals of h and h (log(x (1 + sign s)) - digamma(a)) over [0, end]."""
     total, weighted = np.zeros_like(a), np.zeros_like(a)
-    for node, weight in zip(*_rule(), strict=True):
+    for node, weight in zip(*gauss_rule(), strict=True):
         u = sign * end * node
         distance = _distance(u, 1.0 + u)  # so that no two large exponents cancel
         h = weight * np.exp(u * (a - 1.0 - x) - (a - 1.0) * distance)
