@@ -118,7 +118,7 @@ OTHERS = {
     "capture/sizes.py": Row(
         "capture/test_sized_traces.py", "which sizes change, as calls of jitted functions show"
     ),
-    "capture/{call_grads,recorded,recorded_array,recorded_call}.py": Row(
+    "capture/{call_grads,recorded,recorded_call}.py": Row(
         "capture/test_jit.py", "parts of what jit does, run by it"
     ),
     "capture/{recorder,signature,trace}.py": Row(

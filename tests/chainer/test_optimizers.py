@@ -146,3 +146,38 @@ def test_states_go_through_files(tmp_path) -> None:
         results.append(model.predictor[0].W.array.copy())
         assert optimizer.t == 6
     np.testing.assert_array_equal(*results)
+
+
+class Sentences(chainer.Chain):
+    """Predicts words of sentences of any length."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        links = chainer.links
+        with self.init_scope():
+            self.embed, self.out = links.EmbedID(5, 3), links.Linear(3, 5)
+            self.lstm = links.NStepLSTM(1, 3, 3, 0.0)
+
+    def forward(self, xs: list[Any]) -> Any:
+        F = chainer.functions
+        words = F.concat(xs, axis=0)
+        places = np.cumsum([len(x) for x in xs[:-1]])
+        _, _, ys = self.lstm(None, None, F.split_axis(self.embed(words), places, 0))
+        return F.softmax_cross_entropy(self.out(F.concat(ys, axis=0)), words)
+
+
+@pytest.mark.filterwarnings("ignore:.*other sizes in nearly every call")
+def test_sentences_of_any_length_do_not_make_a_program_for_every_batch() -> None:
+    model = Sentences()
+    other = model.copy("copy")
+    optimizer, eager = (chainer.optimizers.Adam(0.05).setup(m) for m in (model, other))
+    eager.compile = False
+    for n in range(8):
+        sizes = (1 + n % 3, 2 + n % 4)
+        batch = [np.arange(n, n + size, dtype="i") % 5 for size in sizes]
+        optimizer.update(model, batch)
+        eager.update(other, batch)
+    for mine, theirs in zip(model.params(), other.params(), strict=True):
+        np.testing.assert_allclose(mine.array, theirs.array, rtol=1e-4, atol=1e-5)
+    (jitted,) = optimizer._captures._made.values()
+    assert (jitted.stats()["recordings"], jitted.stats()["eager_calls"]) == (4, 4)

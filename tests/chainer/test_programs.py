@@ -1,4 +1,7 @@
-"""Programs of the shape of Chainer's examples, run as they are by `weft run`."""
+"""Programs of the shape of Chainer's examples, run as they are by `weft run`.
+
+All their steps are compiled: what ran eagerly would warn, and warnings are errors here.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,10 @@ from weft.cli import main
 PROGRAMS = Path(__file__).parent / "programs"
 NAMES = sorted(path.stem for path in PROGRAMS.glob("train_*.py"))
 ALWAYS = {"train_mnist", "train_ptb", "train_dqn"}  # the rest runs with --long
-# Steps that no program is made of, which a warning says: their losses compute with NumPy.
-EAGER = {"train_vae", "train_wavenet", "train_word2vec"}
 
 
 def chosen(name):
-    marks = [] if name in ALWAYS else [pytest.mark.long]
-    if name in EAGER:
-        marks.append(pytest.mark.filterwarnings("ignore:.*eagerly"))
-    return pytest.param(name, marks=marks)
+    return pytest.param(name, marks=[] if name in ALWAYS else [pytest.mark.long])
 
 
 @pytest.mark.parametrize("name", [chosen(name) for name in NAMES])

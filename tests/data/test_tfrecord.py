@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import gzip
+import random
+import resource
 import struct
+import time
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import weft as wf
+from tests.caffe.fuzzing import mutated_bytes
 from weft.core.errors import ArgumentError, ArgumentTypeError
 from weft.data import (
     DataFileError,
@@ -253,3 +258,45 @@ def test_a_writer_flushes(tmp_path: Path) -> None:
         writer.close()
         writer.close()
         assert list(read_tfrecords(tmp_path / "a")) == [b"one"]
+
+
+# -- mutations -------------------------------------------------------------------------------------
+
+EXAMPLE = encode_example(
+    {"label": [3, -3, 2**40], "x": np.linspace(0, 1, 9, dtype=np.float32), "raw": [b"ab\0", b"c"]}
+)
+SECONDS, MORE_MEMORY = 5.0, 200_000  # of one file, and of all (kilobytes)
+
+
+def mutated_files(folder: Path, count: int) -> Iterator[Path]:
+    """Yield files of three examples with mutated bytes: of the file, or of an example inside."""
+    rng, path = random.Random(8), folder / "damaged"
+    write_tfrecords(folder / "whole", [EXAMPLE] * 3)
+    whole = (folder / "whole").read_bytes()
+    for number in range(count):
+        if number % 3 == 0:  # with checksums that are right: the example itself is read
+            write_tfrecords(path, [EXAMPLE, mutated_bytes(EXAMPLE, rng), EXAMPLE])
+        elif number % 3 == 1:
+            path.write_bytes(mutated_bytes(whole, rng))
+        else:
+            path.write_bytes(mutated_bytes(gzip.compress(whole, 1), rng))
+        yield path
+
+
+def test_mutated_files_are_read_or_refused(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    count = 10_000 if request.config.getoption("--long") else 120
+    ends = {"read": 0, "refused": 0}
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for path in mutated_files(tmp_path, count):
+        start = time.thread_time()
+        try:
+            for _ in TFRecordStream(path, check=bool(ends["read"] % 4)):
+                pass
+        except DataFileError:
+            ends["refused"] += 1
+        else:
+            ends["read"] += 1
+        assert time.thread_time() - start < SECONDS, path.read_bytes()
+    assert min(ends.values()) > 0
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < MORE_MEMORY
+    assert {entry.name for entry in tmp_path.iterdir()} == {"whole", "damaged"}

@@ -29,7 +29,7 @@ from .number_arithmetic import limit_of
 from .objects import ModuleTests, is_fixed, is_opaque, note_change, versioned, why_not_read
 from .outside import Getter, Leaves, Outside, TensorArgument
 from .recorded import RecordedTensor
-from .recorded_array import recorded_array
+from .recorded_array import RecordedArray
 from .recorded_call import RecordedCall
 from .recorded_size import is_recorded_size
 from .recorder import NotRecordedError, OutsideHistoryError, Recorder, RecordingGraph
@@ -223,7 +223,8 @@ class JitCall(NamedTuple):
         if isinstance(leaf, np.ndarray):
             type = TensorType(leaf.shape if shape is None else shape, leaf.dtype)
             value = recorder.argument(type, name, leaf)
-            return recorded_array(leaf, make_symbol(recorder.graph, value)), value, nth  # type: ignore[arg-type]  # of a recording
+            symbol: Any = make_symbol(recorder.graph, value)  # of a recording
+            return RecordedArray(symbol), value, nth
         if fed:
             number, value = _number(recorder, leaf, name)
             return number, value, partial(_nth_number, position, recorder.bounds.get(value))

@@ -36,6 +36,7 @@ from .entry import Entries
 from .exported_call import export_recorded, shapes_of_call, shapes_of_last
 from .joining import joined
 from .later import LaterTraces
+from .new_sizes import REASON, NewSizes
 from .outside import Leaves
 from .recorded_call import RecordedCall
 from .recorder import NotRecordedError
@@ -65,6 +66,7 @@ class Jitted:
         self._signatures = Signatures()
         self._traces: OrderedDict[Any, list[Trace]] = OrderedDict()
         self._sized = SizedTraces()
+        self._new_sizes = NewSizes()
         self._refused: dict[Any, str] = {}
         self._warned: set[str] = set()
         self._methods: WeakKeyDictionary[Any, Jitted] = WeakKeyDictionary()
@@ -118,9 +120,19 @@ class Jitted:
                 if result is not MISSED:
                     return result
                 call = JitCall(self._function, args, kwargs, leaves, structure)
-                return self._record(signature, call, missed)
+                if self._strict or not self._is_put_off(signature, call):
+                    return self._record(signature, call, missed)
         self._report.eager += 1
         return self._function(*args, **kwargs)
+
+    def _is_put_off(self, signature: CallSignature, call: JitCall) -> bool:
+        """Tell whether a call is of sizes that are not worth a program yet, and say so once."""
+        if signature.key in self._traces or not self._new_sizes.are_put_off(signature):
+            return False
+        if not self._new_sizes.said:
+            self._new_sizes.said = True
+            self._say_eager(call, REASON, None)
+        return True
 
     @property
     def __code__(self) -> Any:
@@ -345,6 +357,7 @@ class Jitted:
 
     def _keep(self, signature: CallSignature, call: JitCall, trace: Trace) -> None:
         self._sized.see(signature, call, trace)
+        self._new_sizes.note(signature, trace)
         if trace.pattern is not None:
             return
         paths = self._traces.setdefault(signature.key, [])
@@ -359,6 +372,9 @@ class Jitted:
         """Run calls of a kind eagerly from now on, and say why."""
         reason, where = _explained(failure)
         self._refused[general] = reason
+        self._say_eager(call, reason, where)
+
+    def _say_eager(self, call: JitCall, reason: str, where: str | None) -> None:
         self._report.refused(_shown(call), reason, where)
         text = f"jit: {self.name} runs eagerly: {reason}" + (f" ({where})" if where else "")
         if text not in self._warned:  # which calls of other kinds may have been for the same

@@ -25,7 +25,15 @@ from .recipes import (
     SharedPart,
     TupleRecipe,
 )
-from .values import FROZEN, MAPPINGS, SLICE_PARTS, find, is_constant, is_named
+from .values import (
+    FROZEN,
+    MAPPINGS,
+    SLICE_PARTS,
+    container_kind,
+    find,
+    is_constant,
+    is_named,
+)
 
 
 class UnrepeatableError(Exception):
@@ -46,6 +54,8 @@ class Templates:
 
     def of(self, value: Any) -> Recipe:
         """Return how to make a value again."""
+        if isinstance(value, np.ndarray) and container_kind(value) is None:
+            raise UnrepeatableError("an array that it was given, or a part of one")
         if self._recorded(value):
             self.leaves.append(value)
             return RecordedPart(value)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core.op import F
 from ...core.tensor import Tensor
+from ..utils import WalkerAlias
 from ..utils.type_check import expect
 from ..variable import as_tensor, wrapped
 from ._common import function
@@ -237,7 +238,7 @@ def negative_sampling(
     x: Tensor, t: Tensor, W: Tensor, sampler: Any, sample_size: int, reduce: str = "sum"
 ) -> Tensor:
     """Return the loss of telling the words t from words that are drawn; -1 does not count."""
-    drawn = as_tensor(np.asarray(sampler((t.shape[0], sample_size))).astype(np.int64))
+    drawn = F.cast(_sampled(sampler, (t.shape[0], sample_size)), np.int64)
     known = F.cast(F.not_equal(t, -1), x.dtype)
     right = F.where(F.equal(t, -1), F.zeros_like(t), t)
     rows = F.embedding(W, F.concat([F.expand_dims(F.cast(right, np.int64), 1), drawn], 1))
@@ -246,6 +247,12 @@ def negative_sampling(
     signs[0] = -1
     losses = F.sum(F.softplus(scores * signs, 1.0, 1e9), 1) * known
     return _reduced(losses, reduce, ("sum", "no"))
+
+
+def _sampled(sampler: Any, shape: tuple[Any, ...]) -> Tensor:
+    """Return what a sampler draws; Chainer's own draws in the graph of a step."""
+    is_own = getattr(sampler, "__func__", None) is WalkerAlias.sample
+    return as_tensor((sampler.__self__.draw if is_own else sampler)(shape))
 
 
 @function

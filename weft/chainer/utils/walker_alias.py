@@ -1,4 +1,7 @@
-"""Walker's alias method: draws from a discrete distribution in constant time."""
+"""Walker's alias method: draws from a discrete distribution in constant time.
+
+The random numbers are Weft's (`wf.manual_seed`), so that draws can be part of a compiled step.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,19 @@ from typing import Any
 
 import numpy as np
 
+from ...core.op import F
+from ...core.tensor import Tensor, wrap
+from ...ops.random.draw import rand, randint
+
 
 class WalkerAlias:
-    """Draws indices with given probabilities."""
+    """Draws indices with given probabilities.
+
+    >>> sampler = WalkerAlias([0.0, 1.0, 0.0])
+    >>> sampler.sample((2, 2))
+    array([[1, 1],
+           [1, 1]], dtype=int32)
+    """
 
     def __init__(self, probs: Any) -> None:
         weights = np.array(probs, np.float64)
@@ -18,7 +31,7 @@ class WalkerAlias:
             )
         count = len(weights)
         scaled = weights * count / weights.sum()
-        self.threshold, self.alias = np.ones(count), np.arange(count)
+        self.threshold, self.alias = np.ones(count), np.arange(count, dtype=np.int32)
         small, large = list(np.flatnonzero(scaled < 1)), list(np.flatnonzero(scaled >= 1))
         while small and large:
             little, much = small.pop(), large[-1]
@@ -27,8 +40,16 @@ class WalkerAlias:
             if scaled[much] < 1:
                 small.append(large.pop())
 
+        # As tensors they are part of the programs that draw.
+        self._threshold, self._alias = wrap(self.threshold), wrap(self.alias)
+
+    def draw(self, shape: Any) -> Tensor:
+        """Return a tensor of draws, int32: a place for each, or in its stead the one beside it."""
+        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+        place = randint(0, len(self.alias), sizes, dtype="int32")
+        taken = rand(*sizes, dtype="float64") < F.take(self._threshold, place, 0)
+        return F.where(taken, place, F.take(self._alias, place, 0))
+
     def sample(self, shape: Any) -> Any:
         """Return an int32 array of draws."""
-        place = np.random.randint(0, len(self.alias), shape)  # noqa: NPY002  (seeded as programs do)
-        taken = np.random.random_sample(shape) < self.threshold[place]  # noqa: NPY002  (likewise)
-        return np.where(taken, place, self.alias[place]).astype(np.int32)
+        return self.draw(shape).numpy()
