@@ -40,6 +40,8 @@ from .sharing import SharedTensors
 from .signatures import BatchSignature, SignatureTable, Slot, ValueDependentError, attrs_key
 from .statistics import BatchPlan
 
+LATE = 1 << 40  # is added to levels of what nobody reads while examples wait, and what is behind
+
 
 class Deferring:
     """Puts operations off, and runs them together."""
@@ -70,6 +72,7 @@ class Deferring:
         self._unmerged: PutOffOperations | None = None
         self._waiting = WaitingOperations()
         self.records = Records(self.count)
+        self.late = Records(self.count)  # what nobody reads while examples wait for values
 
     # -- putting off -------------------------------------------------------------------------------
 
@@ -111,7 +114,7 @@ class Deferring:
         """Return what a signature says of operands, the values among them, and their depth."""
         specs: list[Any] = []
         refs: list[int] = []
-        level = 0
+        level, fresh, late = 0, self.records.first, self.late.first
         for i, x in enumerate(inputs):
             if x is None:
                 specs.append(None)
@@ -122,7 +125,7 @@ class Deferring:
             if value.__class__ is DeferredTensor:
                 specs.append(value.kind)
                 refs.append(value.index)
-                if value.level >= level:
+                if value.level >= level and value.index >= (fresh if value.level < LATE else late):
                     level = value.level + 1
             else:
                 specs.append(value)
@@ -130,10 +133,15 @@ class Deferring:
 
     def put_off(self, signature: BatchSignature, refs: list[int], level: int) -> Any:
         """Add a row, and return what stands for its results."""
-        records, first, outs = self.records, self.count, signature.outs
+        first, outs = self.count, signature.outs
+        records = self.records
+        if (signature.waits and self.has_read) or level >= LATE:
+            records = self.late
+            level = level if level >= LATE else level + LATE
         records.signatures.append(signature.index)
         records.levels.append(level)
         records.refs += refs
+        records.firsts.append(first)
         if not signature.many:
             self.count = first + 1
             return self.stand_in(first, outs[0], level)
@@ -149,7 +157,7 @@ class Deferring:
         key: list[Any] = [cell, self.grad()]
         refs: list[int] = []
         level = 0
-        start = self.start
+        start, fresh, late = self.start, self.records.first, self.late.first
         for x in args:
             if x.__class__ is DeferredTensor:
                 values: Any = (x,)
@@ -166,15 +174,21 @@ class Deferring:
                     return None
                 key.append(y.kind)
                 refs.append(y.index)
-                if y.level >= level:
+                if y.level >= level and y.index >= (fresh if y.level < LATE else late):
                     level = y.level + 1
         found = self._forms.get(tuple(key))
-        if found is None:
-            return None
+        return None if found is None else self._put_off_cell(found, refs, level)
+
+    def _put_off_cell(self, found: BatchSignature, refs: list[int], level: int) -> Any:
+        """Do what `put_off` does, and return results in the nest of the cell."""
         records, index = self.records, self.count
+        if (found.waits and self.has_read) or level >= LATE:
+            records = self.late
+            level = level if level >= LATE else level + LATE
         records.signatures.append(found.index)
         records.levels.append(level)
         records.refs += refs
+        records.firsts.append(index)
         results = []
         for kind in found.outs:
             made: Any = _new_stand_in()
@@ -223,8 +237,8 @@ class Deferring:
     def plan_of_example(self, result: Any) -> ExamplePlan | None:
         """Return what this example put off as a plan; None if it did more than that."""
         state, chunk = self.state, self.records.cut(self.count)
-        if state.has_written:
-            return None  # a plan would not write again
+        if state.has_written or self.late.signatures:
+            return None  # a plan would not write again, and has all rows of its example
         if chunk is None or state.records is not self.records or chunk.first != state.first:
             return None
         plan = plan_of(chunk, self.count - state.first, result, state, self)
@@ -293,6 +307,7 @@ class Deferring:
             records.data[kind] = [value]
         records.signatures.append(signature.index)
         records.levels.append(0)
+        records.firsts.append(self.count)
         made: Any = _new_stand_in()
         made.run, made.index, made.kind, made.level = self, self.count, kind, 0
         self.count += 1
@@ -323,16 +338,33 @@ class Deferring:
         """
         records = self.records
         records.cut(self.count)
-        if not records.chunks and not self._waiting:
-            return
-        self.records = Records(self.count)
         operations = records.operations(self.table) if records.chunks else None
+        late = wanted is None or self._is_late(wanted)
+        self.records = Records(self.count)
         if needed is not None and operations is not None and records.is_new:
             operations = self._clustered(operations, records, needed)
         rows = self._rows.extend(self.count - self.start)
-        chosen = self._waiting.choose(operations, wanted, rows, self.start)
+        chosen = self._waiting.choose(
+            operations, None if late else wanted, self.table, rows, self.start
+        )
         if chosen is not None:
             self._run(chosen, rows, records)
+        if late and self.late.signatures:
+            self._run_late(rows)
+
+    def _is_late(self, wanted: Sequence[int]) -> bool:
+        """Tell whether values are needed that nobody was to need: then none of them waits again."""
+        found = any(self.late.holds(number, self.table) for number in wanted)
+        if found:
+            for i in set(self.late.signatures):
+                self.table.all[i].waits = False
+        return found
+
+    def _run_late(self, rows: Any) -> None:
+        records, self.late = self.late, Records(self.count)
+        records.cut(self.count)
+        operations = records.operations(self.table)
+        self._run(operations._replace(level=operations.level - LATE), rows, records)
 
     def _clustered(self, operations: Any, records: Records, needed: Sequence[int]) -> Any:
         """Return operations in clusters, if these are all that the run has put off."""

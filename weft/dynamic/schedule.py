@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .agenda import Ints, PutOffOperations, batches, spans
 from .signatures import BatchSignature, SignatureTable
@@ -21,7 +22,7 @@ class ScheduledBatch(NamedTuple):
 
     places     for each operand that differs between members: a slice of rows side by side, or the
                number of each row
-    distinct   for each of these operands whether no row is known to be read twice
+    distinct   for each of these operands whether it is known that no row is there twice
     """
 
     signature: BatchSignature
@@ -96,7 +97,7 @@ class Operands(NamedTuple):
     starts     where in `rows` each operand begins
     firsts     the row of the first member of each
     apart      whether the rows of an operand do not lie side by side
-    distinct   whether each of its values is read once by all these operations
+    distinct   whether it is known that no row of an operand is there twice
     """
 
     rows: Ints
@@ -125,15 +126,18 @@ def _operands(
     once = np.bincount(values)[values] == 1
     lie = rows[values[refs]]
     starts = np.cumsum(size) - size
-    jumps = np.zeros(len(lie), np.int64)
-    np.cumsum(lie[1:] - lie[:-1] != 1, out=jumps[1:])
-    return Operands(
-        lie,
-        starts.tolist(),
-        lie[starts].tolist(),
-        (jumps[starts + size - 1] != jumps[starts]).tolist(),
-        np.logical_and.reduceat(once[refs], starts).tolist(),
-    )
+    steps = lie[1:] - lie[:-1]
+    apart = _any_inside(steps != 1, starts, size)
+    distinct = np.logical_and.reduceat(once[refs], starts) | ~_any_inside(steps < 1, starts, size)
+    return Operands(lie, starts.tolist(), lie[starts].tolist(), apart.tolist(), distinct.tolist())
+
+
+def _any_inside(found: NDArray[np.bool_], starts: Ints, sizes: Ints) -> NDArray[np.bool_]:
+    """Tell of which parts something is found from one member to the next."""
+    count = np.zeros(len(found) + 1, np.int64)
+    np.cumsum(found, out=count[1:])
+    inside: NDArray[np.bool_] = count[starts + sizes - 1] != count[starts]
+    return inside
 
 
 def _cut(
