@@ -81,7 +81,8 @@ def joined(parts: Sequence[PutOffOperations]) -> PutOffOperations:
         return parts[0]
     depths = [int(part.level.max(initial=0)) + 1 for part in parts]
     before = [0, *accumulate(depths)]
-    first, last = parts[0].first, parts[-1]
+    first = min(part.first for part in parts)
+    end = max(part.first + part.numbers for part in parts)
     return PutOffOperations(
         np.concatenate([part.signature for part in parts]),
         np.concatenate([part.level + n for part, n in zip(parts, before, strict=False)]),
@@ -90,7 +91,7 @@ def joined(parts: Sequence[PutOffOperations]) -> PutOffOperations:
         np.concatenate([part.outs for part in parts]),
         np.concatenate([part.firsts for part in parts]),
         first,
-        last.first + last.numbers - first,
+        end - first,
     )
 
 

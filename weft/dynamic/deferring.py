@@ -24,7 +24,7 @@ from ..core.op import F
 from ..core.rng import Generator
 from ..core.shape import TensorType, type_of
 from ..core.tensor import Constant, Tensor, constant
-from .agenda import PutOffOperations
+from .agenda import PutOffOperations, joined
 from .arenas import Arenas
 from .blocks import Blocks
 from .clusters import clustered
@@ -347,10 +347,11 @@ class Deferring:
         chosen = self._waiting.choose(
             operations, None if late else wanted, self.table, rows, self.start
         )
-        if chosen is not None:
-            self._run(chosen, rows, records)
+        parts = [] if chosen is None else [chosen]
         if late and self.late.signatures:
-            self._run_late(rows)
+            parts.append(self._late_operations())
+        if parts:
+            self._run(joined(parts), rows, records)
 
     def _is_late(self, wanted: Sequence[int]) -> bool:
         """Tell whether values are needed that nobody was to need: then none of them waits again."""
@@ -360,15 +361,15 @@ class Deferring:
                 self.table.all[i].waits = False
         return found
 
-    def _run_late(self, rows: Any) -> None:
+    def _late_operations(self) -> PutOffOperations:
         records, self.late = self.late, Records(self.count)
         records.cut(self.count)
         operations = records.operations(self.table)
-        self._run(operations._replace(level=operations.level - LATE), rows, records)
+        return operations._replace(level=operations.level - LATE)
 
     def _clustered(self, operations: Any, records: Records, needed: Sequence[int]) -> Any:
         """Return operations in clusters, if these are all that the run has put off."""
-        if records.first != self.start:
+        if records.first != self.start or self.late.signatures:
             return operations
         self._unmerged = operations
         known = np.array([i for i in needed if i >= self.start], np.int64)
