@@ -154,7 +154,7 @@ class Deferring:
         It is what `Cell.__call__` does in general, for arguments that are put-off values, and
         tuples of such: of these there are thousands.
         """
-        key: list[Any] = [cell, self.grad()]
+        key: list[Any] = [cell, not modes.grad_overrides or is_grad_enabled()]
         refs: list[int] = []
         level = 0
         start, fresh, late = self.start, self.records.first, self.late.first
