@@ -100,6 +100,9 @@ OTHERS = {
     ),
     # -- dynamic --
     "dynamic/*.py": Row("dynamic/test_function.py", "parts of what a batched function does"),
+    "{core,capture}/parts.py": Row(
+        "dynamic/test_training.py", "a jitted step around a batched call, its update compiled"
+    ),
     # -- capture --
     "capture/{calls,evaluation,history}.py": Row(
         "capture/test_jit.py", "parts of what jit does, run by it"

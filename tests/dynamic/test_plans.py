@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import operator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -191,3 +192,99 @@ def test_getters_are_pure():
     assert float(function([DataNode(2.0)])[0]) == 2 * float(weight.sum())
     function([DataNode(2.0)])
     assert function.plan().stats()["planned"] == 1
+
+
+class Learner:
+    """A model that holds its optimizer, what it has seen, and an option."""
+
+    def __init__(self):
+        self.weight = wf.tensor(np.arange(1.0, 4.0), requires_grad=True)
+        self.optimizer = wf.optim.Adam([self.weight], lr=0.1)
+        self.losses = []
+        self.power = 2
+        self.steps = 0
+        self.function = wf.batched(self.loss, reduce="mean")
+
+    def loss(self, node):
+        return (self.weight * wf.tensor(node.value)).sum() ** self.power
+
+    def step(self, nodes):
+        self.optimizer.zero_grad()
+        loss = self.function(nodes)
+        loss.backward()
+        self.optimizer.step()
+        self.losses.append(loss.item())
+        self.steps += 1
+        return self.function.plan().stats()
+
+
+def test_a_model_that_holds_its_optimizer_keeps_its_plans():
+    learner, nodes = Learner(), [Node(1.0), Node(2.0)]
+    learner.step(nodes)
+    stats = [learner.step(nodes) for _ in range(3)]
+    assert [s["planned"] for s in stats] == [2, 2, 2]
+    assert stats[-1]["why not planned"] is None
+    assert learner.losses[-1] < learner.losses[0]
+
+
+def test_attributes_that_code_names_are_watched():
+    learner, nodes = Learner(), [Node(1.0)]
+    learner.step(nodes)
+    learner.power = 3
+    expected = learner.loss(nodes[0]).item()
+    learner.step(nodes)
+    assert learner.losses[-1] == expected
+    learner.weight = wf.tensor([1.0, 1.0, 1.0], dtype=wf.float64, requires_grad=True)
+    learner.step(nodes)
+    assert learner.losses[-1] == 27.0
+
+
+class Layer(wf.nn.Module):
+    """A module with parts that only its base class reads."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = wf.nn.Linear(3, 2)
+        self.history = []
+
+    def forward(self, x):
+        return self.inner(x).sum()
+
+
+def test_modules_keep_plans_and_modes_are_watched():
+    layer = Layer()
+    function, given = wf.batched(layer), [wf.ones(3), wf.zeros(3)]
+    for planned in (0, 2, 2):
+        layer.history.append(len(layer.history))
+        function(given)
+        assert function.plan().stats()["planned"] == planned
+    layer.eval()
+    function(given)
+    assert function.plan().stats()["planned"] == 0
+
+
+class Copied:
+    def __init__(self):
+        self.factor, self.unnamed = 2.0, [1.0]
+
+    def __call__(self, x):
+        total = 0.0
+        for value in copy.copy(self).parts():
+            total = total + value * wf.tensor(x)
+        return total
+
+    def parts(self):
+        match self:
+            case Copied(unnamed=found):
+                return found
+        return []
+
+
+def test_attributes_that_are_read_without_a_name_in_code_are_watched():
+    copied = Copied()
+    function = wf.batched(copied)
+    assert float(function([3.0])[0]) == 3.0
+    copied.unnamed = [2.0]
+    assert float(function([3.0])[0]) == 6.0
+    copied.unnamed.append(1.0)
+    assert float(function([3.0])[0]) == 9.0

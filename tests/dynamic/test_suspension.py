@@ -94,3 +94,83 @@ def test_what_is_outside_must_not_change_while_examples_wait():
         ValueError, match=r"changed while example 0 was suspended at test_susp.*:\d"
     ):
         wf.batched(changes_a_list)([1.0, 2.0])
+
+
+def reads_and_writes(example):
+    """Note in what it was given how far it came, read a value, and take the note back."""
+    shared, x = example
+    shared["open"] += 1
+    y = float(wf.tensor(x) * 2.0)
+    result = wf.tensor(y + shared["open"])
+    shared["open"] -= 1
+    return result
+
+
+def test_what_examples_share_must_not_change_while_they_wait():
+    shared = {"open": 0}
+    with pytest.raises(ValueError, match=r"a dict, which examples of this call share, was changed"):
+        wf.batched(reads_and_writes)([(shared, 1.0), (shared, 2.0)])
+
+
+def test_an_example_may_change_what_is_its_own():
+    found = wf.batched(reads_and_writes)([({"open": 0}, 1.0), ({"open": 0}, 2.0)])
+    assert [float(x) for x in found] == [3.0, 5.0]
+
+
+def marks(node):
+    node.parts[0].seen = float(wf.tensor(node.value) + 1.0)
+    return wf.tensor(node.parts[0].seen) * 2.0
+
+
+class Part:
+    def __init__(self, value=0.0, parts=()):
+        self.value, self.parts, self.seen = value, list(parts), None
+
+
+def test_parts_of_two_structures_are_watched():
+    common = Part()
+    with pytest.raises(ValueError, match="a Part, which examples of this call share"):
+        wf.batched(lambda node: marks(node) * float(marks(node)))(
+            [Part(1.0, [common]), Part(2.0, [common])]
+        )
+    found = wf.batched(marks)([Part(1.0, [Part()]), Part(2.0, [Part()])])
+    assert [float(x) for x in found] == [4.0, 6.0]
+
+
+def test_what_nobody_reads_runs_in_the_end_as_one():
+    def walk(count):
+        h, costs = wf.tensor(np.ones(4)), []
+        for _ in range(count):
+            h = wf.tanh(h @ W)
+            costs.append((h * h).sum())
+            if float(h.sum()) > 100.0:
+                break
+        return sum(costs)
+
+    function, counts = wf.batched(walk), [3, 5, 2]
+    for _ in range(2):
+        found = function(counts)
+        np.testing.assert_allclose(
+            [float(x) for x in found], [float(walk(n)) for n in counts], rtol=1e-12
+        )
+    squares = [b for b in function.plan().batches if b.signature.name == "mul"]
+    assert [b.size for b in squares] == [10]
+
+
+def test_what_waited_is_there_when_it_is_read_after_all():
+    def walk(count):
+        h, total = wf.tensor(np.ones(4)), wf.tensor(0.0, dtype=wf.float64)
+        for i in range(count):
+            h = wf.tanh(h @ W)
+            total = total + (h * h).sum()
+            if i % 2 and float(h.sum()) > 100.0:
+                break
+            if i == 3 and float(total) > 100.0:
+                break
+        return total
+
+    function, counts = wf.batched(walk), [3, 6, 2, 5]
+    for _ in range(3):
+        np.testing.assert_allclose(
+            [float(x) for x in function(counts)], [float(walk(n)) for n in counts], rtol=1e-12
+        )

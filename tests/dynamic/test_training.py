@@ -8,7 +8,7 @@ import pytest
 import weft as wf
 from tests.dynamic.trees import TreeNet, random_trees
 
-pytestmark = pytest.mark.filterwarnings("ignore:jit. take_step runs eagerly")
+pytestmark = pytest.mark.filterwarnings("error")
 
 
 class TreeModel(wf.nn.Module):
@@ -48,3 +48,40 @@ def test_fit_takes_a_dataset_of_trees():
     model.compile(optimizer="adam", loss="mse")
     history = model.fit(loader, epochs=3, verbose=0).history
     assert history["loss"][-1] < history["loss"][0]
+
+
+def trained(make, wrap, steps=5):
+    """Return losses and parameters after steps with clipping, by a function that is wrapped."""
+    model, trees = TreeModel(), random_trees(12, 2, 6)
+    optimizer = make(model.parameters())
+
+    def step(given):
+        optimizer.zero_grad()
+        loss = (model(given) ** 2).mean()
+        loss.backward()
+        wf.optim.clip_grad_norm_(list(model.parameters()), 0.5)
+        optimizer.step()
+        return loss
+
+    step = wrap(step)
+    losses = [float(step(trees[i : i + 6])) for i in range(steps)]
+    return losses, [p.numpy() for p in model.parameters()], step
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda ps: wf.optim.Adam(ps, lr=0.05),
+        lambda ps: wf.optim.SGD(ps, lr=0.1, momentum=0.9),
+    ],
+)
+def test_a_jitted_step_around_a_batched_call_runs_in_parts(make):
+    losses, parameters, _ = trained(make, lambda step: step)
+    found, others, step = trained(make, wf.jit)
+    np.testing.assert_allclose(found, losses, rtol=1e-5)
+    for a, b in zip(others, parameters, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+    (update,) = step.stats()["parts"]
+    assert update["compiled_calls"] == 5
+    assert update["eager_calls"] == 0
+    assert "wf.batched" in step.explain()

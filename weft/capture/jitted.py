@@ -27,6 +27,7 @@ from ..core.errors import (
     user_stacklevel,
 )
 from ..core.modes import current_interpreter, current_transform, modes
+from ..core.parts import running_in_parts
 from ..core.tree import Structure, flatten
 from ..graph.graph import Graph
 from ..graph.size_patterns import Shapes
@@ -38,6 +39,7 @@ from .joining import joined
 from .later import LaterTraces
 from .new_sizes import REASON, NewSizes
 from .outside import Leaves
+from .parts import JittedParts
 from .recorded_call import RecordedCall
 from .recorder import NotRecordedError
 from .report import JitReport, stats_of, why_not
@@ -68,6 +70,7 @@ class Jitted:
         self._sized = SizedTraces()
         self._new_sizes = NewSizes()
         self._refused: dict[Any, str] = {}
+        self._parts: JittedParts | None = None  # if some calls run in parts
         self._warned: set[str] = set()
         self._methods: WeakKeyDictionary[Any, Jitted] = WeakKeyDictionary()
         self._entries = Entries()
@@ -123,7 +126,8 @@ class Jitted:
                 if self._strict or not self._is_put_off(signature, call):
                     return self._record(signature, call, missed)
         self._report.eager += 1
-        return self._function(*args, **kwargs)
+        with running_in_parts(self._parts):
+            return self._function(*args, **kwargs)
 
     def _is_put_off(self, signature: CallSignature, call: JitCall) -> bool:
         """Tell whether a call is of sizes that are not worth a program yet, and say so once."""
@@ -148,6 +152,7 @@ class Jitted:
             "recordings": self._report.recordings,
             "eager_calls": self._report.eager,
             **stats_of(traces),
+            **({} if self._parts is None else {"parts": self._parts.stats()}),
         }
 
     def explain(self) -> str:
@@ -300,6 +305,8 @@ class Jitted:
             self._report.eager += 1
             return call.run()
         self._report.eager += 1
+        if isinstance(failure, NotRecordedError) and failure.in_parts:
+            return self._begin_parts(signature.general, call, failure)
         passing = isinstance(failure, NotRecordedError) and failure.once
         if self._strict and isinstance(failure, NotRecordedError) and not passing:
             return self._insist(signature, call, failure)
@@ -307,6 +314,18 @@ class Jitted:
         if not passing and not self._signatures.fix(signature.general):
             self._refuse(signature.general, call, failure)
         return result
+
+    def _begin_parts(self, general: Any, call: JitCall, failure: NotRecordedError) -> Any:
+        """Run calls of a kind eagerly from now on, around what has programs of its own.
+
+        What is whole in itself, the update of an optimizer, is compiled.
+        """
+        if self._parts is None:
+            self._parts = JittedParts(Jitted)
+        self._refused[general] = failure.reason
+        self._report.refused(_shown(call), failure.reason, failure.where)
+        with running_in_parts(self._parts):
+            return call.run()
 
     def _recorded_run(
         self, signature: CallSignature, call: JitCall, missed: Sequence[Trace]

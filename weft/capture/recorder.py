@@ -59,11 +59,14 @@ class NotRecordedError(BaseException):
     No Exception: a function that catches those must not catch this.
     """
 
-    def __init__(self, reason: str, where: str | None = None, *, once: bool = False) -> None:
+    def __init__(
+        self, reason: str, where: str | None = None, *, once: bool = False, in_parts: bool = False
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.where = where
         self.once = once  # whether the next call may well be recorded
+        self.in_parts = in_parts  # whether what refuses runs by programs of its own
 
 
 class OutsideHistoryError(NotRecordedError):
@@ -252,9 +255,9 @@ class Recorder(Tracer):
         self.put_offs.append(call)
         self.watch.close((schedule, optimizer, *optimizer.param_groups))
 
-    def refuse(self, reason: str, *, once: bool = False) -> None:
-        """End the recording: this cannot be recorded, or not this time."""
-        raise NotRecordedError(reason, self._where(), once=once)
+    def refuse(self, reason: str, *, once: bool = False, in_parts: bool = False) -> None:
+        """End the recording: this cannot be recorded, or not this time, or runs by itself."""
+        raise NotRecordedError(reason, self._where(), once=once, in_parts=in_parts)
 
     def _where(self) -> str | None:
         """Return the user's line, past the standard library if the function is watched."""

@@ -197,13 +197,14 @@ def current_recorder() -> Any:
     return None if tracer is None or not tracer.root.recording else tracer.root
 
 
-def refuse_recording(what: str, *, once: bool = False) -> None:
+def refuse_recording(what: str, *, once: bool = False, in_parts: bool = False) -> None:
     """End the recording that runs, if one does, at what only eager mode can do.
 
-    once   the next call may well be recorded
+    once       the next call may well be recorded
+    in_parts   it runs by programs of its own: parts of what is around it may be compiled
     """
     if modes.interpreters and (recorder := current_recorder()) is not None:
-        recorder.refuse(what, once=once)
+        recorder.refuse(what, once=once, in_parts=in_parts)
 
 
 def drawn_examples() -> Any:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from heapq import heappop, heappush
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -73,19 +73,25 @@ class PutOffOperations(NamedTuple):
 
 
 def joined(parts: Sequence[PutOffOperations]) -> PutOffOperations:
-    """Return operations of several times as one, in their order."""
+    """Return operations of several times as one, in their order.
+
+    Levels begin anew each time: here those of later ones lie behind.
+    """
     if len(parts) == 1:
         return parts[0]
-    first, last = parts[0].first, parts[-1]
+    depths = [int(part.level.max(initial=0)) + 1 for part in parts]
+    before = [0, *accumulate(depths)]
+    first = min(part.first for part in parts)
+    end = max(part.first + part.numbers for part in parts)
     return PutOffOperations(
         np.concatenate([part.signature for part in parts]),
-        np.concatenate([part.level for part in parts]),
+        np.concatenate([part.level + n for part, n in zip(parts, before, strict=False)]),
         np.concatenate([part.refs for part in parts]),
         np.concatenate([part.arity for part in parts]),
         np.concatenate([part.outs for part in parts]),
         np.concatenate([part.firsts for part in parts]),
         first,
-        last.first + last.numbers - first,
+        end - first,
     )
 
 
@@ -217,4 +223,5 @@ def _turns(
                 before[j] -= 1
                 if not before[j]:
                     add(j)
+    assert not any(before), "an operation lies no deeper than what it reads"
     return turns

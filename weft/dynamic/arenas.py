@@ -20,7 +20,7 @@ from .agenda import Ints
 from .cell_kernels import CellKernel, filling
 from .pullback import RanBatch, recorded_arenas
 from .records import NUMBERS, stacked
-from .schedule import ScheduledBatch
+from .schedule import PlacedBatch
 from .signatures import BatchSignature, SignatureTable
 from .tape_kernels import TapeKernel
 
@@ -37,7 +37,7 @@ class Arenas:
         self.steps: list[Any] = []  # batches that ran, and where data was put
         self.brought: list[tuple[int, int, Tensor]] = []  # tensors with gradients: type, row
         self.shared: dict[int, Tensor] = {}  # slots that gradients are wanted of
-        self.in_place = self.gathered = 0
+        self.in_place = self.gathered = self.rounds = 0
         self.outputs: dict[int, Tensor] | None = None
 
     # -- memory ------------------------------------------------------------------------------------
@@ -47,7 +47,8 @@ class Arenas:
         return self.ends.get(kind, 0)
 
     def prepare(self, counts: dict[int, int]) -> None:
-        """Make room for so many more values of each type."""
+        """Make room for so many more values of each type, which run now."""
+        self.rounds += 1
         for kind, count in counts.items():
             end = self.ends.setdefault(kind, 0)
             array = self.arrays.get(kind)
@@ -87,7 +88,7 @@ class Arenas:
                 self._track(kind, slice(row, row + 1))
             row += 1
 
-    def run(self, batch: ScheduledBatch, shared: list[Any]) -> None:
+    def run(self, batch: PlacedBatch, shared: list[Any]) -> None:
         """Run a batch; shared are its operands that do not differ between members, in place."""
         signature, size = batch.signature, batch.size
         kernel = signature.kernel
@@ -127,7 +128,9 @@ class Arenas:
         flowing = self.flowing.get(kind, 0)
         if flowing in (0, self.ends[kind]):
             return flowing > 0
-        return bool(self.tracked[kind][place].any())
+        tracked = self.tracked[kind]
+        first = place.start if place.__class__ is slice else place[0]
+        return bool(tracked[first]) or bool(tracked[place].any())
 
     def _rows(self, kind: int, place: Any, width: int) -> Array:
         """Return rows where they lie, or gathered; as many as a kernel is to be given."""

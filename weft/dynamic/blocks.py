@@ -16,7 +16,7 @@ from ..core.op import F
 from ..core.tensor import Tensor, constant, wrap
 from .kernels import joined, run_batch
 from .records import NUMBERS
-from .schedule import ScheduledBatch
+from .schedule import PlacedBatch
 from .signatures import SignatureTable
 
 
@@ -50,7 +50,7 @@ class Blocks:
         arrays = [np.array([x], dtype) if x.__class__ in NUMBERS else x for x in payload]
         return joined([wrap(x) if x.__class__ is np.ndarray else x[None] for x in arrays])
 
-    def run(self, batch: ScheduledBatch, shared: list[Any]) -> None:
+    def run(self, batch: PlacedBatch, shared: list[Any]) -> None:
         """Run a batch; shared are its operands that do not differ between members, in place."""
         signature, rest = batch.signature, iter(batch.places)
         operands = tuple(

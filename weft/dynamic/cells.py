@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import ArgumentTypeError, WeftError
-from ..core.modes import current_interpreter
+from ..core.modes import interpreter_here, modes
 from ..core.operands import tensor_from
 from ..core.tensor import Tensor
 from .cell_work import LEAF, CellWork, NotAUnitError
@@ -50,7 +50,7 @@ class Cell(Wrapped):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the function; inside of a batched one, put the call off as a whole."""
-        run: Any = current_interpreter()
+        run: Any = interpreter_here(modes.base) if modes.interpreters else None
         if not hasattr(run, "defers"):
             return self.fn(*args, **kwargs)
         if not kwargs:

@@ -10,7 +10,7 @@ from .deferred import DeferredTensor
 from .signatures import Slot
 
 if TYPE_CHECKING:
-    from .deferring import Deferring
+    from .running import PutOffRun
 
 
 class ExampleState:
@@ -31,7 +31,7 @@ class ExampleState:
         *("slots", "task"),
     )
 
-    def __init__(self, index: int, run: Deferring) -> None:
+    def __init__(self, index: int, run: PutOffRun) -> None:
         self.index = index
         self.first = run.count
         self.records = run.records

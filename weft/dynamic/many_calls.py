@@ -28,7 +28,7 @@ class ManyCalls:
     def __init__(
         self, function: ExampleFunction, examples: list[Any], shared: tuple[Any, ...], start: int
     ) -> None:
-        refuse_recording("wf.batched runs what it puts off by programs of its own")
+        refuse_recording("wf.batched runs what it puts off by programs of its own", in_parts=True)
         self.function, self.examples, self.shared, self.start = function, examples, shared, start
         table, self.plans = function.begin()
         self.context = self.plans.context(shared)

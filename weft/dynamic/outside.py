@@ -19,6 +19,7 @@ from typing import Any
 
 from ..capture.watch.trust import Owner, is_library_class, is_library_module, owner_of
 from ..core.rng import Generator
+from .named_attributes import NamedAttributes, is_read_by_name
 from .structure import OpaqueError, StructureWalk, Wrapped
 
 MOST_OBJECTS = 20_000
@@ -44,6 +45,8 @@ IMPURE_NAMES = frozenset(
         *("default_rng", "mro", "__mro__", "__bases__", "__subclasses__"),
     }
 )
+# What reads attributes that no code names: copies, fields of data classes, getters made of names.
+READING_ALL = frozenset({"copy", "dataclasses", "operator", "_operator"})
 MAKING = frozenset({"__init__", "__new__", "__init_subclass__", "__set_name__", "__post_init__"})
 READING = frozenset({"LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR"})
 CHANGING = frozenset({"STORE_GLOBAL", "DELETE_GLOBAL"})
@@ -63,6 +66,8 @@ class FunctionSurroundings:
         self._classes: list[tuple[type, list[Any]]] = []
         self._members: list[tuple[str, Any]] = []  # of classes, that no code has named so far
         self._named: set[str] = set()
+        self._objects: list[NamedAttributes] = []
+        self._reads_all = False  # whether code may read attributes without naming them
         self._met: set[int] = set()
         self._alive: list[Any] = []
         self.include(*roots)
@@ -86,9 +91,16 @@ class FunctionSurroundings:
 
     def _newly_named(self) -> list[Any]:
         """Return members of classes that code names by now, and those that operators call."""
-        named = [x for x in self._members if x[0] in self._named or _is_special(x[0])]
-        self._members = [x for x in self._members if x not in named]
-        return [member for _, member in named]
+        members, self._members = self._members, []
+        found: list[Any] = []
+        for name, member in members:
+            if name in self._named or _is_special(name):
+                found.append(member)
+            else:
+                self._members.append((name, member))
+        for x in self._objects:
+            found += x.newly_named(self._named, everything=self._reads_all)
+        return found
 
     def is_same(self) -> bool:
         """Tell whether all of it is as it was."""
@@ -103,7 +115,9 @@ class FunctionSurroundings:
                 x is not y for x, y in zip(vars(kind).values(), values, strict=True)
             ):
                 return False
-        return all(walk.is_same() for walk in self._walks)
+        return all(x.is_same() for x in self._objects) and all(
+            walk.is_same() for walk in self._walks
+        )
 
     # -- the walk ----------------------------------------------------------------------------------
 
@@ -148,6 +162,7 @@ class FunctionSurroundings:
             name = instruction.argval
             if instruction.opname in CHANGING:
                 raise OpaqueError(f"{code.co_qualname} writes the global {name}")
+            self._reads_all |= instruction.opname == "MATCH_CLASS"  # attributes are not named
             if instruction.opname == "IMPORT_NAME":
                 self._check_library(name, name)
             elif instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
@@ -176,6 +191,7 @@ class FunctionSurroundings:
         return iter(())
 
     def _check_library(self, module: str, what: str) -> None:
+        self._reads_all |= module.partition(".")[0] in READING_ALL
         if module.partition(".")[0] not in PURE_MODULES or module.startswith("numpy.random"):
             raise OpaqueError(f"{what} of {module}" if module != what else f"the module {what}")
 
@@ -202,8 +218,15 @@ class FunctionSurroundings:
         return iter(())
 
     def _of_object(self, x: Any) -> Iterator[Any]:
-        """Walk through an object and all that it holds, as through an example."""
+        """Walk through an object and all that it holds, as through an example.
+
+        Of an object of the user's, only what code names: not its optimizer, or a list of losses.
+        """
         if isinstance(x, Generator):
+            return
+        if is_read_by_name(x.__class__):
+            self._objects.append(NamedAttributes(x))
+            yield instance_of(x.__class__)
             return
         walk = StructureWalk(x, _is_left)
         self._walks.append(walk)
@@ -244,7 +267,7 @@ DESCRIPTORS = (staticmethod, classmethod, property)
 
 
 def _is_left(x: Any) -> bool:
-    return isinstance(x, (Generator, Wrapped))
+    return isinstance(x, (Generator, Wrapped)) or is_read_by_name(x.__class__)
 
 
 def _content(cell: Any) -> Any:

@@ -59,7 +59,12 @@ class WaitingOperations:
         return bool(self._parts)
 
     def choose(
-        self, new: PutOffOperations | None, wanted: Sequence[int] | None, rows: Ints, start: int
+        self,
+        new: PutOffOperations | None,
+        wanted: Sequence[int] | None,
+        table: SignatureTable,
+        rows: Ints,
+        start: int,
     ) -> PutOffOperations | None:
         """Return what is to run now; what is left of the new ones waits.
 
@@ -67,7 +72,7 @@ class WaitingOperations:
                  run: nothing is looked through twice.
         """
         if wanted is not None and new is not None:
-            chosen = self._needed(new, np.array(wanted, np.int64), rows, start)
+            chosen = self._needed(new, np.array(wanted, np.int64), table, rows, start)
             if chosen is not None:
                 if not chosen.all():
                     self._parts.append(new.part(~chosen))
@@ -76,14 +81,25 @@ class WaitingOperations:
         self._parts = []
         return joined(parts) if parts else None
 
-    def _needed(self, new: PutOffOperations, wanted: Ints, rows: Ints, start: int) -> Any:
+    def _needed(
+        self, new: PutOffOperations, wanted: Ints, table: SignatureTable, rows: Ints, start: int
+    ) -> Any:
         """Tell which new operations to run for some values; None if they need what waits."""
         if bool((wanted < new.first).any()):
             return None
-        reader = np.repeat(np.arange(len(new.arity)), new.arity)
         before = new.refs < new.first
-        late = reader[before][rows[new.refs[before] - start] < 0]
-        return alike(new, wanted, late)
+        late = rows[new.refs[before] - start] < 0
+        used = np.flatnonzero(np.bincount(new.signature)).tolist()
+        if not late.any() and all(table.all[i].waits is False for i in used):
+            return np.ones(len(new.signature), np.bool_)
+        reader = np.repeat(np.arange(len(new.arity)), new.arity)
+        chosen = alike(new, wanted, reader[before][late])
+        if chosen is not None:
+            runs = set(np.flatnonzero(np.bincount(new.signature[chosen])).tolist())
+            for i in used:
+                signature = table.all[i]
+                signature.waits = i not in runs and signature.waits is not False
+        return chosen
 
 
 def recomputed(

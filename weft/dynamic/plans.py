@@ -60,12 +60,11 @@ class ExamplePlan:
     leaves    of the result: (number, type) of a value, or what it is
     """
 
-    def __init__(self, chunk: Chunk, count: int, leaves: Any, nest: Structure, outs: Ints) -> None:
+    def __init__(self, chunk: Chunk, count: int, leaves: Any, nest: Structure) -> None:
         self.signatures: Ints = np.asarray(chunk.signatures, np.int64)
         self.levels: Ints = np.asarray(chunk.levels, np.int64)
         self.refs: Ints = np.asarray(chunk.refs, np.int64) - chunk.first
-        own = outs[self.signatures]
-        self.firsts: Ints = np.cumsum(own) - own
+        self.firsts: Ints = np.asarray(chunk.firsts, np.int64) - chunk.first
         self.count = count
         self.data: dict[int, list[Any]] = {}
         self.is_open = False
@@ -225,7 +224,7 @@ def plan_of(chunk: Chunk, count: int, result: Any, state: Any, run: Any) -> Exam
             return None
     if nest.kind is None and not isinstance(found[0], ValueLeaf):
         return None
-    plan = ExamplePlan(chunk, count, found, nest, run.table.results)
+    plan = ExamplePlan(chunk, count, found, nest)
     if len(plan.refs) and int(plan.refs.min()) < 0:  # it reads a value of another example
         return None
     for kind, payload in chunk.data.items():

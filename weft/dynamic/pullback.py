@@ -23,7 +23,7 @@ from ..core.tensor import Tensor, wrap, wrap_with_node
 from ..ops.index.scatter_add import scatter_add_rows
 from .blocks import Blocks
 from .cell_kernels import filling
-from .schedule import ScheduledBatch
+from .schedule import PlacedBatch
 from .signatures import Slot
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class RanBatch(NamedTuple):
     outs     where its results lie: type and slice
     """
 
-    batch: ScheduledBatch
+    batch: PlacedBatch
     kernel: Any
     saved: Any
     shared: list[Any]
@@ -103,6 +103,7 @@ class SavedRun:
         for kind, row, x in arenas.brought:
             self.brought.setdefault(id(x), BroughtTensor(kind, x, x._node, [])).rows.append(row)
         self.shared = {i: (x._value, x._node) for i, x in arenas.shared.items()}
+        self.is_at_once = arenas.rounds == 1  # so that it is known who reads a value last
         self.kinds = [kind for kind, x in arenas.arrays.items() if is_float(x.dtype)]
 
     def parents(self) -> tuple[Any, ...]:
@@ -116,9 +117,12 @@ class SavedRun:
         """Return the gradients of the parents."""
         ran = [step for step in self.steps if isinstance(step, RanBatch) and step.saved is not None]
         grads = {kind: _own(part) for kind, part in zip(self.kinds, g, strict=True)}
+        # Nothing was added to a row before the one who read it last: that may write there.
+        pairs = zip(self.kinds, g, strict=True)
+        blank = {kind for kind, part in pairs if self.is_at_once and not any(part.strides)}
         totals: dict[int, Any] = {}
         for batch in reversed(ran):
-            self._pull(batch, grads, totals)
+            self._pull(batch, grads, totals, blank)
         for kernel in dict.fromkeys([batch.kernel for batch in ran]):
             saved = [batch.saved for batch in ran if batch.kernel is kernel]
             for slot, total in kernel.totals(saved):
@@ -126,18 +130,22 @@ class SavedRun:
         rows = [_of_rows(grads[x.kind], x.rows) for x in self.brought.values()]
         return [*[totals.get(slot) for slot in self.shared], *rows]
 
-    def _pull(self, ran: RanBatch, grads: dict[int, Array], totals: dict[int, Any]) -> None:
+    def _pull(
+        self, ran: RanBatch, grads: dict[int, Array], totals: dict[int, Any], blank: set[int]
+    ) -> None:
         batch = ran.batch
         width = ran.kernel.width(batch.size)
         seeds = [_seed(grads[kind], block, width) for kind, block in ran.outs if kind in grads]
         found = ran.kernel.pull(ran.saved, seeds, True)
-        places = iter(zip(batch.places, batch.distinct, strict=True))
-        for spec, g in zip(batch.signature.specs, found, strict=True):
-            where, distinct = next(places) if spec.__class__ is int else (None, True)
+        places = reversed([*zip(batch.places, batch.distinct, batch.last, strict=True)])
+        for spec, g in zip(batch.signature.specs[::-1], found[::-1], strict=True):
+            where, distinct, last = next(places) if spec.__class__ is int else (None, True, True)
             if g is None:
                 continue
             if where is None:
                 _add(totals, spec.index, g)
+            elif last and spec in blank:
+                grads[spec][where] = g
             else:
                 _add_rows(grads[spec], where, g, distinct)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -20,10 +21,10 @@ class Chunk(NamedTuple):
     signatures, levels   of each row
     refs                 the values that rows read, one after another; numbers below `first` are of
                          values that were there before
+    firsts               the number of the first result of each row
     data                 for each type what examples brought: tensors, or arrays of several
     numbers              how many values are numbered
-    firsts               the number of the first result of each row; None if they follow each other,
-                         and no plan has said so
+    is_new               whether no plan has said so
     plan                 the plan that is made of it, if any
     """
 
@@ -31,9 +32,10 @@ class Chunk(NamedTuple):
     signatures: Sequence[int] | Ints
     levels: Sequence[int] | Ints
     refs: Sequence[int] | Ints
+    firsts: Sequence[int] | Ints
     data: dict[int, list[Any]]
-    numbers: int = 0
-    firsts: Ints | None = None
+    numbers: int
+    is_new: bool = True
     plan: Any = None
 
 
@@ -50,14 +52,15 @@ class Records:
         self.signatures: list[int] = []
         self.levels: list[int] = []
         self.refs: list[int] = []
+        self.firsts: list[int] = []
         self.data: dict[int, list[Any]] = {}
 
     def cut(self, count: int) -> Chunk | None:
         """End the chunk that is being written, and return it if there is anything in it."""
         if not self.signatures:
             return None
-        size = count - self.start
-        chunk = Chunk(self.start, self.signatures, self.levels, self.refs, self.data, size)
+        rows = self.signatures, self.levels, self.refs, self.firsts
+        chunk = Chunk(self.start, *rows, self.data, count - self.start)
         self.chunks.append(chunk)
         self._begin(count)
         return chunk
@@ -67,38 +70,30 @@ class Records:
         self.chunks.append(chunk)
         self.start = count
 
+    def holds(self, number: int, table: SignatureTable) -> bool:
+        """Tell whether a row of the chunk that is being written has a value as its result."""
+        row = bisect_right(self.firsts, number) - 1
+        return row >= 0 and number < self.firsts[row] + int(table.results[self.signatures[row]])
+
     def operations(self, table: SignatureTable) -> PutOffOperations:
         """Return all rows as columns."""
         signature = _joined([c.signatures for c in self.chunks])
-        outs = table.results[signature]
         last = self.chunks[-1]
         return PutOffOperations(
             signature,
             _joined([c.levels for c in self.chunks]),
             _joined([c.refs for c in self.chunks]),
             table.arity[signature],
-            outs,
-            self._firsts(outs),
+            table.results[signature],
+            _joined([c.firsts for c in self.chunks]),
             self.first,
             last.first + last.numbers - self.first,
         )
 
-    def _firsts(self, outs: Ints) -> Ints:
-        if all(chunk.firsts is None for chunk in self.chunks):
-            return self.first + np.cumsum(outs) - outs
-        found, begin = list[Ints](), 0
-        for chunk in self.chunks:
-            end = begin + len(chunk.signatures)
-            own = outs[begin:end]
-            known = chunk.firsts
-            found.append(chunk.first + np.cumsum(own) - own if known is None else known)
-            begin = end
-        return np.concatenate(found)
-
     @property
     def is_new(self) -> bool:
         """Whether there are rows that no plan has said."""
-        return bool(self.signatures) or any(chunk.firsts is None for chunk in self.chunks)
+        return bool(self.signatures) or any(chunk.is_new for chunk in self.chunks)
 
     def tell_plans(self, operations: PutOffOperations) -> None:
         """Let plans have the operations that became of their rows."""

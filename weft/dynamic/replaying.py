@@ -56,9 +56,10 @@ def _chunk(plans: Sequence[ExamplePlan], firsts: Ints, data: dict[int, Any], cou
         np.concatenate([plan.signatures for plan in plans]),
         np.concatenate([plan.levels for plan in plans]),
         _shifted([plan.refs for plan in plans], firsts),
+        _shifted([plan.firsts for plan in plans], firsts),
         data,
         count,
-        _shifted([plan.firsts for plan in plans], firsts),
+        is_new=False,
     )
 
 

@@ -11,29 +11,32 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .agenda import Ints, PutOffOperations, batches, spans
 from .signatures import BatchSignature, SignatureTable
 
 
-class ScheduledBatch(NamedTuple):
+class PlacedBatch(NamedTuple):
     """A batch, and where its operands lie.
 
     places     for each operand that differs between members: a slice of rows side by side, or the
                number of each row
-    distinct   for each of these operands whether no row is known to be read twice
+    distinct   for each of these operands whether it is known that no row is there twice
+    last       for each of these operands whether nothing that runs with it reads its rows later
     """
 
     signature: BatchSignature
     size: int
     places: list[Any]
     distinct: list[bool]
+    last: list[bool]
 
 
-class Schedule(NamedTuple):
+class BatchSchedule(NamedTuple):
     """Batches in their order, and how many results of each type they have."""
 
-    batches: list[ScheduledBatch]
+    batches: list[PlacedBatch]
     counts: dict[int, int]
 
 
@@ -43,7 +46,7 @@ def scheduled(
     rows: Ints,
     start: int,
     size: Callable[[int], int],
-) -> Schedule:
+) -> BatchSchedule:
     """Return the order in which operations run, and note where their results will lie.
 
     rows    for each value, numbered from `start` on, its row within its type
@@ -51,14 +54,14 @@ def scheduled(
     """
     turns = batches(operations)
     if not turns:
-        return Schedule([], {})
+        return BatchSchedule([], {})
     order = turns[0] if len(turns) == 1 else np.concatenate(turns)
     sizes = np.array([len(turn) for turn in turns])
     starts = np.cumsum(sizes) - sizes
     signatures = [table.all[i] for i in operations.signature[order[starts]].tolist()]
     counts = _place_results(operations, order, sizes, signatures, rows, start, size)
     operands = _operands(operations, order, sizes, signatures, rows, start)
-    return Schedule(_cut(signatures, sizes.tolist(), operands), counts)
+    return BatchSchedule(_cut(signatures, sizes.tolist(), operands), counts)
 
 
 def _place_results(
@@ -96,7 +99,8 @@ class Operands(NamedTuple):
     starts     where in `rows` each operand begins
     firsts     the row of the first member of each
     apart      whether the rows of an operand do not lie side by side
-    distinct   whether each of its values is read once by all these operations
+    distinct   whether it is known that no row of an operand is there twice
+    last       whether each of its values is read here for the last time, and once
     """
 
     rows: Ints
@@ -104,6 +108,7 @@ class Operands(NamedTuple):
     firsts: list[int]
     apart: list[bool]
     distinct: list[bool]
+    last: list[bool]
 
 
 def _operands(
@@ -117,37 +122,45 @@ def _operands(
     arity = np.array([signature.arity for signature in signatures])
     batch = np.repeat(np.arange(len(sizes)), arity)  # of each operand
     if not len(batch):
-        return Operands(rows[:0], [], [], [], [])
+        return Operands(rows[:0], [], [], [], [], [])
     which, size = spans(np.zeros_like(arity), arity), sizes[batch]
     at = (np.cumsum(operations.arity) - operations.arity)[order]
     refs = at[spans((np.cumsum(sizes) - sizes)[batch], size)] + np.repeat(which, size)
     values = operations.refs - start
-    once = np.bincount(values)[values] == 1
-    lie = rows[values[refs]]
     starts = np.cumsum(size) - size
-    jumps = np.zeros(len(lie), np.int64)
-    np.cumsum(lie[1:] - lie[:-1] != 1, out=jumps[1:])
-    return Operands(
-        lie,
-        starts.tolist(),
-        lie[starts].tolist(),
-        (jumps[starts + size - 1] != jumps[starts]).tolist(),
-        np.logical_and.reduceat(once[refs], starts).tolist(),
-    )
+    read = values[refs]
+    lie = rows[read]
+    final = np.zeros(int(read.max()) + 1, np.int64)
+    final[read] = np.arange(len(read))  # the last one of each stays
+    last = np.logical_and.reduceat(final[read] == np.arange(len(read)), starts)
+    steps = lie[1:] - lie[:-1]
+    apart = _any_inside(steps != 1, starts, size)
+    distinct = last | ~_any_inside(steps < 1, starts, size)
+    flags = apart.tolist(), distinct.tolist(), last.tolist()
+    return Operands(lie, starts.tolist(), lie[starts].tolist(), *flags)
+
+
+def _any_inside(found: NDArray[np.bool_], starts: Ints, sizes: Ints) -> NDArray[np.bool_]:
+    """Tell of which parts something is found from one member to the next."""
+    count = np.zeros(len(found) + 1, np.int64)
+    np.cumsum(found, out=count[1:])
+    inside: NDArray[np.bool_] = count[starts + sizes - 1] != count[starts]
+    return inside
 
 
 def _cut(
     signatures: Sequence[BatchSignature], sizes: list[int], operands: Operands
-) -> list[ScheduledBatch]:
+) -> list[PlacedBatch]:
     """Return operands batch by batch."""
-    rows, starts, firsts, apart, distinct = operands
-    found, begin = list[ScheduledBatch](), 0
+    rows, starts, firsts, apart, distinct, last = operands
+    found, begin = list[PlacedBatch](), 0
     for signature, size in zip(signatures, sizes, strict=True):
         end = begin + signature.arity
         places: list[Any] = [
             rows[starts[i] : starts[i] + size] if apart[i] else slice(firsts[i], firsts[i] + size)
             for i in range(begin, end)
         ]
-        found.append(ScheduledBatch(signature, size, places, distinct[begin:end]))
+        flags = distinct[begin:end], last[begin:end]
+        found.append(PlacedBatch(signature, size, places, *flags))
         begin = end
     return found

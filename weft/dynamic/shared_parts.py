@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .structure import StructureWalk, WalkPart
+from .saved_items import SavedPart
+from .structure import StructureWalk
 
 
 class SharedParts:
@@ -18,7 +19,7 @@ class SharedParts:
                 first = met.setdefault(id(x), walk)
                 if first is not walk:
                     shared.setdefault(first, set()).add(id(x))
-        self._parts: list[WalkPart] = []
+        self._parts: list[SavedPart] = []
         for walk, chosen in shared.items():
             self._parts += walk.parts(chosen)
 

@@ -14,7 +14,7 @@ from ..core.tensor import Constant, Tensor
 from .signatures import BatchSignature, Made, SignatureTable, Slot
 
 if TYPE_CHECKING:
-    from .deferring import Deferring
+    from .running import PutOffRun
 
 LITERAL = 16  # elements up to which literals are told apart by value
 MOST_LITERALS = 8  # different ones in one place, from which on they are data
@@ -27,7 +27,7 @@ class SharedTensors:
     given       these arguments
     """
 
-    def __init__(self, run: Deferring) -> None:
+    def __init__(self, run: PutOffRun) -> None:
         self._run = run
         self.table: SignatureTable = run.table
         self.arguments: dict[int, int] = {}

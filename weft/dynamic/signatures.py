@@ -53,9 +53,13 @@ class BatchSignature:
     arity    how many operands differ between members
     grad     whether gradients are recorded
     many     whether the results are a tuple
+    waits    whether its operations wait until the end while examples read values in the middle,
+             because nothing read has needed them; None while that is not known
     """
 
-    __slots__ = ("arity", "grad", "index", "kernel", "many", "name", "outs", "specs", "work")
+    __slots__ = (
+        *("arity", "grad", "index", "kernel", "many", "name", "outs", "specs", "waits", "work"),
+    )
 
     def __init__(
         self, index: int, work: Any, specs: tuple[Any, ...], outs: tuple[int, ...], grad: bool
@@ -67,6 +71,7 @@ class BatchSignature:
         self.arity = sum(spec.__class__ is int for spec in specs)
         self.grad = grad
         self.many = work is not None and work.many
+        self.waits: bool | None = None
         self.kernel: Any = None  # what runs it on arrays, once it has run
         self.name: str = "data" if work is None else work.name
 

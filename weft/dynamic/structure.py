@@ -7,10 +7,9 @@ are data. A walk holds what it met, so that a later one can tell by identities t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Sequence
 from enum import Enum
 from functools import cache, partial
-from itertools import chain
 from operator import attrgetter, eq, is_, itemgetter, methodcaller
 from types import (
     BuiltinFunctionType,
@@ -23,12 +22,19 @@ from types import (
     ModuleType,
     WrapperDescriptorType,
 )
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol
+from typing import Any, ClassVar, Generic, Protocol
 
 import numpy as np
 
 from ..core.dtype import Array
 from ..core.tensor import Tensor
+from .saved_items import (
+    SavedDictionaries,
+    SavedItems,
+    SavedPart,
+    dictionaries_are_same,
+    items_are_same,
+)
 
 COLLECTIONS = (tuple, list, set, frozenset)
 ATOMS = frozenset({int, str, bool, bytes, type(None), complex, type(...), range})
@@ -41,7 +47,7 @@ IN_C = (
     *(MethodDescriptorType, WrapperDescriptorType, GetSetDescriptorType, MemberDescriptorType),
     *(BuiltinFunctionType, ClassMethodDescriptorType),
 )
-AGAIN, TENSOR, ARRAY = object(), object(), object()
+AGAIN, TENSOR, ARRAY, IDENTITY = object(), object(), object(), object()
 
 
 class OpaqueError(Exception):
@@ -70,58 +76,6 @@ class StructureKey:
         return isinstance(other, StructureKey) and self._tokens == other._tokens
 
 
-class WalkPart(NamedTuple):
-    """An object of a structure: what tells what it holds, and what it held."""
-
-    owner: Any
-    now: Callable[[], list[Any]]
-    before: list[Any]
-    like: Callable[[Any, Any], bool] = is_
-
-    def is_same(self) -> bool:
-        """Tell whether it holds what it held."""
-        now = self.now()
-        return len(now) == len(self.before) and all(map(self.like, now, self.before))
-
-
-class SavedItems:
-    """What several collections held.
-
-    live     the collections, or views of what they hold
-    owners   whose they are
-    """
-
-    __slots__ = ("items", "lengths", "live", "owners")
-
-    def __init__(self) -> None:
-        self.owners: list[Any] = []
-        self.live: list[Any] = []
-        self.items: list[Any] = []
-        self.lengths: list[int] = []
-
-    def add(self, owner: Any, live: Any, items: list[Any]) -> None:
-        """Remember what a collection holds."""
-        self.owners.append(owner)
-        self.live.append(live)
-        self.items += items
-        self.lengths.append(len(items))
-
-    def is_same(self) -> bool:
-        """Tell whether all hold the same things in the same order."""
-        live = self.live
-        return list(map(len, live)) == self.lengths and all(
-            map(is_, chain.from_iterable(live), self.items)
-        )
-
-    def of(self, owners: Container[int]) -> Iterator[WalkPart]:
-        """Yield the collections of some owners, by identity."""
-        begin = 0
-        for owner, live, length in zip(self.owners, self.live, self.lengths, strict=True):
-            if id(owner) in owners:
-                yield WalkPart(owner, partial(list, live), self.items[begin : begin + length])
-            begin += length
-
-
 class StructureWalk:
     """A structure as it was when it was walked through.
 
@@ -136,8 +90,8 @@ class StructureWalk:
         self.classes: dict[type, None] = {}
         self.others: list[Any] = []  # functions, classes and modules
         self._leave = leave
-        self.held = SavedItems()  # by lists, sets and dictionaries
-        self.names = SavedItems()  # keys of dictionaries
+        self.items = SavedItems()  # of lists and sets
+        self.dictionaries = SavedDictionaries()  # and attributes
         self._slots: list[tuple[Any, tuple[str, ...], list[Any]]] = []
         self._arrays: list[tuple[Array, bytes]] = []
         self._seen: dict[int, int] = {}
@@ -149,7 +103,12 @@ class StructureWalk:
 
     def is_same(self) -> bool:
         """Tell whether everything is as it was, by identities: in a few loops of C."""
-        return self.held.is_same() and self.names.is_same() and self.rest_is_same()
+        return are_same([self])
+
+    @property
+    def has_rest(self) -> bool:
+        """Whether there are attributes in slots, or arrays."""
+        return bool(self._slots or self._arrays)
 
     def rest_is_same(self) -> bool:
         """Tell whether attributes in slots and arrays are as they were."""
@@ -157,15 +116,15 @@ class StructureWalk:
             all(map(is_, _attributes_of(x, names), values)) for x, names, values in self._slots
         ) and all(array.tobytes() == content for array, content in self._arrays)
 
-    def parts(self, chosen: Container[int]) -> list[WalkPart]:
+    def parts(self, chosen: Container[int]) -> list[SavedPart]:
         """Return some of its objects, by identity, as what they held."""
-        found = [*self.held.of(chosen), *self.names.of(chosen)]
+        found = [*self.items.of(chosen), *self.dictionaries.of(chosen)]
         for x, names, values in self._slots:
             if id(x) in chosen:
-                found.append(WalkPart(x, partial(_attributes_of, x, names), values))
+                found.append(SavedPart(x, partial(_attributes_of, x, names), values))
         for array, content in self._arrays:
             if id(array) in chosen:
-                found.append(WalkPart(array, partial(_content_of, array), [content], eq))
+                found.append(SavedPart(array, partial(_content_of, array), [content], eq))
         return found
 
     def changeable(self) -> list[Any]:
@@ -176,44 +135,42 @@ class StructureWalk:
 
     def _walk(self, root: Any) -> None:
         stack: list[Any] = [(root,)]
-        tokens, seen = self._tokens, self._seen
-        examples = self._leave is None
+        tokens, seen, alive = self._tokens, self._seen, self._alive
+        plain = is_plain if self._leave is None else _is_none
         while stack:
-            parts = stack.pop()
-            for x in parts:
+            for x in stack.pop():
                 kind = x.__class__
-                if kind in ATOMS:
-                    tokens.append(kind)
+                if kind is int or kind is str:
                     tokens.append(x)
+                elif kind in ATOMS:
+                    tokens += kind, x
                 elif kind is float:
-                    tokens.append(x.hex())
+                    tokens += kind, x.hex()
                 elif id(x) in seen:
-                    tokens.append(AGAIN)
-                    tokens.append(seen[id(x)])
-                elif examples and is_plain(kind):
-                    seen[id(x)] = len(seen)
-                    self._alive.append(x)
-                    stack.append(self._attributes(x, kind))
+                    tokens += AGAIN, seen[id(x)]
                 else:
                     seen[id(x)] = len(seen)
-                    self._alive.append(x)
-                    inner = x if kind in self._TUPLES else self._parts(x, kind)
-                    tokens.append(kind)
-                    tokens.append(len(inner))
+                    alive.append(x)
+                    inner = self._attributes(x, kind) if plain(kind) else self._inner(x, kind)
                     if inner:
                         stack.append(inner)
+
+    def _inner(self, x: Any, kind: type) -> Any:
+        inner = x if kind in self._TUPLES else self._parts(x, kind)
+        self._tokens += kind, len(inner)
+        return inner
 
     _TUPLES: ClassVar[set[type]] = {tuple}  # and named tuples that were met
 
     def _attributes(self, x: Any, kind: type) -> list[Any]:
         """Note an object that is no more than its attributes, which are thousands."""
-        attributes = self._variables(x, kind)
-        names, values = [*attributes], [*attributes.values()]
-        self.names.add(x, attributes, names)
-        self.held.add(x, attributes.values(), values)
+        attributes = x.__dict__
+        if attributes.__class__ is not dict:
+            raise OpaqueError(f"a {kind.__name__}")
         self.classes[kind] = None
-        self._tokens += (kind, *names)
-        return values
+        self._tokens += kind, len(attributes)
+        self._tokens += attributes
+        return self.dictionaries.add(x, attributes)
 
     def _parts(self, x: Any, kind: type) -> Any:
         """Note what something is, and return its parts."""
@@ -235,7 +192,7 @@ class StructureWalk:
         return self._note_object(x, kind)
 
     def _note_identity(self, x: Any) -> list[Any]:
-        self._tokens.append(id(x))
+        self._tokens += IDENTITY, id(x)
         self.others.append(x)
         return []
 
@@ -256,7 +213,7 @@ class StructureWalk:
     def _note_sequence(self, x: Any, kind: type) -> list[Any]:
         saved = list(x)
         if not isinstance(x, tuple):
-            self.held.add(x, x, saved)
+            self.items.add(x, saved)
         if kind not in COLLECTIONS:
             self.classes[kind] = None
             if hasattr(x, "__dict__"):
@@ -264,12 +221,9 @@ class StructureWalk:
         return saved
 
     def _note_dict(self, x: dict[Any, Any], kind: type) -> list[Any]:
-        keys, values = list(x), list(x.values())
-        self.names.add(x, x, keys)
-        self.held.add(x, x.values(), values)
         if kind is not dict:
             self.classes[kind] = None
-        return [*keys, *values]
+        return [*x, *self.dictionaries.add(x, x)]
 
     def _note_object(self, x: Any, kind: type) -> list[Any]:
         if kind is partial:
@@ -303,18 +257,14 @@ def _content_of(array: Array) -> list[bytes]:
 def are_same(walks: Sequence[StructureWalk]) -> bool:
     """Tell whether all of some structures are as they were: their collections in one loop."""
     return (
-        _hold_same([walk.held for walk in walks])
-        and _hold_same([walk.names for walk in walks])
-        and all(walk.rest_is_same() for walk in walks)
+        dictionaries_are_same([walk.dictionaries for walk in walks])
+        and items_are_same([walk.items for walk in walks])
+        and all(walk.rest_is_same() for walk in walks if walk.has_rest)
     )
 
 
-def _hold_same(saved: Sequence[SavedItems]) -> bool:
-    flat = chain.from_iterable
-    live = [*flat([x.live for x in saved])]
-    if list(map(len, live)) != [*flat([x.lengths for x in saved])]:
-        return False
-    return all(map(is_, flat(live), flat([x.items for x in saved])))
+def _is_none(kind: type) -> bool:
+    return False
 
 
 def _is_fixed(x: Any) -> bool:

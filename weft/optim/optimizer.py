@@ -18,6 +18,7 @@ import numpy as np
 from ..autodiff.reverse import forget_gradients
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.modes import current_recorder, enable_grad, modes
+from ..core.parts import current_parts
 from ..core.tensor import Tensor
 from ..graph.symbol import Symbol
 from .eager_step import initial_state, run_transform
@@ -96,8 +97,17 @@ class Optimizer(ABC):
         """
         if closure is not None:
             loss = self._evaluate(closure)
+        parts = current_parts() if self.steps_in_graphs else None
+        if parts is None:
+            self._take(loss, closure)
+        else:
+            parts.run(self, self._take, loss.detach() if isinstance(loss, Tensor) else loss)
+        return loss
+
+    def _take(self, loss: Any, closure: Closure | None = None) -> None:
+        """Do all of a step that comes behind the gradients."""
         if self.loss_scaling is not None and not self.loss_scaling.accept(self):
-            return loss
+            return
         for hook in tuple(self._before.values()):
             hook(self)
         recorder = current_recorder() if modes.interpreters else None
@@ -109,7 +119,6 @@ class Optimizer(ABC):
                 self._update(loss, closure)
         for hook in tuple(self._after.values()):
             hook(self)
-        return loss
 
     def minimize(self, loss: Tensor) -> Any:
         """Take one step against the gradient of a loss: zero_grad, backward, step.

@@ -1,0 +1,240 @@
+"""How put-off operations run, and where their values are: what is under the interpreter.
+
+Rows of operations wait in records. When a value is needed, those run that it needs, and others of
+their kind, batch by batch; at the end all do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.anomaly import detecting_anomaly
+from ..core.errors import ArgumentError
+from ..core.modes import interpret_with, is_grad_enabled, modes
+from ..core.op import F
+from ..core.tensor import Tensor
+from .agenda import PutOffOperations, joined
+from .arenas import Arenas
+from .blocks import Blocks
+from .clusters import clustered
+from .deferred import DeferredTensor, become
+from .example_state import ExampleState
+from .pending import ClosedValues, RowTable, WaitingOperations, recomputed
+from .records import Records
+from .schedule import scheduled
+from .sharing import SharedTensors
+from .signatures import SignatureTable, Slot
+from .statistics import BatchPlan
+
+LATE = 1 << 40  # is added to levels of what nobody reads while examples wait, and what is behind
+
+
+class PutOffRun:
+    """Operations of one call or context, and the values of those that have run."""
+
+    def __init__(self, table: SignatureTable, below: Any) -> None:
+        self.table = table
+        self.below = below
+        self.count = 0  # of values
+        self.plan = BatchPlan(table)
+        self.has_read = False  # whether a value was read
+        self.shared = SharedTensors(self)
+        self.closed: list[ClosedValues] = []
+        self._open()
+        self.state = ExampleState(0, self)
+
+    def _open(self) -> None:
+        """Begin with no values."""
+        fast = self.below is None and not detecting_anomaly()
+        self.store: Any = Arenas(self.table) if fast else Blocks(self.table)
+        self.start = self.count
+        self._rows = RowTable()  # of the values since then
+        self._unmerged: PutOffOperations | None = None
+        self._waiting = WaitingOperations()
+        self.records = Records(self.count)
+        self.late = Records(self.count)  # what nobody reads while examples wait for values
+
+    def grad(self) -> bool:
+        """Tell whether gradients are recorded here."""
+        return not modes.grad_overrides or is_grad_enabled()
+
+    # -- running -----------------------------------------------------------------------------------
+
+    def flush(
+        self, needed: Sequence[int] | None = None, wanted: Sequence[int] | None = None
+    ) -> None:
+        """Run what was put off.
+
+        needed   the values that are looked at afterwards, if that is known: others need not be
+                 kept, so that operations can run in clusters
+        wanted   the values that somebody waits for: only what these need runs, and the rest is put
+                 off further, until there is more of it
+        """
+        records = self.records
+        records.cut(self.count)
+        operations = records.operations(self.table) if records.chunks else None
+        late = wanted is None or self._is_late(wanted)
+        self.records = Records(self.count)
+        if needed is not None and operations is not None and records.is_new:
+            operations = self._clustered(operations, records, needed)
+        rows = self._rows.extend(self.count - self.start)
+        chosen = self._waiting.choose(
+            operations, None if late else wanted, self.table, rows, self.start
+        )
+        parts = [] if chosen is None else [chosen]
+        if late and self.late.signatures:
+            parts.append(self._late_operations())
+        if parts:
+            self._run(joined(parts), rows, records)
+
+    def _is_late(self, wanted: Sequence[int]) -> bool:
+        """Tell whether values are needed that nobody was to need: then none of them waits again."""
+        found = any(self.late.holds(number, self.table) for number in wanted)
+        if found:
+            for i in set(self.late.signatures):
+                self.table.all[i].waits = False
+        return found
+
+    def _late_operations(self) -> PutOffOperations:
+        records, self.late = self.late, Records(self.count)
+        records.cut(self.count)
+        operations = records.operations(self.table)
+        return operations._replace(level=operations.level - LATE)
+
+    def _clustered(self, operations: Any, records: Records, needed: Sequence[int]) -> Any:
+        """Return operations in clusters, if these are all that the run has put off."""
+        if records.first != self.start or self.late.signatures:
+            return operations
+        self._unmerged = operations
+        known = np.array([i for i in needed if i >= self.start], np.int64)
+        operations = clustered(operations, self.table, known)
+        records.tell_plans(operations)
+        return operations
+
+    def _run(self, operations: PutOffOperations, rows: Any, records: Records) -> None:
+        store, held = self.store, self.shared.held
+        plan = scheduled(operations, self.table, rows, self.start, store.size)
+        self.plan.rounds += 1
+        with interpret_with(self.below):
+            store.prepare(plan.counts)
+            for batch in plan.batches:
+                signature = batch.signature
+                if signature.work is None:
+                    store.add(signature.outs[0], records.payload(signature.outs[0]))
+                    continue
+                shared = [held[s.index] if s.__class__ is Slot else None for s in signature.specs]
+                store.run(batch, shared)
+                self.plan.ran(signature, batch.size)
+
+    # -- values ------------------------------------------------------------------------------------
+
+    def is_there(self, index: int) -> bool:
+        """Tell whether a value has run."""
+        place = index - self.start
+        rows = self._rows.known
+        return place < 0 or (place < len(rows) and bool(rows[place] >= 0))
+
+    def _values_at(self, index: int) -> ClosedValues:
+        """Return the values among which one is that has a number."""
+        if index >= self.start:
+            if not self.is_there(index):
+                self.wait(index)
+            return ClosedValues(self.start, self.store, self._rows.known, self._unmerged)
+        found: ClosedValues = next(v for v in reversed(self.closed) if index >= v.start)
+        return found
+
+    def place(self, index: int) -> tuple[Any, int]:
+        """Return where a value lies, when it has run."""
+        values = self._values_at(index)
+        return values.store, int(values.rows[index - values.start])
+
+    def _again(self, index: int) -> Tensor:
+        """Return a value that was only computed on the way to others, inside of a cluster."""
+        return recomputed(self._values_at(index), index, self.table, self.shared.held)
+
+    def read(self, x: DeferredTensor) -> np.ndarray[Any, Any]:
+        """Return the value of what stands for one: what it needs runs first."""
+        store, row = self.place(x.index)
+        if row >= 0 and store.__class__ is Arenas:  # thousands are read
+            array: np.ndarray[Any, Any] = store.read(x.kind, row)
+            return array
+        with interpret_with(self.below):
+            if row < 0:
+                return self._again(x.index)._read()
+            found: np.ndarray[Any, Any] = store.read(x.kind, row)
+        return found
+
+    def wait(self, index: int) -> None:
+        """Come back when a value has run."""
+        self.has_read = True
+        state = self.state
+        if state.task is None:
+            self.flush(wanted=[index])
+            return
+        state.awaited = index
+        while not self.is_there(index):  # until somebody has run it
+            state.task.suspend()
+
+    def settle(self, x: DeferredTensor) -> None:
+        """Let what stands for a value be a plain tensor."""
+        if x.index >= self.start:
+            self.close()
+        store, row = self.place(x.index)
+        with interpret_with(self.below):
+            become(x, self._again(x.index) if row < 0 else store.row(x.kind, row))
+
+    def settle_all(self, values: Sequence[DeferredTensor], kind: int) -> None:
+        """Let what stands for values of one type be plain tensors, the rows of one."""
+        block = self.block(values, kind)
+        if block is None:
+            for x in values:
+                self.settle(x)
+            return
+        with interpret_with(self.below):
+            for x, row in zip(values, block.unbind(), strict=True):
+                become(x, row)
+
+    def block(self, values: Sequence[DeferredTensor], kind: int) -> Tensor | None:
+        """Return values of one type as the rows of a tensor; None if they lie in no one place."""
+        places = [self.place(x.index) for x in values]
+        store = places[0][0]
+        if any(other is not store or row < 0 for other, row in places):
+            return None
+        with interpret_with(self.below):
+            found: Tensor = store.take(kind, np.array([row for _, row in places]))
+        return found
+
+    def become(self, x: DeferredTensor, tensor: Tensor) -> None:
+        """Let what stands for a value hold another one."""
+        become(x, tensor)
+
+    def detached(self, x: DeferredTensor) -> Tensor:
+        """Return a value cut off from the tape."""
+        result: Tensor = F.stop_gradient(x)
+        return result
+
+    def write(self, target: Tensor, x: DeferredTensor) -> None:
+        """Refuse to give a tensor from outside the value of one example."""
+        raise ArgumentError(
+            "a parameter, a buffer or another tensor from outside is shared by all examples and "
+            "cannot take the value of one; return the value from the function instead"
+        )
+
+    def before_write(self, target: Tensor) -> None:
+        """Run what was put off before a tensor from outside, which it may use, is written."""
+        self.state.has_written = True
+        if target in self.shared:
+            self.close()
+            self.shared.forget()  # what follows takes values as they are then
+
+    def close(self, needed: Sequence[int] | None = None) -> None:
+        """Run what was put off; what follows begins anew, with these values as data."""
+        self.flush(needed)
+        if self.count > self.start:
+            values = ClosedValues(self.start, self.store, self._rows.known, self._unmerged)
+            self.closed.append(values)
+            self.plan.closed(self.store)
+            self._open()

@@ -1,0 +1,104 @@
+"""What collections held at some time, and whether they hold the same now: in a few loops of C."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Sequence
+from functools import partial
+from itertools import chain
+from operator import is_
+from typing import Any, NamedTuple
+
+flat = chain.from_iterable
+
+
+class SavedPart(NamedTuple):
+    """One object: what tells what it holds, and what it held."""
+
+    owner: Any
+    now: Callable[[], list[Any]]
+    before: list[Any]
+    like: Callable[[Any, Any], bool] = is_
+
+    def is_same(self) -> bool:
+        """Tell whether it holds what it held."""
+        now = self.now()
+        return len(now) == len(self.before) and all(map(self.like, now, self.before))
+
+
+class SavedItems:
+    """What several lists, sets and the like held, in order."""
+
+    __slots__ = ("items", "lengths", "live")
+
+    def __init__(self) -> None:
+        self.live: list[Any] = []
+        self.items: list[Any] = []
+        self.lengths: list[int] = []
+
+    def add(self, live: Any, items: list[Any]) -> None:
+        """Remember what a collection holds."""
+        self.live.append(live)
+        self.items += items
+        self.lengths.append(len(items))
+
+    def of(self, owners: Container[int]) -> Iterator[SavedPart]:
+        """Yield some of the collections, by identity."""
+        begin = 0
+        for live, length in zip(self.live, self.lengths, strict=True):
+            if id(live) in owners:
+                yield SavedPart(live, partial(list, live), self.items[begin : begin + length])
+            begin += length
+
+
+class SavedDictionaries:
+    """What several dictionaries held, in order: those of objects, or such as are their own owners.
+
+    Names are equal where they find the same, whatever string they are; values are told by identity.
+    """
+
+    __slots__ = ("lengths", "live", "names", "owners", "values")
+
+    def __init__(self) -> None:
+        self.owners: list[Any] = []
+        self.live: list[dict[Any, Any]] = []
+        self.names: list[Any] = []
+        self.values: list[Any] = []
+        self.lengths: list[int] = []
+
+    def add(self, owner: Any, live: dict[Any, Any]) -> list[Any]:
+        """Remember what a dictionary holds; return its values."""
+        values = [*live.values()]
+        self.owners.append(owner)
+        self.live.append(live)
+        self.names += live
+        self.values += values
+        self.lengths.append(len(values))
+        return values
+
+    def of(self, owners: Container[int]) -> Iterator[SavedPart]:
+        """Yield some of the dictionaries, by the identity of their owners."""
+        begin = 0
+        for owner, live, length in zip(self.owners, self.live, self.lengths, strict=True):
+            end = begin + length
+            if id(owner) in owners:
+                yield SavedPart(owner, partial(list, live.values()), self.values[begin:end])
+                yield SavedPart(owner, partial(list, live), self.names[begin:end])
+            begin = end
+
+
+def items_are_same(saved: Sequence[SavedItems]) -> bool:
+    """Tell whether all collections hold the same things in the same order."""
+    live = [*flat([x.live for x in saved])]
+    return list(map(len, live)) == [*flat([x.lengths for x in saved])] and all(
+        map(is_, flat(live), flat([x.items for x in saved]))
+    )
+
+
+def dictionaries_are_same(saved: Sequence[SavedDictionaries]) -> bool:
+    """Tell whether all dictionaries hold the same things under the same names, in order."""
+    live = [*flat([x.live for x in saved])]
+    return (
+        list(map(len, live)) == [*flat([x.lengths for x in saved])]
+        and all(map(is_, flat(map(dict.values, live)), flat([x.values for x in saved])))
+        and [*flat(live)] == [*flat([x.names for x in saved])]
+    )
