@@ -6,6 +6,7 @@ capture, so that captured steps contain their communication. Nothing here import
 finds that there are several processes.
 """
 
+from .batch_norm import SyncBatchNorm, synchronize_batch_norm
 from .collectives import (
     all_gather,
     all_reduce,
@@ -18,12 +19,15 @@ from .collectives import (
     start_all_reduce,
 )
 from .errors import DistributedError, MismatchError
+from .parallel import Parallel, parallel
 from .world import ProcessGroup, init, is_initialized, launch, new_group, rank, size, world
 
 __all__ = [
     "DistributedError",
     "MismatchError",
+    "Parallel",
     "ProcessGroup",
+    "SyncBatchNorm",
     "all_gather",
     "all_reduce",
     "all_to_all",
@@ -33,11 +37,13 @@ __all__ = [
     "is_initialized",
     "launch",
     "new_group",
+    "parallel",
     "rank",
     "reduce",
     "reduce_scatter",
     "shift",
     "size",
     "start_all_reduce",
+    "synchronize_batch_norm",
     "world",
 ]
