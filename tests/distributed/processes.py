@@ -21,7 +21,7 @@ import weft as wf
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAMS = Path(__file__).resolve().parent / "programs"
-SECONDS = 170
+SECONDS = int(os.environ.get("WEFT_TEST_SECONDS", "170"))
 
 
 def run_checks(program, ranks, *names, env=None):

@@ -144,7 +144,7 @@ def exchange_recorded(reached: Sequence[Tensor]) -> None:
 
 
 class ExchangerTest:
-    """Tests that those exchange gradients who did when a program was recorded."""
+    """Tests that those exchange gradients who did when the recording of a program began."""
 
     def __init__(self) -> None:
         self._found = set(map(id, active_exchangers()))

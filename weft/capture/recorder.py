@@ -135,6 +135,7 @@ class Recorder(Tracer):
         self.tests: dict[Any, Callable[[], bool]] = {}
         self.grads = CallGrads(self)
         self._differentiating = False
+        self._exchanging = ExchangerTest()  # as the call began: what it switches itself is recorded
         self.watch: Any = None  # what sees which of Python's things the function changes
         self.around: FrameType | None = None  # that of who calls the function
         self._freed: set[Node] = set()
@@ -419,7 +420,7 @@ class Recorder(Tracer):
 
     def _exchange(self, reached: Sequence[Tensor]) -> None:
         """Let those take the gradients who exchange them with others."""
-        self.require(id(exchangers), ExchangerTest())
+        self.require(id(exchangers), self._exchanging)
         exchange_recorded(reached)
 
     def _check_leaf(self, leaf: Tensor) -> None:

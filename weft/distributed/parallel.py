@@ -153,7 +153,8 @@ def _agree_on_start(target: Any, named: list[tuple[str, Tensor]], group: Process
     buffers = target.buffers() if isinstance(target, Module) else ()
     for tensor in (*(p for _, p in named), *buffers):
         _take_first(tensor, group)
-    states = group.exchanges.transport.objects(default_generator.get_state())
+    exchanges = group.exchanges
+    states = exchanges.run(lambda: exchanges.transport.objects(default_generator.get_state()))
     default_generator.set_state(copy.copy(states[0]))
 
 

@@ -155,3 +155,41 @@ def check_an_optimizer_is_enough():
     weights = dist.all_gather(model[0].weight.detach()[None]).numpy()
     assert all(np.array_equal(weights[0], other) for other in weights)
     handle.close()
+
+
+def check_trainers_take_steps_together():
+    """Losses, accumulated and clipped, are those of one process, compiled and not."""
+    for compile in (True, False):
+        alone = updated(None, compile)
+        np.testing.assert_allclose(updated(True, compile), alone, rtol=1e-5)
+
+
+def updated(parallel, compile):
+    wf.manual_seed(2)
+    model = wf.nn.Sequential(wf.nn.Linear(4, 6), wf.nn.BatchNorm1d(6), wf.nn.Linear(6, 1))
+    wf.manual_seed(6)
+    data = wf.data.TensorDataset(wf.randn(24, 4), wf.randn(24, 1))
+    loader = wf.data.DataLoader(data, 8, shuffle=True, seed=1, shard=bool(parallel))
+    updater = wf.train.Updater(
+        model,
+        wf.optim.Adam(model.parameters(), lr=0.1),
+        wf.nn.functional.mse_loss,
+        loader,
+        accumulate=2,
+        clip_norm=0.5,
+        compile=compile,
+        parallel=parallel,
+    )
+    losses = [updater.update()["train/loss"] for _ in range(4)]
+    if updater.parallel is not None:
+        updater.parallel.close()
+    return losses
+
+
+def check_loaders_agree_on_a_seed():
+    wf.manual_seed(dist.rank())
+    data = wf.data.TensorDataset(wf.arange(8))
+    loader = wf.data.DataLoader(data, 8, shuffle=True, shard=True)
+    (mine,) = loader
+    everyone = dist.all_gather(mine).numpy()
+    np.testing.assert_array_equal(np.sort(everyone), np.arange(8))
