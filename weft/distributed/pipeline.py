@@ -15,7 +15,6 @@ import numpy as np
 
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.tensor import Tensor, wrap
-from ..nn import Module
 from .collectives import broadcast
 from .transport import Array, Transport
 from .world import ProcessGroup, world
@@ -43,7 +42,7 @@ class Pipeline:
 
     def __init__(
         self,
-        stage: Module,
+        stage: Any,
         loss: Any,
         *,
         parts: Any = 4,
