@@ -24,6 +24,7 @@ from ..core.tape import FanNode, output_node
 from ..core.tensor import Tensor, placed_like, wrap, wrap_with_node
 from .anomaly import checked
 from .engine import AnyNode, GradientsOf, ReverseWalk, as_tensor
+from .exchangers import exchangers
 from .matching import array_of
 
 
@@ -50,6 +51,11 @@ def backward(
     check_root(tensor)
     seed = initial_gradient(tensor, gradient, "backward")
     retain = create_graph if retain_graph is None else retain_graph
+    if exchangers:
+        with deferred_imports:
+            from .early import backward_and_exchange  # noqa: PLC0415  (for several processes)
+        backward_and_exchange(tensor, seed, retain=retain, create_graph=create_graph)
+        return
     raw = not create_graph and not on_devices()
     walk = TapeWalk(raw=raw, retain=retain, rows=raw)
     for leaf, grad in walk.run([tensor._node], [seed], record=create_graph).items():

@@ -6,6 +6,7 @@ capture, so that captured steps contain their communication. Nothing here import
 finds that there are several processes.
 """
 
+from .batch_norm import SyncBatchNorm, synchronize_batch_norm
 from .collectives import (
     all_gather,
     all_reduce,
@@ -18,26 +19,61 @@ from .collectives import (
     start_all_reduce,
 )
 from .errors import DistributedError, MismatchError
+from .parallel import Parallel, parallel
+from .pipeline import Pipeline
+from .sharded import (
+    clip_grad_norm_,
+    full_state_dict,
+    load_full_state_dict,
+    memory_of,
+    shard_parameters,
+)
+from .tensor_parallel import (
+    ColumnParallelLinear,
+    ParallelAttention,
+    ParallelEmbedding,
+    RowParallelLinear,
+    shard,
+    tensor_parallel,
+    unshard,
+)
 from .world import ProcessGroup, init, is_initialized, launch, new_group, rank, size, world
 
 __all__ = [
+    "ColumnParallelLinear",
     "DistributedError",
     "MismatchError",
+    "Parallel",
+    "ParallelAttention",
+    "ParallelEmbedding",
+    "Pipeline",
     "ProcessGroup",
+    "RowParallelLinear",
+    "SyncBatchNorm",
     "all_gather",
     "all_reduce",
     "all_to_all",
     "barrier",
     "broadcast",
+    "clip_grad_norm_",
+    "full_state_dict",
     "init",
     "is_initialized",
     "launch",
+    "load_full_state_dict",
+    "memory_of",
     "new_group",
+    "parallel",
     "rank",
     "reduce",
     "reduce_scatter",
+    "shard",
+    "shard_parameters",
     "shift",
     "size",
     "start_all_reduce",
+    "synchronize_batch_norm",
+    "tensor_parallel",
+    "unshard",
     "world",
 ]

@@ -29,10 +29,19 @@ class ExchangeSignature(NamedTuple):
     dtype: str
     axis: int = 0
     place: int = 0
+    note: str = ""
+
+    @classmethod
+    def of(
+        cls, array: Array, how: str, axis: int = 0, place: int = 0, note: str = ""
+    ) -> ExchangeSignature:
+        """Return what is done with an array."""
+        return cls(how, array.shape, array.dtype.name, axis, place, note)
 
     def __str__(self) -> str:
         further = f", axis={self.axis}, place={self.place}" if self.axis or self.place else ""
-        return f"{self.how} of {self.dtype}{list(self.shape)}{further}"
+        note = f" ({self.note})" if self.note else ""
+        return f"{self.how} of {self.dtype}{list(self.shape)}{further}{note}"
 
 
 class PendingExchange:
@@ -142,9 +151,8 @@ class Exchanges:
         return found
 
     def start(self, array: Array, signature: ExchangeSignature) -> PendingExchange:
-        """Begin the same on a copy of the array; `take` finds it by its ticket."""
-        own = np.array(array, order="C")
-        begun = self.begin(lambda: self._exchanged(own, signature))
+        """Begin the same on an array that is given away; `take` finds it by its ticket."""
+        begun = self.begin(lambda: self._exchanged(array, signature))
         _tickets[begun.ticket] = begun
         return begun
 
@@ -243,3 +251,13 @@ class Ways:
     def shift(transport: Transport, own: Array, at: ExchangeSignature) -> Array:
         """Return the array of a neighbour."""
         return transport.shift(own, at.place)
+
+    @staticmethod
+    def total(transport: Transport, own: Array, at: ExchangeSignature) -> Array:
+        """Return the sum of all."""
+        return transport.reduce(own, "sum")
+
+    @staticmethod
+    def collect(transport: Transport, own: Array, at: ExchangeSignature) -> Array:
+        """Return all, one after another."""
+        return Ways.gather(transport, own, at)

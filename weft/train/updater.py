@@ -12,12 +12,14 @@ from ..core.errors import ArgumentTypeError
 from ..core.modes import no_grad
 from ..core.tensor import Tensor
 from ..core.tree import tree_map
+from ..distributed import clip_grad_norm_ as clip_norm_of_all
 from ..nn import Module
 from ..optim import Optimizer, clip_grad_norm_, clip_grad_value_
 from .captured import Captures, Compile, checked_compile
 from .checks import checked_int, optional_positive
 from .feed import Feed, FeedMark
 from .objective import Objective, Outcome, detached
+from .parallel import as_parallel, exchanging_last, mean_of_processes
 
 
 class Updater:
@@ -34,6 +36,8 @@ class Updater:
     clip_value     largest size of an element of the gradients
     epoch_length   batches in an epoch, for loaders without end (default: one pass)
     compile        whether steps run as compiled programs: "auto", True or False (captured.py)
+    parallel       whether all processes of `wf.distributed` take steps together: True, or options
+                   of `wf.distributed.parallel`; the loader gives each its rows (shard=True)
 
     For other kinds of training, subclass it and override `compute`, the loss of a batch, or
     `take_step`, all that is done with some batches (two networks, two optimizers ...). Both are
@@ -68,6 +72,7 @@ class Updater:
         clip_value: float | None = None,
         epoch_length: int | None = None,
         compile: Compile = "auto",
+        parallel: Any = None,
     ) -> None:
         self.objective = Objective(model, loss, target=target, prepare=prepare)
         self.optimizer = _checked_optimizer(optimizer)
@@ -76,6 +81,7 @@ class Updater:
         self.clip_norm = optional_positive("clip_norm", clip_norm)
         self.clip_value = optional_positive("clip_value", clip_value)
         self.compile = checked_compile(compile)
+        self.parallel = as_parallel(parallel, model)
         self._captures = Captures()
         self._clipping = self.optimizer.register_step_pre_hook(self._clip)
         self._clipping.remove()  # there only during this updater's own steps
@@ -197,7 +203,10 @@ class Updater:
     def _backward(self, batches: list[Any]) -> list[Outcome]:
         """Leave the mean gradient of the batches in the parameters; return their outcomes."""
         self.optimizer.zero_grad()
-        outcomes = [self._backward_of(batch) for batch in batches]
+        outcomes = []
+        for batch, context in exchanging_last(self.parallel, batches):
+            with context:
+                outcomes.append(self._backward_of(batch))
         if len(batches) > 1:
             self._divide_gradients(len(batches))
         return outcomes
@@ -220,19 +229,22 @@ class Updater:
         if self.clip_value is not None:
             clip_grad_value_(parameters, self.clip_value)
         if self.clip_norm is not None:
-            clip_grad_norm_(parameters, self.clip_norm)
+            clip = clip_grad_norm_ if self.parallel is None else clip_norm_of_all
+            clip(parameters, self.clip_norm)
 
     def _observed(self) -> dict[str, Any]:
         outcomes, prefix = self.outcomes, self.prefix
         if len(outcomes) == 1:
-            found = {prefix + "loss": float(outcomes[0].loss)}
+            means = {prefix + "loss": float(outcomes[0].loss)}
             for name, value in outcomes[0].values.items():
-                found[prefix + name] = float(value)
-            return found
-        rows = [{"loss": outcome.loss, **outcome.values} for outcome in outcomes]
-        return {
-            prefix + name: sum(float(row[name]) for row in rows) / len(rows) for name in rows[0]
-        }
+                means[prefix + name] = float(value)
+        else:
+            rows = [{"loss": outcome.loss, **outcome.values} for outcome in outcomes]
+            means = {
+                prefix + name: sum(float(row[name]) for row in rows) / len(rows)
+                for name in rows[0]
+            }
+        return mean_of_processes(self.parallel, means)
 
     # -- state ---------------------------------------------------------------------------------
 
