@@ -18,6 +18,7 @@ from .collectives import (
     start_all_reduce,
 )
 from .errors import DistributedError, MismatchError
+from .launcher.launch import restarts
 from .world import ProcessGroup, init, is_initialized, launch, new_group, rank, size, world
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "rank",
     "reduce",
     "reduce_scatter",
+    "restarts",
     "shift",
     "size",
     "start_all_reduce",
