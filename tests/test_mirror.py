@@ -145,6 +145,10 @@ OTHERS = {
     "distributed/{errors,kernels,mpi,transport}.py": Row(
         "distributed/test_collectives.py", "operations of real processes"
     ),
+    "distributed/{averaging,compression,placing,shards}.py": Row(
+        "distributed/test_parallel.py", "parts of data parallel training, on real processes"
+    ),
+    "autodiff/exchangers.py": Row("autodiff/test_early.py", "who is told of gradients"),
     "graph/communication.py": Row("passes/test_overlap.py", "nodes that compiled programs have"),
     # -- operators --
     "ops/{*,*/*}.py": Row("ops/test_conformance.py", "every operator, with samples, in all modes"),

@@ -23,6 +23,8 @@ INJECTED = {
     "loop_of_batches": "weft.autodiff.batching.control:loop_of_batches",
     "run_exchange": "weft.distributed.kernels:run_exchange",
     "start_exchange": "weft.distributed.kernels:start_exchange",
+    "process_place": "weft.distributed.world:process_place",
+    "agreed_object": "weft.distributed.world:agreed_object",
     "take_exchange": "weft.distributed.kernels:take_exchange",
     "compile_for_sizes": "weft.compiler.stages:compile_for_sizes",
     "compile_program": "weft.compiler.stages:compile_program",

@@ -58,6 +58,8 @@ INJECTIONS = {
     "run_exchange": "kernels of operators on several processes go to their connections",
     "start_exchange": "likewise, in two parts",
     "take_exchange": "likewise",
+    "process_place": "loaders give each process its rows of a batch; processes stand above data",
+    "agreed_object": "likewise, by the seed of process 0",
     "compile_program": "a session runs what the compiler makes of its graph",
     "compile_for_sizes": "likewise, where sizes change from call to call",
     "export_program": "a session writes what the compiler makes of its graph to a file",

@@ -21,11 +21,11 @@ import weft as wf
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROGRAMS = Path(__file__).resolve().parent / "programs"
-SECONDS = 170
+SECONDS = int(os.environ.get("WEFT_TEST_SECONDS", "170"))
 
 
 def run_checks(program, ranks, *names, env=None):
-    """Fail unless all checks of a program, or those named, pass on so many processes."""
+    """Return what a program prints whose checks, all or those named, pass on so many processes."""
     pytest.importorskip("mpi4py")
     command = [*mpiexec(ranks), sys.executable, __file__, str(PROGRAMS / program), *names]
     done = subprocess.run(
@@ -42,6 +42,7 @@ def run_checks(program, ranks, *names, env=None):
     assert not failed, "\n".join(failed)
     assert done.returncode == 0, done.stdout + done.stderr
     assert sum(name == "all" for _, name, _ in found) == ranks, done.stdout + done.stderr
+    return done.stdout
 
 
 def mpiexec(ranks):

@@ -22,6 +22,7 @@ from ..core.tape import FanNode, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
 from .anomaly import checked
 from .engine import AnyNode, GradientsOf, ReverseWalk, as_tensor
+from .exchangers import exchangers
 from .matching import array_of
 
 
@@ -48,6 +49,11 @@ def backward(
     check_root(tensor)
     seed = initial_gradient(tensor, gradient, "backward")
     retain = create_graph if retain_graph is None else retain_graph
+    if exchangers:
+        with deferred_imports:
+            from .early import backward_and_exchange  # noqa: PLC0415  (for several processes)
+        backward_and_exchange(tensor, seed, retain=retain, create_graph=create_graph)
+        return
     walk = TapeWalk(raw=not create_graph, retain=retain, rows=not create_graph)
     for leaf, grad in walk.run([tensor._node], [seed]).items():
         accumulate(leaf, grad)

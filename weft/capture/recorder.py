@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from ..autodiff.early import ExchangerTest, exchange_recorded
 from ..autodiff.engine import freed_message
+from ..autodiff.exchangers import exchangers
 from ..autodiff.reverse import check_root, check_single, checked_gradient
 from ..autodiff.static.reverse import places_of, symbol_gradients, total
 from ..core.config import config
@@ -133,6 +135,7 @@ class Recorder(Tracer):
         self.tests: dict[Any, Callable[[], bool]] = {}
         self.grads = CallGrads(self)
         self._differentiating = False
+        self._exchanging = ExchangerTest()  # as the call began: what it switches itself is recorded
         self.watch: Any = None  # what sees which of Python's things the function changes
         self.around: FrameType | None = None  # that of who calls the function
         self._freed: set[Node] = set()
@@ -412,6 +415,13 @@ class Recorder(Tracer):
             if g is not None:
                 self._check_leaf(leaf)
                 self.grads.accumulate(leaf, g, record=create_graph)
+        if exchangers:
+            self._exchange([leaf for leaf, g in zip(leaves, found, strict=True) if g is not None])
+
+    def _exchange(self, reached: Sequence[Tensor]) -> None:
+        """Let those take the gradients who exchange them with others."""
+        self.require(id(exchangers), self._exchanging)
+        exchange_recorded(reached)
 
     def _check_leaf(self, leaf: Tensor) -> None:
         if not isinstance(leaf, Symbol) and not isinstance(leaf._node, Leaf):

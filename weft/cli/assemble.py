@@ -54,7 +54,8 @@ class Run:
     def loader(self, split: str) -> Any:
         """Return the batches of a split."""
         made = batch_transform(self.source, self.config, self.data.facts)
-        return self.data.loader(split, self.config["seed"], made)
+        shard = split == "train" and self.config["trainer"]["parallel"]
+        return self.data.loader(split, self.config["seed"], made, shard=shard)
 
 
 def build_run(source: ConfigSource, wanted: tuple[str, ...] = SPLITS) -> Run:
@@ -192,4 +193,5 @@ def build_updater(run: Run) -> Updater:
         clip_norm=trainer.get("clip_norm"),
         clip_value=trainer.get("clip_value"),
         compile=run.config["compile"],
+        parallel=trainer["parallel"],
     )

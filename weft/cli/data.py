@@ -36,8 +36,13 @@ class Data:
     facts: dict[str, Any] = field(default_factory=dict)
     labels: dict[str, Any] = field(default_factory=dict)
 
-    def loader(self, split: str, seed: int, batch_transform: Any = None) -> DataLoader:
-        """Return the batches of a split; those of training are shuffled."""
+    def loader(
+        self, split: str, seed: int, batch_transform: Any = None, *, shard: bool = False
+    ) -> DataLoader:
+        """Return the batches of a split; those of training are shuffled.
+
+        shard   whether each process has its rows of every batch
+        """
         training = split == "train"
         size = self.settings["batch_size"]
         return DataLoader(
@@ -48,6 +53,7 @@ class Data:
             num_workers=self.settings["workers"],
             seed=seed,
             batch_transform=batch_transform if training else None,
+            shard=shard,
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..distributed.launcher.launch import LaunchOptions, launch
+from .errors import UsageError
 
 # Options with a value: name, metavar, type and what it is for.
 _VALUES: tuple[tuple[str, str, Callable[[str], Any], str], ...] = (
@@ -39,10 +40,11 @@ def launch_options(options: Namespace, **further: Any) -> LaunchOptions:
     return LaunchOptions(options.ranks, mpi=tuple(options.mpi), **{**further, **chosen})
 
 
-def refuse_rank_options(options: Namespace) -> list[str]:
-    """Return the options for many processes that were given without -n."""
+def refuse_rank_options(options: Namespace) -> None:
+    """Refuse options for many processes that were given without -n."""
     given = [name for name, *_ in _VALUES if getattr(options, name.replace("-", "_")) is not None]
-    return [f"--{name}" for name in given] + ["--mpi"] * bool(options.mpi)
+    if given:
+        raise UsageError(f"--{given[0]} is for many processes: say how many with -n")
 
 
 def launch_script(options: Namespace) -> int:

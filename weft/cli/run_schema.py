@@ -134,6 +134,7 @@ TRAINER = {
     "log_every": Field(number(above=0), 1),
     "ema": Field(number(0.0, 0.999999)),
     "nan_stop": Field(flag, default=True),
+    "parallel": Field(flag, default=False),
     "test": Field(flag, default=True),
     "progress": Field(_AUTO, "auto"),
     "plot": Field(_AUTO, "auto"),

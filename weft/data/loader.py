@@ -17,6 +17,7 @@ from .iterable import IterableDataset, IterableSource
 from .order import BatchOrder
 from .pool import WorkerPool, context_of
 from .run import EpochRun, LocalRun, PooledRun, Rotation, ShardedRun
+from .sharding import agreed, part_of
 from .streams import ORDER, fresh_seed
 
 _STATE_VERSION = 1
@@ -58,6 +59,8 @@ class DataLoader:
     timeout          seconds to wait for a batch of a worker before an error; 0 waits for ever
     worker_init_fn   called as `worker_init_fn(worker_id)` in each worker before its first batch
     multiprocessing_context  "fork", "spawn", "forkserver" or a context; None: "fork" on Linux
+    shard            True: each process of `wf.distributed` has its rows of every batch, whose size
+                     is that of all together; or (index, count): part `index` of so many
 
     Batches come in the same order, with the same random numbers, for any number of workers.
     `state_dict()` between two batches, given to `load_state_dict` of a loader that is built alike,
@@ -89,6 +92,7 @@ class DataLoader:
         timeout: float = 0.0,
         worker_init_fn: Callable[[int], Any] | None = None,
         multiprocessing_context: Any = None,
+        shard: bool | tuple[int, int] = False,
     ) -> None:
         self.dataset = _checked_dataset(dataset)
         self.batch_size = None if batch_size is None else as_count(self, "batch_size", batch_size)
@@ -109,7 +113,9 @@ class DataLoader:
         self._collate, self._transform, self._init = collate_fn, batch_transform, worker_init_fn
         self._check_combination(shuffle, sampler, batch_sampler)
         self._order = self._make_order(shuffle, sampler, batch_sampler)
-        self.seed = fresh_seed() if seed is None else as_count(self, "seed", seed, 0)
+        self._part = part_of(self, shard)
+        seed = agreed(fresh_seed(), self._part) if seed is None else as_count(self, "seed", seed, 0)
+        self.seed = seed
         epoch_generator(self.seed, 0)  # refuses a seed that is too large
         self._position = Position()
         self._iterations = 0
@@ -315,7 +321,8 @@ class DataLoader:
         place = 0
         for number, indices in enumerate(batches):
             if number >= start:
-                yield Job(iteration, epoch, number, place, indices)
+                before, rows = self._part.rows(indices)
+                yield Job(iteration, epoch, number, place + before, rows)
             place += len(indices)
 
     def _workers(self) -> WorkerPool:

@@ -6,6 +6,15 @@ capture, so that captured steps contain their communication. Nothing here import
 finds that there are several processes.
 """
 
+from .asynchronous.local import LocalUpdates
+from .asynchronous.training import AsyncOptimizer
+from .batch_norm import SyncBatchNorm, synchronize_batch_norm
+from .checkpoints import (
+    DistributedCheckpointManager,
+    consolidate,
+    load_checkpoint,
+    save_checkpoint,
+)
 from .collectives import (
     all_gather,
     all_reduce,
@@ -18,28 +27,43 @@ from .collectives import (
     start_all_reduce,
 )
 from .errors import DistributedError, MismatchError
+from .faults import LostRankError, run_resilient, shrink
 from .launcher.launch import restarts
+from .parallel import Parallel, parallel
 from .world import ProcessGroup, init, is_initialized, launch, new_group, rank, size, world
 
 __all__ = [
+    "AsyncOptimizer",
+    "DistributedCheckpointManager",
     "DistributedError",
+    "LocalUpdates",
+    "LostRankError",
     "MismatchError",
+    "Parallel",
     "ProcessGroup",
+    "SyncBatchNorm",
     "all_gather",
     "all_reduce",
     "all_to_all",
     "barrier",
     "broadcast",
+    "consolidate",
     "init",
     "is_initialized",
     "launch",
+    "load_checkpoint",
     "new_group",
+    "parallel",
     "rank",
     "reduce",
     "reduce_scatter",
     "restarts",
+    "run_resilient",
+    "save_checkpoint",
     "shift",
+    "shrink",
     "size",
     "start_all_reduce",
+    "synchronize_batch_norm",
     "world",
 ]

@@ -150,6 +150,5 @@ def start_all_reduce(x: Tensor, op: str = "sum", *, group: ProcessGroup | None =
     if op not in REDUCTIONS:
         raise ArgumentError(f"start_all_reduce: op must be one of {REDUCTIONS}. Received: {op!r}")
     group = world() if group is None else _checked_group("start_all_reduce", group)
-    array = np.asarray(x.numpy())
-    signature = ExchangeSignature(op, array.shape, array.dtype.name)
-    return Later(take(group.exchanges.start(array, signature).ticket).wait)
+    own = np.array(x.numpy(), order="C")
+    return Later(take(group.exchanges.start(own, ExchangeSignature.of(own, op)).ticket).wait)

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..ops.collective.exchange import COMPUTED
 from .errors import MismatchError
+from .launcher.heartbeat import pulse
 from .transport import Array, Transport
 
 
@@ -29,10 +30,19 @@ class ExchangeSignature(NamedTuple):
     dtype: str
     axis: int = 0
     place: int = 0
+    note: str = ""
+
+    @classmethod
+    def of(
+        cls, array: Array, how: str, axis: int = 0, place: int = 0, note: str = ""
+    ) -> ExchangeSignature:
+        """Return what is done with an array."""
+        return cls(how, array.shape, array.dtype.name, axis, place, note)
 
     def __str__(self) -> str:
         further = f", axis={self.axis}, place={self.place}" if self.axis or self.place else ""
-        return f"{self.how} of {self.dtype}{list(self.shape)}{further}"
+        note = f" ({self.note})" if self.note else ""
+        return f"{self.how} of {self.dtype}{list(self.shape)}{further}{note}"
 
 
 class PendingExchange:
@@ -63,7 +73,8 @@ class PendingExchange:
 
     def wait(self) -> Array:
         """Return the result when it is there."""
-        self._done.wait()
+        with pulse.waiting("an exchange"):
+            self._done.wait()
         if self._error is not None:
             raise self._error
         assert self._result is not None
@@ -97,7 +108,8 @@ class Exchanges:
         with self._changed:
             idle = not self._busy and not self._queue
         if idle:  # only this thread begins exchanges, so nothing comes in between
-            return work()
+            with pulse.waiting("an exchange"):
+                return work()
         pending = self.begin(work)
         return pending.wait()
 
@@ -142,13 +154,13 @@ class Exchanges:
         return found
 
     def start(self, array: Array, signature: ExchangeSignature) -> PendingExchange:
-        """Begin the same on a copy of the array; `take` finds it by its ticket."""
-        own = np.array(array, order="C")
-        begun = self.begin(lambda: self._exchanged(own, signature))
+        """Begin the same on an array that is given away; `take` finds it by its ticket."""
+        begun = self.begin(lambda: self._exchanged(array, signature))
         _tickets[begun.ticket] = begun
         return begun
 
     def _exchanged(self, own: Array, signature: ExchangeSignature) -> Array:
+        pulse.count += 1
         if self.checks:
             self._compare(str(signature))
         if signature.how in COMPUTED:

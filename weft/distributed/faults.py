@@ -105,7 +105,7 @@ def run_resilient(
         try:
             step(i)
             i += 1
-            pulse.step = i
+            pulse.count += 1
         except Exception as error:
             if not is_loss(error):
                 raise

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from .exchanges import ExchangeSignature, PendingExchange, take
 from .transport import Array
 from .world import group_numbered
 
 
-def run_exchange(x: Array, how: str, group: int, size: int, axis: int, place: int) -> Array:
+def run_exchange(
+    x: Array, how: str, group: int, size: int, axis: int, place: int, note: str
+) -> Array:
     """Return what becomes of the arrays of all processes."""
-    return group_numbered(group).exchanges.exchange(x, _signature(x, how, axis, place))
+    signature = ExchangeSignature.of(x, how, axis, place, note)
+    return group_numbered(group).exchanges.exchange(x, signature)
 
 
 def start_exchange(
-    x: Array, how: str, group: int, size: int, axis: int, place: int
+    x: Array, how: str, group: int, size: int, axis: int, place: int, note: str
 ) -> PendingExchange:
     """Begin the same; return what will have the result."""
-    return group_numbered(group).exchanges.start(x, _signature(x, how, axis, place))
+    signature = ExchangeSignature.of(x, how, axis, place, note)
+    return group_numbered(group).exchanges.start(np.array(x, order="C"), signature)
 
 
 def take_exchange(ticket: int) -> PendingExchange:
     """Return what was begun, by its ticket, which is good for once."""
     return take(ticket)
-
-
-def _signature(x: Array, how: str, axis: int, place: int) -> ExchangeSignature:
-    return ExchangeSignature(how, x.shape, x.dtype.name, axis, place)

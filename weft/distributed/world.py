@@ -196,3 +196,16 @@ def group_numbered(number: int) -> ProcessGroup:
             f"{len(_world.groups)}: call new_group as the process did that wrote the program"
         )
     return _world.groups[number]
+
+
+def process_place() -> tuple[int, int]:
+    """Return which process this is, of how many."""
+    everyone = world()
+    assert everyone.rank is not None
+    return everyone.rank, everyone.size
+
+
+def agreed_object(item: Any) -> Any:
+    """Return what process 0 has, on all processes."""
+    exchanges = world().exchanges
+    return exchanges.run(lambda: exchanges.transport.objects(item))[0]

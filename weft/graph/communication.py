@@ -31,7 +31,7 @@ class ExchangeStart(NodeOp):
     communicates = True
 
     def __init__(self) -> None:
-        attrs = ("how", "group", "size", "axis", "place")
+        attrs = ("how", "group", "size", "axis", "place", "note")
         super().__init__("exchange_start", ("link", "x"), attrs)
 
     def type_rule(self, types: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:

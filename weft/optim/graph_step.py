@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..autodiff.exchangers import exchanged_gradients
 from ..autodiff.static.reverse import symbol_gradients
 from ..core.dtype import DType, is_float
 from ..core.errors import ArgumentError, GradientError, GraphError
@@ -59,6 +60,7 @@ def build_step(optimizer: Any, loss: Symbol) -> Update:
     grads = {p: g for p, g in found if g is not None}
     if not grads:
         raise GradientError("minimize: the loss depends on none of the optimizer's parameters")
+    grads = exchanged_gradients(grads)
     with outermost_scope(("optimizer",)):
         assigns = _assignments(tracer, optimizer, loss, grads)
         caused = caused_updates(tracer.graph, tracer.value_of(loss), assigns)

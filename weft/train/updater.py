@@ -18,6 +18,7 @@ from .captured import Captures, Compile, checked_compile
 from .checks import checked_int, optional_positive
 from .feed import Feed
 from .objective import Objective, Outcome, detached
+from .parallel import as_parallel, exchanging_last, mean_of_processes
 
 
 class Updater:
@@ -34,6 +35,8 @@ class Updater:
     clip_value     largest size of an element of the gradients
     epoch_length   batches in an epoch, for loaders without end (default: one pass)
     compile        whether steps run as compiled programs: "auto", True or False (captured.py)
+    parallel       whether all processes of `wf.distributed` take steps together: True, or options
+                   of `wf.distributed.parallel`; the loader gives each its rows (shard=True)
 
     For other kinds of training, subclass it and override `compute`, the loss of a batch, or
     `take_step`, all that is done with some batches (two networks, two optimizers ...). Both are
@@ -68,6 +71,7 @@ class Updater:
         clip_value: float | None = None,
         epoch_length: int | None = None,
         compile: Compile = "auto",
+        parallel: Any = None,
     ) -> None:
         self.objective = Objective(model, loss, target=target, prepare=prepare)
         self.optimizer = _checked_optimizer(optimizer)
@@ -76,6 +80,7 @@ class Updater:
         self.clip_norm = optional_positive("clip_norm", clip_norm)
         self.clip_value = optional_positive("clip_value", clip_value)
         self.compile = checked_compile(compile)
+        self.parallel = as_parallel(parallel, model)
         self._captures = Captures()
         self._clipping = self.optimizer.register_step_pre_hook(self._clip)
         self._clipping.remove()  # there only during this updater's own steps
@@ -181,7 +186,10 @@ class Updater:
     def _backward(self, batches: list[Any]) -> list[Outcome]:
         """Leave the mean gradient of the batches in the parameters; return their outcomes."""
         self.optimizer.zero_grad()
-        outcomes = [self._backward_of(batch) for batch in batches]
+        outcomes = []
+        for batch, context in exchanging_last(self.parallel, batches):
+            with context:
+                outcomes.append(self._backward_of(batch))
         if len(batches) > 1:
             self._divide_gradients(len(batches))
         return outcomes
@@ -210,9 +218,10 @@ class Updater:
         outcomes = self.outcomes
         names = ["loss", *outcomes[0].values]
         rows = [{"loss": outcome.loss, **outcome.values} for outcome in outcomes]
-        return {
+        means = {
             self.prefix + name: sum(float(row[name]) for row in rows) / len(rows) for name in names
         }
+        return mean_of_processes(self.parallel, means)
 
     # -- state ---------------------------------------------------------------------------------
 

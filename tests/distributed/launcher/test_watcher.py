@@ -6,6 +6,7 @@ import os
 import selectors
 import socket
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -44,7 +45,7 @@ def connect(watching, rank, token=None, pid=None):
 
 
 def beat(made, step, busy=0.0, kind=messages.BEAT, **said):
-    made.sendall(messages.encode(kind, step=step, busy=busy, phase="", **said))
+    made.sendall(messages.encode(kind, count=step, busy=busy, phase="", **said))
 
 
 def test_a_rank_that_says_goodbye_is_not_lost(watching):
@@ -53,17 +54,17 @@ def test_a_rank_that_says_goodbye_is_not_lost(watching):
     made.close()
     turn(watching, lambda _: watching.states[1].ended)
     assert not turn(watching)
-    assert (watching.states[1].step, watching.states[1].lost) == (7, False)
+    assert (watching.states[1].count, watching.states[1].lost) == (7, False)
 
 
 def test_a_rank_whose_connection_ends_is_lost(watching):
     made = connect(watching, 2)
     beat(made, 3)
-    turn(watching, lambda _: watching.states[2].step == 3)
+    turn(watching, lambda _: watching.states[2].count == 3)
     made.close()
     (notice,) = turn(watching, bool)
     assert (notice.kind, notice.rank) == ("lost", 2)
-    assert "after step 3" in notice.text
+    assert "after 3 exchanges" in notice.text
 
 
 def test_silence_is_told_once_and_its_end_too(watching, monkeypatch):
@@ -106,14 +107,23 @@ def test_stragglers_are_those_who_compute_longest(watching):
         beat(made, 11, busy=20.0 if rank == 1 else 10.0)
     notices = turn(watching, bool)
     assert [(n.kind, n.rank) for n in notices] == [("slow", 1)]
-    assert "2 s a step, others 1 s" in notices[0].text
+    assert "2 s between exchanges, others 1 s" in notices[0].text
     for made in ranks:
         made.close()
 
 
 def test_who_does_not_know_the_token_is_not_heard(watching):
     made = connect(watching, 5, token="guess")
-    assert made.recv(1) == b""
+    made.setblocking(False)
+    ended = []
+
+    def has_ended(_):
+        with suppress(BlockingIOError):
+            ended.append(made.recv(1))
+        return ended
+
+    turn(watching, has_ended)
+    assert ended == [b""]
     assert watching.states == {}
     made.close()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 
-def _alone(link, x, how, group, size, axis=0, place=0):
+def _alone(link, x, how, group, size, axis=0, place=0, note=""):
     return np.asarray(link) + 1, np.array(x)
 
 

@@ -35,5 +35,6 @@ REFERENCES = {
     "size_value": size_value,
     "iota": iota,
     "advance_state": advance_state,
+    "offset_state": advance_state,
     "ensure_shape": ensure_shape,
 }

@@ -51,7 +51,7 @@ class LocalUpdates:
 
     def _count(self, _: Optimizer) -> None:
         self._steps += 1
-        pulse.step += 1
+        pulse.count += 1
         if self._steps % self.every == 0:
             self.average()
 

@@ -146,7 +146,7 @@ class AsyncOptimizer:
         gradients = {i: p.grad for i, p in enumerate(self.params)}
         for connection in self._connections:
             connection.push(gradients, rates)
-        pulse.step += 1
+        pulse.count += 1
         self._fetch()
 
     def _fetch(self) -> None:

@@ -1,6 +1,6 @@
 """The thread in each rank that tells the launcher that the rank lives, and what it does.
 
-It says how many steps are done and for how long the rank has computed and waited for others, by
+It says how much is done and for how long the rank has computed and waited for others, by
 which the launcher knows stragglers. A rank that no launcher started has no heartbeat: all functions
 here then do next to nothing.
 """
@@ -31,7 +31,7 @@ class Pulse:
     """What a rank says of itself with each beat."""
 
     def __init__(self) -> None:
-        self.step = 0
+        self.count = 0  # steps and exchanges: the same for all ranks that work together
         self.waited = 0.0  # seconds, in all
         self.phase = ""  # what it waits for, if it does
         self.began = time.monotonic()
@@ -43,7 +43,7 @@ class Pulse:
         waited = self.waited + (now - self._since if self._since is not None else 0.0)
         lived = now - self.began
         return {
-            "step": self.step,
+            "count": self.count,
             "phase": self.phase,
             "waited": round(waited, 4),
             "busy": round(lived - waited, 4),

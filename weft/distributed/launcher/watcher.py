@@ -20,8 +20,8 @@ from typing import Any, Final, NamedTuple
 from . import messages
 
 SILENT_AFTER: Final = 3.0  # seconds, six beats
-_STRAGGLES: Final = 1.5  # times the median of what ranks compute for a step
-_STEPS_SEEN: Final = 5  # before anyone is called slow
+_STRAGGLES: Final = 1.5  # times the median of what ranks compute between exchanges
+_SEEN: Final = 5  # before anyone is called slow
 _RUNS: Final = ("R", "S", "D")  # states of processes, as Linux tells them
 _STATES: Final = {
     "T": "its process is stopped (SIGSTOP)",
@@ -47,10 +47,10 @@ class RankState:
     host: str
     pid: int
     heard: float
-    step: int = 0
+    count: int = 0  # of exchanges with others
     phase: str = ""
     busy: float = 0.0
-    first: tuple[int, float] | None = None  # step and busy time when it was first seen to step
+    first: tuple[int, float] | None = None  # count and busy time when it was first seen to work
     status: int | None = None  # with which it ended by itself
     ended: bool = False
     lost: bool = False
@@ -65,13 +65,15 @@ class RankState:
     @property
     def doing(self) -> str:
         """Return what it was doing when last heard of."""
-        return f"after step {self.step}" + (f", waiting in {self.phase}" if self.phase else "")
+        return f"after {self.count} exchanges" + (
+            f", waiting in {self.phase}" if self.phase else ""
+        )
 
-    def seconds_a_step(self) -> float | None:
-        """Return how long it computes for a step, without the time in which it waits for others."""
-        if self.first is None or self.step - self.first[0] < _STEPS_SEEN:
+    def seconds_each(self) -> float | None:
+        """Return how long it computes from one exchange to the next, not counting its waits."""
+        if self.first is None or self.count - self.first[0] < _SEEN:
             return None
-        return (self.busy - self.first[1]) / (self.step - self.first[0])
+        return (self.busy - self.first[1]) / (self.count - self.first[0])
 
 
 class Watcher:
@@ -154,11 +156,11 @@ class Watcher:
                 state.ended, state.status = True, int(said.get("status") or 0)
 
     def _note_progress(self, state: RankState, said: dict[str, Any]) -> None:
-        step, busy = said.get("step"), said.get("busy")
-        if isinstance(step, int) and isinstance(busy, int | float):
-            if step and state.first is None:
-                state.first = step, busy
-            state.step, state.busy = step, busy
+        count, busy = said.get("count"), said.get("busy")
+        if isinstance(count, int) and isinstance(busy, int | float):
+            if count and state.first is None:
+                state.first = count, busy
+            state.count, state.busy = count, busy
         state.phase = str(said.get("phase", ""))[:100]
 
     # -- silence and speed -------------------------------------------------------------------------
@@ -187,7 +189,7 @@ class Watcher:
         return [s for s in quiet if process_letter(s) not in _RUNS]
 
     def _check_speed(self) -> None:
-        times = {s.rank: t for s in self.states.values() if (t := s.seconds_a_step()) is not None}
+        times = {s.rank: t for s in self.states.values() if (t := s.seconds_each()) is not None}
         if len(times) < 2:
             return
         for rank, took in times.items():
@@ -195,10 +197,8 @@ class Watcher:
             state = self.states[rank]
             if took > _STRAGGLES * usual and not state.slow:
                 state.slow = True
-                text = (
-                    f"{state.name} is slow: it computes {took:.3g} s a step, others {usual:.3g} s"
-                )
-                self._tell("slow", state, text)
+                text = f"computes {took:.3g} s between exchanges, others {usual:.3g} s"
+                self._tell("slow", state, f"{state.name} is slow: it {text}")
 
     def _tell(self, kind: str, state: RankState, text: str) -> None:
         self.notices.append(Notice(kind, state.rank, text))

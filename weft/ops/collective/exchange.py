@@ -47,21 +47,30 @@ MOVES = ("broadcast", "gather", "all_to_all", "shift")  # what any dtype can do
 LINK = TensorType((), int64)
 
 
-def exchanged(x: Any, how: str, group: int, size: int, axis: int = 0, place: int = 0) -> Any:
+def exchanged(
+    x: Any, how: str, group: int, size: int, axis: int = 0, place: int = 0, note: str = ""
+) -> Any:
     """Return what becomes of the tensors of all processes, behind all exchanges of before."""
     tracer = current_tracer() if modes.interpreters else None
     if tracer is None:
         first = np.zeros((), np.int64)
         link = constant(first) if isinstance(x, Tensor) else first
-        return F.exchange(link, x, how, group, size, axis, place)[1]
-    after, y = F.exchange(tracer.link(), x, how, group, size, axis, place)
+        return F.exchange(link, x, how, group, size, axis, place, note)[1]
+    after, y = F.exchange(tracer.link(), x, how, group, size, axis, place, note)
     tracer.follow(after)
     return y
 
 
 @op(general, outputs=2, method=False, advances=True, communicates=True)
 def exchange(
-    link: Tensor, x: Tensor, how: str, group: int, size: int, axis: int = 0, place: int = 0
+    link: Tensor,
+    x: Tensor,
+    how: str,
+    group: int,
+    size: int,
+    axis: int = 0,
+    place: int = 0,
+    note: str = "",
 ) -> tuple[Tensor, Tensor]:
     """Return the next link, and what becomes of the tensors of all processes.
 
@@ -71,11 +80,12 @@ def exchange(
             "shift": that of the process `place` before this one, in a ring;
             "all_to_all": parts along `axis` change places, and are joined along `place`
     group   by its number (weft.distributed), and how many processes are in it
+    note    what x is, which must be the same on all processes
     """
 
 
 @exchange.canon
-def _(link, x, how, group, size, axis, place):
+def _(link, x, how, group, size, axis, place, note):
     if how not in ADJOINTS:
         raise ArgumentError(f"how must be one of {', '.join(ADJOINTS)}. Received: {how!r}")
     group, size = as_int(group, "group"), as_int(size, "size")
@@ -89,7 +99,7 @@ def _(link, x, how, group, size, axis, place):
             raise ArgumentError(f"{how}: rank must lie between 0 and {size - 1}. Received: {place}")
     else:
         place = as_int(place, "place") % size if how == "shift" else 0
-    return how, group, size, axis, place
+    return how, group, size, axis, place, str(note)
 
 
 def _check_dtype(x, how):
@@ -100,7 +110,7 @@ def _check_dtype(x, how):
 
 
 @exchange.infer
-def _(link, x, how, group, size, axis, place):
+def _(link, x, how, group, size, axis, place, note):
     return LINK, TensorType(result_shape(x.shape, how, size, axis, place), x.dtype)
 
 
@@ -120,8 +130,8 @@ def result_shape(shape: tuple[Any, ...], how: str, size: int, axis: int, place: 
 
 
 @exchange.eval
-def _(link, x, how, group, size, axis, place):
-    found = communicated(lambda: _run(x, how, group, size, axis, place))
+def _(link, x, how, group, size, axis, place, note):
+    found = communicated(lambda: _run(x, how, group, size, axis, place, note))
     # What a compiled program has begun, before it failed, is given to the run that repeats it.
     return link + 1, found if isinstance(found, np.ndarray) else found.wait()
 
@@ -160,9 +170,9 @@ def _factor(x, y, how, group, size):
 
 
 @exchange.batch
-def _(link, x, how, group, size, axis, place, examples):
+def _(link, x, how, group, size, axis, place, note, examples):
     shift = (1, 1 if how == "all_to_all" else 0)
-    after, y = F.exchange(link[0], x, how, group, size, axis + shift[0], place + shift[1])
+    after, y = F.exchange(link[0], x, how, group, size, axis + shift[0], place + shift[1], note)
     return F.broadcast_to(after, (examples,)), y
 
 
@@ -172,7 +182,7 @@ def _(s):
     for how in ADJOINTS:
         yield Sample(first, s.positive(2, 3), how, 0, 1)
         yield Sample(first, s.positive(2, 3), how, 0, 1, axis=-1, place=0)
-    yield Sample(first, s.real(), "sum", 0, 1, label="0-d")
+    yield Sample(first, s.real(), "sum", 0, 1, note="a number", label="0-d")
     yield Sample(first, s.real(0, 2), "gather", 0, 1, label="empty")
     yield Sample(first, s.strided(4, 3), "mean", 0, 1, label="non-contiguous")
     yield Sample(first, np.array([1, 2]), "max", 0, 1, grad=0, label="integers")

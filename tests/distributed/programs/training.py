@@ -1,0 +1,195 @@
+"""Training on several processes gives what one process gives for the same global batches."""
+
+import os
+
+import numpy as np
+import pytest
+
+import weft as wf
+from tests.distributed.workloads import BATCH, MODES, WORKLOADS, batches, loss_of, mlp, train
+from weft import distributed as dist
+
+LONG = os.environ.get("WEFT_TEST_LONG") == "1"
+STEPS = 50 if LONG else 3
+
+
+def check_losses_are_those_of_one_process():
+    names = WORKLOADS if LONG else ("mlp", "cnn")
+    for name in names:
+        alone = train(name, "eager", steps=STEPS, alone=True)
+        for mode in MODES:
+            found = train(name, mode, steps=STEPS, first_bucket_mib=0.0005, bucket_mib=0.002)
+            np.testing.assert_allclose(found, alone, rtol=1e-10, err_msg=f"{name} {mode}")
+
+
+def check_in_float32():
+    for name in WORKLOADS if LONG else ():
+        alone = train(name, "eager", steps=STEPS, alone=True, dtype="float32")
+        for mode in MODES:
+            found = train(name, mode, steps=STEPS, dtype="float32")
+            np.testing.assert_allclose(found, alone, rtol=1e-4, err_msg=f"{name} {mode}")
+
+
+def check_clipping_by_the_norm_of_all():
+    for mode in ("eager", "jit"):
+        alone = train("mlp", mode, alone=True, clip=0.1)
+        np.testing.assert_allclose(train("mlp", mode, clip=0.1), alone, rtol=1e-10)
+
+
+def check_gradients_rounded_on_their_way_train_too():
+    alone = train("mlp", "eager", alone=True)
+    for mode in ("eager", "jit"):
+        found = train("mlp", mode, compression="bfloat16")
+        np.testing.assert_allclose(found, alone, rtol=2e-2)
+        assert found != alone
+    np.testing.assert_allclose(train("mlp", "eager", compression="topk"), alone, rtol=0.3)
+
+
+def check_shards_give_the_same_bits():
+    losses = sharded_losses()
+    assert losses == sharded_losses()
+    everyone = dist.world().exchanges.transport.objects(losses)
+    assert all(found == losses for found in everyone)
+    told = os.environ.get("WEFT_TEST_SHARDS")
+    assert told is None or told == repr(losses), (told, losses)
+    if dist.rank() == 0:
+        print(f"SHARDS {losses!r}", flush=True)
+
+
+def sharded_losses():
+    found = []
+    for name in ("mlp", "lstm", "gpt"):
+        wf.manual_seed(3)
+        model = WORKLOADS[name][0]()
+        optimizer = wf.optim.Adam(model.parameters(), lr=1e-2)
+        handle = dist.parallel(model, shards=4)
+        rows = slice(dist.rank() * BATCH // dist.size(), (dist.rank() + 1) * BATCH // dist.size())
+        for x, y in batches(name, STEPS, "float32"):
+            optimizer.zero_grad()
+            given = wf.tensor(x[rows]), wf.tensor(y[rows])
+            loss = handle.backward(lambda x, y, model=model: loss_of(model, x, y), *given)
+            optimizer.step()
+            found.append(float(loss))
+        handle.close()
+    return found
+
+
+def check_accumulation():
+    def gradients(accumulate):
+        wf.manual_seed(1)
+        model = wf.nn.Linear(6, 3)
+        handle = dist.parallel(model)
+        for x, y in list(batches("mlp", 3, "float32"))[:2]:
+            rows = slice(dist.rank(), None, dist.size())
+            given = wf.tensor(x[rows]), wf.tensor(y[rows])
+            accumulate(handle, lambda given=given: loss_of(model, *given).backward())
+        handle.averager.is_on = True
+        loss_of(model, *given).backward()
+        handle.close()
+        return model.weight.grad.numpy()
+
+    def held_back(handle, act):
+        with handle.no_sync():
+            act()
+
+    held, at_once = gradients(held_back), gradients(lambda handle, act: act())
+    np.testing.assert_allclose(held, at_once, rtol=1e-5, atol=1e-7)
+    everyone = dist.all_gather(wf.tensor(held)).numpy().reshape(dist.size(), *held.shape)
+    assert all(np.array_equal(held, other) for other in everyone)
+
+
+def check_parameters_that_nobody_uses_have_no_gradient():
+    model = Branches()
+    handle = dist.parallel(model)
+    model(wf.ones(2, 4), "left").sum().backward()
+    assert model.right.weight.grad is None
+    assert model.left.weight.grad is not None
+    with pytest.raises(dist.MismatchError, match=r"gradients of 2 parameters, (left|right)"):
+        model(wf.ones(2, 4), "left" if dist.rank() else "right").sum().backward()
+    handle.close()
+
+
+def check_processes_may_use_different_parameters():
+    model = Branches()
+    handle = dist.parallel(model, unused=True)
+    side = "left" if dist.rank() == 0 else "right"
+    for run in (lambda: model(wf.ones(2, 4), side).sum().backward(),):
+        run()
+        shares = [1 / dist.size(), (dist.size() - 1) / dist.size()]
+        for layer, share in zip((model.left, model.right), shares, strict=True):
+            np.testing.assert_allclose(layer.bias.grad.numpy(), [2 * share] * 2, rtol=1e-6)
+    handle.close()
+
+
+class Branches(wf.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.left, self.right = wf.nn.Linear(4, 2), wf.nn.Linear(4, 2)
+
+    def forward(self, x, side):
+        return getattr(self, side)(x)
+
+
+def check_rows_of_a_table():
+    table = wf.nn.Embedding(10, 3, sparse=True)
+    handle = dist.parallel(table)
+    places = wf.tensor([dist.rank(), 7])
+    table(places).sum().backward()
+    dense = table.weight.grad.to_dense().numpy()
+    assert dense[7, 0] == 1.0
+    assert dense[dist.rank(), 0] == pytest.approx(1 / dist.size())
+    handle.close()
+
+
+def check_different_models_are_named():
+    model = wf.nn.Linear(3, 2 + dist.rank())
+    with pytest.raises(dist.MismatchError, match="rank 1: parallel of 2 parameters"):
+        dist.parallel(model)
+
+
+def check_an_optimizer_is_enough():
+    wf.manual_seed(dist.rank())
+    model = mlp()
+    optimizer = wf.optim.SGD(model.parameters(), lr=0.1)
+    handle = dist.parallel(optimizer)
+    weights = dist.all_gather(model[0].weight.detach()[None]).numpy()
+    assert all(np.array_equal(weights[0], other) for other in weights)
+    handle.close()
+
+
+def check_trainers_take_steps_together():
+    """Losses, accumulated and clipped, are those of one process, compiled and not."""
+    for compile in (True, False):
+        alone = updated(None, compile)
+        np.testing.assert_allclose(updated(True, compile), alone, rtol=1e-5)
+
+
+def updated(parallel, compile):
+    wf.manual_seed(2)
+    model = wf.nn.Sequential(wf.nn.Linear(4, 6), wf.nn.BatchNorm1d(6), wf.nn.Linear(6, 1))
+    wf.manual_seed(6)
+    data = wf.data.TensorDataset(wf.randn(24, 4), wf.randn(24, 1))
+    loader = wf.data.DataLoader(data, 8, shuffle=True, seed=1, shard=bool(parallel))
+    updater = wf.train.Updater(
+        model,
+        wf.optim.Adam(model.parameters(), lr=0.1),
+        wf.nn.functional.mse_loss,
+        loader,
+        accumulate=2,
+        clip_norm=0.5,
+        compile=compile,
+        parallel=parallel,
+    )
+    losses = [updater.update()["train/loss"] for _ in range(4)]
+    if updater.parallel is not None:
+        updater.parallel.close()
+    return losses
+
+
+def check_loaders_agree_on_a_seed():
+    wf.manual_seed(dist.rank())
+    data = wf.data.TensorDataset(wf.arange(8))
+    loader = wf.data.DataLoader(data, 8, shuffle=True, shard=True)
+    (mine,) = loader
+    everyone = dist.all_gather(mine).numpy()
+    np.testing.assert_array_equal(np.sort(everyone), np.arange(8))

@@ -1,0 +1,75 @@
+"""Which rows of each batch a process has, where several processes share every batch.
+
+Batches, their order and their random numbers are those that one process would have. So the position
+in an epoch says nothing of processes, and training may go on with another number of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ..core.errors import ArgumentError, ArgumentTypeError
+from ..core.imports import injected
+from .iterable import IterableDataset
+
+_place = injected("process_place")
+_agreed = injected("agreed_object")
+
+
+class BatchPart(NamedTuple):
+    """Part `place` of the `parts` of every batch; `together` if `wf.distributed` says which."""
+
+    place: int = 0
+    parts: int = 1
+    together: bool = False
+
+    def rows(self, indices: list[Any]) -> tuple[int, list[Any]]:
+        """Return how many rows come before this part's, and its rows.
+
+        A batch that cannot be divided is filled up from its beginning, so that all have as many.
+        """
+        if self.parts == 1:
+            return 0, indices
+        size = -(-len(indices) // self.parts)
+        start = self.place * size
+        filled = [indices[i % len(indices)] for i in range(start, start + size)] if indices else []
+        return start, filled
+
+
+WHOLE = BatchPart()
+
+
+def part_of(loader: Any, shard: Any) -> BatchPart:
+    """Return the part of each batch that a loader gives, as its argument `shard` says."""
+    if shard is False:
+        return WHOLE
+    part = BatchPart(*_place(), together=True) if shard is True else _given(shard)
+    if isinstance(loader.dataset, IterableDataset):
+        raise ArgumentError(
+            "DataLoader: shard divides batches of items by index; let a stream give each process "
+            "its own part"
+        )
+    if loader.batch_size is not None and loader.batch_size % part.parts and part.parts > 1:
+        raise ArgumentError(
+            f"DataLoader: {part.parts} processes share each batch, and must divide its size. "
+            f"Received: batch_size {loader.batch_size}"
+        )
+    return part
+
+
+def _given(shard: Any) -> BatchPart:
+    whole = isinstance(shard, tuple) and len(shard) == 2 and all(isinstance(n, int) for n in shard)
+    if not whole or not 0 <= shard[0] < shard[1]:
+        raise ArgumentTypeError(
+            "DataLoader: shard must be True, False or (index, count) with index below count. "
+            f"Received: {shard!r:.60}"
+        )
+    return BatchPart(*shard)
+
+
+def agreed(seed: int, part: BatchPart) -> int:
+    """Return a seed that all processes which share batches have."""
+    if not part.together or part.parts == 1:
+        return seed
+    found: int = _agreed(seed)
+    return found
