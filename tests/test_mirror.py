@@ -135,6 +135,9 @@ OTHERS = {
     "distributed/asynchronous/{training,server,client,windows,local}.py": Row(
         "distributed/test_checkpoints.py", "the checks of programs/cluster.py, in one start of MPI"
     ),
+    "distributed/simulation/{measured,network,timeline}.py": Row(
+        "distributed/simulation/test_predictions.py", "what predictions are made of"
+    ),
     "distributed/together.py": Row(
         "distributed/test_checkpoints.py", "what processes hand to one another"
     ),

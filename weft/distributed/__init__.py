@@ -30,6 +30,8 @@ from .errors import DistributedError, MismatchError
 from .faults import LostRankError, run_resilient, shrink
 from .launcher.launch import restarts
 from .parallel import Parallel, parallel
+from .simulation.network import Network
+from .simulation.predictions import Simulation, simulate
 from .world import ProcessGroup, init, is_initialized, launch, new_group, rank, size, world
 
 __all__ = [
@@ -39,8 +41,10 @@ __all__ = [
     "LocalUpdates",
     "LostRankError",
     "MismatchError",
+    "Network",
     "Parallel",
     "ProcessGroup",
+    "Simulation",
     "SyncBatchNorm",
     "all_gather",
     "all_reduce",
@@ -62,6 +66,7 @@ __all__ = [
     "save_checkpoint",
     "shift",
     "shrink",
+    "simulate",
     "size",
     "start_all_reduce",
     "synchronize_batch_norm",
