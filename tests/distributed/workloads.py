@@ -107,7 +107,7 @@ def train(name, mode, *, steps=4, dtype="float64", alone=False, clip=None, make=
         wf.set_default_dtype(before)
 
 
-def made_step(model, optimizer, mode, name, clip):
+def made_step(model, optimizer, mode, name, clip, clipping=wf.optim.clip_grad_norm_):
     """Return a training step as the mode runs it."""
     if mode == "static":
         return static_step(model, optimizer, name)
@@ -117,7 +117,7 @@ def made_step(model, optimizer, mode, name, clip):
         loss = loss_of(model, x, y)
         loss.backward()
         if clip is not None:
-            wf.optim.clip_grad_norm_(list(model.parameters()), clip)
+            clipping(list(model.parameters()), clip)
         optimizer.step()
         return loss.detach()
 

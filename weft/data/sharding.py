@@ -43,7 +43,7 @@ def part_of(loader: Any, shard: Any) -> BatchPart:
     """Return the part of each batch that a loader gives, as its argument `shard` says."""
     if shard is False:
         return WHOLE
-    part = BatchPart(*_place(), together=True) if shard is True else _given(shard)
+    part = _together() if shard is True else _given(shard)
     if isinstance(loader.dataset, IterableDataset):
         raise ArgumentError(
             "DataLoader: shard divides batches of items by index; let a stream give each process "
@@ -55,6 +55,11 @@ def part_of(loader: Any, shard: Any) -> BatchPart:
             f"Received: batch_size {loader.batch_size}"
         )
     return part
+
+
+def _together() -> BatchPart:
+    place, parts = _place()
+    return BatchPart(place, parts, together=True)
 
 
 def _given(shard: Any) -> BatchPart:

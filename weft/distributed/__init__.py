@@ -30,12 +30,30 @@ from .errors import DistributedError, MismatchError
 from .faults import LostRankError, run_resilient, shrink
 from .launcher.launch import restarts
 from .parallel import Parallel, parallel
+from .pipeline import Pipeline
+from .sharded import (
+    clip_grad_norm_,
+    full_state_dict,
+    load_full_state_dict,
+    memory_of,
+    shard_parameters,
+)
 from .simulation.network import Network
 from .simulation.predictions import Simulation, simulate
+from .tensor_parallel import (
+    ColumnParallelLinear,
+    ParallelAttention,
+    ParallelEmbedding,
+    RowParallelLinear,
+    shard,
+    tensor_parallel,
+    unshard,
+)
 from .world import ProcessGroup, init, is_initialized, launch, new_group, rank, size, world
 
 __all__ = [
     "AsyncOptimizer",
+    "ColumnParallelLinear",
     "DistributedCheckpointManager",
     "DistributedError",
     "LocalUpdates",
@@ -43,7 +61,11 @@ __all__ = [
     "MismatchError",
     "Network",
     "Parallel",
+    "ParallelAttention",
+    "ParallelEmbedding",
+    "Pipeline",
     "ProcessGroup",
+    "RowParallelLinear",
     "Simulation",
     "SyncBatchNorm",
     "all_gather",
@@ -51,11 +73,15 @@ __all__ = [
     "all_to_all",
     "barrier",
     "broadcast",
+    "clip_grad_norm_",
     "consolidate",
+    "full_state_dict",
     "init",
     "is_initialized",
     "launch",
     "load_checkpoint",
+    "load_full_state_dict",
+    "memory_of",
     "new_group",
     "parallel",
     "rank",
@@ -64,11 +90,15 @@ __all__ = [
     "restarts",
     "run_resilient",
     "save_checkpoint",
+    "shard",
+    "shard_parameters",
     "shift",
     "shrink",
     "simulate",
     "size",
     "start_all_reduce",
     "synchronize_batch_norm",
+    "tensor_parallel",
+    "unshard",
     "world",
 ]

@@ -255,3 +255,13 @@ class Ways:
     def shift(transport: Transport, own: Array, at: ExchangeSignature) -> Array:
         """Return the array of a neighbour."""
         return transport.shift(own, at.place)
+
+    @staticmethod
+    def total(transport: Transport, own: Array, at: ExchangeSignature) -> Array:
+        """Return the sum of all."""
+        return transport.reduce(own, "sum")
+
+    @staticmethod
+    def collect(transport: Transport, own: Array, at: ExchangeSignature) -> Array:
+        """Return all, one after another."""
+        return Ways.gather(transport, own, at)

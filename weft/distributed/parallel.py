@@ -27,6 +27,7 @@ from .batch_norm import synchronize_batch_norm
 from .compression import Plain, as_travel
 from .exchanges import ExchangeSignature
 from .placing import place_draws
+from .sharded import is_shard, shard_parameters
 from .shards import ShardedBatch
 from .world import ProcessGroup, world
 
@@ -97,6 +98,7 @@ def parallel(
     unused: bool = False,
     shards: int | None = None,
     sync_batch_norm: bool = False,
+    zero: int = 0,
     **further: Any,
 ) -> Any:
     """Train a model, or what an optimizer trains, on all processes; call it once, on all of them.
@@ -117,6 +119,8 @@ def parallel(
     shards             virtual shards of the global batch, for `.backward`: the same bits on any
                        number of processes that divides it
     sync_batch_norm    whether batch normalisation of a module uses the statistics of all rows
+    zero               1, 2 or 3: spread optimizer slots and gradients, or parameters too (see
+                       `shard_parameters`); make the optimizer afterwards
 
     >>> import weft as wf
     >>> model = wf.nn.Linear(3, 2)
@@ -132,6 +136,8 @@ def parallel(
     if sync_batch_norm and isinstance(target, Module):
         synchronize_batch_norm(target, group)
     _agree_on_start(target, named, group)
+    if zero:
+        named = _spread(target, zero, group)
     travel = Plain("pairwise", 1.0 / shards) if shards else as_travel(compression)
     limits = {"limit": _positive("bucket_mib", bucket_mib)}
     limits["first"] = _positive("first_bucket_mib", first_bucket_mib)
@@ -154,6 +160,14 @@ def _other_mode(mode: str, target: Any, options: dict[str, Any]) -> Any:
         if "unexpected keyword" not in str(error):
             raise
         raise ArgumentError(f"parallel: mode={mode!r}: {error}") from None
+
+
+def _spread(target: Any, stage: int, group: ProcessGroup) -> list[tuple[str, Tensor]]:
+    """Spread the parameters of a module; return those that stay whole."""
+    if not isinstance(target, Module):
+        raise ArgumentTypeError("parallel: zero is for a module; make its optimizer afterwards")
+    shard_parameters(target, stage=stage, group=group)
+    return [(name, p) for name, p in target.named_parameters() if not is_shard(p)]
 
 
 def _positive(name: str, value: Any) -> float:

@@ -12,6 +12,7 @@ from ..core.errors import ArgumentTypeError
 from ..core.modes import no_grad
 from ..core.tensor import Tensor
 from ..core.tree import tree_map
+from ..distributed import clip_grad_norm_ as clip_norm_of_all
 from ..nn import Module
 from ..optim import Optimizer, clip_grad_norm_, clip_grad_value_
 from .captured import Captures, Compile, checked_compile
@@ -212,7 +213,8 @@ class Updater:
         if self.clip_value is not None:
             clip_grad_value_(parameters, self.clip_value)
         if self.clip_norm is not None:
-            clip_grad_norm_(parameters, self.clip_norm)
+            clip = clip_grad_norm_ if self.parallel is None else clip_norm_of_all
+            clip(parameters, self.clip_norm)
 
     def _observed(self) -> dict[str, Any]:
         outcomes = self.outcomes

@@ -40,10 +40,13 @@ ADJOINTS = {
     "scatter": "gather",
     "all_to_all": "all_to_all",
     "shift": "shift",
+    "total": "itself",
+    "collect": "mean of parts",
 }
 COMPUTED = ("sum", "prod", "max", "min")  # by the network itself
 REDUCTIONS = (*COMPUTED, "mean", "pairwise")
-MOVES = ("broadcast", "gather", "all_to_all", "shift")  # what any dtype can do
+MOVES = ("broadcast", "gather", "all_to_all", "shift", "collect")
+ALONG = ("gather", "scatter", "all_to_all", "collect")  # an axis  # what any dtype can do
 LINK = TensorType((), int64)
 
 
@@ -78,6 +81,8 @@ def exchange(
             "broadcast": that of `place`; "reduce": the sum there, zeros elsewhere;
             "gather": all along `axis`; "scatter": this process's part of the sum, along `axis`;
             "shift": that of the process `place` before this one, in a ring;
+            "total": the sum, where all processes compute one and the same loss of it;
+            "collect": as "gather", where gradients are to be means over processes;
             "all_to_all": parts along `axis` change places, and are joined along `place`
     group   by its number (weft.distributed), and how many processes are in it
     note    what x is, which must be the same on all processes
@@ -90,7 +95,7 @@ def _(link, x, how, group, size, axis, place, note):
         raise ArgumentError(f"how must be one of {', '.join(ADJOINTS)}. Received: {how!r}")
     group, size = as_int(group, "group"), as_int(size, "size")
     _check_dtype(x, how)
-    axis = normalize_axis(axis, x.ndim) if how in ("gather", "scatter", "all_to_all") else 0
+    axis = normalize_axis(axis, x.ndim) if how in ALONG else 0
     if how == "all_to_all":
         place = normalize_axis(place, x.ndim)
     elif how in ("broadcast", "reduce"):
@@ -123,7 +128,7 @@ def result_shape(shape: tuple[Any, ...], how: str, size: int, axis: int, place: 
                 f"{how}: {size} processes must divide axis {axis} of the shape {tuple(shape)}"
             )
         sizes[axis] = sizes[axis] // size
-    joined = {"gather": axis, "all_to_all": place}.get(how)
+    joined = {"gather": axis, "collect": axis, "all_to_all": place}.get(how)
     if joined is not None:
         sizes[joined] = sizes[joined] * size
     return tuple(sizes)
@@ -154,6 +159,10 @@ def _differential(g, x, y, adjoint, how, where):
     group, size, axis, place = where
     if adjoint is None:
         return exchanged(g, "sum", group, size) * _factor(x, y, how, group, size)
+    if adjoint == "itself":
+        return g
+    if adjoint == "mean of parts":
+        return exchanged(g, "scatter", group, size, axis) / size
     if adjoint == "all_to_all":
         axis, place = place, axis
     elif adjoint == "shift":

@@ -1,0 +1,254 @@
+"""Sharded state: each process keeps a part of parameters, gradients and optimizer slots.
+
+The parameters of a unit (a layer, a block) become one flat vector, of which a process has its part,
+a parameter like any other. Forward gathers the whole just in time; the gradient of a gather is a
+scatter of the sum, so that gradients come in parts too, and so does what an optimizer keeps.
+All of this is operators: a captured step holds the gathers as nodes, begins them early, and its
+memory plan frees what was gathered behind its last use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..autodiff.checkpointing import checkpoint
+from ..core.errors import ArgumentError, ArgumentTypeError
+from ..core.modes import no_grad
+from ..core.op import F
+from ..core.shape import Shape, size_of
+from ..core.tensor import Tensor, wrap
+from ..nn import Module, ModuleDict, ModuleList, Parameter, Sequential, functional_call
+from ..ops.collective.exchange import exchanged
+from .world import ProcessGroup, group_numbered, world
+
+CONTAINERS = (Sequential, ModuleList, ModuleDict)
+
+
+class ShardParameter(Parameter):
+    """The part of a process of some parameters."""
+
+
+def is_shard(p: Tensor) -> bool:
+    """Tell whether a parameter is the part of a process, of more than it has."""
+    return isinstance(p, ShardParameter)
+
+
+class ShardedUnit(Module):
+    """A module whose parameters are spread over processes; it is called like the module.
+
+    shard     this process's part of all parameters, one after another
+    regather  whether backward gathers them again, so that nobody keeps them in between
+    """
+
+    def __init__(self, module: Module, group: ProcessGroup, *, regather: bool) -> None:
+        super().__init__()
+        self._held = (module,)  # no child: its parameters are none of the model's
+        self._group, self._regather = group.number, regather
+        named = dict(module.named_parameters())
+        self._layout = [(name, p.shape) for name, p in named.items()]
+        flat = np.concatenate([np.ravel(p.detach().numpy()) for p in named.values()])
+        trained = any(p.requires_grad for p in named.values())
+        self.shard = ShardParameter(wrap(_part(flat, group)), trained)
+        for p in named.values():
+            p._value = np.broadcast_to(np.zeros((), p.dtype), p.shape)  # takes no memory
+            p.requires_grad_(False)
+
+    @property
+    def module(self) -> Module:
+        """Return the module whose parameters these are."""
+        return self._held[0]
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Gather the parameters and call the module with them."""
+        self.module.train(self.training)
+        run = checkpoint(self._run) if self._regather else self._run
+        return run(self.shard, args, kwargs)
+
+    def _run(self, shard: Tensor, args: Any, kwargs: Any) -> Any:
+        return functional_call(self.module, self._whole(shard), *args, **kwargs)
+
+    def _whole(self, shard: Tensor) -> dict[str, Any]:
+        group = group_numbered(self._group)
+        note = f"parameters of {type(self.module).__name__}"
+        flat = exchanged(shard, "collect", group.number, group.size, note=note)
+        return {name: F.reshape(flat[a:b], shape) for name, shape, a, b in self._places()}
+
+    def _places(self) -> Iterator[tuple[str, Shape, int, int]]:
+        start = 0
+        for name, shape in self._layout:
+            stop = start + size_of(shape)
+            yield name, shape, start, stop
+            start = stop
+
+    def full_parameters(self) -> dict[str, Tensor]:
+        """Return the parameters of all processes together, by their names in the module."""
+        with no_grad():
+            return {name: x.detach() for name, x in self._whole(self.shard).items()}
+
+    def load_parameters(self, tensors: Mapping[str, Any]) -> None:
+        """Take this process's part of parameters that are given whole."""
+        arrays = [np.ravel(np.asarray(tensors[name])) for name, _ in self._layout]
+        group = group_numbered(self._group)
+        self.shard._value = _part(np.concatenate(arrays), group).astype(self.shard.dtype)
+
+
+def _part(flat: np.ndarray[Any, Any], group: ProcessGroup) -> np.ndarray[Any, Any]:
+    """Return this process's part of a vector, which is filled up with zeros."""
+    size = -(-flat.size // group.size)
+    assert group.rank is not None
+    part = np.zeros(size, flat.dtype)
+    mine = flat[group.rank * size : (group.rank + 1) * size]
+    part[: mine.size] = mine
+    return part
+
+
+def shard_parameters(
+    model: Module,
+    *,
+    stage: int = 3,
+    units: Callable[[Module], bool] | None = None,
+    group: ProcessGroup | None = None,
+) -> Module:
+    """Spread the parameters of a model over processes; return the model. Make optimizers after it.
+
+    stage   1 or 2: what was gathered for forward stays until backward (gradients and optimizer
+            slots are spread); 3: backward gathers again (parameters too)
+    units   tells which modules are gathered at once; by default the children of the model, with
+            containers looked into. Modules with buffers stay whole
+
+    >>> import weft as wf
+    >>> model = wf.nn.Sequential(wf.nn.Linear(3, 2), wf.nn.Linear(2, 1))
+    >>> model = wf.distributed.shard_parameters(model)
+    >>> [(name, p.shape) for name, p in model.named_parameters()]
+    [('0.shard', (8,)), ('1.shard', (3,))]
+    """
+    if stage not in (1, 2, 3):
+        raise ArgumentError(f"shard_parameters: stage must be 1, 2 or 3. Received: {stage!r}")
+    if not isinstance(model, Module):
+        raise ArgumentTypeError(
+            f"shard_parameters: expected a module. Received: {type(model).__name__}"
+        )
+    group = world() if group is None else group
+    _check_sharing(model, list(_units(model, units)))
+    for parent, name, child in list(_units(model, units)):
+        setattr(parent, name, ShardedUnit(child, group, regather=stage == 3))
+    return model
+
+
+def _units(
+    parent: Module, chosen: Callable[[Module], bool] | None
+) -> Iterator[tuple[Module, str, Module]]:
+    """Yield the modules that are gathered at once, with where they stand."""
+    for name, child in parent.named_children():
+        is_unit = not isinstance(child, CONTAINERS) if chosen is None else chosen(child)
+        if isinstance(child, ShardedUnit) or not any(True for _ in child.parameters()):
+            continue
+        if is_unit and not any(True for _ in child.buffers()):
+            yield parent, name, child
+        elif not is_unit or chosen is None:
+            yield from _units(child, chosen)
+
+
+def _check_sharing(model: Module, units: list[tuple[Module, str, Module]]) -> None:
+    owners: dict[int, str] = {}
+    for _, name, unit in units:
+        for inner, p in unit.named_parameters():
+            other = owners.setdefault(id(p), name)
+            if other != name:
+                raise ArgumentError(
+                    f"shard_parameters: {other} and {name} share a parameter ({inner}); make what "
+                    "holds both of them one unit: units=lambda m: ..."
+                )
+
+
+def full_state_dict(model: Module) -> dict[str, Tensor]:
+    """Return the state of a model with whole parameters, as before it was sharded.
+
+    All processes must call it.
+
+    >>> import weft as wf
+    >>> model = wf.nn.Sequential(wf.nn.Linear(3, 2))
+    >>> sorted(full_state_dict(wf.distributed.shard_parameters(model)))
+    ['0.bias', '0.weight']
+    """
+    found = dict(model.state_dict())
+    for name, unit in model.named_modules():
+        if isinstance(unit, ShardedUnit):
+            prefix = f"{name}." if name else ""
+            del found[f"{prefix}shard"]
+            found |= {f"{prefix}{inner}": x for inner, x in unit.full_parameters().items()}
+    return found
+
+
+def load_full_state_dict(model: Module, state: Mapping[str, Any]) -> None:
+    """Give a sharded model whole parameters, of which each process takes its part."""
+    rest = dict(state)
+    for name, unit in model.named_modules():
+        if isinstance(unit, ShardedUnit):
+            prefix = f"{name}." if name else ""
+            unit.load_parameters({n: rest.pop(f"{prefix}{n}") for n, _ in unit._layout})
+            rest[f"{prefix}shard"] = unit.shard.detach()
+    model.load_state_dict(rest)
+
+
+def clip_grad_norm_(
+    parameters: Tensor | Iterable[Tensor], max_norm: float, *, group: ProcessGroup | None = None
+) -> Tensor:
+    """Scale gradients so that their joint 2-norm is at most `max_norm`; return the norm before.
+
+    As `wf.optim.clip_grad_norm_`, where some parameters are parts of processes.
+
+    >>> import weft as wf
+    >>> w = wf.tensor([0.0, 0.0], requires_grad=True)
+    >>> (w * wf.tensor([3.0, 4.0])).sum().backward()
+    >>> wf.distributed.clip_grad_norm_([w], 1.0)
+    tensor(5.)
+    """
+    if not max_norm > 0:
+        raise ArgumentError(f"clip_grad_norm_: max_norm must be positive. Received: {max_norm!r}")
+    group = world() if group is None else group
+    given = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    params = [p for p in given if p.grad is not None]
+    with no_grad():
+        parts = [_squares([p for p in params if is_shard(p) is spread]) for spread in (True, False)]
+        spread = exchanged(parts[0], "sum", group.number, group.size, note="a norm of gradients")
+        norm = F.sqrt(spread + parts[1])
+        factor = F.minimum(max_norm / (norm + 1e-6), 1.0)
+        for p in params:
+            grad: Any = p.grad
+            p.grad = grad * F.cast(factor, grad.dtype)
+    found: Tensor = norm
+    return found
+
+
+def _squares(params: list[Tensor]) -> Any:
+    zero: Any = wrap(np.zeros((), np.float32))
+    return sum((F.sum(F.square(_dense(p))) for p in params), zero)
+
+
+def _dense(p: Tensor) -> Any:
+    grad: Any = p.grad
+    return grad.to_dense() if getattr(grad, "is_sparse", False) else grad
+
+
+def memory_of(parameters: Iterable[Tensor], optimizer: Any = None) -> dict[str, int]:
+    """Return the bytes that parameters, gradients and optimizer slots take in this process.
+
+    >>> import weft as wf
+    >>> memory_of(wf.nn.Linear(3, 2).parameters())
+    {'parameters': 32, 'gradients': 0, 'slots': 0}
+    """
+    params = list(parameters)
+    slots = () if optimizer is None else [s for p in params for s in _slots(optimizer, p)]
+    return {
+        "parameters": sum(p.numel() * p.dtype.itemsize for p in params),
+        "gradients": sum(p.grad.numel() * p.dtype.itemsize for p in params if p.grad is not None),
+        "slots": sum(s.nbytes for s in slots if s.ndim),
+    }
+
+
+def _slots(optimizer: Any, p: Tensor) -> list[Any]:
+    return [s for s in optimizer.state.get(p, {}).values() if isinstance(s, np.ndarray)]
