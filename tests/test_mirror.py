@@ -144,6 +144,22 @@ OTHERS = {
     "nn/version.py": Row("capture/test_jit.py", "train and eval, two programs of jit"),
     "optim/recorded_average.py": Row("jit/test_programs.py", "averages of weights in steps"),
     # -- several processes --
+    "distributed/launcher/{job,output,worker,heartbeat,messages}.py": Row(
+        "distributed/launcher/test_launch.py", "real processes that are run, watched and lost"
+    ),
+    "distributed/asynchronous/{training,server,client,windows,local}.py": Row(
+        "distributed/test_checkpoints.py", "the checks of programs/cluster.py, in one start of MPI"
+    ),
+    "distributed/simulation/{measured,network,timeline}.py": Row(
+        "distributed/simulation/test_predictions.py", "what predictions are made of"
+    ),
+    "distributed/together.py": Row(
+        "distributed/test_checkpoints.py", "what processes hand to one another"
+    ),
+    "io/spans.py": Row("io/test_parts.py", "boxes and ranges of arrays"),
+    "cli/launch_command.py": Row(
+        "distributed/launcher/test_launch.py", "started as users start it"
+    ),
     "distributed/{errors,kernels,mpi,transport}.py": Row(
         "distributed/test_collectives.py", "operations of real processes"
     ),

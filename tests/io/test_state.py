@@ -268,7 +268,7 @@ def rewrite_manifest(folder: Path, **changes: Any) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"version": 2}, "version 2; this Weft reads version 1: upgrade"),
+        ({"version": 3}, "version 3; this Weft reads versions up to 2: upgrade"),
         ({"format": "other"}, "not the manifest of a Weft checkpoint"),
         ({"files": []}, "lists no files"),
         ({"files": {}}, "does not list state.safetensors"),

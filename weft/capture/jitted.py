@@ -184,6 +184,26 @@ class Jitted:
         """Return the states that a call with these arguments reads, by name, as arrays."""
         return program_states(program_of(self._computed(args, kwargs)[0]))
 
+    def profile(self, *args: Any, runs: int = 20) -> Any:
+        """Run a call with these arguments several times; return the times of its kernels.
+
+        Nothing is changed by it: states are read, but the runs write to copies of them.
+        """
+        executable, arrays = self.code_of(args)
+        return executable.profile(arrays, runs=runs)
+
+    def code_of(self, args: tuple[Any, ...]) -> tuple[Any, list[Any]]:
+        """Return the machine code of a call with these arguments, and what that is fed."""
+        found, leaves = self._computed(args, {})
+        if not isinstance(found, Trace):  # recorded, and not kept: a call keeps it
+            self(*args)
+            found, leaves = self._computed(args, {})
+        if not isinstance(found, Trace) or found.split_run is not None:
+            raise GraphError(f"jit: a call of {self.name} with these arguments is no one program")
+        given = found.held.extended(leaves) if found.held else leaves
+        arrays = found.call.arrays([get(given) for get in found.feeds])
+        return found.call.executable(arrays), arrays
+
     def save(self, path: Any) -> None:
         """Write the machine code of all programs that there are to a file, for `load`.
 

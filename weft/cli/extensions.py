@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from ..distributed import rank
 from ..train import (
     Average,
     Checkpoint,
@@ -44,9 +45,14 @@ def extend(trainer: Trainer, run: Run) -> list[str]:
     _add_guards(trainer, run)
     _add_metrics(trainer, run, average)
     _add_schedule(trainer, run)
-    notes = _add_displays(trainer, run)
+    notes = _add_displays(trainer, run) if is_first(run.config) else []
     _add_saver(trainer, run)
     return notes
+
+
+def is_first(config: Mapping[str, Any]) -> bool:
+    """Tell whether this process is the one of a run that shows things and writes files."""
+    return not config["trainer"]["parallel"] or rank() == 0
 
 
 def _add_guards(trainer: Trainer, run: Run) -> None:

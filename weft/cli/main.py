@@ -21,6 +21,7 @@ from .evaluate_command import evaluate_run
 from .export_command import batches_of, export_run
 from .graph_command import draw_graph
 from .info_command import info
+from .launch_command import add_rank_options, launch_script
 from .predict_command import predict
 from .run_command import run_script
 from .serve_command import serve
@@ -78,6 +79,7 @@ def parser() -> argparse.ArgumentParser:
     _add_export(commands)
     _add_info(commands)
     _add_run(commands)
+    _add_launch(commands)
     _add_caffe(commands)
     return top
 
@@ -108,6 +110,7 @@ def _add_train(commands: Any) -> None:
     made.add_argument("--dry-run", action="store_true", help="only check the configuration")
     _add_compile(made)
     add_solver_options(made, _at_least(1))
+    add_rank_options(made.add_argument_group("many processes"))
 
 
 def _add_test(commands: Any) -> None:
@@ -240,6 +243,22 @@ def _add_run(commands: Any) -> None:
     made.set_defaults(run_command=run_script)
     made.add_argument("--debug", action="store_true", help="show tracebacks of errors")
     made.add_argument("--report", action="store_true", help="list what the script missed")
+    made.add_argument("script", help="a Python file")
+    made.add_argument("arguments", nargs=argparse.REMAINDER, help="what the script is given")
+
+
+def _add_launch(commands: Any) -> None:
+    about = "run a script in many processes, on one or more hosts"
+    made = commands.add_parser("launch", help=about, description=about)
+    made.set_defaults(run_command=launch_script)
+    made.add_argument("--debug", action="store_true", help="show tracebacks of errors")
+    add_rank_options(made)
+    made.add_argument(
+        "--survive",
+        action="store_true",
+        help="if a rank is lost let the others go on, instead of ending all",
+    )
+    made.add_argument("-m", "--module", action="store_true", help="SCRIPT is a module's name")
     made.add_argument("script", help="a Python file")
     made.add_argument("arguments", nargs=argparse.REMAINDER, help="what the script is given")
 

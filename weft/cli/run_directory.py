@@ -6,6 +6,7 @@ log.jsonl           a line for each epoch
 curves.png          the same as pictures
 checkpoints/        everything that a resumed run needs
 tensorboard/        event files
+logs/               what each of many processes printed
 model.safetensors   the final weights
 results.json        the final figures
 """
@@ -25,7 +26,7 @@ from .errors import UsageError
 from .toml_write import to_toml
 
 CONFIG, FACTS, WEIGHTS, RESULTS = "config.toml", "run.json", "model.safetensors", "results.json"
-CHECKPOINTS = "checkpoints"
+CHECKPOINTS, LOGS = "checkpoints", "logs"
 _ROOT = Path("runs")
 
 

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import json
+import sys
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from ..distributed import restarts
+from ..distributed.launcher.launch import launch
 from ..io import save
 from ..train import Trainer, evaluate
 from ..train.extensions.files import write_text
 from ..train.summary import scalars_of
 from .assemble import Run, build_run, build_updater
 from .config import read_source
-from .extensions import extend
+from .extensions import extend, is_first
+from .launch_command import launch_options, refuse_rank_options
 from .run_directory import (
+    LOGS,
     RESULTS,
     WEIGHTS,
     changed_keys,
     choose_directory,
     write_files,
 )
+from .run_schema import resolve
 from .solver_command import is_solver, refuse_solver_options, train_solver
 
 
@@ -30,6 +36,10 @@ def train(options: Namespace) -> int:
     if is_solver(options.config):
         return train_solver(options)
     refuse_solver_options(options)
+    if options.ranks is not None:
+        return _train_in_ranks(options)
+    refuse_rank_options(options)
+    options.resume = "auto" if restarts() else options.resume
     source = read_source(options.config, options.set)
     run = build_run(source)
     directory = choose_directory(source, run.config, options.out, options.resume)
@@ -40,11 +50,32 @@ def train(options: Namespace) -> int:
         print("the configuration is good; nothing was trained (--dry-run)")
         return 0
     _resume(trainer, run, directory, options.resume)
-    write_files(directory, run.config, _facts(run))
-    _announce(run, directory, notes)
+    if is_first(run.config):
+        write_files(directory, run.config, _facts(run))
+        _announce(run, directory, notes)
     trainer.run()
-    _finish(trainer, run, directory)
+    if is_first(run.config):
+        _finish(trainer, run, directory)
     return 0
+
+
+def _train_in_ranks(options: Namespace) -> int:
+    """Train in many processes, all of them in one run directory."""
+    source = read_source(options.config, options.set)
+    config = resolve(source)
+    directory = choose_directory(source, config, options.out, options.resume)
+    changes = ["trainer.parallel=true"]
+    if config["trainer"]["progress"] == "auto" and not sys.stdout.isatty():
+        changes.append("trainer.progress=false")
+    arguments = ["-m", "weft.cli", "train", options.config, "--out", str(directory)]
+    arguments += ["--resume", options.resume] if options.resume is not None else []
+    arguments += [part for change in (*options.set, *changes) for part in ("--set", change)]
+    arguments += [flag for flag in ("--debug", "--dry-run") if getattr(options, _name(flag))]
+    return launch(arguments, launch_options(options, logs=str(directory / LOGS)))
+
+
+def _name(flag: str) -> str:
+    return flag.strip("-").replace("-", "_")
 
 
 def _stop(settings: Mapping[str, Any]) -> tuple[Any, str]:

@@ -6,7 +6,15 @@ capture, so that captured steps contain their communication. Nothing here import
 finds that there are several processes.
 """
 
+from .asynchronous.local import LocalUpdates
+from .asynchronous.training import AsyncOptimizer
 from .batch_norm import SyncBatchNorm, synchronize_batch_norm
+from .checkpoints import (
+    DistributedCheckpointManager,
+    consolidate,
+    load_checkpoint,
+    save_checkpoint,
+)
 from .collectives import (
     all_gather,
     all_reduce,
@@ -19,6 +27,8 @@ from .collectives import (
     start_all_reduce,
 )
 from .errors import DistributedError, MismatchError
+from .faults import LostRankError, run_resilient, shrink
+from .launcher.launch import restarts
 from .parallel import Parallel, parallel
 from .pipeline import Pipeline
 from .sharded import (
@@ -28,6 +38,8 @@ from .sharded import (
     memory_of,
     shard_parameters,
 )
+from .simulation.network import Network
+from .simulation.predictions import Simulation, simulate
 from .tensor_parallel import (
     ColumnParallelLinear,
     ParallelAttention,
@@ -40,15 +52,21 @@ from .tensor_parallel import (
 from .world import ProcessGroup, init, is_initialized, launch, new_group, rank, size, world
 
 __all__ = [
+    "AsyncOptimizer",
     "ColumnParallelLinear",
+    "DistributedCheckpointManager",
     "DistributedError",
+    "LocalUpdates",
+    "LostRankError",
     "MismatchError",
+    "Network",
     "Parallel",
     "ParallelAttention",
     "ParallelEmbedding",
     "Pipeline",
     "ProcessGroup",
     "RowParallelLinear",
+    "Simulation",
     "SyncBatchNorm",
     "all_gather",
     "all_reduce",
@@ -56,10 +74,12 @@ __all__ = [
     "barrier",
     "broadcast",
     "clip_grad_norm_",
+    "consolidate",
     "full_state_dict",
     "init",
     "is_initialized",
     "launch",
+    "load_checkpoint",
     "load_full_state_dict",
     "memory_of",
     "new_group",
@@ -67,9 +87,14 @@ __all__ = [
     "rank",
     "reduce",
     "reduce_scatter",
+    "restarts",
+    "run_resilient",
+    "save_checkpoint",
     "shard",
     "shard_parameters",
     "shift",
+    "shrink",
+    "simulate",
     "size",
     "start_all_reduce",
     "synchronize_batch_norm",

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..ops.collective.exchange import COMPUTED
 from .errors import MismatchError
+from .launcher.heartbeat import pulse
 from .transport import Array, Transport
 
 
@@ -72,7 +73,8 @@ class PendingExchange:
 
     def wait(self) -> Array:
         """Return the result when it is there."""
-        self._done.wait()
+        with pulse.waiting("an exchange"):
+            self._done.wait()
         if self._error is not None:
             raise self._error
         assert self._result is not None
@@ -106,7 +108,8 @@ class Exchanges:
         with self._changed:
             idle = not self._busy and not self._queue
         if idle:  # only this thread begins exchanges, so nothing comes in between
-            return work()
+            with pulse.waiting("an exchange"):
+                return work()
         pending = self.begin(work)
         return pending.wait()
 
@@ -157,6 +160,7 @@ class Exchanges:
         return begun
 
     def _exchanged(self, own: Array, signature: ExchangeSignature) -> Array:
+        pulse.count += 1
         if self.checks:
             self._compare(str(signature))
         if signature.how in COMPUTED:

@@ -20,6 +20,8 @@ from ..core.tensor import Tensor
 from ..nn import Module
 from ..nn.version import count_change
 from ..optim import Optimizer
+from .asynchronous.local import LocalUpdates
+from .asynchronous.training import AsyncOptimizer
 from .averaging import GradientAverager
 from .batch_norm import synchronize_batch_norm
 from .compression import Plain, as_travel
@@ -88,6 +90,7 @@ class Parallel:
 def parallel(
     target: Any,
     *,
+    mode: str = "sync",
     group: ProcessGroup | None = None,
     bucket_mib: float = 25.0,
     first_bucket_mib: float = 1.0,
@@ -96,7 +99,8 @@ def parallel(
     shards: int | None = None,
     sync_batch_norm: bool = False,
     zero: int = 0,
-) -> Parallel:
+    **further: Any,
+) -> Any:
     """Train a model, or what an optimizer trains, on all processes; call it once, on all of them.
 
     Process 0's parameters, buffers and random state become everybody's. From then on `backward`
@@ -105,6 +109,9 @@ def parallel(
     the same program on as many rows.
 
     target             a module or an optimizer
+    mode               "sync"; "async": an optimizer whose steps parameter servers take, with the
+                       options of `AsyncOptimizer` (staleness, servers); "local": steps of one's
+                       own that are averaged now and then, with those of `LocalUpdates` (every)
     group              the processes, all by default
     bucket_mib         how many MiB of gradients travel together, and how many of the first ones
     compression        None; "bfloat16": rounded on their way; "topk": only the largest elements
@@ -120,6 +127,10 @@ def parallel(
     >>> wf.distributed.parallel(model)
     <parallel on 1 processes: 8 parameters in 1 buckets>
     """
+    if mode != "sync":
+        return _other_mode(mode, target, further)
+    if further:
+        raise ArgumentError(f"parallel: {min(further)!r} is no option of mode='sync'")
     group = world() if group is None else group
     named = _named_parameters(target)
     if sync_batch_norm and isinstance(target, Module):
@@ -134,6 +145,21 @@ def parallel(
     if isinstance(target, Module) and shards is None:
         place_draws(target, group)
     return Parallel(named, group, averager, shards)
+
+
+_MODES: dict[str, Any] = {"async": AsyncOptimizer, "local": LocalUpdates}
+
+
+def _other_mode(mode: str, target: Any, options: dict[str, Any]) -> Any:
+    if mode not in _MODES:
+        known = ", ".join(map(repr, ("sync", *_MODES)))
+        raise ArgumentError(f"parallel: mode must be one of {known}. Received: {mode!r}")
+    try:
+        return _MODES[mode](target, **options)
+    except TypeError as error:
+        if "unexpected keyword" not in str(error):
+            raise
+        raise ArgumentError(f"parallel: mode={mode!r}: {error}") from None
 
 
 def _spread(target: Any, stage: int, group: ProcessGroup) -> list[tuple[str, Tensor]]:

@@ -112,6 +112,12 @@ def _end_all(kind: type[BaseException], error: BaseException, trace: TracebackTy
     transport.comm.Abort(1)
 
 
+def replace_world(transport: Transport) -> ProcessGroup:
+    """Let other connections be those of all processes: of the ranks that are left after a loss."""
+    _world.begin(_world.launch, transport)
+    return _world.groups[0]
+
+
 def is_initialized() -> bool:
     """Tell whether `init` was called."""
     return bool(_world.groups)

@@ -19,10 +19,12 @@ from .errors import (
     UnsafeFileError,
 )
 from .manager import Checkpoint, CheckpointManager
+from .spans import ArrayPart
 from .state import load_state, load_state_metadata, save_state
 from .weights import load, load_into, load_metadata, save
 
 __all__ = [
+    "ArrayPart",
     "Checkpoint",
     "CheckpointError",
     "CheckpointManager",

@@ -16,6 +16,7 @@ import numpy as np
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.tensor import Tensor, wrap
 from .errors import FileFormatError
+from .spans import ArrayPart
 from .tensorfile import Array, as_array
 
 TAG: Final = "$"
@@ -26,6 +27,12 @@ def encode_state(state: Any) -> tuple[Any, dict[str, Array]]:
     """Return a state as JSON data and the arrays that stood in it, by name."""
     encoder = _Encoder()
     return encoder.encode(state, ()), encoder.arrays
+
+
+def encode_parts(state: Any) -> tuple[Any, dict[str, Array], dict[str, ArrayPart]]:
+    """Return the same of a state that may hold parts of arrays, with those parts by name."""
+    encoder = _Encoder(parts=True)
+    return encoder.encode(state, ()), encoder.arrays, encoder.parts
 
 
 def decode_state(data: Any, arrays: Mapping[str, Array]) -> Any:
@@ -67,8 +74,10 @@ def _refuse_constant(name: str) -> Any:
 class _Encoder:
     """Walks a state and collects its arrays."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, parts: bool = False) -> None:
         self.arrays: dict[str, Array] = {}
+        self.parts: dict[str, ArrayPart] = {}
+        self._takes_parts = parts
         self._names: dict[int, str] = {}  # id of a stored array -> its name
 
     def encode(self, value: Any, path: tuple[str, ...]) -> Any:
@@ -85,6 +94,8 @@ class _Encoder:
             return self.encode(_python_scalar(value, path), path)
         if isinstance(value, Tensor | np.ndarray):
             return self._encode_array(value, path)
+        if isinstance(value, ArrayPart) and self._takes_parts:
+            return self._encode_part(value, path)
         return self._encode_container(value, path)
 
     def _encode_container(self, value: Any, path: tuple[str, ...]) -> Any:
@@ -122,10 +133,16 @@ class _Encoder:
                 self._names[id(stored)] = name
         return {TAG: "tensor" if is_tensor else "array", "name": name}
 
+    def _encode_part(self, part: ArrayPart, path: tuple[str, ...]) -> Any:
+        name = self._free_name(".".join(path))
+        self.parts[name] = part
+        is_tensor = isinstance(part.values, Tensor)
+        return {TAG: "tensor" if is_tensor else "array", "name": name}
+
     def _free_name(self, name: str) -> str:
         """Return a name not yet taken: {"a.b": x, "a": {"b": y}} gives two of the same path."""
         free, count = name, 1
-        while free in self.arrays or free == "__metadata__":
+        while free in self.arrays or free in self.parts or free == "__metadata__":
             count += 1
             free = f"{name}~{count}"
         return free

@@ -75,17 +75,22 @@ class CheckpointManager:
 
         An error (a full disk, say) leaves all earlier checkpoints as they are.
         """
+        path, metadata = self.next_save(step, metrics)
+        save_state(path, state, metadata)
+        self.remove_others(path)
+        return path
+
+    def next_save(
+        self, step: SupportsIndex, metrics: Mapping[str, Any] | None = None
+    ) -> tuple[Path, dict[str, Any]]:
+        """Return where the next checkpoint goes, and the metadata by which it is found again."""
         number = _checked_step(step)
-        path = self.directory / f"step-{number:08d}"
         recover(self.directory)
-        metadata = {
+        return self.directory / f"step-{number:08d}", {
             "step": number,
             "metrics": _checked_metrics(metrics),
             "sequence": 1 + max((known.sequence for known in self._scan({})), default=0),
         }
-        save_state(path, state, metadata)
-        self._remove_others(path)
-        return path
 
     def checkpoints(self) -> list[Checkpoint]:
         """Return what is saved, oldest first; unreadable ones are left out with a warning."""
@@ -151,7 +156,8 @@ class CheckpointManager:
 
     # -- removing ----------------------------------------------------------------------------------
 
-    def _remove_others(self, newest: Path) -> None:
+    def remove_others(self, newest: Path) -> None:
+        """Remove the checkpoints that are kept no longer once the newest is there."""
         if self.keep_last is None:
             return
         checkpoints = self._scan({})

@@ -4,6 +4,8 @@
     state.json          the nest they stand in, and all other values
     manifest.json       sizes and SHA-256 of both files, the metadata, and its own checksum
 
+One that several processes wrote together has a file of tensors from each (see parts.py).
+
 The directory is written under another name and renamed, so under its own name it is complete; the
 checksums find what a disk or a copy spoiled later.
 """
@@ -16,17 +18,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from ..core.errors import ArgumentError
-from .disk import StrPath, previous_of, replace_directory, resolve_target, sweep
+from .disk import StrPath, Writer, previous_of, replace_directory, resolve_target, sweep
 from .encode import decode_state, dump, encode_plain, encode_state, parse
 from .errors import CheckpointError, FileFormatError, FileMissingError, ReadError, SaveError
+from .parts import FORMAT, TREE, array_plans, describe, is_part, read_parts, sha256
+from .parts import VERSION as PARTS_VERSION
 from .shards import MANIFEST
+from .spans import ArraySpan, cut
 from .tensorfile import Array, read_tensors, write_tensors
 
 TENSORS: Final = "state.safetensors"
-TREE: Final = "state.json"
-_FORMAT: Final = "weft-checkpoint"
 _VERSION: Final = 1
-_MAX_MANIFEST_BYTES: Final = 10_000_000
+_MAX_MANIFEST_BYTES: Final = 100_000_000
 
 
 def save_state(directory: StrPath, state: Any, metadata: Mapping[str, Any] | None = None) -> None:
@@ -41,38 +44,83 @@ def save_state(directory: StrPath, state: Any, metadata: Mapping[str, Any] | Non
     >>> load_state(path)
     {'model': {'w': tensor([1.])}, 'betas': (0.9, 0.999)}
     """
-    target = _checked_target(directory)
+    checkpoint_target(directory)  # before the state is looked at, which may take long
     tree, arrays = encode_state(state)
     described = encode_plain(dict(metadata or {}), "metadata")
-    _make_parent(target)
-    replace_directory(target, lambda folder: _write(folder, dump(tree), arrays, described))
+    replace_checkpoint(directory, lambda folder: _write(folder, dump(tree), arrays, described))
+
+
+def replace_checkpoint(directory: StrPath, write: Writer) -> None:
+    """Let `write(folder)` make a checkpoint, and put it in its place when it is complete."""
+    target = checkpoint_target(directory)
+    make_parent(target)
+    replace_directory(target, write)
     sweep(target.parent)
 
 
 def load_state(directory: StrPath) -> Any:
     """Return the state that `save_state` wrote, after checking every checksum."""
-    folder = _existing(directory)
-    verify(folder)
+    verified_manifest(existing(directory))
+    return decode_state(*read_arrays(directory))
+
+
+def read_arrays(
+    directory: StrPath, spans: Mapping[str, ArraySpan] | None = None
+) -> tuple[Any, dict[str, Array]]:
+    """Return the nest of a checkpoint and its arrays, some of which may be wanted in part.
+
+    Its files are not checked against the manifest.
+    """
+    folder = existing(directory)
+    manifest = checked_manifest(folder)
     tree = parse(_read(folder / TREE), str(folder / TREE))
-    return decode_state(tree, read_tensors(folder / TENSORS))
+    wanted = spans or {}
+    if manifest["version"] == PARTS_VERSION:
+        return tree, read_parts(folder, manifest, wanted)
+    arrays = read_tensors(folder / TENSORS)
+    absent = sorted(wanted.keys() - arrays.keys())
+    if absent:
+        raise CheckpointError(f"{folder} has no array {absent[0]!r}")
+    return tree, {**arrays, **{name: cut(arrays[name], span) for name, span in wanted.items()}}
 
 
 def load_state_metadata(directory: StrPath) -> dict[str, Any]:
     """Return the metadata that `save_state` was given."""
-    return read_manifest(_existing(directory))
+    return read_manifest(existing(directory))
 
 
 def verify(folder: Path) -> dict[str, Any]:
     """Return a checkpoint's metadata if the whole checkpoint is good; else say what is wrong."""
-    manifest = _checked_manifest(folder)
-    for name in (TENSORS, TREE):
-        _verify_file(folder, name, manifest["files"].get(name))
-    return _metadata_of(manifest)
+    return _metadata_of(verified_manifest(folder))
+
+
+def verified_manifest(folder: Path) -> dict[str, Any]:
+    """Return the manifest of a checkpoint whose files are all as it says."""
+    manifest = checked_manifest(folder)
+    for name in _files_of(manifest, folder):
+        verify_file(folder, name, manifest["files"].get(name))
+    return manifest
+
+
+def verify_some(directory: StrPath, index: int, count: int) -> None:
+    """Check every `count`-th file of a checkpoint, from `index` on: others check the rest."""
+    folder = existing(directory)
+    manifest = checked_manifest(folder)
+    for name in _files_of(manifest, folder)[index::count]:
+        verify_file(folder, name, manifest["files"].get(name))
+
+
+def _files_of(manifest: Mapping[str, Any], folder: Path) -> list[str]:
+    """Return the files that a checkpoint must have."""
+    if manifest["version"] == _VERSION:
+        return [TENSORS, TREE]
+    array_plans(manifest, folder)  # says if arrays are not whole
+    return sorted({TREE, *manifest["files"]})
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Return a checkpoint's metadata without reading its other files."""
-    return _metadata_of(_checked_manifest(folder))
+    return _metadata_of(checked_manifest(folder))
 
 
 # -- writing ---------------------------------------------------------------------------------------
@@ -82,25 +130,16 @@ def _write(folder: Path, tree: bytes, arrays: Mapping[str, Array], metadata: Any
     write_tensors(folder / TENSORS, arrays, {})
     (folder / TREE).write_bytes(tree)
     manifest = {
-        "format": _FORMAT,
+        "format": FORMAT,
         "version": _VERSION,
-        "files": {name: _describe(folder / name) for name in (TENSORS, TREE)},
+        "files": {name: describe(folder / name) for name in (TENSORS, TREE)},
         "metadata": metadata,
     }
     manifest["sha256"] = hashlib.sha256(dump(manifest)).hexdigest()
     (folder / MANIFEST).write_bytes(dump(manifest))
 
 
-def _describe(path: Path) -> dict[str, Any]:
-    return {"bytes": path.stat().st_size, "sha256": _sha256(path)}
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _checked_target(directory: StrPath) -> Path:
+def checkpoint_target(directory: StrPath) -> Path:
     """Return the directory to write; refuse one whose replacement would lose other files."""
     target = resolve_target(directory)
     if not target.name:
@@ -109,7 +148,8 @@ def _checked_target(directory: StrPath) -> Path:
         raise ArgumentError(f"save_state: {target} is a file; choose another name")
     if target.is_dir():
         ours = {TENSORS, TREE, MANIFEST}
-        others = sorted(entry.name for entry in target.iterdir() if entry.name not in ours)
+        names = [entry.name for entry in target.iterdir()]
+        others = sorted(name for name in names if name not in ours and not is_part(name))
         if others:
             raise ArgumentError(
                 f"save_state: {target} holds other things than a checkpoint ({others[0]!r}), and "
@@ -118,7 +158,8 @@ def _checked_target(directory: StrPath) -> Path:
     return target
 
 
-def _make_parent(target: Path) -> None:
+def make_parent(target: Path) -> None:
+    """Make the directory that a checkpoint stands in."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -131,7 +172,7 @@ def _make_parent(target: Path) -> None:
 # -- reading ---------------------------------------------------------------------------------------
 
 
-def _existing(directory: StrPath) -> Path:
+def existing(directory: StrPath) -> Path:
     """Return the directory, or what it was if a crash interrupted its replacement."""
     folder = resolve_target(directory)
     if folder.is_dir():
@@ -142,17 +183,18 @@ def _existing(directory: StrPath) -> Path:
     raise FileMissingError(f"there is no checkpoint {folder}")
 
 
-def _checked_manifest(folder: Path) -> dict[str, Any]:
+def checked_manifest(folder: Path) -> dict[str, Any]:
+    """Return the manifest of a checkpoint, itself sound."""
     path = folder / MANIFEST
     if not path.is_file():
         raise CheckpointError(f"{folder} has no {MANIFEST}: it is incomplete, or no checkpoint")
     manifest = parse(_read(path, _MAX_MANIFEST_BYTES), str(path))
-    if not isinstance(manifest, dict) or manifest.get("format") != _FORMAT:
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise CheckpointError(f"{path} is not the manifest of a Weft checkpoint")
-    if manifest.get("version") != _VERSION:
+    if manifest.get("version") not in (_VERSION, PARTS_VERSION):
         raise CheckpointError(
             f"{folder} is a checkpoint of version {manifest.get('version')!r}; this Weft reads "
-            f"version {_VERSION}: upgrade Weft to read it"
+            f"versions up to {PARTS_VERSION}: upgrade Weft to read it"
         )
     digest = manifest.pop("sha256", None)
     if digest != hashlib.sha256(dump(manifest)).hexdigest():
@@ -167,7 +209,8 @@ def _metadata_of(manifest: dict[str, Any]) -> dict[str, Any]:
     return metadata if isinstance(metadata, dict) else {}
 
 
-def _verify_file(folder: Path, name: str, expected: Any) -> None:
+def verify_file(folder: Path, name: str, expected: Any) -> None:
+    """Say what is wrong with a file of a checkpoint, if anything is."""
     path = folder / name
     if not isinstance(expected, dict):
         raise CheckpointError(f"{folder / MANIFEST} does not list {name}")
@@ -179,7 +222,7 @@ def _verify_file(folder: Path, name: str, expected: Any) -> None:
             f"{path} has {size} bytes instead of {expected.get('bytes')}: it was cut off or changed"
         )
     try:
-        digest = _sha256(path)
+        digest = sha256(path)
     except OSError as error:
         raise ReadError(f"cannot read {path}: {error}") from error
     if digest != expected.get("sha256"):

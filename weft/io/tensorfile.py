@@ -46,13 +46,13 @@ _MOST_HEADER_BYTES: Final = 100_000_000  # what readers accept
 
 def read_tensors(path: Path) -> dict[str, Array]:
     """Return all arrays of a file by name."""
-    with _opened(path) as file:
-        return {name: _read_one(path, file, name) for name in file.keys()}  # noqa: SIM118  (not a dict)
+    with open_tensors(path) as file:
+        return {name: read_one(path, file, name) for name in file.keys()}  # noqa: SIM118  (not a dict)
 
 
 def read_text(path: Path) -> dict[str, str]:
     """Return the text that stands beside the arrays in a file."""
-    with _opened(path) as file:
+    with open_tensors(path) as file:
         return dict(file.metadata() or {})
 
 
@@ -125,7 +125,8 @@ def _check_name(name: Any) -> None:
         raise ArgumentError(f"a tensor's name must be valid Unicode. Received: {name!r}") from None
 
 
-def _read_one(path: Path, file: Any, name: str) -> Array:
+def read_one(path: Path, file: Any, name: str) -> Array:
+    """Return an array of an opened file."""
     header = file.get_slice(name)
     code = str(header.get_dtype())
     if code not in _READABLE:
@@ -150,7 +151,8 @@ def _clean_bools(array: Array) -> Array:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
+def open_tensors(path: Path) -> Iterator[Any]:
+    """Open a file, so that arrays can be read one by one."""
     package = _package()
     check_readable(path)
     try:

@@ -32,7 +32,8 @@ def as_parallel(choice: Any, model: Any) -> Parallel | None:
     options = {} if choice is True else dict(choice)
     if isinstance(model, Module):
         options.setdefault("sync_batch_norm", True)
-    return parallel(model, **options)
+    made: Parallel = parallel(model, **options)
+    return made
 
 
 def exchanging_last(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from ...distributed import DistributedCheckpointManager
 from ...io import CheckpointManager
 from ..extension import PRIORITY_SAVER, Extension
 from ..summary import scalars_of
@@ -49,8 +50,10 @@ class Checkpoint(Extension):
         self._saved_at: int | None = None
 
     def manager(self, trainer: Trainer) -> CheckpointManager:
-        """Return the manager of the checkpoints of a trainer."""
-        return CheckpointManager(trainer.out_path(self.directory), **self._options)
+        """Return the manager of the checkpoints of a trainer: of all processes, if they train."""
+        together = getattr(trainer.updater, "parallel", None) is not None
+        kind = DistributedCheckpointManager if together else CheckpointManager
+        return kind(trainer.out_path(self.directory), **self._options)
 
     def initialize(self, trainer: Trainer) -> None:
         """Note where the run begins: there is nothing new to save before its first iteration."""

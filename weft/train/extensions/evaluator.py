@@ -11,6 +11,7 @@ from ..captured import Compile, checked_compile
 from ..extension import PRIORITY_WRITER, Extension
 from ..metrics import Mean, Metric, named_metrics
 from ..objective import Objective, Outcome, evaluating, size_of
+from ..parallel import mean_of_processes
 from ..triggers import as_trigger
 
 if TYPE_CHECKING:
@@ -140,9 +141,13 @@ class TrainingMetrics(Extension):
             for metric in self.metrics.values():
                 metric.update(outcome.output, outcome.target)
         if self.report(trainer):
-            for name, metric in self.metrics.items():
-                trainer.observation[f"{self.prefix}/{name}"] = metric.compute()
+            found = {name: metric.compute() for name, metric in self.metrics.items()}
+            for metric in self.metrics.values():
                 metric.reset()
+            numbers = {name: value for name, value in found.items() if isinstance(value, float)}
+            handle = getattr(trainer.updater, "parallel", None)
+            for name, value in {**found, **mean_of_processes(handle, numbers)}.items():
+                trainer.observation[f"{self.prefix}/{name}"] = value
 
     def state_dict(self) -> dict[str, Any]:
         """Return what the metrics have gathered."""

@@ -22,7 +22,7 @@ from ..codegen.target import Target
 from .analysis import Analysis, analyse
 from .clock import seconds
 from .linking import assembly
-from .listing import KernelInfo, KernelList, count_control, list_kernels
+from .listing import KernelInfo, KernelList, count_control, kernels_in_order, list_kernels
 from .memory import ProgramMemory
 from .objects import object_code
 from .profile import Profile, RunTimes
@@ -96,6 +96,10 @@ class Inspection(ABC):
         if self._kernels is None:
             self._kernels = list_kernels(self.text, self.analysis.sources)
         return self._kernels
+
+    def ordered_kernels(self) -> list[Any]:
+        """Return what `kernels` lists, as the kernels of the program themselves."""
+        return kernels_in_order(self.text)
 
     def llvm_ir(self, kernel: Wanted = None) -> str:
         """Return the code as LLVM IR: of one kernel, by number or name, or of everything."""

@@ -10,7 +10,7 @@ from typing import Any
 from ....core.dim import is_known
 from ....core.errors import ArgumentError, ArgumentTypeError
 from ....graph.node import Node
-from ....lower.kernels import CallKernel, bytes_moved
+from ....lower.kernels import CallKernel, Kernel, bytes_moved
 from ....lower.program import Sources
 from ....lower.schedule import BranchCalls, LoopCalls, Piece, TogetherCalls, flattened, inner_calls
 from ..codegen.program import ProgramText
@@ -87,6 +87,19 @@ def list_kernels(text: ProgramText, sources: Sources) -> KernelList:
                     function = text.function_of(piece)
                     found.append(_piece_info(len(found), piece, repeated, nodes, function))
     return KernelList(found)
+
+
+def kernels_in_order(text: ProgramText) -> list[Kernel]:
+    """Return the kernels that `list_kernels` describes, in the same order."""
+    found: list[Kernel] = []
+    stretches = iter(text.schedule.stretches)
+    for step, _ in flattened(text.schedule.steps):
+        if isinstance(step, CallKernel):
+            found.append(step)
+        else:
+            regions = flattened(next(stretches), 1)
+            found += [piece.kernel for region, _ in regions for piece in region.pieces]
+    return found
 
 
 def count_control(text: ProgramText) -> Counter[str]:
