@@ -17,6 +17,9 @@ from .ops.movement.axes import PROPERTIES
 
 INJECTED = {
     "backend_names": "weft.backends:backend_names",
+    "device_names": "weft.backends:device_names",
+    "device_count": "weft.backends:device_count",
+    "device_runtime": "weft.eager.on_devices:RUNTIME",
     "large_kernels": "weft.eager",
     "multiply_matrices": "weft.backends.cpu.runtime.products:multiply",
     "cond_of_batches": "weft.autodiff.batching.control:cond_of_batches",

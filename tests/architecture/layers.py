@@ -50,6 +50,9 @@ WIRING = ("__init__", "injections")
 # Slots of lower layers, each with the reason why the layer cannot do without what is above it.
 INJECTIONS = {
     "backend_names": "`wf.device` takes the names of back ends, which are folders of weft/backends",
+    "device_names": "likewise, and those of a kind have numbers, which its back end knows",
+    "device_count": "likewise",
+    "device_runtime": "tensors on a device hold its memory, and kernels there are compiled",
     "large_kernels": "generated calls on large tensors ask for machine code",
     "multiply_matrices": "kernels of operators multiply with machine code on Weft's own threads",
     "cond_of_batches": "`cond` inside vmap may take both branches: batching stands on graphs",

@@ -16,11 +16,11 @@ import numpy as np
 from ..core.errors import GradientError, format_site
 from ..core.facts import ROW_SUMS
 from ..core.large import LARGE, door
-from ..core.modes import GradMode
+from ..core.modes import GradMode, modes
 from ..core.op import F
 from ..core.row_sparse import RowSparse, add_gradients, dense
 from ..core.tape import FREED, OUTPUT, FanNode, Leaf, TapeNode
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor, placed_like, wrap
 from .row_sums import RowSums
 from .where_mask import ON_ARRAYS, ON_TENSORS, WHERE, WhereMask
 
@@ -189,8 +189,13 @@ class ReverseWalk:
             if part is None:
                 shape, dtype = node.outputs[i]
                 zeros = np.broadcast_to(np.zeros((), dtype), shape)
-                parts[i] = zeros if self.raw else wrap(zeros)
+                parts[i] = zeros if self.raw else self._beside(parts, wrap(zeros))
         return parts
+
+    def _beside(self, parts: Sequence[Any], zeros: Tensor) -> Tensor:
+        """Return zeros where the gradients are that are known."""
+        known = next((g for g in parts if g is not None), None)
+        return zeros if modes.base is None or known is None else placed_like(known, zeros)
 
     def _settle(self, node: AnyNode, g: Any) -> Any:
         """Run the hooks on a complete gradient, and keep it where that was asked for."""

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.device_array import on_devices
 from ..core.dtype import is_float
 from ..core.imports import deferred_imports
-from ..core.modes import current_interpreter, current_transform, enable_grad, is_grad_enabled, modes
+from ..core.modes import current_interpreter, current_transform, enable_grad, is_grad_enabled
 from ..core.op import F, find_op
 from ..core.tape import Leaf, make_node
 from ..core.tensor import Tensor, marked, placed_like, wrap, wrap_with_node
@@ -79,12 +80,12 @@ def _on_tape(fn: FlatFunction, primals: Sequence[Any], once: bool) -> Pulled:
         # Rules on raw arrays are the fast ones, where nobody differentiates or batches the result.
         tracked = any(g is not None and g.requires_grad for g in gs)
         record = (is_grad_enabled() and (linked or tracked)) or is_differentiated()
-        raw = not record and current_transform() is None
+        raw = not record and current_transform() is None and not on_devices()
         walk = TapeWalk(raw=raw, retain=linked or not once)
         keys, wanted = (origins, None) if closed else (nodes, set(filter(None, nodes)))
         found = walk.run(roots, gs, wanted, record=record)
         grads = [as_tensor(found[key]) if key in found else None for key in keys]
-        return grads if modes.base is None else [*map(marked, grads, marks)]
+        return [*map(marked, grads, marks)] if any(marks) else grads
 
     shown = outputs if linked else [_unlinked(y) for y in outputs]
     return Pulled(shown, pull, [root is not None for root in roots])

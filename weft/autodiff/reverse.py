@@ -1,7 +1,8 @@
 """Reverse mode on the tape.
 
 On raw arrays it is fast and frees what it has used; with `create_graph` the same rules run on
-tensors, so that the gradients can be differentiated again.
+tensors, so that the gradients can be differentiated again, and so they do where values may be in
+the memory of a device.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from ..core.anomaly import detecting_anomaly
+from ..core.device_array import on_devices
 from ..core.errors import ArgumentTypeError, GradientError, ShapeError
 from ..core.imports import deferred_imports
 from ..core.modes import GradMode, current_recorder, modes
 from ..core.op import F
 from ..core.row_sparse import RowSparse, add_gradients
 from ..core.tape import FanNode, output_node
-from ..core.tensor import Tensor, wrap, wrap_with_node
+from ..core.tensor import Tensor, placed_like, wrap, wrap_with_node
 from .anomaly import checked
 from .engine import AnyNode, GradientsOf, ReverseWalk, as_tensor
 from .matching import array_of
@@ -48,8 +50,9 @@ def backward(
     check_root(tensor)
     seed = initial_gradient(tensor, gradient, "backward")
     retain = create_graph if retain_graph is None else retain_graph
-    walk = TapeWalk(raw=not create_graph, retain=retain, rows=not create_graph)
-    for leaf, grad in walk.run([tensor._node], [seed]).items():
+    raw = not create_graph and not on_devices()
+    walk = TapeWalk(raw=raw, retain=retain, rows=raw)
+    for leaf, grad in walk.run([tensor._node], [seed], record=create_graph).items():
         accumulate(leaf, grad)
 
 
@@ -100,8 +103,8 @@ def gradients(
     wanted = [_target_node(x, i) for i, x in enumerate(inputs)]
     seeds = [_seed(y, g) for y, g in zip(outputs, given, strict=True)]
     retain = create_graph if retain_graph is None else retain_graph
-    walk = TapeWalk(raw=not create_graph, retain=retain)
-    found = walk.run([y._node for y in outputs], seeds, set(wanted))
+    walk = TapeWalk(raw=not create_graph and not on_devices(), retain=retain)
+    found = walk.run([y._node for y in outputs], seeds, set(wanted), record=create_graph)
     results = [as_tensor(found[node]) if node in found else None for node in wanted]
     return results[0] if isinstance(xs, Tensor) else results
 
@@ -208,7 +211,7 @@ def initial_gradient(tensor: Tensor, gradient: Any, what: str) -> Tensor:
     """Return the gradient a walk starts with; ones are implied for a single element only."""
     if gradient is None:
         check_single(tensor, what)
-        return wrap(np.ones(tensor.shape, tensor.dtype))
+        return _ones(tensor)
     return checked_gradient(tensor, gradient, what)
 
 
@@ -225,7 +228,7 @@ def check_single(tensor: Tensor, what: str) -> None:
 def checked_gradient(tensor: Tensor, gradient: Any, what: str) -> Tensor:
     """Return a given gradient as a tensor of the shape and dtype it must have."""
     if not isinstance(gradient, Tensor):
-        gradient = wrap(array_of(gradient, tensor, f"{what}: gradient"))
+        gradient = placed_like(tensor, wrap(array_of(gradient, tensor, f"{what}: gradient")))
     if gradient.shape != tensor.shape:
         raise ShapeError(
             f"{what}: gradient must have the tensor's shape {tensor.shape}. "
@@ -251,7 +254,8 @@ def _seed(y: Tensor, g: Any) -> Tensor | None:
 
 
 def _ones(y: Tensor) -> Tensor:
-    return wrap(np.ones(y.shape, y.dtype))
+    ones = wrap(np.ones(y.shape, y.dtype))
+    return ones if modes.base is None else placed_like(y, ones)
 
 
 def _target_node(x: Tensor, position: int) -> AnyNode:

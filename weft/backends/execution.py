@@ -1,4 +1,8 @@
-"""Run programs on any back end: bring arrays in, run, take results out, write the states."""
+"""Run programs on any back end: bring values in, run, take results out, write the states.
+
+On a device with memory of its own, values that are there already are taken as they are, and so are
+results handed out: nothing is copied but what comes from the host, and what the host keeps.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +12,19 @@ from typing import Any
 
 import numpy as np
 
+from ..core.device_array import DeviceArray
 from ..core.errors import IndexOutOfRange
+from ..core.tensor import Tensor
+from ..graph.state import State
 from ..lower.kernels import CallKernel, walk
 from ..lower.program import KernelProgram, Sources
 from ..lower.storage import Buffer, View
+from .device_memory import DeviceBlock, DeviceMemory, memory_of
 from .host import shown
 from .protocol import Array, Backend, Memories
 from .states import STATES
+
+Blocks = dict[int, DeviceBlock]  # memory by the numbers of a program's buffers
 
 
 class Execution:
@@ -26,26 +36,41 @@ class Execution:
         self.backend = backend
         self.program = program
         self.sources = sources
+        self.memory = memory_of(backend.describe().name, lambda name: backend)
         self._code = backend.compile(program)
         flag = None if program.flag is None else program.flag.buffer
-        self._constants: Memories = {
-            b.number: self._copied_in(b, sources.constants[b.slot])
+        self._constants: Blocks = {
+            b.number: self.memory.brought(sources.constants[b.slot], b.shape)
             for b in program.buffers
             if b.kind == "constant" and b is not flag
         }
 
-    def run(self, feeds: Sequence[Array]) -> list[Array]:
-        """Run on arrays of the shapes it was compiled for; return the fetches."""
+    def run(self, feeds: Sequence[Any]) -> list[Any]:
+        """Run on values of the shapes it was compiled for; return the fetches.
+
+        They are arrays, or where the device has its own memory values in it.
+        """
         with STATES:
-            memories = self._brought(feeds)
-            self.backend.run(self._code, memories)
-            self.backend.synchronize()
-            self._check_indices(memories)
-            fetched = [self._read(view, memories) for view in self.program.fetches]
-            changed = [(slot, self._read(v, memories)) for slot, v in self.program.commits]
-            for slot, array in changed:
-                self.sources.states[slot].write(array)
-        return fetched
+            blocks, states = self._brought(feeds)
+            found = self.compute(blocks)
+            fetched = [found(view) for view in self.program.fetches]
+            changed = [(slot, found(view)) for slot, view in self.program.commits]
+            for slot, value in changed:
+                self._commit(self.sources.states[slot], states.get(slot), value)
+        return fetched if self.memory.own else [value.to_host() for value in fetched]
+
+    def compute(self, blocks: Blocks) -> RunResults:
+        """Run the kernels on memory of what comes from outside; return where results are."""
+        program = self.program
+        for view in program.outputs:
+            buffer = view.buffer
+            if buffer.kind == "arena" and buffer.number not in blocks:
+                blocks[buffer.number] = self.memory.allocate(buffer.shape, buffer.dtype)
+        memories: Memories = {number: block.memory for number, block in blocks.items()}
+        self.backend.run(self._code, memories)
+        self.memory.counts["programs"] += 1
+        self._check_indices(memories)
+        return RunResults(self.memory, blocks, memories)
 
     @property
     def direct(self) -> None:
@@ -74,36 +99,67 @@ class Execution:
 
     # -- memory ------------------------------------------------------------------------------------
 
-    def _copied_in(self, buffer: Buffer, array: Array) -> Any:
-        memory = self.backend.allocate(buffer.shape, buffer.dtype)
-        self.backend.copy_in(np.reshape(array, buffer.shape), memory)
-        return memory
-
-    def _brought(self, feeds: Sequence[Array]) -> Memories:
-        """Return memory for what comes from outside, and for results."""
-        program, memories = self.program, dict(self._constants)
-        for buffer in program.buffers:
+    def placed(self, feeds: Sequence[Any]) -> Blocks:
+        """Return the constants and what is fed, in the memory of the device."""
+        blocks = dict(self._constants)
+        for buffer in self.program.buffers:
             if buffer.kind == "feed":
-                memories[buffer.number] = self._copied_in(buffer, feeds[buffer.slot])
-            elif buffer.kind == "state":
-                state = self.sources.states[buffer.slot].read()
-                memories[buffer.number] = self._copied_in(buffer, state)
-        if program.flag is not None:
-            memories[program.flag.buffer.number] = self._copied_in(
-                program.flag.buffer, np.zeros(program.flag.buffer.shape, np.int64)
-            )
-        for view in program.outputs:
-            if view.buffer.kind == "arena" and view.buffer.number not in memories:
-                made = self.backend.allocate(view.buffer.shape, view.buffer.dtype)
-                memories[view.buffer.number] = made
-        return memories
+                blocks[buffer.number] = self._here(feeds[buffer.slot], buffer)
+        flag = self.program.flag
+        if flag is not None:
+            zeros = np.zeros(flag.buffer.shape, np.int64)
+            blocks[flag.buffer.number] = self.memory.copied(zeros)
+        return blocks
 
-    def _read(self, view: View, memories: Memories) -> Array:
-        """Return what a view shows, as an array of its own."""
-        whole = self.backend.copy_out(memories[view.buffer.number])
-        return whole if view.buffer.kind == "object" else shown(whole, view).copy()
+    def _brought(self, feeds: Sequence[Any]) -> tuple[Blocks, dict[int, Any]]:
+        """Return memory of all that comes from outside, and the states as they were read."""
+        blocks, states = self.placed(feeds), dict[int, Any]()
+        for buffer in self.program.buffers:
+            if buffer.kind == "state":
+                states[buffer.slot] = read = self.sources.states[buffer.slot].read()
+                blocks[buffer.number] = self._here(read, buffer)
+        return blocks, states
+
+    def _here(self, value: Any, buffer: Buffer) -> DeviceBlock:
+        if value.__class__ is not DeviceArray:
+            return self.memory.brought(value, buffer.shape)
+        if value.device == self.memory.name:
+            block: DeviceBlock = value.block
+            return block
+        return self.memory.brought(value.to_host(), buffer.shape)
+
+    def _commit(self, state: State, before: Any, value: DeviceArray) -> None:
+        """Write a state: where it was, or, if it is a slot that nobody else has, here."""
+        is_slot = state.held and not isinstance(state.owner, Tensor)
+        stays = self.memory.own and (is_slot or before.__class__ is DeviceArray)
+        state.write(value if stays else value.to_host())  # type: ignore[arg-type]  # or a DeviceArray
 
     def _check_indices(self, memories: Memories) -> None:
         flag = self.program.flag
-        if flag is not None and self.backend.copy_out(memories[flag.buffer.number]).any():
-            raise IndexOutOfRange("an index is out of range")
+        if flag is not None:
+            self.backend.synchronize()
+            self.memory.counts["flags read"] += 1
+            if self.backend.copy_out(memories[flag.buffer.number]).any():
+                raise IndexOutOfRange("an index is out of range")
+
+
+class RunResults:
+    """The results of a run, by views of the program's buffers."""
+
+    def __init__(self, memory: DeviceMemory, blocks: Blocks, memories: Memories) -> None:
+        self._memory, self._blocks, self._memories = memory, blocks, memories
+
+    def __call__(self, view: View) -> DeviceArray:
+        """Return what a view shows as a value of its own."""
+        block = self._blocks.get(view.buffer.number)
+        if block is None or not view.whole:
+            return self._by_the_host(view)
+        block.memory = self._memories[view.buffer.number]  # a back end may have put other there
+        return self._memory.value(block, view.shape)
+
+    def _by_the_host(self, view: View) -> DeviceArray:
+        """Return a part of a buffer, or what only the run could tell the size of."""
+        whole = self._memory.read(self._memories[view.buffer.number])
+        part = whole if view.buffer.kind == "object" else shown(whole, view)
+        array = np.ascontiguousarray(part).reshape(part.shape)
+        return self._memory.value(self._memory.copied(array), array.shape)

@@ -65,6 +65,20 @@ class Backend(Protocol):
 
 
 @runtime_checkable
+class IndexedBackend(Protocol):
+    """A back end of several devices, `name:0`, `name:1` and so on: each is a back end of its own.
+
+    `BACKEND` is such an object then.
+    """
+
+    def count(self) -> int:
+        """Return how many devices there are; raise a WeftError that says why there are none."""
+
+    def at(self, index: int) -> Backend:
+        """Return one of them."""
+
+
+@runtime_checkable
 class KeepingBackend(Backend, Protocol):
     """A back end that keeps the code of programs between processes."""
 

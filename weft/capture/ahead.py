@@ -435,7 +435,7 @@ def _maker_like(example: Any, name: str) -> Callable[..., Symbol]:
     """Return what makes a symbol of an example's type; the example itself is not kept."""
     if isinstance(example, float):
         return partial(_number, name)
-    array = example.numpy() if isinstance(example, Tensor) else np.asarray(example)
+    array = example if isinstance(example, Tensor) else np.asarray(example)
     return partial(_placeholder, name, array.shape, array.dtype)
 
 

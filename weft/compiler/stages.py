@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from ..backends import backend_named
-from ..backends.protocol import KeepingBackend, PreparingBackend, Restorable, SizedBackend
+from ..backends.protocol import Backend, KeepingBackend, PreparingBackend, Restorable, SizedBackend
 from ..core.device import CPU
 from ..core.dim import SizeVar, deciding
 from ..core.shape import Shape
@@ -46,6 +47,7 @@ from ..plan.row_commits import with_rows_last
 from ..plan.run_plan import Planned
 from ..plan.threads import with_schedule
 from .cache.programs import known_program
+from .host_states import WithHostStates, host_commits
 
 
 def _canonical(graph: Graph) -> Graph:
@@ -74,7 +76,7 @@ ON_GRAPHS: dict[str, Callable[[Graph], Graph]] = {
 ON_PROGRAMS: dict[str, Callable[[KernelProgram, Device], KernelProgram]] = {
     "operands computed by products": with_prologues,
     "memory that products pack into": with_scratch,
-    "memory of fetches": lambda program, device: with_own_memory(program),
+    "memory of fetches": lambda program, device: with_own_memory(program, parts=device.own_memory),
     "rows of states written last": lambda program, device: with_rows_last(program),
     "memory": lambda program, device: with_memory(program),
     "threads": with_schedule,
@@ -160,8 +162,34 @@ def compile_program(
     backend = backend_named(device)
     if isinstance(backend, KeepingBackend):
         return _restored_or_built(backend, program, shapes, options)
-    planned = plan_program(program, shapes, backend.describe())
+    device_here = backend.describe()
+    if device_here.own_memory:
+        return _placed(backend, program, shapes, device_here)
+    planned = plan_program(program, shapes, device_here)
     return None if planned is None else backend.prepare(planned.program, planned.sources)
+
+
+def _placed(
+    backend: Backend, program: Program, shapes: Mapping[Value, Shape], device: Device
+) -> Any:
+    """Return a program for a device with its own memory: states of the host stay the host's."""
+    static = specialized(program, shapes)
+    if static is None:
+        return None
+    first = len(program.fetches) + program.trapped
+    pairs = zip((state for state, _ in program.commits), static.outputs[first:], strict=True)
+    host = host_commits(static, list(pairs))
+    ours = {state for state, _ in host.commits}
+    made = copy(program)
+    made.commits = [pair for pair in program.commits if pair[0] not in ours]
+    written = zip(program.commits, static.outputs[first:], strict=True)
+    kept = [value for (state, _), value in written if state not in ours]
+    static.outputs = [*static.outputs[:first], *kept]
+    planned = plan_static(made, static, device)
+    if planned is None:
+        return None
+    inner = backend.prepare(planned.program, planned.sources)
+    return WithHostStates(inner, host) if host.commits else inner
 
 
 def _restored_or_built(

@@ -9,7 +9,9 @@ from typing import Any
 from .errors import ArgumentError
 from .imports import Injected, injected
 
-_backend_names: Injected[Callable[[], list[str]]] = injected("backend_names")
+_backend_names: Injected[Callable[[], tuple[str, ...]]] = injected("backend_names")
+_device_names: Injected[Callable[[], list[str]]] = injected("device_names")
+_device_count: Injected[Callable[[str], int | None]] = injected("device_count")
 
 KNOWN = ("cpu", "cuda", "gpu", "mps", "tpu", "xpu", "meta")  # names that mean a device, not a dtype
 
@@ -18,7 +20,8 @@ class device(str):  # noqa: N801  (a name of values' places, as dtype is of thei
     """A device by its name: where values live, and as a context where values and nodes are made.
 
     It is the string of its name, so `x.device == "cpu"` holds. `wf.devices()` lists what there is:
-    the CPU, and `reference`, which runs programs by NumPy, slowly and plainly.
+    the CPU, and `reference`, which runs programs by NumPy, slowly and plainly. Those of a kind are
+    numbered, `opencl:0` and `opencl:1`; without a number the first one is meant.
 
     >>> import weft as wf
     >>> wf.device("cpu")
@@ -34,12 +37,15 @@ class device(str):  # noqa: N801  (a name of values' places, as dtype is of thei
 
     def __new__(cls, name: Any) -> device:
         """Return the device of a name; raise unless Weft runs on it."""
-        if isinstance(name, str):
-            plain = name.removesuffix(":0")
-            if plain == "cpu" or plain in _backend_names():
-                return str.__new__(cls, plain)
-        known = ", ".join(map(repr, _backend_names()))
-        raise ArgumentError(f"device must be one of {known} (see wf.devices()). Received: {name!r}")
+        if isinstance(name, device):
+            return name
+        found = _full_name(name) if isinstance(name, str) else None
+        if found is None:
+            known = ", ".join(map(repr, _device_names()))
+            raise ArgumentError(
+                f"device must be one of {known} (see wf.devices()). Received: {name!r}"
+            )
+        return str.__new__(cls, found)
 
     @property
     def type(self) -> str:
@@ -64,6 +70,19 @@ class device(str):  # noqa: N801  (a name of values' places, as dtype is of thei
         return self[:]  # a plain string: slices are
 
 
+def _full_name(name: str) -> str | None:
+    """Return the name that a device goes by, or None: `cpu:0` is `cpu`, `opencl` is `opencl:0`."""
+    kind, colon, index = name.partition(":")
+    if kind == "cpu":
+        return "cpu" if index in ("", "0") else None
+    if kind not in _backend_names() or (colon and not index.isdecimal()):
+        return None
+    count, number = _device_count(kind), int(index or 0)
+    if count is None:
+        return kind if number == 0 else None
+    return f"{kind}:{number}" if number < count else None
+
+
 CPU = device("cpu")
 _around: ContextVar[tuple[device, ...]] = ContextVar("weft_device", default=(CPU,))
 scopes: list[device] = []  # of all threads: while there are none, nobody asks for their own
@@ -76,7 +95,7 @@ def devices() -> list[device]:
     >>> wf.devices()
     [device('cpu'), device('reference')]
     """
-    return [device(name) for name in _backend_names()]
+    return [device(name) for name in _device_names()]
 
 
 def current_device() -> str:

@@ -260,12 +260,17 @@ def _alone(x: Any) -> Any:
 def wrap_outputs(values: Sequence[Any], node: FanNode | None) -> tuple[Tensor, ...]:
     """Return the outputs of an operation with several of them as tensors behind its node."""
     arrays = [v if v.__class__ is np.ndarray else np.asarray(v) for v in values]
+    return wrap_values(arrays, node)
+
+
+def wrap_values(values: Sequence[Any], node: FanNode | None) -> tuple[Tensor, ...]:
+    """Return values, arrays or in memory of a device, as tensors behind a node of theirs."""
     if node is None:
-        return tuple(wrap(v) for v in arrays)
-    node.outputs = tuple((v.shape, v.dtype) for v in arrays)
+        return tuple(wrap(v) for v in values)
+    node.outputs = tuple((v.shape, v.dtype) for v in values)
     return tuple(
         wrap_with_node(v, output_node(node, i) if dt.is_float(v.dtype) else None)
-        for i, v in enumerate(arrays)
+        for i, v in enumerate(values)
     )
 
 

@@ -32,6 +32,7 @@ fact is an option of the declaration, a fact that depends on the call is a rule:
     blocks       a rule of random operators: how much of the generator's sequence a call consumes
     advances     it moves on what is threaded through a graph: a generator, or the chain of effects
     effect       it shows values to somebody: a run does it once, in its order
+    transfers    it moves its operand to the device that its first attribute names
     operator     the method of Python's operator that stands for it: "__add__"
     numpy        the same as an expression of NumPy, by the names of its inputs and attributes;
                  attributes that it does not name are None
@@ -51,7 +52,7 @@ RuleT = TypeVar("RuleT", bound=Rule)
 OPTIONS = frozenset(
     (
         *("laws", "exact", "identity", "reshapes", "work", "convolution", "advances"),
-        *("never_negative", "operator", "numpy", "total"),
+        *("never_negative", "operator", "numpy", "total", "transfers"),
     )
 )
 ROW_SUMS: dict[Any, tuple[int, Rule]] = {}  # operators with a rule `sums_rows`: of which input
@@ -79,6 +80,7 @@ class Facts:
     blocks_rule: Rule | None = None
     advances = False
     effect = False
+    transfers = False
     operator: str | None = None
     numpy: str | None = None
     spelling_rule: Rule | None = None

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from . import device as places
 from .device import check_device, is_device
 from .dim import Dim, may_equal
 from .dispatch import lift_scalar
@@ -174,10 +175,22 @@ def to(self: Tensor, *targets: Any, dtype: Any = None, device: Any = None) -> Te
             dtype = target
     where = self.device if device is None else check_device(device)
     result = self if dtype is None or as_dtype(dtype) == self.dtype else cast_to(self, dtype)
-    if where == result.device:
-        return result
-    moved: Tensor = place(result if result.symbolic else clone(result), where)
+    return result if where == result.device else _moved(result, where)
+
+
+def _moved(x: Tensor, where: places.device) -> Tensor:
+    """Return a tensor on another device: a copy, and a step of the tape or a node of a graph."""
+    if not x.symbolic:
+        there: Tensor = F.transfer(x, str(where), str(x.device))
+        return place(there, where)
+    with where:  # the device that the node, and so its result, is on
+        moved: Tensor = F.transfer(x, str(where), str(x.device))
     return moved
+
+
+def cpu(self: Tensor) -> Tensor:
+    """Return the tensor on the CPU: itself, or a copy if it is elsewhere."""
+    return to(self, device=places.CPU)
 
 
 def cast_to(self: Tensor, dtype: Any) -> Tensor:
@@ -267,7 +280,7 @@ def is_floating_point(self: Tensor) -> bool:
 
 
 def same(self: Tensor) -> Tensor:
-    """Return the tensor itself; here for programs written with `.contiguous()` or `.cpu()`."""
+    """Return the tensor itself; here for programs written with `.contiguous()`."""
     return self
 
 
@@ -284,7 +297,7 @@ EXTRA_METHODS: dict[str, Function] = {
     "t": matrix_t,
     "type_as": type_as,
     "contiguous": same,
-    "cpu": same,
+    "cpu": cpu,
     "half": _caster("float16"),
     "float": _caster("float32"),
     "double": _caster("float64"),

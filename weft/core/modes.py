@@ -242,7 +242,8 @@ class interpret_with:  # noqa: N801  (a context manager used like a function)
         """Make the interpreter current."""
         # Inside another one this context is counted already.
         self._counted = self._interpreter is not None and _interpreter.get() is None
-        self._token = _interpreter.set(self._interpreter)
+        chosen = self._interpreter
+        self._token = _interpreter.set(modes.base if chosen is None else chosen)
         if self._counted:
             modes.count_interpreter(+1)
         return self._interpreter

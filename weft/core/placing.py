@@ -1,21 +1,26 @@
 """Tensors on other devices than the CPU.
 
-A tensor is on the CPU unless it has a mark. Marks are the business of an interpreter below all
-others, which is there while there are marks: it sees to it that the operands of an operation lie on
-one device, and marks the results. While everything lies on the CPU, operations look at nothing.
+A device works in the host's memory, and a tensor there is an array with a mark that says where it
+is; or in memory of its own, and a tensor there holds that (core/device_array.py) and has no array.
+Both are the business of an interpreter below all others, which is there while there is anything
+elsewhere: it sees to it that the operands of an operation lie on one device, runs it there, and
+marks the results. While everything lies on the CPU, operations look at nothing.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, TypeVar
 
 from .device import CPU, check_device, device, scopes
+from .device_array import PRESENCE, DeviceArray, has_own_memory, moved, runtime, to_device
+from .dispatch import wrap_values
 from .errors import GENERATED_PREFIX, PACKAGE_DIR, ArgumentError
-from .modes import modes
-from .tensor import Constant, Tensor
+from .specialize import with_kernel
+from .tensor import Constant, Tensor, wrap_with_node
 
 TensorT = TypeVar("TensorT", bound=Tensor)
 
@@ -27,22 +32,10 @@ class Mark:
 
     def __init__(self, where: device) -> None:
         self.device = where
-        _marks.add(id(self))  # by atomic operations: no lock may be taken where objects are freed
-        if not _marked_before:
-            _marked_before.append(True)
-            modes.count_interpreter(+1)
-        modes.base = MARKING
+        PRESENCE.enter(self)
 
     def __del__(self) -> None:
-        _marks.discard(id(self))
-        if not _marks:
-            modes.base = None
-            if _marks:  # another thread has made one in the meantime
-                modes.base = MARKING
-
-
-_marks: set[int] = set()
-_marked_before: list[bool] = []
+        PRESENCE.leave(self)
 
 
 def place(tensor: TensorT, where: device) -> TensorT:
@@ -54,10 +47,10 @@ def place(tensor: TensorT, where: device) -> TensorT:
         return tensor
     if held.symbolic:
         raise ArgumentError(_symbol_message(held.device, where))
-    if where == CPU:
+    held._value = moved(held._value, where)
+    if hasattr(held, "_mark"):
         del held._mark
-    else:
-        held._mark = Mark(where)
+    _marked_as(held, where)
     return tensor
 
 
@@ -77,22 +70,64 @@ def made_on(tensor: TensorT, given: Any) -> TensorT:
 
 
 class Marking:
-    """Runs operations as without it, on operands of one device, and marks their results."""
+    """Runs operations where their operands are: on one device, with the results there too."""
 
     transparent = True  # what it runs is what would run without it
     below = None
 
     def apply(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         """Run one operation."""
+        if op.transfers:
+            return _marked_as(op.specialized.execute(inputs, attrs), device(attrs[0]))
         found = {x.device: None for x in inputs if x is not None and x.__class__ is not Constant}
         where = common_device(op.name, found) if found else check_device(None)
+        if has_own_memory(where):
+            return _placed_execute(op, where)(tuple([_on(x, where) for x in inputs]), attrs)
         result = op.specialized.execute(inputs, attrs)
         for y in result if isinstance(result, tuple) else (result,):
-            place(y, where)
+            _marked_as(y, where)
         return result
 
 
+def _marked_as(tensor: Any, where: device) -> Any:
+    """Say of a new tensor where it is, if that is not to be seen from its value."""
+    if where != CPU and tensor._value.__class__ is not DeviceArray:
+        tensor._mark = Mark(where)
+    return tensor
+
+
 MARKING = Marking()
+PRESENCE.base = MARKING
+
+_executes: dict[tuple[Any, device], Callable[..., Any]] = {}
+
+
+def _placed_execute(op: Any, where: device) -> Callable[..., Any]:
+    """Return the generated `execute` of an operator with a launch on a device as its kernel.
+
+    So what is recorded for gradients is decided in one place, wherever the kernel runs.
+    """
+    known = _executes.get((op, where))
+    if known is None:
+        known = with_kernel(op.specialized, partial(_launch, op, where), DeviceArray, wrap_values)
+        _executes[op, where] = known
+    return known
+
+
+def _launch(op: Any, where: device, *args: Any) -> Any:
+    """Run an operator on a device; called as its kernel is, a sequence of operands in one list."""
+    count = len(op.inputs)
+    operands = args[:count]
+    if op.variadic:
+        operands = (*operands[:-1], *operands[-1])
+    return runtime.get().launch(op, operands, args[count:], where)
+
+
+def _on(x: Any, where: device) -> Any:
+    """Return an operand on a device: numbers, and what Weft made on the way, are copied there."""
+    if x is None or x._value.__class__ is DeviceArray:
+        return x
+    return wrap_with_node(to_device(x._value, where), x._node)
 
 
 def common_device(what: str, found: Iterable[device]) -> device:

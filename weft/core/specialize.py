@@ -95,6 +95,14 @@ def specialize(op: Op) -> Specialized:
     return Specialized(call, operation, execute, poly, backward, linked, saves, source, scope)
 
 
+def with_kernel(
+    made: Specialized, kernel: Callable[..., Any], result: type, wrap_outputs: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Return `execute` with another kernel, whose results are of a class and need no conversion."""
+    inside = {"kernel": kernel, "ndarray": result, "wrap_outputs": wrap_outputs}
+    return FunctionType(made.execute.__code__, made.scope | inside, "execute")
+
+
 class _Writer:
     """Writes the source text for one operator."""
 
@@ -130,7 +138,7 @@ class _Writer:
             "ERRORS": dispatch.ERRORS,
             "FLOAT_WARNINGS": dispatch.FLOAT_WARNINGS,
             "apply": dispatch.apply,
-            "asarray": np.asarray,
+            "asarray": _same if op.transfers else np.asarray,
             "canon": op.canonicalize,
             "call_with_keywords": call_with_keywords,
             "caller_site": caller_site,
@@ -534,6 +542,11 @@ class _Writer:
     def _tuple(items: Any) -> str:
         items = tuple(items)
         return f"({', '.join(items)}{',' if len(items) == 1 else ''})"
+
+
+def _same(value: Any) -> Any:
+    """Return what a transfer made: an array, or a value of a device."""
+    return value
 
 
 def needs(rule: Rule | str | int) -> tuple[str, ...]:

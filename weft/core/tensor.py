@@ -17,6 +17,7 @@ import numpy as np
 from . import device as places
 from . import dtype as dt
 from .counts import count_elements
+from .device_array import held_like, is_placed, moved, to_host
 from .errors import (
     ArgumentError,
     ArgumentTypeError,
@@ -39,11 +40,11 @@ class Tensor:
 
     __slots__ = ("__weakref__", "_mark", "_node", "_paused", "_site", "_value")
 
-    _value: np.ndarray[Any, Any]
+    _value: np.ndarray[Any, Any]  # or a DeviceArray, on a device with memory of its own
     _node: TapeNode | Leaf | None
     _paused: Leaf  # set while gradients of a leaf are switched off, to go on with afterwards
     _site: Site
-    _mark: Any  # of a tensor that is not on the CPU: where it is (core/placing.py)
+    _mark: Any  # of an array that counts as being on another device (core/placing.py)
 
     symbolic = False  # True for a symbol of a graph, which has no value yet
     weak = False  # True for a number of a graph, which takes the dtype of what it meets
@@ -96,8 +97,9 @@ class Tensor:
     @property
     def device(self) -> places.device:
         """Return the device that holds the value."""
-        mark = getattr(self, "_mark", None)
-        found: places.device = places.CPU if mark is None else mark.device
+        value = self._value
+        where: Any = value if is_placed(value) else getattr(self, "_mark", None)
+        found: places.device = places.CPU if where is None else where.device
         return found
 
     def dim(self) -> int:
@@ -220,7 +222,8 @@ class Tensor:
         if modes.interpreters and (recorder := current_recorder()) is not None:
             seen: np.ndarray[Any, Any] = recorder.look(self)
             return seen
-        return self._value
+        value: np.ndarray[Any, Any] = to_host(self._value)
+        return value
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """Return the value as a read-only NumPy view (no copy); np.array(x) gives a copy."""
@@ -261,7 +264,7 @@ class Tensor:
         return self._read().copy().__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return self._value.__dlpack_device__()
+        return 1, 0  # the CPU, where the copy is that is handed over
 
     def __len__(self) -> int:
         if self.ndim == 0:
@@ -385,7 +388,7 @@ class Tensor:
 
     def __reduce__(self) -> tuple[Any, ...]:
         where = None if self.device == places.CPU else str(self.device)
-        return (_rebuild, (type(self), self._value, self.requires_grad, where))
+        return (_rebuild, (type(self), to_host(self._value), self.requires_grad, where))
 
     # -- writing: this tensor gets a new value ------------------------------------------------
 
@@ -416,13 +419,18 @@ class Tensor:
             run: Any = current_interpreter()
             if hasattr(run, "before_write"):
                 run.before_write(target)
-        target._value = self._value
+        value = self._value
+        target._value = value if modes.base is None else held_like(target._value, value)
         if not isinstance(target._node, Leaf):
             target._node = self._node
 
     def _exclusive(self) -> np.ndarray[Any, Any] | None:
         """Return the buffer if this tensor is the only one to hold it, ready to be written."""
         # A view keeps its base alive by a reference, so an array with views is never exclusive.
+        value = self._value
+        if is_placed(value):  # which is no buffer: another value takes its place
+            return None
+        del value
         if _holders(self) != ALONE:
             return None
         value = self._value
@@ -444,6 +452,9 @@ def wrap(value: np.ndarray[Any, Any], cls: type[Tensor] = Tensor) -> Tensor:
 
 def placed_like(other: Tensor, tensor: Tensor) -> Tensor:
     """Put a new tensor on the device of another, and return it."""
+    value: Any = getattr(other, "_value", None)
+    if is_placed(value) and not is_placed(tensor._value):
+        tensor._value = moved(tensor._value, value.device)
     return marked(tensor, getattr(other, "_mark", None))
 
 

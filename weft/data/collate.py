@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.device_array import host_array
 from ..core.dtype import promote
 from ..core.errors import ArgumentError, ArgumentTypeError, DTypeError, ShapeError
 from ..core.masked import plain_array
@@ -230,7 +231,8 @@ def stack_leaves(leaves: list[Leaf], path: str) -> Any:
 def as_leaf_array(leaf: Leaf, path: str) -> Array:
     """Return a value of an item as an array."""
     if isinstance(leaf, Tensor):
-        return leaf._value
+        read: Array = host_array(leaf._value, f"collate: a value{_at(path)}")
+        return read
     if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "biufV":
         return plain_array(leaf, f"collate: a value{_at(path)}")
     if isinstance(leaf, bool | int | float | np.generic | list) and not isinstance(leaf, str):

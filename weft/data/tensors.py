@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.device_array import host_array
 from ..core.dtype import check_dtype
 from ..core.errors import ArgumentError, ShapeError
 from ..core.masked import plain_array
@@ -63,7 +64,7 @@ class TensorDataset(Dataset):
 def _rows(data: Any) -> Array:
     """Return data as an array with at least one dimension."""
     if isinstance(data, Tensor):
-        array = data.detach()._value
+        array: Array = host_array(data.detach()._value, "TensorDataset: data")
     elif isinstance(data, np.ndarray):
         check_dtype(data.dtype)
         array = plain_array(data, "TensorDataset: data")

@@ -12,10 +12,11 @@ from numpy import ndarray
 from ..core.anomaly import detecting_anomaly
 from ..core.config import config
 from ..core.device import device
+from ..core.device_array import DeviceError, all_to_host, has_own_memory, moved
 from ..core.dim import SizeVar
 from ..core.dispatch import ERRORS
 from ..core.effects import EffectLog, current_log, logging_to
-from ..core.errors import ShapeError, is_from_signal, note_outside, user_stacklevel
+from ..core.errors import ArgumentError, ShapeError, is_from_signal, note_outside, user_stacklevel
 from ..core.imports import injected
 from ..core.shape import Shape
 from ..core.tensor import Tensor
@@ -24,6 +25,7 @@ from .nan_search import came_with, search_nan
 from .node import Value, type_text
 from .run import Array, Program, Results, Sizes, Take, bind_sizes, check_told_sizes
 from .sized_code import SizedCode
+from .special import STATE
 
 _compile_program = injected("compile_program")
 _compile_sized = injected("compile_for_sizes")
@@ -48,6 +50,9 @@ class ProgramCall:
         self.program = program
         self.what = what  # the function of the user's that errors name
         self.device = str(device(program.device if on is None else on))
+        self.own_memory = has_own_memory(self.device)
+        self._told_host = False
+        _check_states(program, self.device, what)
         self._types = [(value.dtype, value.type.shape) for value in program.feeds]
         self._executables: dict[tuple[Shape, ...], Any] = {}
         self._sized = SizedCode([shape for _, shape in self._types])
@@ -130,15 +135,29 @@ class ProgramCall:
                     self.remember(executable)
                     return fetched
             except ERRORS as error:
-                if is_from_signal(error):
+                if is_from_signal(error) or (self.own_memory and _is_devices(error)):
                     raise
                 failure = error
+        if self.own_memory:
+            self._tell_host(asked=not compiled or failure is not None)
+            arrays = all_to_host(arrays)
         sizes = self._told([array.shape for array in arrays])
         self._begin()
         results = _committed(self.program.run(arrays, sizes))
         if failure is not None:
             _report(failure, self.what)
-        return results
+        return [moved(y, self.device) for y in results] if self.own_memory else results
+
+    def _tell_host(self, *, asked: bool) -> None:
+        """Say, once, that a program for a device runs on the host, unless that was asked for."""
+        if not asked and not self._told_host and not detecting_anomaly():
+            self._told_host = True
+            warnings.warn(
+                f"{self.what}: a shape depends on values, so that there is no program of "
+                f"{self.device!r}: it runs node by node on the host, on copies",
+                RuntimeWarning,
+                stacklevel=user_stacklevel(),
+            )
 
     def _run_trapped(self, arrays: list[Array], compiled: bool) -> list[Array]:
         """Do the same; raise AnomalyError before anything is written if a NaN was made.
@@ -255,6 +274,21 @@ class ProgramCall:
         for value, shape in pairs:
             check_told_sizes(value, shape, sizes)
         return sizes
+
+
+def _is_devices(error: Exception) -> bool:
+    """Tell whether an error is a device's own, which the host has no better word for."""
+    return isinstance(error, (DeviceError, MemoryError))
+
+
+def _check_states(program: Program, where: str, what: str) -> None:
+    """Raise if a state is in the memory of another device than the one that a program runs on."""
+    for node in program.order:
+        if node.op is STATE and node.device != where and has_own_memory(node.device):
+            raise ArgumentError(
+                f"{what}: {node.name} is on {node.device!r}, and the program runs on {where!r}; "
+                f"move it by .to({where!r}), or run on {node.device!r}"
+            )
 
 
 def _report(failure: Exception, what: str) -> None:

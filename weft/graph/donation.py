@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.device_array import is_placed
 from ..core.donation import DonatedMemory
 from ..core.dtype import Array
 from ..core.errors import (
@@ -170,7 +171,7 @@ def take_donated(what: str, donated: Iterable[Donated], kept: Iterable[Any] = ()
 
 def _array_of(given: Any) -> Array | None:
     value = given._value if isinstance(given, Tensor) else given
-    return value if isinstance(value, np.ndarray) else None
+    return value if isinstance(value, np.ndarray) or is_placed(value) else None
 
 
 def _own_array(what: str, donated: Donated) -> Array:
@@ -186,6 +187,8 @@ def _own_array(what: str, donated: Donated) -> Array:
     array = given._value if isinstance(given, Tensor) else given
     if isinstance(array, DonatedMemory):
         array.refuse()
+    if is_placed(array):
+        return array
     flags = array.flags
     usual = flags.owndata and flags.writeable and flags.aligned and flags.c_contiguous
     if not usual or array.__class__ is not np.ndarray:

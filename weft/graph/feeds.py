@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.device_array import is_placed
 from ..core.dim import Dim
 from ..core.dtype import Array, DType, float64, is_float, is_integer
 from ..core.errors import ArgumentTypeError, DTypeError, ShapeError
@@ -27,6 +28,9 @@ def as_feed(value: Value, given: Any, what: str) -> Array:
         raise ArgumentTypeError(
             f"{what}: {value.name} must be fed with a value. Received: {given!r}"
         )
+    held = given._value if isinstance(given, Tensor) else given
+    if is_placed(held):
+        return _on_device(value, held, what)
     if not isinstance(given, (Tensor, np.ndarray)):
         array = _from_numbers(value, given, what)
     else:  # code takes no subclasses
@@ -40,6 +44,14 @@ def as_feed(value: Value, given: Any, what: str) -> Array:
         array = _cast(value, array, what)
     _check_shape(value, array, what)
     return array
+
+
+def _on_device(value: Value, given: Any, what: str) -> Array:
+    """Return a value of a device, cast there if need be: nobody looks whether elements fit."""
+    _check_kind(value, given.dtype, f"dtype {given.dtype}", what)
+    _check_shape(value, given, what)
+    fed: Array = given.astype(value.dtype)  # a DeviceArray, in an array's place
+    return fed
 
 
 def _from_numbers(value: Value, given: Any, what: str) -> Array:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ..core.anomaly import detecting_anomaly, has_nan, searching
+from ..core.device_array import to_host
 from ..core.dim import Dim, SizeVar, evaluate
 from ..core.dispatch import ERRORS, canonical, explain
 from ..core.effects import CHAIN
@@ -175,7 +176,7 @@ class Program:
         for slot, array in self.layout.constants:
             slots[slot] = array
         for slot, state in self.states:
-            slots[slot] = state.read()
+            slots[slot] = to_host(state.read())
         borrowed = {id(array) for array in slots if array is not None}
         if take is None:
             take = self._take_warily if detecting_anomaly() else self.take

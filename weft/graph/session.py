@@ -7,6 +7,7 @@ from operator import is_
 from typing import Any, NamedTuple, TextIO
 
 from ..core.device import check_device
+from ..core.device_array import all_to_host
 from ..core.errors import ArgumentError, ArgumentTypeError, GraphError
 from ..core.imports import deferred_imports, injected
 from ..core.tree import flatten
@@ -120,7 +121,7 @@ class Session:
         fetched = None if self.compiled is False else call.run_unchecked(given)
         if fetched is None:
             fetched = call.run(call.arrays(given), self.compiled)
-        return prepared.filled(fetched)
+        return prepared.filled(all_to_host(fetched) if call.own_memory else fetched)
 
     def _run_donating(self, prepared: _Prepared, feed_dict: Mapping[Any, Any], donate: Any) -> Any:
         """Run, and let what is given away be taken."""
@@ -133,7 +134,7 @@ class Session:
             fetched = None if self.compiled is False else call.run_unchecked(given)
             if fetched is None:
                 fetched = call.run(call.arrays(given), self.compiled)
-        return prepared.filled(fetched)
+        return prepared.filled(all_to_host(fetched))
 
     def _run_watched(self, fetches: Any, feed_dict: Any, watch: Any, donate: Any) -> Any:
         """Run a copy of the graph that hands values to functions; it is kept for those values."""

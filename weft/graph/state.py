@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ..core.device_array import held_like
 from ..core.dtype import Array
 from ..core.rng import STATE_SHAPE, Generator, make_state
 from ..core.shape import TensorType, type_of
@@ -186,7 +187,7 @@ class _Tensors:
 
     def write(self, keys: Sequence[Any], values: Iterable[Any]) -> None:
         for tensor, value in zip(keys, values, strict=True):
-            tensor._value = value
+            tensor._value = held_like(tensor._value, value)
 
     def path(self, key: Any) -> StatePath:
         return StatePath(key, ("_value",))

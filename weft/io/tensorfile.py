@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..core import dtype as dt
+from ..core.device_array import to_host
 from ..core.errors import (
     AllocationError,
     ArgumentError,
@@ -94,7 +95,7 @@ def as_array(name: Any, value: Any) -> Array:
     """Return a tensor or array as the package can write it: contiguous and of a known dtype."""
     _check_name(name)
     refuse_recording("tensors are written to a file")
-    array = value._value if isinstance(value, Tensor) else value
+    array = to_host(value._value if isinstance(value, Tensor) else value)
     if isinstance(array, np.generic):
         array = np.asarray(array)
     if not isinstance(array, np.ndarray):

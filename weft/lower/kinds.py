@@ -64,7 +64,7 @@ def _scalar_kind(node: Node) -> str | None:
 def _kind_of_reduction(node: Node) -> str | None:
     code = _code_of(node) if reduced_count(node) else None
     axes, ndim = reduced_axes(node), len(reduced_input(node).shape)
-    if code is None or not axes:
+    if code is None:
         return None
     if axes == tuple(range(ndim - len(axes), ndim)):
         return "reduce"

@@ -17,7 +17,6 @@ from ..core.device import check_device, is_device
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.imports import injected
 from ..core.modes import current_tracer, eagerly, modes
-from ..core.placing import place
 from ..core.shape import Shape
 from ..core.snapshot import snapshot_of
 from ..core.tensor import Tensor
@@ -356,8 +355,7 @@ class Module:
         tensors = [*self.parameters(), *self.buffers()]
         if device is not None:
             where = check_device(device)
-            for tensor in tensors:
-                place(tensor, where)
+            state.move(tensors, where)
         if dtype is not None:
             state.convert(tensors, dt.as_dtype(dtype))
         return self

@@ -7,8 +7,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core import dtype as dt
+from ..core.device import device
 from ..core.errors import ArgumentError, ArgumentTypeError, ShapeError, WeftError
 from ..core.modes import no_grad, refuse_recording
+from ..core.placing import place
 from ..core.tensor import Tensor
 from .version import count_change
 
@@ -80,6 +82,17 @@ def load(target: Tensor, value: Any, assign: bool) -> None:
             target._value = value._value
         else:
             target.copy_(value)
+
+
+def move(tensors: list[Tensor], where: device) -> None:
+    """Put tensors and their gradients on a device, in place."""
+    if any(tensor.device != where for tensor in tensors):
+        refuse_recording("a module is moved to another device")
+    for tensor in tensors:
+        grad = tensor._kept_grad()
+        place(tensor, where)
+        if grad is not None:
+            tensor._keep_grad(grad.to(device=where))
 
 
 def convert(tensors: list[Tensor], dtype: dt.DType) -> None:

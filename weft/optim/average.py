@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.device_array import held_like, is_placed, to_host
 from ..core.dtype import Array, is_float
 from ..core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ..core.modes import current_recorder, no_grad, refuse_recording
@@ -30,7 +31,7 @@ class WeightAverage(ABC):
     def __init__(self, source: Any, *, use_buffers: bool = False) -> None:
         self._tensors = _named_tensors(source, use_buffers)
         self.values: dict[str, Array] = {
-            name: np.array(working(tensor._value)) for name, tensor in self._tensors.items()
+            name: working(tensor._value).copy() for name, tensor in self._tensors.items()
         }
         self.count = 0
 
@@ -56,24 +57,24 @@ class WeightAverage(ABC):
         for name, tensor in self._tensors.items():
             new = working(tensor._value)
             if weight == 1.0 or not is_float(new.dtype):
-                self.values[name] = np.array(new)
+                self.values[name] = new.copy()
             else:
-                self.values[name] = np.asarray(self.values[name] * (1.0 - weight) + new * weight)
+                self.values[name] = _mixed(held_like(new, self.values[name]), new, weight)
         self.count += 1
 
     def copy_to_source(self) -> None:
         """Give the averages to the model for good."""
         refuse_recording("averages of weights are given to the model")
         for name, tensor in self._tensors.items():
-            tensor._value = np.array(self.values[name], tensor.dtype)
+            tensor._value = _given(tensor, self.values[name])
 
     def swap(self) -> None:
         """Exchange the model's weights and the averages; a second call undoes it."""
         refuse_recording("averages of weights are given to the model")
         for name, tensor in self._tensors.items():
             mine = self.values[name]
-            self.values[name] = np.array(working(tensor._value))
-            tensor._value = np.array(mine, tensor.dtype)
+            self.values[name] = working(tensor._value).copy()
+            tensor._value = _given(tensor, mine)
 
     @contextmanager
     def applied(self) -> Iterator[None]:
@@ -89,12 +90,12 @@ class WeightAverage(ABC):
 
     def state_dict(self) -> dict[str, Any]:
         """Return the averages (copies) and their count."""
-        values = {name: wrap(np.array(value)) for name, value in self.values.items()}
+        values = {name: wrap(value.copy()) for name, value in self.values.items()}
         return {"count": self.count, "values": values}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take over what `state_dict` returned; if it does not fit, raise and change nothing."""
-        saved = {name: np.array(value) for name, value in state["values"].items()}
+        saved = {name: _loaded(value) for name, value in state["values"].items()}
         if saved.keys() != self.values.keys():
             differing = sorted(saved.keys() ^ self.values.keys())
             raise ArgumentError(f"the averaged tensors differ from the saved ones: {differing[:5]}")
@@ -104,6 +105,26 @@ class WeightAverage(ABC):
                 raise ShapeError(f"{name} has shape {expected}; the saved average {value.shape}")
         self.values = {n: v.astype(self.values[n].dtype, copy=False) for n, v in saved.items()}
         self.count = int(state["count"])
+
+
+def _mixed(old: Array, new: Array, weight: float) -> Array:
+    """Return an average with a new value in it, where both are."""
+    if not is_placed(new):
+        return np.asarray(old * (1.0 - weight) + new * weight)
+    with no_grad():
+        return (wrap(old) * (1.0 - weight) + wrap(new) * weight)._value
+
+
+def _given(tensor: Tensor, value: Array) -> Array:
+    """Return an average as a value of a tensor, of its dtype and where it is."""
+    given: Array = held_like(tensor._value, value.astype(tensor.dtype))
+    return given
+
+
+def _loaded(value: Any) -> Array:
+    """Return a saved average as an array of the host."""
+    held = value._value if isinstance(value, Tensor) else value
+    return np.array(to_host(held))
 
 
 class EMA(WeightAverage):

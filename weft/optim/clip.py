@@ -15,6 +15,7 @@ from ..core.modes import current_recorder
 from ..core.op import F
 from ..core.row_sparse import as_array, kept_values, with_kept_values
 from ..core.tensor import Tensor, wrap
+from .placed_step import is_elsewhere
 
 
 def clip_grad_norm_(
@@ -38,7 +39,7 @@ def clip_grad_norm_(
     """
     params = _with_grads(parameters)
     limit, order = _positive("max_norm", max_norm), _positive("norm_type", norm_type)
-    if params and current_recorder() is not None:
+    if params and (current_recorder() is not None or any(map(is_elsewhere, params))):
         return _clip_recorded(params, limit, order, error_if_nonfinite)
     total = total_norm((as_array(kept_values(p.grad)) for p in params), order)
     if error_if_nonfinite and not math.isfinite(total):
@@ -64,10 +65,10 @@ def _scaled(g: Tensor, factor: float) -> Tensor:
 
 
 def _clip_recorded(params: list[Tensor], limit: float, order: float, strict: bool) -> Tensor:
-    """Do what `clip_grad_norm_` does as part of a recording, where gradients have no value."""
+    """Do what `clip_grad_norm_` does where gradients have no value here: recorded, on a device."""
     grads = [p.grad.detach() for p in params]
     wide = [F.cast(kept_values(g), np.dtype(np.float64)) for g in grads]
-    total = _recorded_norm(wide, order)
+    total = _recorded_norm(wide, order, narrow=all(g.dtype.itemsize < 8 for g in grads))
     if strict and not bool(F.isfinite(total)):
         raise GradientError(f"clip_grad_norm_: the {order}-norm of the gradients is {total.item()}")
     factor = limit / (total + 1e-6)
@@ -78,14 +79,14 @@ def _clip_recorded(params: list[Tensor], limit: float, order: float, strict: boo
     return norm
 
 
-def _recorded_norm(grads: list[Any], order: float) -> Any:
+def _recorded_norm(grads: list[Any], order: float, *, narrow: bool) -> Any:
     """Return the norm of all elements; a power of the largest element may not overflow."""
     if not any(g.size for g in grads):  # no rows at all
         return F.sum(grads[0])
     largest = reduce(F.maximum, [F.max(F.abs(g)) for g in grads if g.size])
     if order == math.inf:
         return largest
-    if order == 2.0 and all(g.value.node.inputs[0].dtype.itemsize < 8 for g in grads):
+    if order == 2.0 and narrow:
         return F.sqrt(reduce(add, [F.sum(F.square(g)) for g in grads]))  # of floats: no overflow
     scale = F.where((largest > 0.0) & F.isfinite(largest), largest, 1.0)
     powers = [F.sum(F.abs(g / scale) ** order) for g in grads]

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from ..core.dtype import Array, DType, float32
+from ..core.modes import modes
 from ..core.row_sparse import RowSparse
 from ..core.tensor import Tensor
+from .placed_step import is_elsewhere, placed_state, run_placed
 from .row_step import RowPart
 from .transform import GradientTransform, State, UpdateOne
 
@@ -30,6 +32,10 @@ def run_transform(
 
     run_large   updates parameters by machine code if it can, and tells whether it did
     """
+    if modes.base is not None and any(map(is_elsewhere, params)):
+        params, states = _run_those_placed(transform, params, states, run_large)
+    if not params:
+        return
     if transform.each is None:
         _run_together(transform, params, states)
         return
@@ -46,12 +52,30 @@ def run_transform(
             _run_one(transform.each[1], p, state)
 
 
+def _run_those_placed(
+    transform: GradientTransform,
+    params: Sequence[Tensor],
+    states: Sequence[State],
+    run_large: Callable[[Sequence[Tensor]], bool],
+) -> tuple[list[Tensor], list[State]]:
+    """Update the parameters that are on devices; return the others and their states."""
+    pairs = list(zip(params, states, strict=True))
+    there = [pair for pair in pairs if is_elsewhere(pair[0])]
+    members = [p for p, _ in there]
+    if not run_large(members):
+        run_placed(transform, members, [state for _, state in there], working)
+    here = [pair for pair in pairs if not is_elsewhere(pair[0])]
+    return [p for p, _ in here], [state for _, state in here]
+
+
 def _are_large(params: Sequence[Tensor]) -> bool:
     return sum([p._value.size for p in params]) >= LARGE
 
 
 def initial_state(transform: GradientTransform, p: Tensor) -> State:
     """Return the state of a parameter before its first update."""
+    if is_elsewhere(p):
+        return placed_state(transform, working(p._value))
     state = transform.init([working(p._value)])[0]
     # A slot in another memory order could not be written through a flat view.
     return {

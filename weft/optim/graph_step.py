@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..autodiff.static.reverse import symbol_gradients
+from ..core.device_array import DeviceArray
 from ..core.dtype import DType, is_float
 from ..core.errors import ArgumentError, GradientError, GraphError
 from ..core.generated import ObjectNames
@@ -542,7 +543,7 @@ def slot_state(optimizer: Any, p: Tensor, name: str, value: Any) -> State:
     shown, label = f"optimizer/{name}", f"{name} of {id(p)}"
     keeper, place = Slots(optimizer), (p, name)
     # It belongs to the optimizer and not to the parameter, which may have slots of several.
-    if not isinstance(value, np.ndarray):
+    if not isinstance(value, (np.ndarray, DeviceArray)):
         return number_state(optimizer, type(value), keeper, place, name=shown, label=label)
     kind = TensorType(value.shape, value.dtype)
     return State(optimizer, kind, keeper, place, name=shown, label=label, held=True)

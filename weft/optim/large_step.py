@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ..core.anomaly import detecting_anomaly
 from ..core.config import config
-from ..core.modes import current_interpreter
+from ..core.modes import current_transform
 from ..core.tensor import Tensor
 from ..graph.frontend import open_tracer, placeholder
 from ..graph.graph import Graph
@@ -39,7 +39,7 @@ def run_large(
     optimizer: Any, index: int, group: Mapping[str, Any], params: Sequence[Tensor]
 ) -> bool:
     """Update parameters by machine code; return False if there can be none."""
-    if current_interpreter() is not None or detecting_anomaly() or not config.eager_kernels:
+    if current_transform() is not None or detecting_anomaly() or not config.eager_kernels:
         return False
     settings = {n: v for n, v in optimizer._settings(index, group).items() if n != "lr"}
     gradients = [p.grad._value for p in params]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.device_array import held_like, to_host
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.row_sparse import dense
 from ..core.tensor import Tensor
@@ -100,13 +101,13 @@ class LBFGS(Optimizer):
 
     def gather(self) -> Array:
         """Return all parameters as one vector."""
-        return np.concatenate([p._value.reshape(-1) for p in self.parameters()])
+        return np.concatenate([to_host(p._value).reshape(-1) for p in self.parameters()])
 
     def gather_grad(self) -> Array:
         """Return all gradients as one vector, zero where there is none; rows become dense."""
         return np.concatenate(
             [
-                np.zeros(p.size, p.dtype) if p.grad is None else dense(p.grad)._value.reshape(-1)
+                np.zeros(p.size, p.dtype) if p.grad is None else _flat(dense(p.grad))
                 for p in self.parameters()
             ]
         )
@@ -116,7 +117,7 @@ class LBFGS(Optimizer):
         start = 0
         for p in self.parameters():
             part = vector[start : start + p.size].reshape(p.shape)
-            p._value = part.astype(p.dtype, copy=False)
+            p._value = held_like(p._value, part.astype(p.dtype, copy=False))
             start += p.size
 
     def state_dict(self) -> dict[str, Any]:
@@ -262,3 +263,9 @@ class _Iterations:
             or float(np.abs(past.direction).max()) * past.length <= options["tolerance_change"]
             or abs(self.loss - before) < options["tolerance_change"]
         )
+
+
+def _flat(gradient: Tensor) -> Array:
+    """Return a gradient as a vector of the host, where the pairs and the search are."""
+    flat: Array = to_host(gradient._value).reshape(-1)
+    return flat

@@ -24,6 +24,7 @@ from .eager_step import initial_state, run_transform
 from .graph_step import GraphNumbers, GraphRule, build_step, record_step
 from .groups import MULTIPLIERS, Group, as_groups, complete_group, effective_settings
 from .large_step import run_large
+from .placed_step import aligned
 from .row_step import check_forms
 from .state import dump_optimizer, load_optimizer
 from .transform import GradientTransform, State
@@ -182,7 +183,7 @@ class Optimizer(ABC):
         elif len(state) < len(rule.slots):  # an option was switched on after the start
             for name, value in initial_state(rule, p).items():
                 state.setdefault(name, value)
-        return state
+        return state if modes.base is None else aligned(state, p)
 
     def expected_state(self, p: Tensor, group: Mapping[str, Any]) -> State:
         """Return what the optimizer keeps of a parameter, as before its first update."""

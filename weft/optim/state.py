@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.device_array import is_placed, to_host
 from ..core.dtype import is_float
 from ..core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ..core.snapshot import snapshot
@@ -73,6 +74,8 @@ def dump_slots(slots: Any) -> Any:
         return {name: dump_slots(value) for name, value in slots.items()}
     if isinstance(slots, (list, tuple)):
         return [dump_slots(value) for value in slots]
+    if is_placed(slots):  # which nobody can write to
+        return snapshot(slots)
     return snapshot(np.array(slots)) if isinstance(slots, (np.ndarray, np.generic)) else slots
 
 
@@ -82,7 +85,7 @@ def load_slots(slots: Any) -> Any:
         return {name: load_slots(value) for name, value in slots.items()}
     if isinstance(slots, (list, tuple)):
         return [load_slots(value) for value in slots]
-    value = slots._value if isinstance(slots, Tensor) else slots
+    value = to_host(slots._value if isinstance(slots, Tensor) else slots)
     return np.array(value, order="C") if hasattr(value, "__array__") else value
 
 
@@ -150,13 +153,14 @@ def _slot(number: int, p: Tensor, name: str, value: Any, expected: State) -> Any
     """Return one slot: an array like the parameter, or a number."""
     shape = np.shape(value)
     kept = expected.get(name)
-    wanted = p.shape if isinstance(kept, np.ndarray) or (kept is None and shape) else ()
+    is_array = isinstance(kept, np.ndarray) or is_placed(kept)
+    wanted = p.shape if is_array or (kept is None and shape) else ()
     if shape != wanted:
         raise ShapeError(
             f"parameter {number} has shape {p.shape}; its saved {name!r} has {shape}"
             + ("" if wanted else ", but should be a number")
         )
-    if isinstance(value, np.ndarray) and (isinstance(kept, np.ndarray) or shape):
+    if isinstance(value, np.ndarray) and (is_array or shape):
         dtype = working_dtype(p.dtype)
         return value.astype(dtype, copy=False) if is_float(value.dtype) else value
     found = value.item() if isinstance(value, np.ndarray) else value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ..core.shape import Size
@@ -29,11 +29,15 @@ class Device:
     name      its name
     threads   how many of them share the work
     machine   a further description, for people: the processor, its vectors
+    own_memory
+              whether tensors there hold what `allocate` of the back end returned; else they are
+              arrays of the host, which the device works in
     """
 
     name: str
     threads: int
     machine: str
+    own_memory: bool = field(default=False, kw_only=True)
 
     def prologue_pays(self, before: GemmKernel, after: GemmKernel, side: str) -> bool:
         """Tell whether a product that computes the operand of a side takes less time than before.

@@ -15,16 +15,18 @@ from ..lower.program import KernelProgram, NewBuffers
 from ..lower.storage import Buffer, View
 
 
-def with_own_memory(program: KernelProgram) -> KernelProgram:
+def with_own_memory(program: KernelProgram, *, parts: bool = False) -> KernelProgram:
     """Return a program whose fetches have their own memory, copied by kernels where need be.
 
     What states hold is left alone, old and new, and so is what only a run can tell the size of.
+
+    parts   whether the host cannot take a part out of memory: then a kernel copies all parts
     """
     taken = {view.buffer for _, view in program.commits}
     copies: list[Kernel] = []
     new, fetches = NewBuffers(program), []
     for view in program.fetches:
-        if _needs_copy(view, taken):
+        if _needs_copy(view, taken, parts):
             made = new.arena(view.shape, view.dtype, f"copy of {view.buffer.name}")
             copies.append(copy_kernel(made.buffer.name, view, made))
             fetches.append(made)
@@ -36,11 +38,12 @@ def with_own_memory(program: KernelProgram) -> KernelProgram:
     return replace(made_program, fetches=tuple(fetches))
 
 
-def _needs_copy(view: View, taken: set[Buffer]) -> bool:
+def _needs_copy(view: View, taken: set[Buffer], parts: bool) -> bool:
     computed = view.buffer.kind == "arena"
     if computed and view.whole and view.buffer not in taken:
         taken.add(view.buffer)
         return False
     # What was fed, or is constant, and lies in order needs no code of its own to be copied.
     given = view.buffer.kind in ("feed", "constant") and not view.contiguous
-    return (computed or given) and view.dtype in DTYPES
+    part = parts and view.buffer.kind in ("feed", "constant", "state") and not view.whole
+    return (computed or given or part) and view.dtype in DTYPES

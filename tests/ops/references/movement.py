@@ -190,6 +190,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "atleast_1d": np.atleast_1d,
     "atleast_2d": np.atleast_2d,
     "atleast_3d": np.atleast_3d,
+    "transfer": lambda x, target, source="cpu": x.copy(),
     "permute": lambda x, axes: np.einsum(x, range(x.ndim), [a % x.ndim for a in axes]),
     "swapaxes": np.swapaxes,
     "transpose": transpose,

@@ -1,0 +1,171 @@
+"""The memory of a device: values in it, what was freed and waits to be used again, and counts.
+
+What values no longer need is kept by shape and dtype, since a program asks for the same shapes over
+and over. A device that has no more memory is given all of that back before it is believed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..core.device import device, device_named
+from ..core.device_array import DeviceArray, DeviceError
+from ..core.dtype import Array, DType
+from ..core.errors import AllocationError
+from ..core.shape import Shape
+from . import backend_named
+from .protocol import Backend
+
+MOST_CONSTANTS = 256  # small values that the device keeps, since programs use few of them
+CONSTANT_BYTES = 64
+KEPT_BYTES = 1 << 28  # that may wait to be used again
+
+Key = tuple[Shape, DType]
+
+
+class DeviceBlock:
+    """Memory of a device, for as long as a value needs it."""
+
+    __slots__ = ("key", "memory", "pool")
+
+    def __init__(self, pool: DeviceMemory, key: Key, memory: Any) -> None:
+        self.pool, self.key, self.memory = pool, key, memory
+
+    def __del__(self) -> None:
+        self.pool.take_back(self.key, self.memory)
+
+
+class DeviceMemory:
+    """Values in the memory of one device.
+
+    counts   copies in and out, with their bytes, and what else the device was asked to do
+    """
+
+    def __init__(self, name: str, backend: Backend) -> None:
+        self.name: device = device_named(name)
+        self.backend = backend
+        self.own = backend.describe().own_memory
+        self.counts: Counter[str] = Counter()
+        self._free: dict[Key, list[Any]] = {}
+        self._kept_bytes = 0
+        self._constants: OrderedDict[tuple[str, Shape, bytes], DeviceBlock] = OrderedDict()
+
+    # -- memory ------------------------------------------------------------------------------------
+
+    def allocate(self, shape: Shape, dtype: DType) -> DeviceBlock:
+        """Return memory, whatever is in it: some that was freed, if there is such."""
+        key = (tuple(shape), dtype)
+        free = self._free.get(key)
+        try:
+            memory = free.pop() if free else None
+        except IndexError:  # another thread was faster
+            memory = None
+        if memory is None:
+            memory = self._new(*key)
+        else:
+            self._kept_bytes -= _bytes_of(key)
+        self.counts["bytes"] += _bytes_of(key)
+        return DeviceBlock(self, key, memory)
+
+    def _new(self, shape: Shape, dtype: DType) -> Any:
+        self.counts["allocations"] += 1
+        try:
+            return self.backend.allocate(shape, dtype)
+        except MemoryError:
+            self.release()
+        try:
+            return self.backend.allocate(shape, dtype)
+        except MemoryError as error:
+            raise self.exhausted(shape, dtype) from error
+
+    def exhausted(self, shape: Shape, dtype: DType) -> AllocationError:
+        """Return the error for a device that has no room for a value."""
+        held = self.counts["bytes"]
+        return AllocationError(
+            f"{self.name} has no room for {dtype.name}{list(shape)}, {_bytes_of((shape, dtype))} "
+            f"bytes, beside the {held} bytes that tensors hold there; free some of them, take a "
+            "smaller batch, or move tensors to another device. Nothing was changed"
+        )
+
+    def take_back(self, key: Key, memory: Any) -> None:
+        """Keep memory that no value needs any more, for the next of its kind."""
+        nbytes = _bytes_of(key)
+        self.counts["bytes"] -= nbytes
+        if self._kept_bytes + nbytes <= KEPT_BYTES:
+            self._kept_bytes += nbytes
+            self._free.setdefault(key, []).append(memory)
+
+    def release(self) -> None:
+        """Give back all that waits to be used again."""
+        self._free.clear()
+        self._constants.clear()
+        self._kept_bytes = 0
+
+    # -- values ------------------------------------------------------------------------------------
+
+    def value(self, block: DeviceBlock, shape: Shape) -> DeviceArray:
+        """Return what memory holds as a value of some shape."""
+        return DeviceArray(self.name, block, tuple(shape), block.key[1])
+
+    def copy_in(self, array: Array) -> DeviceArray:
+        """Return an array of the host as a value."""
+        return self.value(self.brought(array), array.shape)
+
+    def brought(self, array: Array, shape: Shape | None = None) -> DeviceBlock:
+        """Return memory that holds an array of the host, to be read; small ones are copied once."""
+        array = np.ascontiguousarray(array).reshape(array.shape if shape is None else shape)
+        if array.nbytes > CONSTANT_BYTES:
+            return self.copied(array)
+        key = array.dtype.str, array.shape, array.tobytes()
+        known = self._constants.get(key)
+        if known is None:
+            known = self._constants[key] = self.copied(array)
+            if len(self._constants) > MOST_CONSTANTS:
+                self._constants.popitem(last=False)
+        return known
+
+    def copied(self, array: Array) -> DeviceBlock:
+        """Return new memory that holds an array of the host."""
+        made = self.allocate(array.shape, array.dtype)
+        self.backend.copy_in(array, made.memory)
+        self.counts["copies in"] += 1
+        self.counts["bytes in"] += array.nbytes
+        return made
+
+    def copy_out(self, value: DeviceArray) -> Array:
+        """Wait for a value, and return it as a new array."""
+        self._check_here(value)
+        return self.read(value.block.memory).reshape(value.shape)
+
+    def read(self, memory: Any) -> Array:
+        """Wait, and return what memory holds as a new array."""
+        self.backend.synchronize()
+        found = self.backend.copy_out(memory)
+        self.counts["copies out"] += 1
+        self.counts["bytes out"] += found.nbytes
+        return found
+
+    def _check_here(self, value: DeviceArray) -> None:
+        if value.device != self.name:
+            raise DeviceError(f"{value!r} is not on {str(self.name)!r}")
+
+
+def _bytes_of(key: Key) -> int:
+    shape, dtype = key
+    return prod(shape) * int(dtype.itemsize)
+
+
+_memories: dict[str, DeviceMemory] = {}
+
+
+def memory_of(name: str, find: Callable[[str], Backend] = backend_named) -> DeviceMemory:
+    """Return the memory of a device by the device's name."""
+    known = _memories.get(name)
+    if known is None:
+        known = _memories.setdefault(str(name), DeviceMemory(str(name), find(name)))
+    return known
