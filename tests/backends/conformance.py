@@ -9,6 +9,7 @@ import os
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 
 import weft as wf
 from tests.compile.agreement import OPERATOR, assert_agree
@@ -85,18 +86,14 @@ def _rounding_error(case, single, position):
     return rounding_error(case, single, position)
 
 
-def has_fixed_sizes(case):
-    """Tell whether a sample's sizes are known before it runs: devices compile no others."""
-    batch = Batch([case], np.copy)
-    return bool(batch.samples) and not any(
-        any(not isinstance(size, int) for size in y.shape)
-        for sample in batch.samples
-        for y in sample.fetches
-    )
-
-
 def names():
-    """Return the devices to be held: that of WEFT_BACKEND, or all that are here but the CPU."""
+    """Return the devices to be held: that of WEFT_BACKEND, or all with memory of their own."""
     chosen = os.environ.get("WEFT_BACKEND")
-    others = [str(d) for d in wf.devices() if str(d) != "cpu"]
+    others = [str(d) for d in wf.devices() if str(d) not in ("cpu", "reference")]
     return [chosen] if chosen else others
+
+
+def each_device():
+    """Return what makes a test one of each device; it is skipped where there is none."""
+    missing = pytest.mark.skip(reason="no device but the CPU is here")
+    return pytest.mark.parametrize("device", names() or [pytest.param("none", marks=missing)])

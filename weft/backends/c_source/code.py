@@ -1,8 +1,8 @@
 """A kernel program on a device: what is launched, in which order, and where everything lies.
 
-Functions work in memory of their own, one arena, and in what each run is given. Loops, branches and
-operators that only the host has are driven from the host: it reads a truth value, or brings operands
-over and results back. Everything else is asked for without waiting.
+Functions work in memory of their own, one arena, and in what each run is given. Loops, branches
+and operators that only the host has are driven from the host: it reads a truth value, or brings
+operands over and results back. Everything else is asked for without waiting.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.device_array import DeviceError
 from ...graph.run import Sizes
 from ...lower.kernels import (
     BranchKernel,
@@ -30,7 +31,7 @@ from ...lower.program import KernelProgram
 from ...lower.storage import Buffer, View
 from ...plan.memory import with_memory
 from ..host import behind_window, call_operator, repeat, strided
-from .driver import Array, DeviceError, Driver, Pointer
+from .driver import Array, Driver, Pointer
 from .kernels import write_kernel
 from .launch import Launch, Room, program_source
 
@@ -115,7 +116,9 @@ def _begun_as_old(program: KernelProgram) -> list[tuple[Buffer, Buffer]]:
 
 def _words_read(program: KernelProgram) -> set[Buffer]:
     """Return the words of loops that kernels read, and not windows alone."""
-    words = {w for k in walk(program.kernels) if isinstance(k, LoopKernel) for w in (k.index, k.half)}
+    words = {
+        w for k in walk(program.kernels) if isinstance(k, LoopKernel) for w in (k.index, k.half)
+    }
     read: set[Buffer] = set()
     for kernel in walk(program.kernels):
         if not isinstance(kernel, LoopKernel):
@@ -261,7 +264,9 @@ def _run_together(run: _Run, kernel: TogetherKernel) -> None:
 
 def _run_call(run: _Run, kernel: CallKernel) -> None:
     """Call an operator of the host, on operands that are brought over."""
-    written = {id(view): run.staged(view) for view in kernel.outputs if view.buffer.kind != "object"}
+    written = {
+        id(view): run.staged(view) for view in kernel.outputs if view.buffer.kind != "object"
+    }
 
     def read(view: View) -> Array:
         known = written.get(id(view))
@@ -278,4 +283,3 @@ _HOST: dict[type, Any] = {
     TogetherKernel: _run_together,
     CallKernel: _run_call,
 }
-

@@ -1,4 +1,4 @@
-"""Write reductions over leading loops, recurrences along one, and values that go to computed places.
+"""Write reductions over leading loops, recurrences along one, and values for computed places.
 
 In all of them a work item has some elements of the innermost loop, for one turn of the loops that
 are apart, and takes the turns of the other loops in their order. On processors it keeps a value for
@@ -240,11 +240,14 @@ def write_scatter(kernel: ScatterKernel, dialect: Dialect) -> list[Launch]:
     return [writer.finished(total)]
 
 
-def _put(f: CFunction, place: Place, kernel: ScatterKernel, offset: IRValue, value: IRValue) -> None:
+def _put(
+    f: CFunction, place: Place, kernel: ScatterKernel, offset: IRValue, value: IRValue
+) -> None:
     target = len(kernel.operands) - 1
     dtype = kernel.operands[target].view.dtype
     at = f.name("at")
-    f.write(f"const i64 {at} = {linear(kernel.operands[target].strides, place.counters)} + (i64){offset};")
+    here = linear(kernel.operands[target].strides, place.counters)
+    f.write(f"const i64 {at} = {here} + (i64){offset};")
     element = f"{place.pointers[target]}[{at}]"
     if kernel.way != "set":
         value = combined(f, kernel.way, dtype, place.loaded(dtype, element), value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -17,13 +16,6 @@ from ..protocol import Memories
 from .code import DeviceCode
 from .driver import Array, DeviceMemory, Driver
 from .execution import DeviceExecution
-
-
-@dataclass(frozen=True)
-class SourceDevice(Device):
-    """A device as planning sees it; tensors there hold its own memory."""
-
-    own_memory: bool = field(default=True, kw_only=True)
 
 
 class SourceBackend:
@@ -42,9 +34,9 @@ class SourceBackend:
         """The driver of the device, opened when it is first needed."""
         return self._open()
 
-    def describe(self) -> SourceDevice:
+    def describe(self) -> Device:
         """Return what is known about the device."""
-        return SourceDevice(self.name, self.driver.units, self.driver.machine)
+        return Device(self.name, self.driver.units, self.driver.machine, own_memory=True)
 
     def compile(self, program: KernelProgram) -> DeviceCode:
         """Return a program as functions of the device."""
@@ -86,7 +78,9 @@ class SourceDevices(SourceBackend):
     open   returns the driver of the device with a number
     """
 
-    def __init__(self, kind: str, find: Callable[[], list[Any]], open: Callable[[int], Driver]) -> None:
+    def __init__(
+        self, kind: str, find: Callable[[], list[Any]], open: Callable[[int], Driver]
+    ) -> None:
         super().__init__(f"{kind}:0", lambda: open(0))
         self._kind, self._find, self._opened = kind, find, open
         self._made: dict[int, SourceBackend] = {0: self}

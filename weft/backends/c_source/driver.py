@@ -9,16 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...core.dtype import DType
-from ...core.errors import WeftError
 from ...core.shape import Shape, size_of
 from .dialect import Dialect
 from .launch import Launch
 
 Array = np.ndarray[Any, Any]
-
-
-class DeviceError(WeftError, RuntimeError):
-    """A device refuses, is lost, or there is none."""
 
 
 @dataclass(frozen=True, slots=True)

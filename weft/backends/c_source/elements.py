@@ -80,7 +80,9 @@ class Place:
                 args = [values[id(arg)] for arg in expr.args]
                 special = _SPECIAL.get(expr.kind)
                 values[id(expr)] = (
-                    write_scalar(self.f, expr, args) if special is None else special(self, expr, args)
+                    write_scalar(self.f, expr, args)
+                    if special is None
+                    else special(self, expr, args)
                 )
         return values
 
@@ -114,7 +116,11 @@ class Place:
         """Return an index within its axis; one outside is reported and becomes 0."""
         size, flag, wraps, ignored = expr.data
         (index,) = args
-        place = f"((i64){index} < 0 ? (i64){index} + {size} : (i64){index})" if wraps else f"(i64){index}"
+        place = (
+            f"((i64){index} < 0 ? (i64){index} + {size} : (i64){index})"
+            if wraps
+            else f"(i64){index}"
+        )
         at = IRValue(self.f.name("at"), "i64")
         self.f.write(f"const i64 {at} = {place};")
         wrong = f"({at} < 0 || {at} >= {size})"

@@ -30,7 +30,9 @@ class Epilogue:
         if self.bias is not None:
             assert kernel.bias is not None
             (stride,) = kernel.bias.strides
-            total = f.fadd(total, place.loaded(kernel.out.dtype, f"{self.bias}[{column} * {stride}]"))
+            total = f.fadd(
+                total, place.loaded(kernel.out.dtype, f"{self.bias}[{column} * {stride}]")
+            )
         order = postorder([output.value for output in kernel.outputs])
         known: Known = {id(e): total for e in order if e.kind == "load" and e.data == 0}
         values = place.write(order, known)

@@ -1,8 +1,9 @@
 """Write the statements of a C function by the instructions that machine code is written by.
 
-The formulas of scalar functions stand once, in `cpu/codegen/scalars.py` and `mathematics`: functions
-of a writer, which has a method for each instruction. This writer spells them in C. Values keep the
-types of machine code; integers are unsigned in C, where they wrap round, and signed by a cast.
+The formulas of scalar functions stand once, in `cpu/codegen/scalars.py` and `mathematics`: they are
+functions of a writer, which has a method for each instruction. This one spells them in C. Values
+keep the types of machine code; integers are unsigned in C, where they wrap round, and signed by a
+cast.
 """
 
 from __future__ import annotations
@@ -240,7 +241,9 @@ def _float_comparison(predicate: str, a: IRValue, b: IRValue) -> str:
         return f"{a} != {a} || {b} != {b}" if predicate == "uno" else f"{a} == {a} && {b} == {b}"
     unordered, relation = predicate[0] == "u", predicate[1:]
     if relation in _OPPOSITE:
-        return f"!({a} {_OPPOSITE[relation]} {b})" if unordered else f"{a} {_RELATIONS[relation]} {b}"
+        return (
+            f"!({a} {_OPPOSITE[relation]} {b})" if unordered else f"{a} {_RELATIONS[relation]} {b}"
+        )
     if predicate in ("oeq", "une"):
         return f"{a} {_RELATIONS[relation]} {b}"
     apart = f"({a} < {b} || {a} > {b})"

@@ -118,9 +118,7 @@ class _Tile:
         with f.block(f"for (i32 q = 0; q < {each}; ++q)"):
             self._columns(f, epilogue, counters, total)
 
-    def _columns(
-        self, f: CFunction, epilogue: Epilogue, counters: list[str], total: str
-    ) -> None:
+    def _columns(self, f: CFunction, epilogue: Epilogue, counters: list[str], total: str) -> None:
         with f.block(f"for (i32 r = 0; r < {self.each}; ++r)"):
             f.write(f"const i64 row = i0 + ti + q * {SIDE}, column = left + tj + r * {SIDE};")
             with f.block(f"if (row < end && column < {self.kernel.n})"):

@@ -12,12 +12,13 @@ _DIGITS = 11  # how many bits a 53-bit remainder can be shifted up within 64
 
 def philox() -> dict[str, str]:
     """Return the function that gives a word of the random generator's block (core/rng.py)."""
+    first, second = (f"(u64){factor:#x}" for factor in MULTIPLIERS)
     lines = [
         "FUNCTION u64 weft_philox(u64 k0, u64 k1, u64 counter, i64 word) {",
         "  u64 c0 = counter, c1 = 0, c2 = 0, c3 = 0;",
         f"  for (i32 round = 0; round < {ROUNDS}; ++round) {{",
-        f"    const u64 high0 = UPPER(c0, {MULTIPLIERS[0]:#x}), low0 = c0 * (u64){MULTIPLIERS[0]:#x};",
-        f"    const u64 high1 = UPPER(c2, {MULTIPLIERS[1]:#x}), low1 = c2 * (u64){MULTIPLIERS[1]:#x};",
+        f"    const u64 high0 = UPPER(c0, {first}), low0 = c0 * {first};",
+        f"    const u64 high1 = UPPER(c2, {second}), low1 = c2 * {second};",
         "    c0 = high1 ^ c1 ^ k0; c1 = low1;",
         "    c2 = high0 ^ c3 ^ k1; c3 = low0;",
         f"    k0 += (u64){KEY_STEPS[0]:#x}; k1 += (u64){KEY_STEPS[1]:#x};",

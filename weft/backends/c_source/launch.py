@@ -18,7 +18,7 @@ Sizes = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """Memory that a kernel needs while it runs, and nobody else: so many elements from a byte on."""
+    """Memory that a kernel needs while it runs, and no longer: so many elements from a byte on."""
 
     dtype: DType
     size: int

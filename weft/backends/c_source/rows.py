@@ -16,8 +16,8 @@ from ...core.scalar.builder import Expr, postorder
 from ...lower.kernels import Output, RowKernel
 from ..cpu.codegen.values import IRValue, element_of
 from .dialect import Dialect
-from .function import CFunction
 from .elements import Known, Place, placed_numbers, varying, write_counters
+from .function import CFunction
 from .launch import Launch, LaunchText
 from .scalars import c_type, combined, neutral, stored_type
 
@@ -67,7 +67,11 @@ class _Rows:
         """Return the function of a work item that takes many rows, or a stretch of one."""
         kernel, f = self.kernel, self.f
         rows, columns = kernel.rows, kernel.columns
-        each = kernel.block if any(o.way for o in kernel.outputs) else max(1, STRETCH // max(1, columns))
+        each = (
+            kernel.block
+            if any(o.way for o in kernel.outputs)
+            else max(1, STRETCH // max(1, columns))
+        )
         stretch = columns
         if self.is_map and not self.row_outputs and columns > 2 * STRETCH:
             stretch = STRETCH
@@ -77,7 +81,9 @@ class _Rows:
         if stretch < columns:
             start, stop = "start", "stop"
             f.write(f"const i64 start = GROUP(0) * {stretch};")
-            f.write(f"const i64 stop = start + {stretch} < {columns} ? start + {stretch} : {columns};")
+            f.write(
+                f"const i64 stop = start + {stretch} < {columns} ? start + {stretch} : {columns};"
+            )
         with f.block("for (i64 row = first; row < last; ++row)"):
             self._row("row", _Stretch(self, start, stop, stretch))
         groups = (-(-columns // stretch) if stretch else 1, -(-rows // each))
@@ -101,7 +107,9 @@ class _Rows:
             f.write(f"LOCAL {c_type(reduction.dtype)} tree{number}[{items}];")
         block = kernel.block if any(o.way for o in kernel.outputs) else GROUP_ROWS
         f.write(f"const i64 first = GROUP(0) * {block};")
-        f.write(f"const i64 last = first + {block} < {kernel.rows} ? first + {block} : {kernel.rows};")
+        f.write(
+            f"const i64 last = first + {block} < {kernel.rows} ? first + {block} : {kernel.rows};"
+        )
         with f.block("for (i64 row = first; row < last; ++row)"):
             self._row("row", _Shared(self))
         return self.text.finished((-(-kernel.rows // block),), items)
@@ -145,7 +153,7 @@ class _Rows:
                 self._combine(place, output, value)
 
     def _combine(self, place: Place, output: Output, value: IRValue) -> None:
-        """Combine an element with those above it in its unit: there is a row of results for each."""
+        """Combine an element with those above it in its unit: each has a row of results."""
         kernel, way = self.kernel, output.way
         assert way is not None
         dtype = output.value.dtype

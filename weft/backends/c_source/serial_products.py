@@ -157,7 +157,9 @@ class _Tiles:
         n, width = self.kernel.n, self.width
         f.write(f"const {element} *sums = (const {element} *)tile;")
         f.write(f"const i64 there = last - i0 < {ROWS} ? last - i0 : {ROWS};")
-        f.write(f"const i64 across = {n} - panel * {width} < {width} ? {n} - panel * {width} : {width};")
+        f.write(
+            f"const i64 across = {n} - panel * {width} < {width} ? {n} - panel * {width} : {width};"
+        )
         with f.block("for (i64 i = 0; i < there; ++i)"):
             f.write("const i64 row = i0 + i;")
             f.write("APART")
@@ -194,7 +196,10 @@ def _small(kernel: GemmKernel) -> Launch:
         f.write(f"for (i32 l = 0; l < {LANES}; ++l) sums[l] = 0;")
         whole = kernel.k // LANES * LANES
         for head, lane in (
-            (f"for (i64 d = 0; d < {whole}; d += {LANES}) for (i64 l = 0; l < {LANES}; ++l)", "d + l"),
+            (
+                f"for (i64 d = 0; d < {whole}; d += {LANES}) for (i64 l = 0; l < {LANES}; ++l)",
+                "d + l",
+            ),
             (f"for (i64 l = 0; l < {kernel.k - whole}; ++l)", f"{whole} + l"),
         ):
             with f.block(head):
@@ -205,8 +210,8 @@ def _small(kernel: GemmKernel) -> Launch:
                     IRValue("sums[l]", element_of(kernel.out.dtype)),
                 )
                 f.write(f"sums[l] = {product};")
-        f.write(f"for (i32 n = {LANES // 2}; n > 0; n >>= 1) for (i32 l = 0; l < n; ++l) sums[l] += sums[l + n];")
+        halves = f"for (i32 n = {LANES // 2}; n > 0; n >>= 1)"
+        f.write(f"{halves} for (i32 l = 0; l < n; ++l) sums[l] += sums[l + n];")
         total = f.define(element_of(kernel.out.dtype), "sums[0]")
         epilogue.write(total, counters, "row", "column")
     return text.finished((-(-kernel.m // block), batch, -(-kernel.n // stretch)))
-

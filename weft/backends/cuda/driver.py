@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ...core.device_array import DeviceError
 from ...core.dtype import DType
 from ...core.errors import AllocationError
 from ..c_source.dialect import cuda
-from ..c_source.driver import Array, DeviceError, Pointer
+from ..c_source.driver import Array, Pointer
 from ..c_source.launch import Launch, program_source
 from .nvrtc import compile_source
 

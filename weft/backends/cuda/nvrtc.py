@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ..c_source.driver import DeviceError
+from ...core.device_array import DeviceError
 
 # Every operation is rounded by itself, as IEEE 754 has it; sums of products are fused where the
 # text says so.

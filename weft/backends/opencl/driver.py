@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ...core.device_array import DeviceError
 from ...core.dtype import DType
 from ...core.errors import AllocationError
 from ...core.imports import require
 from ..c_source.dialect import opencl
-from ..c_source.driver import Array, DeviceError, Pointer
+from ..c_source.driver import Array, Pointer
 from ..c_source.launch import Launch, program_source
 
 # Division and square root as IEEE 754 has them; nothing else is reordered or fused.
