@@ -9,11 +9,11 @@ from ...core.shape import size_of
 from ...lower.kernels import GemmKernel, Operand, Prologue
 from ...lower.storage import View
 from ..cpu.codegen.values import IRValue, element_of
-from .elements import Place, linear, write_counters
+from .elements import LoopPlace, linear, write_counters
 from .launch import LaunchText
 
 
-class Matrix:
+class MatrixText:
     """An operand of a product, of which a function reads elements.
 
     batch   the names of the counters of batch axes
@@ -33,7 +33,7 @@ class Matrix:
     def element(self, row: str, column: str) -> IRValue:
         """Return the element at a row and a column."""
         counters = [*self.batch, row, column]
-        place = Place(self.f, self.operands, self.pointers, (), counters)
+        place = LoopPlace(self.f, self.operands, self.pointers, (), counters)
         if self.prologue is None:
             return place.loaded(self.dtype, place.element(0))
         values = place.write(postorder([self.prologue.value]), {})
@@ -62,14 +62,14 @@ class WindowMatrix:
         return self.f.define(element_of(self.dtype), f"{self.pointer}[{at}]")
 
 
-Source = Matrix | WindowMatrix
+Source = MatrixText | WindowMatrix
 
 
 def second_operand(text: LaunchText, kernel: GemmKernel, batch: Sequence[str]) -> Source:
     """Return how elements of y are read."""
     if kernel.windows is not None:
         return WindowMatrix(text, kernel, batch)
-    return Matrix(text, kernel.y, kernel.y_from, batch)
+    return MatrixText(text, kernel.y, kernel.y_from, batch)
 
 
 def varies_with_batch(kernel: GemmKernel) -> bool:
