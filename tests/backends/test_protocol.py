@@ -85,13 +85,13 @@ def toy(tmp_path, monkeypatch):
 
 
 def test_back_ends_are_folders():
-    assert backend_names() == ("cpu", "reference")
-    for name in backend_names():
+    assert backend_names() == ("cpu", "cuda", "opencl", "reference")
+    for name in map(str, wf.devices()):
         assert backend_named(name).describe().name == name
 
 
 def test_a_third_back_end_is_a_folder(toy):
-    assert wf.devices() == ["cpu", "other_toy", "reference", "toy"]
+    assert {"cpu", "other_toy", "reference", "toy"} <= set(wf.devices())
     x = np.linspace(-1, 1, 12).reshape(3, 4)
     with wf.Graph() as graph:
         a = wf.placeholder((3, 4), wf.float64)
@@ -108,7 +108,7 @@ def test_functions_and_tensors_on_a_third_back_end(toy):
         made = wf.ones(3)
     assert (double(made) + made).device == "toy"
     assert double(made).tolist() == [2, 2, 2]
-    with pytest.raises(ValueError, match="'cpu', 'other_toy', 'reference', 'toy'"):
+    with pytest.raises(ValueError, match=r"'cpu', .*'other_toy', 'reference', 'toy'"):
         wf.device("trinket")
 
 
@@ -178,7 +178,7 @@ def test_the_cpu_by_the_protocol_is_the_cpu(seed):
         np.testing.assert_array_equal(a, c)
 
 
-@pytest.mark.parametrize("name", backend_names())
+@pytest.mark.parametrize("name", [str(d) for d in wf.devices()])
 def test_what_is_prepared_tells_what_it_is(name):
     with wf.Graph() as graph:
         x = wf.placeholder((3, 4), wf.float32)
