@@ -6,11 +6,12 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-from .errors import ArgumentError
+from .errors import ArgumentError, WeftError
 from .imports import Injected, injected
 
 _backend_names: Injected[Callable[[], tuple[str, ...]]] = injected("backend_names")
 _device_names: Injected[Callable[[], list[str]]] = injected("device_names")
+_runtime: Injected[Any] = injected("device_runtime")
 _device_count: Injected[Callable[[str], int | None]] = injected("device_count")
 
 AUTO = "auto"  # in a graph: wherever it takes least time
@@ -41,11 +42,15 @@ class device(str):  # noqa: N801  (a name of values' places, as dtype is of thei
         """Return the device of a name; raise unless Weft runs on it."""
         if isinstance(name, device):
             return name
-        found = _full_name(name) if isinstance(name, str) else None
+        found, why = None, ""
+        try:
+            found = _full_name(name) if isinstance(name, str) else None
+        except WeftError as error:  # there is such a kind, and no driver
+            why = f"; {error}"
         if found is None:
             known = ", ".join(map(repr, _device_names()))
             raise ArgumentError(
-                f"device must be one of {known} (see wf.devices()). Received: {name!r}"
+                f"device must be one of {known} (see wf.devices()). Received: {name!r}{why}"
             )
         return str.__new__(cls, found)
 
@@ -53,6 +58,24 @@ class device(str):  # noqa: N801  (a name of values' places, as dtype is of thei
     def type(self) -> str:
         """Return the kind of device: `cpu`."""
         return self.split(":")[0]
+
+    def stats(self) -> dict[str, Any]:
+        """Return what was done for tensors in the memory of this device so far.
+
+        copies in, copies out, bytes in, bytes out
+                     between the host and the device; `flags read`, besides, are looks at whether an
+                     index was out of range
+        launches     of kernels for eager operations; programs: of all programs, those among them
+        allocations, bytes
+                     how often memory was taken, and what tensors hold now
+        host         the operators that the host computed instead, on copies, with the reasons
+
+        >>> import weft as wf
+        >>> wf.device("reference").stats()["host"]  # which works in the memory of the host
+        []
+        """
+        found: dict[str, Any] = _runtime.get().stats(self)
+        return found
 
     def __enter__(self) -> device:
         """Make tensors, and place the nodes of graphs that are built inside, on the device."""
