@@ -201,8 +201,11 @@ def test_the_host_computes_what_the_device_cannot_and_says_so():
         wf.linalg.cholesky(x)  # said once
     assert found.device == PLACE
     np.testing.assert_allclose(found.numpy(), np.linalg.cholesky(x.numpy()), rtol=1e-6)
-    (run,) = [run for run in host_operators() if run.operator == "cholesky"]
+    stats = wf.device(PLACE).stats()
+    (run,) = [run for run in stats["host"] if run.operator == "cholesky"]
     assert "library of the host" in run.reason
+    assert stats["host runs"] >= 2
+    assert run in host_operators()
 
 
 def test_cpu_tensors_go_their_own_way_when_nothing_is_there():
