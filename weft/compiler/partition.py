@@ -30,7 +30,7 @@ class DeviceCopy(NamedTuple):
 
 
 @dataclass
-class Part:
+class DevicePart:
     """A part of a graph that one device runs.
 
     inputs    values of the whole graph that it is given
@@ -43,7 +43,7 @@ class Part:
     outputs: list[Value] = field(default_factory=list)
 
 
-def split(graph: Graph, placed: Mapping[Node, str]) -> list[Part]:
+def split(graph: Graph, placed: Mapping[Node, str]) -> list[DevicePart]:
     """Return a graph, of which it is known where each node runs, as parts in order."""
     ranks = _ranks(graph, placed)
     keys = sorted({(rank, placed[node]) for node, rank in ranks.items()})
@@ -96,8 +96,8 @@ def _needed_elsewhere(
     return found
 
 
-def _part(graph: Graph, device: str, nodes: Sequence[Node], needed: set[Value]) -> Part:
-    part = Part(device, Graph(graph.name))
+def _part(graph: Graph, device: str, nodes: Sequence[Node], needed: set[Value]) -> DevicePart:
+    part = DevicePart(device, Graph(graph.name))
     part.graph.counts_every_draw = graph.counts_every_draw
     here: dict[Value, Value] = {}
     for node in nodes:
@@ -113,7 +113,7 @@ def _part(graph: Graph, device: str, nodes: Sequence[Node], needed: set[Value]) 
     return part
 
 
-def _bring(part: Part, x: Value, here: dict[Value, Value]) -> None:
+def _bring(part: DevicePart, x: Value, here: dict[Value, Value]) -> None:
     """Let a part have a value that it does not make: a source of its own, or an input."""
     if _is_anywhere(x.node):
         made = part.graph.append(x.node.rebuilt([], device=part.device))
@@ -138,7 +138,7 @@ class PartedRun:
         self,
         graph: Graph,
         commits: Sequence[State],
-        parts: Sequence[tuple[Part, Runnable]],
+        parts: Sequence[tuple[DevicePart, Runnable]],
         placed: Mapping[Node, str],
     ) -> None:
         self.parts = list(parts)
@@ -207,7 +207,7 @@ def _commit(state: State, value: Any) -> None:
     state.write(value if is_slot else held_like(state.read(), value))
 
 
-def _copies(parts: Sequence[Part], placed: Mapping[Node, str]) -> list[DeviceCopy]:
+def _copies(parts: Sequence[DevicePart], placed: Mapping[Node, str]) -> list[DeviceCopy]:
     pairs = dict.fromkeys((x, part.device) for part in parts for x in part.inputs)
     return [
         DeviceCopy(x.name, placed[x.node], target)
@@ -216,10 +216,10 @@ def _copies(parts: Sequence[Part], placed: Mapping[Node, str]) -> list[DeviceCop
     ]
 
 
-Compile = Callable[[Part], Runnable | None]
+Compile = Callable[[DevicePart], Runnable | None]
 
 
-def compiled_parts(parts: Sequence[Part], compile_part: Compile) -> list[Any] | None:
+def compiled_parts(parts: Sequence[DevicePart], compile_part: Compile) -> list[Any] | None:
     """Return parts with what runs each of them; None if one cannot be compiled."""
     found = [(part, compile_part(part)) for part in parts]
     return None if any(code is None for _, code in found) else found

@@ -50,7 +50,7 @@ from ..plan.threads import with_schedule
 from .auto_placement import choose_devices
 from .cache.programs import known_program
 from .host_states import WithHostStates, host_commits
-from .partition import Part, PartedRun, compiled_parts, split
+from .partition import DevicePart, PartedRun, compiled_parts, split
 
 
 def _canonical(graph: Graph) -> Graph:
@@ -224,7 +224,7 @@ def _choosable() -> dict[str, Device]:
     return {CPU: found[CPU], **others}
 
 
-def _compile_part(part: Part) -> Any:
+def _compile_part(part: DevicePart) -> Any:
     """Return what runs a part: a program of its device without states to write."""
     backend = backend_named(part.device)
     whole = Program(part.graph, part.graph.outputs, part.graph.inputs, commits=False)

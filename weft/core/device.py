@@ -11,7 +11,7 @@ from .imports import Injected, injected
 
 _backend_names: Injected[Callable[[], tuple[str, ...]]] = injected("backend_names")
 _device_names: Injected[Callable[[], list[str]]] = injected("device_names")
-_runtime: Injected[Any] = injected("device_runtime")
+device_runtime: Injected[Any] = injected("device_runtime")  # see core/device_array.py
 _device_count: Injected[Callable[[str], int | None]] = injected("device_count")
 
 AUTO = "auto"  # in a graph: wherever it takes least time
@@ -74,7 +74,7 @@ class device(str):  # noqa: N801  (a name of values' places, as dtype is of thei
         >>> wf.device("reference").stats()["host"]  # which works in the memory of the host
         []
         """
-        found: dict[str, Any] = _runtime.get().stats(self)
+        found: dict[str, Any] = device_runtime.get().stats(self)
         return found
 
     def __enter__(self) -> device:
