@@ -280,6 +280,15 @@ OTHERS = {
     "backends/private_file.py": Row("backends/test_store_trust.py", "files of this user alone"),
     "backends/states.py": Row("backends/test_protocol.py", "states of all back ends"),
     "backends/cpu/*.py": Row("backends/test_protocol.py", "one implementer of the protocol"),
+    "backends/c_source/{dialect,function,launch}.py": Row(
+        "backends/c_source/test_kernels.py", "what texts of kernels are made of"
+    ),
+    "backends/c_source/*.py": Row(
+        "backends/test_conformance.py", "every kind of kernel, run on the devices that are here"
+    ),
+    "backends/opencl/driver.py": Row("backends/opencl/test_backend.py", "by all that runs there"),
+    "backends/cuda/backend.py": Row("backends/cuda/test_driver.py", "devices, by their driver"),
+    "backends/cuda/resources.py": Row("backends/cuda/test_nvrtc.py", "read from compiled code"),
     "backends/exporting.py": Row("compiler/test_exported.py", "what is exported, and how"),
     "backends/cpu/export/{checks,files,instances,programs,records,routine,running,threads}.py": Row(
         "backends/cpu/export/test_library.py", "libraries, each of whose functions is called"

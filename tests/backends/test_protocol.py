@@ -85,13 +85,13 @@ def toy(tmp_path, monkeypatch):
 
 
 def test_back_ends_are_folders():
-    assert backend_names() == ("cpu", "reference")
-    for name in backend_names():
+    assert backend_names() == ("cpu", "cuda", "opencl", "reference")
+    for name in map(str, wf.devices()):
         assert backend_named(name).describe().name == name
 
 
 def test_a_third_back_end_is_a_folder(toy):
-    assert wf.devices() == ["cpu", "other_toy", "reference", "toy"]
+    assert {"cpu", "other_toy", "reference", "toy"} <= set(wf.devices())
     x = np.linspace(-1, 1, 12).reshape(3, 4)
     with wf.Graph() as graph:
         a = wf.placeholder((3, 4), wf.float64)
@@ -108,7 +108,7 @@ def test_functions_and_tensors_on_a_third_back_end(toy):
         made = wf.ones(3)
     assert (double(made) + made).device == "toy"
     assert double(made).tolist() == [2, 2, 2]
-    with pytest.raises(ValueError, match="'cpu', 'other_toy', 'reference', 'toy'"):
+    with pytest.raises(ValueError, match=r"'cpu', .*'other_toy', 'reference', 'toy'"):
         wf.device("trinket")
 
 
@@ -132,16 +132,18 @@ def test_states_are_written_through_the_protocol(toy):
     assert losses[0][0] > losses[0][3]
 
 
-def test_a_program_runs_on_one_device(toy):
+def test_a_program_runs_on_several_devices_or_on_one(toy):
     with wf.Graph() as graph:
         x = wf.placeholder((2,), name="x")
         with wf.device("toy"):
             y = wf.exp(x)
         with wf.device("reference"):
             z = wf.add(y, 1.0)
-    message = "exp is placed on 'toy' and .* on 'reference'; build both .* device="
-    with pytest.raises(ValueError, match=message):
-        wf.Session(graph).run(z, {x: np.zeros(2)})
+    session = wf.Session(graph)
+    assert session.run(z, {x: np.zeros(2)}).tolist() == [2, 2]
+    assert [copy[1:] for copy in session.executable(z, {x: np.zeros(2)}).copies] == [
+        ("toy", "reference")
+    ]
     for name in ("cpu", "reference", "toy"):
         session = wf.Session(graph, device=name)
         assert session.run(z, {x: np.zeros(2)}).tolist() == [2, 2]
@@ -178,7 +180,7 @@ def test_the_cpu_by_the_protocol_is_the_cpu(seed):
         np.testing.assert_array_equal(a, c)
 
 
-@pytest.mark.parametrize("name", backend_names())
+@pytest.mark.parametrize("name", [str(d) for d in wf.devices()])
 def test_what_is_prepared_tells_what_it_is(name):
     with wf.Graph() as graph:
         x = wf.placeholder((3, 4), wf.float32)

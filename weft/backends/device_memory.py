@@ -33,14 +33,14 @@ class DeviceBlock:
 
     __slots__ = ("key", "memory", "pool")
 
-    def __init__(self, pool: DeviceMemory, key: Key, memory: Any) -> None:
+    def __init__(self, pool: DevicePool, key: Key, memory: Any) -> None:
         self.pool, self.key, self.memory = pool, key, memory
 
     def __del__(self) -> None:
         self.pool.take_back(self.key, self.memory)
 
 
-class DeviceMemory:
+class DevicePool:
     """Values in the memory of one device.
 
     counts   copies in and out, with their bytes, and what else the device was asked to do
@@ -160,12 +160,12 @@ def _bytes_of(key: Key) -> int:
     return prod(shape) * int(dtype.itemsize)
 
 
-_memories: dict[str, DeviceMemory] = {}
+_memories: dict[str, DevicePool] = {}
 
 
-def memory_of(name: str, find: Callable[[str], Backend] = backend_named) -> DeviceMemory:
+def memory_of(name: str, find: Callable[[str], Backend] = backend_named) -> DevicePool:
     """Return the memory of a device by the device's name."""
     known = _memories.get(name)
     if known is None:
-        known = _memories.setdefault(str(name), DeviceMemory(str(name), find(name)))
+        known = _memories.setdefault(str(name), DevicePool(str(name), find(name)))
     return known

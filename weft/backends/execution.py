@@ -19,7 +19,7 @@ from ..graph.state import State
 from ..lower.kernels import CallKernel, walk
 from ..lower.program import KernelProgram, Sources
 from ..lower.storage import Buffer, View
-from .device_memory import DeviceBlock, DeviceMemory, memory_of
+from .device_memory import DeviceBlock, DevicePool, memory_of
 from .host import shown
 from .protocol import Array, Backend, Memories
 from .states import STATES
@@ -146,7 +146,7 @@ class Execution:
 class RunResults:
     """The results of a run, by views of the program's buffers."""
 
-    def __init__(self, memory: DeviceMemory, blocks: Blocks, memories: Memories) -> None:
+    def __init__(self, memory: DevicePool, blocks: Blocks, memories: Memories) -> None:
         self._memory, self._blocks, self._memories = memory, blocks, memories
 
     def __call__(self, view: View) -> DeviceArray:

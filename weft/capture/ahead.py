@@ -22,7 +22,8 @@ from ..compiler.exported import export_program
 from ..compiler.saved import load_programs, save_programs
 from ..compiler.stages import compile_program
 from ..core.config import config
-from ..core.device import CPU, check_device, device
+from ..core.device import AUTO, CPU, check_program_device, device
+from ..core.device_array import is_placed
 from ..core.dtype import Array
 from ..core.errors import ArgumentError, ArgumentTypeError, GraphError
 from ..core.modes import is_grad_enabled
@@ -37,6 +38,7 @@ from ..graph.frontend import placeholder
 from ..graph.graph import Graph
 from ..graph.members import wanted_values
 from ..graph.node import Value, type_text
+from ..graph.placement import SEVERAL
 from ..graph.run import Program
 from ..graph.symbol import Symbol, make_number
 from ..graph.update import Update
@@ -393,14 +395,16 @@ def _device_for(leaves: Sequence[Any], on: Any) -> device | None:
     """Return where to run: as asked for, or where the examples are; None: where the nodes are."""
     found = {x.device for x in leaves if isinstance(x, Tensor)} - {CPU}
     if on is not None:
-        return check_device(on)
+        return check_program_device(on)
     return common_device("compile", found) if found else None
 
 
 def _maker(where: device | None, program: Program) -> Callable[[Array], Any]:
     """Return what makes tensors of results, on the device that a program runs on."""
-    found = device(program.device) if where is None else where
-    return wrap if found == CPU else lambda array: place(wrap(array), found)
+    found = program.device if where is None else where
+    if found in (CPU, SEVERAL, AUTO):  # of several, each result is on its own
+        return wrap
+    return lambda array: place(wrap(array), device(found))
 
 
 def _guards(graph: Graph) -> list[Guard]:
@@ -435,7 +439,8 @@ def _maker_like(example: Any, name: str) -> Callable[..., Symbol]:
     """Return what makes a symbol of an example's type; the example itself is not kept."""
     if isinstance(example, float):
         return partial(_number, name)
-    array = example if isinstance(example, Tensor) else np.asarray(example)
+    held: Any = example._value if isinstance(example, Tensor) else None
+    array = held if is_placed(held) else np.asarray(example)  # which knows if its memory is gone
     return partial(_placeholder, name, array.shape, array.dtype)
 
 
@@ -489,7 +494,7 @@ def _compile_graph(
     signature.shapes = [_shape_of(v, args[i] if args else None) for i, v in enumerate(feeds)]
     places = [FED if is_value else None for is_value in wanted.returned]
     results = CapturedResults(nest, places, lambda array: array)
-    on = None if on is None else check_device(on)
+    on = check_program_device(on)
 
     def trace(*, batched: bool = False) -> Traced:
         return Traced(program, results, ())

@@ -53,7 +53,7 @@ class CallGrads:
             self.recorder.refuse("it adds to a row-sparse gradient from outside")
         if kept._node is not None:
             self.recorder.refuse("a gradient from outside has a history of its own")
-        value = self.recorder.parameter(type_of(kept), "grad")
+        value = self.recorder.parameter(type_of(kept), "grad", str(kept.device))
         self.recorder.evaluate.give({value: kept._value})
         self.found[key] = tensor, make_symbol(self.recorder.graph, value)
         return self.found[key][1]

@@ -16,7 +16,7 @@ from ..core.config import config
 from ..core.device import scopes
 from ..core.errors import is_final
 from ..core.generated import ObjectNames, define
-from ..core.modes import is_grad_enabled
+from ..core.modes import is_grad_enabled, modes
 from ..core.specialize import function, indent
 from ..core.tree import Structure
 from . import written_guards, written_run
@@ -48,7 +48,7 @@ class Entries:
     def note(self, trace: Trace, structure: Structure, leaves: Leaves) -> None:
         """Note that a call goes the general way into a trace that holds; the next one need not."""
         direct = _direct(trace)
-        if scopes or (direct is None and trace.runs < SETTLED):
+        if scopes or modes.base is not None or (direct is None and trace.runs < SETTLED):
             return
         key = (trace, None if direct is None else direct.code)
         if key not in self._kept:
@@ -160,7 +160,7 @@ class EntryWriter:
 
     def _surroundings(self) -> Iterator[str]:
         """Yield the conditions on what is the same for all functions."""
-        yield "not scopes and not config.debug_interpret"
+        yield "not scopes and modes.base is None and not config.debug_interpret"
         yield f"config.default_float == {config.default_float!r}"
         grad = "(is_grad_enabled() if modes.grad_overrides else modes.grad_default)"
         yield grad if is_grad_enabled() else f"not {grad}"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.device_array import to_host
 from ..core.dim import SizeVar
 from ..core.dispatch import group
 from ..core.effects import muted
@@ -52,7 +53,13 @@ class Evaluation:
                 pending += missing
             else:
                 self._run(value.node)
-        return self.known[wanted]
+        return self._here(wanted)
+
+    def _here(self, value: Value) -> Array:
+        """Return a known value as an array; one of a device is copied, since it is looked at."""
+        array: Array = to_host(self.known[value])
+        self.known[value] = array
+        return array
 
     def _run(self, node: Node) -> None:
         """Compute the results of a node whose operands are known; nothing is shown by that."""
@@ -65,8 +72,8 @@ class Evaluation:
         if node.op is CONSTANT:
             return (node.attrs[0].array,)
         if node.op is STATE:
-            return (node.attrs[0].read(),)
-        operands = [None if x is None else self.known[x] for x in node.inputs]
+            return (to_host(node.attrs[0].read()),)
+        operands = [None if x is None else self._here(x) for x in node.inputs]
         if node.op is ASSIGN:
             return operands
         if node.op.kernel is None:

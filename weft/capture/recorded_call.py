@@ -396,10 +396,15 @@ def _once(leaves: Iterable[Any]) -> list[Any]:
     return list({id(leaf): leaf for leaf in leaves}.values())
 
 
+def _item(array: Array) -> Any:
+    """Return the only element of a result, wherever it is."""
+    return array.item()
+
+
 MAKERS: dict[type, Callable[[Array], Any]] = {
     RecordedTensor: wrap,
     RecordedSnapshot: snapshot,
-    RecordedNumber: np.ndarray.item,
+    RecordedNumber: _item,
 }
 
 

@@ -8,6 +8,7 @@ values (`if loss > 3:`) is noted with what was read: the recording holds for tho
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence, Sized
 from functools import partial
@@ -23,11 +24,13 @@ from ..autodiff.reverse import check_root, check_single, checked_gradient
 from ..autodiff.static.reverse import places_of, symbol_gradients, total
 from ..core.config import config
 from ..core.device import CPU
+from ..core.device_array import is_placed
 from ..core.dim import SizeVar
 from ..core.effects import CHAIN
-from ..core.errors import GradientError, format_site, user_site
+from ..core.errors import PACKAGE_DIR, GradientError, format_site, user_site
 from ..core.modes import is_grad_enabled, modes, no_grad
 from ..core.op import F, find_op
+from ..core.placing import is_called_by_weft
 from ..core.row_sparse import asks_for_rows
 from ..core.shape import TensorType
 from ..core.tape import Leaf
@@ -53,6 +56,10 @@ from .recorded_size import plain_attrs, recorded_shape
 from .split import SAID_BY_OTHERS, Split, split_types
 
 SHOWN_IN_PARTS = "shows values (wf.debug) where a shape depends on values"
+
+
+# Folders of the files that an operation comes through on its way from the program to a recorder.
+_THROUGH = (os.path.dirname(__file__), os.path.join(PACKAGE_DIR, "graph"))
 
 
 class NotRecordedError(BaseException):
@@ -142,6 +149,7 @@ class Recorder(Tracer):
         self.watch: Any = None  # what sees which of Python's things the function changes
         self.around: FrameType | None = None  # that of who calls the function
         self._freed: set[Node] = set()
+        self._devices: set[str] = set()  # that tensors from outside are on
         self._exact = ExactReads()
         self._last_walk: tuple[Any, list[Node]] = None, []
 
@@ -228,7 +236,8 @@ class Recorder(Tracer):
 
     def argument(self, type: TensorType, name: str, array: Array) -> Value:
         """Return a new placeholder for something that the call was given."""
-        value = self.parameter(type, name)
+        device = str(array.device) if is_placed(array) else "cpu"
+        value = self.parameter(type, name, device)
         self.evaluate.give({value: array})
         return value
 
@@ -268,11 +277,21 @@ class Recorder(Tracer):
 
     def tensor_state(self, tensor: Tensor) -> State:
         """Return the state that a tensor from outside is."""
-        if tensor.device != CPU:
-            self.refuse(f"a tensor is on {str(tensor.device)!r}")
+        self._note_device(tensor)
         if id(tensor) in self.stood_for:
             self.refuse("it uses an argument that it also finds elsewhere")
         return super().tensor_state(tensor)
+
+    def _note_device(self, tensor: Tensor) -> None:
+        """End the recording where tensors from outside are on devices that do not go together."""
+        where = tensor.device
+        if where != CPU and not is_placed(tensor._value):
+            self.refuse(f"a tensor is on {str(where)!r}")
+        if where == CPU and self._devices and is_called_by_weft(_THROUGH):
+            return  # what Weft makes on the way goes where it is needed
+        self._devices.add(where)
+        if len(self._devices) > 1:
+            self.refuse(f"tensors are on {' and '.join(map(repr, sorted(self._devices)))}")
 
     # -- reading values ----------------------------------------------------------------------------
 

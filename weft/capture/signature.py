@@ -119,7 +119,7 @@ def aliases_of(leaves: Sequence[Any]) -> list[tuple[int, int]]:
 def kind_of(leaf: Any) -> Any:
     """Return what counts of a leaf: of tensors and arrays not their values."""
     if isinstance(leaf, Tensor):
-        return type(leaf), leaf.ndim, leaf.dtype, leaf.requires_grad, leaf.is_leaf
+        return type(leaf), leaf.ndim, leaf.dtype, leaf.requires_grad, leaf.is_leaf, leaf.device
     if isinstance(leaf, np.ndarray):
         return type(leaf), leaf.ndim, leaf.dtype
     if type(leaf) in NUMBERS:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.device import CPU
+from ..core.device_array import is_placed
 from ..core.tensor import Tensor
 from ..graph.node import Value
 from .recorded import RecordedTensor
@@ -45,7 +46,8 @@ class StandIn(RecordedTensor):
 
 def can_stand_in(leaf: Any) -> bool:
     """Tell whether a tensor is one of many alike: no parameter, and nothing that has a history."""
-    return type(leaf) is Tensor and leaf._node is None and leaf.device == CPU
+    is_known = type(leaf) is Tensor and leaf._node is None
+    return is_known and (leaf.device == CPU or is_placed(leaf._value))
 
 
 def stand_in(graph: Any, value: Value, tensor: Tensor) -> StandIn:

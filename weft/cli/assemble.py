@@ -72,6 +72,7 @@ def build_run(source: ConfigSource, wanted: tuple[str, ...] = SPLITS) -> Run:
     loss = build_loss(source, config)
     run = Run(source, config, data, model, loss, prepare, inputs)
     _try(run, inputs, target)
+    model.to(device=config["device"])  # batches go where it is
     return run
 
 

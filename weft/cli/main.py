@@ -95,6 +95,14 @@ def _command(commands: Any, name: str, run: Callable[..., int], about: str) -> A
         metavar="KEY=VALUE",
         help="change a value of the configuration, e.g. --set trainer.epochs=5",
     )
+    made.add_argument(
+        "--device",
+        dest="set",
+        action="append",
+        type=lambda name: f"device={name}",
+        metavar="NAME",
+        help="where to run, as `weft info` lists it; sets `device` of the configuration",
+    )
     return made
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..core.errors import WeftError
 from ..nn import Module
+from ..nn.places import beside
 from ..train.captured import Compile, as_compiled
 from ..train.objective import evaluating
 from .errors import UsageError
@@ -58,6 +59,6 @@ class CompiledModel:
         """Return the output for samples, which have labels for messages."""
         try:
             with evaluating(self._model):
-                return self._run(*inputs)
+                return self._run(*beside(self._model, inputs))
         except WeftError as error:
             raise UsageError(f"the model cannot take {labels[0]}: {error}") from error

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ..core.device import check_device
+from ..core.errors import WeftError
 from ..train.datasets import DATASETS
 from ..train.losses import LOSSES
 from ..train.metrics import METRICS
@@ -212,6 +214,14 @@ def _check_trainer(place: ValuePlace, value: Any) -> Any:
     return resolved
 
 
+def _check_device(place: ValuePlace, value: Any) -> Any:
+    try:
+        return str(check_device(value))
+    except WeftError as error:
+        place.problem(f"{place.title}: {error}")
+        return value
+
+
 def _without_none(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_none(one) for key, one in value.items() if one is not None}
@@ -224,7 +234,7 @@ ROOT = {
     "name": Field(text),
     "seed": Field(integer(), 0),
     "precision": Field(choice(*PRECISIONS), "float32"),
-    "device": Field(choice("cpu"), "cpu"),
+    "device": Field(_check_device, "cpu"),
     "compile": Field(_AUTO, "auto"),
     "data": Field(_check_data, REQUIRED),
     "model": Field(check_model, REQUIRED),

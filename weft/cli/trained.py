@@ -48,7 +48,7 @@ class TrainedRun:
             raise UsageError(f"the samples do not fit the model: {error}") from error
         model.to(self.prepare.dtype)
         load_weights(model, self.directory, weights, best_metric(self.config))
-        return model
+        return model.to(device=self.config["device"])
 
 
 def open_trained(target: str, settings: list[str]) -> TrainedRun:

@@ -18,13 +18,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ..backends import backend_named
+from ..backends import backend_named, device_names
 from ..backends.protocol import Backend, KeepingBackend, PreparingBackend, Restorable, SizedBackend
-from ..core.device import CPU
+from ..core.device import AUTO, CPU
 from ..core.dim import SizeVar, deciding
 from ..core.shape import Shape
 from ..graph.graph import Graph
 from ..graph.node import Value
+from ..graph.placement import SEVERAL, placed_nodes
 from ..graph.run import Program
 from ..lower.lowering import lower
 from ..lower.program import KernelProgram
@@ -47,8 +48,10 @@ from ..plan.products import with_prologues, with_scratch
 from ..plan.row_commits import with_rows_last
 from ..plan.run_plan import Planned
 from ..plan.threads import with_schedule
+from .auto_placement import choose_devices
 from .cache.programs import known_program
 from .host_states import WithHostStates, host_commits
+from .partition import DevicePart, PartedRun, compiled_parts, split
 
 
 def _canonical(graph: Graph) -> Graph:
@@ -146,6 +149,8 @@ def compile_for_sizes(
     None if it cannot be compiled, or if the device takes no such programs. UnknownSizeError says
     what of a program needs a number.
     """
+    if device in (SEVERAL, AUTO):
+        return None
     backend = backend_named(device)
     if not isinstance(backend, SizedBackend):
         return None
@@ -161,6 +166,8 @@ def compile_program(
 
     None if it cannot be compiled. The options are those of the device's back end.
     """
+    if device in (SEVERAL, AUTO):
+        return compile_parts(program, shapes, auto=device == AUTO)
     backend = backend_named(device)
     if isinstance(backend, KeepingBackend):
         return _restored_or_built(backend, program, shapes, options)
@@ -192,6 +199,39 @@ def _placed(
         return None
     inner = backend.prepare(planned.program, planned.sources)
     return WithHostStates(inner, host) if host.commits else inner
+
+
+def compile_parts(program: Program, shapes: Mapping[Value, Shape], *, auto: bool = False) -> Any:
+    """Return a program whose nodes are on several devices; None if it cannot be compiled.
+
+    auto   whether nodes that were placed nowhere go where it takes least time
+    """
+    static = specialized(program, shapes)
+    if static is None:
+        return None
+    if auto or any(node.device == AUTO for node in static.nodes):
+        static = optimize_static(static)
+        placed = choose_devices(static, _choosable(), everything=auto)
+    else:
+        placed = placed_nodes(static.nodes)
+    found = compiled_parts(split(static, placed), _compile_part)
+    states = [state for state, _ in program.commits]
+    return None if found is None else PartedRun(static, states, found, placed)
+
+
+def _choosable() -> dict[str, Device]:
+    """Return the devices that may be chosen: the CPU first, then those with their own memory."""
+    found = {name: backend_named(name).describe() for name in device_names()}
+    others = {name: device for name, device in found.items() if device.own_memory}
+    return {CPU: found[CPU], **others}
+
+
+def _compile_part(part: DevicePart) -> Any:
+    """Return what runs a part: a program of its device without states to write."""
+    backend = backend_named(part.device)
+    whole = Program(part.graph, part.graph.outputs, part.graph.inputs, commits=False)
+    planned = plan_static(whole, part.graph, backend.describe())
+    return None if planned is None else backend.prepare(planned.program, planned.sources)
 
 
 def _restored_or_built(

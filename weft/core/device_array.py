@@ -13,10 +13,10 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
-from .device import device
+from .device import device, device_runtime
 from .dtype import Array, DType
 from .errors import WeftError
-from .imports import Injected, injected
+from .imports import Injected
 from .modes import modes
 from .shape import Shape
 
@@ -46,7 +46,7 @@ class DeviceRuntime(Protocol):
         """Return the result of an operator on values of a device, or the tuple of its results."""
 
 
-runtime: Injected[DeviceRuntime] = injected("device_runtime")
+runtime: Injected[DeviceRuntime] = device_runtime
 
 
 class Presence:

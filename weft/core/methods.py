@@ -180,12 +180,9 @@ def to(self: Tensor, *targets: Any, dtype: Any = None, device: Any = None) -> Te
 
 def _moved(x: Tensor, where: places.device) -> Tensor:
     """Return a tensor on another device: a copy, and a step of the tape or a node of a graph."""
-    if not x.symbolic:
-        there: Tensor = F.transfer(x, str(where), str(x.device))
-        return place(there, where)
-    with where:  # the device that the node, and so its result, is on
+    with where:  # the device that a node, and so its result, is on
         moved: Tensor = F.transfer(x, str(where), str(x.device))
-    return moved
+    return place(moved, where)
 
 
 def cpu(self: Tensor) -> Tensor:

@@ -19,8 +19,10 @@ from .device import CPU, check_device, device, scopes
 from .device_array import PRESENCE, DeviceArray, has_own_memory, moved, runtime, to_device
 from .dispatch import wrap_values
 from .errors import GENERATED_PREFIX, PACKAGE_DIR, ArgumentError
+from .op import F
 from .specialize import with_kernel
 from .tensor import Constant, Tensor, wrap_with_node
+from .tree import tree_map
 
 TensorT = TypeVar("TensorT", bound=Tensor)
 
@@ -46,7 +48,8 @@ def place(tensor: TensorT, where: device) -> TensorT:
     if held.device == where:
         return tensor
     if held.symbolic:
-        raise ArgumentError(_symbol_message(held.device, where))
+        moved_symbol: TensorT = _symbol_on(tensor, where)
+        return moved_symbol
     held._value = moved(held._value, where)
     if hasattr(held, "_mark"):
         del held._mark
@@ -54,12 +57,10 @@ def place(tensor: TensorT, where: device) -> TensorT:
     return tensor
 
 
-def _symbol_message(here: device, there: device) -> str:
-    return (
-        f"a graph runs on one device: this symbol is on {str(here)!r}. To run it on "
-        f"{str(there)!r}, build it inside `with wf.device({str(there)!r}):`, or say "
-        f"wf.Session(graph, device={str(there)!r})"
-    )
+def _symbol_on(symbol: Any, where: device) -> Any:
+    """Return a symbol on another device: a node of the graph copies it."""
+    with where:
+        return F.transfer(symbol, str(where), str(symbol.device))
 
 
 def made_on(tensor: TensorT, given: Any) -> TensorT:
@@ -67,6 +68,11 @@ def made_on(tensor: TensorT, given: Any) -> TensorT:
     if given is None and not scopes:
         return tensor
     return place(tensor, check_device(given))
+
+
+def moved_tensors(batch: Any, where: device) -> Any:
+    """Return any nest with its tensors on a device."""
+    return tree_map(lambda leaf: leaf.to(where) if isinstance(leaf, Tensor) else leaf, batch)
 
 
 class Marking:
@@ -78,7 +84,7 @@ class Marking:
     def apply(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         """Run one operation."""
         if op.transfers:
-            return _marked_as(op.specialized.execute(inputs, attrs), device(attrs[0]))
+            return place(op.specialized.execute(inputs, attrs), device(attrs[0]))
         found = {x.device: None for x in inputs if x is not None and x.__class__ is not Constant}
         where = common_device(op.name, found) if found else check_device(None)
         if has_own_memory(where):
@@ -136,7 +142,7 @@ def common_device(what: str, found: Iterable[device]) -> device:
     What Weft makes itself on the way, a mask say, goes where it is needed.
     """
     first, *others = sorted(found, key=lambda where: where == CPU)
-    if others and (others != [CPU] or not _is_called_by_weft()):
+    if others and (others != [CPU] or not is_called_by_weft()):
         raise ArgumentError(
             f"{what}: operands are on {first!r} and {others[0]!r}; move one of them first, "
             f"x.to({str(others[0])!r}) for example"
@@ -144,10 +150,14 @@ def common_device(what: str, found: Iterable[device]) -> device:
     return first
 
 
-def _is_called_by_weft() -> bool:
-    """Tell whether an operation is a step of a function of Weft's own."""
+def is_called_by_weft(passed: tuple[str, ...] = ()) -> bool:
+    """Tell whether an operation is a step of a function of Weft's own.
+
+    passed   further packages, by their folders, that an operation comes through
+    """
+    through = (*_DISPATCH, *passed)
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_DISPATCH):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(through):
         frame = frame.f_back
     return frame.f_code.co_filename.startswith(PACKAGE_DIR)
 

@@ -264,7 +264,9 @@ class Tensor:
         return self._read().copy().__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return 1, 0  # the CPU, where the copy is that is handed over
+        value = self._value
+        # The copy that is handed over is on the CPU.
+        return (1, 0) if is_placed(value) else value.__dlpack_device__()
 
     def __len__(self) -> int:
         if self.ndim == 0:

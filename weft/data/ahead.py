@@ -17,6 +17,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..core.device import device
+from ..core.placing import moved_tensors
 from ..core.tensor import Tensor
 from .errors import WorkerError
 from .fetch import Fetcher, Job, Recipe
@@ -26,15 +28,18 @@ _PLAIN: Final = (type(None), bool, int, float, str, bytes, PurePath, np.generic,
 
 
 class BatchThread:
-    """A thread that makes batches of jobs, in their order, as one worker process would."""
+    """A thread that makes batches of jobs, in their order, as one worker process would.
 
-    def __init__(self, recipe: Recipe) -> None:
+    With a device, it also starts their copies there, while the caller computes.
+    """
+
+    def __init__(self, recipe: Recipe, where: device | None = None) -> None:
         self.closed = False
         self._owner = os.getpid()
         self._jobs: SimpleQueue[Any] = SimpleQueue()
         self._results: SimpleQueue[Any] = SimpleQueue()
         # The thread knows the queues alone: it does not keep alive whoever reads them.
-        arguments = (Fetcher(recipe), self._jobs, self._results)
+        arguments = (Fetcher(recipe), where, self._jobs, self._results)
         self._thread = threading.Thread(
             target=_make_all, args=arguments, name="weft-data", daemon=True
         )
@@ -72,13 +77,17 @@ class BatchThread:
             self._thread.join(_GRACE_SECONDS)
 
 
-def _make_all(fetcher: Fetcher, jobs: SimpleQueue[Any], results: SimpleQueue[Any]) -> None:
+def _make_all(
+    fetcher: Fetcher, where: device | None, jobs: SimpleQueue[Any], results: SimpleQueue[Any]
+) -> None:
     while (asked := jobs.get()) is not None:
         context, job = asked
         try:
-            results.put((context.run(fetcher.fetch, job), None))
+            batch = context.run(fetcher.fetch, job)
+            results.put((batch if where is None else moved_tensors(batch, where), None))
         except BaseException as error:
             results.put((None, error))
+        batch = None
         del asked, context
 
 

@@ -9,7 +9,9 @@ from functools import cached_property, partial
 from itertools import count
 from typing import Any
 
+from ..core.device import check_device
 from ..core.errors import ArgumentError, ArgumentTypeError
+from ..core.placing import moved_tensors
 from .ahead import BatchThread, is_of_weft
 from .checks import as_count, as_real, check_callable
 from .fetch import END, Job, Recipe, epoch_generator
@@ -61,6 +63,8 @@ class DataLoader:
     multiprocessing_context  "fork", "spawn", "forkserver" or a context; None: "fork" on Linux
     shard            True: each process of `wf.distributed` has its rows of every batch, whose size
                      is that of all together; or (index, count): part `index` of so many
+    device           where the tensors of batches are to be; what a thread makes ahead (`prefetch`)
+                     is copied there ahead
 
     Batches come in the same order, with the same random numbers, for any number of workers.
     `state_dict()` between two batches, given to `load_state_dict` of a loader that is built alike,
@@ -93,9 +97,11 @@ class DataLoader:
         worker_init_fn: Callable[[int], Any] | None = None,
         multiprocessing_context: Any = None,
         shard: bool | tuple[int, int] = False,
+        device: Any = None,
     ) -> None:
         self.dataset = _checked_dataset(dataset)
         self.batch_size = None if batch_size is None else as_count(self, "batch_size", batch_size)
+        self.device = None if device is None else check_device(device)
         self.drop_last = drop_last
         self.num_workers = as_count(self, "num_workers", num_workers, 0)
         self._prefetch = as_count(self, "prefetch_factor", prefetch_factor)
@@ -125,6 +131,10 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[Any]:
         return self.iterate(self.prefetch or 0)
+
+    def placed(self, batch: Any) -> Any:
+        """Return a batch with its tensors on the device that was asked for."""
+        return batch if self.device is None else moved_tensors(batch, self.device)
 
     def iterate(self, prefetch: int) -> EpochIterator:
         """Iterate with as many batches made ahead by a thread, unless there are workers."""
@@ -300,7 +310,7 @@ class DataLoader:
             recipe, jobs = self._recipe(), self._jobs(position)
             if not prefetch:
                 return LocalRun(recipe, jobs)
-            return PooledRun(partial(BatchThread, recipe), jobs, 1, prefetch + 1)
+            return PooledRun(partial(BatchThread, recipe, self.device), jobs, 1, prefetch + 1)
         if self._shards_itself:
             position.shards = position.shards or Rotation.of(self.num_workers)
             template = Job(self._iterations, position.epoch, 0)
@@ -376,7 +386,7 @@ class EpochIterator:
             raise StopIteration
         self._position.batch += 1
         self._position.touched = True
-        return batch
+        return self._loader.placed(batch)
 
     def pause(self) -> None:
         """End the workers of this epoch until the next batch is asked for; persistent ones stay."""

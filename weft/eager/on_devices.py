@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..backends.device_memory import DeviceMemory, memory_of
+from ..backends.device_memory import DevicePool, memory_of
 from ..backends.execution import Execution
 from ..compiler.stages import compile_program
 from ..core.device import device
@@ -65,6 +65,11 @@ class DeviceRunner:
         """Tell whether tensors on a device hold memory of the device, and no arrays."""
         return memory_of(where).own
 
+    def stats(self, where: device) -> dict[str, Any]:
+        """Return what was done on a device so far, and what the host has computed for it."""
+        host = [run for run in self.host_runs.values() if run.device == where]
+        return {**memory_of(where).counts, "host": host}
+
     def copy_in(self, array: Array, where: device) -> DeviceArray:
         """Return an array of the host as a value of a device."""
         return memory_of(where).copy_in(array)
@@ -97,7 +102,7 @@ class DeviceRunner:
         return known(values)
 
     def _made(
-        self, op: Any, types: Sequence[Any], attrs: tuple[Any, ...], memory: DeviceMemory
+        self, op: Any, types: Sequence[Any], attrs: tuple[Any, ...], memory: DevicePool
     ) -> Launch:
         compiled = _compiled(op, types, attrs, memory)
         if isinstance(compiled, Execution):
@@ -117,7 +122,7 @@ def host_operators() -> list[HostRun]:
     return list(RUNTIME.host_runs.values())
 
 
-def _value(memory: DeviceMemory, x: Any) -> DeviceArray:
+def _value(memory: DevicePool, x: Any) -> DeviceArray:
     if x.__class__ is not DeviceArray:
         return memory.copy_in(np.asarray(x))
     if x.device != memory.name:
@@ -126,7 +131,7 @@ def _value(memory: DeviceMemory, x: Any) -> DeviceArray:
 
 
 def _compiled(
-    op: Any, types: Sequence[Any], attrs: tuple[Any, ...], memory: DeviceMemory
+    op: Any, types: Sequence[Any], attrs: tuple[Any, ...], memory: DevicePool
 ) -> Execution | str:
     """Return an operator as a program of a device, or the reason why it has none."""
     graph = Graph()
@@ -160,7 +165,7 @@ def _launch_of(execution: Execution, *, several: bool) -> Launch:
     return launch
 
 
-def _host_launch(op: Any, attrs: tuple[Any, ...], memory: DeviceMemory) -> Launch:
+def _host_launch(op: Any, attrs: tuple[Any, ...], memory: DevicePool) -> Launch:
     """Return an operator as the host computes it, on copies."""
 
     def launch(values: Sequence[DeviceArray | None]) -> Any:

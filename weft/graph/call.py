@@ -11,8 +11,8 @@ from numpy import ndarray
 
 from ..core.anomaly import detecting_anomaly
 from ..core.config import config
-from ..core.device import device
-from ..core.device_array import DeviceError, all_to_host, has_own_memory, moved
+from ..core.device import AUTO, device
+from ..core.device_array import DeviceError, all_to_host, has_own_memory, is_placed, moved
 from ..core.dim import SizeVar
 from ..core.dispatch import ERRORS
 from ..core.effects import EffectLog, current_log, logging_to
@@ -23,6 +23,7 @@ from ..core.tensor import Tensor
 from .feeds import as_feed
 from .nan_search import came_with, search_nan
 from .node import Value, type_text
+from .placement import SEVERAL
 from .run import Array, Program, Results, Sizes, Take, bind_sizes, check_told_sizes
 from .sized_code import SizedCode
 from .special import STATE
@@ -49,8 +50,8 @@ class ProgramCall:
         """Call a program on a device, by default on that which its nodes are placed on."""
         self.program = program
         self.what = what  # the function of the user's that errors name
-        self.device = str(device(program.device if on is None else on))
-        self.own_memory = has_own_memory(self.device)
+        self.device = _checked_device(program.device if on is None else on)
+        self.own_memory = self.device in (SEVERAL, AUTO) or has_own_memory(self.device)
         self._told_host = False
         _check_states(program, self.device, what)
         self._types = [(value.dtype, value.type.shape) for value in program.feeds]
@@ -97,7 +98,18 @@ class ProgramCall:
             # An unknown size is equal to no number: such a shape is checked in full.
             if array.__class__ is not ndarray or array.dtype != dtype or array.shape != shape:
                 arrays[i] = as_feed(self.program.feeds[i], array, self.what)
+                if is_placed(array):
+                    self._check_place(i, array)
         return arrays
+
+    def _check_place(self, position: int, value: Any) -> None:
+        """Raise if a value is on another device than the program, which copies nothing unasked."""
+        if value.device != self.device and self.device not in (SEVERAL, AUTO):
+            name = self.program.feeds[position].name
+            raise ArgumentError(
+                f"{self.what}: {name} is on {str(value.device)!r}, and the program runs on "
+                f"{self.device!r}; give x.to({self.device!r})"
+            )
 
     def run(self, arrays: list[Array], compiled: bool | None = None) -> list[Array]:
         """Return the fetches; write the states. None for compiled: as the configuration says.
@@ -146,7 +158,8 @@ class ProgramCall:
         results = _committed(self.program.run(arrays, sizes))
         if failure is not None:
             _report(failure, self.what)
-        return [moved(y, self.device) for y in results] if self.own_memory else results
+        is_one = self.own_memory and self.device not in (SEVERAL, AUTO)
+        return [moved(y, self.device) for y in results] if is_one else results
 
     def _tell_host(self, *, asked: bool) -> None:
         """Say, once, that a program for a device runs on the host, unless that was asked for."""
@@ -276,6 +289,11 @@ class ProgramCall:
         return sizes
 
 
+def _checked_device(name: str) -> str:
+    """Return the name of a device; raise unless Weft runs on it, or chooses among several."""
+    return name if name == SEVERAL else str(device(name))
+
+
 def _is_devices(error: Exception) -> bool:
     """Tell whether an error is a device's own, which the host has no better word for."""
     return isinstance(error, (DeviceError, MemoryError))
@@ -283,6 +301,8 @@ def _is_devices(error: Exception) -> bool:
 
 def _check_states(program: Program, where: str, what: str) -> None:
     """Raise if a state is in the memory of another device than the one that a program runs on."""
+    if where in (SEVERAL, AUTO):
+        return
     for node in program.order:
         if node.op is STATE and node.device != where and has_own_memory(node.device):
             raise ArgumentError(

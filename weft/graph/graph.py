@@ -130,11 +130,22 @@ class Graph(Editable):
         scope: tuple[str, ...] = (),
         site: Site | str = None,
         device: str = "cpu",
+        pinned: bool = False,
     ) -> Node:
         """Append an operation and return its node."""
         unique = self.unique_name("/".join((*scope, name or op.name)))
         return self.append(
-            Node(op, inputs, attrs, types, name=unique, scope=scope, site=site, device=device)
+            Node(
+                op,
+                inputs,
+                attrs,
+                types,
+                name=unique,
+                scope=scope,
+                site=site,
+                device=device,
+                pinned=pinned,
+            )
         )
 
     def append(self, node: Node) -> Node:

@@ -61,10 +61,11 @@ class Node:
     name      unique in the graph it was built in
     scope     the name scopes around it, outermost first
     site      the user's line that built it: a code position, or text if it was loaded
-    device    where it runs
+    device    where it runs; "cpu" too if it was placed nowhere
+    pinned    whether it was placed on the CPU, and does not go where others are
     """
 
-    __slots__ = ("attrs", "device", "inputs", "name", "op", "outputs", "scope", "site")
+    __slots__ = ("attrs", "device", "inputs", "name", "op", "outputs", "pinned", "scope", "site")
 
     op: Any
     inputs: tuple[Value | None, ...]
@@ -74,6 +75,7 @@ class Node:
     scope: tuple[str, ...]
     site: Site | str
     device: str
+    pinned: bool
 
     def __init__(
         self,
@@ -86,6 +88,7 @@ class Node:
         scope: tuple[str, ...] = (),
         site: Site | str = None,
         device: str = "cpu",
+        pinned: bool = False,
     ) -> None:
         _set_op(self, op)
         _set_inputs(self, tuple(inputs))
@@ -94,6 +97,7 @@ class Node:
         _set_scope(self, scope)
         _set_site(self, site)
         _set_device(self, device)
+        _set_pinned(self, pinned)
         _set_outputs(self, tuple([Value(self, i, t) for i, t in enumerate(types)]))
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
@@ -118,6 +122,7 @@ class Node:
             "scope": self.scope,
             "site": self.site,
             "device": self.device,
+            "pinned": self.pinned,
         }
         return Node(inputs=inputs, **(fields | changes))
 
@@ -131,10 +136,11 @@ class Node:
 _set_node, _set_index, _set_type = (
     Value.__dict__[name].__set__ for name in ("node", "index", "type")
 )
-_set_op, _set_inputs, _set_attrs, _set_outputs, _set_name, _set_scope, _set_site, _set_device = (
+_set_op, _set_inputs, _set_attrs, _set_outputs, _set_name, _set_scope, _set_site = (
     Node.__dict__[name].__set__
-    for name in ("op", "inputs", "attrs", "outputs", "name", "scope", "site", "device")
+    for name in ("op", "inputs", "attrs", "outputs", "name", "scope", "site")
 )
+_set_device, _set_pinned = (Node.__dict__[name].__set__ for name in ("device", "pinned"))
 
 
 def rename(node: Node, name: str) -> None:

@@ -20,7 +20,6 @@ from ..core.dispatch import ERRORS, canonical, explain
 from ..core.effects import CHAIN
 from ..core.errors import (
     AnomalyError,
-    ArgumentError,
     GraphError,
     ShapeError,
     UnknownSizeError,
@@ -32,6 +31,7 @@ from .draws import Draws
 from .graph import Graph
 from .layout import ProgramLayout, ProgramStep, lay_out
 from .node import Node, Value, attr_items, resolve_attrs, type_text
+from .placement import SEVERAL, devices_of
 from .scope import GRADIENTS
 from .special import ASSIGN, PLACEHOLDER
 from .state import State
@@ -96,19 +96,12 @@ class Program:
 
     @property
     def device(self) -> str:
-        """Return the name of the device that nodes were placed on; raise if there are two.
+        """Return the name of the device that it runs on; SEVERAL if it is to run on several.
 
         Nodes that were placed nowhere, on the CPU that is, go where others are.
         """
-        placed = {node.device: node for node in self.order if node.device != "cpu"}
-        if len(placed) > 1:
-            first, second, *_ = placed.values()
-            raise ArgumentError(
-                f"a program runs on one device: {first.name} is placed on {first.device!r} and "
-                f"{second.name} on {second.device!r}; build both inside one `with wf.device(...):`,"
-                " or say where to run: wf.Session(graph, device=...)"
-            )
-        return next(iter(placed), "cpu")
+        found = devices_of(self.order, self.resolved)
+        return found[0] if len(found) == 1 else SEVERAL
 
     # -- laying out --------------------------------------------------------------------------------
 

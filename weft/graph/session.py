@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import is_
 from typing import Any, NamedTuple, TextIO
 
-from ..core.device import check_device
+from ..core.device import check_program_device
 from ..core.device_array import all_to_host
 from ..core.errors import ArgumentError, ArgumentTypeError, GraphError
 from ..core.imports import deferred_imports, injected
@@ -71,7 +71,7 @@ class Session:
             )
         self.graph = graph
         self.compiled = compiled
-        self.device = None if device is None else check_device(device)
+        self.device = check_program_device(device)
         self._fetched: dict[tuple[Any, ...], _Prepared] = {}
         self._watched: dict[frozenset[Value], Session] = {}
         self._nodes = len(graph)

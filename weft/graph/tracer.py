@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.config import config
-from ..core.device import current_device
+from ..core.device import current_device, is_pinned, scopes
 from ..core.dim import Dim, unknown_size
 from ..core.dispatch import ERRORS, explain, group
 from ..core.dtype import is_float
@@ -63,7 +63,7 @@ class Tracer:
         self.site: Site | str = None  # stands in for the user's line while a pass builds nodes
         self._frozen: set[Value] = set()
         self._detached: dict[Value, Value] = {}
-        self._literals: dict[Literal, Value] = {}
+        self._literals: dict[tuple[Literal, str], Value] = {}  # by the devices they are for
         self._tensors: dict[int, State] = {}
         self._tensor_names: dict[int, str] = {}
 
@@ -105,7 +105,8 @@ class Tracer:
             known,
             scope=current_scope(),
             site=user_site() if self.site is None else self.site,
-            device=current_device(),
+            device=_device_for(values),
+            pinned=is_pinned() if scopes else any(x is not None and x.node.pinned for x in values),
         )
         if config.graph_stacks and self.site is None:
             self.graph.stacks[node] = user_stack()
@@ -194,21 +195,25 @@ class Tracer:
             self.captured[outer] = known
         return known
 
-    def parameter(self, type: TensorType, name: str) -> Value:
+    def parameter(self, type: TensorType, name: str, device: str = "cpu") -> Value:
         """Return a new placeholder of the graph."""
         site = user_site() if self.site is None else self.site
         type = TensorType(self.root.plain_attrs(type.shape), type.dtype)
-        return self.graph.add(PLACEHOLDER, (), (type,), (type,), name=name, site=site).outputs[0]
+        node = self.graph.add(
+            PLACEHOLDER, (), (type,), (type,), name=name, site=site, device=device
+        )
+        return node.outputs[0]
 
     def constant(self, array: np.ndarray[Any, Any]) -> Symbol:
         """Return a constant of the graph."""
         literal = Literal(array)
-        known = self._literals.get(literal) if array.size <= SMALL else None
+        key = literal, current_device()
+        known = self._literals.get(key) if array.size <= SMALL else None
         if known is None:
             (known,) = self.add(CONSTANT, (), (literal,), (literal.type,)).outputs
             self._frozen.add(known)
             if array.size <= SMALL:
-                self._literals[literal] = known
+                self._literals[key] = known
         return make_symbol(self.graph, known)
 
     def watch_of(self, symbol: Symbol) -> Watch:
@@ -368,6 +373,14 @@ class Tracer:
             yield
         finally:
             self.site = before
+
+
+def _device_for(values: Sequence[Value | None]) -> str:
+    """Return where a new node runs: where the context says, else where its operands are."""
+    here = current_device()
+    if here != "cpu" or scopes:
+        return here
+    return next((x.node.device for x in values if x is not None and x.node.device != "cpu"), here)
 
 
 def at_one_line(tracer: Tracer) -> AbstractContextManager[None]:

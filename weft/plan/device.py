@@ -32,12 +32,18 @@ class Device:
     own_memory
               whether tensors there hold what `allocate` of the back end returned; else they are
               arrays of the host, which the device works in
+    speed, copy_rate, launch
+              for choosing between devices: how much faster than the CPU it computes, bytes that
+              are copied to or from it in a nanosecond, nanoseconds until a kernel begins
     """
 
     name: str
     threads: int
     machine: str
     own_memory: bool = field(default=False, kw_only=True)
+    speed: float = field(default=1.0, kw_only=True)
+    copy_rate: float = field(default=4.0, kw_only=True)
+    launch: float = field(default=2000.0, kw_only=True)
 
     def prologue_pays(self, before: GemmKernel, after: GemmKernel, side: str) -> bool:
         """Tell whether a product that computes the operand of a side takes less time than before.

@@ -72,6 +72,7 @@ class NetworkEstimator:
     random_state: Any = None
     compile: Any = "auto"
     verbose: int = 0
+    device: Any = None
 
     # -- training --------------------------------------------------------------------------------
 
@@ -126,7 +127,8 @@ class NetworkEstimator:
                 "module must be a Module or a function (n_inputs, n_outputs) -> Module. "
                 f"Received: {type(built).__name__}"
             )
-        return built.to(dt.as_dtype(self.dtype))
+        built.to(dt.as_dtype(self.dtype))
+        return built if self.device is None else built.to(device=self.device)
 
     def _layers(self, inputs: int, outputs: int) -> Module:
         if self.activation not in ACTIVATIONS:

@@ -13,6 +13,7 @@ from ..core.tensor import Tensor, wrap
 from ..core.tree import tree_map
 from ..data import DataLoader
 from ..nn import Module
+from ..nn.places import beside
 from ..optim import Optimizer
 from .arrays import (
     Arrays,
@@ -66,7 +67,7 @@ class CompiledObjective(Objective):
         x, y, weights = self.split(batch)
         parts = BatchParts(as_tensors(x), as_tensors(y), as_tensors(weights))
         if self.class_weight is None:
-            return parts
+            return self._beside(parts)
         if not isinstance(parts.y, Tensor):
             raise ArgumentError(
                 "class_weight is for models with one output; with several, give sample_weight by "
@@ -74,7 +75,10 @@ class CompiledObjective(Objective):
             )
         weights = wrap(class_weights(parts.y, self.class_weight))
         both = weights if parts.weights is None else parts.weights * weights
-        return parts._replace(weights=both)
+        return self._beside(parts._replace(weights=both))
+
+    def _beside(self, parts: BatchParts) -> BatchParts:
+        return BatchParts(*[beside(self.model, part) for part in parts])
 
     def outcome(self, batch: BatchParts) -> Outcome:
         """Return the outcome of a prepared batch."""
@@ -322,5 +326,5 @@ def settle(model: Module, source: BatchSource) -> None:
         )
     with evaluating(model):
         for batch in source.loader:
-            call_model(model, as_tensors(source.split(batch).x))
+            call_model(model, beside(model, as_tensors(source.split(batch).x)))
             break

@@ -20,6 +20,7 @@ from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.tensor import Tensor
 from ..core.tree import flatten, tree_map
 from ..nn import Module
+from ..nn.places import beside
 from ..nn.version import leave_unseen
 from ..optim import Optimizer
 from .callbacks import Callback, History
@@ -138,6 +139,7 @@ def fit(  # noqa: PLR0913  (Keras's signature)
     seed: int | None = None,
     out: Any = None,
     compile: Compile | None = None,
+    device: Any = None,
 ) -> History:
     """Train for some epochs and return the values of each.
 
@@ -153,8 +155,11 @@ def fit(  # noqa: PLR0913  (Keras's signature)
     seed               of the shuffling; by default drawn from the global generator
     out                a directory for extensions that write files
     compile            as in `model.compile`, for this call
+    device             where the model is to be, and batches beside it; None: where it is
     """
     compiled = settings_of(self)
+    if device is not None:
+        self.to(device=device)
     first, last = checked_int("initial_epoch", initial_epoch, 0), checked_int("epochs", epochs, 0)
     source, kept = training_sources(
         self,
@@ -269,7 +274,7 @@ def predict(
         for count, batch in enumerate(source.loader):
             if limit is not None and count >= limit:
                 break
-            output = run(as_tensors(source.split(batch).x))
+            output = run(beside(self, as_tensors(source.split(batch).x)))
             outputs.append(tree_map(_as_numpy, output))
     bridge.emit("on_predict_end", {})
     if not outputs:

@@ -17,6 +17,7 @@ from ..core.rng import default_generator
 from ..core.tensor import Tensor
 from ..core.tree import tree_leaves, tree_map
 from ..nn import Module
+from ..nn.places import beside
 from ..nn.summary import evaluation_mode
 from ..ops.creation import tensor
 from .captured import Captures, Compile
@@ -75,10 +76,10 @@ class Objective:
         return lambda batch: run(self.prepared(batch))
 
     def prepared(self, batch: Any) -> Any:
-        """Return a batch in the form that is computed with: arrays as tensors."""
+        """Return a batch in the form that is computed with: as tensors, where the model is."""
         if self.prepare is not None:
             batch = self.prepare(batch)
-        return as_tensors(batch)
+        return beside(self.model, as_tensors(batch))
 
     def outcome(self, batch: Any) -> Outcome:
         """Return the outcome of a prepared batch."""

@@ -36,6 +36,7 @@ class Trainer:
     extensions   to begin with; see `extend`
     compile      whether steps and evaluations run as compiled programs: "auto", True or False (see
                  captured.py); None: as the updater was told
+    device       where the model is to be, and batches beside it; None: where it is
 
     >>> import weft as wf
     >>> w = wf.nn.Parameter(wf.tensor([0.0]))
@@ -62,8 +63,11 @@ class Trainer:
         extensions: Iterable[Any] = (),
         *,
         compile: Compile | None = None,
+        device: Any = None,
     ) -> None:
         self.updater = updater
+        if device is not None:
+            updater.place(device)
         if compile is not None:
             updater.compile = checked_compile(compile)
         self.stop = as_stop(stop)

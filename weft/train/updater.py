@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.device import check_device
 from ..core.errors import ArgumentTypeError
 from ..core.modes import no_grad
 from ..core.tensor import Tensor
@@ -88,6 +89,15 @@ class Updater:
         self.iteration = 0
         self._before = self.feed.mark()
         self.outcomes: list[Outcome] = []
+
+    def place(self, device: Any) -> None:
+        """Put the model on a device; batches go where it is."""
+        if not isinstance(self.model, Module):
+            raise ArgumentTypeError(
+                "device= moves a Module; move the parameters of a function yourself, x.to(device). "
+                f"Received: {type(self.model).__name__}"
+            )
+        self.model.to(device=check_device(device))
 
     # -- where training stands -----------------------------------------------------------------
 

@@ -177,6 +177,7 @@ class _Decoder:
             scope=_scope(data),
             site=_field(data, "site", str) if "site" in data else None,
             device=str(check_device(data.get("device", "cpu"))),
+            pinned=data.get("device") == "cpu",
         )
 
     def _attr(self, data: Any, depth: int, tuples: int) -> Any:

@@ -101,7 +101,7 @@ class _Encoder:
         place = self._places.of(node)
         if place is not None:
             data["site"] = place
-        if node.device != "cpu":
+        if node.device != "cpu" or node.pinned:
             data["device"] = node.device
         return data
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ...core.device import CPU, device_named, is_device
-from ...core.device_array import moved
 from ...core.errors import ArgumentError
 from ...core.op import F, general, op
 from ...core.samples import ErrorSample, Sample
@@ -34,7 +33,7 @@ def _(x, target, source):
 
 @transfer.eval
 def _(x, target, source):
-    return moved(x, target)
+    return x  # core/placing.py moves it: where a graph runs by nodes, all of it is on the host
 
 
 @transfer.vjp("x")

@@ -22,7 +22,22 @@ MASKS_IN_VECTORS = 32  # bytes of vectors; machines with longer ones have regist
 
 
 class Instructions(Lines):
-    """One method per instruction; each appends a line and returns the value it defines."""
+    """One method per instruction; each appends a line and returns the value it defines.
+
+    has_blocks   whether text goes from block to block; else what is seldom needed is a call
+    """
+
+    has_blocks = True
+
+    def huge_angle(
+        self, x: IRValue, huge: IRValue, r: IRValue, quadrant: IRValue
+    ) -> tuple[IRValue, IRValue]:
+        """Return x modulo pi/2 and which multiple that is, as given where it is not huge."""
+        raise NotImplementedError
+
+    def long_division(self, long: IRValue, a: IRValue, b: IRValue, rest: IRValue) -> IRValue:
+        """Return what a division leaves, as given where the quotient is not long."""
+        raise NotImplementedError
 
     # Lanes
 

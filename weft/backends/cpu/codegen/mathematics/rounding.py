@@ -102,6 +102,8 @@ def _or_long_division(
     """Return `rest`, but the long division's where the quotient has more bits than a mantissa."""
     long = f.fcmp("oge", q, 2.0 ** format_of(a).mantissa)
     long = f.and_(long, f.and_(f.fcmp("olt", a, inf), f.fcmp("ogt", b, 0.0)))
+    if not f.has_blocks:
+        return f.long_division(long, a, b, rest)
     before, divide, done = f.current, f.label("divide"), f.label("divided")
     f.branch_if(f.any_lane(long), divide, done)
     f.block(divide)

@@ -85,6 +85,8 @@ def _or_huge(
     f: FunctionText, x: IRValue, huge: IRValue, r: IRValue, quadrant: IRValue
 ) -> tuple[IRValue, IRValue]:
     """Return the reduction given, replaced where x is huge."""
+    if not f.has_blocks:
+        return f.huge_angle(x, huge, r, quadrant)
     before, reduce, done = f.current, f.label("huge"), f.label("reduced")
     f.branch_if(f.any_lane(huge), reduce, done)
     f.block(reduce)

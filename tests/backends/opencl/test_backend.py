@@ -1,0 +1,158 @@
+"""OpenCL devices: programs, texts, times, errors. Skipped where no driver is."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+import weft as wf
+from tests.backends.conformance import to_array
+from tests.compile.agreement import PROGRAM, assert_agree
+from weft.backends import backend_named
+from weft.backends.c_source.devices import SourceBackend
+from weft.backends.c_source.execution import DeviceExecution
+from weft.backends.opencl.backend import open_device
+from weft.core.device_array import DeviceError
+
+is_here = any(d.type == "opencl" for d in wf.devices())
+needs_device = pytest.mark.skipif(not is_here, reason="no OpenCL device is here")
+
+
+def network(x, w, i):
+    """Return results of all kinds of kernels over loops."""
+    h = wf.relu(x @ w + 1)
+    total = h.sum(axis=0)
+    table = wf.gradients((wf.take(h, i, axis=0) * total).sum(), [h, w])
+    return [wf.softmax(h, axis=-1), total, wf.cumsum(h, axis=1), wf.sin(x * 1e6), *table]
+
+
+@pytest.fixture(scope="module")
+def prepared():
+    """Return a graph's program, what it stands for, and its arrays."""
+    rng = np.random.default_rng(0)
+    arrays = [
+        rng.normal(size=(70, 40)).astype(np.float32),
+        rng.normal(size=(40, 150)).astype(np.float32),
+        rng.integers(0, 70, 9),
+    ]
+    with wf.Graph() as graph:
+        given = [wf.placeholder(a.shape, a.dtype) for a in arrays]
+        fetches = network(*given)
+    executable = wf.Session(graph, device="reference").executable(
+        fetches, dict(zip(given, arrays, strict=True))
+    )
+    return executable, arrays
+
+
+@needs_device
+@pytest.mark.parametrize("serial", [True, False], ids=["for processors", "for groups"])
+def test_both_ways_to_write_kernels(prepared, serial):
+    """A processor runs kernels for groups of threads too: slowly, and to the same results."""
+    executable, arrays = prepared
+    name = "processor" if serial else "groups"  # of a device with a context of its own
+    backend = SourceBackend(name, lambda: open_device(0, serial=serial))
+    ready = DeviceExecution(backend, executable.program, executable.sources)
+    expected = executable.run(arrays)
+    for a, b in zip(ready.run(arrays), expected, strict=True):
+        assert_agree(to_array(a), b, PROGRAM)
+
+
+@needs_device
+def test_texts_and_times(prepared):
+    executable, arrays = prepared
+    ready = backend_named("opencl:0").prepare(executable.program, executable.sources)
+    assert ready.source().count("KERNEL void") == len({f.name for f in ready.code.functions})
+    product = next(k for k in ready.program.kernels if k.kind == "gemm")
+    assert "KERNEL void weft_gemm_" in ready.source(product.name)
+    profile = ready.profile(arrays)
+    assert len(profile.kernels) == len(ready.program.kernels)
+    assert all(kernel.seconds > 0 for kernel in profile.kernels)
+    assert "share" in repr(profile)
+
+
+@needs_device
+def test_operators_without_kernels_run_on_the_host():
+    with wf.Graph() as graph:
+        x = wf.placeholder((4, 6), wf.float32)
+        y = wf.sort(wf.exp(x)) * 2
+    array = np.random.default_rng(0).normal(size=(4, 6)).astype(np.float32)
+    session = wf.Session(graph, device="opencl")
+    assert session.executable([y], {x: array}).on_host == ["sort"]
+    np.testing.assert_allclose(session.run(y, {x: array}), np.sort(np.exp(array)) * 2, rtol=1e-6)
+
+
+@needs_device
+def test_an_index_out_of_range_is_told_of():
+    with wf.Graph() as graph:
+        x = wf.placeholder((3,), wf.float32)
+        i = wf.placeholder((2,), wf.int64)
+        y = wf.take(x, i) * 2
+    session = wf.Session(graph, device="opencl")
+    with pytest.raises(IndexError, match="out of range"):
+        session.run(y, {x: np.ones(3, np.float32), i: [0, 7]})
+    assert session.run(y, {x: np.ones(3, np.float32), i: [0, 2]}).tolist() == [2, 2]
+
+
+@needs_device
+def test_rows_of_a_table_are_written():
+    """A plan copies nothing where rows of a state change in place; on a device they are new."""
+    tables = []
+    for device in ("cpu", "opencl:0"):
+        wf.manual_seed(0)
+        table = wf.nn.Embedding(50, 4, sparse=True).to(device)
+        optimizer = wf.optim.SGD(table.parameters(), 0.5)
+
+        def step(i, table=table, optimizer=optimizer):
+            loss = (table(i) ** 2).sum()
+            optimizer.minimize(loss)
+            return loss
+
+        indices = wf.tensor([3, 7, 3]).to(device)
+        compiled = wf.compile(step, indices)
+        for _ in range(2):
+            compiled(indices)
+        tables.append(table.weight.numpy())
+    np.testing.assert_allclose(tables[0], tables[1], rtol=1e-6)
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+
+@needs_device
+def test_too_much_memory_is_refused_and_the_next_call_works():
+    backend = backend_named("opencl:0")
+    with pytest.raises(MemoryError, match="bytes"):
+        backend.allocate((1 << 50,), np.dtype(np.float32))
+    memory = backend.allocate((3,), np.dtype(np.float32))
+    backend.copy_in(np.arange(3, dtype=np.float32), memory)
+    assert backend.copy_out(memory).tolist() == [0, 1, 2]
+
+
+@needs_device
+def test_double_precision_is_refused_where_there_is_none(monkeypatch):
+    backend = SourceBackend("single", lambda: open_device(0))
+    monkeypatch.setattr(backend.driver, "has_double", False)
+    for dtype, refused in ((np.float32, False), (np.float64, True)):
+        with wf.Graph() as graph:
+            x = wf.placeholder((4,), dtype)
+            y = wf.exp(x)
+        program = wf.Session(graph, device="reference").executable([y], {x: np.ones(4)}).program
+        if refused:
+            with pytest.raises(DeviceError, match=r"computes in float64.*x\.float\(\)"):
+                backend.compile(program)
+        else:
+            backend.compile(program)
+
+
+@needs_device
+def test_there_is_no_such_device():
+    with pytest.raises(ValueError, match=r"no device opencl:99; there are opencl:0 \("):
+        open_device(99)
+
+
+def test_no_driver_is_told_of(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyopencl", None)
+    with pytest.raises(ImportError, match=r'pip install "weft\[opencl\]"'):
+        backend_named("opencl").count()

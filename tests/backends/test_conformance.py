@@ -1,0 +1,158 @@
+"""Back ends by name: every device computes what the reference back end means.
+
+All devices that are here are held to it; `WEFT_BACKEND=opencl:0` picks one, and can name any back
+end. An ordinary run takes samples of the registry and a few random programs; `--long` takes all.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import weft as wf
+from tests.backends.conformance import BATCH, Batch, assert_as_reference, each_device, to_array
+from tests.compile.agreement import PROGRAM, assert_agree
+from tests.graph.test_control_gradients import W, X, curvature, scalar
+from tests.ops import conformance as c
+from tests.programs.control_flow import PROGRAMS
+from tests.programs.loops import LoopProgram
+from tests.programs.mixed import MixedProgram
+
+EVERY = 60  # which samples an ordinary run takes
+CASES = c.cases()
+BATCHES = [CASES[i : i + BATCH] for i in range(0, len(CASES), BATCH)]
+TOLERANCE = {"float32": 2e-4, "float64": 1e-9}
+# What belongs to the host: LAPACK, sorts and searches, series of their own, random shuffles.
+HOST = frozenset(
+    (
+        *("argsort", "histogram", "isin", "row_slots", "sort", "sorted_search", "top_k"),
+        *("cholesky", "cofactor", "det", "eigh", "eigvalsh", "expm", "inv", "lstsq_solution"),
+        *("matrix_rank", "pinv", "qr", "slogdet", "solve", "svd", "svdvals", "triangular_solve"),
+        *("digamma", "erfinv", "lgamma", "polygamma", "fold"),
+        *("random_categorical", "random_gamma", "random_permutation"),
+    )
+)
+
+
+def run(device, graph, fetches, feeds):
+    """Return results on a device, not by Session.run, which would quietly interpret."""
+    executable = wf.Session(graph, device=device).executable(fetches, feeds)
+    arrays = [np.asarray(array, symbol.dtype) for symbol, array in feeds.items()]
+    return [to_array(value) for value in executable.run(arrays)]
+
+
+def assert_same(device, graph, fetches, feeds, tolerance):
+    expected = run("reference", graph, fetches, feeds)
+    for a, b in zip(run(device, graph, fetches, feeds), expected, strict=True):
+        assert_agree(a, b, tolerance)
+
+
+@each_device()
+@pytest.mark.parametrize("convert", [np.copy, c.to_single], ids=["as drawn", "float32"])
+def test_samples_of_the_registry(device, convert):
+    assert_as_reference(Batch(CASES[::EVERY], convert), device)
+
+
+@pytest.mark.long
+@each_device()
+@pytest.mark.parametrize("convert", [np.copy, c.to_single], ids=["as drawn", "float32"])
+@pytest.mark.parametrize("cases", BATCHES, ids=lambda cases: cases[0].id)
+def test_the_registry(device, cases, convert):
+    assert_as_reference(Batch(cases, convert), device)
+
+
+def derivatives(fn, sign, dtype):
+    """Return a program's value with its derivatives of first and second order, and its feeds."""
+    with wf.Graph() as graph:
+        x, w = wf.placeholder(X.shape, dtype), wf.placeholder(W.shape, dtype)
+        value = scalar(fn(x, w))
+        first = wf.gradients(value, [x, w])
+        second = wf.gradients(curvature(first), [x, w])
+    feeds = {x: (X * sign).astype(dtype), w: W.astype(dtype)}
+    return graph, [value, *first, *second], feeds
+
+
+@each_device()
+def test_control_flow_and_its_derivatives(device):
+    for fn in PROGRAMS[::6]:
+        assert_same(device, *derivatives(fn, 1.0, "float64"), TOLERANCE)
+
+
+@pytest.mark.long
+@each_device()
+@pytest.mark.parametrize("sign", [1.0, -1.0], ids=["plus", "minus"])
+@pytest.mark.parametrize("fn", PROGRAMS, ids=lambda fn: fn.__name__)
+def test_all_control_flow_and_its_derivatives(device, fn, sign):
+    assert_same(device, *derivatives(fn, sign, "float64"), TOLERANCE)
+
+
+@each_device()
+@pytest.mark.parametrize("seed", range(2))
+def test_random_loops(device, seed):
+    program = LoopProgram(seed)
+    assert_same(device, program.graph, program.fetches, program.feeds, TOLERANCE)
+
+
+def assert_mixed(device, seed, steps):
+    program = MixedProgram(seed, steps)
+    expected = run("reference", program.graph, program.fetches, program.feeds)
+    found = run(device, program.graph, program.fetches, program.feeds)
+    for kept, a, b in zip(program.fetched, found, expected, strict=True):
+        assert_agree(a, b, None if kept.exact else PROGRAM, repr(kept.symbol))
+
+
+@each_device()
+@pytest.mark.parametrize("seed", range(4))
+def test_random_graphs(device, seed):
+    assert_mixed(device, seed, 4 + seed)
+
+
+@pytest.mark.long
+@each_device()
+@pytest.mark.parametrize("seed", range(500))
+def test_many_random_graphs(device, seed):
+    assert_mixed(device, seed, 1 + seed % 16)
+
+
+@each_device()
+@pytest.mark.parametrize("seed", range(2))
+def test_states_change_alike(device, seed):
+    results = []
+    for where in ("reference", device):
+        program = MixedProgram(seed, 5 + seed, states=True)
+        fetches = [program.fetches, program.updates]
+        executable = wf.Session(program.graph, device=where).executable(fetches, program.feeds)
+        arrays = list(program.feeds.values())
+        fetched = [executable.run(arrays)[: len(program.fetched)] for _ in range(2)]
+        results.append((fetched, [state.numpy() for state in program.states]))
+    (expected, wanted), (found, states) = results
+    for kept, *pairs in zip(program.fetched, *expected, *found, strict=True):
+        for a, b in zip(pairs[2:], pairs[:2], strict=True):
+            assert_agree(to_array(a), b, None if kept.exact else PROGRAM, repr(kept.symbol))
+    for a, b in zip(states, wanted, strict=True):
+        assert_agree(a, b, None)
+
+
+@pytest.mark.long
+@each_device()
+def test_what_the_host_runs(device):
+    """Of all operators only those run on the host that have no kernels at all."""
+    called = set()
+    for cases in BATCHES:
+        batch = Batch([case for case in cases if 0 not in case_sizes(case)], np.copy)
+        if batch.samples:
+            called |= set(batch.run(device)[1].stats()["library"])
+    assert called <= HOST | set(SOMETIMES), sorted(called - HOST)
+
+
+def case_sizes(case):
+    return [size for array in arrays_of(case) for size in array.shape]
+
+
+def arrays_of(case):
+    given = []
+    c.Arguments.of(case.drawn()).map(lambda array: given.append(array) or array)
+    return given
+
+
+SOMETIMES = ("argmax", "argmin", "count_nonzero", "matmul", "pow", "round", "sum_to")

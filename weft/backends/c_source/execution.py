@@ -1,0 +1,89 @@
+"""A program ready to run on a device, and what can be asked of it: its text, its times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ...lower.kernels import CallKernel, Kernel, walk
+from ..execution import Execution
+from .code import DeviceCode
+from .launch import Launch
+
+
+class KernelTime(NamedTuple):
+    """A kernel, how often it was launched in one run, and its seconds by the device's own clock."""
+
+    kind: str
+    name: str
+    launches: int
+    seconds: float
+
+
+class DeviceProfile:
+    """The times of a program's kernels in its fastest run of several.
+
+    kernels   a KernelTime for each, in the order in which they run
+    seconds   of all of them
+    """
+
+    def __init__(self, kernels: Sequence[KernelTime]) -> None:
+        self.kernels = list(kernels)
+        self.seconds = sum(kernel.seconds for kernel in kernels)
+
+    def table(self) -> str:
+        """Return the times as text."""
+        lines = [f"{'kernel':<44} {'launches':>8} {'us':>10} {'share':>6}"]
+        for kernel in self.kernels:
+            share = kernel.seconds / self.seconds if self.seconds else 0.0
+            name = f"{kernel.kind} {kernel.name}"[:44]
+            lines.append(
+                f"{name:<44} {kernel.launches:>8} {kernel.seconds * 1e6:>10.1f} {share:>6.1%}"
+            )
+        return "\n".join([*lines, f"{'all':<44} {'':>8} {self.seconds * 1e6:>10.1f}"])
+
+    def __repr__(self) -> str:
+        return self.table()
+
+
+class DeviceExecution(Execution):
+    """A program on a device, for feeds of certain shapes."""
+
+    @property
+    def code(self) -> DeviceCode:
+        """Return the functions of the program."""
+        code: DeviceCode = self._code
+        return code
+
+    def source(self, name: str | None = None) -> str:
+        """Return the text of all kernels, or of those whose names hold some text."""
+        if name is None:
+            return self.code.source()
+        return "\n\n".join(launch.text for launch in self._launches(name))
+
+    def _launches(self, name: str) -> list[Launch]:
+        kernels = [k for k in walk(self.program.kernels) if name in k.name]
+        return [launch for k in kernels for launch in self.code.launches.get(id(k), ())]
+
+    @property
+    def on_host(self) -> list[str]:
+        """Return the operators that the host runs, since the device has no kernels for them."""
+        return [k.op.name for k in walk(self.program.kernels) if isinstance(k, CallKernel)]
+
+    def profile(self, feeds: Sequence[Any], runs: int = 3) -> DeviceProfile:
+        """Run some times; return the times of the fastest run, as the device's timers have them.
+
+        States are written as by any run.
+        """
+        found = [self._timed(feeds) for _ in range(max(1, runs))]
+        return min(found, key=lambda profile: profile.seconds)
+
+    def _timed(self, feeds: Sequence[Any]) -> DeviceProfile:
+        with self.code.timing() as launched:
+            self.run(feeds)
+        self.backend.synchronize()
+        totals: dict[int, tuple[Kernel, int, float]] = {}
+        for kernel, event in launched:
+            _, count, seconds = totals.get(id(kernel), (kernel, 0, 0.0))
+            totals[id(kernel)] = kernel, count + 1, seconds + self.code.driver.seconds(event)
+        return DeviceProfile([KernelTime(k.kind, k.name, n, s) for k, n, s in totals.values()])

@@ -1,0 +1,113 @@
+"""What a kernel becomes: functions to be launched, and what each is given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from ...core.dtype import DType
+from ...lower.storage import View
+from .dialect import Dialect
+from .function import CFunction
+from .scalars import stored_type
+
+Sizes = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Memory that a kernel needs while it runs, and no longer: so many elements from a byte on."""
+
+    dtype: DType
+    size: int
+    start: int = 0
+
+    @property
+    def end(self) -> int:
+        """Return the byte behind it, where other memory may begin."""
+        return self.start + -(-self.size * self.dtype.itemsize // 64) * 64
+
+
+Argument = View | Room
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A function of a device, and how it is run.
+
+    name        of the function, which follows from its text
+    text        its definition
+    helpers     definitions of functions that it calls, by their names
+    arguments   what its pointers are to
+    groups      how many groups of work items run, along one to three axes
+    items       work items of a group
+    """
+
+    name: str
+    text: str
+    helpers: Mapping[str, str]
+    arguments: tuple[Argument, ...]
+    groups: Sizes
+    items: int = 1
+
+    @property
+    def needs_double(self) -> bool:
+        """Tell whether it computes in double precision."""
+        return "f64" in self.text
+
+
+@dataclass
+class LaunchText:
+    """A function under construction: its parameters are pointers, one for each argument."""
+
+    kind: str
+    dialect: Dialect
+    arguments: list[Argument] = field(default_factory=list)
+    f: CFunction = field(default_factory=CFunction)
+
+    def __post_init__(self) -> None:
+        self.f.branches = not self.dialect.serial
+
+    def take(self, argument: Argument) -> str:
+        """Return the name of the pointer to an argument."""
+        self.arguments.append(argument)
+        return f"b{len(self.arguments) - 1}"
+
+    def finished(self, groups: Sizes, items: int = 1) -> Launch:
+        """Return the function, to be run by so many groups of work items."""
+        types = [stored_type(a.dtype) for a in self.arguments]
+        taken = ", ".join(f"GLOBAL {t} *b{i}, const i64 o{i}" for i, t in enumerate(types))
+        moved = [f"  b{i} += o{i};" for i in range(len(types))]
+        body = "\n".join([*moved, *without_unused(self.f.lines)])
+        helpers = dict(self.f.helpers)
+        key = sha256("\n".join([taken, body, *helpers.values()]).encode()).hexdigest()[:16]
+        name = f"weft_{self.kind}_{key}"
+        text = f"KERNEL void {name}({taken}) {{\n{body}\n}}"
+        return Launch(name, text, helpers, tuple(self.arguments), groups, items)
+
+
+_DEFINITION = re.compile(r"\s*const \w+ (\w+) = [^;]*;")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def without_unused(lines: Sequence[str]) -> list[str]:
+    """Return lines without definitions of values that no later line has: compilers warn of them."""
+    used: set[str] = set()
+    kept = []
+    for line in reversed(lines):
+        defined = _DEFINITION.fullmatch(line)
+        if defined is None or defined[1] in used:
+            used.update(_NAME.findall(line))
+            kept.append(line)
+    return kept[::-1]
+
+
+def program_source(dialect: Dialect, launches: Sequence[Launch]) -> str:
+    """Return the text of a program with the functions of launches, each of them once."""
+    helpers: dict[str, str] = {}
+    for launch in launches:
+        helpers |= launch.helpers
+    functions = {launch.name: launch.text for launch in launches}
+    return "\n\n".join([dialect.prelude.strip(), *helpers.values(), *functions.values()]) + "\n"

@@ -1,0 +1,1 @@
+"""CUDA devices as a back end: NVRTC makes code of kernels, the driver's library runs it."""

@@ -1,0 +1,1 @@
+"""OpenCL devices as a back end, by the package pyopencl."""

@@ -1,0 +1,174 @@
+"""The driver of an OpenCL device, through pyopencl."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ...core.device_array import DeviceError
+from ...core.dtype import DType
+from ...core.errors import AllocationError
+from ...core.imports import require
+from ..c_source.dialect import opencl
+from ..c_source.driver import Array, Pointer
+from ..c_source.launch import Launch, program_source
+
+# Division and square root as IEEE 754 has them; nothing else is reordered or fused.
+OPTIONS = "-cl-std=CL1.2 -w"
+ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
+MOST_PENDING = 64  # copies from the host whose arrays are kept until they are done
+
+
+def pyopencl() -> Any:
+    """Return the package; raise with how to install it if it is missing."""
+    return require("pyopencl", "opencl", "device 'opencl'")
+
+
+def find_devices() -> list[Any]:
+    """Return the devices of all OpenCL drivers here; raise DeviceError if there are none."""
+    cl = pyopencl()
+    try:
+        found = [device for platform in cl.get_platforms() for device in platform.get_devices()]
+    except cl.Error as error:
+        raise DeviceError(f"no OpenCL driver answers ({error}); {_ADVICE}") from error
+    if not found:
+        raise DeviceError(f"OpenCL drivers are here, but no device; {_ADVICE}")
+    return found
+
+
+_ADVICE = (
+    "install one: that of the graphics card, or PoCL for the processor "
+    "(pip install pocl-binary-distribution, or the system's package pocl-opencl-icd)"
+)
+
+
+class OpenClDriver:
+    """A device with its context, its queue and the functions that were made for it.
+
+    serial   whether kernels are written for processors; by default as the device says
+    """
+
+    def __init__(self, device: Any, *, serial: bool | None = None) -> None:
+        self.cl = cl = pyopencl()
+        self.device = device
+        self.context = cl.Context([device])
+        self.queue = cl.CommandQueue(
+            self.context, properties=cl.command_queue_properties.PROFILING_ENABLE
+        )
+        self.has_double = bool(device.double_fp_config)
+        self.machine = f"{device.name}, {device.version}"
+        self.units = device.max_compute_units
+        is_cpu = bool(device.type & cl.device_type.CPU)
+        self.dialect = opencl(serial=is_cpu if serial is None else serial, units=self.units)
+        self._built: dict[str, Any] = {}  # programs by the names of their functions
+        self._kernels: dict[int, tuple[Launch, Any, list[Any]]] = {}
+        self._pending: deque[Any] = deque()
+
+    # -- memory ------------------------------------------------------------------------------------
+
+    def allocate(self, nbytes: int) -> Any:
+        """Return new memory; raise AllocationError if there is none left."""
+        cl, limit = self.cl, self.device.max_mem_alloc_size
+        size = max(64, nbytes)
+        if size > limit:
+            raise AllocationError(
+                f"{self.device.name} takes at most {limit} bytes at once. Received: {size}"
+            )
+        try:
+            return cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size)
+        except cl.MemoryError as error:
+            raise AllocationError(f"{self.device.name} has no {size} bytes left") from error
+
+    def write(self, handle: Any, start: int, array: Array) -> None:
+        """Copy an array of the host to memory; the queue has a copy of it until that is done."""
+        if not array.size:
+            return
+        kept = np.array(array, order="C")
+        with self._errors():
+            event = self.cl.enqueue_copy(
+                self.queue, handle, kept, dst_offset=start, is_blocking=False
+            )
+        self._pending.append(event)
+        if len(self._pending) > MOST_PENDING:
+            self._pending.popleft().wait()
+
+    def read(self, handle: Any, start: int, dtype: DType, size: int) -> Array:
+        """Wait, and return elements of memory from a byte on."""
+        found: Array = np.empty(size, dtype)
+        if size:
+            with self._errors():
+                self.cl.enqueue_copy(self.queue, found, handle, src_offset=start)
+        return found
+
+    def copy(self, source: Any, target: Any, nbytes: int) -> None:
+        """Copy memory."""
+        if nbytes:
+            with self._errors():
+                self.cl.enqueue_copy(self.queue, target, source, byte_count=nbytes)
+
+    # -- functions ---------------------------------------------------------------------------------
+
+    def load(self, launches: Sequence[Launch]) -> None:
+        """Make the functions of launches, all new ones by one call of the compiler."""
+        new = {launch.name: launch for launch in launches if launch.name not in self._built}
+        if not new:
+            return
+        source = program_source(self.dialect, list(new.values()))
+        program = self._compiled(source)
+        self._built |= dict.fromkeys(new, program)
+
+    def _compiled(self, source: str) -> Any:
+        program = self.cl.Program(self.context, source)
+        with self._errors("cannot compile kernels"):
+            return program.build(f"{OPTIONS} {ROUNDED}" if self._rounds else OPTIONS)
+
+    @property
+    def _rounds(self) -> bool:
+        wanted = self.cl.device_fp_config.CORRECTLY_ROUNDED_DIVIDE_SQRT
+        return bool(self.device.single_fp_config & wanted)
+
+    def launch(self, launch: Launch, pointers: Sequence[Pointer], *, timed: bool = False) -> Any:
+        """Run a function; return its event."""
+        known = self._kernels.get(id(launch))
+        if known is None:
+            made = self.cl.Kernel(self._built[launch.name], launch.name)
+            known = self._kernels[id(launch)] = (launch, made, [None] * (2 * len(pointers)))
+        _, kernel, given = known
+        for i, (handle, offset) in enumerate(pointers):
+            if given[2 * i] is not handle:
+                kernel.set_arg(2 * i, handle)
+                given[2 * i] = handle
+            if given[2 * i + 1] != offset:
+                kernel.set_arg(2 * i + 1, np.int64(offset))
+                given[2 * i + 1] = offset
+        total = (launch.groups[0] * launch.items, *launch.groups[1:])
+        local = (launch.items, *(1 for _ in launch.groups[1:]))
+        with self._errors():
+            return self.cl.enqueue_nd_range_kernel(self.queue, kernel, total, local)
+
+    def seconds(self, event: Any) -> float:
+        """Return how long a launch took, by the device's clock."""
+        return float(event.profile.end - event.profile.start) * 1e-9
+
+    def wait(self) -> None:
+        """Wait until all is done."""
+        with self._errors():
+            self.queue.finish()
+        self._pending.clear()
+
+    @contextmanager
+    def _errors(self, what: str = "stopped") -> Iterator[None]:
+        """Say which device failed, and how, in Weft's errors."""
+        try:
+            yield
+        except self.cl.MemoryError as error:
+            raise AllocationError(f"{self.device.name} has no memory left: {error}") from error
+        except self.cl.Error as error:
+            raise DeviceError(
+                f"{self.device.name} {what}: {error}. Tensors of the host are as they were; what "
+                "was on the device may be lost"
+            ) from error
