@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.device import CPU
-from ..core.tensor import Tensor
+from ..core.tensor import PLAIN, Tensor
 from ..graph.node import Value
 from .recorded import RecordedTensor
 
@@ -43,14 +43,18 @@ class StandIn(RecordedTensor):
         self.graph.tracer.refuse("sets the gradient of an argument")
 
 
+# What stands for tensors of a face, by their classes: it has the face's methods too.
+STAND_INS: dict[type, type[StandIn]] = {}
+
+
 def can_stand_in(leaf: Any) -> bool:
     """Tell whether a tensor is one of many alike: no parameter, and nothing that has a history."""
-    return type(leaf) is Tensor and leaf._node is None and leaf.device == CPU
+    return type(leaf) in PLAIN and leaf._node is None and leaf.device == CPU
 
 
 def stand_in(graph: Any, value: Value, tensor: Tensor) -> StandIn:
     """Return what stands for an argument, and note that it does."""
-    made: StandIn = object.__new__(StandIn)
+    made: StandIn = object.__new__(STAND_INS.get(type(tensor), StandIn))
     made.graph, made.value, made.tensor = graph, value, tensor
     graph.tracer.stood_for[id(tensor)] = tensor
     return made
