@@ -34,6 +34,7 @@ PACKAGES = {
     "Initialisers: `wf.nn.init.`": wf.nn.init,
     "Optimizers: `wf.optim.`": wf.optim,
     "Schedules: `wf.optim.lr.`": wf.optim.lr,
+    "Distributions: `wf.distributions.`": wf.distributions,
     "Saving: `wf.io.`": wf.io,
     "Debugging: `wf.debug.`": wf.debug,
     "Summaries: `wf.summary.`": wf.summary,
@@ -56,6 +57,7 @@ def reference() -> str:
         names = [name for name, where in packages.items() if where == package]
         parts.append(_section(f"{title}: `wf.`", wf, names))
     parts.append(_section("Linear algebra: `wf.linalg.`", wf.linalg, wf.linalg.__all__))
+    parts.append(_section("Special functions: `wf.special.`", wf.special, wf.special.__all__))
     functional = wf.nn.functional
     parts.append(_section("Networks: `wf.nn.functional.`", functional, functional.__all__))
     parts.append(_section("Checking: `wf.autodiff.`", wf.autodiff, wf.autodiff.__all__))

@@ -87,6 +87,17 @@ OTHERS = {
     "core/snapshot.py": Row("core/test_lost_writes.py", "tensors of state_dict refuse writes"),
     "core/specialize.py": Row("core/test_dispatch.py", "writes the calls that it dispatches"),
     "core/tape.py": Row("autodiff/test_backward.py", "what backward walks over"),
+    # -- distributions --
+    "distributions/{categorical,circular,discrete,gamma,matrices,multivariate,normal}.py": Row(
+        "distributions/test_distribution.py", "every class against SciPy"
+    ),
+    "distributions/{_shared,composed,relaxed,uniform}.py": Row(
+        "distributions/test_distribution.py", "likewise"
+    ),
+    "distributions/kl_pairs.py": Row("distributions/test_kl.py", "each pair, by quadrature"),
+    "distributions/{vector_transforms,constraint_registry}.py": Row(
+        "distributions/test_transforms.py", "each transform, there and back"
+    ),
     # -- dynamic --
     "dynamic/*.py": Row("dynamic/test_function.py", "parts of what a batched function does"),
     # -- capture --
@@ -116,6 +127,7 @@ OTHERS = {
     "compiler/cache/bundle.py": Row(
         "compiler/test_saved.py", "files of programs, used, damaged and foreign"
     ),
+    "special.py": Row("test_public_api.py", "a door, whose names are all looked up"),
     "summary.py": Row("viz/test_summaries.py", "a door, through which everything is called"),
     "viz/{summary_files,summary_images}.py": Row(
         "viz/test_summaries.py", "files that are written, and read back"

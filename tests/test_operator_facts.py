@@ -447,7 +447,9 @@ def test_methods_that_are_declared_later_are_announced():
     assert set(LATER_METHODS) <= {*found, *composite_methods}
 
 
-@pytest.mark.parametrize("module", [wf.linalg, wf.nn.functional], ids=["linalg", "functional"])
+@pytest.mark.parametrize(
+    "module", [wf.linalg, wf.special, wf.nn.functional], ids=["linalg", "special", "functional"]
+)
 def test_a_namespace_lists_what_it_offers(module):
     assert set(module.__all__) <= set(dir(module))
     for wrong in ("__path__", "no_such_name"):

@@ -12,7 +12,7 @@ import warnings as _warnings
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
-from . import autodiff, linalg, ops
+from . import autodiff, linalg, ops, special
 from .autodiff import Function, custom_vjp, detect_anomaly, gradients, jvp
 from .core import dtype as _dtype
 from .core.config import config
@@ -57,7 +57,7 @@ from .ops.creation import (
 from .ops.ranges import arange, linspace, logspace
 
 if _TYPE_CHECKING:
-    from . import caffe, data, debug, io, nn, optim, serve, summary, train
+    from . import caffe, data, debug, distributions, io, nn, optim, serve, summary, train
     from .autodiff.batching import vmap
     from .autodiff.checkpointing import checkpoint
     from .autodiff.custom_jvp import custom_jvp
@@ -133,6 +133,7 @@ __all__ = [
     "device",
     "devices",
     "dirichlet",
+    "distributions",
     "draw",
     "empty",
     "empty_like",
@@ -198,6 +199,7 @@ __all__ = [
     "set_grad_enabled",
     "set_num_threads",
     "set_rng_state",
+    "special",
     "summary",
     "tensor",
     "train",
@@ -253,7 +255,18 @@ _deferred = _lazy_attributes(
             *("set_rng_state", "truncated_normal", "uniform"),
         ),
     },
-    packages=("caffe", "data", "debug", "io", "nn", "optim", "serve", "summary", "train"),
+    packages=(
+        "caffe",
+        "data",
+        "debug",
+        "distributions",
+        "io",
+        "nn",
+        "optim",
+        "serve",
+        "summary",
+        "train",
+    ),
 )
 
 

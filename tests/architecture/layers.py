@@ -31,7 +31,7 @@ CHAIN = (
     "cli",
 )
 # Siblings stand above autodiff; they see one another only through the package's `__init__`.
-SIBLINGS = ("nn", "optim", "data", "io", "viz")
+SIBLINGS = ("nn", "optim", "data", "io", "viz", "distributions")
 SIBLINGS_STAND_ON = "autodiff"
 # The compiler knows graphs, not networks: of the chain, only these may use siblings and doors.
 MAY_USE_SIBLINGS = CHAIN[CHAIN.index("capture") :]
@@ -42,6 +42,7 @@ DOORS = {
     "debug": "graph",
     "extend": "train",
     "linalg": "autodiff",
+    "special": "autodiff",
     "summary": "capture",
     "__main__": "cli",
 }
@@ -82,6 +83,7 @@ TWICE = {
     "EarlyStopping": "Keras's callback; the trainer's extension",
     "ReduceLROnPlateau": "PyTorch's schedule; Keras's callback",
     "Sampler": "wf.extend: sample inputs of an operator; wf.data: the order of examples",
+    "Transform": "wf.data: of examples; wf.distributions: of random variables",
     "Summary": "wf.nn: the table of a model; wf.train: means of what was observed",
 }
 

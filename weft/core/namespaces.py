@@ -18,7 +18,12 @@ Public = bool | Iterable[str] | Mapping[str, Sequence[str]]
 
 # The names of each namespace, with the operators and composites they stand for. `wf` is complete
 # once Weft is imported; others grow as packages are loaded.
-namespaces: dict[str, dict[str, str]] = {"wf": {}, "linalg": {}, "nn.functional": {}}
+namespaces: dict[str, dict[str, str]] = {
+    "wf": {},
+    "linalg": {},
+    "special": {},
+    "nn.functional": {},
+}
 
 
 def publish(name: str, aliases: Iterable[str], public: Public, module: str) -> None:

@@ -496,7 +496,7 @@ COMPOSITE_ERROR_SAMPLES: dict[str, Callable[[Sampler], Iterable[ErrorSample]]] =
         ErrorSample(X, 1, INDEX + 2, X, error=IndexError, match=r"index\[0, 1\] = 3 .* size 3"),
     ),
     "scatter_reduce": _errors(
-        ErrorSample(X, 1, INDEX, X, "prod", error=ValueError, match="amax.*Received: 'prod'"),
+        ErrorSample(X, 1, INDEX, X, "product", error=ValueError, match="amax.*Received: 'product'"),
     ),
     "take_along_axis": _errors(
         ErrorSample(X, INDEX[0], error=ValueError, match=r"\(2, 3\).*Received: \(2,\)"),

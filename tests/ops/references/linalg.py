@@ -114,7 +114,16 @@ def lstsq(a, b, rtol=None):
     return x, residuals, rank, np.linalg.svd(a, compute_uv=False)
 
 
-def matrix_rank(x, tol=None, rtol=None):
+def pinv(x, rtol=None, atol=None, hermitian=False):
+    x = as_float(x)
+    if hermitian:
+        x = (x + np.swapaxes(x, -1, -2)) / 2
+    if atol is None:
+        return np.linalg.pinv(x, rtol=rtol)
+    return np.linalg.pinv(x, rcond=atol / np.linalg.svd(x, compute_uv=False)[..., 0])
+
+
+def matrix_rank(x, tol=None, rtol=None, hermitian=False):
     if x.size == 0:
         return np.zeros(x.shape[:-2], np.int64)
     return np.linalg.matrix_rank(x, tol) if rtol is None else np.linalg.matrix_rank(x, rtol=rtol)
@@ -172,7 +181,7 @@ REFERENCES = {
     "svdvals": lambda x: np.linalg.svd(x, compute_uv=False),
     "matrix_rank": matrix_rank,
     "cond": np.linalg.cond,
-    "pinv": lambda x, rtol=None: np.linalg.pinv(as_float(x), rtol=rtol),
+    "pinv": pinv,
     "lstsq_solution": lstsq_solution,
     "lstsq": lstsq,
     "expm": each(scipy.linalg.expm),
@@ -491,8 +500,11 @@ def eigh_up_to_sign(fn, *args, **kwargs):
 
 def svd_up_to_sign(fn, *args, **kwargs):
     u, s, vh = fn(*args, **kwargs)
-    first = u[..., :1, :]
-    return u * first, s, vh * first.mT
+    k = s.shape[-1]
+    thin, rest, first = u[..., :k], u[..., k:], u[..., :1, :k]
+    thin_vh, rest_vh = vh[..., :k, :], vh[..., k:, :]
+    # Of the vectors beyond, only the space they span is determined.
+    return thin * first, s, thin_vh * first.mT, rest @ rest.mT, rest_vh.mT @ rest_vh
 
 
 def qr_up_to_sign(fn, *args, **kwargs):

@@ -155,28 +155,50 @@ def _erfc_from_erf(x: Block) -> Block:
 
 
 def _erfc_middle(x: Block) -> Block:
-    return _exp_minus_square(x) * rational(x, _ERFC_MIDDLE_P, _ERFC_MIDDLE_Q)
+    return _exp_minus_square(x) * _scaled_middle(x)
 
 
 def _erfc_far(x: Block) -> Block:
     x = np.minimum(x, _ERFC_UNDERFLOW)
+    return _exp_minus_square(x) * _scaled_far(x)
+
+
+def scaled_erfc_block(x: Block) -> Block:
+    """Return exp(x**2) erfc(x) for x >= 0."""
+    return piecewise(x, (0.5, 4.0), (_scaled_near, _scaled_middle, _scaled_far))
+
+
+def _scaled_near(x: Block) -> Block:
+    return np.exp(x * x) * _erfc_from_erf(x)
+
+
+def _scaled_middle(x: Block) -> Block:
+    return rational(x, _ERFC_MIDDLE_P, _ERFC_MIDDLE_Q)
+
+
+def _scaled_far(x: Block) -> Block:
     w = 1.0 / (x * x)
-    series = 1.0 / math.sqrt(math.pi) - w * rational(w, _ERFC_FAR_P, _ERFC_FAR_Q)
-    return _exp_minus_square(x) * (series / x)
+    return (1.0 / math.sqrt(math.pi) - w * rational(w, _ERFC_FAR_P, _ERFC_FAR_Q)) / x
 
 
 def _exp_minus_square(x: Block) -> Block:
-    """Return exp(-x**2) with the rounding error of the square put back.
+    """Return exp(-x**2) with the rounding error of the square put back."""
+    square, lost = square_parts(x)
+    y = np.exp(-square)
+    return y - y * lost
 
-    Half an ulp of x**2 = 700 is 6e-14, and the exponential turns it into that relative error. The
+
+def square_parts(x: Block) -> tuple[Block, Block]:
+    """Return x**2, and what rounding lost of it.
+
+    Half an ulp of x**2 = 700 is 6e-14, and an exponential turns it into that relative error. The
     head of x has 24 bits, so its square and its product with the 29-bit tail are exact (Dekker).
     """
     square = x * x
     head = x.astype(np.float32).astype(np.float64)
     tail = x - head
     lost = (head * head - square) + 2.0 * head * tail + tail * tail
-    y = np.exp(-square)
-    return y - y * lost
+    return square, lost
 
 
 def _erfinv(x: Block) -> Block:

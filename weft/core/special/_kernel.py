@@ -36,6 +36,21 @@ def evaluate(name: str, x: npt.ArrayLike, kernel: Kernel, narrow: Kernel | None 
     return out.reshape(array.shape)
 
 
+def evaluate_pair(
+    name: str, x: npt.ArrayLike, y: npt.ArrayLike, kernel: Callable[[Block, Block], Block]
+) -> Array:
+    """Return `kernel` applied to all pairs of two arrays that broadcast, in their common dtype."""
+    arrays = np.broadcast_arrays(as_float_array(name, x), as_float_array(name, y))
+    left, right = (a.reshape(-1) for a in arrays)
+    out = np.empty(left.shape, np.result_type(*arrays))
+    with np.errstate(all="ignore"):
+        for start in range(0, left.size, _BLOCK_ELEMENTS):
+            part = slice(start, start + _BLOCK_ELEMENTS)
+            blocks = (a[part].astype(np.float64, copy=False) for a in (left, right))
+            out[part] = kernel(*blocks)
+    return out.reshape(arrays[0].shape)
+
+
 def as_float_array(name: str, x: npt.ArrayLike) -> Array:
     """Return `x` as an array, or raise TypeError when its dtype is not a float the kernels know."""
     array: Array = np.asarray(x)

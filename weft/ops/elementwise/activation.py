@@ -22,7 +22,12 @@ def _real_samples(s):
     yield Sample(s.integers(3), label="integers")
 
 
-@op(elementwise, promote="float", public=("wf", "nn.functional"), scalar=True)
+@op(
+    elementwise,
+    promote="float",
+    public={"wf": ("sigmoid",), "nn.functional": ("sigmoid",), "special": ("expit",)},
+    scalar=True,
+)
 def sigmoid(x: Tensor) -> Tensor:
     """Return 1 / (1 + exp(-x)) for each element.
 

@@ -29,7 +29,7 @@ def exp(x: Tensor) -> Tensor:
 exp.partial_is("x", "out")
 
 
-@op(elementwise, promote="float", scalar=True)
+@op(elementwise, promote="float", scalar=True, public=("wf", "special"))
 def exp2(x: Tensor) -> Tensor:
     """Return 2**x for each element."""
 
@@ -39,7 +39,7 @@ def _(out):
     return out * constant(_LN2, out)
 
 
-@op(elementwise, promote="float", scalar=True)
+@op(elementwise, promote="float", scalar=True, public=("wf", "special"))
 def expm1(x: Tensor) -> Tensor:
     """Return e**x - 1, accurate also for small x."""
 
@@ -84,7 +84,7 @@ def _(g, x):
     return g / (x * constant(_LN10, x))
 
 
-@op(elementwise, promote="float", scalar=True)
+@op(elementwise, promote="float", scalar=True, public=("wf", "special"))
 def log1p(x: Tensor) -> Tensor:
     """Return log(1 + x), accurate also for small x."""
 
@@ -143,7 +143,7 @@ def _(s):
     yield Sample(inf, inf, grad=0, label="infinite")
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", public=("wf", "special"))
 def xlogy(x: Tensor, y: Tensor) -> Tensor:
     """Return x * log(y), which is 0 where x is 0 (unless y is NaN).
 

@@ -16,7 +16,7 @@ from ._shared import as_real
 from .exponential import difference
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", public=("wf", "special"))
 def logit(x: Tensor, eps: float | None = None) -> Tensor:
     """Return log(x / (1 - x)), the inverse of sigmoid: NaN outside [0, 1].
 
@@ -63,7 +63,7 @@ def _(s):
     yield ErrorSample(s.real(3), "a", error=TypeError, match="eps must be a Python number")
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", public=("wf", "special"))
 def entr(x: Tensor) -> Tensor:
     """Return -x * log(x), which is 0 at 0 and minus infinity below.
 
@@ -90,7 +90,7 @@ def _(s):
     yield Sample(np.array([0.0, -1.0, np.inf, np.nan]), grad=0, label="special values")
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", public=("wf", "special"))
 def xlog1py(x: Tensor, y: Tensor) -> Tensor:
     """Return x * log(1 + y), which is 0 where x is 0 (unless y is NaN).
 

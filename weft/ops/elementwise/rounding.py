@@ -39,7 +39,7 @@ for _record in (floor, ceil, trunc):
     _record.samples(_samples)
 
 
-@op(elementwise)
+@op(elementwise, public=("wf", "special"))
 def round(x: Tensor, decimals: int = 0) -> Tensor:
     """Return each element rounded to a number of decimals, halves to the even neighbour.
 

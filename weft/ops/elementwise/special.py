@@ -19,7 +19,7 @@ from ._shared import real_samples
 _MAX_ORDER = 500  # the highest derivative that the polygamma kernel computes
 
 
-@op(elementwise, promote="float", scalar=True)
+@op(elementwise, promote="float", scalar=True, public=("wf", "special"))
 def erf(x: Tensor) -> Tensor:
     """Return the error function, 2/sqrt(pi) times the integral of exp(-t**2) from 0 to x.
 
@@ -34,7 +34,7 @@ def _(x):
     return F.exp(-(x * x)) * constant(2 / math.sqrt(math.pi), x)
 
 
-@op(elementwise, promote="float", scalar=True)
+@op(elementwise, promote="float", scalar=True, public=("wf", "special"))
 def erfc(x: Tensor) -> Tensor:
     """Return 1 - erf(x), accurate also where erf(x) is close to 1."""
 
@@ -44,7 +44,7 @@ def _(x):
     return F.exp(-(x * x)) * constant(-2 / math.sqrt(math.pi), x)
 
 
-@op(elementwise, promote="float", method=False, scalar=True)
+@op(elementwise, promote="float", method=False, scalar=True, public={"special": ("ndtr",)})
 def normal_cdf(x: Tensor) -> Tensor:
     """Return the probability that a standard normal variable is at most x."""
 
@@ -55,7 +55,7 @@ def normal_density(x: Any) -> Any:
     return F.exp(x * x * constant(-0.5, x)) * constant(1 / math.sqrt(2 * math.pi), x)
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", public=("wf", "special"))
 def erfinv(x: Tensor) -> Tensor:
     """Return the inverse of erf: infinite at -1 and 1, NaN outside [-1, 1]."""
 
@@ -68,7 +68,7 @@ def _(out):
     return F.exp(out * out) * constant(math.sqrt(math.pi) / 2, out)
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", public={"wf": ("lgamma",), "special": ("gammaln",)})
 def lgamma(x: Tensor) -> Tensor:
     """Return the logarithm of the absolute value of the gamma function.
 
@@ -86,7 +86,7 @@ def _(x):
     return F.digamma(x)
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", public={"wf": ("digamma",), "special": ("digamma", "psi")})
 def digamma(x: Tensor) -> Tensor:
     """Return the derivative of lgamma."""
 
@@ -99,7 +99,7 @@ def _(x):
     return F.polygamma(1, x)
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", public=("wf", "special"))
 def polygamma(n: Any, x: Tensor) -> Tensor:
     """Return the n-th derivative of digamma, n >= 0.
 

@@ -126,7 +126,7 @@ def _(s):
     yield Sample(zeros[:, None], zeros, grad=0, label="origin")
 
 
-@op(elementwise, promote="float")
+@op(elementwise, promote="float", public=("wf", "special"))
 def sinc(x: Tensor) -> Tensor:
     """Return sin(pi x) / (pi x), and 1 at 0.
 

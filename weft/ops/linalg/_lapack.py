@@ -195,6 +195,20 @@ def eigvalsh(x: Array) -> Array:
     return _eigenvalues(_fortran(x), "N")
 
 
+def lu(x: Array) -> tuple[Array, Array] | None:
+    """Return the factors of large matrices and their pivots; None where it is not LAPACK's part."""
+    if _are_small((x,)) or not _are_lapacks((x,)) or single_library() is None:
+        return None
+    factors, pivots = _each(_lu, (x,), ())
+    return factors, pivots
+
+
+def _lu(x: Array) -> tuple[Array, Array]:
+    (m, n), a, pivots = x.shape, _fortran(x), _integers(min(x.shape))
+    _call("getrf", a, m, n, a, m, pivots)
+    return np.ascontiguousarray(a), pivots.astype(np.int32)
+
+
 # -- calls of LAPACK -------------------------------------------------------------------------------
 
 

@@ -16,14 +16,17 @@ from ...core.tensor import Tensor
 from .._halves import rounded_once
 from . import _lapack
 from ._matrices import (
+    as_flag,
     as_tolerance,
     check_matrix,
+    check_square,
     column,
     in_working_precision,
     naming_failures,
     operand,
     solution_shape,
     solved,
+    symmetric_part,
     transposed,
 )
 from ._samples import regular
@@ -31,24 +34,28 @@ from .svd import FAILED, default_rtol
 
 
 @op(general, promote="float", batch=shifted)
-def pinv(x: Tensor, *, rtol: float | None = None) -> Tensor:
+def pinv(
+    x: Tensor, *, rtol: float | None = None, atol: float | None = None, hermitian: bool = False
+) -> Tensor:
     """Return the Moore-Penrose inverses of matrices, (..., m, n) -> (..., n, m).
 
-    rtol   singular values below this part of the largest count as zero; by default max(m, n)
-           times the machine epsilon
+    rtol        singular values below this part of the largest count as zero; by default max(m, n)
+                times the machine epsilon, or 0 if atol is given
+    atol        those below this too; with both, the larger limit counts
+    hermitian   take the matrices for symmetric: the symmetric part is inverted
 
     The gradient holds as long as the rank does not change.
     """
 
 
 @pinv.canon
-def _(x, rtol):
-    return (as_tolerance(rtol, "rtol"),)
+def _(x, rtol, atol, hermitian):
+    return as_tolerance(rtol, "rtol"), as_tolerance(atol, "atol"), as_flag(hermitian, "hermitian")
 
 
 @pinv.infer
-def _(x, rtol):
-    check_matrix(x)
+def _(x, rtol, atol, hermitian):
+    (check_square if hermitian else check_matrix)(x)
     *batch, m, n = x.shape
     return TensorType((*batch, n, m), x.dtype)
 
@@ -58,22 +65,30 @@ _svd = naming_failures(lambda x: _lapack.svd(x, False), FAILED, square=False)
 
 @pinv.eval
 @in_working_precision
-def _(x, rtol):
-    u, inverse, vh = _truncated(x, rtol)
+def _(x, rtol, atol, hermitian):
+    if rtol is None and atol is not None:
+        rtol = 0.0
+    u, inverse, vh = _truncated(symmetric_part(x) if hermitian else x, rtol, atol or 0.0)
     return products(np.swapaxes(vh, -1, -2), inverse * np.swapaxes(u, -1, -2))
 
 
-def _truncated(x, rtol):
+def _truncated(x, rtol, atol=0.0):
     """Return U, the reciprocal singular values as a column (zero for negligible ones), and Vh."""
     u, s, vh = _svd(x)
     limit = (default_rtol(x) if rtol is None else rtol) * s.max(axis=-1, keepdims=True, initial=0)
-    large = s > limit
+    large = s > np.maximum(limit, atol)
     inverse = np.divide(1, s, where=large, out=np.zeros_like(s))
     return u, inverse[..., None], vh
 
 
 @pinv.vjp("x")
-def _(g, x, out):
+def _(g, x, out, hermitian):
+    if hermitian:
+        return symmetric_part(_pinv_gradient(g, symmetric_part(x), out))
+    return _pinv_gradient(g, x, out)
+
+
+def _pinv_gradient(g, x, out):
     # Golub and Pereyra 1973, equation 4.12, transposed.
     p, pt = out, transposed(out)
     inner = F.matmul(F.matmul(pt, g), pt)
@@ -93,6 +108,8 @@ def _(s):
         yield Sample(regular(s, *shape))
     yield Sample(np.outer([1.0, 2.0, 3.0], [1.0, 0.0]), grad=0, label="rank one")
     yield Sample(np.diag([4.0, 2.0, 0.5]), rtol=0.2, grad=0)
+    yield Sample(np.diag([4.0, 2.0, 0.5]), atol=1.0, grad=0)
+    yield Sample(regular(s, 3, 3), hermitian=True)
     yield Sample(np.array([[2, 1], [1, 5], [0, 1]]), grad=0, label="integers")
 
 

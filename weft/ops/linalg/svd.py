@@ -9,7 +9,7 @@ import numpy as np
 from ...core.batching import shifted
 from ...core.dim import size_min
 from ...core.dtype import int64
-from ...core.errors import ArgumentError, GradientError
+from ...core.errors import ArgumentError
 from ...core.op import F, composite, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType
@@ -28,6 +28,7 @@ from ._matrices import (
     operand,
     reciprocal_gap,
     row,
+    symmetric_part,
     transposed,
 )
 from ._samples import regular
@@ -40,12 +41,14 @@ FAILED = "the singular values did not converge"
 def svd(x: Tensor, full_matrices: bool = True) -> tuple[Tensor, Tensor, Tensor]:
     """Return U, S and Vh with x = U @ diag(S) @ Vh; S descends.
 
-    full_matrices   True: U and Vh are square (the gradient then needs m = n);
-                    False: U is (..., m, k) and Vh is (..., k, n) with k = min(m, n)
+    full_matrices   True: U and Vh are square; False: U is (..., m, k) and Vh is (..., k, n) with
+                    k = min(m, n)
 
     Signs of the singular vectors are LAPACK's. The gradient with respect to vectors needs distinct
     singular values (where two coincide exactly, it is right for functions that do not depend on
-    the choice of basis), and positive ones if m != n. For singular values alone use `svdvals`.
+    the choice of basis), and positive ones if m != n. The vectors beyond the first k are any basis
+    of their space: the gradient is right for functions of that space. For values alone use
+    `svdvals`.
 
     >>> import weft as wf
     >>> u, s, vh = wf.linalg.svd(wf.tensor([[3.0, 0.0], [0.0, 4.0]]))
@@ -78,11 +81,9 @@ def _(g, out, full_matrices):
     (gu, gs, gvh), (u, s, vh) = g, out
     m, n = known_sides("svd", u.shape[-2], vh.shape[-1])
     k = min(m, n)
+    beyond = None
     if full_matrices and m != n:
-        raise GradientError(
-            f"svd: with full_matrices=True the decomposition of a ({m}, {n}) matrix has no "
-            "gradient, because some vectors are arbitrary; use full_matrices=False"
-        )
+        u, gu, vh, gvh, beyond = _thin(u, gu, vh, gvh, s, k)
     # Giles 2008, section 3.2, with the rotations of both bases:
     # U (skew(U^T gU) / E S + S skew(V^T gV) / E + diag(gS)) V^T, E_ij = s_j^2 - s_i^2.
     si, sj = column(s), row(s)
@@ -97,7 +98,23 @@ def _(g, out, full_matrices):
     if n > k:
         outside = (gvh - F.matmul(transposed(turn_v), vh)) * reciprocal_gap(si)
         gx = gx + F.matmul(u, outside)
-    return gx
+    return gx if beyond is None else gx - beyond
+
+
+def _thin(u, gu, vh, gvh, s, k):
+    """Return the thin factors with their gradients, and what follows from the vectors beyond.
+
+    As the first k vectors turn out of their space, U1 -> U1 + U2 w, the others turn against them,
+    U2 -> U2 - U1 w.T, with w = U2.T dx V1 / S; and so the rows of Vh.
+    """
+    inverse = reciprocal_gap(column(s))
+    if u.shape[-1] > k:
+        u1, u2, g1, g2 = u[..., :k], u[..., k:], gu[..., :k], gu[..., k:]
+        turn = inverse * F.matmul(transposed(u1), g2)
+        return u1, g1, vh, gvh, F.matmul(F.matmul(u2, transposed(turn)), vh)
+    v1, v2, g1, g2 = vh[..., :k, :], vh[..., k:, :], gvh[..., :k, :], gvh[..., k:, :]
+    turn = inverse * F.matmul(v1, transposed(g2))
+    return u, gu, v1, g1, F.matmul(F.matmul(u, turn), v2)
 
 
 def _skew(x):
@@ -109,7 +126,8 @@ def _(s):
     for shape in ((3, 3), (4, 2), (2, 4), (2, 3, 2), (1, 1), (3, 1), (1, 3), (0, 0), (0, 3, 2)):
         yield Sample(regular(s, *shape), full_matrices=False)
     yield Sample(regular(s, 2, 2))
-    yield Sample(regular(s, 4, 2), grad=0)
+    yield Sample(regular(s, 4, 2))
+    yield Sample(regular(s, 2, 4))
     yield Sample(regular(s, 2, 3).T, full_matrices=False, label="non-contiguous")
     yield Sample(np.array([[2, 1], [1, 5]]), grad=0, label="integers")
 
@@ -159,31 +177,34 @@ def _(s):
     yield ErrorSample(s.real(), error=ValueError, match=r"must be a matrix.*\(\)")
 
 
-@op(general, promote="float", batch=shifted)
-def matrix_rank(x: Tensor, *, tol: float | None = None, rtol: float | None = None) -> Tensor:
+@op(general, promote="float", keywords={"atol": "tol"}, batch=shifted)
+def matrix_rank(
+    x: Tensor, *, tol: float | None = None, rtol: float | None = None, hermitian: bool = False
+) -> Tensor:
     """Return the number of singular values above a tolerance, as int64; it has no gradient.
 
-    tol    absolute tolerance
-    rtol   tolerance relative to the largest singular value; by default max(m, n) times the
-           machine epsilon. With both, the larger tolerance counts.
+    tol         absolute tolerance
+    rtol        tolerance relative to the largest singular value; by default max(m, n) times the
+                machine epsilon. With both, the larger tolerance counts.
+    hermitian   take the matrices for symmetric, and their eigenvalues for singular values
     """
 
 
 @matrix_rank.canon
-def _(x, tol, rtol):
-    return as_tolerance(tol, "tol"), as_tolerance(rtol, "rtol")
+def _(x, tol, rtol, hermitian):
+    return as_tolerance(tol, "tol"), as_tolerance(rtol, "rtol"), as_flag(hermitian, "hermitian")
 
 
 @matrix_rank.infer
-def _(x, tol, rtol):
-    check_matrix(x)
+def _(x, tol, rtol, hermitian):
+    (check_square if hermitian else check_matrix)(x)
     return TensorType(x.shape[:-2], int64)
 
 
 @matrix_rank.eval
 @in_working_precision
-def _(x, tol, rtol):
-    values = _svdvals(x)
+def _(x, tol, rtol, hermitian):
+    values = np.abs(_lapack.eigvalsh(symmetric_part(x))) if hermitian else _svdvals(x)
     if rtol is None:
         rtol = default_rtol(x) if tol is None else 0.0
     largest = values.max(axis=-1, keepdims=True, initial=0.0)
@@ -205,6 +226,7 @@ def _(s):
     yield Sample(np.stack([singular, np.eye(3), np.zeros((3, 3))]), grad=0, label="mixed")
     yield Sample(np.diag([4.0, 2.0, 0.5]), tol=1.0, grad=0)
     yield Sample(np.diag([4.0, 2.0, 0.5]), rtol=0.6, grad=0)
+    yield Sample(np.diag([-4.0, 2.0, 0.0]), hermitian=True, grad=0)
 
 
 @matrix_rank.error_samples

@@ -17,7 +17,7 @@ from ._common import (
 )
 
 
-@op(reduction, promote="float")
+@op(reduction, promote="float", public=("wf", "special"))
 def logsumexp(x: Tensor, axis: Axes = None, keepdims: bool = False) -> Tensor:
     """Return log(sum(exp(x))) over the given axes, without overflow.
 

@@ -15,7 +15,7 @@ from .._halves import rounded_once
 from .._operands import chosen_axis, in_dtype, operand
 
 
-@composite(method=True, fused=True, public=("wf", "nn.functional"))
+@composite(method=True, fused=True, public=("wf", "nn.functional", "special"))
 def softmax(x: Tensor, axis: int = -1, *, dim: int | None = None, dtype: Any = None) -> Tensor:
     """Return exp(x) divided by its sum along an axis: positive numbers that sum to one.
 
@@ -36,7 +36,7 @@ def _shares(x: Any, axis: int) -> Tensor:
     return e / F.sum(e, axis=axis, keepdims=True)
 
 
-@composite(method=True, fused=True, public=("wf", "nn.functional"))
+@composite(method=True, fused=True, public=("wf", "nn.functional", "special"))
 def log_softmax(x: Tensor, axis: int = -1, *, dim: int | None = None, dtype: Any = None) -> Tensor:
     """Return log(softmax(x)) along an axis, without underflow.
 
