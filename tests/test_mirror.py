@@ -428,6 +428,23 @@ OTHERS = {
     ),
     "train/objective.py": Row("train/test_updater.py", "losses of batches"),
     "faces/report.py": Row("faces/test_absent.py", "names that were missing"),
+    "torch/{adoption,tensor_methods,types,sizes,devices,printing,backward,old_types,top}.py": Row(
+        "torch/test_tensor.py", "what tensors are, and say of themselves"
+    ),
+    "torch/{autograd/*,func,random,names,legacy,return_types}.py": Row(
+        "torch/test_tensor.py", "gradients, transforms, draws"
+    ),
+    "torch/{windows,geometry,storage,writing,view_functions,compiling}.py": Row(
+        "torch/test_views.py", "what shares memory, and what a write reaches"
+    ),
+    "torch/{catalogue,calls,linalg,special}.py": Row(
+        "torch/test_functions.py", "functions, against figures of PyTorch"
+    ),
+    "torch/{nn/utils/*,optim/*}.py": Row("torch/test_nn.py", "modules, and how they train"),
+    "torch/{utils/data/*,cuda/*}.py": Row(
+        "torch/test_utils.py", "what programs use besides tensors and modules"
+    ),
+    "torchvision/*.py": Row("torch/test_utils.py", "data sets, transforms and grids of images"),
     "chainer/{initializers,operators,gradients}.py": Row(
         "chainer/test_variable.py", "what variables and parameters are made of"
     ),

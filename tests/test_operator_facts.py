@@ -56,6 +56,8 @@ MAY_HOLD_NAMES = MAY_TEST_NAMES | {
     "weft/chainer/*": "a face: the names of another framework",
     "weft/keras/*": "a face: the names of another framework",
     "weft/tf1/*": "a face: the names of another framework",
+    "weft/torch/*": "a face: the names of another framework",
+    "weft/torchvision/*": "a face: the names of another framework",
 }
 ASKING = {"startswith", "endswith", "removeprefix", "removesuffix"}
 

@@ -27,6 +27,8 @@ CHAIN = (
     "keras",
     "tf1",
     "caffe",
+    "torch",
+    "torchvision",
     "cli",
 )
 # Siblings stand above autodiff; they see one another only through the package's `__init__`.
@@ -82,7 +84,7 @@ INJECTIONS = {
 }
 
 # Their classes have the names that another framework gave them.
-FACES = ("chainer", "keras", "tf1", "caffe")
+FACES = ("chainer", "keras", "tf1", "caffe", "torch", "torchvision")
 
 # Classes that users know by these names in two places.
 TWICE = {

@@ -110,7 +110,7 @@ class DualInterpreter:
         tangents: list[Any] = []
         moves = False
         for x in inputs:
-            own = x.__class__ is Dual and x.level is level
+            own = isinstance(x, Dual) and x.level is level
             moves = moves or own
             primals.append(x.primal if own else x)
             tangents.append(x.extra if own else None)

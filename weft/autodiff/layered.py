@@ -17,7 +17,7 @@ from ..core.dtype import DType
 from ..core.errors import GradientError, ShapeError
 from ..core.modes import current_interpreter, interpret_with, modes
 from ..core.tape import Leaf
-from ..core.tensor import Tensor
+from ..core.tensor import PLAIN, Tensor
 
 _next_level = count(1).__next__
 
@@ -188,7 +188,7 @@ def is_inside(x: Any, level: TransformLevel) -> bool:
 
 def is_free(x: Tensor) -> bool:
     """Tell whether a tensor may become a value of a transform: no leaf, parameter or buffer."""
-    return (type(x) is Tensor and not isinstance(x._node, Leaf)) or hasattr(x, "level")
+    return (type(x) in PLAIN and not isinstance(x._node, Leaf)) or hasattr(x, "level")
 
 
 def make_layer(cls: type[Layered], primal: Tensor, extra: Any, level: TransformLevel) -> Layered:

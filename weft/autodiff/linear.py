@@ -26,7 +26,7 @@ from ..core.modes import (
 from ..core.op import F
 from ..core.shape import TensorType
 from ..core.tape import OUTPUT, TapeNode
-from ..core.tensor import Tensor, constant, wrap
+from ..core.tensor import PLAIN, Tensor, constant, wrap
 from ..core.tree import flatten
 from ..graph.graph import Graph
 from ..graph.node import Node as GraphNode
@@ -269,7 +269,7 @@ def _checked_pull(flat: FlatFunction, zeros: list[Tensor], what: str) -> tuple[l
             _check_linear(node, what)
     ys = [recording.inside(y) for y in outputs]
     for y in ys:
-        if type(y) is Tensor and np.any(y.numpy()):
+        if type(y) in PLAIN and np.any(y.numpy()):
             raise GradientError(f"{what}: the function is not linear: it does not take 0 to 0")
     return ys, recording.pull_back_of(outputs)
 

@@ -18,7 +18,7 @@ from ..core.imports import deferred_imports
 from ..core.modes import current_interpreter, current_transform, enable_grad, is_grad_enabled
 from ..core.op import F, find_op
 from ..core.tape import Leaf, make_node
-from ..core.tensor import Tensor, marked, placed_like, wrap, wrap_with_node
+from ..core.tensor import PLAIN, Tensor, marked, placed_like, wrap, wrap_with_node
 from .engine import as_tensor
 from .layered import is_differentiated
 from .record import Recording
@@ -151,7 +151,7 @@ def _recorded(fn: FlatFunction, primals: Sequence[Any]) -> Pulled:
 
 def zeros_for(x: Any) -> Tensor:
     """Return zeros like a tensor that no path leads to."""
-    if type(x) is Tensor or isinstance(x, np.ndarray):
+    if type(x) in PLAIN or isinstance(x, np.ndarray):
         return wrap(np.zeros(x.shape, x.dtype))
     zeros: Tensor = F.zeros_like(x)
     return zeros

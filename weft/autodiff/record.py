@@ -85,7 +85,7 @@ class Recording:
         watched = False
         for i, x in enumerate(inputs):
             node = None
-            if x.__class__ is Recorded and x.level is level:
+            if isinstance(x, Recorded) and x.level is level:
                 node = x.extra if recording and has_rule(op, i) else None
                 watched = watched or node is not None
                 x = x.primal  # noqa: PLW2901  (the value of the level below)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from ..core.generated import ObjectNames
 from ..core.shape import Shape
-from ..core.tensor import Tensor
+from ..core.tensor import PLAIN, Tensor
 from .signature import aliases_of, kind_of
 from .watch import PythonPlace
 
@@ -24,7 +24,7 @@ Holds = Callable[[Leaves], bool]
 
 def tensors_in(value: Any) -> list[Tensor] | None:
     """Return the tensors of a plain tensor or a nest of tuples of them; None for other things."""
-    if type(value) is Tensor:
+    if type(value) in PLAIN:
         return [value]
     if type(value) is not tuple or not value:
         return None
@@ -73,7 +73,7 @@ class HeldTensors:
         count = 0
         for place in self.places:
             held = tensors_in(place.get()) or ()
-            if type(place.get()) is Tensor:
+            if type(place.get()) in PLAIN:
                 yield place, count
             count += len(held)
 
@@ -165,7 +165,7 @@ def with_tensor_tests(holds: Holds, held: HeldTensors, identities: TensorIdentit
 
 def _nest(value: Any, with_shape: bool) -> Any:
     """Return what kinds of tensors a place holds, in which nest; None if other things are there."""
-    if type(value) is Tensor:
+    if type(value) in PLAIN:
         return kind_of(value), value.shape if with_shape else None
     if type(value) is not tuple or not value:
         return None

@@ -34,7 +34,7 @@ from ..core.placing import is_called_by_weft
 from ..core.row_sparse import asks_for_rows
 from ..core.shape import TensorType
 from ..core.tape import Leaf
-from ..core.tensor import Tensor, check_differentiable
+from ..core.tensor import PLAIN, Tensor, check_differentiable
 from ..core.watching import unseen
 from ..graph.custom import CustomGradient
 from ..graph.graph import Graph
@@ -337,7 +337,7 @@ class Recorder(Tracer):
 
     def copied(self, tensor: Tensor) -> Tensor:
         """Return a copy of a tensor from outside; one of a parameter would be a new parameter."""
-        if type(tensor) is not Tensor:
+        if type(tensor) not in PLAIN:
             self.refuse(f"a {type(tensor).__name__} is copied")
         copy: Tensor = F.positive(self.detached(tensor))
         return copy.requires_grad_() if tensor.requires_grad else copy

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core.dim import Decisions, SizeVar, is_known, unknown_size, variables
 from ..core.shape import Shape
-from ..core.tensor import Tensor
+from ..core.tensor import PLAIN, Tensor
 from ..graph.size_patterns import Place, Shapes, pattern_of, places_of, sizes_in, with_numbers
 from .stand_in import can_stand_in
 
@@ -148,7 +148,7 @@ def has_sizes(pattern: Shapes) -> bool:
 
 
 def _is_tensor(held: Any) -> bool:
-    return type(held) is Tensor and held._node is None
+    return type(held) in PLAIN and held._node is None
 
 
 def _shape_of(leaf: Any) -> Shape:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..core.device import CPU
 from ..core.device_array import is_placed
-from ..core.tensor import Tensor
+from ..core.tensor import PLAIN, Tensor
 from ..graph.node import Value
 from .recorded import RecordedTensor
 
@@ -44,15 +44,19 @@ class StandIn(RecordedTensor):
         self.graph.tracer.refuse("sets the gradient of an argument")
 
 
+# What stands for tensors of a face, by their classes: it has the face's methods too.
+STAND_INS: dict[type, type[StandIn]] = {}
+
+
 def can_stand_in(leaf: Any) -> bool:
     """Tell whether a tensor is one of many alike: no parameter, and nothing that has a history."""
-    is_known = type(leaf) is Tensor and leaf._node is None
+    is_known = type(leaf) in PLAIN and leaf._node is None
     return is_known and (leaf.device == CPU or is_placed(leaf._value))
 
 
 def stand_in(graph: Any, value: Value, tensor: Tensor) -> StandIn:
     """Return what stands for an argument, and note that it does."""
-    made: StandIn = object.__new__(StandIn)
+    made: StandIn = object.__new__(STAND_INS.get(type(tensor), StandIn))
     made.graph, made.value, made.tensor = graph, value, tensor
     graph.tracer.stood_for[id(tensor)] = tensor
     return made

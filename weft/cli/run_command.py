@@ -18,6 +18,8 @@ FACES = {
     "chainerx": "weft.chainer.chainerx",
     "keras": "weft.keras",
     "tensorflow": "weft.tf1",
+    "torch": "weft.torch",
+    "torchvision": "weft.torchvision",
 }
 
 

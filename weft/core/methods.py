@@ -22,7 +22,7 @@ from .keywords import MISSING, pass_calls
 from .lost_writes import refusing_lost_writes
 from .op import F, Op, composite_methods, elementwise, load_all, registry
 from .placing import place
-from .tensor import Tensor
+from .tensor import PLAIN, Tensor
 
 Function = Callable[..., Any]
 
@@ -268,7 +268,7 @@ def equal(self: Tensor, other: Any) -> Any:
     if not may_equal(self.shape, other.shape):
         return False
     result = F.all(F.equal(self, other))
-    return bool(result) if type(result) is Tensor else result
+    return bool(result) if type(result) in PLAIN else result
 
 
 def is_floating_point(self: Tensor) -> bool:

@@ -139,6 +139,10 @@ class Generator:
             self._key, self._counter = key, 0
         return self
 
+    def manual_seed(self, seed: SupportsIndex) -> Self:
+        """Begin anew from a seed, under PyTorch's name."""
+        return self.seed(seed)
+
     def reserve(self, n_blocks: int) -> tuple[int, int]:
         """Advance by ``n_blocks`` and return the ``(key, counter)`` at which they start."""
         with _state_lock:

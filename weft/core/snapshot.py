@@ -12,7 +12,7 @@ import numpy as np
 
 from .errors import LostWriteError
 from .modes import current_recorder
-from .tensor import Tensor, wrap
+from .tensor import PLAIN, Tensor, wrap
 
 
 class Snapshot(Tensor):
@@ -49,4 +49,4 @@ def snapshot_of(tensor: Tensor) -> Tensor:
         recorded: Tensor = recorder.snapshot(tensor)
         return recorded
     detached = tensor.detach()
-    return snapshot(detached._value) if detached.__class__ is Tensor else detached
+    return snapshot(detached._value) if detached.__class__ in PLAIN else detached

@@ -50,6 +50,7 @@ class Tensor:
     weak = False  # True for a number of a graph, which takes the dtype of what it meets
     batched = False  # True for an example inside vmap, which stands for a whole batch
     is_sparse = False  # True for a row-sparse gradient, which is no tensor (core/row_sparse.py)
+    is_window = False  # True for a view of a face, whose value is that of another tensor
 
     __array_ufunc__ = None  # ndarray + tensor asks the tensor
     __array_priority__ = 1000
@@ -440,6 +441,9 @@ class Tensor:
 
 
 new_tensor: Callable[[], Tensor] = partial(object.__new__, Tensor)  # the fastest way past __init__
+
+# Classes of tensors that are nothing but a value with its history; faces add theirs.
+PLAIN: set[type[Any]] = {Tensor}
 
 
 def wrap(value: np.ndarray[Any, Any], cls: type[Tensor] = Tensor) -> Tensor:

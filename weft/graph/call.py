@@ -19,7 +19,7 @@ from ..core.effects import EffectLog, current_log, logging_to
 from ..core.errors import ArgumentError, ShapeError, is_from_signal, note_outside, user_stacklevel
 from ..core.imports import injected
 from ..core.shape import Shape
-from ..core.tensor import Tensor
+from ..core.tensor import PLAIN
 from .feeds import as_feed
 from .nan_search import came_with, search_nan
 from .node import Value, type_text
@@ -89,11 +89,11 @@ class ProgramCall:
         latest = self._latest_trapped if config.nan_trap else self._latest
         if latest is None or config.debug_interpret or detecting_anomaly():
             return None
-        return latest(tuple([x._value if x.__class__ is Tensor else x for x in fed]))
+        return latest(tuple([x._value if x.__class__ in PLAIN else x for x in fed]))
 
     def arrays(self, fed: Iterable[Any]) -> list[Array]:
         """Return what is fed as arrays of the dtypes and shapes that the values can have."""
-        arrays = [x._value if x.__class__ is Tensor else x for x in fed]
+        arrays = [x._value if x.__class__ in PLAIN else x for x in fed]
         for i, (array, (dtype, shape)) in enumerate(zip(arrays, self._types, strict=True)):
             # An unknown size is equal to no number: such a shape is checked in full.
             if array.__class__ is not ndarray or array.dtype != dtype or array.shape != shape:

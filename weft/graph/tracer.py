@@ -166,6 +166,8 @@ class Tracer:
             return self._own(x)
         if isinstance(x, Constant):
             return self.constant(x._value).value
+        if x.is_window:
+            return self.value_of(x.derived())
         return self.read_state(self.tensor_state(x))
 
     def _own(self, symbol: Symbol) -> Value:

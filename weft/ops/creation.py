@@ -29,7 +29,7 @@ from ..core.op import F
 from ..core.operands import array_from, array_in, holds_tensors, tensor_from
 from ..core.placing import made_on
 from ..core.shape import as_int, as_shape
-from ..core.tensor import Tensor, constant, make_leaf
+from ..core.tensor import PLAIN, Tensor, constant, make_leaf
 from ._memory import check_allocation
 from .elementwise.filling import (
     check_fits,
@@ -343,7 +343,7 @@ def new_leaf(array: np.ndarray[Any, Any], requires_grad: Any, device: Any) -> Te
 def derived(tensor: Tensor, requires_grad: Any, device: Any) -> Tensor:
     """Return what was computed from tensors as a new one; if asked for gradients, as a leaf."""
     flag = _flag(requires_grad)
-    if tensor.__class__ is Tensor:  # others know their line already
+    if tensor.__class__ in PLAIN:  # others know their line already
         tensor._site = user_site()
     return made_on(tensor.detach().requires_grad_() if flag else tensor, device)
 

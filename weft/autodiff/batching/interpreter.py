@@ -37,7 +37,7 @@ class BatchInterpreter:
         level = self.level
         if op.kind == elementwise and op.batch_rule is None:
             return self._elementwise(op, inputs, attrs)
-        flags = tuple([x.__class__ is Batched and x.level is level for x in inputs])
+        flags = tuple([isinstance(x, Batched) and x.level is level for x in inputs])
         if op.kind == random:
             return self._draw(op, inputs, flags, attrs)
         if True not in flags:
@@ -53,7 +53,7 @@ class BatchInterpreter:
         level, operands = self.level, []
         rank, shared, even = 0, 0, True  # dimensions of batches, and of what examples share
         for x in inputs:
-            if x.__class__ is Batched and x.level is level:
+            if isinstance(x, Batched) and x.level is level:
                 value = x.value
                 ndim = value.ndim
                 if ndim != rank:
@@ -64,7 +64,7 @@ class BatchInterpreter:
                     shared = x.ndim
                 operands.append(x)
         if rank and (not even or shared >= rank):
-            flags = tuple([x.__class__ is Batched and x.level is level for x in inputs])
+            flags = tuple([isinstance(x, Batched) and x.level is level for x in inputs])
             return self._run(op, inputs, flags, attrs)
         below = self.below
         if below is None:

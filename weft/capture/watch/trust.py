@@ -39,7 +39,7 @@ _FOLLOWED = tuple(
     os.path.join(PACKAGE_DIR, *name.split("/"))
     for name in (
         *("nn/module.py", "nn/hooks.py", "train/", "data/", "io/", "chainer/", "keras/"),
-        "structures/",
+        *("structures/", "torch/nn/module.py"),
         *("optim/lr/", "optim/accumulate.py", "optim/loss_scale.py"),
     )
 )

@@ -31,7 +31,7 @@ from ...core.errors import (
 )
 from ...core.operands import tensor_from
 from ...core.shape import Shape, broadcast
-from ...core.tensor import Tensor, constant
+from ...core.tensor import PLAIN, Tensor, constant
 from ._checks import allowed, check_range
 
 ARRAY = "array"
@@ -48,7 +48,7 @@ def split_index(index: Any) -> tuple[Spec, Sequence[Tensor]]:
     kind = index.__class__
     if kind is int:
         return (index,), ()
-    if kind is Tensor:
+    if kind in PLAIN:
         return _ONE_ARRAY, (_check_index_tensor(index, 0),)
     spec: list[Any] = []
     arrays: list[Tensor] = []

@@ -13,12 +13,12 @@ from ...core.op import F
 from ...core.operands import tensor_from
 from ...core.placing import made_on
 from ...core.shape import as_shape, broadcast
-from ...core.tensor import Tensor, constant
+from ...core.tensor import PLAIN, Tensor, constant
 
 
 def made(tensor: Any, requires_grad: bool, device: Any) -> Tensor:
     """Return a draw as the tensor the user made: with the line that made it, a leaf if asked."""
-    if tensor.__class__ is Tensor:  # a symbol knows its line already
+    if tensor.__class__ in PLAIN:  # a symbol knows its line already
         tensor._site = user_site()
     return made_on(tensor.requires_grad_() if requires_grad else tensor, device)
 

@@ -1,0 +1,161 @@
+"""Modules of the face, and how they train."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import weft as wf
+from weft import torch
+from weft.torch import nn
+from weft.torch.nn import functional as F
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(4, 8)
+        self.norm = nn.BatchNorm1d(8)
+        self.fc2 = nn.Linear(8, 3)
+        self.register_buffer("seen", torch.zeros(()))
+
+    def forward(self, x):
+        self.seen += 1
+        x = F.relu(self.norm(self.fc1(x)), inplace=True)
+        return F.log_softmax(self.fc2(torch.flatten(x, 1)), dim=1)
+
+
+def data():
+    torch.manual_seed(0)
+    return torch.randn(16, 4), torch.randint(0, 3, (16,))
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_step_eagerly_and_compiled(compiled):
+    x, y = data()
+    net = Net()
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.05, fused=False, foreach=None)
+
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = F.nll_loss(net(x), y)
+        loss.backward()
+        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        optimizer.step()
+        return loss
+
+    run = torch.compile(step) if compiled else step
+    losses = [run(x, y).item() for _ in range(8)]
+    assert losses[-1] < losses[0]
+    assert net.seen.item() == 8
+    if compiled:
+        assert "0 call(s) ran eagerly" in run.explain()
+
+
+def test_modules_hold_tensors_of_the_face():
+    net = Net()
+    assert all(isinstance(p, nn.Parameter) for p in net.parameters())
+    assert net.fc1.weight.max(0).values.shape == (4,)
+    assert sorted(net._modules) == ["fc1", "fc2", "norm"]
+    assert list(net._buffers) == ["seen"]
+    assert isinstance(net.fc1, wf.nn.Linear)
+    with pytest.raises(
+        TypeError, match=r"cannot assign 'torch\.FloatTensor' as parameter 'weight'"
+    ):
+        net.fc1.weight = torch.ones(8, 4)
+
+
+class Early(nn.Module):
+    def __init__(self):
+        self.layer = nn.Linear(1, 1)
+
+
+def test_modules_are_initialised_first():
+    with pytest.raises(AttributeError, match=r"before Module\.__init__"):
+        Early()
+    net = Net()
+    with pytest.raises(AssertionError, match="CUDA"):
+        net.cuda()
+
+
+def test_states_that_do_not_fit_are_refused_in_their_words():
+    net = Net()
+    state = net.state_dict()
+    state.pop("fc1.bias")
+    state["more"] = torch.ones(1)
+    with pytest.raises(RuntimeError, match=r"Missing key\(s\) in state_dict: \"fc1.bias\""):
+        net.load_state_dict(state)
+    found = net.load_state_dict(state, strict=False)
+    assert found.missing_keys == ["fc1.bias"]
+    assert found.unexpected_keys == ["more"]
+    with pytest.raises(RuntimeError, match=r"size mismatch for fc1\.weight"):
+        net.load_state_dict({**net.state_dict(), "fc1.weight": torch.ones(2, 2)})
+
+
+def test_losses_take_old_arguments():
+    x, y = data()
+    logits = torch.randn(16, 3)
+    total = F.cross_entropy(logits, y, reduction="sum")
+    assert F.cross_entropy(logits, y, None, False).item() == pytest.approx(total.item())
+    assert nn.CrossEntropyLoss(size_average=False)(logits, y).item() == pytest.approx(total.item())
+    assert nn.MSELoss()(x, x).item() == 0
+    assert F.mse_loss(x, x, reduction="none").shape == x.shape
+
+
+def test_recurrent_layers_and_packing():
+    lstm = nn.LSTM(3, 5, num_layers=2, batch_first=True)
+    output, (h, c) = lstm(torch.randn(2, 7, 3))
+    assert output.max(2).indices.shape == (2, 7)
+    assert h.shape == c.shape == (2, 2, 5)
+    packed = nn.utils.rnn.pack_padded_sequence(torch.randn(2, 4, 3), [4, 2], batch_first=True)
+    padded, lengths = nn.utils.rnn.pad_packed_sequence(lstm(packed)[0], batch_first=True)
+    assert padded.shape == (2, 4, 5)
+    assert lengths.tolist() == [4, 2]
+
+
+def test_initial_values():
+    layer = nn.Linear(4, 4)
+    nn.init.constant_(layer.bias[1:3], 2.0)
+    assert layer.bias[1:3].tolist() == [2, 2]
+    nn.init.normal_(layer.weight, 0.0, 0.02)
+    assert 0 < layer.weight.std().item() < 0.1
+
+
+def test_schedules():
+    w = nn.Parameter(torch.ones(1))
+    optimizer = torch.optim.SGD([w], lr=1.0, momentum=0.9)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)
+    (w * w).sum().backward()
+    optimizer.step()
+    schedule.step()
+    assert optimizer.param_groups[0]["lr"] == 0.5
+    with pytest.raises(ValueError, match="empty parameter list"):
+        torch.optim.SGD([], lr=1.0)
+
+
+def test_parametrizations():
+    class Positive(nn.Module):
+        def forward(self, x):
+            return x.exp()
+
+    layer = nn.Linear(2, 1, bias=False)
+    nn.utils.parametrize.register_parametrization(layer, "weight", Positive())
+    layer(torch.ones(2)).sum().backward()
+    assert nn.utils.parametrize.is_parametrized(layer)
+    assert next(layer.parameters()).grad is not None
+    vector = nn.utils.parameters_to_vector(layer.parameters())
+    nn.utils.vector_to_parameters(vector * 0, layer.parameters())
+    np.testing.assert_allclose(layer(torch.ones(2)).item(), 2.0, rtol=1e-6)
+
+
+def test_containers_and_hooks():
+    net = nn.Sequential(nn.Linear(2, 2), nn.Sequential(nn.ReLU(), nn.Identity()))
+    seen = []
+    net[0].register_forward_hook(lambda module, args, output: seen.append(output.max(0)))
+    net(torch.ones(3, 2))
+    assert seen[0].values.shape == (2,)
+    assert [type(m).__name__ for m in net.modules()][:2] == ["Sequential", "Linear"]
+    assert len(nn.ModuleList([nn.Linear(1, 1)])) == 1
+    applied = []
+    net.apply(lambda m: applied.append(isinstance(m, nn.Linear)))
+    assert sum(applied) == 1

@@ -1,0 +1,132 @@
+"""Tensors of the face: results, dtypes, and what they say of themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import weft as wf
+from weft import torch
+
+
+def test_results_of_pytorch():
+    x = torch.tensor([[1.0, 5.0], [7.0, 2.0]])
+    values, indices = x.max(1)
+    assert values.tolist() == [5, 7]
+    assert indices.tolist() == [1, 0]
+    assert x.max().item() == 7
+    assert torch.max(x, x.t()).tolist() == [[1, 7], [7, 2]]
+    assert x.std().item() == pytest.approx(np.std(x.numpy(), ddof=1))
+    assert x.repeat(2, 1).shape == (4, 2)
+    assert x.size() == torch.Size([2, 2])
+    assert x.size(0) == 2
+    assert repr(x.shape) == "torch.Size([2, 2])"
+    assert torch.sum(input=x, dim=1, keepdim=True).shape == (2, 1)
+    assert x.sort(descending=True).indices.tolist() == [[1, 0], [0, 1]]
+    assert x.median().item() == 2
+    assert torch.equal(x, x.clone())
+    assert x.norm(1).item() == 15
+
+
+def test_out_is_written():
+    out = torch.empty(2)
+    assert torch.add(torch.ones(2), 1, out=out) is out
+    assert out.tolist() == [2, 2]
+    values, indices = torch.empty(0), torch.empty(0, dtype=torch.int64)
+    torch.max(torch.eye(2), 0, out=(values, indices))
+    assert indices.tolist() == [0, 1]
+
+
+def test_promotion():
+    single, double = torch.ones(2), torch.tensor(1.5, dtype=torch.float64)
+    assert (single + double).dtype == torch.float32
+    assert (torch.ones(2, dtype=torch.int64) + double).dtype == torch.float64
+    assert (torch.ones(2, dtype=torch.int32) * 1.5).dtype == torch.float32
+    assert torch.result_type(single, double) == torch.float32
+    with pytest.raises(TypeError, match="result type Float can't be cast"):
+        torch.ones(2, dtype=torch.int64).add_(torch.ones(2))
+
+
+def test_weft_tensors_pass_through():
+    x = wf.tensor([3.0, 1.0])
+    assert torch.sort(x).values.tolist() == [1, 3]
+    assert isinstance(x, torch.Tensor)
+    assert wf.sum(torch.ones(3)).item() == 3
+    layer = torch.nn.Linear(2, 1)
+    assert layer(x).shape == (1,)
+    assert isinstance(wf.nn.Linear(2, 1), torch.nn.Linear)
+
+
+def test_devices():
+    assert not torch.cuda.is_available()
+    assert torch.ones(1).device == torch.device("cpu")
+    assert torch.ones(1).to("cpu").to(torch.device("cpu"), torch.float64).dtype == torch.float64
+    with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):
+        torch.autograd.Variable(torch.ones(1)).cuda()
+    with pytest.raises(AssertionError, match="CUDA"):
+        torch.ones(1, device="cuda")
+
+
+def test_repr():
+    assert repr(torch.tensor([1.0, 2.5])) == "tensor([1.0000, 2.5000])"
+    assert repr(torch.tensor([1.0, 2.0])) == "tensor([1., 2.])"
+    assert repr(torch.ones(1, dtype=torch.int32)) == "tensor([1], dtype=torch.int32)"
+    assert repr(torch.ones(1, requires_grad=True)) == "tensor([1.], requires_grad=True)"
+
+
+def test_missing_names_say_what_to_use():
+    with pytest.raises(AttributeError, match="no sparse tensors"):
+        torch.sparse_coo_tensor  # noqa: B018  (the access raises)
+
+
+def test_backward_says_what_is_wrong():
+    w = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar"):
+        (w * 2).backward()
+    with pytest.raises(RuntimeError, match="does not require grad and does not have a grad_fn"):
+        torch.ones(1).backward()
+    loss = (w * w).sum()
+    loss.backward()
+    with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+        loss.backward()
+    with pytest.raises(RuntimeError, match="Tensor that requires grad"):
+        w.numpy()
+    with pytest.raises(RuntimeError, match="appears to not have been used"):
+        torch.autograd.grad(w.sum(), [w, torch.ones(1, requires_grad=True)])
+
+
+def test_in_place_methods():
+    torch.manual_seed(0)
+    x = torch.zeros(100)
+    assert x.normal_() is x
+    assert 0.5 < x.std().item() < 1.5
+    assert x.uniform_(2, 3).min().item() >= 2
+    assert torch.zeros(3).masked_fill_(torch.tensor([True, False, True]), 2.0).tolist() == [2, 0, 2]
+    index = torch.tensor([[0], [1]])
+    assert torch.zeros(2, 2).scatter_(1, index, 1.0).tolist() == [[1, 0], [0, 1]]
+    assert torch.ones(2).relu_().clamp_(max=0.5).tolist() == [0.5, 0.5]
+
+
+def test_functions_of_ones_own():
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x**3
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            assert x.max(0).values is not None
+            return 3 * x**2 * g
+
+    x = torch.tensor([2.0], requires_grad=True)
+    Cube.apply(x).sum().backward()
+    assert x.grad.item() == 12
+
+
+def test_transforms():
+    x = torch.tensor([1.0, 2.0])
+    assert torch.func.grad(lambda t: (t * t).sum())(x).tolist() == [2, 4]
+    assert torch.vmap(lambda t: t.max(0).values)(torch.eye(2)).tolist() == [1, 1]
+    assert torch.func.jacrev(lambda t: t * t)(x).tolist() == [[2, 0], [0, 4]]

@@ -1,0 +1,115 @@
+"""Views share memory with what they are views of, as PyTorch's do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.programs.aliases import drawn_program, expected, run
+from weft import torch
+
+
+@pytest.mark.parametrize("start", range(0, 300, 50))
+def test_random_programs_without_gradients(start):
+    for seed in range(start, start + 50):
+        program = drawn_program(seed)._replace(tracked=False)
+        values, _, error = run(program, torch)
+        assert error is None, seed
+        for mine, theirs in zip(values, expected(program), strict=True):
+            np.testing.assert_allclose(mine, theirs, err_msg=str(seed))
+
+
+def test_a_write_reaches_from_view_to_base_and_back():
+    x = torch.arange(6.0).view(2, 3)
+    row, turned = x[1], x.t()
+    row += 10
+    assert x.tolist() == [[0, 1, 2], [13, 14, 15]]
+    x[0, 2] = -1
+    assert turned[2, 0].item() == -1
+    turned.zero_()
+    assert row.tolist() == [0, 0, 0]
+
+
+def test_gradients_go_through_writes_into_views():
+    w = torch.ones(3, requires_grad=True)
+    y = w * 2
+    y[0].mul_(5)
+    y[1:] = w[:2] * 7
+    y.sum().backward()
+    assert w.grad.tolist() == [17, 7, 0]
+
+
+@pytest.mark.parametrize(
+    ("write", "message"),
+    [
+        (lambda w: w.add_(1), "a leaf Variable that requires grad is being used in an in-place"),
+        (lambda w: w[0].add_(1), "a view of a leaf Variable that requires grad"),
+        (lambda w: (w * 1).unbind()[0].add_(1), "multiple views"),
+        (lambda w: torch.zeros(1).expand(3).add_(1), "more than one element of the written-to"),
+        (lambda w: torch.zeros(3).add_(torch.ones(2, 3)), "doesn't match the broadcast shape"),
+    ],
+)
+def test_what_cannot_be_written_raises_in_their_words(write, message):
+    with pytest.raises(RuntimeError, match=message):
+        write(torch.ones(3, requires_grad=True))
+
+
+def test_a_value_that_backward_needs_must_not_be_written_over():
+    w = torch.ones(2, requires_grad=True)
+    y = w.exp()
+    y.mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_detach_data_and_state_dict_share_memory():
+    layer = torch.nn.Linear(2, 1)
+    state = layer.state_dict()
+    layer.weight.data.fill_(3.0)
+    assert state["weight"].tolist() == [[3, 3]]
+    state["bias"].zero_()
+    assert layer.bias.tolist() == [0]
+    y = layer(torch.ones(2))
+    y.detach().zero_()
+    assert y.item() == 0
+    assert y.requires_grad
+
+
+def test_reshape_copies_where_a_view_cannot_be():
+    x = torch.arange(6.0).view(2, 3)
+    with pytest.raises(RuntimeError, match="view size is not compatible"):
+        x.t().view(6)
+    copy = x.t().reshape(6)
+    copy.zero_()
+    assert x.sum().item() == 15
+    assert x.t().contiguous().data_ptr() != x.data_ptr()
+    assert x[1].storage_offset() == 3
+    assert x.t().stride() == (1, 3)
+
+
+def test_views_in_a_compiled_function():
+    @torch.compile
+    def step(x):
+        y = x * 2
+        row = y[0]
+        row += 1
+        y[1, 0] = 7
+        return y, row
+
+    x = torch.arange(4.0).reshape(2, 2)
+    for _ in range(3):
+        y, row = step(x)
+        assert y.tolist() == [[1, 3], [7, 6]]
+        assert row.tolist() == [1, 3]
+
+
+def test_a_compiled_function_writes_into_a_view_that_it_is_given():
+    @torch.compile
+    def double(x):
+        x.mul_(2)
+        return x.sum()
+
+    x = torch.ones(2, 2)
+    for i in range(3):
+        assert double(x[0]).item() == 2 ** (i + 2)
+    assert x.tolist() == [[8, 8], [1, 1]]

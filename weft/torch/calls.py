@@ -1,0 +1,113 @@
+"""How functions of Weft's become functions of this face.
+
+face_function(fn)   results are tensors of this face, `out=` is written into, and operands
+                    without dimensions take the dtype of the others
+in_place(fn)        the same as a method that writes into its tensor
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from ..core import tensor as core
+from ..core.tape import next_order
+from .adoption import FACES, adopt
+from .types import aligned
+
+Function = Callable[..., Any]
+
+
+def face_function(
+    fn: Function, name: str | None = None, *, aligns: bool = False, many: bool = False
+) -> Function:
+    """Return a function of Weft's as one of this face.
+
+    aligns   whether tensors without dimensions take the dtype of the others
+    many     whether its first argument may be a list of tensors
+    """
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if aligns:
+            args = _aligned(args)
+        if kwargs:
+            out = kwargs.pop("out", None)
+            if out is not None:
+                return write_out(adopt(fn(*args, **kwargs)), out)
+        result = fn(*args, **kwargs)
+        face = FACES[result.__class__]
+        if face is None:
+            return adopt(result)
+        result.__class__ = face
+        return result
+
+    call.__name__ = call.__qualname__ = name or str(getattr(fn, "__name__", "function"))
+    call.__doc__ = getattr(fn, "__doc__", None)
+    call.__wrapped__ = fn  # type: ignore[attr-defined]  # whose signature help() shows
+    return call
+
+
+def _aligned(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return arguments of which tensors without dimensions have taken the dtype of the others."""
+    if len(args) < 2 or not isinstance(args[1], core.Tensor):
+        return args
+    first, second = args[0], args[1]
+    if isinstance(first, core.Tensor) and first.dtype is second.dtype and len(args) == 2:
+        return args
+    count = next((i for i, x in enumerate(args) if not _is_operand(x)), len(args))
+    return (*aligned(*args[:count]), *args[count:])
+
+
+def _is_operand(x: Any) -> bool:
+    return isinstance(x, (core.Tensor, bool, int, float))
+
+
+def write_out(result: Any, out: Any) -> Any:
+    """Write results into the tensors given for them, and return these."""
+    if isinstance(result, core.Tensor):
+        write_result(out, result)
+        return out
+    for target, part in zip(out, result, strict=True):
+        write_result(target, part)
+    kind = type(result)
+    return kind(*out) if hasattr(kind, "_fields") else tuple(out)
+
+
+def write_result(out: Any, result: Any) -> None:
+    """Write a result into a tensor, which takes its shape."""
+    if not isinstance(out, core.Tensor):
+        raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
+    if out.requires_grad or result.requires_grad:
+        raise RuntimeError(
+            "functions with out=... arguments don't support automatic differentiation, but one "
+            "of the arguments requires grad."
+        )
+    if tuple(out.shape) != tuple(result.shape) and not hasattr(out, "_window"):
+        out._value = np.empty(result.shape, out.dtype)
+    out._rebind(result)
+
+
+def in_place(fn: Function, name: str) -> Function:
+    """Return a function as a method that writes its result into its tensor."""
+
+    def write(self: Any, *args: Any, **kwargs: Any) -> Any:
+        begun = next_order()
+        return self._overwritten(fn(self, *args, **kwargs), begun)
+
+    write.__name__ = write.__qualname__ = name
+    write.__doc__ = f"Do what `{name[:-1]}` does, in place."
+    return write
+
+
+def named(function: Function, name: str) -> Function:
+    """Return a function under another name."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    call.__name__ = call.__qualname__ = name
+    return call

@@ -1,0 +1,102 @@
+"""torch.func: functions of functions, over Weft's transforms."""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import Any
+
+from .. import autodiff
+from ..autodiff import gradient
+from ..autodiff import jacobian as jacobians
+from ..autodiff.batching import vmap as core_vmap
+from .adoption import adopt
+from .nn.utils.stateless import functional_call
+
+__all__ = [
+    "functional_call",
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "vjp",
+    "vmap",
+]
+
+
+def _inside(func: Any) -> Any:
+    """Return a function that is given tensors of this face."""
+
+    @wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return func(*adopt(args), **adopt(kwargs))
+
+    return call
+
+
+def _outside(func: Any) -> Any:
+    """Return a function whose results are tensors of this face."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return adopt(func(*args, **kwargs))
+
+    return call
+
+
+def grad(func: Any, argnums: Any = 0, has_aux: bool = False) -> Any:
+    """Return the function that computes the gradient of one."""
+    return _outside(gradient.grad(_inside(func), argnums, has_aux))
+
+
+def grad_and_value(func: Any, argnums: Any = 0, has_aux: bool = False) -> Any:
+    """Return the function that computes the gradient of one, and its value."""
+    both = gradient.value_and_grad(_inside(func), argnums, has_aux)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        value, found = both(*args, **kwargs)
+        return adopt(found), adopt(value)
+
+    return call
+
+
+def vmap(
+    func: Any,
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    chunk_size: Any = None,
+) -> Any:
+    """Return a function of examples as one of batches."""
+    return _outside(core_vmap(_inside(func), in_dims, out_dims))
+
+
+def jacrev(func: Any, argnums: Any = 0, *, has_aux: bool = False, **_: Any) -> Any:
+    """Return the function that computes the Jacobian of one, in reverse mode."""
+    return _outside(jacobians.jacrev(_inside(func), argnums, has_aux=has_aux))
+
+
+def jacfwd(func: Any, argnums: Any = 0, has_aux: bool = False, **_: Any) -> Any:
+    """Return the function that computes the Jacobian of one, in forward mode."""
+    return _outside(jacobians.jacfwd(_inside(func), argnums, has_aux=has_aux))
+
+
+def hessian(func: Any, argnums: Any = 0) -> Any:
+    """Return the function that computes second derivatives."""
+    return _outside(jacobians.hessian(_inside(func), argnums))
+
+
+def vjp(func: Any, *primals: Any, has_aux: bool = False) -> Any:
+    """Return the value of a function, and what pulls gradients back through it."""
+    found = gradient.vjp(_inside(func), *primals, has_aux=has_aux)
+    value, pull_back, *aux = found
+
+    def pull(cotangents: Any) -> Any:
+        return adopt(tuple(pull_back(cotangents)))
+
+    return (adopt(value), pull, *adopt(tuple(aux)))
+
+
+def jvp(func: Any, primals: Any, tangents: Any, **_: Any) -> Any:
+    """Return the value of a function, and its derivative in a direction."""
+    return adopt(autodiff.jvp(_inside(func), primals, tangents))

@@ -1,0 +1,192 @@
+"""Functions whose arguments PyTorch orders, names or limits in another way than Weft."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core import dtype as dt
+from ...core import tensor as core
+from ...core.op import F
+from .. import return_types
+from ..adoption import adopt
+from ..calls import write_out
+from ..names import names
+from .table import FUNCTIONS as SAME
+from .table import weft_function
+from .without_dims import axis_of, with_one_dim
+
+
+def _weft(name: str) -> Any:
+    found = weft_function(name)
+    assert found is not None, name
+    return found
+
+
+def _given(found: Any, out: Any) -> Any:
+    return found if out is None else write_out(found, out)
+
+
+def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
+    """Return the distance of every row of x1 from every row of x2."""
+    return adopt(_weft("cdist")(x1, x2, p))
+
+
+def _whole(found: Any, out_int32: bool) -> Any:
+    return adopt(F.cast(found, dt.int32) if out_int32 else found)
+
+
+def searchsorted(
+    sorted_sequence: Any,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: Any = None,
+    sorter: Any = None,
+    out: Any = None,
+) -> Any:
+    """Return the index at which each value would be inserted into a sorted sequence."""
+    options = {} if sorter is None else {"sorter": sorter}
+    if side is not None:
+        options["side"] = side
+    else:
+        options["right"] = right
+    values = input if isinstance(input, core.Tensor) else core.constant(np.asarray(input))
+    found = _weft("searchsorted")(sorted_sequence, values, **options)
+    return _given(_whole(found, out_int32), out)
+
+
+def bucketize(
+    input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False, out: Any = None
+) -> Any:
+    """Return the bucket of each element between boundaries."""
+    values = input if isinstance(input, core.Tensor) else core.constant(np.asarray(input))
+    return _given(_whole(_weft("bucketize")(values, boundaries, right=right), out_int32), out)
+
+
+def _quantiles(name: str) -> Any:
+    compute = _weft(name)
+
+    def quantile(
+        input: Any,
+        q: Any,
+        dim: Any = None,
+        keepdim: bool = False,
+        *,
+        interpolation: str = "linear",
+        out: Any = None,
+    ) -> Any:
+        axis = axis_of(input, dim)
+        levels = q.tolist() if isinstance(q, core.Tensor) else q
+        found = compute(input, levels, axis, keepdim, method=interpolation)
+        return _given(adopt(found), out)
+
+    quantile.__name__ = name
+    return quantile
+
+
+def nanmedian(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
+    """Return the lower of the middle elements of those that are not NaN."""
+    axis = axis_of(input, dim)
+    values = _weft("nanquantile")(input, 0.5, axis, keepdim, method="lower")
+    if dim is None:
+        return _given(adopt(values), out)
+    if not input.ndim:
+        return return_types.PAIRS["nanmedian"](
+            adopt(values), adopt(F.zeros_like(values, dtype=dt.int64))
+        )
+    kept = values if keepdim else F.unsqueeze(values, axis)
+    same = F.logical_or(F.equal(input, kept), F.logical_and(F.isnan(input), F.isnan(kept)))
+    where = F.argmax(F.cast(same, dt.int64), axis, keepdim)
+    return _given(return_types.PAIRS["nanmedian"](adopt(values), adopt(where)), out)
+
+
+def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+    """Return the covariances of the rows."""
+    found = _weft("cov")(input, correction=correction, fweights=fweights, aweights=aweights)
+    return adopt(found if input.ndim > 1 else F.reshape(found, ()))
+
+
+def corrcoef(input: Any) -> Any:
+    """Return the correlations of the rows."""
+    found = _weft("corrcoef")(input)
+    return adopt(found if input.ndim > 1 else F.reshape(found, ()))
+
+
+def nonzero_rows(input: Any) -> Any:
+    """Return the places of elements that are not zero, as rows."""
+    if input.ndim:
+        return adopt(_weft("argwhere")(input))
+    return adopt(core.wrap(np.zeros((int(bool(input._read() != 0)), 0), np.int64)))
+
+
+def _several(name: str) -> Any:
+    compute = _weft(name)
+
+    def apply(*tensors: Any) -> Any:
+        if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+            return tuple(adopt(compute(x)) for x in tensors[0])
+        return adopt(compute(*tensors))
+
+    apply.__name__ = name
+    return apply
+
+
+def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False, out: Any = None) -> Any:
+    """Return elements by indices along a dimension; of no indices, nothing."""
+    if not index.numel():
+        return adopt(F.zeros_like(F.cast(index, input.dtype)))
+    if not input.ndim:
+        return _given(adopt(F.broadcast_to(input, tuple(index.shape))), out)
+    i = F.reshape(index, (1,)) if not index.ndim else index
+    found = _weft("gather")(input, dim, i)
+    return _given(adopt(found if index.ndim else F.reshape(found, ())), out)
+
+
+def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
+    """Return a power of square matrices; gradients exist for the power 0 too."""
+    found = weft_function("matrix_power", "linalg")(input, n)  # type: ignore[misc]  # is there
+    if n == 0 and input.requires_grad:
+        found = found + input * 0
+    return _given(adopt(found), out)
+
+
+def fill(input: Any, value: Any) -> Any:
+    """Return a tensor of the same sizes in which all elements are one number."""
+    number = (
+        value if isinstance(value, core.Tensor) else core.constant(np.asarray(value, input.dtype))
+    )
+    return adopt(F.setitem(input, F.cast(number, input.dtype), (...,)))
+
+
+def arange(*args: Any, out: Any = None, **options: Any) -> Any:
+    """Return numbers from a start to an end, which is left out."""
+    from .creating import arange as plain  # noqa: PLC0415  (which this adds to)
+
+    numbers = [int(x) if isinstance(x, bool) else x for x in args]
+    return plain(*numbers, out=out, **options)
+
+
+ONE_DIM = names("""
+    cumsum cumprod logcumsumexp argsort index_fill index_copy index_select index_add scatter
+    scatter_add scatter_reduce
+""")
+FUNCTIONS: dict[str, Any] = {
+    **{name: with_one_dim(SAME[name]) for name in ONE_DIM},
+    "cdist": cdist,
+    "searchsorted": searchsorted,
+    "bucketize": bucketize,
+    "quantile": _quantiles("quantile"),
+    "nanquantile": _quantiles("nanquantile"),
+    "nanmedian": nanmedian,
+    "cov": cov,
+    "corrcoef": corrcoef,
+    "argwhere": nonzero_rows,
+    "gather": gather,
+    "matrix_power": matrix_power,
+    "fill": fill,
+    "arange": arange,
+    **{name: _several(name) for name in names("atleast_1d atleast_2d atleast_3d")},
+}

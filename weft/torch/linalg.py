@@ -1,0 +1,245 @@
+"""torch.linalg: linear algebra, with PyTorch's signatures and results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core import dtype as dt
+from ..core import tensor as core
+from ..core.errors import LinalgError
+from ..core.op import F
+from . import return_types
+from .adoption import adopt
+from .calls import face_function, write_out
+from .functions.table import functions_named, weft_function
+from .functions.without_dims import axis_of
+from .names import names
+
+LinAlgError = LinalgError
+
+_SAME = names("""
+    cholesky_ex cross det eigvalsh householder_product inv inv_ex ldl_factor
+    ldl_factor_ex ldl_solve lu lu_factor lu_factor_ex lu_solve matmul matrix_exp
+    matrix_power matrix_rank multi_dot pinv solve_ex svdvals tensorinv tensorsolve
+    vander vecdot cond solve
+""")
+
+
+def _function(name: str) -> Any:
+    found = weft_function(name, "linalg")
+    assert found is not None, name
+    return found
+
+
+def _given(found: Any, out: Any) -> Any:
+    return found if out is None else write_out(found, out)
+
+
+def cholesky(A: Any, *, upper: bool = False, out: Any = None) -> Any:
+    """Return the Cholesky factor of a positive definite matrix: lower, or upper."""
+    lower = _function("cholesky")(A)
+    return _given(adopt(F.matrix_transpose(lower) if upper else lower), out)
+
+
+def eigh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
+    """Return eigenvalues and eigenvectors of a symmetric matrix, of which one half is read."""
+    values, vectors = _function("eigh")(A, UPLO=UPLO)
+    return _given(return_types.eigh(adopt(values), adopt(vectors)), out)
+
+
+def eigvalsh(A: Any, UPLO: str = "L", *, out: Any = None) -> Any:
+    """Return the eigenvalues of a symmetric matrix, of which one half is read."""
+    return _given(adopt(_function("eigvalsh")(A, UPLO=UPLO)), out)
+
+
+def svd(
+    A: Any,
+    full_matrices: bool = True,
+    *,
+    driver: Any = None,
+    out: Any = None,
+) -> Any:
+    """Return U, the singular values, and V transposed."""
+    parts = _function("svd")(A, full_matrices=full_matrices)
+    return _given(return_types.svd(*map(adopt, parts)), out)
+
+
+def qr(A: Any, mode: str = "reduced", *, out: Any = None) -> Any:
+    """Return an orthogonal and an upper triangular factor."""
+    if mode == "r":
+        factor = _function("qr")(A)[1]
+        return return_types.qr(adopt(F.zeros((0,), dtype=A.dtype)), adopt(factor))
+    parts = _function("qr")(A, mode=mode)
+    return _given(return_types.qr(*map(adopt, parts)), out)
+
+
+def slogdet(A: Any, *, out: Any = None) -> Any:
+    """Return the sign of a determinant, and the logarithm of its magnitude."""
+    return _given(return_types.slogdet(*map(adopt, _function("slogdet")(A))), out)
+
+
+def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:
+    """Return the solution of least squares, residuals, rank and singular values."""
+    found = _function("lstsq")(A, B, rcond)
+    return return_types.lstsq(*map(adopt, found))
+
+
+def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    """Return a view of a diagonal of the last two dimensions."""
+    from .view_functions import diagonal as view  # noqa: PLC0415  (which stands above)
+
+    return view(A, offset, dim1, dim2)
+
+
+def solve_triangular(
+    A: Any,
+    B: Any,
+    *,
+    upper: bool,
+    left: bool = True,
+    unitriangular: bool = False,
+    out: Any = None,
+) -> Any:
+    """Return the solution of a triangular system."""
+    solve_one = _function("solve_triangular")
+    if left:
+        found = solve_one(A, B, upper=upper, unitriangular=unitriangular)
+    else:
+        turned = [F.matrix_transpose(v) for v in (A, B)]
+        found = F.matrix_transpose(solve_one(*turned, upper=not upper, unitriangular=unitriangular))
+    return _given(adopt(found), out)
+
+
+def vector_norm(
+    x: Any,
+    ord: Any = 2,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    out: Any = None,
+) -> Any:
+    """Return the norm of vectors: of all elements, or along dimensions."""
+    x = x if dtype is None else F.cast(x, dt.as_dtype(dtype))
+    axis = axis_of(x, dim)
+    order = ord.item() if isinstance(ord, core.Tensor) else ord
+    return _given(adopt(_function("vector_norm")(x, order, axis, keepdim)), out)
+
+
+def matrix_norm(
+    A: Any,
+    ord: Any = "fro",
+    dim: Any = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    out: Any = None,
+) -> Any:
+    """Return the norm of matrices."""
+    return _given(adopt(_function("matrix_norm")(A, ord, tuple(dim), keepdim, dtype=dtype)), out)
+
+
+def norm(
+    A: Any,
+    ord: Any = None,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+) -> Any:
+    """Return the norm of vectors or of matrices, as `ord` and `dim` say."""
+    axes = (dim,) if isinstance(dim, int) else dim
+    if ord is None or (axes is not None and len(axes) == 1 and not isinstance(ord, str)):
+        return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype, out=out)
+    if axes is None and A.ndim == 1 and not isinstance(ord, str):
+        return vector_norm(A, ord, None, keepdim, dtype=dtype, out=out)
+    return matrix_norm(A, ord, (-2, -1) if axes is None else axes, keepdim, dtype=dtype, out=out)
+
+
+OWN = {
+    "cholesky": cholesky,
+    "eigh": eigh,
+    "eigvalsh": eigvalsh,
+    "svd": svd,
+    "qr": qr,
+    "slogdet": slogdet,
+    "lstsq": lstsq,
+    "diagonal": diagonal,
+    "solve_triangular": solve_triangular,
+    "vector_norm": vector_norm,
+    "matrix_norm": matrix_norm,
+    "norm": norm,
+}
+FUNCTIONS: dict[str, Any] = {**functions_named(_SAME, "linalg"), **OWN}
+globals().update(FUNCTIONS)
+
+
+def _cholesky_top(input: Any, upper: bool = False, *, out: Any = None) -> Any:
+    """Return the Cholesky factor of a positive definite matrix."""
+    return cholesky(input, upper=upper, out=out)
+
+
+def _cholesky_solve(B: Any, L: Any, upper: bool = False, *, out: Any = None) -> Any:
+    """Return the solution of a system by the Cholesky factor of its matrix."""
+    lower = F.matrix_transpose(L) if upper else L
+    return _given(adopt(_function("cholesky_solve")(B, lower)), out)
+
+
+def _svd_top(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
+    """Return U, the singular values, and V (not transposed)."""
+    u, s, vh = svd(input, full_matrices=not some)
+    return _given(return_types.old_svd(u, s, adopt(F.matrix_transpose(vh))), out)
+
+
+def _qr_top(input: Any, some: bool = True, *, out: Any = None) -> Any:
+    """Return an orthogonal and an upper triangular factor."""
+    return qr(input, "reduced" if some else "complete", out=out)
+
+
+def _triangular_solve(
+    b: Any,
+    A: Any,
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
+    *,
+    out: Any = None,
+) -> Any:
+    """Return the solution of a triangular system, and a copy of its matrix."""
+    matrix = F.matrix_transpose(A) if transpose else A
+    found = solve_triangular(matrix, b, upper=upper != transpose, unitriangular=unitriangular)
+    return return_types.triangular_solve(found, adopt(F.positive(A)))
+
+
+def _pinverse(input: Any, rcond: float = 1e-15) -> Any:
+    """Return the pseudo-inverse of a matrix."""
+    return adopt(_function("pinv")(input, rtol=rcond))
+
+
+def _inverse(input: Any, *, out: Any = None) -> Any:
+    """Return the inverse of a matrix."""
+    return _given(adopt(_function("inv")(input)), out)
+
+
+def _logdet(input: Any) -> Any:
+    """Return the logarithm of the determinant."""
+    return adopt(_function("logdet")(input))
+
+
+# Those that are functions of torch itself, in part with other arguments.
+TOP: dict[str, Any] = {
+    "cholesky": _cholesky_top,
+    "cholesky_solve": _cholesky_solve,
+    "svd": _svd_top,
+    "qr": _qr_top,
+    "triangular_solve": _triangular_solve,
+    "pinverse": _pinverse,
+    "inverse": _inverse,
+    "logdet": _logdet,
+    "det": FUNCTIONS["det"],
+    "slogdet": slogdet,
+    "matrix_exp": FUNCTIONS["matrix_exp"],
+    "matrix_power": FUNCTIONS["matrix_power"],
+    "chain_matmul": face_function(lambda *ms: _function("multi_dot")(ms), "chain_matmul"),
+}

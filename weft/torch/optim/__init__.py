@@ -1,0 +1,60 @@
+"""torch.optim: Weft's optimizers, which take PyTorch's arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ... import optim as core_optim
+from ...capture.objects import OPTIMIZERS as KEPT
+from ...faces.absent import absent_names
+from ..legacy import UNUSED
+from ..names import names
+from . import lr_scheduler, swa_utils
+
+Optimizer = core_optim.Optimizer
+NAMES = names("""
+    Adadelta Adagrad Adam AdamW Adamax LBFGS NAdam RAdam RMSprop SGD SparseAdam
+""")
+
+
+class _OptimizerClass(type(core_optim.Optimizer)):  # type: ignore[misc]  # the class of an ABC
+    """An optimizer of Weft's is one of the class of its name here."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        behind = cls.__dict__.get("_behind")
+        return (
+            super().__instancecheck__(instance) if behind is None else isinstance(instance, behind)
+        )
+
+
+def _optimizer_class(name: str) -> Any:
+    behind: Any = getattr(core_optim, name)
+
+    def __init__(self: Any, params: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807
+        if not isinstance(params, dict) and hasattr(params, "_node"):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or "
+                "dicts, but got torch.FloatTensor"
+            )
+        given = list(params)
+        if not given:
+            raise ValueError("optimizer got an empty parameter list")
+        options = {n: v for n, v in kwargs.items() if n not in UNUSED}
+        behind.__init__(self, given, *args, **options)
+
+    attributes = {"__init__": __init__, "__doc__": behind.__doc__, "__module__": __name__}
+    return _OptimizerClass(name, (behind,), {**attributes, "_behind": behind})
+
+
+CLASSES: dict[str, Any] = {name: _optimizer_class(name) for name in NAMES}
+globals().update(CLASSES)
+KEPT.append(__name__)
+__all__ = ["Optimizer", "lr_scheduler", "swa_utils"]
+
+_REASONS = {
+    "ASGD": "use SGD with torch.optim.swa_utils.AveragedModel",
+    "Rprop": "use LBFGS, or SGD with momentum",
+    "Adafactor": "use Adam",
+    "Muon": "use AdamW",
+}
+__getattr__ = absent_names(globals(), _REASONS)

@@ -1,0 +1,246 @@
+"""Views: tensors that show a part of another one, and write through to it.
+
+A view has no value of its own. Its value, and its place on the tape, follow from its base whenever
+they are asked for, so a write into the base is seen by it; a write into it is one into the base.
+Tensors that are no views pay nothing for that. In a recording a view is likewise what follows from
+the value that its base has at that point of the program.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from ..capture.recorded_call import MAKERS
+from ..core import tensor as core
+from ..core.modes import current_tracer, enable_grad, is_grad_enabled, modes, no_grad
+from ..core.tape import Leaf
+from .adoption import FACES, adopt
+from .geometry import Geometry, geometry_of
+from .storage import note_part
+from .tensor import Recorded, Tensor, wrap
+from .tensor_methods import TensorMethods
+from .windows import OVERLAPS, DetachedWindow, Window
+from .writing import LEAF_VIEW, fitting
+
+VIEW_OF_LEAF = (
+    "a view of a leaf Variable that requires grad is being used in an in-place operation."
+)
+
+SEVERAL = (
+    "Output 0 of a function that returns multiple views is a view and is being modified inplace. "
+    "Such functions do not allow the output views to be modified inplace. You should replace the "
+    "inplace operation by an out-of-place one."
+)
+SEVERAL_WRITTEN = (
+    "Output 0 of a function that returns multiple views is a view and its base or another view of "
+    "its base has been modified inplace. Such functions do not allow the output views to be "
+    "modified inplace. You should replace the inplace operation by an out-of-place one."
+)
+
+
+def view_of(base: Any, window: Window) -> Any:
+    """Return a view of a tensor."""
+    if base.symbolic or modes.interpreters:
+        return _symbolic_view(base, window)
+    view: Any = object.__new__(View)
+    _set_up(view, base, window)
+    view._cached = view._own = None
+    view._first = weakref.ref(view._base._value) if window.several else None
+    view._tracked = base._node is not None and (not modes.grad_overrides or is_grad_enabled())
+    return view
+
+
+def _set_up(view: Any, base: Any, window: Window) -> None:
+    view.is_view_of, view._window, view._where = base, window, None
+
+
+def _symbolic_view(base: Any, window: Window) -> Any:
+    """Return a view where operations are recorded; where no writes are seen, a value."""
+    result = adopt(window.read(base))
+    if not isinstance(result, Recorded):
+        result.__class__ = _unwritten[result.__class__]
+        return result
+    view: Any = object.__new__(RecordedView)
+    view.graph, view._held = result.graph, result.value
+    _set_up(view, base, window)
+    view._seen = _value_now(base)
+    return view
+
+
+class _Viewing(TensorMethods):
+    """What eager and recorded views have in common."""
+
+    __slots__ = ()
+
+    is_view_of: Any
+    _window: Window
+
+    @property
+    def _geometry(self) -> Geometry:
+        """Return where its elements lie in the memory of its base."""
+        view: Any = self  # whose class has the slot
+        if view._where is None:
+            view._where = self._window.geometry(geometry_of(self.is_view_of))
+        found: Geometry = view._where
+        return found
+
+    def seen_from(self, base: Any) -> Any:
+        """Return the same view of another tensor."""
+        return view_of(base, self._window)
+
+    def derived(self) -> Any:
+        """Return the value as an operation on the base gives it now."""
+        return self._window.read(self.is_view_of)
+
+    @property
+    def _base(self) -> Any:
+        """Return the tensor whose memory it shows, which is no view."""
+        base = self.is_view_of
+        while getattr(base, "is_view_of", None) is not None:
+            base = base.is_view_of
+        return base
+
+    def _rebind(self, result: Any) -> Any:
+        return write_through(self, result)
+
+    def _overwritten(self, result: Any, begun: int) -> Any:
+        return write_through(self, result, begun)
+
+    def _exclusive(self) -> None:
+        return None
+
+
+def write_through(view: Any, result: Any, begun: int | None = None) -> Any:
+    """Write a result into what a view shows; return the view."""
+    fitted = fitting(view, result)
+    if view._window.detaches and is_grad_enabled():
+        with no_grad():
+            return write_through(view, fitted, begun)
+    check_writable(view)
+    base = view.is_view_of
+    base._overwritten(view._window.put(base, fitted), begun)
+    if not view.symbolic and fitted._node is not None:
+        note_part(view._base, fitted._value)
+    return view
+
+
+def check_writable(view: Any) -> None:
+    """Raise if PyTorch would not write into a view."""
+    if fixed_sizes(view) and view._geometry.overlaps:
+        raise RuntimeError(OVERLAPS)
+    if not is_grad_enabled():
+        return
+    base: Any = view
+    while getattr(base, "is_view_of", None) is not None and not base._window.detaches:
+        base = base.is_view_of
+    if base.requires_grad and base.is_leaf:
+        raise RuntimeError(VIEW_OF_LEAF)
+    if view._window.several and base.requires_grad:
+        raise RuntimeError(SEVERAL)
+
+
+class View(_Viewing, Tensor):
+    """A view of a tensor that has a value."""
+
+    __slots__ = ("_cached", "_first", "_own", "_tracked", "_where", "_window", "is_view_of")
+
+    _cached: Any
+    _first: Any
+    _own: Any
+
+    @property
+    def _value(self) -> Any:
+        return self._window.array(self.is_view_of._value)
+
+    @_value.setter
+    def _value(self, value: Any) -> None:
+        with no_grad():
+            write_through(self, core.wrap(np.asarray(value)))
+
+    @property
+    def _node(self) -> Any:
+        if self._own is not None:
+            return self._own
+        node = None if self._window.detaches else self.is_view_of._node
+        if node is None or (isinstance(node, Leaf) and not self._tracked):
+            return None
+        if self._first is not None and self._first() is not self._base._value:
+            raise RuntimeError(SEVERAL_WRITTEN)
+        if self._cached is None or self._cached[0] is not node:
+            with enable_grad():
+                self._cached = node, self._window.read(self.is_view_of)._node
+        return self._cached[1]
+
+    @_node.setter
+    def _node(self, node: Any) -> None:
+        self._own = node
+
+    @property
+    def is_window(self) -> bool:  # type: ignore[override]  # a constant in the base class
+        """Tell whether recordings find its value in that of its base."""
+        return self._own is None
+
+
+class RecordedView(_Viewing, Recorded):  # type: ignore[misc]  # Symbol refuses backward
+    """A view in a recording."""
+
+    __slots__ = ("_held", "_seen", "_where", "_window", "is_view_of")
+
+    _held: Any
+    _seen: Any
+
+    @property
+    def value(self) -> Any:
+        """Return the value of the graph that it is at this point of the program."""
+        now = _value_now(self.is_view_of)
+        if now is not self._seen:
+            self._held, self._seen = self.graph.tracer.value_of(self.derived()), now
+        return self._held
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        self._held = value
+
+
+class _Unwritten(dict[type, type]):
+    """Classes of views inside of transforms and graphs, which cannot be written into."""
+
+    def __missing__(self, kind: type) -> type:
+        made = type(kind.__name__, (kind,), {"__slots__": (), "_rebind": _refuse_write})
+        FACES[made] = None
+        self[kind] = made
+        return made
+
+
+def _refuse_write(self: Any, result: Any) -> Any:
+    raise RuntimeError(
+        "a view cannot be written into inside a transform of torch.func or a graph; write into "
+        "the tensor itself: x[i] = value"
+    )
+
+
+_unwritten = _Unwritten()
+
+
+def fixed_sizes(tensor: Any) -> bool:
+    """Tell whether all sizes are plain numbers."""
+    return all(type(size) is int for size in tensor.shape)
+
+
+def _value_now(base: Any) -> Any:
+    tracer: Any = current_tracer()
+    return tracer.value_of(base)
+
+
+def whole(leaf: Any) -> Any:
+    """Return a leaf without gradients, as a view: whoever trains it is seen by this."""
+    return view_of(leaf, DETACHED)
+
+
+DETACHED = DetachedWindow()
+LEAF_VIEW.append(whole)
+FACES[View] = FACES[RecordedView] = None
+MAKERS[RecordedView] = wrap
