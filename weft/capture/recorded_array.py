@@ -143,12 +143,12 @@ _KNOWN: dict[Any, Callable[[Any], Any]] = {
     np.ndim: lambda array: array.ndim,
     np.size: lambda array: array.size,
 }
-_ARITHMETIC = (
-    *("add", "sub", "mul", "truediv", "floordiv", "mod", "divmod", "pow", "matmul"),
-    *("and", "or", "xor", "lshift", "rshift"),
-)
 _REFLECTED = {  # what a tensor is asked in place of an array on the left
-    **{f"__{name}__": f"__r{name}__" for name in _ARITHMETIC},
+    **{
+        f"__{n[3:]}": n
+        for n in dir(np.ndarray)
+        if n[:3] == "__r" and f"__{n[3:]}" in dir(np.ndarray)
+    },
     **{"__lt__": "__gt__", "__gt__": "__lt__"} | {"__le__": "__ge__", "__ge__": "__le__"},
     **{name: name for name in ("__eq__", "__ne__")},
 }

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.imports import injected
 from .iterable import IterableDataset
+from .sampler import Indices, as_list
 
 _place = injected("process_place")
 _agreed = injected("agreed_object")
@@ -23,17 +24,17 @@ class BatchPart(NamedTuple):
     parts: int = 1
     together: bool = False
 
-    def rows(self, indices: list[Any]) -> tuple[int, list[Any]]:
+    def rows(self, indices: Indices) -> tuple[int, Indices]:
         """Return how many rows come before this part's, and its rows.
 
         A batch that cannot be divided is filled up from its beginning, so that all have as many.
         """
         if self.parts == 1:
             return 0, indices
-        size = -(-len(indices) // self.parts)
+        items = as_list(indices)
+        size = -(-len(items) // self.parts)
         start = self.place * size
-        filled = [indices[i % len(indices)] for i in range(start, start + size)] if indices else []
-        return start, filled
+        return start, [items[i % len(items)] for i in range(start, start + size)]
 
 
 WHOLE = BatchPart()

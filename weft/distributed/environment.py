@@ -11,7 +11,7 @@ from typing import NamedTuple
 from .errors import DistributedError
 
 
-class Launch(NamedTuple):
+class LaunchedProcess(NamedTuple):
     """Who started this process, which of how many it is, and which of those on this machine."""
 
     by: str
@@ -21,7 +21,7 @@ class Launch(NamedTuple):
     local_size: int = 1
 
 
-ALONE = Launch("", 0, 1)
+ALONE = LaunchedProcess("", 0, 1)
 
 # Who starts processes, and the variables that it sets: rank, size, local rank, local size. Slurm
 # says of a whole batch job too how many tasks it may have; of a step it says so by these.
@@ -37,18 +37,18 @@ LAUNCHERS = (
 )
 
 
-def find_launch(environment: Mapping[str, str]) -> Launch:
+def find_launch(environment: Mapping[str, str]) -> LaunchedProcess:
     """Return how a process with some environment was started.
 
     >>> find_launch({"RANK": "1", "WORLD_SIZE": "4"})
-    Launch(by='the environment', rank=1, size=4, local_rank=0, local_size=1)
+    LaunchedProcess(by='the environment', rank=1, size=4, local_rank=0, local_size=1)
     """
     for by, rank, size, local_rank, local_size in LAUNCHERS:
         if rank in environment and size in environment:
             place = _number(environment, rank), _number(environment, size)
             local = environment.get(local_rank, "0"), environment.get(local_size, "1")
             known = [int(text) if text.isdigit() else i for i, text in enumerate(local)]
-            return _checked(Launch(by, *place, *known), rank, size)
+            return _checked(LaunchedProcess(by, *place, *known), rank, size)
     return ALONE
 
 
@@ -61,7 +61,7 @@ def _number(environment: Mapping[str, str], name: str) -> int:
         ) from None
 
 
-def _checked(launch: Launch, rank: str, size: str) -> Launch:
+def _checked(launch: LaunchedProcess, rank: str, size: str) -> LaunchedProcess:
     if not 0 <= launch.rank < launch.size:
         raise DistributedError(
             f"the environment variable {rank} must lie between 0 and {size} - 1. "

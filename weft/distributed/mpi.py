@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from ..core.imports import require
-from .environment import Launch
+from .environment import LaunchedProcess
 from .errors import DistributedError
 from .transport import Array
 
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
-def connect(launch: Launch) -> MPITransport:
+def connect(launch: LaunchedProcess) -> MPITransport:
     """Return the connections to all processes that were started together."""
     # Processes that wait must not take the cores of those that compute; read when MPI starts.
     os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")

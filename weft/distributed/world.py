@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from ..core.errors import ArgumentError, ArgumentTypeError
-from .environment import ALONE, Launch, find_launch
+from .environment import ALONE, LaunchedProcess, find_launch
 from .errors import DistributedError
 from .exchanges import Exchanges
 from .mpi import connect
@@ -54,10 +54,10 @@ class World:
     """What is known of all processes once `init` was called."""
 
     def __init__(self) -> None:
-        self.launch: Launch = ALONE
+        self.launch: LaunchedProcess = ALONE
         self.groups: list[ProcessGroup] = []
 
-    def begin(self, launch: Launch, transport: Transport) -> None:
+    def begin(self, launch: LaunchedProcess, transport: Transport) -> None:
         """Know all processes, which are the first group."""
         self.launch = launch
         self.groups = [ProcessGroup(0, range(transport.size), transport)]
@@ -128,7 +128,7 @@ def world() -> ProcessGroup:
     return _world.groups[0] if _world.groups else init()
 
 
-def launch() -> Launch:
+def launch() -> LaunchedProcess:
     """Return how this process was started."""
     world()
     return _world.launch

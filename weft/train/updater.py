@@ -251,8 +251,7 @@ class Updater:
         else:
             rows = [{"loss": outcome.loss, **outcome.values} for outcome in outcomes]
             means = {
-                prefix + name: sum(float(row[name]) for row in rows) / len(rows)
-                for name in rows[0]
+                prefix + name: sum(float(row[name]) for row in rows) / len(rows) for name in rows[0]
             }
         return mean_of_processes(self.parallel, means)
 

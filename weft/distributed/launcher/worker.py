@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...core.threads import set_num_threads, usable_processors
-from ..environment import Launch, find_launch
+from ..environment import LaunchedProcess, find_launch
 from . import messages
 from .heartbeat import Heartbeat, start_heartbeat
 from .output import log_path
@@ -79,7 +79,7 @@ def _end(heartbeat: Heartbeat | None, status: int) -> None:
 # -- this rank's part of the host ------------------------------------------------------------------
 
 
-def _write_log(place: Launch) -> None:
+def _write_log(place: LaunchedProcess) -> None:
     """Send what ranks other than the first print to a file of their own."""
     folder = os.environ.get(messages.LOGS)
     if not folder or place.rank == 0:
@@ -95,7 +95,7 @@ def _write_log(place: Launch) -> None:
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # a file, as started
 
 
-def _divide(place: Launch) -> None:
+def _divide(place: LaunchedProcess) -> None:
     """Take this rank's part of the host's processors and of its memory."""
     asked = os.environ.get(messages.THREADS)
     threads = int(asked) if asked else max(1, usable_processors() // place.local_size)
