@@ -12,7 +12,7 @@ import warnings as _warnings
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
-from . import autodiff, linalg, ops, special
+from . import autodiff, linalg, masked, ops, special
 from .autodiff import Function, custom_vjp, detect_anomaly, gradients, jvp
 from .core import dtype as _dtype
 from .core.config import config
@@ -67,6 +67,7 @@ if _TYPE_CHECKING:
         nn,
         optim,
         serve,
+        signal,
         summary,
         train,
     )
@@ -80,6 +81,7 @@ if _TYPE_CHECKING:
     from .capture import compile, export, jit
     from .core.rng import Generator
     from .core.threads import get_num_threads, set_num_threads
+    from .core.tree import tree_map
     from .dynamic import batched, batching, cell
     from .graph import Graph, Session, Symbol, cond, name_scope, placeholder, scan, while_loop
     from .io import load, load_metadata, save
@@ -187,6 +189,7 @@ __all__ = [
     "load_metadata",
     "logspace",
     "manual_seed",
+    "masked",
     "multinomial",
     "name_scope",
     "nn",
@@ -212,10 +215,12 @@ __all__ = [
     "set_grad_enabled",
     "set_num_threads",
     "set_rng_state",
+    "signal",
     "special",
     "summary",
     "tensor",
     "train",
+    "tree_map",
     "truncated_normal",
     "uint8",
     "uint16",
@@ -253,6 +258,7 @@ _deferred = _lazy_attributes(
         "weft.dynamic": ("batched", "batching", "cell"),
         "weft.capture": ("compile", "export", "jit"),
         "weft.core.rng": ("Generator",),
+        "weft.core.tree": ("tree_map",),
         "weft.core.threads": ("get_num_threads", "set_num_threads"),
         "weft.graph": (
             *("Graph", "Session", "Symbol", "cond", "name_scope", "placeholder", "scan"),
@@ -278,6 +284,7 @@ _deferred = _lazy_attributes(
         "nn",
         "optim",
         "serve",
+        "signal",
         "summary",
         "train",
     ),

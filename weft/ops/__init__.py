@@ -16,7 +16,14 @@ from .linalg import einsum, matmul, products, tensors
 __all__ = ["creation", "einsum", "matmul", "products", "ranges", "sizes", "tensors"]
 
 AT_ONCE = ("elementwise", "index", "movement", "reduce", "segment")
-LATER = (("nn", "random"), ("conv", "pool", "resize"), ("linalg",), ("special",), ("collective",))
+LATER = (
+    ("nn", "random"),
+    ("conv", "pool", "resize"),
+    ("linalg",),
+    ("special",),
+    ("masked",),
+    ("collective",),
+)
 # The Tensor methods among them, which must be there before.
 LATER_METHODS = (
     "cholesky",
