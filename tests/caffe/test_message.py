@@ -31,6 +31,9 @@ def test_lists_check_their_elements():
         layer.convolution_param.kernel_size.append(-1)
     with pytest.raises(TypeError, match="takes a string"):
         layer.bottom.append(3)
+    with pytest.raises(ValueError, match=r"bottom: takes text: U\+D800 is no character"):
+        layer.bottom.append("a\ud800")
+    layer.bottom.append("a\udcff")  # a byte that is no text, as Python keeps it
 
 
 def test_assigning_a_list_says_how_to_change_it():

@@ -33,3 +33,12 @@ def test_running_statistics_are_followed_in_place() -> None:
     )
     np.testing.assert_allclose(mean, 0.5 * x.mean((0, 2)), rtol=1e-5)
     np.testing.assert_allclose(var, 0.5 + 0.5 * x.var((0, 2), ddof=1), rtol=1e-5)
+
+
+def test_dtypes_that_functions_do_not_take_are_said_in_chainers_words() -> None:
+    invalid = chainer.utils.type_check.InvalidType
+    x = np.ones((2, 3), "f")
+    with pytest.raises(invalid, match=r"(?s)softmax_cross_entropy.*labels of integers.*float32"):
+        chainer.functions.softmax_cross_entropy(x, np.zeros(2, "f"))
+    with pytest.raises(invalid, match=r"(?s)linear.*Expect: x\.dtype\.kind == f.*i != f"):
+        chainer.functions.linear(np.ones((2, 3), "i"), x)

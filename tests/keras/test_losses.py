@@ -133,3 +133,16 @@ def test_unknown_names():
         metrics.get("acuracy")
     with pytest.raises(WeftError, match="reduction"):
         losses.MeanSquaredError(reduction="average")
+
+
+@pytest.mark.parametrize(
+    ("name", "target", "match"),
+    [
+        ("sparse_categorical_crossentropy", np.eye(3, dtype="f")[:2], r"\(2, 3\); for one-hot"),
+        ("categorical_crossentropy", np.array([0, 1]), r"\(2,\); for labels use sparse_cat"),
+        ("categorical_crossentropy", np.array([[0], [1]]), r"\(2, 1\); for labels use sparse_cat"),
+    ],
+)
+def test_labels_and_one_hot_targets_are_not_mixed_up(name, target, match):
+    with pytest.raises(WeftError, match=match):
+        losses.get(name)(wf.tensor(target), wf.tensor(PROBABLE))

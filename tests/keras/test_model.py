@@ -192,6 +192,8 @@ def test_bad_graphs_are_named():
         model({"a": zeros})
     with pytest.raises(WeftError, match=r"no input \['c'\]"):
         model({"a": zeros, "b": zeros, "c": zeros})
+    with pytest.raises(WeftError, match=r"no input \['bb'\]; it has: a, b"):
+        model.predict({"a": zeros, "bb": zeros}, verbose=0)
     with pytest.raises(WeftError, match=r"'a' has the shape \(None, 3\)"):
         model([np.zeros((1, 2, 3), "f"), zeros])
     with pytest.raises(WeftError, match="no layer 'c'"):

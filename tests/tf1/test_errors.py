@@ -92,6 +92,9 @@ def test_feeds_that_are_tensors_or_unknown_are_refused():
         tf.Session().run(x, {x: tf.constant(1.0)})
     with pytest.raises(TypeError, match="Cannot interpret feed_dict key as Tensor"):
         tf.Session().run(x, {"y:0": 1.0})
+    with pytest.raises(TypeError, match="'x' refers to an Operation, not a Tensor"):
+        tf.Session().run(x, {"x": 1.0})
+    assert tf.Session().run(x, {"x:0": 1.0}) == 1.0
 
 
 def test_tensors_of_another_graph_are_refused():
@@ -181,6 +184,18 @@ def test_cross_entropies_take_named_arguments():
         tf.nn.sparse_softmax_cross_entropy_with_logits(
             labels=tf.zeros([2, 3], tf.int32), logits=tf.zeros([2, 3])
         )
+
+
+@pytest.mark.parametrize("label", [-1, -100, 3])
+def test_labels_out_of_range_are_refused(label):
+    labels, logits = tf.placeholder(tf.int32, [None, 2]), tf.placeholder(tf.float32)
+    logits.set_shape([None, 2, 3])
+    loss = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits)
+    rows = np.zeros((1, 2, 3))
+    found = tf.Session().run(loss, {labels: [[0, 2]], logits: rows})
+    np.testing.assert_allclose(found, [[np.log(3)] * 2], rtol=1e-6)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"{label} at position .* 3 classes"):
+        tf.Session().run(loss, {labels: [[0, label]], logits: rows})
 
 
 def test_assertions_of_the_program_are_raised_by_runs():

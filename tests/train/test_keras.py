@@ -249,6 +249,11 @@ def test_callbacks_listen_to_batches_by_whatever_they_have() -> None:
     assert len(heard) == 2 * -(-len(X) // 8)
 
 
+def test_validation_needs_targets() -> None:
+    with pytest.raises(WeftError, match=r"takes \(x, y\).*Received: an array of shape \(50, 3\)"):
+        fitted(1, validation_data=X)
+
+
 def test_methods_of_module() -> None:
     class Own(Affine):
         pass

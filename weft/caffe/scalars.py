@@ -71,15 +71,26 @@ def _text(value: Any) -> str:
         return value.decode("utf-8", "surrogateescape")
     if not isinstance(value, str):
         raise TypeError(f"takes a string. Received: {value!r:.80}")
+    _encoded(value)
     return value
 
 
 def _bytes(value: Any) -> bytes:
     if isinstance(value, str):
-        return value.encode("utf-8", "surrogateescape")
+        return _encoded(value)
     if not isinstance(value, bytes | bytearray | memoryview):
         raise TypeError(f"takes bytes. Received: {value!r:.80}")
     return bytes(value)
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        code = ord(text[error.start])
+        raise ValueError(
+            f"takes text: U+{code:X} is no character. Received: {text!r:.80}"
+        ) from None
 
 
 def _enum_number(enum: EnumType, value: Any) -> int:

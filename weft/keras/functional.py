@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..core.dim import may_equal
 from ..core.errors import ArgumentError, ArgumentTypeError
+from ..core.tensor import Tensor
 from ..nn.models import LayerGraph
 from ..nn.version import leave_unseen
 from .layers.core import InputLayer
@@ -44,14 +47,16 @@ class Functional(Model):
         for name in self.input_names:
             if name in kwargs:
                 named[name] = kwargs.pop(name)
+        if not args:  # what else is a tensor was meant to be an input
+            named |= {name: kwargs.pop(name) for name in _names_of_data(kwargs)}
         if not named:
             inputs, options = super()._separated(args, kwargs)
         else:
-            inputs, options = [self._one_of(named, name) for name in self.input_names], kwargs
             unknown = set(named) - set(self.input_names)
             if unknown:
                 known = ", ".join(self.input_names)
                 raise ArgumentError(f"{self.name} has no input {sorted(unknown)}; it has: {known}")
+            inputs, options = [self._one_of(named, name) for name in self.input_names], kwargs
         if len(inputs) != len(self.input_names):
             raise ArgumentError(
                 f"{self.name} takes {len(self.input_names)} inputs "
@@ -130,6 +135,14 @@ class Functional(Model):
         from .saving import functional_from_config  # noqa: PLC0415  (it imports this module)
 
         return functional_from_config(config, custom_objects or {})
+
+
+def _names_of_data(kwargs: dict[str, Any]) -> list[str]:
+    kinds = (Tensor, np.ndarray, KerasTensor)
+    known = ("inputs", "mask")
+    return [
+        name for name, value in kwargs.items() if isinstance(value, kinds) and name not in known
+    ]
 
 
 def _fits(shape: Any, expected: Any) -> bool:

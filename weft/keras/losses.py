@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..core.errors import ArgumentError, ArgumentTypeError
+from ..core.errors import ArgumentError, ArgumentTypeError, ShapeError
 from ..core.tensor import Tensor
 from ..nn import functional
 from ..nn.calls import F
@@ -106,6 +106,12 @@ def categorical_crossentropy(
     y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0
 ) -> Any:
     """Return the cross entropy of one-hot targets (or probabilities) over the last axis."""
+    if y_true.ndim < y_pred.ndim or y_true.shape[-1] == 1 < y_pred.shape[-1]:
+        raise ShapeError(
+            "categorical_crossentropy takes one-hot targets, of the shape of the output "
+            f"{tuple(y_pred.shape)}. Received: {tuple(y_true.shape)}; for labels use "
+            "sparse_categorical_crossentropy, or utils.to_categorical(y)"
+        )
     true = target_like(y_true, y_pred)
     if label_smoothing:
         true = true * (1.0 - label_smoothing) + label_smoothing / y_pred.shape[-1]
@@ -117,6 +123,12 @@ def sparse_categorical_crossentropy(y_true: Any, y_pred: Any, from_logits: bool 
     labels = y_true
     if labels.ndim == y_pred.ndim and labels.shape[-1] == 1:
         labels = labels.reshape(labels.shape[:-1])
+    if labels.ndim == y_pred.ndim and y_pred.ndim > 1:
+        raise ShapeError(
+            "sparse_categorical_crossentropy takes one label for each output of shape "
+            f"{tuple(y_pred.shape)}. Received: {tuple(y_true.shape)}; for one-hot targets use "
+            "categorical_crossentropy"
+        )
     if labels.dtype.kind == "f":
         labels = labels.to("int64")
     return _classes(label_column(labels, y_pred), y_pred, from_logits)

@@ -300,7 +300,7 @@ class Graph:
     ) -> Any:
         """Return the tensor or operation of this graph that is meant."""
         if isinstance(obj, str):
-            if ":" in obj and allow_tensor:
+            if allow_tensor and (":" in obj or not allow_operation):
                 return self.get_tensor_by_name(obj)
             return self.get_operation_by_name(obj)
         found = obj._as_graph_element() if hasattr(obj, "_as_graph_element") else obj

@@ -279,6 +279,11 @@ def validation_source(model: Module, data: Any, batch_size: int | None) -> Batch
         return source_of_arrays(data, **_completed(options))
     if isinstance(data, tuple | list):
         return source_of(model, *split_sample(data), **options)
+    if isinstance(data, Tensor | np.ndarray):
+        raise ArgumentTypeError(
+            "validation_data takes (x, y), (x, y, weights), a dataset or a loader. Received: an "
+            f"array of shape {tuple(data.shape)}, without targets"
+        )
     return source_of(model, data, **options)
 
 

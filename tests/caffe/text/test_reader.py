@@ -53,6 +53,7 @@ def test_strings_have_escapes():
         ('bottom: ["a" "b" 3]', 'Expected "," or "]"'),
         ("name: 'a\nb'", r":1:7: String literals cannot cross line boundaries"),
         ("name: 'a' @", r":1:11: Invalid character: '@'"),
+        ("name: 'ab\ud800c'", r":1:10: U\+D800 is no character"),
         (r"name: '\q'", r"Invalid escape \\q"),
         ("loss_weight: x", r'Expected a number for loss_weight, found "x"'),
         ("propagate_down: maybe", r'Expected true or false for propagate_down, found "maybe"'),

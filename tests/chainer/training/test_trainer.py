@@ -140,3 +140,10 @@ def test_a_graph_is_dumped(tmp_path: Path) -> None:
     trainer.extend(extensions.DumpGraph("main/loss"))
     trainer.run()
     assert (tmp_path / "cg.dot").read_text().startswith("digraph")
+
+
+def test_an_evaluator_refuses_to_go_on_for_ever() -> None:
+    rows = chainer.datasets.TupleDataset(*data())
+    endless = chainer.iterators.SerialIterator(rows, 16)
+    with pytest.raises(ValueError, match=r"repeat=True; make it with SerialIterator\("):
+        extensions.Evaluator(endless, network(chainer))()

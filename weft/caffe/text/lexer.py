@@ -19,6 +19,7 @@ _TOKEN = re.compile(
 _ESCAPE = re.compile(
     r"\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL
 )
+_HALF = re.compile("[\ud800-\udc7f\udd00-\udfff]")  # of a character; the others are single bytes
 _LETTERS = dict(zip("ntrabfv\\'\"?", "\n\t\r\a\b\f\v\\'\"?", strict=True))
 
 
@@ -63,6 +64,11 @@ class Source:
     def string(self, token: Token) -> str:
         """Return what a string token stands for, escapes resolved; bytes as they are in latin-1."""
         body = token.text[1:-1]
+        half = _HALF.search(body)
+        if half is not None:
+            raise self.error(
+                f"U+{ord(half.group()):X} is no character", token.at + half.start() + 1
+            )
         if "\\" not in body:
             return body
 

@@ -16,6 +16,7 @@ from ._common import function
 @function
 def linear(x: Tensor, W: Tensor, b: Tensor | None = None, n_batch_axes: int = 1) -> Tensor:
     """Return x W^T + b; all axes of x but the first ones are one vector."""
+    expect("linear", x.dtype.kind == "f", "x.dtype.kind == f", f"{x.dtype.kind} != f ({x.dtype})")
     lead = x.shape[:n_batch_axes]
     flat = x if x.ndim == 2 and n_batch_axes == 1 else F.reshape(x, (int(np.prod(lead)), -1))
     expect(

@@ -40,6 +40,12 @@ def softmax_cross_entropy(
     Class weights do not change what is divided by.
     """
     if t.dtype.kind == "f":
+        expect(
+            "softmax_cross_entropy",
+            t.shape == x.shape,
+            "labels of integers (t.dtype.kind == i), or distributions (t.shape == x.shape)",
+            f"{t.dtype} of shape {t.shape} beside x of shape {x.shape}",
+        )
         return _soft_targets(x, t, reduce, soft_target_loss)
     expect(
         "softmax_cross_entropy",

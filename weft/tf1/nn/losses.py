@@ -62,6 +62,9 @@ def softmax_cross_entropy_with_logits(
 softmax_cross_entropy_with_logits_v2 = softmax_cross_entropy_with_logits
 
 
+_NO_LABEL = -(2**63)  # TensorFlow leaves no label out: one below 0 is an error
+
+
 def sparse_softmax_cross_entropy_with_logits(
     _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
 ) -> Tensor:
@@ -76,8 +79,9 @@ def sparse_softmax_cross_entropy_with_logits(
         )
 
     def compute(x: Any, i: Any) -> Any:
-        rows = F.log_softmax(x, -1)
-        return -F.squeeze(F.take_along_axis(rows, F.cast(F.expand_dims(i, -1), "int64"), -1), -1)
+        rows, labels = F.reshape(x, (-1, x.shape[-1])), F.reshape(F.cast(i, "int64"), (-1,))
+        found = F.cross_entropy(rows, labels, ignore_index=_NO_LABEL, reduction="none")
+        return F.reshape(found, i.shape)
 
     made: Tensor = record(
         "SparseSoftmaxCrossEntropyWithLogits",

@@ -55,10 +55,19 @@ class Evaluator(Extension):
         report(result)
         return result
 
+    def _check_ends(self, iterator: Any) -> None:
+        """Refuse an iterator that begins again and again: Chainer would evaluate for ever."""
+        if getattr(iterator, "repeat", False) is True:
+            raise ValueError(
+                "the iterator of an Evaluator must end: it has repeat=True; make it with "
+                f"{type(iterator).__name__}(dataset, batch_size, repeat=False, shuffle=False)"
+            )
+
     def evaluate(self) -> dict[str, float]:
         """Return the means; other kinds of evaluation define their own."""
         if self.eval_hook:
             self.eval_hook(self)
+        self._check_ends(self._iterators["main"])
         iterator = self._fresh(self._iterators["main"])
         function = self.eval_func or self._targets["main"]
         summary = DictSummary()
