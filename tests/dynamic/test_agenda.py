@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.dynamic.agenda import PutOffOperations, batches
+from weft.dynamic.agenda import PutOffOperations, alike, ancestors, batches, joined
 
 
 def operations(rows):
@@ -56,3 +56,23 @@ def test_every_operation_runs_once_behind_its_operands():
 def test_nothing_is_scheduled_in_no_batches():
     empty = np.zeros(0, np.int64)
     assert batches(PutOffOperations(empty, empty, empty, empty, empty, empty, 0, 0)) == []
+
+
+def test_what_a_value_needs_runs_with_others_of_its_kind():
+    # Two chains of signature 0; each step has a loss (1), and a sum of the losses (2).
+    rows = [(0, 0, []), (0, 1, [0]), (1, 1, [0]), (1, 2, [1]), (2, 3, [2, 3])]
+    rows += [(0, 0, []), (0, 1, [5]), (1, 1, [5])]
+    given = operations(rows)
+    assert np.flatnonzero(ancestors(given, np.array([1]))).tolist() == [0, 1]
+    nothing = np.zeros(0, np.int64)
+    assert np.flatnonzero(alike(given, np.array([1]), nothing)).tolist() == [0, 1, 5, 6]
+    assert alike(given, np.array([1]), np.array([0])) is None
+    assert alike(given, np.array([3]), nothing).tolist() == [True] * 4 + [False] + [True] * 3
+
+
+def test_operations_of_later_lie_behind():
+    first = operations([(0, 0, []), (0, 1, [0])])
+    later = operations([(0, 0, [1])])._replace(firsts=np.array([2]), first=2, numbers=1)
+    both = joined([first, later])
+    assert both.level.tolist() == [0, 1, 2]
+    assert [batch.tolist() for batch in batches(both)] == [[0], [1], [2]]

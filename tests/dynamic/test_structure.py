@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -94,3 +95,27 @@ def test_cycles():
         deep = [deep]
     assert not is_cyclic(deep)
     assert key(deep)
+
+
+def test_the_order_of_an_ordered_dictionary_counts():
+    given = OrderedDict(a=1, b=2)
+    walk = StructureWalk([given])
+    assert walk.is_same()
+    given.move_to_end("a")
+    assert not walk.is_same()
+
+
+def test_names_and_boundaries_count():
+    class Thing:
+        pass
+
+    one, other = Thing(), Thing()
+    one.a, one.b, other.a = None, None, None
+    walk = StructureWalk([one, other])
+    del one.a
+    one.c = None
+    assert not walk.is_same()
+    lists = [[None], [None, None]]
+    walk = StructureWalk(lists)
+    lists[0].append(lists[1].pop())
+    assert not walk.is_same()

@@ -127,8 +127,12 @@ class SizedProgram:
             if len(self._known) < MOST_WIDTHS:
                 self._known[width] = self._call.executable(arrays)
             return found
+        fetched: list[Array] | None
+        if code.checks_feeds:
+            fetched = code.run_unchecked(tuple(arrays))
+            return self._call.run(arrays) if fetched is None else fetched
         try:
-            fetched: list[Array] = code.run(arrays)
+            fetched = code.run(arrays)
         except ERRORS as error:
             if is_from_signal(error):
                 raise

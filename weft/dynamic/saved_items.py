@@ -67,7 +67,7 @@ class SavedDictionaries:
 
     def add(self, owner: Any, live: dict[Any, Any]) -> list[Any]:
         """Remember what a dictionary holds; return its values."""
-        values = [*live.values()]
+        values = [*dict.values(live)]  # of a subclass, too: what it holds, not what it shows
         self.owners.append(owner)
         self.live.append(live)
         self.names += live
