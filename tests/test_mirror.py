@@ -138,6 +138,9 @@ OTHERS = {
     "distributed/simulation/{measured,network,timeline}.py": Row(
         "distributed/simulation/test_predictions.py", "what predictions are made of"
     ),
+    "distributed/sharded_state.py": Row(
+        "distributed/test_checkpoints.py", "models that are spread over processes"
+    ),
     "distributed/together.py": Row(
         "distributed/test_checkpoints.py", "what processes hand to one another"
     ),

@@ -38,6 +38,7 @@ from .sharded import (
     memory_of,
     shard_parameters,
 )
+from .sharded_state import load_sharded_state, save_sharded_state
 from .simulation.network import Network
 from .simulation.predictions import Simulation, simulate
 from .tensor_parallel import (
@@ -81,6 +82,7 @@ __all__ = [
     "launch",
     "load_checkpoint",
     "load_full_state_dict",
+    "load_sharded_state",
     "memory_of",
     "new_group",
     "parallel",
@@ -90,6 +92,7 @@ __all__ = [
     "restarts",
     "run_resilient",
     "save_checkpoint",
+    "save_sharded_state",
     "shard",
     "shard_parameters",
     "shift",
