@@ -87,7 +87,6 @@ def main() -> None:
         root = Path(folder)
         (root / "train.py").write_text(SCRIPT)
         expected, seconds = undisturbed(root, options)
-        print(f"undisturbed: {seconds:.1f} s")
         found = [disturbed(root, i, seconds, rng, options) for i in range(options.runs)]
     report(found, expected, options)
 
@@ -111,12 +110,14 @@ def command(folder: Path, options: argparse.Namespace) -> list[str]:
 
 
 def undisturbed(root: Path, options: argparse.Namespace) -> tuple[Any, float]:
-    """Return the weights of a run that nothing happens to, and how long it takes."""
+    """Return the weights of a run that nothing happens to, and how long its script takes."""
     folder = root / "undisturbed"
     folder.mkdir()
     began = time.monotonic()
     subprocess.run(command(folder, options), check=True, capture_output=True, timeout=300)
-    return weights(folder), time.monotonic() - began
+    lived = time.time() - min((folder / f"pid-{r}").stat().st_mtime for r in range(3))
+    print(f"undisturbed: {time.monotonic() - began:.1f} s, {lived:.1f} s of them in the script")
+    return weights(folder), lived
 
 
 def weights(folder: Path) -> list[Any]:
@@ -130,10 +131,11 @@ def disturbed(
     """Run, and kill a rank at a random moment; return what happened."""
     folder = root / f"run-{number}"
     folder.mkdir()
-    rank, moment = rng.randrange(3), rng.uniform(0.1, 0.95) * seconds
+    rank, moment = rng.randrange(3), rng.uniform(0.0, 1.0) * seconds
     began = time.monotonic()
     with (folder / "said").open("w") as said:
         process = subprocess.Popen(command(folder, options), stdout=said, stderr=said)
+        wait_for(folder / f"pid-{rank}")
         time.sleep(moment)
         pids = [int(text) for r in range(3) if (text := read(folder / f"pid-{r}"))]
         killed = hit(folder / f"pid-{rank}", signal.SIGSTOP if options.stop else signal.SIGKILL)
@@ -163,6 +165,13 @@ def disturbed(
         "weights": weights(folder) if status == 0 else None,
         "readable": all_readable(folder / "checkpoints"),
     }
+
+
+def wait_for(path: Path) -> None:
+    """Wait until a file is there."""
+    until = time.monotonic() + 120
+    while not read(path) and time.monotonic() < until:
+        time.sleep(0.01)
 
 
 def read(path: Path) -> str:
