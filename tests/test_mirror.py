@@ -145,14 +145,17 @@ OTHERS = {
     "nn/version.py": Row("capture/test_jit.py", "train and eval, two programs of jit"),
     "optim/recorded_average.py": Row("jit/test_programs.py", "averages of weights in steps"),
     # -- several processes --
-    "distributed/launcher/{job,output,worker,heartbeat,messages}.py": Row(
+    "distributed/launcher/{job,worker,heartbeat,messages}.py": Row(
         "distributed/launcher/test_launch.py", "real processes that are run, watched and lost"
     ),
-    "distributed/asynchronous/{training,server,client,windows,local}.py": Row(
+    "distributed/asynchronous/{server,client,windows,local}.py": Row(
         "distributed/test_checkpoints.py", "the checks of programs/cluster.py, in one start of MPI"
     ),
     "distributed/simulation/{measured,network,timeline}.py": Row(
         "distributed/simulation/test_predictions.py", "what predictions are made of"
+    ),
+    "distributed/sharded_state.py": Row(
+        "distributed/test_checkpoints.py", "models that are spread over processes"
     ),
     "distributed/together.py": Row(
         "distributed/test_checkpoints.py", "what processes hand to one another"

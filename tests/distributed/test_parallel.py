@@ -10,6 +10,8 @@ from tests.distributed.processes import run_checks
 from tests.distributed.workloads import train
 from weft import distributed as dist
 
+LONG = {"WEFT_TEST_LONG": "1"}
+
 
 def test_on_two_processes():
     run_checks("training.py", 2)
@@ -18,14 +20,14 @@ def test_on_two_processes():
 @pytest.mark.long
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_fifty_steps_of_all_workloads(ranks):
-    run_checks("training.py", ranks, env={"WEFT_TEST_LONG": "1"})
+    run_checks("training.py", ranks, env=LONG)
 
 
 @pytest.mark.long
 def test_shards_give_the_same_bits_on_one_two_and_four_processes():
-    told = run_checks("training.py", 1, "check_shards_give_the_same_bits")
+    told = run_checks("training.py", 1, "check_shards_give_the_same_bits", env=LONG)
     (line,) = [line for line in told.splitlines() if line.startswith("SHARDS ")]
-    env = {"WEFT_TEST_SHARDS": line.removeprefix("SHARDS ")}
+    env = {**LONG, "WEFT_TEST_SHARDS": line.removeprefix("SHARDS ")}
     for ranks in (2, 4):
         run_checks("training.py", ranks, "check_shards_give_the_same_bits", env=env)
 

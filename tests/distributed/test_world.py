@@ -64,6 +64,5 @@ def test_importing_weft_imports_no_mpi():
 
 
 def test_an_exception_of_one_process_ends_all():
-    run_checks("endings.py", 2, env={"WEFT_TEST_FAILS": "0"})
     with pytest.raises(AssertionError, match=r"\[rank 1\] ValueError: one fails"):
         run_checks("endings.py", 2, env={"WEFT_TEST_FAILS": "1"})

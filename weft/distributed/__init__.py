@@ -21,8 +21,10 @@ from .collectives import (
     all_to_all,
     barrier,
     broadcast,
+    recv,
     reduce,
     reduce_scatter,
+    send,
     shift,
     start_all_reduce,
 )
@@ -38,6 +40,7 @@ from .sharded import (
     memory_of,
     shard_parameters,
 )
+from .sharded_state import load_sharded_state, save_sharded_state
 from .simulation.network import Network
 from .simulation.predictions import Simulation, simulate
 from .tensor_parallel import (
@@ -81,15 +84,19 @@ __all__ = [
     "launch",
     "load_checkpoint",
     "load_full_state_dict",
+    "load_sharded_state",
     "memory_of",
     "new_group",
     "parallel",
     "rank",
+    "recv",
     "reduce",
     "reduce_scatter",
     "restarts",
     "run_resilient",
     "save_checkpoint",
+    "save_sharded_state",
+    "send",
     "shard",
     "shard_parameters",
     "shift",

@@ -97,6 +97,32 @@ def shift(x: Tensor, by: int = 1, *, group: ProcessGroup | None = None) -> Tenso
     return _exchange("shift", x, "shift", group, place=by)
 
 
+def send(x: Tensor, target: int, *, group: ProcessGroup | None = None) -> Tensor:
+    """Send a tensor to another process, without waiting for it; return a receipt, which is zero.
+
+    Who adds the receipt to a loss gets the gradient of x back from there.
+
+    >>> import weft as wf
+    >>> receipt = wf.distributed.send(wf.tensor([1.0, 2.0]), 0)
+    >>> wf.distributed.recv(wf.zeros(2), 0)
+    tensor([1., 2.])
+    """
+    return _exchange("send", x, "send", group, place=target)
+
+
+def recv(like: Tensor, source: int, *, group: ProcessGroup | None = None) -> Tensor:
+    """Return the tensor that another process sent here, of the shape and dtype of `like`.
+
+    If `like` requires gradients, the gradient of the result goes back to who sent it.
+
+    >>> import weft as wf
+    >>> receipt = wf.distributed.send(wf.tensor([3.0]), 0)
+    >>> wf.distributed.recv(wf.zeros(1), 0)
+    tensor([3.])
+    """
+    return _exchange("recv", like, "receive", group, place=source)
+
+
 def _exchange(
     what: str, x: Any, how: str, group: ProcessGroup | None, axis: int = 0, place: int = 0
 ) -> Tensor:

@@ -57,6 +57,16 @@ class ShardedUnit(Module):
             p.requires_grad_(False)
 
     @property
+    def group_number(self) -> int:
+        """Return the number of the group that it is spread over."""
+        return self._group
+
+    @property
+    def total(self) -> int:
+        """Return how many elements the parameters have together."""
+        return sum(int(size_of(shape)) for _, shape in self._layout)
+
+    @property
     def module(self) -> Module:
         """Return the module whose parameters these are."""
         return self._held[0]

@@ -135,3 +135,18 @@ def test_nonsense_ends_a_connection(watching, text):
     (notice,) = turn(watching, bool)
     assert notice.kind == "lost"
     made.close()
+
+
+def test_who_is_lost_is_not_called_slow(watching):
+    ranks = [connect(watching, rank) for rank in range(3)]
+    for rank, made in enumerate(ranks):
+        beat(made, 1)
+        beat(made, 3, busy=60.0 if rank == 1 else 2.0)
+    turn(watching, lambda _: all(watching.states[r].count == 3 for r in range(3)))
+    ranks[1].close()
+    turn(watching, bool)
+    for made in (ranks[0], ranks[2]):
+        beat(made, 20, busy=20.0)
+    assert [n.kind for n in turn(watching, lambda _: watching.states[2].count == 20)] == []
+    for made in (ranks[0], ranks[2]):
+        made.close()

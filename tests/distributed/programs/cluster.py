@@ -104,6 +104,41 @@ def check_ranks_without_the_disk_hand_their_parts_over():
     assert np.array_equal(np.asarray(found["line"]), np.asarray(state["line"].values))
 
 
+def spread_model(seed):
+    wf.manual_seed(seed)
+    layers = (wf.nn.Linear(5, 7), wf.nn.ReLU(), wf.nn.Linear(7, 2))
+    model = dist.shard_parameters(wf.nn.Sequential(*layers))
+    return model, wf.optim.Adam(model.parameters(), lr=0.05)
+
+
+def take_steps(model, optimizer, count):
+    x = wf.tensor(np.random.default_rng(3).normal(size=(6, 5)).astype(np.float32))
+    for _ in range(count):
+        optimizer.zero_grad()
+        (model(x) ** 2).mean().backward()
+        optimizer.step()
+
+
+def check_spread_models_go_on_where_they_were():
+    model, optimizer = spread_model(0)
+    take_steps(model, optimizer, 2)
+    dist.save_sharded_state(FOLDER / "spread", model, optimizer)
+    take_steps(model, optimizer, 2)
+    for warm in (0, 1):  # with and without slots of its own
+        other, its = spread_model(5)
+        take_steps(other, its, warm)
+        dist.load_sharded_state(FOLDER / "spread", other, its)
+        take_steps(other, its, 2)
+        ours, theirs = dist.full_state_dict(model), dist.full_state_dict(other)
+        assert all(np.array_equal(ours[n].numpy(), theirs[n].numpy()) for n in ours)
+
+
+def check_one_process_reads_what_several_spread():
+    found = load_state(FOLDER / "spread")
+    assert [x.size for x in found["model"].values()] == [42, 16]
+    assert found["optimizer"]["state"]["0"]["exp_avg"].shape == (42,)
+
+
 # -- asynchronous ----------------------------------------------------------------------------------
 
 

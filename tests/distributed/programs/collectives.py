@@ -66,23 +66,24 @@ def check_graphs_and_jitted_functions_give_the_same():
 
 def check_gradients_are_those_of_the_sum_of_all_losses():
     for fn, given, _ in CASES:
-        weights = np.random.default_rng(100 + RANK)
         x = wf.tensor(given, requires_grad=True)
-        loss = scaled(fn(x), weights).sum()
-        loss.backward()
+        weights = weights_like(fn(x))
+        (fn(x) * weights).sum().backward()
         eager = x.grad.numpy()
         direction = np.random.default_rng(200 + RANK).standard_normal(given.shape)
         assert_is_derivative(fn, given, direction, (eager * direction).sum())
-        jitted = wf.jit(lambda x, fn=fn: wf.grad(lambda v: scaled_now(fn(v)))(x))
-        np.testing.assert_allclose(jitted(wf.tensor(given)).numpy(), eager, rtol=1e-12)
+        jitted = wf.jit(gradient_of(fn, weights), strict=True)
+        for _ in range(2):
+            given_again = wf.tensor(given, requires_grad=True)
+            np.testing.assert_allclose(jitted(given_again).numpy(), eager, rtol=1e-12)
 
 
-def scaled(y, weights):
-    return y * wf.tensor(weights.standard_normal(y.shape))
+def gradient_of(fn, weights):
+    return lambda v: wf.gradients((fn(v) * weights).sum(), v)
 
 
-def scaled_now(y):
-    return scaled(y, np.random.default_rng(100 + RANK)).sum()
+def weights_like(y):
+    return wf.tensor(np.random.default_rng(100 + RANK).standard_normal(y.shape))
 
 
 def assert_is_derivative(fn, given, direction, slope):
@@ -90,8 +91,8 @@ def assert_is_derivative(fn, given, direction, slope):
     step = 1e-6
     total = []
     for sign in (1, -1):
-        y = scaled_now(fn(wf.tensor(given + sign * step * direction)))
-        total.append(float(dist.all_reduce(y)))
+        y = fn(wf.tensor(given + sign * step * direction))
+        total.append(float(dist.all_reduce((y * weights_like(y)).sum())))
     found = float(dist.all_reduce(wf.tensor(np.float64(slope))))
     np.testing.assert_allclose(found, (total[0] - total[1]) / (2 * step), rtol=1e-6)
 
@@ -103,6 +104,33 @@ def check_tangents():
         step = 1e-6
         high, low = (fn(wf.tensor(given + s * step * direction)).numpy() for s in (1, -1))
         np.testing.assert_allclose(found.numpy(), (high - low) / (2 * step), rtol=1e-6, atol=1e-8)
+
+
+def check_sending_and_receiving():
+    def first(x):
+        return dist.send(x * 3.0, 1)
+
+    def second(like):
+        return (dist.recv(like, 0) ** 2).sum()
+
+    for wrap in (lambda fn: fn, wf.jit, wf.jit):
+        if RANK == 0:
+            x = wf.tensor(MINE, requires_grad=True)
+            wrap(first)(x).backward()
+            np.testing.assert_allclose(x.grad.numpy(), 2 * 9 * MINE)
+        elif RANK == 1:
+            like = wf.zeros(4, 3, dtype=wf.float64).requires_grad_()
+            loss = wrap(second)(like)
+            loss.backward()
+            np.testing.assert_allclose(float(loss), ((3 * ALL[0]) ** 2).sum())
+            np.testing.assert_array_equal(like.grad.numpy(), np.zeros((4, 3)))
+    if RANK == 0:
+        dist.send(wf.ones(2), 1)
+    elif RANK == 1:
+        with pytest.raises(dist.MismatchError, match=r"rank 1 expects float32\[3\] from rank 0"):
+            dist.recv(wf.ones(3), 0)
+        dist.world().exchanges.transport.receive(np.empty(2, np.float32), 0, 12)
+    dist.barrier()
 
 
 def check_every_dtype_moves_and_floats_of_16_bits_are_added():

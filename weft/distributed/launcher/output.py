@@ -73,7 +73,7 @@ class Terminal:
     def _pass_line(self, line: bytes, to: Any) -> None:
         if _RULE.fullmatch(line):
             self._aside = not self._aside
-        elif self._aside or _NOISE.fullmatch(line) or _is_of_the_library(line):
+        elif self._aside or _NOISE.fullmatch(line.strip()) or _is_of_the_library(line):
             self.said.append(line)
         else:
             self._write(line, to)

@@ -189,7 +189,8 @@ class Watcher:
         return [s for s in quiet if process_letter(s) not in _RUNS]
 
     def _check_speed(self) -> None:
-        times = {s.rank: t for s in self.states.values() if (t := s.seconds_each()) is not None}
+        there = [s for s in self.states.values() if not (s.ended or s.lost)]
+        times = {s.rank: t for s in there if (t := s.seconds_each()) is not None}
         if len(times) < 2:
             return
         for rank, took in times.items():

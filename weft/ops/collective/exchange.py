@@ -43,9 +43,10 @@ ADJOINTS = {
     "total": "itself",
     "collect": "mean of parts",
 }
+POINTS = ("send", "receive")  # what two processes do, each its own part
 COMPUTED = ("sum", "prod", "max", "min")  # by the network itself
 REDUCTIONS = (*COMPUTED, "mean", "pairwise")
-MOVES = ("broadcast", "gather", "all_to_all", "shift", "collect")
+MOVES = ("broadcast", "gather", "all_to_all", "shift", "collect", *POINTS)
 ALONG = ("gather", "scatter", "all_to_all", "collect")  # an axis  # what any dtype can do
 LINK = TensorType((), int64)
 
@@ -83,6 +84,8 @@ def exchange(
             "shift": that of the process `place` before this one, in a ring;
             "total": the sum, where all processes compute one and the same loss of it;
             "collect": as "gather", where gradients are to be means over processes;
+            "send": x goes to `place`, and a zero is the receipt; "receive": what `place` sent, of
+            x's shape and dtype;
             "all_to_all": parts along `axis` change places, and are joined along `place`
     group   by its number (weft.distributed), and how many processes are in it
     note    what x is, which must be the same on all processes
@@ -91,14 +94,14 @@ def exchange(
 
 @exchange.canon
 def _(link, x, how, group, size, axis, place, note):
-    if how not in ADJOINTS:
+    if how not in ADJOINTS and how not in POINTS:
         raise ArgumentError(f"how must be one of {', '.join(ADJOINTS)}. Received: {how!r}")
     group, size = as_int(group, "group"), as_int(size, "size")
     _check_dtype(x, how)
     axis = normalize_axis(axis, x.ndim) if how in ALONG else 0
     if how == "all_to_all":
         place = normalize_axis(place, x.ndim)
-    elif how in ("broadcast", "reduce"):
+    elif how in ("broadcast", "reduce", *POINTS):
         place = as_int(place, "place")
         if not 0 <= place < size:
             raise ArgumentError(f"{how}: rank must lie between 0 and {size - 1}. Received: {place}")
@@ -121,6 +124,8 @@ def _(link, x, how, group, size, axis, place, note):
 
 def result_shape(shape: tuple[Any, ...], how: str, size: int, axis: int, place: int) -> Any:
     """Return the shape of what becomes of tensors of one shape."""
+    if how == "send":
+        return ()
     sizes = list(shape)
     if how in ("scatter", "all_to_all"):
         if sizes[axis] % size != 0:
@@ -142,14 +147,19 @@ def _(link, x, how, group, size, axis, place, note):
 
 
 @exchange.vjp("x")
-def _(g, x, out, how, group, size, axis, place):
+def _(g, x, out, how, group, size, axis, place, note):
+    if how == "send":  # what the other process sends back
+        return exchanged(F.zeros_like(x), "receive", group, size, place=place, note=note)
+    if how == "receive":  # the receipt, so that nobody takes the sending for dead
+        receipt = exchanged(g[1], "send", group, size, place=place, note=note)
+        return F.broadcast_to(receipt, x.shape)
     return _differential(g[1], x, out[1], ADJOINTS[how], how, (group, size, axis, place))
 
 
 @exchange.jvp
 def _(x_t, x, out, how, group, size, axis, place):
     where = (group, size, axis, place)
-    if ADJOINTS[how] is not None:
+    if how in POINTS or ADJOINTS[how] is not None:
         return None, exchanged(x_t, how, *where)
     # Of what is not linear each process has its part, a factor of its own tangent.
     return None, exchanged(x_t * _factor(x, out[1], how, group, size), "sum", group, size)

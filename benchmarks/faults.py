@@ -1,0 +1,233 @@
+"""Kill ranks at random moments, many times, and see what becomes of the job.
+
+    python benchmarks/faults.py --runs 200            SIGKILL, all start again from a checkpoint
+    python benchmarks/faults.py --runs 50 --shrink    SIGKILL, the others go on
+    python benchmarks/faults.py --runs 10 --stop      SIGSTOP, which must be reported by name
+
+Each run trains a small model on three ranks under `weft launch`, with a checkpoint after every
+second step. One rank is killed at a random moment: while it starts, computes, exchanges gradients
+or writes a checkpoint. Counted is how many runs ended as they should: with the weights of an
+undisturbed run to the last bit, or with --shrink with a model that is trained; how many seconds
+passed between the kill and the end of all ranks of that attempt; and whether all checkpoints can
+be read at the end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import weft as wf
+
+SCRIPT = """
+import os, sys, time
+from pathlib import Path
+import numpy as np
+folder, shrink = Path(sys.argv[1]), sys.argv[2] == "1"
+(folder / f"pid-{os.environ['OMPI_COMM_WORLD_RANK']}").write_text(str(os.getpid()))
+import weft as wf
+from weft.distributed import DistributedCheckpointManager, all_reduce, rank, run_resilient, size
+
+wf.distributed.init()
+wf.manual_seed(0)
+model = wf.nn.Sequential(wf.nn.Linear(8, 64), wf.nn.ReLU(), wf.nn.Linear(64, 1))
+optimizer = wf.optim.Adam(model.parameters(), lr=0.01)
+rng = np.random.default_rng(0)
+x = rng.normal(size=(60, 8)).astype(np.float32)
+y = np.sin(x.sum(1, keepdims=True)).astype(np.float32)
+manager = DistributedCheckpointManager(folder / "checkpoints", keep_last=2)
+STEPS = 40
+
+
+def step(i):
+    mine = slice(rank() * 60 // size(), (rank() + 1) * 60 // size())
+    optimizer.zero_grad()
+    ((model(wf.tensor(x[mine])) - wf.tensor(y[mine])) ** 2).mean().backward()
+    for p in model.parameters():
+        p.grad = all_reduce(p.grad, "mean")
+    optimizer.step()
+    time.sleep(0.02)
+    if not shrink and i % 2:
+        manager.save(i + 1, {"model": model.state_dict(), "optimizer": optimizer.state_dict()})
+
+
+if shrink:
+    run_resilient(step, STEPS, state=[model, optimizer])
+else:
+    start = 0
+    path = manager.latest()
+    if path is not None:
+        state = manager.load(path)
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+        start = int(path.name.split("-")[1])
+    for i in range(start, STEPS):
+        step(i)
+if rank() == 0:
+    wf.save(folder / "final.safetensors", model.state_dict())
+"""
+
+
+def main() -> None:
+    """Run as the command line says, and print what was found."""
+    options = arguments()
+    rng = random.Random(options.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        (root / "train.py").write_text(SCRIPT)
+        expected, seconds = undisturbed(root, options)
+        found = [disturbed(root, i, seconds, rng, options) for i in range(options.runs)]
+    report(found, expected, options)
+
+
+def arguments() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--runs", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--shrink", action="store_true")
+    parser.add_argument("--stop", action="store_true")
+    return parser.parse_args()
+
+
+def command(folder: Path, options: argparse.Namespace) -> list[str]:
+    """Return the command of a run."""
+    how = ["--survive"] if options.shrink else ["--max-restarts", "3"]
+    launch = [sys.executable, "-m", "weft.cli", "launch", "-n", "3", "--threads", "1", *how]
+    script = [str(folder.parent / "train.py"), str(folder), str(int(options.shrink))]
+    return [*launch, "--logs", str(folder / "logs"), *script]
+
+
+def undisturbed(root: Path, options: argparse.Namespace) -> tuple[Any, float]:
+    """Return the weights of a run that nothing happens to, and how long its script takes."""
+    folder = root / "undisturbed"
+    folder.mkdir()
+    began = time.monotonic()
+    subprocess.run(command(folder, options), check=True, capture_output=True, timeout=300)
+    lived = time.time() - min((folder / f"pid-{r}").stat().st_mtime for r in range(3))
+    print(f"undisturbed: {time.monotonic() - began:.1f} s, {lived:.1f} s of them in the script")
+    return weights(folder), lived
+
+
+def weights(folder: Path) -> list[Any]:
+    """Return the final weights of a run."""
+    return [x.numpy() for x in wf.load(folder / "final.safetensors").values()]
+
+
+def disturbed(
+    root: Path, number: int, seconds: float, rng: random.Random, options: argparse.Namespace
+) -> dict[str, Any]:
+    """Run, and kill a rank at a random moment; return what happened."""
+    folder = root / f"run-{number}"
+    folder.mkdir()
+    rank, moment = rng.randrange(3), rng.uniform(0.0, 1.0) * seconds
+    began = time.monotonic()
+    with (folder / "said").open("w") as said:
+        process = subprocess.Popen(command(folder, options), stdout=said, stderr=said)
+        wait_for(folder / f"pid-{rank}")
+        time.sleep(moment)
+        pids = [int(text) for r in range(3) if (text := read(folder / f"pid-{r}"))]
+        killed = hit(folder / f"pid-{rank}", signal.SIGSTOP if options.stop else signal.SIGKILL)
+        at = time.monotonic()
+        while any(is_alive(pid) for pid in pids) and not options.shrink:
+            if time.monotonic() - at > 60:
+                break
+            time.sleep(0.02)
+        ended = time.monotonic() - at
+        try:
+            status = process.wait(timeout=180)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            status = -1
+    text = (folder / "said").read_text()
+    print(
+        f"run {number}: rank {rank} at {moment:.1f} s, killed {killed}, status {status}, "
+        f"ended after {ended:.1f} s, all {time.monotonic() - began:.1f} s",
+        flush=True,
+    )
+    return {
+        "killed": killed,
+        "status": status,
+        "ended": ended if killed else 0.0,
+        "named": f"rank {rank} (process" in text,
+        "restarted": len(re.findall("starting again", text)),
+        "weights": weights(folder) if status == 0 else None,
+        "readable": all_readable(folder / "checkpoints"),
+    }
+
+
+def wait_for(path: Path) -> None:
+    """Wait until a file is there."""
+    until = time.monotonic() + 120
+    while not read(path) and time.monotonic() < until:
+        time.sleep(0.01)
+
+
+def read(path: Path) -> str:
+    """Return the text of a file, if it is there."""
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def hit(path: Path, number: int) -> bool:
+    """Send a signal to the process whose number is in a file; tell whether it was there."""
+    pid = read(path)
+    if not pid or not is_alive(int(pid)):
+        return False
+    os.kill(int(pid), number)
+    return True
+
+
+def is_alive(pid: int) -> bool:
+    """Tell whether a process runs."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def all_readable(folder: Path) -> bool:
+    """Tell whether every checkpoint that is there can be read."""
+    try:
+        for path in folder.glob("step-*"):
+            wf.io.load_state(path)
+    except ValueError as error:
+        print(error)
+        return False
+    return True
+
+
+def report(found: list[dict[str, Any]], expected: Any, options: argparse.Namespace) -> None:
+    """Print the counts."""
+    hits = [one for one in found if one["killed"]]
+    print(f"{len(found)} runs, {len(hits)} of them with a rank killed before its end")
+    print(f"ended well: {sum(one['status'] == 0 for one in found)}")
+    print(f"the rank named: {sum(one['named'] for one in hits)} of {len(hits)}")
+    print(f"checkpoints readable: {sum(one['readable'] for one in found)}")
+    if options.shrink:
+        return
+    same = [one["weights"] is not None and equal(one["weights"], expected) for one in found]
+    print(f"weights of an undisturbed run, to the last bit: {sum(same)}")
+    print(f"longest time until all ranks had ended: {max(one['ended'] for one in found):.1f} s")
+
+
+def equal(a: list[Any], b: list[Any]) -> bool:
+    """Tell whether weights are the same."""
+    return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+if __name__ == "__main__":
+    main()
