@@ -18,7 +18,7 @@ from tests.programs.control_flow import PROGRAMS
 from tests.programs.loops import LoopProgram
 from tests.programs.mixed import MixedProgram
 
-EVERY = 60  # which samples an ordinary run takes
+EVERY = 150  # which samples an ordinary run takes
 CASES = c.cases()
 BATCHES = [CASES[i : i + BATCH] for i in range(0, len(CASES), BATCH)]
 TOLERANCE = {"float32": 2e-4, "float64": 1e-9}
