@@ -16,6 +16,7 @@ import numpy as np
 
 from ..core.anomaly import detecting_anomaly
 from ..core.device import device
+from ..core.device_array import DeviceError, is_placed
 from ..core.dispatch import run
 from ..core.dtype import default_float, int64
 from ..core.errors import ArgumentError
@@ -260,6 +261,7 @@ class Deferring:
         known = self._shared.get(id(x))
         if known is not None and known[2] is _held(x):
             return known[0]
+        _check_on_host(x)
         if x.__class__ is DeferredTensor:  # of a run around this one, or of before
             own = x.run is self
             x = x.settled()
@@ -280,6 +282,7 @@ class Deferring:
         return len(seen) <= MOST_LITERALS
 
     def _slot(self, x: Tensor) -> Slot:
+        _check_on_host(x)
         if id(x) in self._shared:  # it has another value by now: what waits needs the one of before
             self.flush()
         if id(x) in self.arguments:
@@ -578,3 +581,14 @@ _new_stand_in: Any = partial(object.__new__, DeferredTensor)  # the fastest way 
 def _held(x: Any) -> Any:
     """Return what tells whether a tensor has the value that it had."""
     return x.primal if hasattr(x, "level") else x._value
+
+
+def _check_on_host(x: Any) -> None:
+    """Raise if a tensor is in the memory of a device, where examples are not put together."""
+    if modes.base is not None and x.__class__ is not DeferredTensor:
+        held = getattr(x, "_value", None)
+        if is_placed(held):
+            raise DeviceError(
+                f"wf.batched puts examples together on the CPU, and a tensor is on {x.device!r}; "
+                "give x.cpu(), and move the module with model.to('cpu')"
+            )
