@@ -249,7 +249,7 @@ PROGRAMS = {
     "scan": _gradient(lambda x: wf.scan(lambda c, r: (c * r + r, c), wf.ones_like(x[0]), x)[0]),
     "hessian": wf.hessian(lambda x: (x**3).sum()),
     "gradients of examples": wf.vmap(wf.grad(lambda r: (r**2).sum())),
-    "checkpoint": _gradient(lambda x: wf.checkpoint(lambda y: wf.tanh(y) * y)(x)),
+    "checkpoint": _gradient(wf.checkpoint(lambda y: wf.tanh(y) * y)),
     "function": _gradient(_square().apply),
     "where": _gradient(lambda x: wf.where(x > 0, wf.log(x), 0.0)),
     "einsum": _gradient(lambda x: wf.einsum("ij,kj->ik", x, x)),
