@@ -218,6 +218,81 @@ def test_cpu_tensors_go_their_own_way_when_nothing_is_there():
     assert modes.base is None
 
 
+def _square():
+    class Square(wf.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            return g * 2 * x
+
+    return Square
+
+
+def _gradient(function):
+    def found(x):
+        function(x).sum().backward()
+        return x.grad
+
+    return found
+
+
+PROGRAMS = {
+    "cond": lambda x: wf.cond(x.sum() > 0, lambda: x * 2, lambda: x * 3),
+    "while": lambda x: wf.while_loop(
+        lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] * 1.5), (wf.zeros_like(x).sum(), x)
+    )[1],
+    "scan": _gradient(lambda x: wf.scan(lambda c, r: (c * r + r, c), wf.ones_like(x[0]), x)[0]),
+    "hessian": wf.hessian(lambda x: (x**3).sum()),
+    "gradients of examples": wf.vmap(wf.grad(lambda r: (r**2).sum())),
+    "checkpoint": _gradient(wf.checkpoint(lambda y: wf.tanh(y) * y)),
+    "function": _gradient(_square().apply),
+    "where": _gradient(lambda x: wf.where(x > 0, wf.log(x), 0.0)),
+    "einsum": _gradient(lambda x: wf.einsum("ij,kj->ik", x, x)),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_control_flow_and_transforms(name):
+    x = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
+    here, away = (wf.tensor(x, requires_grad=True, device=place) for place in ("cpu", PLACE))
+    reads = 1 if name == "cond" else 4 if name == "while" else 0  # Python decides by a value
+    with no_copies(out=reads):
+        found = PROGRAMS[name](away)
+    assert found.device == PLACE
+    np.testing.assert_allclose(found.numpy(), PROGRAMS[name](here).numpy(), rtol=1e-5, atol=1e-6)
+
+
+LAYERS = {
+    "lstm": (lambda: wf.nn.LSTM(3, 4), (5, 2, 3)),
+    "convolution": (
+        lambda: wf.nn.Sequential(wf.nn.Conv2d(2, 3, 3), wf.nn.BatchNorm2d(3), wf.nn.MaxPool2d(2)),
+        (2, 2, 6, 6),
+    ),
+    "transformer": (lambda: wf.nn.TransformerEncoderLayer(8, 2, 16, dropout=0.1), (3, 2, 8)),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers(name):
+    make, shape = LAYERS[name]
+    x = np.linspace(-1, 1, int(np.prod(shape)), dtype=np.float32).reshape(shape)
+    grads = []
+    for place in ("cpu", PLACE):
+        wf.manual_seed(0)
+        net = make().to(place)
+        with no_copies():
+            y = net(wf.tensor(x, device=place))
+            ((y[0] if isinstance(y, tuple) else y) ** 2).mean().backward()
+        grads.append([p.grad.numpy() for p in net.parameters()])
+    for a, b in zip(*grads, strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-3, atol=1e-5)
+
+
 # -- errors ----------------------------------------------------------------------------------------
 
 
@@ -299,3 +374,10 @@ def test_one_sample_of_every_operator():
 def test_all_samples_of_every_operator():
     for case in c.cases():
         _agree(case)
+
+
+def test_batched_examples_are_the_cpus():
+    w = there([1.0, 2.0])
+    batched = wf.batched(lambda x: (x * w).sum())
+    with pytest.raises(DeviceError, match=r"wf.batched puts examples together on the CPU"):
+        [y.item() for y in batched([wf.ones(2), wf.ones(2)])]

@@ -140,3 +140,9 @@ def test_configurations_and_the_command_line(tmp_path, monkeypatch, capsys):
     assert "loss" in json.loads((tmp_path / "found.json").read_text())
     assert main(["train", "run.toml", "--device", "abacus:3"]) != 0
     assert "abacus:3" in capsys.readouterr().err
+
+
+def test_layers_are_timed_there(tmp_path, capsys):
+    (tmp_path / "run.toml").write_text(CONFIG.format(device=PLACE))
+    assert main(["time", str(tmp_path / "run.toml"), "--repeat", "1"]) == 0
+    assert "Linear" in capsys.readouterr().out

@@ -7,6 +7,7 @@ from argparse import Namespace
 from typing import Any
 
 from ..data import default_collate
+from ..nn.places import beside
 from .assemble import Run, build_run
 from .saved_runs import open_source
 from .timing import TimedCall, layer_calls, time_call, time_model
@@ -34,7 +35,8 @@ def _inputs(run: Run, size: int) -> tuple[Any, ...]:
     dataset = run.data.splits["train"]
     batch = run.prepare(default_collate([dataset[i % len(dataset)] for i in range(size)]))
     inputs: tuple[Any, ...] = batch if run.prepare.position is None else batch[:-1]
-    return inputs
+    moved: tuple[Any, ...] = beside(run.model, inputs)
+    return moved
 
 
 def _plain(calls: list[TimedCall], whole: tuple[float, float]) -> dict[str, Any]:

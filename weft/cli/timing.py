@@ -79,11 +79,11 @@ def time_model(model: Module, inputs: Sequence[Any], repeat: int) -> tuple[float
 
 def median_time(run: Callable[[], Any], repeat: int) -> float:
     """Return the median seconds of a function, after one call that does not count."""
-    run()
+    _wait(run())
     times = []
     for _ in range(repeat):
         start = time.perf_counter()
-        run()
+        _wait(run())
         times.append(time.perf_counter() - start)
     return sorted(times)[len(times) // 2]
 
@@ -95,10 +95,17 @@ def _backward_time(run: Callable[[], Any], wanted: list[Any], repeat: int) -> fl
         if not outputs:
             return 0.0
         ones = [y.detach() * 0 + 1 for y in outputs]
+        _wait(ones)
         start = time.perf_counter()
-        gradients(outputs, wanted, ones)
+        _wait(gradients(outputs, wanted, ones))
         times.append(time.perf_counter() - start)
     return sorted(times[1:])[repeat // 2]
+
+
+def _wait(results: Any) -> None:
+    """Wait for the devices that results are on, which may still compute them."""
+    for where in {x.device for x in tree_leaves(results) if isinstance(x, Tensor)}:
+        where.synchronize()
 
 
 def _leaf(value: Any) -> Any:

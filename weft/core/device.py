@@ -77,6 +77,15 @@ class device(str):  # noqa: N801  (a name of values' places, as dtype is of thei
         found: dict[str, Any] = device_runtime.get().stats(self)
         return found
 
+    def synchronize(self) -> None:
+        """Wait until all that was started on the device is done; reading a tensor waits too.
+
+        >>> import weft as wf
+        >>> wf.device("cpu").synchronize()  # which has done everything already
+        """
+        if self != "cpu":
+            device_runtime.get().synchronize(self)
+
     def __enter__(self) -> device:
         """Make tensors, and place the nodes of graphs that are built inside, on the device."""
         scopes.append(self)

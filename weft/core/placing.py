@@ -19,7 +19,7 @@ from .device import CPU, check_device, device, scopes
 from .device_array import PRESENCE, DeviceArray, has_own_memory, moved, runtime, to_device
 from .dispatch import wrap_values
 from .errors import GENERATED_PREFIX, PACKAGE_DIR, ArgumentError
-from .op import F
+from .op import F, Op
 from .specialize import with_kernel
 from .tensor import Constant, Tensor, wrap_with_node
 from .tree import tree_map
@@ -83,13 +83,25 @@ class Marking:
 
     def apply(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
         """Run one operation."""
+        if not isinstance(op, Op):
+            return self._run_function(op, inputs, attrs)
         if op.transfers:
             return place(op.specialized.execute(inputs, attrs), device(attrs[0]))
         found = {x.device: None for x in inputs if x is not None and x.__class__ is not Constant}
         where = common_device(op.name, found) if found else check_device(None)
         if has_own_memory(where):
             return _placed_execute(op, where)(tuple([_on(x, where) for x in inputs]), attrs)
+        return self._marked(op.specialized.execute(inputs, attrs), where)
+
+    def _run_function(self, op: Any, inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> Any:
+        """Run a function of the user's that has its own derivative; its operations come here."""
+        found = {x.device: None for x in inputs if x is not None and x.__class__ is not Constant}
+        where = common_device(op.name, found) if found else check_device(None)
         result = op.specialized.execute(inputs, attrs)
+        return result if has_own_memory(where) else self._marked(result, where)
+
+    @staticmethod
+    def _marked(result: Any, where: device) -> Any:
         for y in result if isinstance(result, tuple) else (result,):
             _marked_as(y, where)
         return result

@@ -25,6 +25,7 @@ from .example_state import ExampleState
 from .kernels import OpWork
 from .plans import ExamplePlan, plan_of
 from .running import LATE, PutOffRun
+from .sharing import check_on_host
 from .signatures import BatchSignature, SignatureTable, Slot, ValueDependentError, attrs_key
 
 
@@ -215,6 +216,7 @@ class Deferring(PutOffRun):
         known = self.shared.known(x)
         if known is not None:
             return known
+        check_on_host(x)
         if x.__class__ is DeferredTensor:  # of a run around this one, or of before
             own = x.run is self
             x = x.settled()

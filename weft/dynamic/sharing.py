@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core.modes import run_below
+from ..core.device_array import DeviceError, is_placed
+from ..core.modes import modes, run_below
 from ..core.shape import type_of
 from ..core.tensor import Constant, Tensor
+from .deferred import DeferredTensor
 from .signatures import BatchSignature, Made, SignatureTable, Slot
 
 if TYPE_CHECKING:
@@ -59,6 +61,7 @@ class SharedTensors:
         known = self.known(x)
         if known is not None:
             return known
+        check_on_host(x)
         if id(x) in self._known:  # it has another value by now: what waits needs the one of before
             self._run.flush()
         slot = self._new_slot(x)
@@ -134,3 +137,14 @@ class SharedTensors:
 def value_in(x: Any) -> Any:
     """Return what tells whether a tensor has the value that it had."""
     return x.primal if hasattr(x, "level") else x._value
+
+
+def check_on_host(x: Any) -> None:
+    """Raise if a tensor is in the memory of a device, where examples are not put together."""
+    if modes.base is not None and x.__class__ is not DeferredTensor:
+        held = getattr(x, "_value", None)
+        if is_placed(held):
+            raise DeviceError(
+                f"wf.batched puts examples together on the CPU, and a tensor is on {x.device!r}; "
+                "give x.cpu(), and move the module with model.to('cpu')"
+            )

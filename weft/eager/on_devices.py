@@ -70,6 +70,12 @@ class DeviceRunner:
         host = [run for run in self.host_runs.values() if run.device == where]
         return {**memory_of(where).counts, "host": host}
 
+    def synchronize(self, where: device) -> None:
+        """Wait until all that was started on a device is done."""
+        memory = memory_of(where)
+        if memory.own:
+            memory.backend.synchronize()
+
     def copy_in(self, array: Array, where: device) -> DeviceArray:
         """Return an array of the host as a value of a device."""
         return memory_of(where).copy_in(array)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..core.row_sparse import RowSparse
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor, placed_like, wrap
 from .groups import positive_int
 from .optimizer import Optimizer
 from .state import dump_slots, load_slots
@@ -91,5 +91,5 @@ def _dumped(gradient: Any) -> Any:
 
 def _loaded(saved: Any, p: Tensor) -> Any:
     if not isinstance(saved, Mapping):
-        return wrap(saved)
+        return placed_like(p, wrap(saved))
     return RowSparse(wrap(saved["rows"]), wrap(saved["values"]), p.shape)

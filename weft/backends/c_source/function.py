@@ -112,7 +112,7 @@ class CFunction(Instructions):
         loop to be repeated; or what serves all values is taken at once.
         """
         if self.flag is not None:
-            self.write(f"{self.flag} |= {rare};")
+            self.write(f"{self.flag} |= -{rare};")
             self.flagged = True
             return usual
         if not self.branches:

@@ -53,13 +53,23 @@ class WindowMatrix:
         self.offsets = text.take(kernel.windows.offsets)
 
     def element(self, row: str, column: str) -> IRValue:
-        """Return the element at a row and a column: offsets are for rows, strides for columns."""
-        sizes, strides = zip(*self.windows.columns, strict=True)
-        counters = write_counters(self.f, column, sizes)
+        """Return the element at a row and a column."""
+        return self.element_at(self.of_row(row), self.of_column(column))
+
+    def element_at(self, row: str, column: str) -> IRValue:
+        """Return the element of a row and a column by how far these are behind the beginning."""
+        return self.f.define(element_of(self.dtype), f"{self.pointer}[{row} + {column}]")
+
+    def of_row(self, row: str) -> str:
+        """Return how far a row is behind the beginning: a table has it."""
         lead = linear(self.view.strides[:-2], self.batch)
-        of_row = linear(self.windows.offsets.strides, [*self.batch, row, column])
-        at = f"{lead} + {self.offsets}[{of_row}] + {linear(strides, counters)}"
-        return self.f.define(element_of(self.dtype), f"{self.pointer}[{at}]")
+        at = linear(self.windows.offsets.strides, [*self.batch, row, "0"])
+        return f"{lead} + {self.offsets}[{at}]"
+
+    def of_column(self, column: str) -> str:
+        """Return how far a column is behind a row's beginning, by the axes it stands for."""
+        sizes, strides = zip(*self.windows.columns, strict=True)
+        return linear(strides, write_counters(self.f, column, sizes))
 
 
 Source = MatrixText | WindowMatrix

@@ -16,7 +16,7 @@ from .elements import write_counters
 from .epilogues import EpilogueText
 from .function import CFunction
 from .launch import Launch, LaunchText, Room
-from .matrices import MatrixText, second_operand, varies_with_batch
+from .matrices import MatrixText, Source, WindowMatrix, second_operand, varies_with_batch
 from .scalars import c_type
 
 ROWS = 6  # of a tile
@@ -76,10 +76,12 @@ class _Tiles:
         f.write(f"const i64 j0 = panel * {width};")
         f.write(f"const i64 there = {kernel.n} - j0 < {width} ? {kernel.n} - j0 : {width};")
         f.write(f"{target} += (GROUP(2) * {self.panels} + panel) * {kernel.k * width};")
+        _find_columns(f, source, width)
         with f.block("for (i64 k = first; k < last; ++k)"):
+            if isinstance(source, WindowMatrix):
+                f.write(f"const i64 row = {source.of_row('k')};")
             with f.block("for (i64 j = 0; j < there; ++j)"):
-                f.write("const i64 column = j0 + j;")
-                f.write(f"{target}[k * {width} + j] = {source.element('k', 'column')};")
+                f.write(f"{target}[k * {width} + j] = {_panel_element(f, source)};")
             f.write(f"for (i64 j = there; j < {width}; ++j) {target}[k * {width} + j] = 0;")
         return text.finished((self.panels, -(-kernel.k // DEPTH), self.packed))
 
@@ -171,6 +173,23 @@ class _Tiles:
 
 
 _VECTOR_TYPES = {"f32": "float", "f64": "double"}
+
+
+def _find_columns(f: CFunction, source: Source, width: int) -> None:
+    """Write where the columns of a panel lie in windows: once, and not for every row."""
+    if isinstance(source, WindowMatrix):
+        f.write(f"i64 places[{width}];")
+        with f.block("for (i64 j = 0; j < there; ++j)"):
+            f.write("const i64 column = j0 + j;")
+            f.write(f"places[j] = {source.of_column('column')};")
+
+
+def _panel_element(f: CFunction, source: Source) -> IRValue:
+    """Return the element of a panel's row k and column j."""
+    if isinstance(source, WindowMatrix):
+        return source.element_at("row", "places[j]")
+    f.write("const i64 column = j0 + j;")
+    return source.element("k", "column")
 
 
 def _small(kernel: GemmKernel, dialect: Dialect) -> Launch:
