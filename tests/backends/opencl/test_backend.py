@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 
 import numpy as np
 import pytest
@@ -28,6 +29,13 @@ def network(x, w, i):
     return [wf.softmax(h, axis=-1), total, wf.cumsum(h, axis=1), wf.sin(x * 1e6), *table]
 
 
+@cache
+def device_of(serial):
+    """Return a device with a context of its own, whose kernels are written in one of both ways."""
+    name = "processor" if serial else "groups"
+    return SourceBackend(name, lambda: open_device(0, serial=serial))
+
+
 @pytest.fixture(scope="module")
 def prepared():
     """Return a graph's program, what it stands for, and its arrays."""
@@ -51,11 +59,29 @@ def prepared():
 def test_both_ways_to_write_kernels(prepared, serial):
     """A processor runs kernels for groups of threads too: slowly, and to the same results."""
     executable, arrays = prepared
-    name = "processor" if serial else "groups"  # of a device with a context of its own
-    backend = SourceBackend(name, lambda: open_device(0, serial=serial))
-    ready = DeviceExecution(backend, executable.program, executable.sources)
+    ready = DeviceExecution(device_of(serial), executable.program, executable.sources)
     expected = executable.run(arrays)
     for a, b in zip(ready.run(arrays), expected, strict=True):
+        assert_agree(to_array(a), b, PROGRAM)
+
+
+@needs_device
+@pytest.mark.parametrize("serial", [True, False], ids=["for processors", "for groups"])
+def test_products_that_compute_their_operands(serial):
+    """Programs that were planned for the CPU have products with prologues; they run here too."""
+    rng = np.random.default_rng(0)
+    with wf.Graph() as graph:
+        x = wf.placeholder((64, 256), wf.float32)
+        w = wf.placeholder((256, 128), wf.float32)
+        y = wf.relu(wf.relu(x) @ (w * 2) + 1)
+        fetches = [y, y.sum(axis=0)]
+    feeds = {s: rng.normal(size=s.shape).astype(np.float32) for s in (x, w)}
+    analysis = wf.Session(graph).executable(fetches, feeds).analysis
+    (product,) = (k for k in analysis.program.kernels if k.kind == "gemm")
+    assert product.x_from is not None or product.y_from is not None
+    ready = DeviceExecution(device_of(serial), analysis.program, analysis.sources)
+    expected = wf.Session(graph, device="reference").run(fetches, feeds)
+    for a, b in zip(ready.run(list(feeds.values())), expected, strict=True):
         assert_agree(to_array(a), b, PROGRAM)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,7 @@ class DeviceCode:
         self.told = _words_read(self.program)
         self._arena: Any = None
         self._times: list[tuple[Kernel, Any]] | None = None
+        self._lock = RLock()
 
     @property
     def functions(self) -> list[Launch]:
@@ -77,8 +79,9 @@ class DeviceCode:
         return self._arena
 
     def run(self, memories: Memories) -> None:
-        """Run on memory."""
-        _Run(self, memories, self._times).program()
+        """Run on memory; one run after another, since they share the arena."""
+        with self._lock:
+            _Run(self, memories, self._times).program()
 
     @contextmanager
     def timing(self) -> Iterator[list[tuple[Kernel, Any]]]:

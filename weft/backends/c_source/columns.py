@@ -15,7 +15,7 @@ from ...core.shape import size_of
 from ...lower.kernels import ColumnKernel, Operand, ScanKernel, ScatterKernel
 from ..cpu.codegen.values import IRValue, element_of
 from .dialect import Dialect
-from .elements import Known, Place, linear, write_counters
+from .elements import Known, LoopPlace, linear, write_counters
 from .function import CFunction
 from .launch import Launch, LaunchText
 from .scalars import c_type, combined, neutral, stored_type, write_scalar
@@ -33,7 +33,7 @@ class _Columns:
         self.loops = loops
         self.operands = operands
         self.dialect = dialect
-        self.text = LaunchText(kind)
+        self.text = LaunchText(kind, dialect)
         self.f = self.text.f
         self.pointers = [self.text.take(operand.view) for operand in operands]
         self.columns = loops[-1]
@@ -85,10 +85,10 @@ class _Columns:
         ):
             yield
 
-    def place(self, iotas: Sequence[Sequence[int]] = ()) -> Place:
+    def place(self, iotas: Sequence[Sequence[int]] = ()) -> LoopPlace:
         """Return the place at which the loops stand."""
         counters = [self.counters.get(axis, "0") for axis in range(len(self.loops))]
-        return Place(self.f, self.operands, self.pointers, iotas, counters)
+        return LoopPlace(self.f, self.operands, self.pointers, iotas, counters)
 
     def array(self, dtype: object, start: IRValue) -> str:
         """Write a value for each element of a work item; return how it is spelled."""
@@ -241,7 +241,7 @@ def write_scatter(kernel: ScatterKernel, dialect: Dialect) -> list[Launch]:
 
 
 def _put(
-    f: CFunction, place: Place, kernel: ScatterKernel, offset: IRValue, value: IRValue
+    f: CFunction, place: LoopPlace, kernel: ScatterKernel, offset: IRValue, value: IRValue
 ) -> None:
     target = len(kernel.operands) - 1
     dtype = kernel.operands[target].view.dtype

@@ -14,7 +14,7 @@ from ...lower.program import KernelProgram, Sources
 from ...plan.device import Device
 from ..protocol import Memories
 from .code import DeviceCode
-from .driver import Array, DeviceMemory, Driver
+from .driver import Allocation, Array, Driver
 from .execution import DeviceExecution
 
 
@@ -42,12 +42,12 @@ class SourceBackend:
         """Return a program as functions of the device."""
         return DeviceCode(program, self.driver)
 
-    def allocate(self, shape: Shape, dtype: DType) -> DeviceMemory:
+    def allocate(self, shape: Shape, dtype: DType) -> Allocation:
         """Return new memory of the device."""
         handle = self.driver.allocate(int(size_of(shape)) * dtype.itemsize)
-        return DeviceMemory(handle, shape, dtype)
+        return Allocation(handle, shape, dtype)
 
-    def copy_in(self, array: Array, memory: DeviceMemory) -> None:
+    def copy_in(self, array: Array, memory: Allocation) -> None:
         """Copy an array of the host to memory."""
         self.driver.write(memory.handle, 0, np.asarray(array, memory.dtype))
 

@@ -44,8 +44,10 @@ _OPENCL_SERIAL = """
 #define FMA64 __builtin_fma
 #define SQRT32 __builtin_sqrtf
 #define SQRT64 __builtin_sqrt
-#define APART _Pragma("clang loop vectorize(assume_safety) interleave(enable)")
+#define APART _Pragma("clang loop vectorize(assume_safety) interleave_count(4)")
+#define REDUCED _Pragma("clang loop vectorize(enable) interleave_count(4)")
 #define CONTRACTED _Pragma("OPENCL FP_CONTRACT ON")
+#define REASSOCIATED _Pragma("clang fp reassociate(on)")
 """
 
 _OPENCL_GROUPS = """

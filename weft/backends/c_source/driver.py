@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceMemory:
+class Allocation:
     """Memory of a device, as long as it is referred to.
 
     handle   what the driver knows it by

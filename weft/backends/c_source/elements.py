@@ -20,7 +20,7 @@ Known = dict[int, IRValue]
 BLOCK_BYTES = 32  # of the random generator
 
 
-class Place:
+class LoopPlace:
     """Where the loops of a kernel stand: by the names of their counters.
 
     operands   by a stride for each loop
@@ -147,12 +147,12 @@ class Place:
 
 
 _SPECIAL: Mapping[str, Any] = {
-    "load": Place._load,
-    "load_at": Place._load_at,
-    "iota": Place._iota,
-    "index": Place._index,
-    "checked": Place._checked,
-    "random": Place._random,
+    "load": LoopPlace._load,
+    "load_at": LoopPlace._load_at,
+    "iota": LoopPlace._iota,
+    "index": LoopPlace._index,
+    "checked": LoopPlace._checked,
+    "random": LoopPlace._random,
 }
 
 

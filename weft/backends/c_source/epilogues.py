@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from ...core.scalar.builder import postorder
 from ...lower.kernels import GemmKernel, Operand, Output
 from ..cpu.codegen.values import IRValue
-from .elements import Known, Place
+from .elements import Known, LoopPlace
 from .launch import LaunchText
 from .scalars import c_type, combined, stored_type
 
 
-class Epilogue:
+class EpilogueText:
     """What is stored of the elements of a product."""
 
     def __init__(self, text: LaunchText, kernel: GemmKernel) -> None:
@@ -26,7 +26,7 @@ class Epilogue:
     def write(self, total: IRValue, batch: Sequence[str], row: str, column: str) -> None:
         """Write what becomes of the sum for a row and a column."""
         kernel, f = self.kernel, self.f
-        place = Place(f, self.operands, self.pointers, (), [*batch, row, column])
+        place = LoopPlace(f, self.operands, self.pointers, (), [*batch, row, column])
         if self.bias is not None:
             assert kernel.bias is not None
             (stride,) = kernel.bias.strides
@@ -44,7 +44,9 @@ class Epilogue:
             else:
                 self.combine(place, output, values[id(output.value)], row, column)
 
-    def combine(self, place: Place, output: Output, value: IRValue, row: str, column: str) -> None:
+    def combine(
+        self, place: LoopPlace, output: Output, value: IRValue, row: str, column: str
+    ) -> None:
         """Combine an element with those above it in its block of rows: one work item has them."""
         assert output.way is not None
         f, dtype = self.f, output.value.dtype

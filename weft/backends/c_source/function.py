@@ -48,7 +48,7 @@ _OPPOSITE = {"lt": ">=", "le": ">", "gt": "<=", "ge": "<"}
 _NARROW = 32  # bits: C computes with no fewer
 
 
-class Machine(NamedTuple):
+class FormulaMachine(NamedTuple):
     """What formulas ask of a machine: that it rounds a product and a sum once."""
 
     has_fma: bool = True
@@ -59,13 +59,21 @@ class Machine(NamedTuple):
 
 
 class CFunction(Instructions):
-    """The text of one function, and of the functions that it calls (`helpers`)."""
+    """The text of one function, and of the functions that it calls (`helpers`).
+
+    branches   whether what is rare is branched to
+    flag       else the name of a variable that notes it, if there is one, and
+    flagged    whether something was
+    """
 
     has_blocks = False
 
     def __init__(self) -> None:
-        super().__init__(cast(Any, Machine()))
+        super().__init__(cast(Any, FormulaMachine()))
         self.lines: list[str] = []
+        self.branches = False
+        self.flag: str | None = None
+        self.flagged = False
         self._depth = 1
 
     # -- statements --------------------------------------------------------------------------------
@@ -98,8 +106,22 @@ class CFunction(Instructions):
     def replaced_where(
         self, rare: IRValue, usual: IRValue, write: Callable[[], IRValue]
     ) -> IRValue:
-        """Return what serves all values: a branch would keep a loop from being one of vectors."""
-        return write()
+        """Return a value, or what is to be in its place where a condition holds, which is rare.
+
+        A branch would keep a loop from being one of vectors. There the condition is noted, for the
+        loop to be repeated; or what serves all values is taken at once.
+        """
+        if self.flag is not None:
+            self.write(f"{self.flag} |= -{rare};")
+            self.flagged = True
+            return usual
+        if not self.branches:
+            return write()
+        name = self.name("w")
+        self.write(f"{C_TYPES[usual.type]} {name} = {usual};")
+        with self.block(f"if ({rare})"):
+            self.write(f"{name} = {write()};")
+        return IRValue(name, usual.type)
 
     def any_lane(self, mask: IRValue, bits: int = 32) -> IRValue:
         """Return a condition as it is: there is one lane."""

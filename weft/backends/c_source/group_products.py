@@ -11,10 +11,10 @@ from ...lower.kernels import GemmKernel
 from ..cpu.codegen.values import IRValue, element_of
 from .dialect import Dialect
 from .elements import write_counters
-from .epilogues import Epilogue
+from .epilogues import EpilogueText
 from .function import CFunction
 from .launch import Launch, LaunchText
-from .matrices import Matrix, Source, second_operand
+from .matrices import MatrixText, Source, second_operand
 from .scalars import c_type
 
 SIDE = 16  # work items of a group along either side of a tile
@@ -26,20 +26,20 @@ def write_group_product(kernel: GemmKernel, dialect: Dialect) -> list[Launch]:
     """Return the launch of a product."""
     if not size_of(kernel.batch) * kernel.m * kernel.n:
         return []
-    return [_Tile(kernel).launch()]
+    return [_Tile(kernel, dialect).launch()]
 
 
 class _Tile:
     """The tile of a group: each work item has `each` x `each` elements, SIDE apart."""
 
-    def __init__(self, kernel: GemmKernel) -> None:
+    def __init__(self, kernel: GemmKernel, dialect: Dialect) -> None:
         self.kernel = kernel
         self.kind = c_type(kernel.out.dtype)
         self.each = 4 if min(kernel.m, kernel.n) >= 2 * SIDE else 1
         self.side = SIDE * self.each
         # One group has all rows that are combined.
         self.rows = -(-(kernel.block or 1) // self.side) * self.side
-        self.text = LaunchText("gemm")
+        self.text = LaunchText("gemm", dialect)
 
     def launch(self) -> Launch:
         """Return the function and how many groups there are."""
@@ -47,9 +47,9 @@ class _Tile:
         f.write(f"LOCAL {self.kind} xs[{DEPTH * (self.side + 1)}];")
         f.write(f"LOCAL {self.kind} ys[{DEPTH * (self.side + 1)}];")
         counters = write_counters(f, "GROUP(2)", kernel.batch)
-        x = Matrix(self.text, kernel.x, kernel.x_from, counters)
+        x = MatrixText(self.text, kernel.x, kernel.x_from, counters)
         y = second_operand(self.text, kernel, counters)
-        epilogue = Epilogue(self.text, kernel)
+        epilogue = EpilogueText(self.text, kernel)
         f.write(f"const i64 ti = ITEM / {SIDE}, tj = ITEM % {SIDE};")
         block = kernel.block or self.side
         f.write(f"const i64 top = GROUP(1) * {block}, left = GROUP(0) * {self.side};")
@@ -101,7 +101,7 @@ class _Tile:
                 f.write(f"found = {value};")
             f.write(f"{local}[d * {self.side + 1} + s] = found;")
 
-    def _stored(self, f: CFunction, epilogue: Epilogue, counters: list[str]) -> None:
+    def _stored(self, f: CFunction, epilogue: EpilogueText, counters: list[str]) -> None:
         """Write what becomes of the elements that are there.
 
         Where rows are combined they come in their order, one for all work items at a time.
@@ -118,7 +118,9 @@ class _Tile:
         with f.block(f"for (i32 q = 0; q < {each}; ++q)"):
             self._columns(f, epilogue, counters, total)
 
-    def _columns(self, f: CFunction, epilogue: Epilogue, counters: list[str], total: str) -> None:
+    def _columns(
+        self, f: CFunction, epilogue: EpilogueText, counters: list[str], total: str
+    ) -> None:
         with f.block(f"for (i32 r = 0; r < {self.each}; ++r)"):
             f.write(f"const i64 row = i0 + ti + q * {SIDE}, column = left + tj + r * {SIDE};")
             with f.block(f"if (row < end && column < {self.kernel.n})"):

@@ -63,8 +63,12 @@ class LaunchText:
     """A function under construction: its parameters are pointers, one for each argument."""
 
     kind: str
+    dialect: Dialect
     arguments: list[Argument] = field(default_factory=list)
     f: CFunction = field(default_factory=CFunction)
+
+    def __post_init__(self) -> None:
+        self.f.branches = not self.dialect.serial
 
     def take(self, argument: Argument) -> str:
         """Return the name of the pointer to an argument."""

@@ -9,11 +9,11 @@ from ...core.shape import size_of
 from ...lower.kernels import GemmKernel, Operand, Prologue
 from ...lower.storage import View
 from ..cpu.codegen.values import IRValue, element_of
-from .elements import Place, linear, write_counters
+from .elements import LoopPlace, linear, write_counters
 from .launch import LaunchText
 
 
-class Matrix:
+class MatrixText:
     """An operand of a product, of which a function reads elements.
 
     batch   the names of the counters of batch axes
@@ -33,7 +33,7 @@ class Matrix:
     def element(self, row: str, column: str) -> IRValue:
         """Return the element at a row and a column."""
         counters = [*self.batch, row, column]
-        place = Place(self.f, self.operands, self.pointers, (), counters)
+        place = LoopPlace(self.f, self.operands, self.pointers, (), counters)
         if self.prologue is None:
             return place.loaded(self.dtype, place.element(0))
         values = place.write(postorder([self.prologue.value]), {})
@@ -53,23 +53,33 @@ class WindowMatrix:
         self.offsets = text.take(kernel.windows.offsets)
 
     def element(self, row: str, column: str) -> IRValue:
-        """Return the element at a row and a column: offsets are for rows, strides for columns."""
-        sizes, strides = zip(*self.windows.columns, strict=True)
-        counters = write_counters(self.f, column, sizes)
+        """Return the element at a row and a column."""
+        return self.element_at(self.of_row(row), self.of_column(column))
+
+    def element_at(self, row: str, column: str) -> IRValue:
+        """Return the element of a row and a column by how far these are behind the beginning."""
+        return self.f.define(element_of(self.dtype), f"{self.pointer}[{row} + {column}]")
+
+    def of_row(self, row: str) -> str:
+        """Return how far a row is behind the beginning: a table has it."""
         lead = linear(self.view.strides[:-2], self.batch)
-        of_row = linear(self.windows.offsets.strides, [*self.batch, row, column])
-        at = f"{lead} + {self.offsets}[{of_row}] + {linear(strides, counters)}"
-        return self.f.define(element_of(self.dtype), f"{self.pointer}[{at}]")
+        at = linear(self.windows.offsets.strides, [*self.batch, row, "0"])
+        return f"{lead} + {self.offsets}[{at}]"
+
+    def of_column(self, column: str) -> str:
+        """Return how far a column is behind a row's beginning, by the axes it stands for."""
+        sizes, strides = zip(*self.windows.columns, strict=True)
+        return linear(strides, write_counters(self.f, column, sizes))
 
 
-Source = Matrix | WindowMatrix
+Source = MatrixText | WindowMatrix
 
 
 def second_operand(text: LaunchText, kernel: GemmKernel, batch: Sequence[str]) -> Source:
     """Return how elements of y are read."""
     if kernel.windows is not None:
         return WindowMatrix(text, kernel, batch)
-    return Matrix(text, kernel.y, kernel.y_from, batch)
+    return MatrixText(text, kernel.y, kernel.y_from, batch)
 
 
 def varies_with_batch(kernel: GemmKernel) -> bool:

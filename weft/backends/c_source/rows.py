@@ -10,19 +10,23 @@ by a tree in local memory; rows of which nothing is reduced have a work item for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from ...core.scalar.builder import Expr, postorder
+from ...core.scalar.functions import FUNCTIONS, POLYNOMIAL
 from ...lower.kernels import Output, RowKernel
 from ..cpu.codegen.values import IRValue, element_of
+from .accumulators import accumulator
 from .dialect import Dialect
-from .elements import Known, Place, placed_numbers, varying, write_counters
+from .elements import Known, LoopPlace, placed_numbers, varying, write_counters
 from .function import CFunction
 from .launch import Launch, LaunchText
 from .scalars import c_type, combined, neutral, stored_type
 
 STRETCH = 1 << 14  # elements that a work item of a processor takes
-ACCUMULATOR_BYTES = 64  # of the accumulators of one sum, on processors
+BLOCK = 1 << 10  # elements of a row that a loop takes
+MOST_KEPT = 1 << 12  # elements of a row of which a work item keeps what took long to compute
 GROUP_ROWS = 1
 
 
@@ -51,10 +55,21 @@ class _Rows:
         along = [o for o in kernel.outputs if o.way or kernel.operands[o.operand].strides[-1]]
         self.element_outputs = along
         self.row_outputs = [o for o in kernel.outputs if o not in along]
-        self.text = LaunchText("row")
+        self.text = LaunchText("row", dialect)
         self.f = self.text.f
         self.pointers = [self.text.take(operand.view) for operand in kernel.operands]
         self.tree: list[str] = []  # names of local memory, by reduction
+        self.kept: dict[int, str] = {}  # arrays of what the elements of a row had in earlier phases
+
+    @property
+    def overwrites(self) -> bool:
+        """Tell whether something is stored where something is read: it cannot be done again."""
+        read, written = placed_numbers(self.order)[0], {o.operand for o in self.kernel.outputs}
+        views = self.kernel.views
+        combined = any(output.way for output in self.kernel.outputs)
+        return combined or not {views[i].buffer for i in read}.isdisjoint(
+            views[i].buffer for i in written
+        )
 
     @property
     def is_map(self) -> bool:
@@ -120,7 +135,7 @@ class _Rows:
         """Write all phases of a row."""
         kernel = self.kernel
         counters = [*write_counters(self.f, row, kernel.loops[:-1]), "c"]
-        place = Place(self.f, kernel.operands, self.pointers, kernel.iotas, counters)
+        place = LoopPlace(self.f, kernel.operands, self.pointers, kernel.iotas, counters)
         operands, iotas = placed_numbers(self.order)
         written = {o.operand for o in kernel.outputs if o.way is None}
         place.settle(sorted(operands | written), sorted(iotas))
@@ -136,12 +151,28 @@ class _Rows:
         for output in self.row_outputs:
             team.once(lambda o=output: place.store(o.operand, known[id(o.value)]))  # type: ignore[misc]
 
-    def values(self, place: Place, roots: Sequence[Expr], known: Known) -> Known:
-        """Write what an element's expressions need that is not known for the row."""
-        missing = [e for e in postorder(list(roots)) if id(e) not in known]
-        return place.write(missing, known)
+    def values(self, place: LoopPlace, roots: Sequence[Expr], known: Known) -> Known:
+        """Write what an element's expressions need that is not known for the row, nor kept."""
+        needed = _reached(roots, {*known, *self.kept})
+        values = dict(known)
+        for expr in needed:
+            if id(expr) in self.kept and id(expr) not in known:
+                text = f"{self.kept[id(expr)]}[c]"
+                values[id(expr)] = self.f.define(element_of(expr.dtype), text)
+        return place.write(needed, values)
 
-    def store_element(self, place: Place, known: Known) -> None:
+    def worth_keeping(self, wanted: Sequence[Expr]) -> list[Expr]:
+        """Return what takes long, is computed for some reductions, and is needed later again."""
+        if self.kernel.columns > MOST_KEPT:
+            return []
+        level = self.levels[id(wanted[0])]
+        later = [e.args[0] for e in self.reductions if self.levels[id(e)] > level]
+        later += [output.value for output in self.element_outputs]
+        again = {id(e) for e in _reached(later, set())}
+        now = _reached([e.args[0] for e in wanted], set(self.kept))
+        return [e for e in now if id(e) in again and id(e) in self.varies and _takes_long(e)]
+
+    def store_element(self, place: LoopPlace, known: Known) -> None:
         """Write what is stored of an element, after all of it is computed."""
         outputs = self.element_outputs
         values = self.values(place, [o.value for o in outputs], known)
@@ -152,7 +183,7 @@ class _Rows:
             else:
                 self._combine(place, output, value)
 
-    def _combine(self, place: Place, output: Output, value: IRValue) -> None:
+    def _combine(self, place: LoopPlace, output: Output, value: IRValue) -> None:
         """Combine an element with those above it in its unit: each has a row of results."""
         kernel, way = self.kernel, output.way
         assert way is not None
@@ -164,6 +195,27 @@ class _Rows:
             before = place.loaded(dtype, at)
             self.f.write(f"{name} = {combined(self.f, way, dtype, before, value)};")
         self.f.write(f"{at} = ({stored_type(dtype)}){name};")
+
+
+def _takes_long(expr: Expr) -> bool:
+    record = FUNCTIONS.get(expr.kind)
+    return record is not None and expr.dtype.kind == "f" and record.cost >= POLYNOMIAL
+
+
+def _reached(roots: Sequence[Expr], known: set[int]) -> list[Expr]:
+    """Return what expressions are computed from, arguments first, down to what is known.
+
+    What a reduction is of is not needed any more once its result is there.
+    """
+    found: set[int] = set()
+    stack = list(roots)
+    while stack:
+        expr = stack.pop()
+        if id(expr) not in found:
+            found.add(id(expr))
+            if id(expr) not in known and expr.kind != "reduce":
+                stack.extend(expr.args)
+    return [e for e in postorder(list(roots)) if id(e) in found]
 
 
 def _levels(order: Sequence[Expr]) -> dict[int, int]:
@@ -182,11 +234,11 @@ class _Team:
         self.rows = rows
         self.f = rows.f
 
-    def reduce(self, place: Place, wanted: Sequence[Expr], known: Known) -> Known:
+    def reduce(self, place: LoopPlace, wanted: Sequence[Expr], known: Known) -> Known:
         """Return the results of reductions of one phase."""
         raise NotImplementedError
 
-    def store(self, place: Place, known: Known) -> None:
+    def store(self, place: LoopPlace, known: Known) -> None:
         """Write what is stored of elements."""
         raise NotImplementedError
 
@@ -194,88 +246,115 @@ class _Team:
         """Write what is done once for a row."""
         raise NotImplementedError
 
-    def _declare(self, wanted: Sequence[Expr], lanes: str = "") -> list[str]:
-        names = []
-        for expr in wanted:
-            names.append(self.f.name("s"))
-            start = neutral(self.f, expr.data, expr.dtype)
-            kind = c_type(expr.dtype)
-            if lanes:
-                self.f.write(f"{kind} {names[-1]}[{lanes}];")
-                self.f.write(f"for (i32 l = 0; l < {lanes}; ++l) {names[-1]}[l] = {start};")
-            else:
-                self.f.write(f"{kind} {names[-1]} = {start};")
-        return names
-
-    def _accumulate(
-        self, place: Place, wanted: Sequence[Expr], known: Known, names: Sequence[str], at: str = ""
-    ) -> None:
-        """Write how an element is added to what was found before it."""
-        values = self.rows.values(place, [e.args[0] for e in wanted], known)
-        for expr, name in zip(wanted, names, strict=True):
-            before = IRValue(f"{name}{at}", element_of(expr.dtype))
-            total = combined(self.f, expr.data, expr.dtype, before, values[id(expr.args[0])])
-            self.f.write(f"{before} = {total};")
-
 
 class _Stretch(_Team):
-    """A work item of a processor that goes along a row, or a stretch of it, by itself."""
+    """A work item of a processor that goes along a row, or a stretch of it, by itself.
+
+    It goes by blocks. What formulas have for rare values would keep loops from being vectors: a
+    first loop notes whether a block has such values, and if it does the block is done again.
+    """
 
     def __init__(self, rows: _Rows, start: str, stop: str, length: int) -> None:
         super().__init__(rows)
         self.start, self.stop, self.length = start, stop, length
 
-    def reduce(self, place: Place, wanted: Sequence[Expr], known: Known) -> Known:
-        """Write sums with several accumulators, by which a loop becomes one of vectors."""
-        lanes = ACCUMULATOR_BYTES // max(e.dtype.itemsize for e in wanted)
-        if self.length < 2 * lanes:
-            names = self._declare(wanted)
-            with self.f.block(f"for (i64 c = {self.start}; c < {self.stop}; ++c)"):
-                self._accumulate(place, wanted, known, names)
-        else:
-            arrays = self._declare(wanted, str(lanes))
-            self._by_lanes(place, wanted, known, arrays, lanes)
-            names = [self._folded(e, a, lanes) for e, a in zip(wanted, arrays, strict=True)]
-        pairs = zip(wanted, names, strict=True)
-        return {id(expr): IRValue(name, element_of(expr.dtype)) for expr, name in pairs}
+    def reduce(self, place: LoopPlace, wanted: Sequence[Expr], known: Known) -> Known:
+        """Write reductions, of blocks and then of these, so that errors do not add up."""
+        totals = [accumulator(self.f, expr) for expr in wanted]
+        parts = [accumulator(self.f, expr) for expr in wanted]
+        for total in totals:
+            total.declare()
 
-    def _by_lanes(
-        self, place: Place, wanted: Sequence[Expr], known: Known, arrays: list[str], lanes: int
-    ) -> None:
-        whole = self.length // lanes * lanes
-        with self.f.block(f"for (i64 d = {self.start}; d < {whole}; d += {lanes})"):  # noqa: SIM117
-            with self.f.block(f"for (i32 l = 0; l < {lanes}; ++l)"):
-                self.f.write("const i64 c = d + l;")
-                self._accumulate(place, wanted, known, arrays, "[l]")
-        if whole < self.length:
-            with self.f.block(f"for (i64 c = {whole}; c < {self.stop}; ++c)"):
-                self._accumulate(place, wanted, known, arrays, f"[c - {whole}]")
+        kept = {id(expr): self._array(expr) for expr in self.rows.worth_keeping(wanted)}
 
-    def _folded(self, expr: Expr, array: str, lanes: int) -> str:
-        """Write how accumulators are combined, halves with halves."""
-        name, half = self.f.name("s"), lanes // 2
-        with self.f.block(f"for (i32 n = {half}; n > 0; n >>= 1)"):  # noqa: SIM117
-            with self.f.block("for (i32 l = 0; l < n; ++l)"):
-                pair = [IRValue(f"{array}[{at}]", element_of(expr.dtype)) for at in ("l", "l + n")]
-                self.f.write(f"{array}[l] = {combined(self.f, expr.data, expr.dtype, *pair)};")
-        self.f.write(f"const {c_type(expr.dtype)} {name} = {array}[0];")
+        def write() -> None:
+            values = self.rows.values(place, [e.args[0] for e in wanted], known)
+            for number, array in kept.items():
+                self.f.write(f"{array}[c] = {values[number]};")
+            for part, expr in zip(parts, wanted, strict=True):
+                part.add(values[id(expr.args[0])])
+
+        with self._blocks():
+            for part in parts:
+                part.declare()
+            self._twice("REDUCED", write, [part.reset for part in parts])
+            for total, part in zip(totals, parts, strict=True):
+                total.join(part)
+        self.rows.kept |= kept
+        return {id(e): total.result() for e, total in zip(wanted, totals, strict=True)}
+
+    def _array(self, expr: Expr) -> str:
+        """Write an array for what the elements of the row have of an expression."""
+        name = self.f.name("kept")
+        self.f.write(f"{c_type(expr.dtype)} {name}[{self.length}];")
         return name
 
-    def store(self, place: Place, known: Known) -> None:
+    def store(self, place: LoopPlace, known: Known) -> None:
         """Write a loop over elements, none of which needs another's result."""
-        self.f.write("APART")
-        with self.f.block(f"for (i64 c = {self.start}; c < {self.stop}; ++c)"):
-            self.rows.store_element(place, known)
+        again = not self.rows.overwrites
+        with self._blocks():
+            self._twice("APART", lambda: self.rows.store_element(place, known), [], again=again)
 
     def once(self, write: Callable[[], None]) -> None:
         """Write it: nobody else has this row."""
         write()
 
+    @contextmanager
+    def _blocks(self) -> Iterator[None]:
+        """Write a loop over blocks, from `from` to `to`."""
+        if self.length <= BLOCK:
+            with self.f.block(""):
+                self.f.write(f"const i64 from = {self.start}, to = {self.stop};")
+                yield
+            return
+        with self.f.block(f"for (i64 from = {self.start}; from < {self.stop}; from += {BLOCK})"):
+            end = f"from + {BLOCK} < {self.stop} ? from + {BLOCK} : {self.stop}"
+            self.f.write(f"const i64 to = {end};")
+            yield
+
+    def _twice(
+        self,
+        pragma: str,
+        write: Callable[[], None],
+        resets: Sequence[Callable[[], None]],
+        *,
+        again: bool = True,
+    ) -> None:
+        """Write the loop over a block's elements; and once more, for rare values, if it has any."""
+        f, before = self.f, len(self.f.lines)
+        f.flagged = False
+        if again:
+            f.flag = f.name("rare")
+            f.write(f"i32 {f.flag} = 0;")
+        flag, f.flag = f.flag, None
+        with self._flagging(flag):
+            self._loop(pragma, write)
+        if not f.flagged:
+            if again:
+                del f.lines[before]
+            return
+        with f.block(f"if ({flag})"):
+            for reset in resets:
+                reset()
+            self._loop(pragma, write)
+
+    @contextmanager
+    def _flagging(self, flag: str | None) -> Iterator[None]:
+        self.f.flag = flag
+        yield
+        self.f.flag = None
+
+    def _loop(self, pragma: str, write: Callable[[], None]) -> None:
+        if pragma:
+            self.f.write(pragma)
+        with self.f.block("for (i64 c = from; c < to; ++c)"):
+            write()
+
 
 class _Element(_Team):
     """A work item that has one element of a row; it reduces nothing."""
 
-    def store(self, place: Place, known: Known) -> None:
+    def store(self, place: LoopPlace, known: Known) -> None:
         """Write it for the one element."""
         self.rows.store_element(place, known)
 
@@ -293,11 +372,19 @@ class _Shared(_Team):
         kernel, items = self.rows.kernel, self.rows.dialect.group
         return f"for (i64 c = ITEM; c < {kernel.columns}; c += {items})"
 
-    def reduce(self, place: Place, wanted: Sequence[Expr], known: Known) -> Known:
+    def reduce(self, place: LoopPlace, wanted: Sequence[Expr], known: Known) -> Known:
         """Write what each work item finds, and a tree that combines it."""
-        names = self._declare(wanted)
+        names = [self.f.name("s") for _ in wanted]
+        for expr, name in zip(wanted, names, strict=True):
+            start = neutral(self.f, expr.data, expr.dtype)
+            self.f.write(f"{c_type(expr.dtype)} {name} = {start};")
         with self.f.block(self._elements):
-            self._accumulate(place, wanted, known, names)
+            values = self.rows.values(place, [e.args[0] for e in wanted], known)
+            for expr, name in zip(wanted, names, strict=True):
+                before = IRValue(name, element_of(expr.dtype))
+                found_now = values[id(expr.args[0])]
+                total = combined(self.f, expr.data, expr.dtype, before, found_now)
+                self.f.write(f"{name} = {total};")
         found: Known = {}
         for expr, name in zip(wanted, names, strict=True):
             tree = self.rows.tree[self.rows.reductions.index(expr)]
@@ -307,7 +394,7 @@ class _Shared(_Team):
         self.f.write("BARRIER;")
         return found
 
-    def store(self, place: Place, known: Known) -> None:
+    def store(self, place: LoopPlace, known: Known) -> None:
         """Write a loop over every so many elements."""
         with self.f.block(self._elements):
             self.rows.store_element(place, known)

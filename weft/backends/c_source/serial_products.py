@@ -13,10 +13,10 @@ from ...lower.storage import View
 from ..cpu.codegen.values import IRValue, element_of
 from .dialect import Dialect
 from .elements import write_counters
-from .epilogues import Epilogue
+from .epilogues import EpilogueText
 from .function import CFunction
 from .launch import Launch, LaunchText, Room
-from .matrices import Matrix, second_operand, varies_with_batch
+from .matrices import MatrixText, Source, WindowMatrix, second_operand, varies_with_batch
 from .scalars import c_type
 
 ROWS = 6  # of a tile
@@ -34,16 +34,17 @@ def write_serial_product(kernel: GemmKernel, dialect: Dialect) -> list[Launch]:
     if not batch * m * n:
         return []
     if m * n * k <= SMALL or m < ROWS // 2 or not k:
-        return [_small(kernel)]
-    writer = _Tiles(kernel)
+        return [_small(kernel, dialect)]
+    writer = _Tiles(kernel, dialect)
     return [*writer.packing(), writer.tiles()]
 
 
 class _Tiles:
     """A product by tiles."""
 
-    def __init__(self, kernel: GemmKernel) -> None:
+    def __init__(self, kernel: GemmKernel, dialect: Dialect) -> None:
         self.kernel = kernel
+        self.dialect = dialect
         self.dtype = kernel.out.dtype
         self.lanes = VECTOR_BYTES // self.dtype.itemsize
         self.width = VECTORS * self.lanes
@@ -65,7 +66,7 @@ class _Tiles:
         return launches
 
     def _pack_y(self) -> Launch:
-        kernel, text = self.kernel, LaunchText("pack")
+        kernel, text = self.kernel, LaunchText("pack", self.dialect)
         f, width = text.f, self.width
         target = text.take(self.y)
         counters = write_counters(f, "GROUP(2)", kernel.batch)
@@ -75,19 +76,21 @@ class _Tiles:
         f.write(f"const i64 j0 = panel * {width};")
         f.write(f"const i64 there = {kernel.n} - j0 < {width} ? {kernel.n} - j0 : {width};")
         f.write(f"{target} += (GROUP(2) * {self.panels} + panel) * {kernel.k * width};")
+        _find_columns(f, source, width)
         with f.block("for (i64 k = first; k < last; ++k)"):
+            if isinstance(source, WindowMatrix):
+                f.write(f"const i64 row = {source.of_row('k')};")
             with f.block("for (i64 j = 0; j < there; ++j)"):
-                f.write("const i64 column = j0 + j;")
-                f.write(f"{target}[k * {width} + j] = {source.element('k', 'column')};")
+                f.write(f"{target}[k * {width} + j] = {_panel_element(f, source)};")
             f.write(f"for (i64 j = there; j < {width}; ++j) {target}[k * {width} + j] = 0;")
         return text.finished((self.panels, -(-kernel.k // DEPTH), self.packed))
 
     def _pack_x(self, room: Room) -> Launch:
-        kernel, text = self.kernel, LaunchText("pack")
+        kernel, text = self.kernel, LaunchText("pack", self.dialect)
         f = text.f
         target = text.take(room)
         counters = write_counters(f, "GROUP(1)", kernel.batch)
-        source = Matrix(text, kernel.x, kernel.x_from, counters)
+        source = MatrixText(text, kernel.x, kernel.x_from, counters)
         f.write(f"{target} += (GROUP(1) * {kernel.m} + GROUP(0)) * {kernel.k};")
         f.write("const i64 i = GROUP(0);")
         f.write("APART")
@@ -99,10 +102,10 @@ class _Tiles:
 
     def tiles(self) -> Launch:
         """Return the launch in which each work item takes some rows of a panel."""
-        kernel, text = self.kernel, LaunchText("gemm")
+        kernel, text = self.kernel, LaunchText("gemm", self.dialect)
         f = text.f
         y, x = text.take(self.y), text.take(self.x)
-        epilogue = Epilogue(text, kernel)
+        epilogue = EpilogueText(text, kernel)
         strip = STRIP if not kernel.block else max(1, STRIP // kernel.block) * kernel.block
         counters = write_counters(f, "GROUP(2)", kernel.batch)
         f.write(f"const i64 panel = GROUP(0), first = GROUP(1) * {strip};")
@@ -151,7 +154,7 @@ class _Tiles:
                 for v in range(VECTORS):
                     f.write(f"tile[{i * VECTORS + v}] = c{i}_{v};")
 
-    def _stored(self, f: CFunction, epilogue: Epilogue, counters: list[str]) -> None:
+    def _stored(self, f: CFunction, epilogue: EpilogueText, counters: list[str]) -> None:
         """Write what becomes of the tile's elements that are there."""
         element = c_type(self.dtype)
         n, width = self.kernel.n, self.width
@@ -172,15 +175,32 @@ class _Tiles:
 _VECTOR_TYPES = {"f32": "float", "f64": "double"}
 
 
-def _small(kernel: GemmKernel) -> Launch:
+def _find_columns(f: CFunction, source: Source, width: int) -> None:
+    """Write where the columns of a panel lie in windows: once, and not for every row."""
+    if isinstance(source, WindowMatrix):
+        f.write(f"i64 places[{width}];")
+        with f.block("for (i64 j = 0; j < there; ++j)"):
+            f.write("const i64 column = j0 + j;")
+            f.write(f"places[j] = {source.of_column('column')};")
+
+
+def _panel_element(f: CFunction, source: Source) -> IRValue:
+    """Return the element of a panel's row k and column j."""
+    if isinstance(source, WindowMatrix):
+        return source.element_at("row", "places[j]")
+    f.write("const i64 column = j0 + j;")
+    return source.element("k", "column")
+
+
+def _small(kernel: GemmKernel, dialect: Dialect) -> Launch:
     """Return the launch of a product whose elements are summed up one by one."""
-    text = LaunchText("dot")
+    text = LaunchText("dot", dialect)
     f = text.f
     batch = size_of(kernel.batch)
     counters = write_counters(f, "GROUP(1)", kernel.batch)
-    x = Matrix(text, kernel.x, kernel.x_from, counters)
+    x = MatrixText(text, kernel.x, kernel.x_from, counters)
     y = second_operand(text, kernel, counters)
-    epilogue = Epilogue(text, kernel)
+    epilogue = EpilogueText(text, kernel)
     kind = c_type(kernel.out.dtype)
     block = kernel.block or 1
     stretch = max(1, SMALL // max(1, kernel.k))

@@ -25,7 +25,7 @@ _Handle = ctypes.c_void_p
 _Address = ctypes.c_uint64
 
 
-class Library:
+class CudaLibrary:
     """libcuda, with calls that raise what the driver says."""
 
     def __init__(self) -> None:
@@ -68,9 +68,9 @@ class Library:
 
 
 @cache
-def library() -> Library:
+def library() -> CudaLibrary:
     """Return libcuda; raise DeviceError if there is no driver."""
-    return Library()
+    return CudaLibrary()
 
 
 def find_devices() -> list[str]:
@@ -82,14 +82,14 @@ def find_devices() -> list[str]:
     return [_name_of(cuda_library, index) for index in range(count)]
 
 
-def _name_of(cuda_library: Library, index: int) -> str:
+def _name_of(cuda_library: CudaLibrary, index: int) -> str:
     device = cuda_library.number("cuDeviceGet", index)
     text = ctypes.create_string_buffer(NAME_BYTES)
     cuda_library.call("cuDeviceGetName", text, NAME_BYTES, device)
     return text.value.decode()
 
 
-class Memory:
+class CudaMemory:
     """Memory of a device, freed when nobody refers to it."""
 
     __slots__ = ("_driver", "address")
@@ -139,18 +139,18 @@ class CudaDriver:
 
     # -- memory ------------------------------------------------------------------------------------
 
-    def allocate(self, nbytes: int) -> Memory:
+    def allocate(self, nbytes: int) -> CudaMemory:
         """Return new memory; raise AllocationError if there is none left."""
-        return Memory(self, max(64, nbytes))
+        return CudaMemory(self, max(64, nbytes))
 
-    def write(self, handle: Memory, start: int, array: Array) -> None:
+    def write(self, handle: CudaMemory, start: int, array: Array) -> None:
         """Copy an array of the host to memory: the driver has it when this returns."""
         if array.size:
             kept = np.ascontiguousarray(array)
             source, size = ctypes.c_void_p(kept.ctypes.data), ctypes.c_size_t(kept.nbytes)
             self.call("cuMemcpyHtoDAsync_v2", handle.at(start), source, size, self._stream)
 
-    def read(self, handle: Memory, start: int, dtype: DType, size: int) -> Array:
+    def read(self, handle: CudaMemory, start: int, dtype: DType, size: int) -> Array:
         """Wait, and return elements of memory from a byte on."""
         found: Array = np.empty(size, dtype)
         if size:
@@ -159,7 +159,7 @@ class CudaDriver:
             self.wait()
         return found
 
-    def copy(self, source: Memory, target: Memory, nbytes: int) -> None:
+    def copy(self, source: CudaMemory, target: CudaMemory, nbytes: int) -> None:
         """Copy memory."""
         if nbytes:
             size = ctypes.c_size_t(nbytes)

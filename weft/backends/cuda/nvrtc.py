@@ -17,7 +17,7 @@ from ...core.device_array import DeviceError
 OPTIONS = ("--std=c++17", "--fmad=false", "--prec-div=true", "--prec-sqrt=true", "--ftz=false")
 
 
-class Compiled:
+class CompiledText:
     """What NVRTC has made of a text: code for one architecture, and what it had to say."""
 
     def __init__(self, architecture: str, code: bytes, log: str) -> None:
@@ -26,7 +26,7 @@ class Compiled:
         self.log = log
 
 
-def compile_source(source: str, architecture: str) -> Compiled:
+def compile_source(source: str, architecture: str) -> CompiledText:
     """Return the code of a text for an architecture: `sm_80`, or `compute_80` for PTX."""
     nvrtc = library()
     program = ctypes.c_void_p()
@@ -42,7 +42,7 @@ def compile_source(source: str, architecture: str) -> Compiled:
         if failed:
             raise DeviceError(f"NVRTC refuses kernels for {architecture}: {log}")
         kind = "CUBIN" if architecture.startswith("sm_") else "PTX"
-        return Compiled(architecture, _read(nvrtc, program, kind), log)
+        return CompiledText(architecture, _read(nvrtc, program, kind), log)
     finally:
         nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from ..c_source.launch import Launch, program_source
 # Division and square root as IEEE 754 has them; nothing else is reordered or fused.
 OPTIONS = "-cl-std=CL1.2 -w"
 ROUNDED = "-cl-fp32-correctly-rounded-divide-sqrt"
+MOST_KERNELS = 1 << 14  # launches whose arguments are remembered
 MOST_PENDING = 64  # copies from the host whose arrays are kept until they are done
 
 
@@ -67,6 +69,7 @@ class OpenClDriver:
         self._built: dict[str, Any] = {}  # programs by the names of their functions
         self._kernels: dict[int, tuple[Launch, Any, list[Any]]] = {}
         self._pending: deque[Any] = deque()
+        self._lock = Lock()  # of the arguments of kernels, between setting them and the launch
 
     # -- memory ------------------------------------------------------------------------------------
 
@@ -133,22 +136,29 @@ class OpenClDriver:
 
     def launch(self, launch: Launch, pointers: Sequence[Pointer], *, timed: bool = False) -> Any:
         """Run a function; return its event."""
+        total = (launch.groups[0] * launch.items, *launch.groups[1:])
+        local = (launch.items, *(1 for _ in launch.groups[1:]))
+        with self._errors(), self._lock:
+            kernel = self._with_arguments(launch, pointers)
+            return self.cl.enqueue_nd_range_kernel(self.queue, kernel, total, local)
+
+    def _with_arguments(self, launch: Launch, pointers: Sequence[Pointer]) -> Any:
+        """Return the kernel of a launch; of its arguments those are set that have changed."""
         known = self._kernels.get(id(launch))
         if known is None:
+            if len(self._kernels) >= MOST_KERNELS:
+                self._kernels.clear()
             made = self.cl.Kernel(self._built[launch.name], launch.name)
             known = self._kernels[id(launch)] = (launch, made, [None] * (2 * len(pointers)))
         _, kernel, given = known
         for i, (handle, offset) in enumerate(pointers):
-            if given[2 * i] is not handle:
+            if given[2 * i] != handle.int_ptr:
                 kernel.set_arg(2 * i, handle)
-                given[2 * i] = handle
+                given[2 * i] = handle.int_ptr
             if given[2 * i + 1] != offset:
                 kernel.set_arg(2 * i + 1, np.int64(offset))
                 given[2 * i + 1] = offset
-        total = (launch.groups[0] * launch.items, *launch.groups[1:])
-        local = (launch.items, *(1 for _ in launch.groups[1:]))
-        with self._errors():
-            return self.cl.enqueue_nd_range_kernel(self.queue, kernel, total, local)
+        return kernel
 
     def seconds(self, event: Any) -> float:
         """Return how long a launch took, by the device's clock."""
