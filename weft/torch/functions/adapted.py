@@ -169,6 +169,35 @@ def arange(*args: Any, out: Any = None, **options: Any) -> Any:
     return plain(*numbers, out=out, **options)
 
 
+def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
+    """Return the tensor with elements of another where a mask is true, one after the other."""
+    sizes = np.broadcast_shapes(tuple(input.shape), tuple(mask.shape))
+    x, where = (F.broadcast_to(v, sizes) for v in (input, mask))
+    return adopt(_weft("masked_scatter")(x, where, source))
+
+
+def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
+    """Return sums of products over dimensions of two tensors."""
+    given = dims.tolist() if isinstance(dims, core.Tensor) else dims
+    if isinstance(given, int):
+        axes: Any = given
+    else:
+        left, right = ([v] if isinstance(v, int) else list(v) for v in given)
+        a, b = _summed_where_one(a, b, left, right)
+        axes = (tuple(left), tuple(right))
+    return _given(adopt(_weft("tensordot")(a, b, axes)), out)
+
+
+def _summed_where_one(a: Any, b: Any, left: list[int], right: list[int]) -> tuple[Any, Any]:
+    """Return operands whose paired dimensions have one size: where one of them is 1, it repeats."""
+    for i, j in zip(left, right, strict=True):
+        if a.shape[i] == 1 and b.shape[j] != 1:
+            b = F.sum(b, j, keepdims=True)
+        elif b.shape[j] == 1 and a.shape[i] != 1:
+            a = F.sum(a, i, keepdims=True)
+    return a, b
+
+
 ONE_DIM = names("""
     cumsum cumprod logcumsumexp argsort index_fill index_copy index_select index_add scatter
     scatter_add scatter_reduce
@@ -176,6 +205,8 @@ ONE_DIM = names("""
 FUNCTIONS: dict[str, Any] = {
     **{name: with_one_dim(SAME[name]) for name in ONE_DIM},
     "cdist": cdist,
+    "masked_scatter": masked_scatter,
+    "tensordot": tensordot,
     "searchsorted": searchsorted,
     "bucketize": bucketize,
     "quantile": _quantiles("quantile"),
