@@ -92,6 +92,36 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:
     return return_types.lstsq(solution, residuals if full else empty, known, empty)
 
 
+def matrix_power(A: Any, n: int, *, out: Any = None) -> Any:
+    """Return a power of square matrices; gradients, of zero, exist for the power 0 too."""
+    found = _function("matrix_power")(A, n)
+    return _given(adopt(found + A * 0 if n == 0 and A.requires_grad else found), out)
+
+
+def solve_ex(
+    A: Any, B: Any, *, left: bool = True, check_errors: bool = False, out: Any = None
+) -> Any:
+    """Return the solution of a linear system, and where it has none."""
+    if not _are_vectors(A, B):
+        return adopt(_function("solve_ex")(A, B, left=left, check_errors=check_errors))
+    found = _function("solve_ex")(A, F.unsqueeze(B, -1), check_errors=check_errors)
+    return type(found)(adopt(F.squeeze(found[0], -1)), adopt(found[1]))
+
+
+def _are_vectors(A: Any, B: Any) -> bool:
+    return B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(A.shape[:-1]) == tuple(B.shape))
+
+
+def _symmetric(name: str) -> Any:
+    """Return a function of symmetric matrices, which are Hermitian as well."""
+
+    def factor(*args: Any, hermitian: bool = False, **options: Any) -> Any:
+        return adopt(_function(name)(*args, **options))
+
+    factor.__name__ = name
+    return factor
+
+
 def _tolerance(x: Any, atol: Any, rtol: Any) -> Any:
     """Return the singular values below which they count as zero, of each matrix."""
     values = F.svdvals(x)
@@ -143,8 +173,7 @@ def pinv(
 
 def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
     """Return the solution of a linear system, of vectors or of matrices."""
-    vectors = B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(A.shape[:-1]) == tuple(B.shape))
-    if vectors:
+    if _are_vectors(A, B):
         found = F.squeeze(_function("solve")(A, F.unsqueeze(B, -1)), -1)
     elif left:
         found = _function("solve")(A, B)
@@ -243,6 +272,9 @@ OWN = {
     "matrix_rank": matrix_rank,
     "pinv": pinv,
     "solve": solve,
+    "solve_ex": solve_ex,
+    "matrix_power": matrix_power,
+    **{name: _symmetric(name) for name in names("ldl_factor ldl_factor_ex ldl_solve")},
 }
 FUNCTIONS: dict[str, Any] = {**functions_named(_SAME, "linalg"), **OWN}
 globals().update(FUNCTIONS)
@@ -285,6 +317,20 @@ def _triangular_solve(
     return return_types.triangular_solve(found, adopt(F.positive(A)))
 
 
+def _lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
+    """Return the factors of a matrix in one, and its pivots."""
+    factors, pivots = map(adopt, _function("lu_factor")(A, pivot=pivot))
+    if not get_infos:
+        return _given((factors, pivots), out)
+    infos = adopt(core.wrap(np.zeros(tuple(A.shape[:-2]), np.int32)))
+    return _given((factors, pivots, infos), out)
+
+
+def _lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
+    """Return the solution of a linear system by its factors."""
+    return _given(adopt(_function("lu_solve")(LU_data, LU_pivots, b)), out)
+
+
 def _pinverse(input: Any, rcond: float = 1e-15) -> Any:
     """Return the pseudo-inverse of a matrix."""
     return adopt(_function("pinv")(input, rtol=rcond))
@@ -309,6 +355,8 @@ TOP: dict[str, Any] = {
         ),
         "linalg",
     ),
+    "lu": _lu,
+    "lu_solve": _lu_solve,
     "cholesky": _cholesky_top,
     "cholesky_solve": _cholesky_solve,
     "svd": _svd_top,

@@ -16,7 +16,8 @@ _ONE = names("""
     expit gammaln psi multigammaln mvlgamma
 """)
 _SEVERAL = names("""
-    xlogy xlog1py zeta gammainc gammaincc igamma igammac chebyshev_polynomial_t chebyshev_polynomial_u
+    xlogy xlog1py zeta gammainc gammaincc igamma igammac
+    chebyshev_polynomial_t chebyshev_polynomial_u
     chebyshev_polynomial_v chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he
     laguerre_polynomial_l legendre_polynomial_p shifted_chebyshev_polynomial_t
     shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v shifted_chebyshev_polynomial_w

@@ -21,7 +21,6 @@ class QNetwork(nn.Module):
 
 
 random.seed(1)
-np.random.seed(1)
 torch.manual_seed(1)
 torch.backends.cudnn.deterministic = True
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -45,7 +44,7 @@ for step in range(20):
     loss.backward()
     optimizer.step()
     if step % 5 == 0:
-        pairs = zip(target_network.parameters(), q_network.parameters())
+        pairs = zip(target_network.parameters(), q_network.parameters(), strict=True)
         for target_param, param in pairs:
             target_param.data.copy_(0.5 * param.data + 0.5 * target_param.data)
     losses.append(loss.item())

@@ -1,4 +1,4 @@
-"""A small GPT: blocks, decayed weights apart, accumulated steps, a schedule by hand, a checkpoint."""
+"""A small GPT: blocks, decayed weights apart, accumulated steps, a schedule, a checkpoint."""
 
 import inspect
 import math
@@ -86,13 +86,13 @@ class GPT(nn.Module):
         super().__init__()
         self.config = config
         self.transformer = nn.ModuleDict(
-            dict(
-                wte=nn.Embedding(config.vocab_size, config.n_embd),
-                wpe=nn.Embedding(config.block_size, config.n_embd),
-                drop=nn.Dropout(config.dropout),
-                h=nn.ModuleList([Block(config, flash) for _ in range(config.n_layer)]),
-                ln_f=LayerNorm(config.n_embd, bias=config.bias),
-            )
+            {
+                "wte": nn.Embedding(config.vocab_size, config.n_embd),
+                "wpe": nn.Embedding(config.block_size, config.n_embd),
+                "drop": nn.Dropout(config.dropout),
+                "h": nn.ModuleList([Block(config, flash) for _ in range(config.n_layer)]),
+                "ln_f": LayerNorm(config.n_embd, bias=config.bias),
+            }
         )
         self.lm_head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
         self.transformer.wte.weight = self.lm_head.weight
@@ -111,7 +111,7 @@ class GPT(nn.Module):
 
     def forward(self, idx, targets=None):
         device = idx.device
-        b, t = idx.size()
+        _, t = idx.size()
         assert t <= self.config.block_size
         pos = torch.arange(0, t, dtype=torch.long, device=device)
         x = self.transformer.drop(self.transformer.wte(idx) + self.transformer.wpe(pos))
@@ -121,9 +121,7 @@ class GPT(nn.Module):
         if targets is None:
             return self.lm_head(x[:, [-1], :]), None
         logits = self.lm_head(x)
-        loss = F.cross_entropy(
-            logits.view(-1, logits.size(-1)), targets.view(-1), ignore_index=-1
-        )
+        loss = F.cross_entropy(logits.view(-1, logits.size(-1)), targets.view(-1), ignore_index=-1)
         return logits, loss
 
     def configure_optimizers(self, weight_decay, learning_rate, betas):
@@ -139,7 +137,9 @@ class GPT(nn.Module):
     @torch.no_grad()
     def generate(self, idx, max_new_tokens, temperature=1.0, top_k=None):
         for _ in range(max_new_tokens):
-            cond = idx if idx.size(1) <= self.config.block_size else idx[:, -self.config.block_size :]
+            cond = (
+                idx if idx.size(1) <= self.config.block_size else idx[:, -self.config.block_size :]
+            )
             logits, _ = self(cond)
             logits = logits[:, -1, :] / temperature
             if top_k is not None:
@@ -158,7 +158,9 @@ def get_lr(it):
 
 def main():
     dtype = "float32"
-    ptdtype = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}[dtype]
+    ptdtype = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}[
+        dtype
+    ]
     ctx = nullcontext() if ptdtype == torch.float32 else torch.amp.autocast("cpu", dtype=ptdtype)
     text = (np.arange(400) * 5 % 17).astype(np.uint16)
     losses = []
@@ -173,7 +175,9 @@ def main():
             for _ in range(2):
                 ix = [(step * 31 + 13 * j) % (len(text) - 17) for j in range(4)]
                 x = torch.stack([torch.from_numpy(text[i : i + 16].astype(np.int64)) for i in ix])
-                y = torch.stack([torch.from_numpy(text[i + 1 : i + 17].astype(np.int64)) for i in ix])
+                y = torch.stack(
+                    [torch.from_numpy(text[i + 1 : i + 17].astype(np.int64)) for i in ix]
+                )
                 with ctx:
                     _, loss = model(x, y)
                     loss = loss / 2

@@ -14,7 +14,7 @@ for w in words:
     for ch in w + ".":
         X.append(context)
         Y.append(stoi[ch])
-        context = context[1:] + [stoi[ch]]
+        context = [*context[1:], stoi[ch]]
 X, Y = torch.tensor(X), torch.tensor(Y)
 count = len(stoi)
 

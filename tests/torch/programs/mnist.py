@@ -3,10 +3,9 @@
 import argparse
 
 import torch
-import torch.nn as nn
 import torch.nn.functional as F
-import torch.optim as optim
 from common import fill, images, report
+from torch import nn, optim
 from torch.optim.lr_scheduler import StepLR
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -34,9 +33,8 @@ def train(args, model, device, train_loader, optimizer):
     model.train()
     losses = []
     for data, target in train_loader:
-        data, target = data.to(device), target.to(device)
         optimizer.zero_grad()
-        loss = F.nll_loss(model(data), target)
+        loss = F.nll_loss(model(data.to(device)), target.to(device))
         loss.backward()
         optimizer.step()
         losses.append(loss.item())

@@ -1,6 +1,5 @@
 """Rows of images, one after another, through an LSTM."""
 
-import torch
 import torch.nn.functional as F
 from common import fill, images, report
 from torch import nn, optim

@@ -7,7 +7,7 @@ from torch import nn, optim
 from torch.distributions.categorical import Categorical
 
 
-def layer_init(layer, std=np.sqrt(2), bias_const=0.0):
+def layer_init(layer, std=2**0.5, bias_const=0.0):
     torch.nn.init.orthogonal_(layer.weight, std)
     torch.nn.init.constant_(layer.bias, bias_const)
     return layer
@@ -66,7 +66,9 @@ for update in range(5):
     b_returns, b_values = returns.reshape(-1), values.reshape(-1)
     for epoch in range(4):
         mb = np.arange(32)[epoch % 2 :: 2]
-        _, newlogprob, entropy, newvalue = agent.get_action_and_value(b_obs[mb], b_actions.long()[mb])
+        _, newlogprob, entropy, newvalue = agent.get_action_and_value(
+            b_obs[mb], b_actions.long()[mb]
+        )
         logratio = newlogprob - b_logprobs[mb]
         ratio = logratio.exp()
         mb_advantages = b_advantages[mb]

@@ -45,7 +45,7 @@ for _ in range(20):
     returns = torch.tensor(returns)
     returns = (returns - returns.mean()) / (returns.std() + 1e-8)
     policy_losses, value_losses = [], []
-    for (log_prob, value), ret in zip(model.saved_actions, returns):
+    for (log_prob, value), ret in zip(model.saved_actions, returns, strict=True):
         advantage = ret - value.item()
         policy_losses.append(-log_prob * advantage)
         value_losses.append(F.smooth_l1_loss(value, torch.tensor([ret])))

@@ -44,7 +44,8 @@ data = images(16)[0].abs().clamp(0, 1)
 losses = []
 for _ in range(20):
     optimizer.zero_grad()
-    loss = loss_function(*[(r, data, m, v) for r, m, v in [model(data)]][0])
+    recon, mu, logvar = model(data)
+    loss = loss_function(recon, data, mu, logvar)
     loss.backward()
     losses.append(loss.item() / len(data))
     optimizer.step()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
-from .. import distributions as core_distributions
-from ..core import tensor as core
-from .adoption import adopt
+from ... import distributions as core_distributions
+from ...core import tensor as core
+from ..adoption import adopt
 
 GIVING = frozenset(
     (
