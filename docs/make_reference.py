@@ -35,6 +35,7 @@ PACKAGES = {
     "Optimizers: `wf.optim.`": wf.optim,
     "Schedules: `wf.optim.lr.`": wf.optim.lr,
     "Distributions: `wf.distributions.`": wf.distributions,
+    "Windows: `wf.signal.windows.`": wf.signal.windows,
     "Saving: `wf.io.`": wf.io,
     "Debugging: `wf.debug.`": wf.debug,
     "Summaries: `wf.summary.`": wf.summary,
@@ -57,6 +58,7 @@ def reference() -> str:
         names = [name for name, where in packages.items() if where == package]
         parts.append(_section(f"{title}: `wf.`", wf, names))
     parts.append(_section("Linear algebra: `wf.linalg.`", wf.linalg, wf.linalg.__all__))
+    parts.append(_section("Masked: `wf.masked.`", wf.masked, wf.masked.__all__))
     parts.append(_section("Special functions: `wf.special.`", wf.special, wf.special.__all__))
     functional = wf.nn.functional
     parts.append(_section("Networks: `wf.nn.functional.`", functional, functional.__all__))

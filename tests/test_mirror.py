@@ -127,6 +127,7 @@ OTHERS = {
     "compiler/cache/bundle.py": Row(
         "compiler/test_saved.py", "files of programs, used, damaged and foreign"
     ),
+    "{masked,signal}.py": Row("test_public_api.py", "doors, whose names are all looked up"),
     "special.py": Row("test_public_api.py", "a door, whose names are all looked up"),
     "summary.py": Row("viz/test_summaries.py", "a door, through which everything is called"),
     "viz/{summary_files,summary_images}.py": Row(

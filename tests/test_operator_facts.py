@@ -448,7 +448,9 @@ def test_methods_that_are_declared_later_are_announced():
 
 
 @pytest.mark.parametrize(
-    "module", [wf.linalg, wf.special, wf.nn.functional], ids=["linalg", "special", "functional"]
+    "module",
+    [wf.linalg, wf.masked, wf.special, wf.nn.functional],
+    ids=["linalg", "masked", "special", "functional"],
 )
 def test_a_namespace_lists_what_it_offers(module):
     assert set(module.__all__) <= set(dir(module))

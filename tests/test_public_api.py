@@ -15,6 +15,7 @@ import weft as wf
 ROOT = Path(__file__).parent.parent
 NAMES = [(wf, name) for name in wf.__all__]
 NAMES += [(wf.linalg, name) for name in wf.linalg.__all__]
+NAMES += [(wf.masked, name) for name in wf.masked.__all__]
 NAMES += [(wf.special, name) for name in wf.special.__all__]
 NAMES += [(wf.nn.functional, name) for name in wf.nn.functional.__all__]
 

@@ -12,7 +12,7 @@ import warnings as _warnings
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
-from . import autodiff, linalg, ops, special
+from . import autodiff, linalg, masked, ops, special
 from .autodiff import Function, custom_vjp, detect_anomaly, gradients, jvp
 from .core import dtype as _dtype
 from .core.config import config
@@ -57,7 +57,7 @@ from .ops.creation import (
 from .ops.ranges import arange, linspace, logspace
 
 if _TYPE_CHECKING:
-    from . import caffe, data, debug, distributions, io, nn, optim, serve, summary, train
+    from . import caffe, data, debug, distributions, io, nn, optim, serve, signal, summary, train
     from .autodiff.batching import vmap
     from .autodiff.checkpointing import checkpoint
     from .autodiff.custom_jvp import custom_jvp
@@ -68,6 +68,7 @@ if _TYPE_CHECKING:
     from .capture import compile, export, jit
     from .core.rng import Generator
     from .core.threads import get_num_threads, set_num_threads
+    from .core.tree import tree_map
     from .dynamic import batched, batching, cell
     from .graph import Graph, Session, Symbol, cond, name_scope, placeholder, scan, while_loop
     from .io import load, load_metadata, save
@@ -174,6 +175,7 @@ __all__ = [
     "load_metadata",
     "logspace",
     "manual_seed",
+    "masked",
     "multinomial",
     "name_scope",
     "nn",
@@ -199,10 +201,12 @@ __all__ = [
     "set_grad_enabled",
     "set_num_threads",
     "set_rng_state",
+    "signal",
     "special",
     "summary",
     "tensor",
     "train",
+    "tree_map",
     "truncated_normal",
     "uint8",
     "uint16",
@@ -240,6 +244,7 @@ _deferred = _lazy_attributes(
         "weft.dynamic": ("batched", "batching", "cell"),
         "weft.capture": ("compile", "export", "jit"),
         "weft.core.rng": ("Generator",),
+        "weft.core.tree": ("tree_map",),
         "weft.core.threads": ("get_num_threads", "set_num_threads"),
         "weft.graph": (
             *("Graph", "Session", "Symbol", "cond", "name_scope", "placeholder", "scan"),
@@ -264,6 +269,7 @@ _deferred = _lazy_attributes(
         "nn",
         "optim",
         "serve",
+        "signal",
         "summary",
         "train",
     ),

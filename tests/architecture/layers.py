@@ -42,6 +42,8 @@ DOORS = {
     "debug": "graph",
     "extend": "train",
     "linalg": "autodiff",
+    "masked": "autodiff",
+    "signal": "autodiff",
     "special": "autodiff",
     "summary": "capture",
     "__main__": "cli",

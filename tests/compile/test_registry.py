@@ -70,7 +70,7 @@ LIBRARY = frozenset(
         *("scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "erfcx", "log_ndtr", "ndtri"),
         *("gamma_draw_slope", "igamma", "igamma_slope", "igammac", "orthogonal_polynomial", "zeta"),
         *("binomial_draw", "poisson_draw", "von_mises_draw"),
-        *("frexp", "gcd", "lcm", "nextafter", "runs", "scatter_product"),
+        *("frexp", "gcd", "lcm", "nextafter", "point_counts", "runs", "scatter_product"),
         *("random_categorical", "random_gamma", "random_permutation"),
         *("borrow_example", "last_writes", "pool_last_write", "return_example"),
     )

@@ -133,3 +133,45 @@ def test_values_in_a_recorded_function():
     (w,) = params([-3.0, 0.5, np.nan])
     wf.jit(lambda: clip_grad_value_([w], 1.0))()
     np.testing.assert_array_equal(w.grad.numpy(), [-1.0, 0.5, np.nan])
+
+
+# -- in minimize ----------------------------------------------------------------------------------
+
+
+def _one_step(minimize):
+    w = wf.tensor([1.0, 2.0], requires_grad=True)
+    other = wf.tensor([3.0], requires_grad=True)
+    optimizer = wf.optim.SGD([w, other], lr=1.0)
+    minimize(optimizer, w, other)
+    return np.concatenate([w.numpy(), other.numpy()])
+
+
+def _loss(w, other):
+    return (w * wf.tensor([3.0, 0.0])).sum() + 4.0 * other.sum()
+
+
+def test_minimize_clips_by_the_joint_norm():
+    def eager(optimizer, w, other):
+        optimizer.minimize(_loss(w, other), clip_norm=1.0)
+
+    def jitted(optimizer, w, other):
+        wf.jit(lambda: optimizer.minimize(_loss(w, other), clip_norm=1.0))()
+
+    def in_a_graph(optimizer, w, other):
+        with wf.Graph() as graph:
+            step = optimizer.minimize(_loss(w, other), clip_norm=1.0)
+        wf.Session(graph).run(step)
+
+    expected = [1.0 - 0.6, 2.0, 3.0 - 0.8]
+    for minimize in (eager, jitted, in_a_graph):
+        np.testing.assert_allclose(_one_step(minimize), expected, rtol=1e-5)
+
+
+def test_minimize_leaves_small_gradients_alone():
+    found = _one_step(lambda o, w, other: o.minimize(_loss(w, other), clip_norm=100.0))
+    np.testing.assert_allclose(found, [-2.0, 2.0, -1.0])
+
+
+def test_minimize_names_a_bad_limit():
+    with pytest.raises(ValueError, match="max_norm must be positive"):
+        _one_step(lambda o, w, other: o.minimize(_loss(w, other), clip_norm=0.0))

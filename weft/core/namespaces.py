@@ -21,6 +21,7 @@ Public = bool | Iterable[str] | Mapping[str, Sequence[str]]
 namespaces: dict[str, dict[str, str]] = {
     "wf": {},
     "linalg": {},
+    "masked": {},
     "special": {},
     "nn.functional": {},
 }

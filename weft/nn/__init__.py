@@ -31,6 +31,7 @@ from .activation import (
 )
 from .adaptive_softmax import AdaptiveLogSoftmaxWithLoss
 from .attention import MultiheadAttention
+from .attention_function import multi_head_attention_forward
 from .batch_norm import (
     BatchNorm1d,
     BatchNorm2d,
@@ -353,6 +354,7 @@ __all__ = [
     "functional_call",
     "init",
     "models",
+    "multi_head_attention_forward",
     "pack_padded_sequence",
     "pack_sequence",
     "pad_packed_sequence",

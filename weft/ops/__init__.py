@@ -16,7 +16,7 @@ from .linalg import einsum, matmul, products, tensors
 __all__ = ["creation", "einsum", "matmul", "products", "ranges", "sizes", "tensors"]
 
 AT_ONCE = ("elementwise", "index", "movement", "reduce", "segment")
-LATER = (("nn", "random"), ("conv", "pool", "resize"), ("linalg",), ("special",))
+LATER = (("nn", "random"), ("conv", "pool", "resize"), ("linalg",), ("special",), ("masked",))
 # The Tensor methods among them, which must be there before.
 LATER_METHODS = (
     "cholesky",

@@ -66,16 +66,25 @@ def _scaled(g: Tensor, factor: float) -> Tensor:
 def _clip_recorded(params: list[Tensor], limit: float, order: float, strict: bool) -> Tensor:
     """Do what `clip_grad_norm_` does as part of a recording, where gradients have no value."""
     grads = [p.grad.detach() for p in params]
-    wide = [F.cast(kept_values(g), np.dtype(np.float64)) for g in grads]
-    total = _recorded_norm(wide, order)
+    clipped, total = clipped_together(grads, limit, order)
     if strict and not bool(F.isfinite(total)):
         raise GradientError(f"clip_grad_norm_: the {order}-norm of the gradients is {total.item()}")
-    factor = limit / (total + 1e-6)
-    scale = F.where(factor >= 1.0, 1.0, factor)
-    for p, g in zip(params, grads, strict=True):
-        p.grad = with_kept_values(g, partial(mul, F.cast(scale, g.dtype)))
+    for p, g in zip(params, clipped, strict=True):
+        p.grad = g
     norm: Tensor = F.cast(total, grads[0].dtype)
     return norm
+
+
+def clipped_together(
+    grads: list[Any], max_norm: float, order: float = 2.0
+) -> tuple[list[Any], Any]:
+    """Return symbolic gradients, scaled so that their joint norm is at most max_norm, and it."""
+    limit = _positive("max_norm", max_norm)
+    wide = [F.cast(kept_values(g), np.dtype(np.float64)) for g in grads]
+    total = _recorded_norm(wide, order)
+    factor = limit / (total + 1e-6)
+    scale = F.where(factor >= 1.0, 1.0, factor)
+    return [with_kept_values(g, partial(mul, F.cast(scale, g.dtype))) for g in grads], total
 
 
 def _recorded_norm(grads: list[Any], order: float) -> Any:

@@ -63,14 +63,16 @@ class Eve(MomentOptimizer):
         """Return Adam's rule with the learning rate divided by the feedback."""
         return super().transform({**group, "lr": group["lr"] / self.feedback})
 
-    def step(self, closure: Closure | None = None, *, loss: Any = None) -> Any:
+    def step(
+        self, closure: Closure | None = None, *, loss: Any = None, clip_norm: float | None = None
+    ) -> Any:
         """Update all parameters; the loss must be given or computed by the closure."""
         if closure is None and loss is None:
             raise ArgumentTypeError(
                 "Eve needs the value of the loss: call step(loss=loss), step(closure) or "
                 "minimize(loss)"
             )
-        return super().step(closure, loss=loss)
+        return super().step(closure, loss=loss, clip_norm=clip_norm)
 
     def _update(self, loss: Any, closure: Closure | None) -> None:
         self._listen(float(loss) - self.minimum)

@@ -34,6 +34,7 @@ from ..graph.state import Alone, AttributeKeeper, ItemStep, State, StatePath, nu
 from ..graph.symbol import Symbol, make_number, make_symbol
 from ..graph.tracer import Tracer, at_one_line
 from ..graph.update import Update, caused_updates
+from .clip import clipped_together
 from .eager_step import initial_state, working_dtype
 from .groups import FACTORS, effective_settings
 from .row_step import check_forms, rows_of, with_rows
@@ -45,7 +46,7 @@ CHANGING = ("momentum", "betas", "weight_decay")
 MOST_WRITTEN_OUT = 16  # parameters of a group that are tested one by one
 
 
-def build_step(optimizer: Any, loss: Symbol) -> Update:
+def build_step(optimizer: Any, loss: Symbol, clip_norm: float | None = None) -> Update:
     """Add the gradients of a loss and the update of all parameters to the open graph.
 
     Fetching the result takes one step. What the program wrote to tensors from outside on its way to
@@ -60,6 +61,9 @@ def build_step(optimizer: Any, loss: Symbol) -> Update:
     if not grads:
         raise GradientError("minimize: the loss depends on none of the optimizer's parameters")
     with outermost_scope(("optimizer",)):
+        if clip_norm is not None:
+            clipped, _ = clipped_together([*grads.values()], clip_norm)
+            grads = dict(zip(grads, clipped, strict=True))
         assigns = _assignments(tracer, optimizer, loss, grads)
         caused = caused_updates(tracer.graph, tracer.value_of(loss), assigns)
         assigns += [tracer.assign(state, value) for state, value in caused]

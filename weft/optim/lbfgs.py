@@ -77,7 +77,9 @@ class LBFGS(Optimizer):
         """Refuse: the update calls the objective, which a pure rule cannot."""
         raise ArgumentTypeError("LBFGS evaluates the objective itself and is no transform")
 
-    def step(self, closure: Closure | None = None, *, loss: Any = None) -> Any:
+    def step(
+        self, closure: Closure | None = None, *, loss: Any = None, clip_norm: float | None = None
+    ) -> Any:
         """Make up to `max_iter` iterations; return the loss at their start."""
         if closure is None:
             raise ArgumentTypeError(
@@ -86,9 +88,11 @@ class LBFGS(Optimizer):
             )
         if self.loss_scaling is not None:
             raise ArgumentError("LBFGS compares losses and gradients and cannot scale the loss")
+        if clip_norm is not None:
+            raise ArgumentError("LBFGS compares gradients and cannot clip them")
         return super().step(closure)
 
-    def minimize(self, loss: Tensor) -> None:
+    def minimize(self, loss: Tensor, *, clip_norm: float | None = None) -> None:
         """Refuse: one value of the loss is not enough."""
         raise ArgumentTypeError("LBFGS needs a closure: call step(closure) instead of minimize")
 

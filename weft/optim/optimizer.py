@@ -20,6 +20,7 @@ from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.modes import current_recorder, enable_grad, modes
 from ..core.tensor import Tensor
 from ..graph.symbol import Symbol
+from .clip import clip_grad_norm_
 from .eager_step import initial_state, run_transform
 from .graph_step import GraphNumbers, GraphRule, build_step, record_step
 from .groups import MULTIPLIERS, Group, as_groups, complete_group, effective_settings
@@ -87,16 +88,21 @@ class Optimizer(ABC):
 
     # -- one step ----------------------------------------------------------------------------------
 
-    def step(self, closure: Closure | None = None, *, loss: Any = None) -> Any:
+    def step(
+        self, closure: Closure | None = None, *, loss: Any = None, clip_norm: float | None = None
+    ) -> Any:
         """Update all parameters that have gradients; return the loss if it is known.
 
-        closure   computes the loss and its gradients anew; it is called first
-        loss      the loss the gradients belong to, for methods that use its value (Eve)
+        closure     computes the loss and its gradients anew; it is called first
+        loss        the loss the gradients belong to, for methods that use its value (Eve)
+        clip_norm   scale gradients first so that their joint norm is at most this
         """
         if closure is not None:
             loss = self._evaluate(closure)
         if self.loss_scaling is not None and not self.loss_scaling.accept(self):
             return loss
+        if clip_norm is not None:
+            clip_grad_norm_(self.parameters(), clip_norm)
         for hook in tuple(self._before.values()):
             hook(self)
         recorder = current_recorder() if modes.interpreters else None
@@ -110,17 +116,22 @@ class Optimizer(ABC):
             hook(self)
         return loss
 
-    def minimize(self, loss: Tensor) -> Any:
+    def minimize(self, loss: Tensor, *, clip_norm: float | None = None) -> Any:
         """Take one step against the gradient of a loss: zero_grad, backward, step.
+
+        clip_norm   scale the gradients so that their joint norm is at most this
 
         In a graph, build that step instead: fetching the result in a session takes it.
         """
         if loss.symbolic and current_recorder() is None:
-            return build_step(self, loss)  # type: ignore[arg-type]  # symbolic: a Symbol
+            return build_step(self, loss, clip_norm)  # type: ignore[arg-type]  # symbolic: a Symbol
         self.zero_grad()
         scaled = loss if self.loss_scaling is None else self.loss_scaling.scale(loss)
         scaled.backward()
-        self.step(loss=loss)
+        if clip_norm is None:  # subclasses may have a `step` that does not know of it
+            self.step(loss=loss)
+        else:
+            self.step(loss=loss, clip_norm=clip_norm)
         return None
 
     def zero_grad(self, set_to_none: bool = True) -> None:

@@ -287,7 +287,9 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "return_example": lambda g, active: g,
     "isin": _isin,
     "bincount": _bincount,
-    "histogram": lambda x, bins=10, range=None: np.histogram(x, bins, range),
+    "histogram": lambda x, bins=10, range=None, weights=None, density=False: np.histogram(
+        x, bins, range, density, weights
+    ),
     "tril_indices": np.tril_indices,
     "triu_indices": np.triu_indices,
 }

@@ -132,7 +132,33 @@ def _position(g, n, padding_mode, align_corners):
     return where if padding_mode == "zeros" else min(max(where, 0), n - 1)
 
 
+def keys(distance, a=-0.75):
+    """Return Keys's cubic kernel."""
+    d = abs(distance)
+    if d <= 1:
+        return (a + 2) * d**3 - (a + 3) * d**2 + 1
+    return a * d**3 - 5 * a * d**2 + 8 * a * d - 4 * a if d < 2 else 0.0
+
+
+def bicubic_sample(x, grid, padding_mode, align_corners):
+    result = np.zeros((*x.shape[:2], *grid.shape[1:-1]), x.dtype)
+    scale = [(n - 1) / 2 if align_corners else n / 2 for n in x.shape[2:]]
+    for n, *out in np.ndindex(grid.shape[:-1]):
+        middle = [(m - 1) / 2 for m in x.shape[2:]]
+        where = [g * s + c for g, s, c in zip(grid[(n, *out)][::-1], scale, middle, strict=True)]
+        for corner in product(range(-1, 3), repeat=2):
+            places = [floor(w) + c for w, c in zip(where, corner, strict=True)]
+            share = np.prod([keys(w - p) for w, p in zip(where, places, strict=True)])
+            if padding_mode == "border":
+                places = [min(max(p, 0), m - 1) for p, m in zip(places, x.shape[2:], strict=True)]
+            if all(0 <= p < m for p, m in zip(places, x.shape[2:], strict=True)):
+                result[(n, slice(None), *out)] += share * x[(n, slice(None), *places)]
+    return result
+
+
 def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=False):
+    if mode == "bicubic":
+        return bicubic_sample(x, grid, padding_mode, align_corners)
     size = x.shape[2:]
     result = np.zeros((*x.shape[:2], *grid.shape[1:-1]), x.dtype)
     for n, *out in np.ndindex(grid.shape[:-1]):
@@ -220,6 +246,9 @@ def _between_cells(s, *shape):
 
 
 def _grid_sample(s):
+    places = s.real(1, 2, 2, 2, low=-1.1, high=1.1)
+    yield Sample(s.real(1, 2, 4, 3), places, "bicubic")
+    yield Sample(s.real(1, 1, 4, 3), places, "bicubic", "border", align_corners=True)
     for mode in ("bilinear", "nearest"):
         for padding in ("zeros", "border", "reflection"):
             # With a size of 3, cell borders lie at multiples of 1/3 (or 1 with align_corners).
@@ -274,7 +303,7 @@ def _grid_errors(s):
     x, grid = s.real(1, 1, 3, 3), s.real(1, 2, 2, 2)
     yield ErrorSample(x, grid[..., :1], error=ValueError, match=r"grid \(1, 2, 2, 1\)")
     yield ErrorSample(x, s.real(2, 2, 2, 2), error=ValueError, match=r"grid \(2, 2, 2, 2\)")
-    yield ErrorSample(x, grid, "bicubic", error=ValueError, match="'bicubic'")
+    yield ErrorSample(x, grid, "cubic", error=ValueError, match="'cubic'")
     yield ErrorSample(x, grid, padding_mode="wrap", error=ValueError, match="'wrap'")
     yield ErrorSample(x, grid.astype("f4"), error=TypeError, match="float64 and float32")
 

@@ -5,6 +5,7 @@ None of these has a derivative, except that `bincount` is linear in its weights.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -266,12 +267,20 @@ def _(s):
 
 @op(general, outputs=2, promote="float")
 def histogram(
-    x: Tensor, bins: int = 10, range: tuple[float, float] | None = None
+    x: Tensor,
+    bins: int | Sequence[float] = 10,
+    range: tuple[float, float] | None = None,
+    weights: Tensor | None = None,
+    density: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """Return how many elements fall into each of `bins` equal intervals, and the bins + 1 edges.
 
     The intervals span `range`, by default the smallest to the largest element; elements outside
     are not counted, and the last interval includes its upper edge.
+
+    bins      may be the edges themselves, ascending
+    weights   what each element counts, of the shape of x; counts are then floats
+    density   True: over the widths and the sum of all, so that the integral is 1
 
     >>> import weft as wf
     >>> wf.histogram(wf.tensor([0.0, 1.0, 1.5, 4.0]), bins=2)
@@ -280,14 +289,18 @@ def histogram(
 
 
 @histogram.canon
-def _(x, bins, range):
+def _(x, weights, bins, range, density):
+    if weights is not None and not may_equal(tuple(weights.shape), tuple(x.shape)):
+        raise ShapeError(
+            "weights must have the shape of x. "
+            f"Received: {tuple(weights.shape)} and {tuple(x.shape)}"
+        )
+    if not isinstance(bins, (int, np.integer)) and np.ndim(bins) == 1:
+        return tuple(float(edge) for edge in bins), None, bool(density)
     count = as_int(bins, "bins")
     if count < 1:
         raise ArgumentError(f"bins must be at least 1. Received: {count}")
-    if range is None:
-        return count, None
-    low, high = _span(range)
-    return count, (low, high)
+    return count, None if range is None else _span(range), bool(density)
 
 
 def _span(span: Any) -> tuple[float, float]:
@@ -301,20 +314,26 @@ def _span(span: Any) -> tuple[float, float]:
 
 
 @histogram.eval
-def _(x, bins, range):
-    counts, edges = np.histogram(widened(x), bins, range)
-    return counts.astype(np.int64, copy=False), edges.astype(x.dtype)
+def _(x, weights, bins, range, density):
+    wide = None if weights is None else widened(weights)
+    counts, edges = np.histogram(widened(x), bins, range, density, wide)
+    dtype = x.dtype if density or weights is not None else np.int64
+    return counts.astype(dtype, copy=False), edges.astype(x.dtype)
 
 
 @histogram.infer
-def _(x, bins, range):
-    return TensorType((bins,), int64), TensorType((bins + 1,), x.dtype)
+def _(x, weights, bins, range, density):
+    count = len(bins) - 1 if isinstance(bins, tuple) else bins
+    dtype = x.dtype if density or weights is not None else int64
+    return TensorType((count,), dtype), TensorType((count + 1,), x.dtype)
 
 
 @histogram.samples
 def _(s):
     yield Sample(s.real(9), bins=4, grad=0)
     yield Sample(s.real(3, 3), bins=3, range=(-1.0, 1.0), grad=0)
+    yield Sample(s.real(5), bins=3, weights=s.positive(5), grad=0)
+    yield Sample(s.real(5), bins=(-2.0, 0.0, 0.5, 2.0), density=True, grad=0)
     yield Sample(np.zeros(0), bins=2, grad=0, label="empty")
 
 

@@ -1,0 +1,7 @@
+"""Signals: `wf.signal.windows` holds the window functions, under PyTorch's names."""
+
+from __future__ import annotations
+
+from .ops import windows
+
+__all__ = ["windows"]
