@@ -438,7 +438,8 @@ OTHERS = {
     "torch/{autograd/*,func,random,names,legacy,return_types}.py": Row(
         "torch/test_tensor.py", "gradients, transforms, draws"
     ),
-    "torch/{windows,geometry,storage,writing,view_functions,compiling}.py": Row(
+    "torch/{distributions/*,masked,signal/*}.py": Row("torch/test_functions.py", "likewise"),
+    "torch/{windows,geometry,storage,writing,view_functions,compiling,capturing}.py": Row(
         "torch/test_views.py", "what shares memory, and what a write reaches"
     ),
     "torch/{catalogue,calls,linalg,special}.py": Row(

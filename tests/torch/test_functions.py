@@ -70,3 +70,14 @@ def test_bad_dimensions_are_named():
         torch.ones(2)[5]
     with pytest.raises(RuntimeError, match=r"shape '\[3\]' is invalid for input of size 2"):
         torch.ones(2).view(3)
+
+
+def test_distributions():
+    normal = torch.distributions.Normal(torch.zeros(3), torch.ones(3))
+    assert normal.rsample().max(0).values.shape == ()
+    assert normal.log_prob(torch.zeros(3)).sum(0).item() == pytest.approx(-2.756816, rel=1e-5)
+    chosen = torch.distributions.Categorical(logits=torch.zeros(2, 4))
+    assert chosen.probs.max(1).values.tolist() == [0.25, 0.25]
+    assert chosen.sample().shape == (2,)
+    other = torch.distributions.Normal(torch.ones(3), torch.ones(3))
+    assert torch.distributions.kl_divergence(normal, other).tolist() == [0.5] * 3

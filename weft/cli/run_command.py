@@ -31,6 +31,7 @@ def run_script(options: Namespace) -> int:
     sys.argv = [str(script), *options.arguments]
     sys.path[0:1] = [str(script.resolve().parent)]
     try:
+        _capture(options.jit)
         with serving(FACES):
             runpy.run_path(str(script), run_name="__main__")
         return 0
@@ -38,8 +39,17 @@ def run_script(options: Namespace) -> int:
         return _status(end)
     finally:
         sys.argv, sys.path[:] = before
+        _capture(False)
         if options.report:
             _print_report()
+
+
+def _capture(on: bool) -> None:
+    """Let networks written for PyTorch run by compiled programs, or not any more."""
+    if on or "weft.torch" in sys.modules:
+        from ..torch.capturing import capture_modules  # noqa: PLC0415  (loads the whole face)
+
+        capture_modules(on)
 
 
 def _checked_script(name: str) -> Path:

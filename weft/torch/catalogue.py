@@ -138,6 +138,11 @@ def _cast(name: str, dtype: Any) -> Function:
     return cast
 
 
+def bfloat16(self: Any, memory_format: Any = None) -> Any:
+    """Return the tensor in bfloat16, which a package of its own provides."""
+    return self.to(dt.bfloat16())
+
+
 CASTS = {
     "half": dt.float16,
     "float": dt.float32,
@@ -266,4 +271,6 @@ OWN: dict[str, Function] = {
     "masked_fill_": in_place(masked_fill, "masked_fill_"),
     "apply_": apply_,
     "fill_diagonal_": fill_diagonal_,
+    "bfloat16": bfloat16,
 }
+FUNCTIONS |= {"zero_": zero_, "fill_": fill_}

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..core import dtype as dt
 from ..core import tensor as core
 from ..core.errors import LinalgError
+from ..core.modes import no_grad
 from ..core.op import F
 from . import return_types
 from .adoption import adopt
@@ -80,8 +83,104 @@ def slogdet(A: Any, *, out: Any = None) -> Any:
 
 def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:
     """Return the solution of least squares, residuals, rank and singular values."""
-    found = _function("lstsq")(A, B, rcond)
-    return return_types.lstsq(*map(adopt, found))
+    solution, residuals, rank, _ = map(adopt, _function("lstsq")(A, B, rcond))
+    rows, columns = A.shape[-2:]
+    full = rows > columns and driver != "gelsy"
+    empty = adopt(core.wrap(np.zeros(0, A.dtype)))
+    none = adopt(core.wrap(np.zeros(0, np.int64)))
+    known = rank if driver in (None, "gelsy", "gelsd", "gelss") else none
+    return return_types.lstsq(solution, residuals if full else empty, known, empty)
+
+
+def matrix_power(A: Any, n: int, *, out: Any = None) -> Any:
+    """Return a power of square matrices; gradients, of zero, exist for the power 0 too."""
+    found = _function("matrix_power")(A, n)
+    return _given(adopt(found + A * 0 if n == 0 and A.requires_grad else found), out)
+
+
+def solve_ex(
+    A: Any, B: Any, *, left: bool = True, check_errors: bool = False, out: Any = None
+) -> Any:
+    """Return the solution of a linear system, and where it has none."""
+    if not _are_vectors(A, B):
+        return adopt(_function("solve_ex")(A, B, left=left, check_errors=check_errors))
+    found = _function("solve_ex")(A, F.unsqueeze(B, -1), check_errors=check_errors)
+    return type(found)(adopt(F.squeeze(found[0], -1)), adopt(found[1]))
+
+
+def _are_vectors(A: Any, B: Any) -> bool:
+    return B.ndim == 1 or (A.ndim - 1 == B.ndim and tuple(A.shape[:-1]) == tuple(B.shape))
+
+
+def _symmetric(name: str) -> Any:
+    """Return a function of symmetric matrices, which are Hermitian as well."""
+
+    def factor(*args: Any, hermitian: bool = False, **options: Any) -> Any:
+        return adopt(_function(name)(*args, **options))
+
+    factor.__name__ = name
+    return factor
+
+
+def _tolerance(x: Any, atol: Any, rtol: Any) -> Any:
+    """Return the singular values below which they count as zero, of each matrix."""
+    values = F.svdvals(x)
+    largest = F.max(values, -1) if values.shape[-1] else F.sum(values, -1)
+    if rtol is None:
+        given = atol is not None and bool(np.any(np.asarray(atol) > 0))
+        rtol = 0.0 if given else max(x.shape[-2:]) * float(dt.float_limits(x.dtype).eps)
+    return F.maximum(largest * rtol, F.zeros_like(largest) + (0.0 if atol is None else atol))
+
+
+def matrix_rank(
+    A: Any,
+    tol: Any = None,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+    hermitian: bool = False,
+    out: Any = None,
+) -> Any:
+    """Return the number of singular values that count."""
+    with no_grad():
+        least = F.unsqueeze(_tolerance(A, tol if atol is None else atol, rtol), -1)
+        found = F.sum(F.cast(F.greater(F.svdvals(A), least), dt.int64), -1)
+    return _given(adopt(found), out)
+
+
+def pinv(
+    A: Any,
+    rcond: Any = None,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+    hermitian: bool = False,
+    out: Any = None,
+) -> Any:
+    """Return the pseudo-inverse: small singular values count as zero."""
+    relative = rcond if rtol is None else rtol
+    if isinstance(relative, core.Tensor):
+        relative = float(relative.item()) if relative.numel() == 1 else relative
+    if atol is None and not isinstance(relative, core.Tensor):
+        return _given(adopt(_function("pinv")(A, rtol=relative)), out)
+    u, s, vh = _function("svd")(A, full_matrices=False)
+    least = F.unsqueeze(_tolerance(A, atol, relative), -1)
+    counts = F.greater(s, least)
+    inverse = F.where(counts, 1 / F.where(counts, s, F.ones_like(s)), F.zeros_like(s))
+    scaled = F.matrix_transpose(vh) * F.unsqueeze(inverse, -2)
+    return _given(adopt(F.matmul(scaled, F.matrix_transpose(u))), out)
+
+
+def solve(A: Any, B: Any, *, left: bool = True, out: Any = None) -> Any:
+    """Return the solution of a linear system, of vectors or of matrices."""
+    if _are_vectors(A, B):
+        found = F.squeeze(_function("solve")(A, F.unsqueeze(B, -1)), -1)
+    elif left:
+        found = _function("solve")(A, B)
+    else:
+        turned = _function("solve")(F.matrix_transpose(A), F.matrix_transpose(B))
+        found = F.matrix_transpose(turned)
+    return _given(adopt(found), out)
 
 
 def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
@@ -170,6 +269,12 @@ OWN = {
     "vector_norm": vector_norm,
     "matrix_norm": matrix_norm,
     "norm": norm,
+    "matrix_rank": matrix_rank,
+    "pinv": pinv,
+    "solve": solve,
+    "solve_ex": solve_ex,
+    "matrix_power": matrix_power,
+    **{name: _symmetric(name) for name in names("ldl_factor ldl_factor_ex ldl_solve")},
 }
 FUNCTIONS: dict[str, Any] = {**functions_named(_SAME, "linalg"), **OWN}
 globals().update(FUNCTIONS)
@@ -212,6 +317,20 @@ def _triangular_solve(
     return return_types.triangular_solve(found, adopt(F.positive(A)))
 
 
+def _lu(A: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
+    """Return the factors of a matrix in one, and its pivots."""
+    factors, pivots = map(adopt, _function("lu_factor")(A, pivot=pivot))
+    if not get_infos:
+        return _given((factors, pivots), out)
+    infos = adopt(core.wrap(np.zeros(tuple(A.shape[:-2]), np.int32)))
+    return _given((factors, pivots, infos), out)
+
+
+def _lu_solve(b: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
+    """Return the solution of a linear system by its factors."""
+    return _given(adopt(_function("lu_solve")(LU_data, LU_pivots, b)), out)
+
+
 def _pinverse(input: Any, rcond: float = 1e-15) -> Any:
     """Return the pseudo-inverse of a matrix."""
     return adopt(_function("pinv")(input, rtol=rcond))
@@ -229,6 +348,15 @@ def _logdet(input: Any) -> Any:
 
 # Those that are functions of torch itself, in part with other arguments.
 TOP: dict[str, Any] = {
+    **functions_named(
+        names(
+            "cholesky_inverse geqrf ormqr lu lu_solve lu_unpack pca_lowrank svd_lowrank "
+            "householder_product"
+        ),
+        "linalg",
+    ),
+    "lu": _lu,
+    "lu_solve": _lu_solve,
     "cholesky": _cholesky_top,
     "cholesky_solve": _cholesky_solve,
     "svd": _svd_top,

@@ -106,13 +106,12 @@ def nanmedian(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = 
 def cov(input: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
     """Return the covariances of the rows."""
     found = _weft("cov")(input, correction=correction, fweights=fweights, aweights=aweights)
-    return adopt(found if input.ndim > 1 else F.reshape(found, ()))
+    return adopt(F.squeeze(found))
 
 
 def corrcoef(input: Any) -> Any:
     """Return the correlations of the rows."""
-    found = _weft("corrcoef")(input)
-    return adopt(found if input.ndim > 1 else F.reshape(found, ()))
+    return adopt(F.squeeze(_weft("corrcoef")(input)))
 
 
 def nonzero_rows(input: Any) -> Any:
@@ -137,20 +136,13 @@ def _several(name: str) -> Any:
 def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False, out: Any = None) -> Any:
     """Return elements by indices along a dimension; of no indices, nothing."""
     if not index.numel():
-        return adopt(F.zeros_like(F.cast(index, input.dtype)))
+        nothing = F.zeros_like(F.cast(index, input.dtype))
+        return adopt(nothing + F.sum(input) * 0)  # through which gradients of zero go
     if not input.ndim:
         return _given(adopt(F.broadcast_to(input, tuple(index.shape))), out)
     i = F.reshape(index, (1,)) if not index.ndim else index
     found = _weft("gather")(input, dim, i)
     return _given(adopt(found if index.ndim else F.reshape(found, ())), out)
-
-
-def matrix_power(input: Any, n: int, *, out: Any = None) -> Any:
-    """Return a power of square matrices; gradients exist for the power 0 too."""
-    found = weft_function("matrix_power", "linalg")(input, n)  # type: ignore[misc]  # is there
-    if n == 0 and input.requires_grad:
-        found = found + input * 0
-    return _given(adopt(found), out)
 
 
 def fill(input: Any, value: Any) -> Any:
@@ -169,13 +161,44 @@ def arange(*args: Any, out: Any = None, **options: Any) -> Any:
     return plain(*numbers, out=out, **options)
 
 
+def masked_scatter(input: Any, mask: Any, source: Any) -> Any:
+    """Return the tensor with elements of another where a mask is true, one after the other."""
+    sizes = np.broadcast_shapes(tuple(input.shape), tuple(mask.shape))
+    x, where = (F.broadcast_to(v, sizes) for v in (input, mask))
+    return adopt(_weft("masked_scatter")(x, where, source))
+
+
+def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
+    """Return sums of products over dimensions of two tensors."""
+    given = dims.tolist() if isinstance(dims, core.Tensor) else dims
+    if isinstance(given, int):
+        axes: Any = given
+    else:
+        left, right = ([v] if isinstance(v, int) else list(v) for v in given)
+        a, b = _summed_where_one(a, b, left, right)
+        axes = (tuple(left), tuple(right))
+    return _given(adopt(_weft("tensordot")(a, b, axes)), out)
+
+
+def _summed_where_one(a: Any, b: Any, left: list[int], right: list[int]) -> tuple[Any, Any]:
+    """Return operands whose paired dimensions have one size: where one of them is 1, it repeats."""
+    for i, j in zip(left, right, strict=True):
+        if a.shape[i] == 1 and b.shape[j] != 1:
+            b = F.sum(b, j, keepdims=True)
+        elif b.shape[j] == 1 and a.shape[i] != 1:
+            a = F.sum(a, i, keepdims=True)
+    return a, b
+
+
 ONE_DIM = names("""
     cumsum cumprod logcumsumexp argsort index_fill index_copy index_select index_add scatter
-    scatter_add scatter_reduce
+    scatter_add scatter_reduce index_reduce
 """)
 FUNCTIONS: dict[str, Any] = {
-    **{name: with_one_dim(SAME[name]) for name in ONE_DIM},
+    **{name: with_one_dim(SAME[name]) for name in ONE_DIM if name in SAME},
     "cdist": cdist,
+    "masked_scatter": masked_scatter,
+    "tensordot": tensordot,
     "searchsorted": searchsorted,
     "bucketize": bucketize,
     "quantile": _quantiles("quantile"),
@@ -185,7 +208,6 @@ FUNCTIONS: dict[str, Any] = {
     "corrcoef": corrcoef,
     "argwhere": nonzero_rows,
     "gather": gather,
-    "matrix_power": matrix_power,
     "fill": fill,
     "arange": arange,
     **{name: _several(name) for name in names("atleast_1d atleast_2d atleast_3d")},

@@ -182,6 +182,7 @@ def _turned(view: Any) -> Any:
 
 
 FUNCTIONS: dict[str, Any] = {
+    "resize_as_": resize_as_,
     "is_floating_point": is_floating_point,
     "is_complex": is_complex,
     "is_nonzero": is_nonzero,

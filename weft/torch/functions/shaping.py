@@ -114,7 +114,7 @@ def unique(
     values, inverse, counts = np.unique(
         input._read(), return_inverse=True, return_counts=True, axis=dim
     )
-    shape = input.shape if dim is None else (input.shape[dim],)
+    shape = () if not input.ndim else input.shape if dim is None else (input.shape[dim],)
     parts = [values]
     parts += [inverse.reshape(shape)] if return_inverse else []
     parts += [counts] if return_counts else []

@@ -55,10 +55,10 @@ _HIDDEN = {"conv1d": "nn.functional"}
 
 def weft_function(name: str, namespace: str = "wf") -> Function | None:
     """Return the function that Weft has under a name, or None."""
-    found = namespaces[namespace].get(name)
+    found = namespaces.get(namespace, {}).get(name)
     if found is None:
         load_all()
-        found = namespaces[namespace].get(name)
+        found = namespaces.get(namespace, {}).get(name)
     return None if found is None else public_function(found)
 
 

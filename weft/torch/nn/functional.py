@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ...core import dtype as dt
+from ...core import tensor as core
 from ...core.op import F
 from ...core.tape import next_order
 from ..adoption import adopt
@@ -193,6 +196,34 @@ def _refuse(name: str, **options: Any) -> None:
             )
 
 
+def prelu(input: Any, weight: Any) -> Any:
+    """Return positive elements, and others times a weight: one, or one for each channel."""
+    flat = F.reshape(weight, (-1,))
+    if input.ndim < 2 or flat.numel() == 1:
+        return adopt(
+            F.where(F.greater(input, 0), input, input * F.reshape(flat, (1,) * input.ndim))
+        )
+    return adopt(_weft("prelu")(input, flat))
+
+
+def gaussian_nll_loss(
+    input: Any,
+    target: Any,
+    var: Any,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Any:
+    """Return the negative logarithm of normal densities."""
+    variance = var if isinstance(var, core.Tensor) else F.full_like(input, float(var))
+    if variance.ndim == input.ndim - 1 and tuple(variance.shape) == tuple(input.shape[:-1]):
+        variance = F.unsqueeze(variance, -1)
+    sizes = np.broadcast_shapes(tuple(input.shape), tuple(target.shape))
+    x, y = (F.broadcast_to(v, sizes) for v in (input, target))
+    compute = _weft("gaussian_nll_loss")
+    return adopt(compute(x, y, variance, full=full, eps=eps, reduction=reduction))
+
+
 def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     """Return vectors that are 1 at an index and 0 elsewhere."""
     count = int(tensor._read().max()) + 1 if num_classes == -1 else num_classes
@@ -268,6 +299,8 @@ FUNCTIONS: dict[str, Any] = {
     **{n: _loss(n, tuple(order.split())) for n, order in _LOSSES.items()},
     **{n: _softmax(n) for n in ("softmax", "log_softmax", "softmin")},
     **{f"{n}_with_indices": _indexed(n) for n in _POOLS},
+    "prelu": prelu,
+    "gaussian_nll_loss": gaussian_nll_loss,
     "embedding": embedding,
     "embedding_bag": embedding_bag,
     "one_hot": one_hot,

@@ -10,6 +10,7 @@ from ... import nn as core_nn
 from ...core import tensor as core
 from ...core.errors import WeftError
 from ..adoption import adopt
+from ..capturing import capturing
 from ..devices import conversion, no_cuda, usable_device
 from ..views import whole
 
@@ -59,6 +60,12 @@ class Module(core_nn.Module, metaclass=ModuleClass):
     """
 
     _behind = core_nn.Module
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run `forward`, with the hooks around it if there are any."""
+        if capturing.on and capturing.wants():
+            return capturing.call(self, args, kwargs)
+        return super().__call__(*args, **kwargs)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, core_nn.Parameter):

@@ -1,0 +1,7 @@
+"""The part of torch.distributions that PyTorch keeps under this name."""
+
+from __future__ import annotations
+
+from . import CLASSES
+
+Beta = CLASSES["Beta"]
