@@ -57,11 +57,11 @@ def check(case, dtype):
         assert_rounded_once(c.as_array(found), c.as_array(exact), dtype, case.id)
 
 
-# Random numbers are drawn for a dtype; what converts dtypes is asked for others.
+# Random numbers are drawn for a dtype; what converts dtypes is asked for others, as float_power is.
 DETERMINISTIC = [name for name, op in registry.items() if op.kind != "random" and name != "cast"]
 
 
-@pytest.mark.parametrize("name", sorted([*DETERMINISTIC, *composites]))
+@pytest.mark.parametrize("name", sorted({*DETERMINISTIC, *composites} - {"float_power"}))
 @pytest.mark.parametrize("dtype", HALVES)
 def test_samples(name, dtype):
     if dtype == "bfloat16":

@@ -1,8 +1,8 @@
 """The zeta function of Hurwitz with both arguments as arrays.
 
 Euler-Maclaurin behind a dozen direct terms, DLMF 25.11.5: where its coefficients grow, for large s,
-all of them lie far below the first direct term. Largest error measured against 40-digit references
-for q > 0: 6 float64 ulp for s <= 100, and s/20 ulp above (that of the power).
+all of them lie far below the first direct term. Largest difference from SciPy's for
+1 < s <= 60 and 0.001 <= q <= 10000: 4 float64 ulp.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ Gauss's quadrature of the tail that is the smaller: its integrand is nearly a Ga
 a over the density, which moves a draw of the gamma distribution (Figurnov et al. 2018), comes
 without it and neither underflows nor divides by zero.
 
-Largest errors measured against 40-digit references for 1e-3 <= a <= 1e5 and values above 1e-200:
-40 float64 ulp plus that of the factor, half an ulp of the exponent; derivative 1e-12 relative.
+Largest errors measured against 40-digit references, in float64 ulp, for 1e-3 <= a <= 1e5: 30 for
+values above 1e-7 and 60 above 1e-25; the derivative, for a <= 500, 40.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from ...core.op import F, composite, general, op
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int
 from ...core.tensor import Tensor
+from .._halves import rounded_once
 from .._operands import concrete, names_errors
 from . import _elimination
 from ._matrices import (
@@ -201,6 +202,7 @@ def lu_unpack(
 
 @composite()
 @names_errors
+@rounded_once
 def lu_solve(factors: Any, pivots: Any, b: Any, *, left: bool = True, adjoint: bool = False) -> Any:
     """Return x with a @ x = b from what `lu_factor` gave for square matrices a.
 

@@ -24,7 +24,7 @@ def zeta(x: Tensor, q: Tensor) -> Tensor:
 
     >>> import weft as wf
     >>> wf.special.zeta(wf.tensor(2.0), wf.tensor([1.0, 2.0]))
-    tensor([1.645, 0.645])
+    tensor([1.645 , 0.645])
     """
 
 
@@ -56,7 +56,7 @@ def multigammaln(x: Any, p: int) -> Any:
 
     >>> import weft as wf
     >>> wf.special.multigammaln(wf.tensor([2.0, 3.0]), 2)
-    tensor([0.451, 1.552])
+    tensor([0.452, 1.55 ])
     """
     x = operand("multigammaln", "x", x)
     count = as_int(p, "multigammaln: p")
