@@ -269,7 +269,7 @@ def scheduling() -> None:
         training, losses = weft_models.Training(net), wf.batched(net.loss, reduce="mean")
         training.step(losses, batches.pool[-1:])  # compiles
         pool, size = batches.pool, batches.size
-        new = [pool[start : start + size] for start in range(0, len(pool) - size, size)]
+        new = [pool[start : start + size] for start in range(0, len(pool), size)]
         seen = [batches.draw() for _ in range(8)]
         for label, given in (("new", new), ("seen", seen)):
             parts = [_parts(training, losses, batch, computing) for batch in given]
