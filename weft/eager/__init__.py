@@ -25,6 +25,7 @@ does not take (not in C order, say). An operation is an operator with attributes
                   residuals: what the first leaves for the second; lookups: rows that an
                   embedding made, which are multiplied once each
     array_program machine code as a function of arrays
+    on_devices    operations on tensors in the memory of a device, each one launch
 
 This package is what fills `large_kernels` of core/large.py. Only the last three groups load the
 compiler.
