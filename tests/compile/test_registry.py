@@ -92,6 +92,8 @@ def runs_in_code(node):
         return False
     if node.op.kind == "reduction" and "axis" in node.op.attrs and node.attr("axis") == ():
         return False  # over no axes
+    if node.op.kind == "communication":  # with other processes: the host's
+        return False
     return node.op.kind != "control" and node.op.name not in LIBRARY | SOMETIMES
 
 

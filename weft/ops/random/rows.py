@@ -19,7 +19,7 @@ from ...core.rng import STATE_SHAPE, make_state
 from ...core.samples import ErrorSample, Sample
 from ...core.shape import TensorType, as_int, type_of
 from ...core.tensor import Tensor
-from .state import check_state, reserve_state
+from .state import advance_state, check_state, reserve_state
 
 MOST_LANES = 8  # elements that a block of the sequence makes
 
@@ -112,6 +112,9 @@ def _(state, blocks):
     moved = np.array(state)
     moved[2] += np.uint64(blocks)
     return moved
+
+
+offset_state.place(advance_state.place_rule)
 
 
 @offset_state.samples
