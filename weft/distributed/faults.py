@@ -74,12 +74,40 @@ def shrink() -> ProcessGroup:
 def survivors(work: Callable[[ProcessGroup], _Found], holder: HasGroup) -> _Found:
     """Return what a function of a group returns; if a rank is lost, of the group of the rest."""
     while True:
-        try:
-            return work(holder.group)
-        except Exception as error:
-            if not is_loss(error):
-                raise
-            holder.group = shrink()
+        found, well = _tried(lambda: work(holder.group))
+        if all_well(well):
+            return found
+        holder.group = shrink()
+
+
+def _tried(act: Callable[[], Any]) -> tuple[Any, bool]:
+    """Return what a function returns, and whether no rank was lost meanwhile."""
+    try:
+        return act(), True
+    except Exception as error:
+        if not is_loss(error):
+            raise
+        return None, False
+
+
+def all_well(well: bool) -> bool:
+    """Tell whether all ranks came here without a loss: the same answer to all of them.
+
+    Whether an operation fails differs from rank to rank, when another dies meanwhile; one that has
+    succeeded must not go on while the others form a smaller group.
+    """
+    transport = world().exchanges.transport
+    if not isinstance(transport, MPITransport) or transport.size == 1:
+        return well
+    comm = transport.comm
+    if not well:
+        comm.Revoke()  # so that those who wait find out
+    try:
+        return bool(comm.Agree(int(well)))
+    except (AttributeError, NotImplementedError):  # an MPI without it ends all ranks anyway
+        return well
+    except transport.library.Exception as error:
+        return well and not is_loss(error)
 
 
 def run_resilient(
@@ -101,15 +129,16 @@ def run_resilient(
     """
     began = world().size
     i = start
-    while i < steps:
-        try:
+
+    def take_steps() -> None:
+        nonlocal i
+        while i < steps:
             step(i)
             i += 1
             pulse.count += 1
-        except Exception as error:
-            if not is_loss(error):
-                raise
-            i = _agree(shrink(), i, state)
+
+    while not all_well(_tried(take_steps)[1]):
+        i = _agree(shrink(), i, state)
     return began - world().size
 
 

@@ -46,12 +46,12 @@ def test_hosts_that_cannot_be(ranks, hosts, message):
 def test_each_mpi_is_asked_in_its_own_way():
     where, given = place(3, "a,b:1"), {"X": "1"}
     said = command_line(Path("mpiexec"), OPEN_MPI, where, given, survive=True, agent="rsh")
-    for pair in (("-n", "3"), ("--host", "a:2,b:1"), ("-x", "X=1"), ("--with-ft", "ulfm")):
+    for pair in (("-n", "3"), ("--host", "a:2,b:1"), ("-x", "X"), ("--with-ft", "ulfm")):
         at = said.index(pair[0])
         assert said[at + 1] == pair[1]
     assert said[said.index("plm_ssh_agent") + 1] == "rsh"
     said = command_line(Path("mpiexec"), MPICH, where, given, agent="rsh", extra=["-v"])
-    assert " ".join(said) == "mpiexec -n 3 -launcher-exec rsh -hosts a:2,b:1 -genv X 1 -v"
+    assert " ".join(said) == "mpiexec -n 3 -launcher-exec rsh -hosts a:2,b:1 -genvlist X -v"
 
 
 def test_who_cannot_survive_says_so():

