@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from ..functions.table import functions_named
-from ..names import names
+from typing import Any
 
-FUNCTIONS = functions_named(
-    names(
-        "bartlett blackman cosine exponential gaussian general_cosine general_hamming hamming hann "
-        "kaiser nuttall"
-    ),
-    "signal.windows",
-)
+from ...ops import windows as core_windows
+from ..calls import face_function
+
+FUNCTIONS: dict[str, Any] = {
+    name: face_function(getattr(core_windows, name), name) for name in core_windows.__all__
+}
 globals().update(FUNCTIONS)
