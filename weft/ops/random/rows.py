@@ -114,7 +114,10 @@ def _(state, blocks):
     return moved
 
 
-offset_state.place(advance_state.place_rule)
+@offset_state.place
+def _(b, state, blocks):
+    rule: Any = advance_state.place_rule
+    return rule(b, state, blocks)
 
 
 @offset_state.samples
