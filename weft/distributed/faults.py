@@ -75,8 +75,9 @@ def survivors(work: Callable[[ProcessGroup], _Found], holder: HasGroup) -> _Foun
     """Return what a function of a group returns; if a rank is lost, of the group of the rest."""
     while True:
         found, well = _tried(lambda: work(holder.group))
+        result: _Found = found
         if all_well(well):
-            return found
+            return result
         holder.group = shrink()
 
 
