@@ -10,8 +10,6 @@ from __future__ import annotations
 import math as _math
 from typing import Any
 
-from ..core.dtype import bfloat16 as _bfloat16
-from ..core.imports import is_available as _is_available
 from ..core.modes import is_grad_enabled
 from ..core.threads import get_num_threads, set_num_threads
 from ..faces.absent import absent_names
@@ -60,8 +58,7 @@ globals().update(_DTYPES)
 globals().update(_OLD_TYPES)
 
 dtype = type(_DTYPES["float32"]).__mro__[1]
-# Without the package that has it, a name that asks for that package when it is used.
-bfloat16: Any = _bfloat16() if _is_available("ml_dtypes") else "bfloat16"
+bfloat16: Any = "bfloat16"  # which asks for the package that has it when it is used
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None
 strided = "torch.strided"
