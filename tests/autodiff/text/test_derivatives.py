@@ -148,15 +148,23 @@ def test_source_of_loops_and_branches():
 # -- kernels --------------------------------------------------------------------------------------
 
 UNWRITABLE = {
-    "cholesky",
-    "eigh",
-    "eigvalsh",
-    "getitem_arrays",
-    "lstsq_solution",
-    "pinv",
-    "setitem_arrays",
-    "size_value",
-    "triangular_solve",
+    # Routines of LAPACK, and loops over rows.
+    *(
+        "cholesky",
+        "cholesky_info",
+        "eigh",
+        "eigvalsh",
+        "lstsq_solution",
+        "lu_factor",
+        "matrix_rank",
+    ),
+    *("getitem_arrays", "pinv", "setitem_arrays", "size_value", "triangular_solve"),
+    # Series and recurrences that run until all elements have converged.
+    *("airy_ai", "airy_ai_slope", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1"),
+    *("i0", "i0e", "i1", "i1e", "modified_bessel_k0", "modified_bessel_k1"),
+    *("scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "orthogonal_polynomial"),
+    *("gamma_draw_slope", "igamma", "igamma_slope", "igammac", "von_mises_draw"),
+    "exchange",  # other processes are needed
 }
 
 
