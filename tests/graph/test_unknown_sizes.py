@@ -31,9 +31,21 @@ NEEDS_SIZES = {
     "combinations": "how many there are is no polynomial of the size",
     "pdist": "the pairs of rows are listed when the graph is built",
     "ctc_loss": "its recursion is unrolled over the frames",
+    "as_strided": "how much memory there is to read decides what may be read",
+    "fractional_max_pool2d": "the windows are laid out when the graph is built",
+    "fractional_max_pool3d": "the windows are laid out when the graph is built",
+    "histogramdd": "the bins of each column are counted when the graph is built",
+    "householder_product": "reflectors are multiplied one after another",
+    "ormqr": "reflectors are multiplied one after another",
+    "ldl_factor_ex": "the matrix must be known to be square",
+    "svd_lowrank": "the rank is limited by the sizes",
+    "pca_lowrank": "the rank is limited by the sizes",
     "interpolate": "scale_factor that is no short binary fraction: 1.7 n rounds differently",
 }
 GRADIENT_NEEDS_SIZES = {
+    "lu": "the formula differs for tall and wide matrices",
+    "lu_factor": "the formula differs for tall and wide matrices",
+    "lu_factor_ex": "the formula differs for tall and wide matrices",
     "qr": "the formula differs for tall and wide matrices",
     "svd": "the formula differs for tall and wide matrices",
 }

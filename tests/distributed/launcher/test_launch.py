@@ -84,6 +84,42 @@ def test_a_stopped_rank_is_reported_by_name_and_given_up(tmp_path):
     assert seconds < 60
 
 
+ONE_IS_THROUGH = """
+import os, pathlib, time
+from mpi4py import MPI
+pathlib.Path(f"rank{MPI.COMM_WORLD.rank}").write_text(str(os.getpid()))
+if MPI.COMM_WORLD.rank == 1:
+    time.sleep(60)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel of Linux sees to it")
+def test_nobody_stays_when_the_launcher_is_killed(tmp_path):
+    pytest.importorskip("mpi4py")
+    (tmp_path / "script.py").write_text(ONE_IS_THROUGH)
+    command = [sys.executable, "-m", "weft.cli", "launch", "-n", "2", "--threads", "1", "script.py"]
+    launcher = subprocess.Popen(
+        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE
+    )
+    pids = [_written(tmp_path / f"rank{rank}") for rank in range(2)]
+    time.sleep(1.0)  # the first rank has come to its end, and waits inside MPI for the other
+    launcher.kill()
+    launcher.communicate()
+    until = time.monotonic() + 20
+    while time.monotonic() < until and any(Path(f"/proc/{pid}").exists() for pid in pids):
+        time.sleep(0.1)
+    assert not [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+
+
+def _written(path):
+    """Return the number that somebody writes to a file."""
+    until = time.monotonic() + 60
+    while not (path.exists() and path.read_text()):
+        assert time.monotonic() < until, f"{path.name} was not written"
+        time.sleep(0.05)
+    return int(path.read_text())
+
+
 @pytest.mark.long
 def test_a_status_that_a_program_chose_is_that_of_all(tmp_path):
     status, _, said, _ = run(tmp_path, "--max-restarts", "1", "exit")

@@ -113,10 +113,13 @@ class Heartbeat:
         self._end.set()
         return self.say(messages.ERROR, text=text[-_LONGEST_TRACEBACK:])
 
-    def stop(self, status: int) -> None:
+    def tell_end(self, status: int) -> None:
         """Say that this rank ends by itself."""
-        self._end.set()
         self.say(messages.BYE, status=status, **pulse.take())
+
+    def stop(self) -> None:
+        """Beat no more."""
+        self._end.set()
         self._socket.close()
 
 

@@ -105,6 +105,8 @@ class RankJob:
             self._react(notice)
         for state in self.watcher.silent_for(self._silence):
             self._give_up(state)
+        if (self._ending.lost and self._anyone_finished()) or self._chosen():
+            self._end_soon()  # ranks that are through wait, inside MPI, for those that are gone
 
     def _react(self, notice: Notice) -> None:
         if notice.kind == "error":
@@ -151,11 +153,11 @@ class RankJob:
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:
         """End mpiexec and, by it, all ranks; those on this host that stay are killed."""
-        for act, seconds in ((process.terminate, 2.0), (process.kill, 2.0)):
+        for number in (signal.SIGTERM, signal.SIGKILL):
             if process.poll() is not None:
                 break
-            act()
-            _wait(process, seconds, self._selector)
+            os.killpg(process.pid, number)  # mpiexec may be a script that started the real one
+            _wait(process, 2.0, self._selector)
         for state in self.watcher.states.values():
             if not state.ended or state.rank in self._ending.lost:
                 _kill(state)
@@ -172,9 +174,12 @@ class RankJob:
     def _conclude(self, status: int | None) -> Ending:
         ending = self._ending
         ending.said = b"".join(self._terminal.said).decode(errors="replace")
-        ending.chosen = any(s.status for s in self.watcher.states.values())
+        chosen = self._chosen()
+        ending.chosen = chosen != 0
         if ending.error is not None:
             ending.status = 1
+        elif chosen:
+            ending.status = chosen
         elif ending.lost and self._survive and self._anyone_finished():
             ending.status = 0
         else:
@@ -182,6 +187,10 @@ class RankJob:
             if ending.lost and ending.status == 0:
                 ending.status = 1
         return ending
+
+    def _chosen(self) -> int:
+        """Return the status, if not 0, with which a rank has ended by itself."""
+        return next((s.status for s in self.watcher.states.values() if s.status), 0)
 
     def _anyone_finished(self) -> bool:
         states = self.watcher.states.values()

@@ -10,14 +10,18 @@ import faulthandler
 import os
 import runpy
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from ...core.threads import set_num_threads, usable_processors
 from ..environment import LaunchedProcess, find_launch
 from . import messages
 from .heartbeat import Heartbeat, start_heartbeat
 from .output import log_path
+
+_PAUSE: Final = 0.02  # seconds between two looks whether the others are through
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -72,8 +76,29 @@ def _fail(heartbeat: Heartbeat | None, error: BaseException, status: int) -> int
 
 
 def _end(heartbeat: Heartbeat | None, status: int) -> None:
-    if heartbeat is not None:
-        heartbeat.stop(status)
+    """Say that this rank is through, and wait for the others where it still hears the launcher."""
+    if heartbeat is None:
+        return
+    heartbeat.tell_end(status)
+    if status:  # which ends all: nobody need wait for the others
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    _wait_for_all()
+    heartbeat.stop()
+
+
+def _wait_for_all() -> None:
+    """Wait for all to be through: once Python has gone, MPI waits, deaf to the launcher."""
+    mpi = sys.modules.get("mpi4py.MPI")
+    if mpi is None or not mpi.Is_initialized() or mpi.Is_finalized():
+        return
+    try:
+        through = mpi.COMM_WORLD.Ibarrier()
+        while not through.Test():
+            time.sleep(_PAUSE)
+    except mpi.Exception:  # a rank is lost: the launcher sees to that
+        return
 
 
 # -- this rank's part of the host ------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...core.dim import may_equal
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite
 from ...core.rng import Generator
@@ -25,13 +26,13 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     """
     fn = "bilinear"
     input1, input2, weight = operands(fn, input1=input1, input2=input2, weight=weight)
-    sizes = (input1.shape[-1:], input2.shape[-1:])
-    if weight.ndim != 3 or (weight.shape[1:2], weight.shape[2:]) != sizes:
+    sizes = (*input1.shape[-1:], *input2.shape[-1:])
+    if weight.ndim != 3 or not may_equal(tuple(weight.shape[1:]), sizes):
         raise ShapeError(
             f"{fn}: weight must be (K, I, J) for inputs (..., I) and (..., J). Received: "
             f"{tuple(weight.shape)} for {tuple(input1.shape)} and {tuple(input2.shape)}"
         )
-    if tuple(input1.shape[:-1]) != tuple(input2.shape[:-1]):
+    if not may_equal(tuple(input1.shape[:-1]), tuple(input2.shape[:-1])):
         raise ShapeError(
             f"{fn}: inputs must have the same leading dimensions. "
             f"Received: {tuple(input1.shape)} and {tuple(input2.shape)}"

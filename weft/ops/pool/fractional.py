@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dim import may_equal
 from ...core.dtype import int64
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite
@@ -74,7 +75,7 @@ def _fractional(
         drawn = rand((*x.shape[:2], spatial), dtype="float32", generator=generator)
     else:
         drawn = operand(fn, "random_samples", samples)
-        if tuple(drawn.shape) != (*x.shape[:2], spatial):
+        if not may_equal(tuple(drawn.shape), (*x.shape[:2], spatial)):
             raise ShapeError(
                 f"{fn}: random_samples must have shape {(*x.shape[:2], spatial)}. "
                 f"Received: {tuple(drawn.shape)}"

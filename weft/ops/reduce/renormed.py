@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.dim import surely_less
 from ...core.errors import ArgumentError, ShapeError
 from ...core.op import F, composite
 from ...core.shape import normalize_axes, normalize_axis
@@ -78,7 +79,7 @@ def _steps(spacing: Any, axes: tuple[int, ...]) -> list[Any]:
 
 def _derivative(x: Any, axis: int, step: Any, edge_order: int) -> Any:
     size = x.shape[axis]
-    if size < edge_order + 1:
+    if surely_less(size, edge_order + 1):
         raise ShapeError(
             f"axis {axis} must have at least {edge_order + 1} elements. Received: {size}"
         )
