@@ -56,6 +56,7 @@ def load() -> dict[str, str]:
 
 
 load_all()
+importlib.import_module("weft.signal")  # public, and loaded with its windows when it is asked for
 IMPORTED_BY_WEFT = frozenset(name for name in sys.modules if name.startswith("weft.ops"))
 IMPORT_FAILURES = load()
 

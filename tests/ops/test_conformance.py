@@ -97,6 +97,9 @@ def test_values(case):
         np.testing.assert_array_equal(array, before, err_msg=f"{case.id} changed an input")
 
 
+ALWAYS_DOUBLE = {"float_power"}  # to compute in float64 is all that it adds to pow
+
+
 @double_cases
 def test_values_in_float32(case):
     """float32 inputs give the reference's value, in float32 wherever float64 gave float64."""
@@ -106,7 +109,7 @@ def test_values_in_float32(case):
     in_double = double.map(c.to_tensor).call(case.function)
     if case.reference is not None:
         c.assert_same_values(found, single.map(c.to_double).call(case.reference), case.id)
-    if not _names_float64(case.sample):
+    if case.name not in ALWAYS_DOUBLE and not _names_float64(case.sample):
         for a, b in zip(c.outputs_of(found), c.outputs_of(in_double), strict=True):
             kept = c.as_array(b).dtype != np.float64 or c.as_array(a).dtype == np.float32
             assert kept, f"{case.id} makes {c.as_array(a).dtype} of float32"
@@ -225,6 +228,9 @@ NO_VALUES = {
     ("batch_norm", "momentum"),
     ("cond", "p"),
     ("cumulative_trapezoid", "dx"),
+    ("fractional_max_pool2d", "output_ratio"),
+    ("histc", "max"),
+    ("histc", "min"),
     ("instance_norm", "momentum"),
     ("nanquantile", "q"),
     ("quantile", "q"),

@@ -91,11 +91,11 @@ def _zeta(x: Any, q: Any) -> Any:
     return np.where(x == 1, np.inf, special.zeta(np.where(x == 1, 2.0, x), q))
 
 
-def _falling(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function with its limits at infinity, which SciPy gives as NaN."""
+def _with_limits(fn: Callable[..., Any], below: float, above: float) -> Callable[..., Any]:
+    """Return a function with its limits at -inf and inf, which releases of SciPy give as NaN."""
 
     def reference(x: Any) -> Any:
-        limit = np.where(x > 0, 0.0, fn(-1.0) * 0.0)
+        limit = np.where(x > 0, above, below)
         return np.where(np.isinf(x), limit, fn(np.where(np.isinf(x), 1.0, x)))
 
     return reference
@@ -129,21 +129,22 @@ def _public_name(family: str) -> str:
 
 
 REFERENCES: dict[str, Callable[..., Any]] = {
-    "bessel_j0": on_floats(special.j0),
-    "bessel_j1": on_floats(_falling(special.j1)),
-    "bessel_y0": on_floats(_falling(special.y0)),
-    "bessel_y1": on_floats(_falling(special.y1)),
-    "i0": on_floats(special.i0),
+    "bessel_j0": on_floats(_with_limits(special.j0, 0.0, 0.0)),
+    "bessel_j1": on_floats(_with_limits(special.j1, -0.0, 0.0)),
+    "bessel_y0": on_floats(_with_limits(special.y0, np.nan, 0.0)),
+    "bessel_y1": on_floats(_with_limits(special.y1, np.nan, 0.0)),
+    "i0": on_floats(_with_limits(special.i0, np.inf, np.inf)),
     "i0e": on_floats(special.i0e),
-    "i1": on_floats(special.i1),
+    "i1": on_floats(_with_limits(special.i1, -np.inf, np.inf)),
     "i1e": on_floats(special.i1e),
     "modified_bessel_k0": on_floats(special.k0),
     "modified_bessel_k1": on_floats(special.k1),
     "scaled_modified_bessel_k0": on_floats(special.k0e),
     "scaled_modified_bessel_k1": on_floats(special.k1e),
     "spherical_bessel_j0": on_floats(lambda x: special.spherical_jn(0, np.abs(x))),
-    "airy_ai": on_floats(lambda x: special.airy(x)[0]),
-    "airy_ai_slope": on_floats(lambda x: special.airy(x)[1]),
+    "airy_ai": on_floats(_with_limits(lambda x: special.airy(x)[0], 0.0, 0.0)),
+    # The derivative swings ever wider to the left.
+    "airy_ai_slope": on_floats(_with_limits(lambda x: special.airy(x)[1], np.nan, 0.0)),
     "erfcx": on_floats(special.erfcx),
     "log_ndtr": on_floats(special.log_ndtr),
     "ndtri": on_floats(special.ndtri),
