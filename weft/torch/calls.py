@@ -16,6 +16,7 @@ import numpy as np
 from ..core import tensor as core
 from ..core.tape import next_order
 from .adoption import FACES, adopt
+from .deferred import Deferred
 from .types import aligned
 
 Function = Callable[..., Any]
@@ -47,6 +48,13 @@ def face_function(
     call.__name__ = call.__qualname__ = name or str(getattr(fn, "__name__", "function"))
     call.__doc__ = getattr(fn, "__doc__", None)
     call.__wrapped__ = fn  # type: ignore[attr-defined]  # whose signature help() shows
+
+    def settle(made: Function) -> None:
+        nonlocal fn
+        fn = made  # which later calls reach without a detour
+
+    if isinstance(fn, Deferred):
+        fn.when_made(settle)
     return call
 
 

@@ -16,6 +16,7 @@ from . import linalg, random, special
 from . import view_functions as views
 from .adoption import adopt
 from .calls import in_place
+from .deferred import weft_function
 from .functions import adapted, creating, extra, reducing, shaping, table
 from .names import names
 from .tensor_methods import TensorMethods
@@ -110,7 +111,7 @@ def _as_written(value: Any, dtype: Any) -> Any:
 
 def masked_fill(input: Any, mask: Any, value: Any) -> Any:
     """Return the tensor with a number where a mask is true."""
-    made: Any = table.weft_function("masked_fill")
+    made: Any = weft_function("masked_fill")
     return adopt(made(input, mask, value))
 
 

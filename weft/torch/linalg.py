@@ -14,7 +14,8 @@ from ..core.op import F
 from . import return_types
 from .adoption import adopt
 from .calls import face_function, write_out
-from .functions.table import functions_named, weft_function
+from .deferred import weft_function
+from .functions.table import functions_named
 from .functions.without_dims import axis_of
 from .names import names
 

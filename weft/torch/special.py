@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .calls import face_function
-from .functions.table import weft_function
+from .deferred import weft_function
 from .names import names
 
 _ONE = names("""

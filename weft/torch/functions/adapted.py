@@ -12,9 +12,9 @@ from ...core.op import F
 from .. import return_types
 from ..adoption import adopt
 from ..calls import write_out
+from ..deferred import weft_function
 from ..names import names
 from .table import FUNCTIONS as SAME
-from .table import weft_function
 from .without_dims import axis_of, with_one_dim
 
 

@@ -11,10 +11,10 @@ from ...core import tensor as core
 from ...ops import creation, ranges
 from ..adoption import adopt
 from ..calls import write_out
+from ..deferred import weft_function
 from ..devices import usable_device
 from ..sizes import sizes_of
 from ..tensor import wrap
-from .table import weft_function
 
 IGNORED = ("layout", "pin_memory", "memory_format", "names")
 

@@ -14,9 +14,10 @@ from .. import return_types
 from .. import view_functions as views
 from ..adoption import adopt
 from ..calls import write_out
+from ..deferred import weft_function
 from ..names import names
 from .table import FUNCTIONS as SAME
-from .table import functions_named, weft_function
+from .table import functions_named
 
 # Activations that are methods in place too.
 ACTIVATIONS = functions_named(

@@ -10,9 +10,9 @@ from ...core.op import F
 from .. import return_types
 from ..adoption import adopt
 from ..calls import write_out
+from ..deferred import weft_function
 from ..types import aligned
 from ..view_functions import wrapped_dim
-from .table import weft_function
 from .without_dims import axis_of
 
 MISSING: Any = object()

@@ -12,12 +12,12 @@ from .. import return_types
 from .. import view_functions as views
 from ..adoption import adopt
 from ..calls import write_out
+from ..deferred import weft_function
 from ..geometry import geometry_of
 from ..sizes import Size, sizes_of
 from ..types import aligned, result_type
 from ..writing import detached
 from .adapted import nonzero_rows
-from .table import weft_function
 
 
 def repeat(input: Any, *repeats: Any) -> Any:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...core.facade import public_function
-from ...core.namespaces import namespaces
-from ...core.op import load_all
 from ..calls import face_function
+from ..deferred import weft_function
 from ..names import names
 
 Function = Callable[..., Any]
@@ -49,17 +47,6 @@ SAME = names("""
     renorm mvlgamma polygamma unique_consecutive histogramdd
     index_reduce narrow_copy
 """)
-
-_HIDDEN = {"conv1d": "nn.functional"}
-
-
-def weft_function(name: str, namespace: str = "wf") -> Function | None:
-    """Return the function that Weft has under a name, or None."""
-    found = namespaces.get(namespace, {}).get(name)
-    if found is None:
-        load_all()
-        found = namespaces.get(namespace, {}).get(name)
-    return None if found is None else public_function(found)
 
 
 def functions_named(names: list[str], namespace: str = "wf", **how: Any) -> dict[str, Function]:

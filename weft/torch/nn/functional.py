@@ -11,7 +11,8 @@ from ...core import tensor as core
 from ...core.op import F
 from ...core.tape import next_order
 from ..adoption import adopt
-from ..functions.table import functions_named, weft_function
+from ..deferred import weft_function
+from ..functions.table import functions_named
 from ..legacy import by_name
 from ..names import names
 from ..view_functions import wrapped_dim
