@@ -64,7 +64,8 @@ NOT_EMPTY = {
     "median": "the middle of nothing",
 }
 REFUSED = NEEDS_VALUES | NOT_ONES | NOT_EMPTY
-OTHER_ORDER = ("bilinear", "einsum", "multi_dot")  # of products: chosen by sizes, so sums round differently
+# Products whose order is chosen by sizes: sums round differently.
+OTHER_ORDER = ("bilinear", "einsum", "multi_dot")
 
 MODES = ("known", "first unknown", "unknown")
 CASES = defaultdict(list)

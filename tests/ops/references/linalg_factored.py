@@ -81,9 +81,11 @@ def _ldl_factor(x: Any) -> Any:
 
 
 def _ldl_solve(factors: Any, pivots: Any, b: Any) -> Any:
-    batch = factors.shape[:-2]
-    out = [lapack.dsytrs(factors[i], pivots[i], b, lower=1)[0] for i in np.ndindex(batch)]
-    return np.stack(out).reshape(*batch, *b.shape)
+    batch = np.broadcast_shapes(factors.shape[:-2], b.shape[:-2])
+    factors, b = (np.broadcast_to(x, (*batch, *x.shape[-2:])) for x in (factors, b))
+    pivots = np.broadcast_to(pivots, (*batch, pivots.shape[-1]))
+    out = [lapack.dsytrs(factors[i], pivots[i], b[i], lower=1)[0] for i in np.ndindex(batch)]
+    return np.stack(out).reshape(b.shape)
 
 
 def _minor_info(x: Any) -> Any:

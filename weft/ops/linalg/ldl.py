@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.batching import shifted
+from ...core.batching import shifted, with_rank
 from ...core.dtype import int32
 from ...core.errors import ShapeError
 from ...core.op import F, composite, general, op
@@ -78,11 +78,18 @@ def _(factors, pivots, b):
     return _elimination.ldl_solve(factors, pivots, b)
 
 
+@ldl_solve.batch
+def _(factors, pivots, b):
+    ndim = max(factors.ndim, b.ndim) - 1
+    return F.ldl_solve(with_rank(factors, ndim), with_rank(pivots, ndim - 1), with_rank(b, ndim))
+
+
 @ldl_solve.samples
 def _(s):
     a = np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 3.0], [2.0, 3.0, 0.0]])
     yield Sample(*_elimination.ldl(a), s.real(3, 2), grad=0)
     yield Sample(*_elimination.ldl(symmetric(s, 2, 3, 3)), s.real(3, 1), grad=0)
+    yield Sample(*_elimination.ldl(symmetric(s, 3, 3)), s.real(2, 3, 1), grad=0)
 
 
 @ldl_solve.error_samples
