@@ -138,12 +138,6 @@ def check(seed: int) -> None:
             check_same(*pair)
 
 
-@pytest.fixture(autouse=True)
-def all_sizes_have_programs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let sizes that come once be compiled too: programs are what is tested here."""
-    monkeypatch.setattr("weft.capture.new_sizes.MOST_IN_VAIN", 1 << 20)
-
-
 @pytest.mark.parametrize("seed", range(COUNT))
 def test_random_functions_of_sizes(seed):
     check(seed)

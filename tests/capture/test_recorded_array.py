@@ -106,7 +106,7 @@ def test_parts_follow_the_sizes_of_calls() -> None:
         return wf.tensor(x[: n // 2, :-1]).sum() + wf.tensor(x[n // 2 :, None]).sum() * 2 + len(x)
 
     jitted = wf.jit(halves)
-    for n in (4, 7, 9, 12, 9, 4):
+    for n in (4, 7, 9, 12, 30, 31):
         x = np.random.default_rng(n).normal(size=(n, 3))
         np.testing.assert_allclose(jitted(x).numpy(), halves(x).numpy(), rtol=1e-12)
     assert jitted.stats()["eager_calls"] == 0
