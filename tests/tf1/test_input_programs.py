@@ -17,4 +17,4 @@ def test_program_runs_unchanged(path, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     tf.reset_default_graph()  # a process of one's own begins with an empty one
-    assert run_script(Namespace(script=str(path), arguments=[], report=False)) == 0
+    assert run_script(Namespace(script=str(path), arguments=[], report=False, jit=False)) == 0
