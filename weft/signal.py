@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from .ops import windows
+from .ops.signal import windows
 
 __all__ = ["windows"]

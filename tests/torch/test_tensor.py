@@ -75,7 +75,7 @@ def test_repr():
 
 
 def test_missing_names_say_what_to_use():
-    with pytest.raises(AttributeError, match="no sparse tensors"):
+    with pytest.raises(AttributeError, match="sparse tensors are not served"):
         torch.sparse_coo_tensor  # noqa: B018  (the access raises)
 
 

@@ -9,10 +9,13 @@ from typing import Any
 from .report import note_missing
 
 
-def absent_names(module: dict[str, Any], reasons: Mapping[str, str]) -> Callable[[str], Any]:
+def absent_names(
+    module: dict[str, Any], reasons: Mapping[str, str], otherwise: str = ""
+) -> Callable[[str], Any]:
     """Return `__getattr__` for a module of a face, whose globals are given.
 
-    reasons   names that the framework has and the face has not, each with what to use
+    reasons     names that the framework has and the face has not, each with what to use
+    otherwise   what to say of names that are none of these and resemble none that are there
     """
     where = module["__name__"]
 
@@ -26,6 +29,6 @@ def absent_names(module: dict[str, Any], reasons: Mapping[str, str]) -> Callable
         if name in reasons:
             return f": {reasons[name]}"
         near = get_close_matches(name, [n for n in module if not n.startswith("_")], n=3)
-        return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        return f"; did you mean {' or '.join(map(repr, near))}?" if near else otherwise
 
     return get

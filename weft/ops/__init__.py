@@ -21,7 +21,7 @@ LATER = (
     ("conv", "pool", "resize"),
     ("linalg",),
     ("special",),
-    ("masked",),
+    ("masked", "signal"),
     ("collective",),
 )
 # The Tensor methods among them, which must be there before.

@@ -12,7 +12,6 @@ from typing import Any
 
 from ..core.modes import is_grad_enabled
 from ..core.threads import get_num_threads, set_num_threads
-from ..faces.absent import absent_names
 from . import (
     amp,
     autograd,
@@ -32,10 +31,13 @@ from . import (
     utils,
     views,
 )
+from .absent import TORCH as _TORCH_LACKS
+from .absent import absent as _absent
 from .amp import GradScaler, autocast
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .catalogue import FUNCTIONS as _FUNCTIONS
 from .catalogue import attach as _attach
+from .catalogue import writing_functions as _writing_functions
 from .compiling import compile
 from .devices import device
 from .func import vmap
@@ -54,6 +56,7 @@ __version__ = "2.13.0"  # of the names that this face has
 _attach()
 globals().update(_FUNCTIONS)
 globals().update(_TOP)
+globals().update(_writing_functions())
 globals().update(_DTYPES)
 globals().update(_OLD_TYPES)
 
@@ -66,19 +69,7 @@ contiguous_format, preserve_format = "torch.contiguous_format", "torch.preserve_
 channels_last, channels_last_3d = "torch.channels_last", "torch.channels_last_3d"
 default_generator = random
 
-_REASONS = {
-    "sparse_coo_tensor": "there are no sparse tensors; row-sparse gradients are wf.RowSparse",
-    "complex64": "there are no complex numbers yet",
-    "complex128": "there are no complex numbers yet",
-    "distributed": "there is one process",
-    "jit": "use torch.compile",
-    "fx": "graphs are wf.Graph, see docs/graphs.md",
-    "onnx": "use wf.export",
-    "quantization": "there is none",
-    "multiprocessing": "use Python's multiprocessing",
-    "fft": "there are no complex numbers yet",
-}
-__getattr__ = absent_names(globals(), _REASONS)
+__getattr__ = _absent(globals(), _TORCH_LACKS)
 
 __all__ = [
     "GradScaler",

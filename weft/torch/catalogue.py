@@ -64,6 +64,14 @@ WRITING = names("""
     celu elu selu leaky_relu hardtanh threshold
 """)
 
+# Those of them that are functions too.
+WRITING_FUNCTIONS = names("""
+    abs acos acosh addmv arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh ceil
+    clamp clamp_max clamp_min clip cos cosh deg2rad erf erfc exp exp2 expm1 fix floor frac gcd i0
+    index_put lcm ldexp log log10 log1p log2 logit nan_to_num neg negative rad2deg reciprocal round
+    rsqrt sigmoid sin sinc sinh sqrt square tan tanh trunc xlogy
+""")
+
 
 def _filled(self: Any, value: Any) -> Any:
     """Return a value as large as a tensor, with a history where the tensor has one."""
@@ -198,6 +206,11 @@ def attach() -> None:
         for name, function in table_.items():
             setattr(TensorMethods, name, _method(function))
     _attach_operators()
+
+
+def writing_functions() -> dict[str, Function]:
+    """Return the functions of `torch` that write into their first argument."""
+    return {f"{name}_": getattr(TensorMethods, f"{name}_") for name in WRITING_FUNCTIONS}
 
 
 def _method(function: Function) -> Function:

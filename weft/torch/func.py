@@ -9,6 +9,7 @@ from .. import autodiff
 from ..autodiff import gradient
 from ..autodiff import jacobian as jacobians
 from ..autodiff.batching import vmap as core_vmap
+from .absent import absent
 from .adoption import adopt
 from .nn.utils.stateless import functional_call
 
@@ -100,3 +101,6 @@ def vjp(func: Any, *primals: Any, has_aux: bool = False) -> Any:
 def jvp(func: Any, primals: Any, tangents: Any, **_: Any) -> Any:
     """Return the value of a function, and its derivative in a direction."""
     return adopt(autodiff.jvp(_inside(func), primals, tangents))
+
+
+__getattr__ = absent(globals(), {})

@@ -12,6 +12,7 @@ from ..core.errors import LinalgError
 from ..core.modes import no_grad
 from ..core.op import F
 from . import return_types
+from .absent import absent
 from .adoption import adopt
 from .calls import face_function, write_out
 from .deferred import weft_function
@@ -372,3 +373,5 @@ TOP: dict[str, Any] = {
     "matrix_power": FUNCTIONS["matrix_power"],
     "chain_matmul": face_function(lambda *ms: _function("multi_dot")(ms), "chain_matmul"),
 }
+_COMPLEX = "complex numbers are not served; of symmetric matrices there is eigh"
+__getattr__ = absent(globals(), {"eig": _COMPLEX, "eigvals": _COMPLEX})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .absent import absent
 from .functions.table import functions_named
 from .names import names
 
@@ -13,3 +14,6 @@ FUNCTIONS = functions_named(
     "masked",
 )
 globals().update(FUNCTIONS)
+_MASKS = "give the functions of this module a tensor and mask="
+_REASONS = dict.fromkeys(names("MaskedTensor masked_tensor as_masked_tensor"), _MASKS)
+__getattr__ = absent(globals(), _REASONS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .absent import absent
 from .calls import face_function
 from .deferred import weft_function
 from .names import names
@@ -41,3 +42,4 @@ TOP: dict[str, Any] = {
     if name in FUNCTIONS
 }
 globals().update(FUNCTIONS)
+__getattr__ = absent(globals(), {})

@@ -12,6 +12,7 @@ from ...autodiff.reverse import gradients
 from ...core import tensor as core
 from ...core.errors import GradientError
 from ...core.modes import GradMode, enable_grad, is_grad_enabled, set_grad_enabled
+from ..absent import absent
 from ..adoption import adopt
 from ..backward import NO_GRAPH, NOT_SCALAR, in_their_words
 from ..storage import check_versions
@@ -253,3 +254,4 @@ def gradcheck(
 
 
 gradgradcheck = gradcheck
+__getattr__ = absent(globals(), {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..absent import absent
 from ..devices import no_cuda
 from . import amp
 
@@ -85,3 +86,6 @@ def current_device() -> int:
 def get_device_name(device: Any = None) -> str:
     """Refuse: there is no GPU."""
     raise no_cuda()
+
+
+__getattr__ = absent(globals(), {})

@@ -7,6 +7,7 @@ from typing import Any
 
 from ... import distributions as core_distributions
 from ...core import tensor as core
+from ..absent import absent
 from ..adoption import adopt
 
 GIVING = frozenset(
@@ -92,3 +93,4 @@ def kl_divergence(p: Any, q: Any) -> Any:
 
 
 register_kl = core_distributions.register_kl
+__getattr__ = absent(globals(), {})

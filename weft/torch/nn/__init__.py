@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...faces.absent import absent_names
+from ..absent import absent
 from . import functional, init, module, utils
 from .layers import CLASSES
 from .module import Module
@@ -13,8 +13,8 @@ __all__ = ["Buffer", "Module", "Parameter", "functional", "init", "utils"]
 modules = module
 
 _REASONS = {
-    "DataParallel": "there is one device; leave it out",
-    "SyncBatchNorm": "there is one process; use BatchNorm2d",
+    "DataParallel": "there is one device; leave it out, or use wf.distributed.Parallel",
+    "SyncBatchNorm": "use wf.distributed.SyncBatchNorm, or BatchNorm2d in one process",
     "CrossMapLRN2d": "use LocalResponseNorm",
 }
-__getattr__ = absent_names(globals(), _REASONS)
+__getattr__ = absent(globals(), _REASONS)

@@ -10,6 +10,7 @@ from ...core import dtype as dt
 from ...core import tensor as core
 from ...core.op import F
 from ...core.tape import next_order
+from ..absent import absent
 from ..adoption import adopt
 from ..deferred import weft_function
 from ..functions.table import functions_named
@@ -317,3 +318,4 @@ FUNCTIONS |= {
     if n in FUNCTIONS
 }
 globals().update(FUNCTIONS)
+__getattr__ = absent(globals(), {})

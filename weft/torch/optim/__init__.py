@@ -6,7 +6,7 @@ from typing import Any
 
 from ... import optim as core_optim
 from ...capture.objects import OPTIMIZERS as KEPT
-from ...faces.absent import absent_names
+from ..absent import absent
 from ..legacy import UNUSED
 from ..names import names
 from . import lr_scheduler, swa_utils
@@ -57,4 +57,4 @@ _REASONS = {
     "Adafactor": "use Adam",
     "Muon": "use AdamW",
 }
-__getattr__ = absent_names(globals(), _REASONS)
+__getattr__ = absent(globals(), _REASONS)

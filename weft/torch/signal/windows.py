@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...ops import windows as core_windows
+from ...ops.signal import windows as core_windows
 from ..calls import face_function
 
 FUNCTIONS: dict[str, Any] = {

@@ -7,6 +7,7 @@ from typing import Any
 from .... import nn as core_nn
 from .... import optim as core_optim
 from ....core.op import F
+from ...absent import absent
 from ...adoption import adopt
 from . import parametrizations, parametrize, rnn, stateless
 
@@ -74,3 +75,4 @@ def vector_to_parameters(vec: Any, parameters: Any) -> None:
 
 weight_norm, remove_weight_norm = core_nn.weight_norm, core_nn.remove_weight_norm
 spectral_norm, remove_spectral_norm = core_nn.spectral_norm, core_nn.remove_spectral_norm
+__getattr__ = absent(globals(), {})

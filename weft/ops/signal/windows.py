@@ -11,12 +11,12 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from ..core.dtype import as_dtype, default_float, is_float
-from ..core.errors import ArgumentError, DTypeError
-from ..core.op import F
-from ..core.shape import as_int
-from ..core.tensor import Tensor
-from .creation import asarray
+from ...core.dtype import as_dtype, default_float, is_float
+from ...core.errors import ArgumentError, DTypeError
+from ...core.op import F
+from ...core.shape import as_int
+from ...core.tensor import Tensor
+from ..creation import asarray
 
 __all__ = [
     "bartlett",

@@ -1,0 +1,1 @@
+"""Functions for signals, under PyTorch's names (torch.signal). Imports core and creation only."""
