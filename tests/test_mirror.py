@@ -435,14 +435,14 @@ OTHERS = {
     "torch/{adoption,tensor_methods,types,sizes,devices,printing,backward,old_types,top}.py": Row(
         "torch/test_tensor.py", "what tensors are, and say of themselves"
     ),
-    "torch/{autograd/*,func,random,names,legacy,return_types}.py": Row(
+    "torch/{autograd/*,func,random,names,legacy,return_types,absent}.py": Row(
         "torch/test_tensor.py", "gradients, transforms, draws"
     ),
     "torch/{distributions/*,masked,signal/*}.py": Row("torch/test_functions.py", "likewise"),
     "torch/{windows,geometry,storage,writing,view_functions,compiling,capturing}.py": Row(
         "torch/test_views.py", "what shares memory, and what a write reaches"
     ),
-    "torch/{catalogue,calls,linalg,special}.py": Row(
+    "torch/{catalogue,calls,deferred,linalg,special}.py": Row(
         "torch/test_functions.py", "functions, against figures of PyTorch"
     ),
     "torch/{nn/utils/*,optim/*}.py": Row("torch/test_nn.py", "modules, and how they train"),

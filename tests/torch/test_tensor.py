@@ -77,6 +77,16 @@ def test_repr():
 def test_missing_names_say_what_to_use():
     with pytest.raises(AttributeError, match="sparse tensors are not served"):
         torch.sparse_coo_tensor  # noqa: B018  (the access raises)
+    with pytest.raises(AttributeError, match=r"'stft': complex numbers are not served"):
+        torch.stft  # noqa: B018  (likewise)
+    with pytest.raises(AttributeError, match=r"PyTorch's face does not serve it; docs/faces"):
+        torch.cuda.CUDAGraph  # noqa: B018  (likewise)
+
+
+def test_functions_that_write():
+    x = torch.tensor([-1.0, 4.0])
+    assert torch.sqrt_(torch.abs_(x)) is x
+    assert x.tolist() == [1, 2]
 
 
 def test_backward_says_what_is_wrong():

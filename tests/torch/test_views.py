@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
@@ -28,6 +30,27 @@ def test_a_write_reaches_from_view_to_base_and_back():
     assert turned[2, 0].item() == -1
     turned.zero_()
     assert row.tolist() == [0, 0, 0]
+
+
+def test_views_are_views_while_another_thread_records():
+    recording, done = threading.Event(), threading.Event()
+
+    def record(x):
+        recording.set()
+        done.wait(60)
+        return x * 2
+
+    thread = threading.Thread(target=lambda: torch.vmap(record)(torch.ones(2)))
+    thread.start()
+    assert recording.wait(60)
+    try:
+        test_a_write_reaches_from_view_to_base_and_back()
+        assert repr(torch.ones(2).shape) == "torch.Size([2])"
+        with pytest.raises(IndexError, match="index 5 is out of bounds"):
+            torch.ones(2)[5]
+    finally:
+        done.set()
+        thread.join()
 
 
 def test_gradients_go_through_writes_into_views():

@@ -175,6 +175,15 @@ def current_transform() -> Interpreter | None:
     return None if found is modes.base else found
 
 
+def is_transformed() -> bool:
+    """Tell whether operations of this context are recorded or transformed, not run at once.
+
+    >>> is_transformed()
+    False
+    """
+    return bool(modes.interpreters) and _interpreter.get(None) not in (None, modes.base)
+
+
 def current_tracer() -> Any:
     """Return the interpreter that builds a graph, also from below dual numbers, or None."""
     interpreter: Any = current_interpreter()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from ..core.modes import modes
+from ..core.modes import is_transformed
 
 
 class Capturing:
@@ -23,7 +23,7 @@ class Capturing:
 
     def wants(self) -> bool:
         """Tell whether a call that begins now is to be captured."""
-        return self.on and not self._inside and not modes.interpreters
+        return self.on and not self._inside and not is_transformed()
 
     def call(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a module by its compiled programs."""

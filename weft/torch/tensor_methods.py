@@ -10,7 +10,7 @@ from ..core import dtype as dt
 from ..core import tensor as core
 from ..core.device import CPU
 from ..core.errors import GradientError
-from ..core.modes import current_recorder, modes
+from ..core.modes import current_recorder, is_transformed, modes
 from ..core.op import F
 from ..core.shape import Shape
 from ..core.tape import TapeNode
@@ -43,7 +43,7 @@ class TensorMethods(Methods):
     def shape(self) -> Shape:
         """Return the sizes of all dimensions."""
         found: Shape = super().shape  # type: ignore[misc]  # of the tensor behind
-        return found if modes.interpreters else Size(found)
+        return found if modes.interpreters and is_transformed() else Size(found)
 
     def stride(self, dim: int | None = None) -> Any:
         """Return by how many elements one moves along each dimension."""

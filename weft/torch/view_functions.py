@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core import tensor as core
-from ..core.modes import modes
+from ..core.modes import is_transformed
 from ..core.op import F
 from ..ops.index import split_index
 from .adoption import adopt
@@ -70,7 +70,7 @@ def indexed(input: Any, spec: tuple[Any, ...], *, several: bool = False) -> Any:
         if isinstance(item, tuple) and item[2] is not None and item[2] <= 0:
             raise ValueError("step must be greater than zero")
     window = IndexWindow(spec, several)
-    if not (modes.interpreters or input.symbolic):
+    if not (is_transformed() or input.symbolic):
         try:
             window.array(input._value)
         except IndexError:

@@ -15,7 +15,14 @@ import numpy as np
 
 from ..capture.recorded_call import MAKERS
 from ..core import tensor as core
-from ..core.modes import current_tracer, enable_grad, is_grad_enabled, modes, no_grad
+from ..core.modes import (
+    current_tracer,
+    enable_grad,
+    is_grad_enabled,
+    is_transformed,
+    modes,
+    no_grad,
+)
 from ..core.tape import Leaf
 from .adoption import FACES, adopt
 from .geometry import Geometry, geometry_of
@@ -43,7 +50,7 @@ SEVERAL_WRITTEN = (
 
 def view_of(base: Any, window: Window) -> Any:
     """Return a view of a tensor."""
-    if base.symbolic or modes.interpreters:
+    if base.symbolic or is_transformed():
         return _symbolic_view(base, window)
     view: Any = object.__new__(View)
     _set_up(view, base, window)

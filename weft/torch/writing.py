@@ -10,7 +10,7 @@ from typing import Any
 
 from ..core import dtype as dt
 from ..core import tensor as core
-from ..core.modes import current_recorder, is_grad_enabled, modes, no_grad
+from ..core.modes import current_recorder, is_grad_enabled, is_transformed, modes, no_grad
 from ..core.op import F
 from ..core.tape import Leaf, TapeNode, next_order
 from ..nn import Parameter
@@ -30,7 +30,7 @@ def overwrite(tensor: Any, result: Any, begun: int | None = None) -> Any:
     fitted = fitting(tensor, result)
     if fitted is tensor:
         return tensor
-    if tensor.symbolic or modes.interpreters:
+    if tensor.symbolic or is_transformed():
         return _overwrite_recorded(tensor, fitted)
     node = tensor._node
     if isinstance(node, Leaf) and is_grad_enabled():
@@ -91,7 +91,7 @@ def detached(tensor: Any) -> Any:
         return tensor.seen_from(detached(tensor.is_view_of))
     if isinstance(tensor._node, Leaf) or isinstance(tensor, Parameter):
         return LEAF_VIEW[0](tensor)
-    if tensor.symbolic or modes.interpreters:
+    if tensor.symbolic or is_transformed():
         alone = adopt(
             core.Tensor.detach(tensor) if not tensor.symbolic else F.stop_gradient(tensor)
         )
@@ -106,7 +106,7 @@ def replace_value(tensor: Any, value: Any) -> None:
     if not isinstance(value, core.Tensor):
         raise TypeError("Variable data has to be a tensor, but got " + type(value).__name__)
     alike = tuple(value.shape) == tuple(tensor.shape) and value.dtype == tensor.dtype
-    if alike and (tensor.symbolic or modes.interpreters):
+    if alike and (tensor.symbolic or is_transformed()):
         with no_grad():
             tensor._take(value)
         return
