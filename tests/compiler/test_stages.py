@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import weft as wf
-from weft.backends import backend_named, backend_names
+from weft.backends import backend_named, device_names
 from weft.backends.execution import Execution
 from weft.backends.reference.backend import ReferenceBackend
 from weft.backends.store import ObjectStore
@@ -30,7 +30,7 @@ def training():
     return Program(graph, [loss.value], [x.value], targets), {x.value: (32, 12)}
 
 
-@pytest.mark.parametrize("device", backend_names())
+@pytest.mark.parametrize("device", device_names())
 def test_every_stage_gives_a_sound_program(device):
     program, shapes = training()
     graph = specialize(program, shapes)
@@ -48,7 +48,7 @@ def test_every_stage_gives_a_sound_program(device):
     assert planned.program.schedule.names == made.schedule.names
 
 
-@pytest.mark.parametrize("device", backend_names())
+@pytest.mark.parametrize("device", device_names())
 def test_programs_are_ready_on_every_device(device):
     with wf.Graph() as graph:
         x = wf.placeholder((4,), wf.float32, name="x")
