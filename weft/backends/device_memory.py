@@ -6,6 +6,7 @@ and over. A device that has no more memory is given all of that back before it i
 
 from __future__ import annotations
 
+import sys
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from math import prod
@@ -37,7 +38,8 @@ class DeviceBlock:
         self.pool, self.key, self.memory = pool, key, memory
 
     def __del__(self) -> None:
-        self.pool.take_back(self.key, self.memory)
+        if not sys.is_finalizing():  # when Python ends, modules go before the last values
+            self.pool.take_back(self.key, self.memory)
 
 
 class DevicePool:

@@ -161,8 +161,8 @@ def new_group(ranks: Sequence[int]) -> ProcessGroup:
     """Return a group of some processes; all processes must call it, with the same ranks.
 
     >>> import weft as wf
-    >>> wf.distributed.new_group([0])
-    <group 1 of ranks (0,)>
+    >>> wf.distributed.new_group([0]).ranks
+    (0,)
     """
     everyone = world()
     chosen = _checked_ranks(ranks, everyone.size)
