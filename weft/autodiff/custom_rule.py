@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import update_wrapper
 from inspect import signature
 from typing import Any, ClassVar
@@ -69,7 +68,6 @@ def _is_recorded(leaves: list[Any]) -> bool:
     return is_grad_enabled() and any(isinstance(x, Tensor) and x.requires_grad for x in leaves)
 
 
-@dataclass(frozen=True, slots=True)
 class Arguments:
     """How the flat leaves of one call map to its arguments.
 
@@ -78,9 +76,10 @@ class Arguments:
     structure  of the list of the others
     """
 
-    fixed: dict[int, Any]
-    count: int
-    structure: Structure
+    __slots__ = ("count", "fixed", "structure")
+
+    def __init__(self, fixed: dict[int, Any], count: int, structure: Structure) -> None:
+        self.fixed, self.count, self.structure = fixed, count, structure
 
     def complete(self, leaves: Iterable[Any]) -> list[Any]:
         """Return all arguments of the function."""
