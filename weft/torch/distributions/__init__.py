@@ -9,6 +9,7 @@ from ... import distributions as core_distributions
 from ...core import tensor as core
 from ..absent import absent
 from ..adoption import adopt
+from ..names import description
 
 GIVING = frozenset(
     (
@@ -20,7 +21,7 @@ GIVING = frozenset(
 
 def _adopting(kind: type) -> Any:
     """Return a class of distributions whose results are tensors of this face."""
-    attributes: dict[str, Any] = {"__module__": __name__, "__doc__": kind.__doc__}
+    attributes: dict[str, Any] = {"__module__": __name__, "__doc__": description(kind.__doc__)}
     for name in dir(kind):
         held = _declared(kind, name)
         if name in GIVING and isinstance(held, FunctionType):

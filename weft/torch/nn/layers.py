@@ -10,7 +10,7 @@ from ...core import tensor as core
 from ..adoption import adopt
 from ..devices import usable_device
 from ..legacy import by_name
-from ..names import names
+from ..names import description, names
 from .module import Module
 
 LAYERS = names("""
@@ -101,11 +101,11 @@ def layer_class(name: str, order: tuple[str, ...] | None = None) -> Any:
     def forward(self: Any, *args: Any, **kwargs: Any) -> Any:
         return adopt(behind.forward(self, *args, **kwargs))
 
-    forward.__doc__ = behind.forward.__doc__
+    forward.__doc__ = description(behind.forward.__doc__)
     attributes = {
         "__init__": __init__,
         "forward": forward,
-        "__doc__": behind.__doc__,
+        "__doc__": description(behind.__doc__),
         "__module__": __name__,
         "__qualname__": name,
         "_behind": behind,

@@ -8,7 +8,7 @@ from ... import optim as core_optim
 from ...capture.objects import OPTIMIZERS as KEPT
 from ..absent import absent
 from ..legacy import UNUSED
-from ..names import names
+from ..names import description, names
 from . import lr_scheduler, swa_utils
 
 Optimizer = core_optim.Optimizer
@@ -42,7 +42,11 @@ def _optimizer_class(name: str) -> Any:
         options = {n: v for n, v in kwargs.items() if n not in UNUSED}
         behind.__init__(self, given, *args, **options)
 
-    attributes = {"__init__": __init__, "__doc__": behind.__doc__, "__module__": __name__}
+    attributes = {
+        "__init__": __init__,
+        "__doc__": description(behind.__doc__),
+        "__module__": __name__,
+    }
     return _OptimizerClass(name, (behind,), {**attributes, "_behind": behind})
 
 
