@@ -13,16 +13,20 @@ def run_exchange(
     x: Array, how: str, group: int, size: int, axis: int, place: int, note: str
 ) -> Array:
     """Return what becomes of the arrays of all processes."""
-    signature = ExchangeSignature.of(x, how, axis, place, note)
-    return group_numbered(group).exchanges.exchange(x, signature)
+    return group_numbered(group).exchanges.exchange(x, _signature(x, how, axis, place, note))
 
 
 def start_exchange(
     x: Array, how: str, group: int, size: int, axis: int, place: int, note: str
 ) -> PendingExchange:
     """Begin the same; return what will have the result."""
-    signature = ExchangeSignature.of(x, how, axis, place, note)
+    signature = _signature(x, how, axis, place, note)
     return group_numbered(group).exchanges.start(np.array(x, order="C"), signature)
+
+
+def _signature(x: Array, how: str, axis: int, place: int, note: str) -> ExchangeSignature:
+    # What must be the same on all processes: which part is one's own is not.
+    return ExchangeSignature.of(x, how, axis, 0 if how == "whole" else place, note)
 
 
 def take_exchange(ticket: int) -> PendingExchange:
