@@ -242,6 +242,9 @@ OTHERS = {
     "passes/{recompute,remat}.py": Row(
         "compiler/test_budget.py", "rematerialisation within a budget"
     ),
+    "passes/dividing/{choices,forms}.py": Row(
+        "passes/dividing/test_divide.py", "what is divided, and how it becomes whole again"
+    ),
     "passes/match.py": Row("passes/test_simplify.py", "patterns of its rules"),
     "passes/rolling/{alphabet,builder,phases,stacks,trips}.py": Row(
         "passes/test_roll.py", "parts of one pass, over loops of all kinds"
