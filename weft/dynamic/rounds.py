@@ -87,8 +87,8 @@ def _placed(signature: BatchSignature, size: int, lie: Ints) -> PlacedBatch:
     if not signature.arity:
         return batch
     steps = lie[:, 1:] - lie[:, :-1]
-    apart: list[bool] = (steps != 1).any(-1).tolist()
-    rising: list[bool] = (steps > 0).all(-1).tolist()
+    apart: list[bool] = np.any(steps != 1, axis=-1).tolist()
+    rising: list[bool] = np.all(steps > 0, axis=-1).tolist()
     for count in signature.runs:
         if count > 1:
             place: Any = lie[begin : begin + count]
