@@ -66,7 +66,6 @@ TORCH = {
     "frobenius_norm": "use torch.linalg.norm",
     "orgqr": "use torch.linalg.householder_product",
     "range": "use torch.arange, which leaves the end out",
-    "grid_sampler": "use torch.nn.functional.grid_sample",
     "from_dlpack": "use torch.from_numpy(numpy.from_dlpack(x))",
     "distributed": "use wf.distributed, see docs/distributed.md",
     "fx": "graphs are wf.Graph, see docs/graphs.md",
