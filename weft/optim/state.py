@@ -154,11 +154,11 @@ def _slot(number: int, p: Tensor, name: str, value: Any, expected: State) -> Any
     shape = np.shape(value)
     kept = expected.get(name)
     is_array = isinstance(kept, np.ndarray) or is_placed(kept)
-    wanted = p.shape if is_array or (kept is None and shape) else ()
+    wanted = kept.shape if is_array else p.shape if kept is None and shape else ()
     if shape != wanted:
         raise ShapeError(
             f"parameter {number} has shape {p.shape}; its saved {name!r} has {shape}"
-            + ("" if wanted else ", but should be a number")
+            + (f", but should have {wanted}" if wanted else ", but should be a number")
         )
     if isinstance(value, np.ndarray) and (is_array or shape):
         dtype = working_dtype(p.dtype)
