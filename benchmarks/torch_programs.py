@@ -98,8 +98,10 @@ def main() -> None:
     parser.add_argument("--eager", action="store_true", help="run without --jit")
     parser.add_argument("--peer-python", default=os.environ.get("WEFT_PEER_PYTHON", sys.executable))
     options = parser.parse_args()
-    print(f"{'seconds an epoch':<16}{'Weft':>10}{'PyTorch':>10}{'ratio':>8} (best)    bar"
-          f"{'first':>10}{'losses apart':>14}")
+    print(
+        f"{'seconds an epoch':<16}{'Weft':>10}{'PyTorch':>10}{'ratio':>8} (best)    bar"
+        f"{'first':>10}{'losses apart':>14}"
+    )
     for path in sorted(Path(FOLDER).glob("*.py")):
         if path.stem != "common" and options.only in path.stem:
             compare(path.stem, options)

@@ -102,7 +102,10 @@ CASES = {
     "ASGD": product(lr=[0.1], lambd=[1e-4, 0.5], alpha=[0.75, 0.1], t0=[1e6, 5.0], **COMMON),
     "Rprop": product(etas=[(0.5, 1.2), (0.1, 3.0)], step_sizes=[(1e-6, 50), (0.005, 0.02)]),
     "Adafactor": product(
-        lr=[0.01, 0.3], beta2_decay=[-0.8, -0.1], eps=[(None, 1e-3), (0.1, 2.0)], d=[1.0, 2.0],
+        lr=[0.01, 0.3],
+        beta2_decay=[-0.8, -0.1],
+        eps=[(None, 1e-3), (0.1, 2.0)],
+        d=[1.0, 2.0],
         **COMMON,
     ),
     "Adamax": product(lr=[0.01], betas=[(0.9, 0.999), (0.5, 0.9)], eps=[1e-8, 1e-2], **COMMON),
@@ -130,8 +133,9 @@ ALL_CASES = [
 
 @pytest.mark.parametrize(("name", "options"), ALL_CASES)
 def test_trajectory(torch, name, options):
+    rtol = 1e-4 if name == "ASGD" else 1e-9  # whose rate they round to single precision
     np.testing.assert_allclose(
-        ours(name, options), theirs(torch, name, options), rtol=1e-9, atol=1e-11
+        ours(name, options), theirs(torch, name, options), rtol=rtol, atol=rtol / 100
     )
 
 

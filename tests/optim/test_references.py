@@ -190,7 +190,7 @@ def adafactor(
 ):
     floor = np.finfo(w.dtype).eps if eps[0] is None else eps[0]
     new = t**beta2_decay
-    if w.ndim > 1:
+    if w.ndim > 1 and w.size:
         s["r"] = (1 - new) * s.get("r", 0.0) + new * (g**2).mean(-1, keepdims=True)
         s["c"] = (1 - new) * s.get("c", 0.0) + new * (g**2).mean(-2, keepdims=True)
         v = s["r"] @ s["c"] / np.maximum(s["r"].mean(-2, keepdims=True), floor)
@@ -241,7 +241,10 @@ CASES = {
         etas=[(0.5, 1.2), (0.1, 3.0)], step_sizes=[(1e-6, 50.0), (0.005, 0.02)]
     ),
     ("Adafactor", adafactor): options_of(
-        lr=[1e-2, 0.3], beta2_decay=[-0.8, -0.1], eps=[(None, 1e-3), (0.1, 2.0)], d=[1.0, 2.0],
+        lr=[1e-2, 0.3],
+        beta2_decay=[-0.8, -0.1],
+        eps=[(None, 1e-3), (0.1, 2.0)],
+        d=[1.0, 2.0],
         **DECAY,
     ),
     ("LAMB", lamb): options_of(lr=[1e-2], betas=BETAS[:2], eps=[1e-6, 0.1], **DECAY),
@@ -323,7 +326,7 @@ def test_rounding_cannot_make_a_centered_spread_negative():
     assert np.isfinite(found).all()
 
 
-# -- what is kept apart from the parameters ---------------------------------------------------------
+# -- what is kept apart from the parameters -------------------------------------------------------
 
 
 def test_asgd_keeps_the_average_of_its_path():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..core.errors import ArgumentError, ShapeError
@@ -31,7 +31,7 @@ def orthogonalized(x: Value, coefficients: Coefficients, steps: int, eps: float)
 
 
 # How the rate follows from the sizes of a matrix.
-ADJUSTMENTS = {
+ADJUSTMENTS: dict[str, Callable[[int, int], float]] = {
     "original": lambda rows, columns: math.sqrt(max(1.0, rows / max(1, columns))),
     "match_rms_adamw": lambda rows, columns: 0.2 * math.sqrt(max(rows, columns)),
 }

@@ -25,10 +25,11 @@ def resilient_steps(
     def update(g: Value, s: State, p: Value) -> tuple[Value, State]:
         agreed = g * s["prev"]
         turned = agreed < 0.0
-        factor = F.where(agreed > 0.0, grow, F.where(turned, shrink, 1.0))
-        size = choose(s["step"] == 0, lr, s["step_size"]) * (F.zeros_like(p) + factor)
+        one = F.ones_like(p)
+        factor = F.where(agreed > 0.0, one * grow, F.where(turned, one * shrink, one))
+        size = choose(s["step"] == 0, one * lr, s["step_size"]) * factor
         size = F.minimum(F.maximum(size, smallest), largest)
-        used = F.where(turned, 0.0, g)
+        used = F.where(turned, F.zeros_like(g), g)
         changed = {"step": s["step"] + 1, "prev": used, "step_size": size}
         return F.sign(used) * -size, changed
 
@@ -68,9 +69,7 @@ class Rprop(Optimizer):
         """Raise unless one factor shrinks and the other grows."""
         etas = group["etas"]
         if len(etas) != 2 or not 0.0 < etas[0] < 1.0 < etas[1]:
-            raise ArgumentError(
-                f"etas must be a number below 1 and one above it. Received: {etas}"
-            )
+            raise ArgumentError(f"etas must be a number below 1 and one above it. Received: {etas}")
         if len(group["step_sizes"]) != 2:
             raise ArgumentError(f"step_sizes must be 2 numbers. Received: {group['step_sizes']}")
 

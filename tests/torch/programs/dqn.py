@@ -43,7 +43,10 @@ for _ in epochs(1):
         q_values = q_network(torch.Tensor(states[step : step + 1]).to(device))
         action = torch.argmax(q_values, dim=1).cpu().numpy()
         rows = (np.arange(BATCH) * 7 + step) % (len(states) - 1)
-        obs, after = torch.Tensor(states[rows]).to(device), torch.Tensor(states[rows + 1]).to(device)
+        obs, after = (
+            torch.Tensor(states[rows]).to(device),
+            torch.Tensor(states[rows + 1]).to(device),
+        )
         actions = torch.tensor((rows % 2)[:, None])
         rewards, dones = torch.ones(BATCH, 1), torch.tensor((rows % 5 == 0)[:, None]).float()
         with torch.no_grad():

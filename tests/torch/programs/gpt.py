@@ -176,7 +176,9 @@ def main():
                     group["lr"] = get_lr(it)
                 for _ in range(2):
                     ix = [(step * 31 + 13 * j) % (len(text) - block - 1) for j in range(batch)]
-                    x = torch.stack([torch.from_numpy(text[i : i + block].astype(np.int64)) for i in ix])
+                    x = torch.stack(
+                        [torch.from_numpy(text[i : i + block].astype(np.int64)) for i in ix]
+                    )
                     y = torch.stack(
                         [torch.from_numpy(text[i + 1 : i + block + 1].astype(np.int64)) for i in ix]
                     )

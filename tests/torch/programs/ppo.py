@@ -27,12 +27,8 @@ def body():
 class Agent(nn.Module):
     def __init__(self):
         super().__init__()
-        self.critic = nn.Sequential(
-            *body(), layer_init(nn.Linear(HIDDEN, 1), std=1.0)
-        )
-        self.actor = nn.Sequential(
-            *body(), layer_init(nn.Linear(HIDDEN, 2), std=0.01)
-        )
+        self.critic = nn.Sequential(*body(), layer_init(nn.Linear(HIDDEN, 1), std=1.0))
+        self.actor = nn.Sequential(*body(), layer_init(nn.Linear(HIDDEN, 2), std=0.01))
 
     def get_value(self, x):
         return self.critic(x)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ... import optim as core_optim
-from ...capture.objects import OPTIMIZERS as KEPT
+from ...core.recordings import OPTIMIZERS as KEPT
 from ..absent import absent
 from ..legacy import UNUSED
 from ..names import description, names
