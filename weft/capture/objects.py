@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ..core.generated import ObjectNames
+from ..core.recordings import LAYERS, OPTIMIZERS
 from ..core.tensor import Tensor
 from ..nn import Module
 from ..nn.version import MODULE_CHANGES, count_change, is_all_counted, is_unseen
@@ -19,9 +20,6 @@ from .watch import WRITTEN, PythonPlace
 from .watch.trust import is_internal_class
 
 OURS = tuple(f"weft.{layer}." for layer in ("core", "ops", "graph", "autodiff", "capture"))
-# Where layers and optimizers are declared whose code is not followed; faces add theirs.
-LAYERS = ["weft.nn."]
-OPTIMIZERS = ["weft.optim."]
 PLUMBING = frozenset(("weft.nn.calls",))
 COUNTED = ("t", "state", "values", "count")
 _FED = object()  # in place of a part that may be another in each call

@@ -8,48 +8,50 @@ or, for scripts as they are, `weft run script.py`. docs/faces/torch.md says what
 from __future__ import annotations
 
 import math as _math
-from typing import Any
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
+from ..core.imports import lazy_attributes as _lazy_attributes
+from ..core.imports import load as _load
 from ..core.modes import is_grad_enabled
+from ..core.recordings import when_recording as _when_recording
 from ..core.threads import get_num_threads, set_num_threads
-from . import (
-    amp,
-    autograd,
-    backends,
-    cuda,
-    distributions,
-    func,
-    linalg,
-    masked,
-    nn,
-    optim,
-    random,
-    return_types,
-    serialization,
-    signal,
-    special,
-    utils,
-    views,
-)
+from . import autograd, linalg, nn, random, return_types, special, views
 from .absent import TORCH as _TORCH_LACKS
 from .absent import absent as _absent
-from .amp import GradScaler, autocast
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .catalogue import FUNCTIONS as _FUNCTIONS
 from .catalogue import attach as _attach
 from .catalogue import writing_functions as _writing_functions
-from .compiling import compile
 from .devices import device
-from .func import vmap
+from .dtypes import dtype
+from .names import names as _names
 from .old_types import TYPES as _OLD_TYPES
 from .old_types import set_default_tensor_type
 from .printing import set_printoptions
-from .serialization import load, save
 from .sizes import Size
 from .tensor import Tensor
 from .top import FUNCTIONS as _TOP
 from .types import DTYPES as _DTYPES
 from .types import can_cast, finfo, iinfo, promote_types, result_type
+
+if _TYPE_CHECKING:
+    from . import (
+        amp,
+        backends,
+        cuda,
+        distributions,
+        func,
+        masked,
+        optim,
+        serialization,
+        signal,
+        utils,
+    )
+    from .amp import GradScaler, autocast
+    from .compiling import compile
+    from .func import vmap
+    from .serialization import load, save
 
 __version__ = "2.13.0"  # of the names that this face has
 
@@ -60,8 +62,6 @@ globals().update(_writing_functions())
 globals().update(_DTYPES)
 globals().update(_OLD_TYPES)
 
-dtype = type(_DTYPES["float32"]).__mro__[1]
-bfloat16: Any = "bfloat16"  # which asks for the package that has it when it is used
 inf, nan, pi, e = _math.inf, _math.nan, _math.pi, _math.e
 newaxis = None
 strided = "torch.strided"
@@ -69,7 +69,25 @@ contiguous_format, preserve_format = "torch.contiguous_format", "torch.preserve_
 channels_last, channels_last_3d = "torch.channels_last", "torch.channels_last_3d"
 default_generator = random
 
-__getattr__ = _absent(globals(), _TORCH_LACKS)
+# Loaded when a program asks for them, so that the import stays fast.
+_LATER = {
+    "weft.torch.amp": ("GradScaler", "autocast"),
+    "weft.torch.compiling": ("compile",),
+    "weft.torch.func": ("vmap",),
+    "weft.torch.serialization": ("load", "save"),
+}
+_PARTS = _names("amp backends cuda distributions func masked optim serialization signal utils")
+_when_recording(lambda: _load("weft.torch.recorded"))
+_later, _missing = (
+    _lazy_attributes(globals(), _LATER, _PARTS),
+    _absent(globals(), _TORCH_LACKS),
+)
+_known_later = {*_PARTS, *(name for names in _LATER.values() for name in names)}
+
+
+def __getattr__(name: str) -> _Any:
+    return (_later if name in _known_later else _missing)(name)
+
 
 __all__ = [
     "GradScaler",
@@ -84,6 +102,7 @@ __all__ = [
     "cuda",
     "device",
     "distributions",
+    "dtype",
     "enable_grad",
     "finfo",
     "func",

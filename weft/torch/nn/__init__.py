@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from ...core.imports import load
 from ..absent import absent
-from . import functional, init, module, utils
+from . import functional, init, module
 from .layers import CLASSES
 from .module import Module
 from .parameter import Buffer, Parameter
+
+if TYPE_CHECKING:
+    from . import utils
 
 globals().update(CLASSES)
 __all__ = ["Buffer", "Module", "Parameter", "functional", "init", "utils"]
@@ -17,4 +23,8 @@ _REASONS = {
     "SyncBatchNorm": "use wf.distributed.SyncBatchNorm, or BatchNorm2d in one process",
     "CrossMapLRN2d": "use LocalResponseNorm",
 }
-__getattr__ = absent(globals(), _REASONS)
+_missing = absent(globals(), _REASONS)
+
+
+def __getattr__(name: str) -> Any:
+    return load("weft.torch.nn.utils") if name == "utils" else _missing(name)
