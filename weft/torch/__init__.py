@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import math as _math
 from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
 
-from ..core.imports import lazy_attributes as _lazy_attributes
 from ..core.imports import load as _load
 from ..core.modes import is_grad_enabled
 from ..core.recordings import when_recording as _when_recording
 from ..core.threads import get_num_threads, set_num_threads
 from . import autograd, linalg, nn, random, return_types, special, views
 from .absent import TORCH as _TORCH_LACKS
-from .absent import absent as _absent
+from .absent import later_or_absent as _later_or_absent
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .catalogue import FUNCTIONS as _FUNCTIONS
 from .catalogue import attach as _attach
@@ -40,13 +38,20 @@ if _TYPE_CHECKING:
         amp,
         backends,
         cuda,
+        distributed,
         distributions,
         func,
+        jit,
         masked,
+        mps,
+        multiprocessing,
         optim,
         serialization,
         signal,
+        testing,
         utils,
+        version,
+        xpu,
     )
     from .amp import GradScaler, autocast
     from .compiling import compile
@@ -76,18 +81,12 @@ _LATER = {
     "weft.torch.func": ("vmap",),
     "weft.torch.serialization": ("load", "save"),
 }
-_PARTS = _names("amp backends cuda distributions func masked optim serialization signal utils")
+_PARTS = _names("""
+    amp backends cuda distributed distributions func jit masked mps multiprocessing optim
+    serialization signal testing utils version xpu
+""")
 _when_recording(lambda: _load("weft.torch.recorded"))
-_later, _missing = (
-    _lazy_attributes(globals(), _LATER, _PARTS),
-    _absent(globals(), _TORCH_LACKS),
-)
-_known_later = {*_PARTS, *(name for names in _LATER.values() for name in names)}
-
-
-def __getattr__(name: str) -> _Any:
-    return (_later if name in _known_later else _missing)(name)
-
+__getattr__ = _later_or_absent(globals(), _LATER, _PARTS, _TORCH_LACKS)
 
 __all__ = [
     "GradScaler",
@@ -101,6 +100,7 @@ __all__ = [
     "compile",
     "cuda",
     "device",
+    "distributed",
     "distributions",
     "dtype",
     "enable_grad",
@@ -110,9 +110,12 @@ __all__ = [
     "iinfo",
     "inference_mode",
     "is_grad_enabled",
+    "jit",
     "linalg",
     "load",
     "masked",
+    "mps",
+    "multiprocessing",
     "nn",
     "no_grad",
     "optim",
@@ -128,7 +131,10 @@ __all__ = [
     "set_printoptions",
     "signal",
     "special",
+    "testing",
     "utils",
+    "version",
     "views",
     "vmap",
+    "xpu",
 ]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from ..core.imports import lazy_attributes
 from ..faces.absent import absent_names
 from .names import names
 
@@ -14,6 +15,26 @@ _UNSERVED = ": PyTorch's face does not serve it; docs/faces/torch.md says what i
 def absent(module: dict[str, Any], reasons: Mapping[str, str]) -> Callable[[str], Any]:
     """Return `__getattr__` for a module of this face, whose globals are given."""
     return absent_names(module, reasons, _UNSERVED)
+
+
+def later_or_absent(
+    module: dict[str, Any],
+    sources: Mapping[str, Iterable[str]],
+    packages: Iterable[str],
+    reasons: Mapping[str, str],
+) -> Callable[[str], Any]:
+    """Return `__getattr__` for a module with parts that are loaded when they are asked for.
+
+    sources    modules, each with the names that are taken from it
+    packages   parts of the module itself
+    """
+    known = {*packages, *(name for taken in sources.values() for name in taken)}
+    later, missing = lazy_attributes(module, sources, packages), absent(module, reasons)
+
+    def get(name: str) -> Any:
+        return (later if name in known else missing)(name)
+
+    return get
 
 
 def _because(words: str, reason: str) -> dict[str, str]:
@@ -47,7 +68,7 @@ TORCH = {
         """,
         "quantization is not served",
     ),
-    **_because("jit ScriptModule ScriptFunction", "use torch.compile"),
+    **_because("ScriptModule ScriptFunction", "use torch.compile"),
     **_because("lstm lstm_cell", "use torch.nn.LSTM or torch.nn.LSTMCell"),
     **_because("gru gru_cell", "use torch.nn.GRU or torch.nn.GRUCell"),
     **_because(
@@ -57,7 +78,7 @@ TORCH = {
         f"{kind}_window": f"use torch.signal.windows.{kind}(M, sym=False)"
         for kind in ("bartlett", "blackman", "hamming", "hann", "kaiser")
     },
-    **_because("mps xpu mtia accelerator Stream Event", "the CPU is the only device"),
+    **_because("mtia accelerator Stream Event", "the CPU is the only device"),
     "symeig": "use torch.linalg.eigh",
     "lstsq": "use torch.linalg.lstsq",
     "solve": "use torch.linalg.solve",
@@ -67,11 +88,9 @@ TORCH = {
     "orgqr": "use torch.linalg.householder_product",
     "range": "use torch.arange, which leaves the end out",
     "from_dlpack": "use torch.from_numpy(numpy.from_dlpack(x))",
-    "distributed": "use wf.distributed, see docs/distributed.md",
     "fx": "graphs are wf.Graph, see docs/graphs.md",
     "export": "use wf.export, see docs/export.md",
     "onnx": "use wf.export, see docs/export.md",
     "profiler": "use executable.profile(), see docs/debugging.md",
-    "multiprocessing": "use Python's multiprocessing",
     "hub": "give torch.load a file that is here already",
 }
