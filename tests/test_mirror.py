@@ -151,7 +151,7 @@ OTHERS = {
     "distributed/asynchronous/{server,client,windows,local}.py": Row(
         "distributed/test_checkpoints.py", "the checks of programs/cluster.py, in one start of MPI"
     ),
-    "distributed/simulation/{measured,network,timeline}.py": Row(
+    "distributed/simulation/{calibration,measured,network,timeline}.py": Row(
         "distributed/simulation/test_predictions.py", "what predictions are made of"
     ),
     "distributed/sharded_state.py": Row(
