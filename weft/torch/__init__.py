@@ -10,20 +10,20 @@ from __future__ import annotations
 import math as _math
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from ..core.imports import lazy_attributes as _lazy_attributes
 from ..core.imports import load as _load
 from ..core.modes import is_grad_enabled
 from ..core.recordings import when_recording as _when_recording
 from ..core.threads import get_num_threads, set_num_threads
 from . import autograd, linalg, nn, random, return_types, special, views
 from .absent import TORCH as _TORCH_LACKS
-from .absent import later_or_absent as _later_or_absent
+from .absent import absent as _absent
 from .autograd import enable_grad, inference_mode, no_grad, set_grad_enabled
 from .catalogue import FUNCTIONS as _FUNCTIONS
 from .catalogue import attach as _attach
 from .catalogue import writing_functions as _writing_functions
 from .devices import device
 from .dtypes import dtype
-from .names import names as _names
 from .old_types import TYPES as _OLD_TYPES
 from .old_types import set_default_tensor_type
 from .printing import set_printoptions
@@ -74,19 +74,22 @@ contiguous_format, preserve_format = "torch.contiguous_format", "torch.preserve_
 channels_last, channels_last_3d = "torch.channels_last", "torch.channels_last_3d"
 default_generator = random
 
-# Loaded when a program asks for them, so that the import stays fast.
-_LATER = {
-    "weft.torch.amp": ("GradScaler", "autocast"),
-    "weft.torch.compiling": ("compile",),
-    "weft.torch.func": ("vmap",),
-    "weft.torch.serialization": ("load", "save"),
-}
-_PARTS = _names("""
-    amp backends cuda distributed distributions func jit masked mps multiprocessing optim
-    serialization signal testing utils version xpu
-""")
 _when_recording(lambda: _load("weft.torch.recorded"))
-__getattr__ = _later_or_absent(globals(), _LATER, _PARTS, _TORCH_LACKS)
+__getattr__ = _lazy_attributes(  # when a program asks for them, so that the import stays fast
+    globals(),
+    {
+        "weft.torch.amp": ("GradScaler", "autocast"),
+        "weft.torch.compiling": ("compile",),
+        "weft.torch.func": ("vmap",),
+        "weft.torch.serialization": ("load", "save"),
+    },
+    (
+        *("amp", "backends", "cuda", "distributed", "distributions", "func", "jit", "masked"),
+        *("mps", "multiprocessing", "optim", "serialization", "signal", "testing", "utils"),
+        *("version", "xpu"),
+    ),
+    otherwise=_absent(globals(), _TORCH_LACKS),
+)
 
 __all__ = [
     "GradScaler",

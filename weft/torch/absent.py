@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from ..core.imports import lazy_attributes
 from ..faces.absent import absent_names
 from .names import names
 
@@ -15,26 +14,6 @@ _UNSERVED = ": PyTorch's face does not serve it; docs/faces/torch.md says what i
 def absent(module: dict[str, Any], reasons: Mapping[str, str]) -> Callable[[str], Any]:
     """Return `__getattr__` for a module of this face, whose globals are given."""
     return absent_names(module, reasons, _UNSERVED)
-
-
-def later_or_absent(
-    module: dict[str, Any],
-    sources: Mapping[str, Iterable[str]],
-    packages: Iterable[str],
-    reasons: Mapping[str, str],
-) -> Callable[[str], Any]:
-    """Return `__getattr__` for a module with parts that are loaded when they are asked for.
-
-    sources    modules, each with the names that are taken from it
-    packages   parts of the module itself
-    """
-    known = {*packages, *(name for taken in sources.values() for name in taken)}
-    later, missing = lazy_attributes(module, sources, packages), absent(module, reasons)
-
-    def get(name: str) -> Any:
-        return (later if name in known else missing)(name)
-
-    return get
 
 
 def _because(words: str, reason: str) -> dict[str, str]:

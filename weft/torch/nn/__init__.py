@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..absent import later_or_absent
+from ...core.imports import lazy_attributes
+from ..absent import absent
 from . import functional, init, module
 from .layers import CLASSES
 from .module import Module
@@ -27,9 +28,13 @@ __all__ = [
 ]
 modules = module
 
-_LATER = {"weft.torch.nn.parallel": ("DataParallel",)}
 _REASONS = {
     "SyncBatchNorm": "use wf.distributed.SyncBatchNorm, or BatchNorm2d in one process",
     "CrossMapLRN2d": "use LocalResponseNorm",
 }
-__getattr__ = later_or_absent(globals(), _LATER, ("parallel", "utils"), _REASONS)
+__getattr__ = lazy_attributes(
+    globals(),
+    {"weft.torch.nn.parallel": ("DataParallel",)},
+    ("parallel", "utils"),
+    otherwise=absent(globals(), _REASONS),
+)
