@@ -33,7 +33,7 @@ def is_opaque(thing: Any) -> bool:
 
 def is_layer(thing: Any) -> bool:
     """Tell whether an object is a module of Weft's own, whose code is not followed."""
-    return isinstance(thing, Module) and type(thing).__module__.startswith(tuple(LAYERS))
+    return isinstance(thing, Module) and type(thing).__module__.startswith(("weft.nn.", *LAYERS))
 
 
 def _is_unwatched(module: Module) -> bool:
@@ -75,7 +75,7 @@ def why_not_read(owner: Any, key: Any) -> str | None:
 
 def _is_kept(kind: type) -> bool:
     """Tell whether a class of ours keeps its values in states; a user's may do more."""
-    if not kind.__module__.startswith(tuple(OPTIMIZERS)):
+    if not kind.__module__.startswith(("weft.optim.", *OPTIMIZERS)):
         return False
     return any(base.__name__ in KEPT for base in kind.__mro__)
 

@@ -1,6 +1,6 @@
 """What faces say of recordings of functions, without loading what records.
 
-LAYERS       where layers are declared whose code is not followed; faces add theirs
+LAYERS       modules of layers whose code is not followed, beside Weft's own: of faces
 OPTIMIZERS   the same of optimizers
 when_recording(prepare)   calls a function once what records is loaded: at once if it is
 """
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-LAYERS = ["weft.nn."]
-OPTIMIZERS = ["weft.optim."]
+LAYERS: list[str] = []
+OPTIMIZERS: list[str] = []
 _waiting: list[Callable[[], object]] | None = []  # None: nobody has to wait any more
 
 

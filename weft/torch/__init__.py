@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math as _math
 from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
 
 from ..core.imports import lazy_attributes as _lazy_attributes
 from ..core.imports import load as _load
@@ -25,7 +24,6 @@ from .catalogue import attach as _attach
 from .catalogue import writing_functions as _writing_functions
 from .devices import device
 from .dtypes import dtype
-from .names import names as _names
 from .old_types import TYPES as _OLD_TYPES
 from .old_types import set_default_tensor_type
 from .printing import set_printoptions
@@ -40,13 +38,20 @@ if _TYPE_CHECKING:
         amp,
         backends,
         cuda,
+        distributed,
         distributions,
         func,
+        jit,
         masked,
+        mps,
+        multiprocessing,
         optim,
         serialization,
         signal,
+        testing,
         utils,
+        version,
+        xpu,
     )
     from .amp import GradScaler, autocast
     from .compiling import compile
@@ -69,25 +74,22 @@ contiguous_format, preserve_format = "torch.contiguous_format", "torch.preserve_
 channels_last, channels_last_3d = "torch.channels_last", "torch.channels_last_3d"
 default_generator = random
 
-# Loaded when a program asks for them, so that the import stays fast.
-_LATER = {
-    "weft.torch.amp": ("GradScaler", "autocast"),
-    "weft.torch.compiling": ("compile",),
-    "weft.torch.func": ("vmap",),
-    "weft.torch.serialization": ("load", "save"),
-}
-_PARTS = _names("amp backends cuda distributions func masked optim serialization signal utils")
 _when_recording(lambda: _load("weft.torch.recorded"))
-_later, _missing = (
-    _lazy_attributes(globals(), _LATER, _PARTS),
-    _absent(globals(), _TORCH_LACKS),
+__getattr__ = _lazy_attributes(  # when a program asks for them, so that the import stays fast
+    globals(),
+    {
+        "weft.torch.amp": ("GradScaler", "autocast"),
+        "weft.torch.compiling": ("compile",),
+        "weft.torch.func": ("vmap",),
+        "weft.torch.serialization": ("load", "save"),
+    },
+    (
+        *("amp", "backends", "cuda", "distributed", "distributions", "func", "jit", "masked"),
+        *("mps", "multiprocessing", "optim", "serialization", "signal", "testing", "utils"),
+        *("version", "xpu"),
+    ),
+    otherwise=_absent(globals(), _TORCH_LACKS),
 )
-_known_later = {*_PARTS, *(name for names in _LATER.values() for name in names)}
-
-
-def __getattr__(name: str) -> _Any:
-    return (_later if name in _known_later else _missing)(name)
-
 
 __all__ = [
     "GradScaler",
@@ -101,6 +103,7 @@ __all__ = [
     "compile",
     "cuda",
     "device",
+    "distributed",
     "distributions",
     "dtype",
     "enable_grad",
@@ -110,9 +113,12 @@ __all__ = [
     "iinfo",
     "inference_mode",
     "is_grad_enabled",
+    "jit",
     "linalg",
     "load",
     "masked",
+    "mps",
+    "multiprocessing",
     "nn",
     "no_grad",
     "optim",
@@ -128,7 +134,10 @@ __all__ = [
     "set_printoptions",
     "signal",
     "special",
+    "testing",
     "utils",
+    "version",
     "views",
     "vmap",
+    "xpu",
 ]
