@@ -87,8 +87,8 @@ def _placed(signature: BatchSignature, size: int, lie: Ints) -> PlacedBatch:
     if not signature.arity:
         return batch
     steps = lie[:, 1:] - lie[:, :-1]
-    apart: Any = (steps != 1).any(-1).tolist()
-    falls: Any = (steps < 1).any(-1).tolist()
+    apart: list[bool] = np.any(steps != 1, axis=-1).tolist()
+    rising: list[bool] = np.all(steps > 0, axis=-1).tolist()
     for count in signature.runs:
         if count > 1:
             place: Any = lie[begin : begin + count]
@@ -98,7 +98,7 @@ def _placed(signature: BatchSignature, size: int, lie: Ints) -> PlacedBatch:
             first = int(lie[begin, 0])
             place = slice(first, first + size)
         batch.places.append(place)
-        batch.distinct.append(count == 1 and not falls[begin])
+        batch.distinct.append(count == 1 and rising[begin])
         batch.last.append(False)
         begin += count
     return batch
