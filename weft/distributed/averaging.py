@@ -83,6 +83,8 @@ class GradientAverager(GradientExchanger):
             arrays = {key: g.numpy() for key, g in grads.items() if not isinstance(g, RowSparse)}
             begun = self.travel.start(self.group, whole.packed(arrays), whole.note)
             self._begun.append((whole, begun))
+            for p in whole.parameters:  # it is in the bucket now: no need to have it twice
+                p.grad = None
 
     def _gradient(self, p: Tensor) -> Any:
         found = p.grad
