@@ -106,11 +106,13 @@ def plan_program(
 def plan_static(program: Program, static: Graph, device: Device | None = None) -> Planned | None:
     """Return a program, given with all sizes known, planned for a device."""
     states = [state for state, _ in program.commits]
-    written = static.outputs[len(program.fetches) + program.trapped :]
+    fetches = len(program.fetches)
+    written = static.outputs[fetches + program.trapped :]
     if any(value.type != state.type for value, state in zip(written, states, strict=True)):
         return None
     graph = optimize_static(static)
-    made, sources = lower(graph, states)
+    flag = graph.outputs[fetches : fetches + program.trapped]
+    made, sources = lower(graph, states, flag)
     made = replace(made, donated=program.donated)
     verified(made, sources)
     device = backend_named(CPU).describe() if device is None else device

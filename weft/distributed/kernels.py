@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from .exchanges import ExchangeSignature, PendingExchange, take
+from .lockstep import current_shard
+from .programs import running_program
 from .transport import Array
 from .world import group_numbered
 
@@ -13,7 +15,12 @@ def run_exchange(
     x: Array, how: str, group: int, size: int, axis: int, place: int, note: str
 ) -> Array:
     """Return what becomes of the arrays of all processes."""
-    return group_numbered(group).exchanges.exchange(x, _signature(x, how, axis, place, note))
+    signature = _signature(x, how, axis, place, note)
+    members = group_numbered(group)
+    shard = current_shard()
+    if shard is not None:
+        return shard.exchange(x, signature, members)
+    return members.exchanges.exchange(x, signature, running_program())
 
 
 def start_exchange(
@@ -21,7 +28,8 @@ def start_exchange(
 ) -> PendingExchange:
     """Begin the same; return what will have the result."""
     signature = _signature(x, how, axis, place, note)
-    return group_numbered(group).exchanges.start(np.array(x, order="C"), signature)
+    own = np.array(x, order="C")
+    return group_numbered(group).exchanges.start(own, signature, running_program())
 
 
 def _signature(x: Array, how: str, axis: int, place: int, note: str) -> ExchangeSignature:

@@ -9,11 +9,12 @@ import numpy as np
 
 from ..core.errors import ArgumentError, ArgumentTypeError
 from ..core.masked import plain_array
+from ..core.placing import moved_tensors
 from ..core.tensor import Tensor, wrap
 from ..core.tree import tree_map
 from ..data import DataLoader
 from ..nn import Module
-from ..nn.places import beside
+from ..nn.places import beside, device_of
 from ..optim import Optimizer
 from .arrays import (
     Arrays,
@@ -78,7 +79,8 @@ class CompiledObjective(Objective):
         return self._beside(parts._replace(weights=both))
 
     def _beside(self, parts: BatchParts) -> BatchParts:
-        return BatchParts(*[beside(self.model, part) for part in parts])
+        where = device_of(self.model)
+        return parts if where is None else BatchParts(*[moved_tensors(p, where) for p in parts])
 
     def outcome(self, batch: BatchParts) -> Outcome:
         """Return the outcome of a prepared batch."""

@@ -6,34 +6,23 @@ import numpy as np
 import pytest
 
 import weft as wf
-from tests.distributed.workloads import BATCH, MODES, WORKLOADS, batches, made_step, train
+from tests.distributed.workloads import MODES, WORKLOADS, made_step, train
 from weft import distributed as dist
 from weft.distributed.launcher.heartbeat import pulse
 
 LONG = os.environ.get("WEFT_TEST_LONG") == "1"
 STEPS = 50 if LONG else 3
 RANK, SIZE = dist.rank(), dist.size()
-ROWS = slice(RANK * BATCH // SIZE, (RANK + 1) * BATCH // SIZE)
 
 
-def sharded_losses(name, mode, stage, clip=None):
-    wf.set_default_dtype("float64")
-    wf.manual_seed(3 if RANK == 0 else 99)
-    model = WORKLOADS[name][0]()
-    if RANK == 0:
-        wf.manual_seed(4)
-    whole = sum(p.numel() for p in model.parameters())
-    handle = dist.parallel(model, zero=stage, sync_batch_norm=name == "cnn")
-    optimizer = wf.optim.AdamW(model.parameters(), lr=1e-2)
-    step = made_step(model, optimizer, mode, name, clip, dist.clip_grad_norm_)
-    losses = []
-    for x, y in batches(name, STEPS, "float64"):
-        loss = wf.tensor(np.asarray(step(wf.tensor(x[ROWS]), wf.tensor(y[ROWS]))))
-        losses.append(float(dist.all_reduce(loss, "mean")))
-    handle.close()
-    memory = dist.memory_of(model.parameters(), optimizer)
-    wf.set_default_dtype("float32")
-    return losses, memory, 8 * whole
+def sharded_losses(name, mode, stage, **options):
+    kept = {}
+
+    def look(model, optimizer):
+        kept.update(dist.memory_of(model.parameters(), optimizer))
+
+    found = train(name, mode, steps=STEPS, zero=stage, look=look, **options)
+    return found, kept, 8 * sum(p.numel() for p in WORKLOADS[name][0]().parameters())
 
 
 def check_sharded_state():
@@ -52,10 +41,11 @@ SOME = (("eager", 3), ("jit", 3), ("jit", 2), ("static", 3))
 
 
 def check_clipping_of_parts():
-    alone = train("mlp", "eager", steps=STEPS, alone=True, clip=0.1)
-    for mode in ("eager", "jit") if LONG else ("jit",):
-        found, *_ = sharded_losses("mlp", mode, 3, clip=0.1)
-        np.testing.assert_allclose(found, alone, rtol=1e-6)
+    for name in WORKLOADS if LONG else ("mlp",):
+        alone = train(name, "eager", steps=STEPS, alone=True, clip=0.1)
+        for mode in MODES if LONG else ("jit", "static"):
+            found, *_ = sharded_losses(name, mode, 3, clip=0.1)
+            np.testing.assert_allclose(found, alone, rtol=1e-10, err_msg=f"{name} {mode}")
 
 
 def check_whole_states_come_and_go():
@@ -110,7 +100,7 @@ def check_divided_layers():
             if plan is not None:
                 dist.tensor_parallel(model, plan)
             optimizer = wf.optim.Adam(model.parameters(), lr=1e-2)
-            step = made_step(model, optimizer, mode, "gpt", None)
+            step = made_step(model, optimizer, mode)
             rng = np.random.default_rng(0)
             losses = []
             for _ in range(STEPS):

@@ -47,6 +47,7 @@ ADJOINTS = {
 POINTS = ("send", "receive")  # what two processes do, each its own part
 COMPUTED = ("sum", "prod", "max", "min")  # by the network itself
 REDUCTIONS = (*COMPUTED, "mean", "pairwise")
+SUMS = ("sum", "mean", "pairwise")  # of which parts may be added up before
 MOVES = ("broadcast", "gather", "all_to_all", "shift", "collect", "whole", *POINTS)
 ALONG = ("gather", "scatter", "all_to_all", "collect", "whole")  # an axis
 LINK = TensorType((), int64)
