@@ -6,7 +6,8 @@
 
 Each run trains a small model on three ranks under `weft launch`, with a checkpoint after every
 second step. One rank is killed at a random moment: while it starts, computes, exchanges gradients
-or writes a checkpoint. Counted is how many runs ended as they should: with the weights of an
+or writes a checkpoint: a fifth of the runs before the first step, the others behind a random step
+and up to a tenth of a second. Counted is how many runs ended as they should: with the weights of an
 undisturbed run to the last bit, or with --shrink with a model that is trained; how many seconds
 passed between the kill and the end of all ranks of that attempt; and whether all checkpoints can
 be read at the end.
@@ -30,12 +31,16 @@ import numpy as np
 
 import weft as wf
 
+STEPS = 30
 SCRIPT = """
-import os, sys, time
+import faulthandler, os, sys, time
 from pathlib import Path
+faulthandler.dump_traceback_later(90)  # a run that hangs says where
 import numpy as np
 folder, shrink = Path(sys.argv[1]), sys.argv[2] == "1"
-(folder / f"pid-{os.environ['OMPI_COMM_WORLD_RANK']}").write_text(str(os.getpid()))
+me = os.environ["OMPI_COMM_WORLD_RANK"]
+reached = folder / f"step-{me}"
+(folder / f"pid-{me}").write_text(str(os.getpid()))
 import weft as wf
 from weft.distributed import DistributedCheckpointManager, all_reduce, rank, run_resilient, size
 
@@ -47,7 +52,7 @@ rng = np.random.default_rng(0)
 x = rng.normal(size=(60, 8)).astype(np.float32)
 y = np.sin(x.sum(1, keepdims=True)).astype(np.float32)
 manager = DistributedCheckpointManager(folder / "checkpoints", keep_last=2)
-STEPS = 40
+STEPS = int(sys.argv[3])
 
 
 def step(i):
@@ -57,6 +62,7 @@ def step(i):
     for p in model.parameters():
         p.grad = all_reduce(p.grad, "mean")
     optimizer.step()
+    reached.write_text(str(i))
     time.sleep(0.02)
     if not shrink and i % 2:
         manager.save(i + 1, {"model": model.state_dict(), "optimizer": optimizer.state_dict()})
@@ -105,19 +111,24 @@ def command(folder: Path, options: argparse.Namespace) -> list[str]:
     """Return the command of a run."""
     how = ["--survive"] if options.shrink else ["--max-restarts", "3"]
     launch = [sys.executable, "-m", "weft.cli", "launch", "-n", "3", "--threads", "1", *how]
-    script = [str(folder.parent / "train.py"), str(folder), str(int(options.shrink))]
+    script = [str(folder.parent / "train.py"), str(folder), str(int(options.shrink)), str(STEPS)]
     return [*launch, "--logs", str(folder / "logs"), *script]
 
 
 def undisturbed(root: Path, options: argparse.Namespace) -> tuple[Any, float]:
-    """Return the weights of a run that nothing happens to, and how long its script takes."""
+    """Return the weights of a run that nothing happens to, and how long its ranks take to start."""
     folder = root / "undisturbed"
     folder.mkdir()
     began = time.monotonic()
-    subprocess.run(command(folder, options), check=True, capture_output=True, timeout=300)
-    lived = time.time() - min((folder / f"pid-{r}").stat().st_mtime for r in range(3))
-    print(f"undisturbed: {time.monotonic() - began:.1f} s, {lived:.1f} s of them in the script")
-    return weights(folder), lived
+    with (folder / "said").open("w") as said:
+        process = subprocess.Popen(command(folder, options), stdout=said, stderr=said)
+        wait_for(folder / "pid-0")
+        first = time.monotonic()
+        wait_for(folder / "step-0")
+        start = time.monotonic() - first
+        assert process.wait(timeout=300) == 0, read(folder / "said")
+    print(f"undisturbed: {time.monotonic() - began:.1f} s, {start:.1f} s to start a rank")
+    return weights(folder), start
 
 
 def weights(folder: Path) -> list[Any]:
@@ -131,12 +142,16 @@ def disturbed(
     """Run, and kill a rank at a random moment; return what happened."""
     folder = root / f"run-{number}"
     folder.mkdir()
-    rank, moment = rng.randrange(3), rng.uniform(0.0, 1.0) * seconds
+    rank = rng.randrange(3)
+    step = None if rng.random() < 0.2 else rng.randrange(STEPS - 1)
+    delay = rng.uniform(0.0, seconds if step is None else 0.1)
     began = time.monotonic()
     with (folder / "said").open("w") as said:
         process = subprocess.Popen(command(folder, options), stdout=said, stderr=said)
         wait_for(folder / f"pid-{rank}")
-        time.sleep(moment)
+        if step is not None:
+            wait_for(folder / f"step-{rank}", step)
+        time.sleep(delay)
         pids = [int(text) for r in range(3) if (text := read(folder / f"pid-{r}"))]
         killed = hit(folder / f"pid-{rank}", signal.SIGSTOP if options.stop else signal.SIGKILL)
         at = time.monotonic()
@@ -150,9 +165,11 @@ def disturbed(
         except subprocess.TimeoutExpired:
             process.kill()
             status = -1
+    if status:
+        show(folder)
     text = (folder / "said").read_text()
     print(
-        f"run {number}: rank {rank} at {moment:.1f} s, killed {killed}, status {status}, "
+        f"run {number}: rank {rank} at step {step}, killed {killed}, status {status}, "
         f"ended after {ended:.1f} s, all {time.monotonic() - began:.1f} s",
         flush=True,
     )
@@ -167,11 +184,20 @@ def disturbed(
     }
 
 
-def wait_for(path: Path) -> None:
-    """Wait until a file is there."""
+def show(folder: Path) -> None:
+    """Print what was said in a run that did not end well, and by whom."""
+    for path in (folder / "said", *sorted((folder / "logs").glob("*.log"))):
+        print(f"---- {path.name}\n{read(path)[-4000:]}", flush=True)
+
+
+def wait_for(path: Path, number: int = 0) -> None:
+    """Wait until a file is there, with at least some number in it."""
     until = time.monotonic() + 120
-    while not read(path) and time.monotonic() < until:
-        time.sleep(0.01)
+    while time.monotonic() < until:
+        text = read(path)
+        if text and int(text) >= number:
+            return
+        time.sleep(0.005)
 
 
 def read(path: Path) -> str:

@@ -242,6 +242,9 @@ OTHERS = {
     "passes/{recompute,remat}.py": Row(
         "compiler/test_budget.py", "rematerialisation within a budget"
     ),
+    "passes/dividing/{choices,forms}.py": Row(
+        "passes/dividing/test_divide.py", "what is divided, and how it becomes whole again"
+    ),
     "passes/match.py": Row("passes/test_simplify.py", "patterns of its rules"),
     "passes/rolling/{alphabet,builder,phases,stacks,trips}.py": Row(
         "passes/test_roll.py", "parts of one pass, over loops of all kinds"
@@ -446,6 +449,9 @@ OTHERS = {
         "torch/test_functions.py", "functions, against figures of PyTorch"
     ),
     "torch/{nn/utils/*,optim/*}.py": Row("torch/test_nn.py", "modules, and how they train"),
+    "torch/{multiprocessing,version,mps,xpu}.py": Row(
+        "torch/test_jit.py", "what stands in for what is not here"
+    ),
     "torch/{utils/data/*,cuda/*}.py": Row(
         "torch/test_utils.py", "what programs use besides tensors and modules"
     ),

@@ -109,6 +109,11 @@ def is_half(dtype: DType) -> bool:
     return dtype.itemsize == 2 and is_float(dtype)
 
 
+def printable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return an array that NumPy prints as it prints its own: bfloat16 as float32."""
+    return array.astype(np.float32) if array.dtype.kind == "V" else array
+
+
 def float_limits(dtype: DType) -> Any:
     """Return what np.finfo says of a float dtype; bfloat16, which it does not know, included."""
     if dtype.kind == "f":

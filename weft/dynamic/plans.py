@@ -103,10 +103,10 @@ class ValueLeaf(NamedTuple):
 
 
 class Known(NamedTuple):
-    """An example that was seen, with the plan that it has."""
+    """An example that was seen, with the plan that it has, if any."""
 
     walk: StructureWalk
-    plan: ExamplePlan
+    plan: ExamplePlan | None
 
 
 class NewPlan(NamedTuple):
@@ -150,7 +150,10 @@ class Plans:
             return self._contexts.setdefault(key, len(self._contexts))
 
     def all_seen(self, examples: Sequence[Any], context: int) -> list[Known] | None:
-        """Return what is known of examples if all were seen, and are as they were."""
+        """Return what is known of examples if all were seen, and are as they were.
+
+        Some may have no plan: the code of one who reads values runs each time.
+        """
         known = self._by_id.get(context)
         if known is None:
             return None
@@ -192,9 +195,10 @@ class Plans:
     def _keep(self, context: int, known: Known) -> None:
         walk = known.walk
         if walk.is_same():
-            self._by_key[walk.key, context] = known.plan, walk.others
             self._by_id.setdefault(context, {})[id(walk.root)] = known
-            self._rows += len(known.plan.signatures)
+            if known.plan is not None:
+                self._by_key[walk.key, context] = known.plan, walk.others
+                self._rows += len(known.plan.signatures)
 
     def _size(self) -> int:
         return sum(map(len, self._by_id.values()))

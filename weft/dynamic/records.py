@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -69,11 +68,6 @@ class Records:
         """Append rows that were put off before, of an example that was seen."""
         self.chunks.append(chunk)
         self.start = count
-
-    def holds(self, number: int, table: SignatureTable) -> bool:
-        """Tell whether a row of the chunk that is being written has a value as its result."""
-        row = bisect_right(self.firsts, number) - 1
-        return row >= 0 and number < self.firsts[row] + int(table.results[self.signatures[row]])
 
     def operations(self, table: SignatureTable) -> PutOffOperations:
         """Return all rows as columns."""

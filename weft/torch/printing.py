@@ -67,7 +67,7 @@ def _values(value: Any) -> str:
     formatter = _number_format(value)
     kind: Any = {"float_kind": formatter} if formatter is not None else None
     return np.array2string(
-        value,
+        dt.printable(value),
         separator=", ",
         prefix="tensor(",
         threshold=OPTIONS["threshold"],

@@ -223,8 +223,9 @@ class Trainer:
         for entry in entries:
             entry.initialize(self)
         self._often = [entry for entry in entries if not entry.waits_for_epochs]
-        while not self._at_end():
+        while not self.updater.serves and not self._at_end():
             self._iterate(entries)
+        self.updater.conclude()
         # Backwards: the state is saved before others change the model for good (best weights ...).
         for entry in reversed(entries):
             entry.extension.finish(self)
