@@ -15,7 +15,7 @@ import numpy as np
 from ..core.op import F
 from ..core.shape import size_of
 from ..core.tensor import Tensor, wrap
-from .exchanges import checksum
+from .programs import checksum
 from .transport import Array
 
 MIB = 1 << 20

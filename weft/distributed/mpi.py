@@ -11,7 +11,7 @@ import numpy as np
 from ..core.imports import require
 from .environment import LaunchedProcess
 from .errors import DistributedError
-from .transport import Array
+from .transport import Array, tree_sum
 
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
@@ -62,7 +62,7 @@ class MPITransport:
     def pairwise_sum(self, array: Array) -> Array:
         """Return the sum of all arrays, added as a balanced tree of neighbours."""
         if self.size & (self.size - 1):
-            return _tree_sum(list(self.gather(array)))
+            return tree_sum(list(self.gather(array)))
         total, other = array.copy(), np.empty_like(array)
         distance = 1
         while distance < self.size:  # recursive doubling: both partners have the same sum
@@ -159,11 +159,3 @@ def _is_half(array: Array) -> bool:
 def _movable(array: Array) -> Array:
     """Return the same memory in a dtype that MPI knows; what is only moved has no meaning."""
     return array.view(_UNSIGNED[array.dtype.itemsize])
-
-
-def _tree_sum(parts: list[Array]) -> Array:
-    """Return a sum of neighbours, of sums of neighbours, and so on."""
-    while len(parts) > 1:
-        pairs = [np.add(*parts[i : i + 2]) for i in range(0, len(parts) - 1, 2)]
-        parts = pairs + parts[len(pairs) * 2 :]
-    return parts[0]

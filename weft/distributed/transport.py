@@ -14,6 +14,19 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 
+def tree_sum(parts: Sequence[Array]) -> Array:
+    """Return a sum of neighbours, of sums of neighbours, and so on.
+
+    >>> tree_sum([np.array([1]), np.array([2]), np.array([3])])
+    array([6])
+    """
+    sums = list(parts)
+    while len(sums) > 1:
+        pairs: list[Array] = [np.add(*sums[i : i + 2]) for i in range(0, len(sums) - 1, 2)]
+        sums = pairs + sums[len(pairs) * 2 :]
+    return sums[0]
+
+
 class Transport(Protocol):
     """The connections among the processes of a group."""
 
