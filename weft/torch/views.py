@@ -196,7 +196,7 @@ class View(Viewing, Tensor):
         self._own = node
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """Return a tensor of its own with these values; of a result with a history there is none."""
+        """Return a tensor of its own with these values; refuse for one with a history."""
         if self._node is not None:
             raise RuntimeError(NOT_COPIED)
         if (recorder := current_recorder()) is not None:
