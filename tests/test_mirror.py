@@ -151,7 +151,7 @@ OTHERS = {
     "distributed/asynchronous/{server,client,windows,local}.py": Row(
         "distributed/test_checkpoints.py", "the checks of programs/cluster.py, in one start of MPI"
     ),
-    "distributed/simulation/{measured,network,timeline}.py": Row(
+    "distributed/simulation/{calibration,measured,network,timeline}.py": Row(
         "distributed/simulation/test_predictions.py", "what predictions are made of"
     ),
     "distributed/sharded_state.py": Row(
@@ -435,6 +435,8 @@ OTHERS = {
     ),
     "train/objective.py": Row("train/test_updater.py", "losses of batches"),
     "faces/report.py": Row("faces/test_absent.py", "names that were missing"),
+    "core/recordings.py": Row("capture/test_objects.py", "what faces add to what is kept whole"),
+    "torch/{dtypes,recorded}.py": Row("torch/test_tensor.py", "what tensors are"),
     "torch/{adoption,tensor_methods,types,sizes,devices,printing,backward,old_types,top}.py": Row(
         "torch/test_tensor.py", "what tensors are, and say of themselves"
     ),

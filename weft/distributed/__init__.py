@@ -42,6 +42,7 @@ from .sharded import (
     shard_parameters,
 )
 from .sharded_state import load_sharded_state, save_sharded_state
+from .simulation.calibration import measure_network
 from .simulation.network import Network
 from .simulation.predictions import Simulation, simulate
 from .tensor_parallel import (
@@ -86,6 +87,7 @@ __all__ = [
     "load_full_state_dict",
     "load_sharded_state",
     "local_part",
+    "measure_network",
     "memory_of",
     "new_group",
     "parallel",
