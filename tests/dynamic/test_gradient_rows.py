@@ -47,5 +47,5 @@ def test_what_is_given_stays(large):
     grads = GradientRows(given, True)
     assert not grads.is_blank
     grads.add(slice(0, 1), np.ones((1, 3)), True)
-    np.testing.assert_array_equal(grads.seed(slice(0, 2), 2), given[:2] + [[1], [0]])
+    np.testing.assert_array_equal(grads.seed(slice(0, 2), 2), given[:2] + np.array([[1], [0]]))
     np.testing.assert_array_equal(given[0], [0, 1, 2])
