@@ -1,6 +1,6 @@
 """One suite over the whole registry: every operator and composite, on every sample it brings.
 
--k "exp-"         one operator
+-k "[exp]"        one operator
 -k "test_values"  one property
 """
 
@@ -16,6 +16,7 @@ import pytest
 
 import weft as wf
 from tests.ops import conformance as c
+from tests.ops.by_operator import over
 from weft.autodiff.check import check_grads
 from weft.autodiff.reverse import gradients
 from weft.core.dispatch import apply, canonical, group
@@ -25,10 +26,6 @@ from weft.core.op import composites, registry
 
 CASES = c.cases()
 ERROR_CASES = c.cases(c.error_rule)
-
-
-def over(cases):
-    return pytest.mark.parametrize("case", cases, ids=[case.id for case in cases])
 
 
 def has_floats(case, kinds=("float64",)):

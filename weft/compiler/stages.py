@@ -32,6 +32,7 @@ from ..lower.program import KernelProgram
 from ..lower.reductions import split_reductions
 from ..lower.verify import verified
 from ..passes.dce import remove_dead
+from ..passes.dividing.divide import divide
 from ..passes.overlap import overlap_exchanges
 from ..passes.pipeline import canonicalize, in_stable_forms
 from ..passes.rewrite import same_nodes
@@ -72,6 +73,7 @@ def _then_canonical(*passes: Callable[[Graph], Graph]) -> Callable[[Graph], Grap
 
 ON_GRAPHS: dict[str, Callable[[Graph], Graph]] = {
     "remove what nobody needs": remove_dead,
+    "parts of this process": divide,
     "canonical form": _canonical,
     "stable forms, reductions in parts": _then_canonical(in_stable_forms, split_reductions),
     "scans in parts": _then_canonical(split_scans),
@@ -104,11 +106,13 @@ def plan_program(
 def plan_static(program: Program, static: Graph, device: Device | None = None) -> Planned | None:
     """Return a program, given with all sizes known, planned for a device."""
     states = [state for state, _ in program.commits]
-    written = static.outputs[len(program.fetches) + program.trapped :]
+    fetches = len(program.fetches)
+    written = static.outputs[fetches + program.trapped :]
     if any(value.type != state.type for value, state in zip(written, states, strict=True)):
         return None
     graph = optimize_static(static)
-    made, sources = lower(graph, states)
+    flag = graph.outputs[fetches : fetches + program.trapped]
+    made, sources = lower(graph, states, flag)
     made = replace(made, donated=program.donated)
     verified(made, sources)
     device = backend_named(CPU).describe() if device is None else device

@@ -276,6 +276,11 @@ class Ways:
         return Ways.gather(transport, own, at)
 
     @staticmethod
+    def whole(transport: Transport, own: Array, at: ExchangeSignature) -> Array:
+        """Return all, one after another."""
+        return Ways.gather(transport, own, at)
+
+    @staticmethod
     def send(transport: Transport, own: Array, at: ExchangeSignature) -> Array:
         """Send what is sent, and how to check it; return the receipt."""
         said = np.array([checksum(_point(at))], np.int64)

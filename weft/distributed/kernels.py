@@ -15,7 +15,7 @@ def run_exchange(
     x: Array, how: str, group: int, size: int, axis: int, place: int, note: str
 ) -> Array:
     """Return what becomes of the arrays of all processes."""
-    signature = ExchangeSignature.of(x, how, axis, place, note)
+    signature = _signature(x, how, axis, place, note)
     members = group_numbered(group)
     shard = current_shard()
     if shard is not None:
@@ -27,9 +27,14 @@ def start_exchange(
     x: Array, how: str, group: int, size: int, axis: int, place: int, note: str
 ) -> PendingExchange:
     """Begin the same; return what will have the result."""
-    signature = ExchangeSignature.of(x, how, axis, place, note)
+    signature = _signature(x, how, axis, place, note)
     own = np.array(x, order="C")
     return group_numbered(group).exchanges.start(own, signature, running_program())
+
+
+def _signature(x: Array, how: str, axis: int, place: int, note: str) -> ExchangeSignature:
+    # What must be the same on all processes: which part is one's own is not.
+    return ExchangeSignature.of(x, how, axis, 0 if how == "whole" else place, note)
 
 
 def take_exchange(ticket: int) -> PendingExchange:

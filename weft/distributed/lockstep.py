@@ -14,12 +14,11 @@ from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from typing import Any
 
+from ..ops.collective.exchange import SUMS
 from .errors import MismatchError
 from .exchanges import ExchangeSignature
 from .transport import Array, tree_sum
 from .world import ProcessGroup
-
-SUMS = ("sum", "mean", "pairwise")  # what shards can do together
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ Array = np.ndarray[Any, Any]
 def tree_sum(parts: Sequence[Array]) -> Array:
     """Return a sum of neighbours, of sums of neighbours, and so on.
 
-    >>> tree_sum([np.array(1), np.array(2), np.array(3)])
-    6
+    >>> tree_sum([np.array([1]), np.array([2]), np.array([3])])
+    array([6])
     """
     sums = list(parts)
     while len(sums) > 1:

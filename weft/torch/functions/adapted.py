@@ -79,7 +79,7 @@ def _quantiles(name: str) -> Any:
         out: Any = None,
     ) -> Any:
         axis = axis_of(input, dim)
-        levels = q.tolist() if isinstance(q, core.Tensor) else q
+        levels = q.tolist() if isinstance(q, core.Tensor) and not q.requires_grad else q
         found = compute(input, levels, axis, keepdim, method=interpolation)
         return _given(adopt(found), out)
 
@@ -190,8 +190,29 @@ def _summed_where_one(a: Any, b: Any, left: list[int], right: list[int]) -> tupl
     return a, b
 
 
+def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
+    """Return the tensor with one number at indices along a dimension."""
+    if input.ndim:
+        return SAME["index_fill"](input, dim, index, value)
+    i = F.reshape(index, (-1,))
+    return adopt(F.reshape(SAME["index_fill"](F.reshape(input, (1,)), dim, i, value), ()))
+
+
+def einsum(*args: Any) -> Any:
+    """Return a sum of products, each dimension named by a letter; `...` may be summed too."""
+    equation = args[0]
+    if not isinstance(equation, str) or "->" not in equation:
+        return SAME["einsum"](*args)
+    left, right = equation.split("->")
+    if "..." not in left or "..." in right:
+        return SAME["einsum"](*args)
+    found = SAME["einsum"](f"{left}->...{right.strip()}", *args[1:])
+    extra = found.ndim - len(right.replace(" ", ""))
+    return adopt(F.sum(found, tuple(range(extra)))) if extra else found
+
+
 ONE_DIM = names("""
-    cumsum cumprod logcumsumexp argsort index_fill index_copy index_select index_add scatter
+    cumsum cumprod logcumsumexp argsort index_copy index_select index_add scatter
     scatter_add scatter_reduce index_reduce
 """)
 FUNCTIONS: dict[str, Any] = {
@@ -210,5 +231,7 @@ FUNCTIONS: dict[str, Any] = {
     "gather": gather,
     "fill": fill,
     "arange": arange,
+    "index_fill": index_fill,
+    "einsum": einsum,
     **{name: _several(name) for name in names("atleast_1d atleast_2d atleast_3d")},
 }

@@ -13,6 +13,7 @@ from ..adoption import adopt
 from ..calls import write_out
 from ..deferred import weft_function
 from ..devices import usable_device
+from ..dtypes import named
 from ..sizes import sizes_of
 from ..tensor import wrap
 
@@ -172,7 +173,7 @@ def _indices(name: str, row: int, col: int, offset: int, options: dict[str, Any]
 
 def get_default_dtype() -> Any:
     """Return the dtype that Python floats become."""
-    return dt.default_float()
+    return named(dt.default_float())
 
 
 def set_default_dtype(d: Any) -> None:
