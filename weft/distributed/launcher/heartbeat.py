@@ -34,6 +34,7 @@ class Pulse:
         self.count = 0  # steps and exchanges: the same for all ranks that work together
         self.waited = 0.0  # seconds, in all
         self.phase = ""  # what it waits for, if it does
+        self.joining = False  # whether Weft connects it with the others just now
         self.began = time.monotonic()
         self._since: float | None = None
 
@@ -45,6 +46,7 @@ class Pulse:
         return {
             "count": self.count,
             "phase": self.phase,
+            "joined": not self.joining and _is_connected(),
             "waited": round(waited, 4),
             "busy": round(lived - waited, 4),
         }
@@ -61,6 +63,12 @@ class Pulse:
         finally:
             self.waited += time.monotonic() - self._since
             self._since, self.phase = None, ""
+
+
+def _is_connected() -> bool:
+    """Tell whether MPI has connected this rank with the others, by Weft or by the script itself."""
+    ask = getattr(sys.modules.get("mpi4py.MPI"), "Is_initialized", None)
+    return ask is not None and bool(ask())
 
 
 pulse = Pulse()
