@@ -127,8 +127,8 @@ def simulate(
 ) -> Simulation:
     """Predict the time and memory of a training step on many ranks.
 
-    step      a training step under `wf.jit`, best of a model that is `parallel`, so that it does all
-              that it does on many ranks; or what `measure` found of one
+    step      a training step under `wf.jit`, best of a model that is `parallel`, so that it does
+              all that it does on many ranks; or what `measure` found of one
     ranks     how many, or several numbers
     inputs    what the step is called with: one rank's batch
     network   "1gbit", "10gbit", "25gbit", "100gbit", "400gbit", or a `Network`
