@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections import deque
 
 import numpy as np
 import pytest
@@ -196,3 +197,10 @@ def test_dtypes_of_the_face_reach_machine_code_as_numpys():
         return x * 2 if x.dtype == torch.float32 else x
 
     assert torch.equal(shifted(torch.ones(2, 3))[0], torch.full((3,), 4.0))
+
+
+@pytest.mark.parametrize("kind", [deque, list, tuple])
+def test_data_may_be_any_sequence(kind):
+    assert torch.equal(torch.tensor(kind([1.0, 2.0])), torch.tensor([1.0, 2.0]))
+    assert torch.equal(torch.Tensor(kind([1, 2])), torch.tensor([1.0, 2.0]))
+    assert torch.tensor(range(3)).tolist() == [0, 1, 2]

@@ -15,7 +15,7 @@ from ..deferred import weft_function
 from ..devices import usable_device
 from ..dtypes import named
 from ..sizes import sizes_of
-from ..tensor import wrap
+from ..tensor import listed, wrap
 
 IGNORED = ("layout", "pin_memory", "memory_format", "names")
 
@@ -49,7 +49,11 @@ def tensor(
     if dtype is None and isinstance(data, np.generic):
         dtype = data.dtype
     return _made(
-        creation.tensor, data, dtype=dtype, device=device, requires_grad=requires_grad or None
+        creation.tensor,
+        listed(data),
+        dtype=dtype,
+        device=device,
+        requires_grad=requires_grad or None,
     )
 
 
