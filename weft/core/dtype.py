@@ -69,7 +69,7 @@ def is_dtype(spec: Any) -> bool:
         return spec == "bfloat16" or any(spec == dtype.name for dtype in _NATIVE)
     if isinstance(spec, type):
         return spec is float or spec in _PYTHON or issubclass(spec, np.generic)
-    return isinstance(spec, np.dtype)
+    return isinstance(spec, np.dtype) or hasattr(spec, "stands_for_dtype")
 
 
 def check_dtype(dtype: DType) -> DType:

@@ -20,7 +20,7 @@ from .iterable import IterableDataset, IterableSource
 from .order import BatchOrder
 from .pool import WorkerPool, context_of
 from .run import EpochRun, LocalRun, PooledRun, Rotation, ShardedRun
-from .sharding import BatchPart, agreed, part_of
+from .sharding import WHOLE, BatchPart, agreed, part_of
 from .streams import ORDER, fresh_seed
 
 _STATE_VERSION = 1
@@ -357,11 +357,11 @@ class DataLoader:
         start = position.batch
         generator = epoch_generator(self.seed, epoch).fork(ORDER)
         batches, position.order = self._order.batches(generator, epoch, position.order)
-        place = 0
+        place, part = 0, self._part
         for number, indices in enumerate(batches):
-            turn = self._part.turn(number)
+            turn = number if part is WHOLE else part.turn(number)
             if turn is not None and turn >= start:
-                before, rows = self._part.rows(indices)
+                before, rows = (0, indices) if part is WHOLE else part.rows(indices)
                 yield Job(iteration, epoch, number, place + before, rows)
             place += len(indices)
 
@@ -416,7 +416,8 @@ class EpochIterator:
             raise StopIteration
         self._position.batch += 1
         self._position.touched = True
-        return self._loader.placed(batch)
+        loader = self._loader
+        return batch if loader.device is None else loader.placed(batch)
 
     def pause(self) -> None:
         """End the workers of this epoch until the next batch is asked for; persistent ones stay."""

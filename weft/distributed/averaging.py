@@ -85,6 +85,9 @@ class GradientAverager(GradientExchanger):
             arrays = {key: g.numpy() for key, g in grads.items() if not isinstance(g, RowSparse)}
             begun = self.travel.start(self.group, whole.packed(arrays), whole.note)
             self._begun.append((whole, begun))
+            if whole.is_last_of_its_rows:  # all is in buckets now: no need to have it twice
+                for p in whole.parameters:
+                    p.grad = None
 
     def _gradient(self, p: Tensor) -> Any:
         found = p.grad

@@ -43,6 +43,11 @@ class Bucket(NamedTuple):
         return Bucket(*found, self.rows)
 
     @property
+    def is_last_of_its_rows(self) -> bool:
+        """Tell whether nothing of its gradients is left for later buckets."""
+        return self.rows is None or self.rows[1] == self.parameters[0].shape[0]
+
+    @property
     def note(self) -> str:
         """Return what it holds, as a text that differs where buckets do."""
         ends = self.names[0] if len(self.names) == 1 else f"{self.names[0]} ... {self.names[-1]}"

@@ -27,7 +27,7 @@ from .records import Records
 from .rounds import round_schedule
 from .schedule import BatchSchedule, scheduled
 from .sharing import SharedTensors
-from .signatures import SignatureTable, Slot
+from .signatures import SignatureTable
 from .statistics import BatchPlan
 
 LATE = 1 << 40  # is added to levels of what nobody reads while examples wait, and what is behind
@@ -144,7 +144,9 @@ class PutOffRun:
                 if signature.work is None:
                     store.add(signature.outs[0], records.payload(signature.outs[0]))
                     continue
-                shared = [held[s.index] if s.__class__ is Slot else None for s in signature.specs]
+                shared: list[Any] = [None] * len(signature.specs)
+                for place, slot in signature.slots:
+                    shared[place] = held[slot]
                 store.run(batch, shared)
                 self.plan.ran(signature, batch.size)
 

@@ -92,7 +92,8 @@ class SavedDictionaries:
         self.names += live
         self.values += values
         self.lengths.append(len(values))
-        self.has_others |= live.__class__ is not dict  # which may keep an order of their own
+        if live.__class__ is not dict:  # it may keep an order of its own
+            self.has_others = True
         return values
 
     def record(self) -> SavedRecord:

@@ -54,6 +54,7 @@ class BatchSignature:
     outs     the numbers of the types of the results
     arity    how many operands differ between members
     runs     these operands in order: how many are gathered as one, which are many of one type
+    slots    the places of shared operands, and the numbers of their slots
     grad     whether gradients are recorded
     many     whether the results are a tuple
     waits    whether its operations wait until the end while examples read values in the middle,
@@ -62,7 +63,7 @@ class BatchSignature:
 
     __slots__ = (
         *("arity", "grad", "index", "kernel", "many", "name", "outs", "runs", "specs", "waits"),
-        "work",
+        *("slots", "work"),
     )
 
     def __init__(
@@ -73,6 +74,7 @@ class BatchSignature:
         self.specs = specs
         self.outs = outs
         self.arity = sum(spec.__class__ is int for spec in specs)
+        self.slots = [(i, s.index) for i, s in enumerate(specs) if s.__class__ is Slot]
         self.runs = _runs([spec for spec in specs if spec.__class__ is int])
         self.grad = grad
         self.many = work is not None and work.many

@@ -32,6 +32,7 @@ from .extensions import evaluate as evaluate_batches
 from .fitting import (
     Bridge,
     CompiledObjective,
+    FitStop,
     FitUpdater,
     Validation,
     as_tensors,
@@ -186,7 +187,7 @@ def fit(  # noqa: PLR0913  (Keras's signature)
         compile=compiled.choice_of(compile),
         parallel=handle,
     )
-    trainer = Trainer(updater, stop=(max(last - first, 0), "epoch"), out=out)
+    trainer = Trainer(updater, stop=FitStop(self, max(last - first, 0)), out=out)
     bridge, extensions = _bridge(self, callbacks, first)
     bridge.set_params({"epochs": last, "steps": updater.epoch_iterations, "verbose": verbose})
     updater.bridge = bridge

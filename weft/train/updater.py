@@ -99,7 +99,8 @@ class Updater:
         self._clipping = self.optimizer.register_step_pre_hook(self._clip)
         self._clipping.remove()  # there only during this updater's own steps
         self.iteration = 0
-        self._before = self.feed.mark()
+        self._before = 0, 0  # epochs, and batches of the next one, before the latest iteration
+        self._resumed: Fraction | None = None  # the same, after what is not an iteration
         self.outcomes: list[Outcome] = []
 
     def _check_spread(self) -> None:
@@ -145,16 +146,19 @@ class Updater:
     @property
     def previous_epoch(self) -> int:
         """Return the number of epochs that were complete before the latest iteration."""
-        return self._before.epoch
+        return self._before[0]
 
     @property
     def previous_position(self) -> Fraction:
         """Return the number of epochs before the latest iteration as an exact fraction."""
-        return self._before.position
+        if self._resumed is not None:
+            return self._resumed
+        return FeedMark(*self._before, self.feed.length).position  # in the same pass, or at its end
 
     @previous_position.setter
     def previous_position(self, position: Fraction) -> None:
-        self._before = FeedMark.at(Fraction(position))
+        self._resumed = Fraction(position)
+        self._before = FeedMark.at(self._resumed)[:2]
 
     @property
     def epoch_detail(self) -> float:
@@ -164,7 +168,7 @@ class Updater:
     @property
     def is_new_epoch(self) -> bool:
         """Tell whether the latest iteration completed an epoch."""
-        return self.feed.epoch != self._before.epoch
+        return self.feed.epoch != self._before[0]
 
     @property
     def epoch_iterations(self) -> int | None:
@@ -208,14 +212,15 @@ class Updater:
 
     def update(self) -> dict[str, Any]:
         """Make one iteration and return what was observed."""
-        self._before = self.feed.mark()
+        feed = self.feed
+        self._before, self._resumed = (feed.epoch, feed.index), None
         observation = self.update_core(self._draw())
         self.iteration += 1
         return observation
 
     def update_core(self, batches: list[Any]) -> dict[str, Any]:
         """Make one step with some batches and return what was observed."""
-        prepared = [self.objective.prepared(batch) for batch in batches]
+        prepared = list(map(self.objective.prepared, batches))
         if self.own_pace is not None:
             return self._step_at_own_pace(prepared, self.own_pace)
         name = "take_step", id(self.optimizer), self.clip_norm, self.clip_value
@@ -258,9 +263,9 @@ class Updater:
         return self.objective.outcome(batch)
 
     def _draw(self) -> list[Any]:
-        batches = [self.feed.draw()]
-        while len(batches) < self.accumulate and self.feed.index:
-            batches.append(self.feed.draw())
+        feed, batches = self.feed, [self.feed.draw()]
+        while len(batches) < self.accumulate and feed.index:
+            batches.append(feed.draw())
         return batches
 
     def _backward(self, batches: list[Any]) -> list[Outcome]:
@@ -313,7 +318,7 @@ class Updater:
     def _observed(self) -> dict[str, Any]:
         outcomes, prefix = self.outcomes, self.prefix
         if len(outcomes) == 1:
-            means = {prefix + "loss": float(outcomes[0].loss)}
+            means = {prefix + "loss": float(outcomes[0].loss.item())}
             for name, value in outcomes[0].values.items():
                 means[prefix + name] = float(value)
         else:
@@ -321,7 +326,7 @@ class Updater:
             means = {
                 prefix + name: sum(float(row[name]) for row in rows) / len(rows) for name in rows[0]
             }
-        return mean_of_processes(self.parallel, means)
+        return means if self.parallel is None else mean_of_processes(self.parallel, means)
 
     # -- state ---------------------------------------------------------------------------------
 

@@ -330,7 +330,9 @@ CASES: tuple[tuple[Shape, Shape, dict[str, Any]], ...] = (
 def case_output(x: Shape, weight: Shape, settings: dict[str, Any]) -> Shape:
     """Return the shape of the convolution of a case."""
     full = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1} | settings
-    stride, pairs, dilation, _ = canonical_settings(TensorType(weight, None), **full)  # type: ignore[arg-type]  # only the shape is read
+    stride, pairs, dilation, _ = canonical_settings(
+        TensorType(weight, None), **full
+    )  # only the shape is read
     return (x[0], weight[0], *window_counts(x[2:], weight[2:], stride, pairs, dilation))
 
 
