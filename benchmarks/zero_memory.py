@@ -5,8 +5,8 @@
 A net of equal linear layers is trained with Adam on some rows, eagerly and jitted. Measured is the
 resident memory of the process: its peak over some steps, less what it was before the model was
 made, when a smaller model had been trained so that the compiler and its libraries were loaded. So
-everything counts: parameters, gradients, slots, what is gathered, buffers of exchanges, arenas of
-compiled programs and activations.
+everything counts: parameters, gradients, slots, what is gathered, buffers of exchanges, the arena
+of compiled programs and activations.
 
 With P bytes of parameters in U layers on N ranks:
 
@@ -17,6 +17,10 @@ With P bytes of parameters in U layers on N ranks:
                  + 2 P / U         the gradient of a layer, and its sum on the way
     stage 3      4 P / N           a part of each
                  + 3 P / U         a layer's parameters, its gradient, and its sum on the way
+
+The formulas are those of eager steps. A captured step that communicates writes its states at its
+end, when it cannot fail any more: it has new parameters and slots beside the old ones till then,
+and gradients in its arena.
 """
 
 from __future__ import annotations
@@ -51,11 +55,8 @@ def main() -> None:
         for stage, mode in [(stage, mode) for stage in options.stages for mode in options.modes]:
             found = started(ranks, stage, mode, options)
             expected = formula(stage, ranks, options)
-            print(
-                f"{ranks:5} {stage:5} {mode:>6} {found:9.1f} {expected:8.1f} "
-                f"{found / expected:6.2f}",
-                flush=True,
-            )
+            figures = f"{found:9.1f} {expected:8.1f} {found / expected:6.2f}"
+            print(f"{ranks:5} {stage:5} {mode:>6} {figures}", flush=True)
 
 
 def arguments() -> argparse.Namespace:
@@ -64,8 +65,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--ranks", type=int, nargs="+", default=[2, 4])
     parser.add_argument("--stages", type=int, nargs="+", default=STAGES)
     parser.add_argument("--modes", nargs="+", default=MODES)
-    parser.add_argument("--width", type=int, default=1280)
-    parser.add_argument("--layers", type=int, default=8)
+    parser.add_argument("--width", type=int, default=740)
+    parser.add_argument("--layers", type=int, default=24)
     parser.add_argument("--rows", type=int, default=8)
     parser.add_argument("--steps", type=int, default=3)
     parser.add_argument("--rank-of", type=int, default=None, help=argparse.SUPPRESS)

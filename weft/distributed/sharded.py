@@ -141,7 +141,8 @@ def shard_parameters(
     stage   1 or 2: what was gathered for forward stays until backward (gradients and optimizer
             slots are spread); 3: backward gathers again (parameters too)
     units   tells which modules are gathered at once; by default the children of the model, with
-            containers looked into. Modules with buffers stay whole
+            containers looked into. Modules with buffers stay whole, and so do, by default, those
+            that share a parameter with another (a table that is the last layer, too)
 
     >>> import weft as wf
     >>> model = wf.nn.Sequential(wf.nn.Linear(3, 2), wf.nn.Linear(2, 1))
@@ -156,9 +157,16 @@ def shard_parameters(
             f"shard_parameters: expected a module. Received: {type(model).__name__}"
         )
     group = world() if group is None else group
-    _check_sharing(model, list(_units(model, units)))
-    for parent, name, child in list(_units(model, units)):
-        setattr(parent, name, ShardedUnit(child, group, regather=stage == 3))
+    found = list(_units(model, units))
+    shared = _shared(found)
+    if units is not None and shared:
+        raise ArgumentError(
+            f"shard_parameters: {' and '.join(shared.values())} share a parameter; make what holds "
+            "all of them one unit: units=lambda m: ..."
+        )
+    for parent, name, child in found:
+        if id(child) not in shared:
+            setattr(parent, name, ShardedUnit(child, group, regather=stage == 3))
     return model
 
 
@@ -176,16 +184,13 @@ def _units(
             yield from _units(child, chosen)
 
 
-def _check_sharing(model: Module, units: list[tuple[Module, str, Module]]) -> None:
-    owners: dict[int, str] = {}
+def _shared(units: list[tuple[Module, str, Module]]) -> dict[int, str]:
+    """Return the names of units that share a parameter with another one, by their identity."""
+    owners: dict[int, list[tuple[int, str]]] = {}
     for _, name, unit in units:
-        for inner, p in unit.named_parameters():
-            other = owners.setdefault(id(p), name)
-            if other != name:
-                raise ArgumentError(
-                    f"shard_parameters: {other} and {name} share a parameter ({inner}); make what "
-                    "holds both of them one unit: units=lambda m: ..."
-                )
+        for p in unit.parameters():
+            owners.setdefault(id(p), []).append((id(unit), name))
+    return {unit: name for some in owners.values() if len(set(some)) > 1 for unit, name in some}
 
 
 def full_state_dict(model: Module) -> dict[str, Tensor]:

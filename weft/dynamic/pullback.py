@@ -23,7 +23,7 @@ from ..core.tape import FanNode, make_node, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
 from ..ops.index.scatter_add import scatter_add_rows
 from .blocks import Blocks
-from .cell_kernels import filling
+from .room import room_for, zeros_for
 from .schedule import PlacedBatch
 from .signatures import Slot
 
@@ -207,9 +207,10 @@ def _together(gs: list[Any]) -> Any:
 
 def _own(part: Array) -> Array:
     """Return gradients that may be added to in place, with room for the widest batch behind."""
-    found = np.zeros((len(part) + filling(len(part)), *part.shape[1:]), part.dtype)
-    if any(part.strides):  # else it is zero everywhere
-        found[: len(part)] = part
+    if not any(part.strides):  # it is zero everywhere
+        return zeros_for(len(part), part.shape[1:], part.dtype)
+    found = room_for(len(part), part.shape[1:], part.dtype)
+    found[: len(part)] = part
     return found
 
 

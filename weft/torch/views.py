@@ -139,11 +139,13 @@ def write_through(view: Any, result: Any, begun: int | None = None) -> Any:
 
 def check_writable(view: Any) -> None:
     """Raise if PyTorch would not write into a view."""
-    if fixed_sizes(view) and view._geometry.overlaps:
+    base: Any = view.is_view_of
+    is_whole = view._window is DETACHED and not hasattr(base, "_window")
+    if not is_whole and fixed_sizes(view) and view._geometry.overlaps:
         raise RuntimeError(OVERLAPS)
     if not is_grad_enabled():
         return
-    base: Any = view
+    base = view
     while getattr(base, "is_view_of", None) is not None and not base._window.detaches:
         base = base.is_view_of
     if base.requires_grad and base.is_leaf:

@@ -128,6 +128,8 @@ def test_a_parallel_step_is_measured_with_its_exchanges():
     assert sorted(waited) == [e.exchange for e in begun] == list(range(len(begun)))
     ready = {g.name: g.ready for g in found.gradients}
     assert ready["sequential/2/weight"] <= ready["sequential/0/weight"] <= found.computing
+    assert 0 < found.alone < found.seconds
+    assert simulate(found, 1).predictions[0].efficiency == 1.0
     slow = Network(latency=0.1, bandwidth=1e9)
     assert simulate(found, 2, network=slow).predictions[0].seconds > 0.2 * len(begun)
     assert simulate(found, 2, network=slow, zero=1).predictions[0].seconds > 0.1

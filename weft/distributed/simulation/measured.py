@@ -70,6 +70,12 @@ class MeasuredStep:
     events: tuple[StepEvent, ...] = ()
 
     @property
+    def alone(self) -> float:
+        """Return the seconds of a step that exchanges nothing."""
+        own = sum(event.seconds for event in self.events if event.exchange is None)
+        return own if self.events else self.seconds
+
+    @property
     def gradient_bytes(self) -> int:
         """Return the bytes of all gradients."""
         return sum(g.size for g in self.gradients)
