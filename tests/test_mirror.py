@@ -145,7 +145,7 @@ OTHERS = {
     "nn/version.py": Row("capture/test_jit.py", "train and eval, two programs of jit"),
     "optim/recorded_average.py": Row("jit/test_programs.py", "averages of weights in steps"),
     # -- several processes --
-    "distributed/launcher/{job,worker,heartbeat,messages}.py": Row(
+    "distributed/launcher/{worker,heartbeat,messages}.py": Row(
         "distributed/launcher/test_launch.py", "real processes that are run, watched and lost"
     ),
     "distributed/asynchronous/{server,client,windows,local}.py": Row(

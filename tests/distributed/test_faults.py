@@ -48,6 +48,28 @@ def test_the_rest_goes_on_with_what_was_reached(tmp_path):
     assert "the others go on" in said
 
 
+EARLY = """
+import os, signal, time
+import weft as wf
+
+rank = int(os.environ["OMPI_COMM_WORLD_RANK"])
+if rank == 1 and wf.distributed.restarts() == 0:
+    time.sleep(1.0)  # the other one waits in MPI's start
+    os.kill(os.getpid(), signal.SIGKILL)
+wf.distributed.init()
+print("size", wf.distributed.size(), "attempt", wf.distributed.restarts(), flush=True)
+"""
+
+
+@pytest.mark.long
+def test_a_rank_that_is_lost_before_mpi_has_begun_makes_all_start_again(tmp_path):
+    status, out, said, _ = run(tmp_path, "--survive", "", script=EARLY)
+    assert status == 0, said
+    assert out == "size 2 attempt 1\n"
+    assert "before all ranks were connected: all end" in said
+    assert "starting again: nothing was computed yet" in said
+
+
 def test_alone_there_is_nobody_to_be_lost():
     with pytest.raises(LostRankError, match="alone"):
         shrink()

@@ -11,6 +11,7 @@ import numpy as np
 from ..core.imports import require
 from .environment import ENVIRONMENT, LaunchedProcess
 from .errors import DistributedError
+from .launcher.heartbeat import pulse
 from .transport import Array, tree_sum
 
 _UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
@@ -20,6 +21,7 @@ def connect(launch: LaunchedProcess) -> MPITransport:
     """Return the connections to all processes that were started together."""
     # Processes that wait must not take the cores of those that compute; read when MPI starts.
     os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
+    pulse.joining = True
     library = require("mpi4py.MPI", "mpi", f"{launch.by} started {launch.size} processes, which")
     world = library.COMM_WORLD
     if world.size != launch.size:
@@ -27,7 +29,10 @@ def connect(launch: LaunchedProcess) -> MPITransport:
             f"{launch.by} says that there are {launch.size} processes, MPI sees {world.size}: "
             f"{_advice(launch)}"
         )
-    return MPITransport(library, world.Dup())
+    transport = MPITransport(library, world.Dup())
+    pulse.joining = False
+    pulse.tell()  # before anything can happen to it
+    return transport
 
 
 def _advice(launch: LaunchedProcess) -> str:

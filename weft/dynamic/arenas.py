@@ -156,8 +156,10 @@ class Arenas:
         if place.__class__ is slice:
             self.in_place += 1
             end = place.start + width
-            # Other numbers may be no indices of what these are looked up in.
-            if end == place.stop or (is_float(array.dtype) and not config.nan_trap):
+            # Other numbers may be no indices of what these are looked up in, and whatever lies
+            # behind may be no number at all, of which an interpreter or a trap would tell.
+            told = config.nan_trap or config.debug_interpret
+            if end == place.stop or (is_float(array.dtype) and not told):
                 return array[place.start : end]
             place = np.arange(place.start, place.stop)
         else:

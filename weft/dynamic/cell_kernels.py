@@ -91,10 +91,10 @@ class CellKernel:
     def pull(self, saved: SavedCell, seeds: Sequence[Array], retain: bool) -> list[Any]:
         """Return the gradients of the operands that differ between members."""
         code = saved.code
-        saved.seeds = [in_order(seed) for seed in seeds]
-        given = [*saved.operands, *saved.kept, *saved.seeds]
+        given = [*saved.operands, *saved.kept, *[in_order(seed) for seed in seeds]]
         made = code.adjoint.run(given, width_for(saved.size))
-        saved.frontier = made[len(code.apart) :]
+        if code.shared:
+            saved.add_up([*given, *made[len(code.apart) :]])
         found: list[Any] = [None] * len(self.flags)
         for i, g in zip(code.apart, made, strict=False):
             found[i] = g[: saved.size]
@@ -106,8 +106,8 @@ class CellKernel:
         for code in dict.fromkeys([x.code for x in saved]):
             if code.shared:
                 slots = [self.signature.specs[i].index for i in code.shared]
-                for arrays, width in code.pieces([x for x in saved if x.code is code]):
-                    found += zip(slots, code.totals.run(arrays, width), strict=True)
+                for made in code.added_up([x for x in saved if x.code is code]):
+                    found += zip(slots, made, strict=True)
         return found
 
     def _code_for(self, wanted: tuple[bool, ...]) -> CellCode:
@@ -148,7 +148,11 @@ class SizedProgram:
 
 
 class SavedCell:
-    """What a batch left for its gradient: arrays of its width, of which `size` rows count."""
+    """What a batch left for its gradient: arrays of its width, of which `size` rows count.
+
+    total   the gradients of shared operands, as far as it has such of its own
+    rest    what those of the other members are computed from, and `left` how many these are
+    """
 
     def __init__(
         self, code: CellCode, operands: Sequence[Array], kept: Sequence[Array], size: int
@@ -157,12 +161,19 @@ class SavedCell:
         self.operands = operands
         self.kept = kept
         self.size = size
-        self.seeds: Sequence[Array] = ()
-        self.frontier: Sequence[Array] = ()
+        self.total: list[Array] | None = None
+        self.rest: list[Array] = []
+        self.left = 0
 
-    def arrays(self) -> list[Array]:
-        """Return what it left, and what its gradient made."""
-        return [*self.operands, *self.kept, *self.seeds, *self.frontier]
+    def add_up(self, arrays: Sequence[Array]) -> None:
+        """Have the totals of a wide batch, from where it lies; others wait for one another."""
+        code, width = self.code, width_within(self.size) if self.size >= WIDE else 0
+        taken = [(arrays[i], has_rows) for i, has_rows in code.taken]
+        self.total, self.left = None, self.size - width
+        self.rest = [x[width : self.size] if rows else x for x, rows in taken]
+        if width:
+            self.total = code.totals.run([x[:width] if rows else x for x, rows in taken], width)
+            self.rest = [x.copy() for x in self.rest] if self.left else []  # large ones may go
 
 
 class CellCode:
@@ -170,6 +181,8 @@ class CellCode:
 
     apart, shared   the operands with gradients: those that differ between members, and the others
     kept            which of the arrays that the first program makes the others take
+    taken           which of operands, kept arrays, gradients of results and what the adjoint leaves
+                    the program of totals takes, and whether there is a row for each member in it
     """
 
     def __init__(
@@ -215,8 +228,11 @@ class CellCode:
         apart, shared = [pulled[i] for i in self.apart], [pulled[i] for i in self.shared]
         self._frontier = self._between(graph, apart, shared, set(given)) if shared else []
         self.adjoint = SizedProgram(Program(graph, [*apart, *self._frontier], given), name)
-        self._taken = self._feeds_of(graph, shared, [*given, *self._frontier])
-        self.totals = SizedProgram(Program(graph, shared, self._taken), name)
+        at_hand = [*given, *self._frontier]
+        taken = self._feeds_of(graph, shared, at_hand)
+        self.totals = SizedProgram(Program(graph, shared, taken), name)
+        has_rows = [bool(x.shape) and x.shape[0] is self.width for x in at_hand]
+        self.taken = [(i, has_rows[i]) for i in map(at_hand.index, taken)]
 
     def _between(
         self, graph: Graph, apart: list[Value], shared: list[Value], given: set[Value]
@@ -250,44 +266,33 @@ class CellCode:
         read = {x for node in needed for x in node.inputs if x is not None} | set(wanted)
         return [x for x in given if x in read]
 
-    def pieces(self, saved: Sequence[SavedCell]) -> Iterator[tuple[list[Array], int]]:
-        """Yield what the program of totals takes, for parts of all members, with their numbers.
+    def added_up(self, saved: Sequence[SavedCell]) -> Iterator[list[Array]]:
+        """Yield the gradients of shared operands, to be added up.
 
-        Wide batches are taken where they lie. What is left of them, and narrow ones, are put one
-        after another: one long product in place of many short ones.
+        Members of narrow batches are put one after another: one long product in place of many
+        short ones.
         """
-        rest: list[tuple[SavedCell, int]] = []
         for x in saved:
-            width = width_within(x.size) if x.size >= WIDE else 0
-            if width:
-                given = x.arrays()
-                yield [given[i][:width] if rows else given[i] for i, rows in self._places()], width
-            if width < x.size:
-                rest.append((x, width))
+            if x.total is not None:
+                yield x.total
+        rest = [x for x in saved if x.left]
         if rest:
-            yield self._joined(rest), width_for(sum(x.size - begin for x, begin in rest))
+            yield self.totals.run(self._joined(rest), width_for(sum(x.left for x in rest)))
 
-    def _places(self) -> list[tuple[int, bool]]:
-        """Return where the program of totals finds what it takes, and whether members have rows."""
-        given = [*self._operands, *self._kept, *self._seeds, *self._frontier]
-        has_rows = [bool(x.shape) and x.shape[0] is self.width for x in given]
-        return [(i, has_rows[i]) for i in map(given.index, self._taken)]
+    def _joined(self, saved: Sequence[SavedCell]) -> list[Array]:
+        """Return what is left of several batches.
 
-    def _joined(self, saved: Sequence[tuple[SavedCell, int]]) -> list[Array]:
-        """Return members of several batches, each from some one on, one after another.
-
-        They are filled up to a width by members that are there, with gradients of zero.
+        It is filled up to a width by members that are there, with gradients of zero.
         """
-        columns = [(x.arrays(), begin, x.size) for x, begin in saved]
-        total = sum(end - begin for _, begin, end in columns)
+        total = sum(x.left for x in saved)
         room = width_for(total) - total
         first = len(self._operands) + len(self._kept)
         found = []
-        for i, has_rows in self._places():
+        for k, (i, has_rows) in enumerate(self.taken):
+            parts = [x.rest[k] for x in saved]
             if not has_rows:
-                found.append(columns[0][0][i])
+                found.append(parts[0])
                 continue
-            parts = [arrays[i][begin:end] for arrays, begin, end in columns]
             if room:
                 last = parts[-1][-1:]
                 parts.append(np.repeat(last if i < first else np.zeros_like(last), room, 0))

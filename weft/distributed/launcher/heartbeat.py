@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -34,6 +34,8 @@ class Pulse:
         self.count = 0  # steps and exchanges: the same for all ranks that work together
         self.waited = 0.0  # seconds, in all
         self.phase = ""  # what it waits for, if it does
+        self.joining = False  # whether Weft connects it with the others just now
+        self.tell: Callable[[], object] = lambda: None  # says at once how it is, to the launcher
         self.began = time.monotonic()
         self._since: float | None = None
 
@@ -45,6 +47,7 @@ class Pulse:
         return {
             "count": self.count,
             "phase": self.phase,
+            "joined": not self.joining and _is_connected(),
             "waited": round(waited, 4),
             "busy": round(lived - waited, 4),
         }
@@ -61,6 +64,12 @@ class Pulse:
         finally:
             self.waited += time.monotonic() - self._since
             self._since, self.phase = None, ""
+
+
+def _is_connected() -> bool:
+    """Tell whether MPI has connected this rank with the others, by Weft or by the script itself."""
+    ask = getattr(sys.modules.get("mpi4py.MPI"), "Is_initialized", None)
+    return ask is not None and bool(ask())
 
 
 pulse = Pulse()
@@ -83,6 +92,7 @@ class Heartbeat:
             host=platform.node(),
             pid=os.getpid(),
         )
+        pulse.tell = self._tell
         self._thread = threading.Thread(target=self._beat, name="weft-heartbeat", daemon=True)
         self._thread.start()
 
@@ -95,9 +105,12 @@ class Heartbeat:
             return False
         return True
 
+    def _tell(self) -> bool:
+        return self.say(messages.BEAT, **pulse.take())
+
     def _beat(self) -> None:
         while not self._end.wait(PERIOD):
-            if not self.say(messages.BEAT, **pulse.take()):
+            if not self._tell():
                 self._launcher_is_gone()
                 return
 

@@ -28,11 +28,13 @@ class Ending:
     status    0 if all went well; else what the launcher shall return
     lost      ranks that died or stopped answering, with what is known of each
     error     the traceback of the first rank that failed by an exception, and its rank
+    early     whether a rank was lost before MPI had connected all of them
     """
 
     status: int
     lost: dict[int, str] = field(default_factory=dict)
     error: tuple[int, str] | None = None
+    early: bool = False
     chosen: bool = False  # whether a rank ended by itself with a status that is no success
     said: str = ""  # by mpiexec
 
@@ -45,6 +47,7 @@ class Ending:
 class RankJob:
     """A running mpiexec with its ranks.
 
+    ranks      how many there are
     survive    whether the job goes on when a rank is lost (ULFM)
     silence    seconds after which a rank that does not answer counts as lost
     """
@@ -52,6 +55,7 @@ class RankJob:
     def __init__(
         self,
         logs: Path,
+        ranks: int,
         *,
         survive: bool,
         silence: float,
@@ -61,7 +65,7 @@ class RankJob:
         self._selector = selectors.DefaultSelector()
         self.watcher = Watcher(self._selector, everywhere=everywhere)
         self._terminal = Terminal(self._selector, logs)
-        self._logs = logs
+        self._logs, self._ranks = logs, ranks
         self._survive = survive
         self._silence = silence
         self._note = note
@@ -110,7 +114,7 @@ class RankJob:
 
     def _react(self, notice: Notice) -> None:
         if notice.kind == "error":
-            if self._ending.error is None:
+            if self._ending.error is None and not self._ending.early:  # else a consequence
                 self._ending.error = notice.rank, notice.text
             self._end_soon()
         elif notice.kind == "lost":
@@ -119,12 +123,26 @@ class RankJob:
             self._note(notice.text)
 
     def _lose(self, rank: int, text: str) -> None:
-        if self._ending.error is not None or (self._end_by is not None and not self._survive):
+        ending = self._ending
+        ends = self._end_by is not None and (not self._survive or ending.early)
+        if ending.error is not None or ends:
             return  # it is a consequence
-        self._ending.lost.setdefault(rank, text)
-        self._note(text + ("; the others go on" if self._survive else ""))
-        if not self._survive:
+        ending.lost.setdefault(rank, text)
+        ending.early = self._survive and not self._others_have_joined(rank)
+        goes_on = self._survive and not ending.early
+        if goes_on:
+            text += "; the others go on"
+        elif ending.early:  # nobody can leave MPI's start without the others
+            text += ", before all ranks were connected: all end"
+        self._note(text)
+        if not goes_on:
             self._end_soon()
+
+    def _others_have_joined(self, rank: int) -> bool:
+        """Tell whether MPI has connected all ranks, as far as those but one have told."""
+        others = [state for state in self.watcher.states.values() if state.rank != rank]
+        told = sum(state.joined or state.lost for state in others)
+        return told >= self._ranks - 1
 
     def _give_up(self, state: RankState) -> None:
         """End a rank that does not answer, so that nobody waits for it any longer."""

@@ -12,6 +12,7 @@ import socket
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +24,7 @@ from .mpiexec import MpiFlavour, Placement, command_line, find_mpiexec, flavour_
 from .output import tail
 
 _SIZE: Final = re.compile(r"(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[KMGT]?)i?B?", re.IGNORECASE)
+_EARLY_RESTARTS: Final = 3  # after a loss that --survive cannot survive: before MPI has begun
 _UNITS: Final = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
@@ -101,11 +103,16 @@ class _Launch:
     def run(self) -> int:
         self._announce()
         ending = self._attempt(0)
-        for attempt in range(1, self.options.max_restarts + 1):
-            if not ending.restartable:
+        left, early = self.options.max_restarts, _EARLY_RESTARTS
+        for attempt in count(1):
+            if ending.restartable and ending.early and early:
+                early -= 1
+                note("starting again: nothing was computed yet")
+            elif ending.restartable and left:
+                left -= 1
+                note(f"starting again from the last checkpoint; {left} more restarts are allowed")
+            else:
                 break
-            left = self.options.max_restarts - attempt
-            note(f"starting again from the last checkpoint; {left} more restarts are allowed")
             ending = self._attempt(attempt)
         if ending.status:
             self._report(ending)
@@ -114,6 +121,7 @@ class _Launch:
     def _attempt(self, attempt: int) -> Ending:
         job = RankJob(
             self.logs,
+            self.placement.ranks,
             survive=self.options.survive,
             silence=self.options.silence,
             everywhere=bool(self.placement.hosts),

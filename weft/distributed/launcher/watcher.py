@@ -51,6 +51,7 @@ class RankState:
     phase: str = ""
     busy: float = 0.0
     first: tuple[int, float] | None = None  # count and busy time when it was first seen to work
+    joined: bool = False  # whether MPI has connected it with the others
     status: int | None = None  # with which it ended by itself
     ended: bool = False
     lost: bool = False
@@ -162,6 +163,7 @@ class Watcher:
                 state.first = count, busy
             state.count, state.busy = count, busy
         state.phase = str(said.get("phase", ""))[:100]
+        state.joined = state.joined or said.get("joined") is True
 
     # -- silence and speed -------------------------------------------------------------------------
 

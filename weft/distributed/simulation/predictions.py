@@ -23,7 +23,8 @@ class Prediction:
     seconds      of a step
     efficiency   the time of one rank, divided by it: every rank computes its own batch
     memory       bytes of a rank
-    bottleneck   "computation", "bandwidth", "latency" or "memory"
+    bottleneck   "computation", "bandwidth", "latency", "copies" (into buckets and out of them) or
+                 "memory"
     """
 
     ranks: int
@@ -60,7 +61,9 @@ class Simulation:
         found = step_time(self.step, ranks, self.network, zero=self.zero, **self._buckets)
         memory = memory_of(self.step, ranks, self.zero)
         efficiency = self.step.alone / found.total
-        held_up = _bottleneck(found, efficiency, self.limit is not None and memory > self.limit)
+        lost = found.total - self.step.alone
+        too_large = self.limit is not None and memory > self.limit
+        held_up = _bottleneck(found, efficiency, lost, too_large)
         return Prediction(ranks, found.total, efficiency, found.exposed, memory, held_up)
 
     def advice(self) -> str:
@@ -172,11 +175,13 @@ def memory_of(step: MeasuredStep, ranks: int, zero: int) -> int:
     return kept + used + step.activations
 
 
-def _bottleneck(found: StepTime, efficiency: float, too_large: bool) -> str:
+def _bottleneck(found: StepTime, efficiency: float, lost: float, too_large: bool) -> str:
     if too_large:
         return "memory"
     if efficiency >= _HIDDEN:
         return "computation"
+    if found.exposed < lost / 2:
+        return "copies"
     return "latency" if found.waits > found.travel / 2 else "bandwidth"
 
 
