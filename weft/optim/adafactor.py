@@ -78,6 +78,8 @@ class Adafactor(Optimizer):
     tensor([[2., 2.]])
     """
 
+    takes_pairs_of_eps = True
+
     def __init__(
         self,
         params: Any,

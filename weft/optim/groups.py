@@ -49,15 +49,7 @@ def complete_group(group: Mapping[str, Any], defaults: Mapping[str, Any]) -> Gro
     settings = {**defaults, **MULTIPLIERS, **group, "params": params}
     if names is not None:
         settings["param_names"] = names
-    complete = checked_settings(settings)
-    _check_eps(complete.get("eps"), defaults.get("eps"))
-    return complete
-
-
-def _check_eps(given: Any, default: Any) -> None:
-    """Raise if an optimizer with one eps is given several."""
-    if isinstance(given, tuple) and not isinstance(default, tuple):
-        raise ArgumentTypeError(f"eps must be a number. Received: {given!r}")
+    return checked_settings(settings)
 
 
 def checked_settings(settings: Mapping[str, Any]) -> Group:

@@ -60,6 +60,7 @@ class Optimizer(ABC):
     steps_in_graphs = (
         True  # whether a step can be part of a graph: False if Python decides by values
     )
+    takes_pairs_of_eps = False  # whether `eps` is several numbers
     takes_dense = True  # whether gradients may be dense: False for methods of row-sparse ones
 
     def __init__(self, params: Any, **defaults: Any) -> None:
@@ -221,6 +222,8 @@ class Optimizer(ABC):
         if not isinstance(group, Mapping):
             raise ArgumentTypeError(f"a group must be a dictionary. Received: {group!r:.60}")
         complete = complete_group(group, self.defaults)
+        if isinstance(complete.get("eps"), tuple) and not self.takes_pairs_of_eps:
+            raise ArgumentTypeError(f"eps must be a number. Received: {complete['eps']!r}")
         self.check_group(complete)
         known = {id(p) for p in self.parameters()}
         for position, p in enumerate(complete["params"]):
