@@ -56,6 +56,10 @@ REASONS = {
     "histogramdd": "edges that do not ascend are refused; PyTorch searches in them all the same",
     "nn.functional.ctc_loss": "PyTorch's gradient takes log_probs to be results of log_softmax",
     "nn.functional.rms_norm": "eps below zero is refused",
+    **dict.fromkeys(names("topk kthvalue mode"), "of equal elements, either place may be named"),
+    "__rpow__": "whole numbers to negative powers are refused",
+    "nn.functional.feature_alpha_dropout.without_train": "it takes floats",
+    "nn.functional.hardtanh": "of whole numbers, PyTorch cuts the bounds to such",
     "special.bessel_j0": "ours is SciPy's up to 1e-15, PyTorch's up to 1e-6",
     "special.bessel_y1": "ours is SciPy's up to 1e-15, PyTorch's up to 1e-6",
 }

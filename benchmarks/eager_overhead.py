@@ -1,6 +1,7 @@
 """What an operation costs in eager mode on small tensors: Weft beside PyTorch.
 
     python benchmarks/eager_overhead.py [--peer-python PATH]
+    python benchmarks/eager_overhead.py --against "weft.torch,torch"    # PyTorch's face beside it
 
 Microseconds per operation for single operations and for a 50-step chain z = z*y + x (100
 operations, forward and backward); microseconds per step for a 3-layer, 32-unit network with mean
@@ -32,11 +33,23 @@ def weft_workloads() -> harness.Workloads:
     return workloads(make, wf.nn.functional.linear, wf.tanh, wf.nn.functional.mse_loss, wf.matmul)
 
 
+def face_workloads() -> harness.Workloads:
+    """Return the workloads on PyTorch's face of Weft, as PyTorch's."""
+    from weft import torch
+
+    return of_torch(torch)
+
+
 def torch_workloads() -> harness.Workloads:
     """Return the workloads on PyTorch."""
     import torch
 
     torch.set_num_threads(1)
+    return of_torch(torch)
+
+
+def of_torch(torch: Any) -> harness.Workloads:
+    """Return the workloads in PyTorch's words."""
 
     def make(*shape: int, grad: bool = False) -> Any:
         generator = torch.Generator().manual_seed(0)
@@ -90,4 +103,9 @@ def workloads(
 
 if __name__ == "__main__":
     bars = {"chain z*y+x, 50 steps, fwd+bwd": 0.6, "mlp 3x32, fwd+bwd": 0.6}
-    harness.main(__file__, {"weft": weft_workloads, "torch": torch_workloads}, bars)
+    frameworks = {
+        "weft": weft_workloads,
+        "weft.torch": face_workloads,
+        "torch": torch_workloads,
+    }
+    harness.main(__file__, frameworks, bars, asked_for=("weft.torch",))

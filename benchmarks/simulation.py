@@ -1,6 +1,7 @@
 """Predicted steps on many ranks: tables, and a comparison with real steps on two ranks.
 
-    python benchmarks/simulation.py                    tables of resnet50 and gpt, 8 to 1,024 ranks
+    python benchmarks/simulation.py                    tables of resnet50 and gpt, 8 to 1,024 ranks,
+                                                       each as fast as --gflops says
     python benchmarks/simulation.py --validate         two ranks, two link speeds, four workloads
 
 For --validate two network namespaces are made, joined by a cable whose speed is limited (tbf), with
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ import numpy as np
 from step_nets import WORKLOADS, Framework, Workload, initial
 
 import weft as wf
-from weft.distributed.simulation.measured import measure
+from weft.distributed.simulation.measured import MeasuredStep, measure
 
 RANKS = (8, 16, 32, 64, 128, 256, 512, 1024)
 LINKS = ("1gbit", "4gbit")
@@ -40,6 +42,8 @@ def main() -> None:
     parser.add_argument("--links", default=",".join(LINKS), help="speeds of the cable")
     parser.add_argument("--workloads", default=",".join(VALIDATED))
     parser.add_argument("--models", default="resnet50,gpt")
+    parser.add_argument("--gflops", default="80,2000", help="speeds of ranks, for the tables")
+    parser.add_argument("--bucket", type=float, default=25.0, help="MiB of gradients")
     parser.add_argument("--rank", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.rank:
@@ -47,21 +51,43 @@ def main() -> None:
     elif options.validate:
         validate(options.workloads, options.links.split(","))
     else:
-        tables(options.models.split(","))
+        rates = [1e9 * float(r) for r in options.gflops.split(",")]
+        tables(options.models.split(","), rates, options.bucket)
 
 
 # -- tables ----------------------------------------------------------------------------------------
 
 
-def tables(models: list[str]) -> None:
-    """Print what is predicted for large models."""
+def tables(models: list[str], rates: list[float], bucket: float) -> None:
+    """Print what is predicted for large models, of ranks with one thread."""
+    wf.set_num_threads(1)
     for name in models:
-        step, _, data = training_step(MODELS[name])
-        measured = measure(step, data, runs=2)
+        step, net, data = training_step(MODELS[name])
+        handle = wf.distributed.parallel(net, bucket_mib=bucket)
+        measured = measure(step, data, runs=2, undisturbed=True)
+        flops = sum(kernel.flops for kernel in step.code_of(tuple(data))[0].kernels)
+        handle.close()
         size = measured.parameters / 1e6
-        print(f"{name}: {size:.1f} MB of parameters, {measured.seconds * 1e3:.0f} ms on one rank")
-        for network in ("10gbit", "100gbit"):
-            print(wf.distributed.simulate(measured, RANKS, network=network), "\n", flush=True)
+        print(f"{name}: {size:.1f} MB of parameters, {flops / 1e9:.0f} Gflop a step")
+        for rate in rates:
+            taken = at_rate(measured, flops / rate)
+            print(f"ranks of {rate / 1e9:.0f} Gflop/s: {taken.alone * 1e3:.0f} ms alone")
+            for network in ("10gbit", "100gbit"):
+                print(wf.distributed.simulate(taken, RANKS, network=network), "\n", flush=True)
+
+
+def at_rate(step: MeasuredStep, seconds: float) -> MeasuredStep:
+    """Return a step as on ranks of another speed, where it takes so many seconds."""
+    factor = seconds / step.seconds
+    return replace(
+        step,
+        seconds=seconds,
+        computing=step.computing * factor,
+        gradients=tuple(
+            replace(g, ready=g.ready * factor, update=g.update * factor) for g in step.gradients
+        ),
+        events=tuple(e._replace(seconds=e.seconds * factor) for e in step.events),
+    )
 
 
 def resnet50(lib: Framework) -> Any:

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 import pytest
 from hypothesis import HealthCheck, settings
 
+from weft.core.config import config as weft_config
 from weft.core.modes import modes
 from weft.core.rng import manual_seed
 
@@ -34,6 +35,9 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("WEFT_CACHE_DIR", str(cache / "objects"))
     os.environ.setdefault("WEFT_CACHE_KEY", str(cache / "keys" / "objects"))
     os.environ.setdefault("WEFT_VERIFY", "1")  # kernel programs, after each stage
+    os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")  # ranks wait beside other tests
+    # Workers keep all cores busy. The processes that tests start have it on, as users do.
+    weft_config.compiler_process = False
     if config.getoption("--hypothesis-profile") is None:  # the user's explicit choice stands
         settings.load_profile("long" if config.getoption("--long") else "ci")
 

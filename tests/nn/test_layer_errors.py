@@ -34,6 +34,8 @@ BUILT = [
     (lambda: nn.AvgPool2d(2, divisor_override=0), ValueError, "divisor_override must not be 0"),
     (lambda: nn.AdaptiveAvgPool2d((1, 2, 3)), ValueError, "an int, None, or 2 of them"),
     (lambda: nn.AdaptiveMaxPool2d(-1), ValueError, "output_size must be at least 0"),
+    (lambda: nn.FractionalMaxPool2d(2), ValueError, "either output_size or output_ratio"),
+    (lambda: nn.FractionalMaxPool3d(2, output_ratio=1.5), ValueError, "between 0 and 1, or 3"),
     (lambda: nn.LPPool2d(0, 2), ValueError, "norm_type must be positive"),
     (lambda: nn.BatchNorm1d(0), ValueError, "num_features must be at least 1"),
     (lambda: nn.BatchNorm1d(3, eps=-1), ValueError, "eps must be at least 0"),

@@ -149,3 +149,32 @@ def test_masked_functions_take_no_dimensions_and_corrections():
     assert torch.masked.var(x, mask=mask, correction=0).item() == 1
     assert torch.masked.sum(torch.tensor(3.0), 0, mask=torch.tensor(True)).item() == 3
     assert torch.masked.logaddexp(x, x, input_mask=mask, other_mask=~mask).tolist() == [1, 5, 3]
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (lambda: torch.arange(0.0, -8.5, -4.0, dtype=torch.int64), [0, -4]),
+        (lambda: torch.linspace(4.3, -3, 4, dtype=torch.int64), [4, 1, 0, -3]),
+        (lambda: torch.logspace(0, 2.9, 3, dtype=torch.int64), [1, 10, 100]),
+        (lambda: torch.addmv(torch.tensor([1]), torch.tensor([[2]]), torch.tensor([3]), beta=0.5),
+         [6]),
+        (lambda: torch.nanmedian(torch.tensor([[3, 1, 2]]), 1).values, [2]),
+        (lambda: torch.cov(torch.tensor([1, 3]), aweights=torch.tensor([0.5, 0.5])), 2),
+        (lambda: torch.nn.functional.avg_pool1d(torch.tensor([[[1, 2]]]), 2), [[[1]]]),
+        (lambda: torch.masked.logsumexp(torch.tensor([-8, 6])), 6),
+    ],
+)  # fmt: skip
+def test_whole_numbers_stay_whole(call, expected):
+    found = call()
+    np.testing.assert_array_equal(found.numpy(), expected)
+    assert found.dtype == torch.int64 or found.ndim == 0
+
+
+def test_scatter_with_a_reduction():
+    x, index = torch.ones(2, 2), torch.tensor([[0, 0], [1, 0]])
+    added = torch.scatter(x, 1, index, torch.ones(2, 2), reduce="add")
+    assert added.tolist() == [[3, 1], [2, 2]]
+    assert x.scatter(1, index, 2.0, reduce="multiply").tolist() == [[4, 1], [2, 2]]
+    with pytest.raises(RuntimeError, match="either add or multiply"):
+        torch.scatter(x, 1, index, x, reduce="mean")

@@ -218,3 +218,42 @@ def test_attention_of_given_weights():
 )  # fmt: skip
 def test_shapes_and_values_that_pytorch_takes(call, expected):
     np.testing.assert_allclose(call().numpy(), expected, rtol=1e-6)
+
+
+def test_fractional_pooling_takes_its_numbers_or_draws_them():
+    x = torch.arange(64.0).view(1, 1, 8, 8)
+    samples = torch.tensor([[[0.3, 0.7]]])
+    fixed = torch.nn.FractionalMaxPool2d(3, output_size=(4, 4), _random_samples=samples)
+    expected = torch.nn.functional.fractional_max_pool2d(
+        x, 3, output_size=(4, 4), _random_samples=samples
+    )
+    assert torch.equal(fixed(x), expected)
+    values, indices = torch.nn.FractionalMaxPool2d(2, output_ratio=0.5, return_indices=True)(x)
+    assert torch.equal(values.flatten(), x.flatten()[indices.flatten()])
+    assert torch.nn.FractionalMaxPool3d(2, output_size=2)(torch.ones(1, 1, 4, 4, 4)).shape[2:] == (
+        2,
+        2,
+        2,
+    )
+
+
+@pytest.mark.parametrize("name", ["ASGD", "Rprop", "Adafactor", "Muon"])
+def test_optimizers_lower_a_loss(name):
+    torch.manual_seed(0)
+    weight = torch.nn.Parameter(torch.randn(4, 3))
+    optimizer = getattr(torch.optim, name)([weight], lr=0.05, foreach=False)
+    losses = []
+    for _ in range(10):
+        optimizer.zero_grad()
+        loss = (weight**2).sum()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0]
+
+
+def test_optimizers_are_shown_as_pytorch_shows_them():
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(2))], lr=0.5)
+    text = repr(optimizer)
+    assert text.startswith("SGD (\nParameter Group 0\n    dampening: 0")
+    assert "    lr: 0.5\n" in text

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+from collections import deque
+
 import numpy as np
 import pytest
 
@@ -140,3 +143,64 @@ def test_transforms():
     assert torch.func.grad(lambda t: (t * t).sum())(x).tolist() == [2, 4]
     assert torch.vmap(lambda t: t.max(0).values)(torch.eye(2)).tolist() == [1, 1]
     assert torch.func.jacrev(lambda t: t * t)(x).tolist() == [[2, 0], [0, 4]]
+
+
+SHOWN = {  # as PyTorch shows them
+    "tensor(1.5000)": lambda: torch.tensor(1.5),
+    "tensor([ True, False])": lambda: torch.tensor([True, False]),
+    "tensor([nan, 1.])": lambda: torch.tensor([float("nan"), 1.0]),
+    "tensor([    inf, -1.5000,  0.0000])": lambda: torch.tensor([float("inf"), -1.5, 0.0]),
+    "tensor([1.0000e-05, 1.0000e+00])": lambda: torch.tensor([1e-5, 1.0]),
+    "tensor([], size=(0, 3))": lambda: torch.zeros(0, 3),
+    "tensor([], dtype=torch.int64)": lambda: torch.zeros(0, dtype=torch.int64),
+    "tensor([0., 0.], dtype=torch.float64)": lambda: torch.zeros(2, dtype=torch.float64),
+    "tensor([[   0,    1,    2,  ...,  997,  998,  999],\n"
+    "        [1000, 1001, 1002,  ..., 1997, 1998, 1999]])": lambda: torch.arange(2000).view(2, -1),
+    "tensor([[[0., 1.],\n         [2., 3.]],\n\n        [[4., 5.],\n         [6., 7.]]])": lambda: (
+        torch.arange(8.0).view(2, 2, 2)
+    ),
+    "tensor([0.0000, 0.1429, 0.2857, 0.4286, 0.5714, 0.7143, 0.8571, 1.0000, 1.1429,\n"
+    "        1.2857], requires_grad=True)": lambda: (
+        torch.arange(10.0, requires_grad=False) / 7
+    ).requires_grad_(True),
+    "iinfo(min=-128, max=127, dtype=int8)": lambda: torch.iinfo(torch.int8),
+}
+
+
+@pytest.mark.parametrize("text", SHOWN)
+def test_things_are_shown_as_pytorch_shows_them(text):
+    assert repr(SHOWN[text]()) == text
+
+
+def test_dtypes_are_pytorchs_and_numpys():
+    x = torch.ones(2)
+    assert repr(x.dtype) == str(torch.float32) == "torch.float32"
+    assert x.dtype is torch.float is torch.float32
+    assert isinstance(x.dtype, torch.dtype)
+    assert x.dtype == np.dtype("float32") == x.dtype
+    assert {np.dtype("float32"): 1}[torch.float32] == {torch.float32: 1}[np.dtype("float32")]
+    assert torch.float32 != torch.float64
+    assert x.dtype != "something else"
+    assert wf.zeros(2, dtype=torch.float16).dtype == np.float16
+    assert np.zeros(2, torch.int32).dtype == np.int32
+    assert (x.dtype.itemsize, x.dtype.is_floating_point, torch.uint8.is_signed) == (4, True, False)
+    assert pickle.loads(pickle.dumps(torch.int8)) is torch.int8
+    assert repr(torch.bfloat16) == "torch.bfloat16"
+    assert torch.promote_types(torch.int32, torch.float32) is torch.float32
+
+
+def test_dtypes_of_the_face_reach_machine_code_as_numpys():
+    @torch.compile
+    def shifted(x):
+        y = x[0]
+        y += 1
+        return x * 2 if x.dtype == torch.float32 else x
+
+    assert torch.equal(shifted(torch.ones(2, 3))[0], torch.full((3,), 4.0))
+
+
+@pytest.mark.parametrize("kind", [deque, list, tuple])
+def test_data_may_be_any_sequence(kind):
+    assert torch.equal(torch.tensor(kind([1.0, 2.0])), torch.tensor([1.0, 2.0]))
+    assert torch.equal(torch.Tensor(kind([1, 2])), torch.tensor([1.0, 2.0]))
+    assert torch.tensor(range(3)).tolist() == [0, 1, 2]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import threading
 
 import numpy as np
@@ -136,3 +138,17 @@ def test_a_compiled_function_writes_into_a_view_that_it_is_given():
     for i in range(3):
         assert double(x[0]).item() == 2 ** (i + 2)
     assert x.tolist() == [[8, 8], [1, 1]]
+
+
+def test_copies_of_views_are_tensors_of_their_own():
+    layer = torch.nn.Linear(2, 3)
+    best = copy.deepcopy(layer.state_dict())
+    kept = pickle.loads(pickle.dumps(layer.state_dict()))
+    expected = layer.weight.detach().clone()
+    with torch.no_grad():
+        layer.weight.zero_()
+    assert torch.equal(best["weight"], expected)
+    assert torch.equal(kept["weight"], expected)
+    assert torch.equal(copy.copy(torch.ones(2, 3)[0]), torch.ones(3))
+    with pytest.raises(RuntimeError, match="deepcopy protocol"):
+        copy.deepcopy(layer.weight[0])

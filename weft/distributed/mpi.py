@@ -31,6 +31,7 @@ def connect(launch: LaunchedProcess) -> MPITransport:
         )
     transport = MPITransport(library, world.Dup())
     pulse.joining = False
+    pulse.tell()  # before anything can happen to it
     return transport
 
 

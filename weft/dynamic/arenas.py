@@ -17,9 +17,10 @@ from ..core.dtype import Array, is_float
 from ..core.op import F
 from ..core.tensor import Tensor, constant, wrap
 from .agenda import Ints
-from .cell_kernels import CellKernel, filling
+from .cell_kernels import CellKernel
 from .pullback import RanBatch, recorded_arenas
 from .records import NUMBERS, stacked
+from .room import room_for
 from .schedule import PlacedBatch
 from .signatures import BatchSignature, SignatureTable
 from .tape_kernels import TapeKernel
@@ -59,7 +60,7 @@ class Arenas:
         rows = count if array is None else max(end + count, 2 * len(self.tracked[kind]))
         shape, dtype = self.table.types[kind]
         # What lies behind the last value may be read, to fill a batch up, and is not looked at.
-        grown = np.zeros((rows + filling(rows), *shape), dtype)
+        grown = room_for(rows, shape, dtype)
         tracked = np.zeros(rows, np.bool_)
         if array is not None:
             grown[:end], tracked[:end] = array[:end], self.tracked[kind][:end]
@@ -155,8 +156,10 @@ class Arenas:
         if place.__class__ is slice:
             self.in_place += 1
             end = place.start + width
-            # Other numbers may be no indices of what these are looked up in.
-            if end == place.stop or (is_float(array.dtype) and not config.nan_trap):
+            # Other numbers may be no indices of what these are looked up in, and whatever lies
+            # behind may be no number at all, of which an interpreter or a trap would tell.
+            told = config.nan_trap or config.debug_interpret
+            if end == place.stop or (is_float(array.dtype) and not told):
                 return array[place.start : end]
             place = np.arange(place.start, place.stop)
         else:

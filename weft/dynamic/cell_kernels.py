@@ -9,7 +9,7 @@ long product in place of many short ones.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from .signatures import BatchSignature
 
 EXACT = 16  # widths up to which code runs for just so many members
 STEPS = 8  # widths that there are between one power of two and the next
+WIDE = 512  # members from which on a batch has totals of its own
 MOST_WIDTHS = 256  # of which a program's code is kept at hand
 MOST_WANTED = 3  # which operands have gradients: so many combinations before all have
 
@@ -46,6 +47,14 @@ def width_for(size: int) -> int:
         return max(size, LEAST)
     step = (1 << (size - 1).bit_length()) // (2 * STEPS)
     return -(-size // step) * step
+
+
+def width_within(size: int) -> int:
+    """Return the largest number of members for which code runs that a batch of so many has."""
+    if size <= EXACT:
+        return size
+    step = (1 << (size.bit_length() - 1)) // STEPS
+    return size // step * step
 
 
 def filling(most: int) -> int:
@@ -82,10 +91,10 @@ class CellKernel:
     def pull(self, saved: SavedCell, seeds: Sequence[Array], retain: bool) -> list[Any]:
         """Return the gradients of the operands that differ between members."""
         code = saved.code
-        saved.seeds = [in_order(seed) for seed in seeds]
-        given = [*saved.operands, *saved.kept, *saved.seeds]
+        given = [*saved.operands, *saved.kept, *[in_order(seed) for seed in seeds]]
         made = code.adjoint.run(given, width_for(saved.size))
-        saved.frontier = made[len(code.apart) :]
+        if code.shared:
+            saved.add_up([*given, *made[len(code.apart) :]])
         found: list[Any] = [None] * len(self.flags)
         for i, g in zip(code.apart, made, strict=False):
             found[i] = g[: saved.size]
@@ -96,11 +105,9 @@ class CellKernel:
         found: list[tuple[int, Array]] = []
         for code in dict.fromkeys([x.code for x in saved]):
             if code.shared:
-                alike = [x for x in saved if x.code is code]
-                width = width_for(sum(x.size for x in alike))
-                made = code.totals.run(code.joined(alike), width)
                 slots = [self.signature.specs[i].index for i in code.shared]
-                found += zip(slots, made, strict=True)
+                for made in code.added_up([x for x in saved if x.code is code]):
+                    found += zip(slots, made, strict=True)
         return found
 
     def _code_for(self, wanted: tuple[bool, ...]) -> CellCode:
@@ -141,7 +148,11 @@ class SizedProgram:
 
 
 class SavedCell:
-    """What a batch left for its gradient: arrays of its width, of which `size` rows count."""
+    """What a batch left for its gradient: arrays of its width, of which `size` rows count.
+
+    total   the gradients of shared operands, as far as it has such of its own
+    rest    what those of the other members are computed from, and `left` how many these are
+    """
 
     def __init__(
         self, code: CellCode, operands: Sequence[Array], kept: Sequence[Array], size: int
@@ -150,8 +161,19 @@ class SavedCell:
         self.operands = operands
         self.kept = kept
         self.size = size
-        self.seeds: Sequence[Array] = ()
-        self.frontier: Sequence[Array] = ()
+        self.total: list[Array] | None = None
+        self.rest: list[Array] = []
+        self.left = 0
+
+    def add_up(self, arrays: Sequence[Array]) -> None:
+        """Have the totals of a wide batch, from where it lies; others wait for one another."""
+        code, width = self.code, width_within(self.size) if self.size >= WIDE else 0
+        taken = [(arrays[i], has_rows) for i, has_rows in code.taken]
+        self.total, self.left = None, self.size - width
+        self.rest = [x[width : self.size] if rows else x for x, rows in taken]
+        if width:
+            self.total = code.totals.run([x[:width] if rows else x for x, rows in taken], width)
+            self.rest = [x.copy() for x in self.rest] if self.left else []  # large ones may go
 
 
 class CellCode:
@@ -159,6 +181,8 @@ class CellCode:
 
     apart, shared   the operands with gradients: those that differ between members, and the others
     kept            which of the arrays that the first program makes the others take
+    taken           which of operands, kept arrays, gradients of results and what the adjoint leaves
+                    the program of totals takes, and whether there is a row for each member in it
     """
 
     def __init__(
@@ -204,8 +228,11 @@ class CellCode:
         apart, shared = [pulled[i] for i in self.apart], [pulled[i] for i in self.shared]
         self._frontier = self._between(graph, apart, shared, set(given)) if shared else []
         self.adjoint = SizedProgram(Program(graph, [*apart, *self._frontier], given), name)
-        self._taken = self._feeds_of(graph, shared, [*given, *self._frontier])
-        self.totals = SizedProgram(Program(graph, shared, self._taken), name)
+        at_hand = [*given, *self._frontier]
+        taken = self._feeds_of(graph, shared, at_hand)
+        self.totals = SizedProgram(Program(graph, shared, taken), name)
+        has_rows = [bool(x.shape) and x.shape[0] is self.width for x in at_hand]
+        self.taken = [(i, has_rows[i]) for i in map(at_hand.index, taken)]
 
     def _between(
         self, graph: Graph, apart: list[Value], shared: list[Value], given: set[Value]
@@ -239,23 +266,33 @@ class CellCode:
         read = {x for node in needed for x in node.inputs if x is not None} | set(wanted)
         return [x for x in given if x in read]
 
-    def joined(self, saved: Sequence[SavedCell]) -> list[Array]:
-        """Return what the program of totals takes, the members of all batches one after another.
+    def added_up(self, saved: Sequence[SavedCell]) -> Iterator[list[Array]]:
+        """Yield the gradients of shared operands, to be added up.
 
-        They are filled up to a width by members that are there, with gradients of zero.
+        Members of narrow batches are put one after another: one long product in place of many
+        short ones.
         """
-        given = [*self._operands, *self._kept, *self._seeds, *self._frontier]
-        columns = [[*x.operands, *x.kept, *x.seeds, *x.frontier] for x in saved]
-        total = sum(x.size for x in saved)
+        for x in saved:
+            if x.total is not None:
+                yield x.total
+        rest = [x for x in saved if x.left]
+        if rest:
+            yield self.totals.run(self._joined(rest), width_for(sum(x.left for x in rest)))
+
+    def _joined(self, saved: Sequence[SavedCell]) -> list[Array]:
+        """Return what is left of several batches.
+
+        It is filled up to a width by members that are there, with gradients of zero.
+        """
+        total = sum(x.left for x in saved)
         room = width_for(total) - total
         first = len(self._operands) + len(self._kept)
         found = []
-        for value in self._taken:
-            i = given.index(value)
-            if not (value.shape and value.shape[0] is self.width):
-                found.append(columns[0][i])
+        for k, (i, has_rows) in enumerate(self.taken):
+            parts = [x.rest[k] for x in saved]
+            if not has_rows:
+                found.append(parts[0])
                 continue
-            parts = [column[i][: x.size] for column, x in zip(columns, saved, strict=True)]
             if room:
                 last = parts[-1][-1:]
                 parts.append(np.repeat(last if i < first else np.zeros_like(last), room, 0))

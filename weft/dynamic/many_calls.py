@@ -8,6 +8,7 @@ from ..core.dispatch import ERRORS
 from ..core.errors import ArgumentError, is_from_signal
 from ..core.modes import current_interpreter, interpret_with, refuse_recording
 from ..core.tree import flatten
+from .collecting import rare_collection
 from .deferred import DeferredTensor
 from .deferring import Deferring
 from .example_state import ExampleState
@@ -48,7 +49,7 @@ class ManyCalls:
     def results(self) -> Any:
         """Run all examples, and return their results as the function was asked to."""
         try:
-            with interpret_with(self.run):
+            with interpret_with(self.run), rare_collection:
                 if not self._replay_all():
                     for i, example in enumerate(self.examples):
                         self._begin(i, example)

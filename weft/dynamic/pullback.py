@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..autodiff.reverse import gradients
-from ..core.config import config
 from ..core.dtype import Array, is_float
 from ..core.errors import user_site
 from ..core.modes import enable_grad
 from ..core.op import F
 from ..core.tape import FanNode, make_node, output_node
 from ..core.tensor import Tensor, wrap, wrap_with_node
-from ..ops.index.scatter_add import scatter_add_rows
 from .blocks import Blocks
-from .cell_kernels import filling
+from .gradient_rows import GradientRows
 from .schedule import PlacedBatch
 from .signatures import Slot
 
@@ -117,26 +115,22 @@ class SavedRun:
     def pull_back(self, g: Sequence[Array]) -> list[Any]:
         """Return the gradients of the parents."""
         ran = [step for step in self.steps if isinstance(step, RanBatch) and step.saved is not None]
-        grads = {kind: _own(part) for kind, part in zip(self.kinds, g, strict=True)}
-        # Nothing was added to a row before the one who read it last: that may write there.
         pairs = zip(self.kinds, g, strict=True)
-        blank = {kind for kind, part in pairs if self.is_at_once and not any(part.strides)}
+        grads = {kind: GradientRows(part, self.is_at_once) for kind, part in pairs}
         totals: dict[int, Any] = {}
         for batch in reversed(ran):
-            self._pull(batch, grads, totals, blank)
+            self._pull(batch, grads, totals)
         for kernel in dict.fromkeys([batch.kernel for batch in ran]):
             saved = [batch.saved for batch in ran if batch.kernel is kernel]
             for slot, total in kernel.totals(saved):
                 _add(totals, slot, total)
-        rows = [_of_rows(grads[x.kind], x.rows) for x in self.brought.values()]
+        rows = [grads[x.kind].total(x.rows) for x in self.brought.values()]
         return [*[totals.get(slot) for slot in self.shared], *rows]
 
-    def _pull(
-        self, ran: RanBatch, grads: dict[int, Array], totals: dict[int, Any], blank: set[int]
-    ) -> None:
+    def _pull(self, ran: RanBatch, grads: dict[int, GradientRows], totals: dict[int, Any]) -> None:
         batch = ran.batch
         width = ran.kernel.width(batch.size)
-        seeds = [_seed(grads[kind], block, width) for kind, block in ran.outs if kind in grads]
+        seeds = [grads[kind].seed(block, width) for kind, block in ran.outs if kind in grads]
         found = ran.kernel.pull(ran.saved, seeds, True)
         pairs = [*zip(batch.signature.specs, found, strict=True)]
         for spec, g in pairs:
@@ -150,10 +144,10 @@ class SavedRun:
             kind, g = rest[begin][0], _together([g for _, g in rest[begin:end]])
             if g is None:
                 continue
-            if last and kind in blank:
-                grads[kind][where] = g
+            if last and grads[kind].is_blank:
+                grads[kind].write(where, g)
             else:
-                _add_rows(grads[kind], where, g, distinct)
+                grads[kind].add(where, g, distinct)
 
     # -- on tensors --------------------------------------------------------------------------------
 
@@ -205,47 +199,9 @@ def _together(gs: list[Any]) -> Any:
     return None if some is None else np.stack([np.zeros_like(some) if g is None else g for g in gs])
 
 
-def _own(part: Array) -> Array:
-    """Return gradients that may be added to in place, with room for the widest batch behind."""
-    found = np.zeros((len(part) + filling(len(part)), *part.shape[1:]), part.dtype)
-    if any(part.strides):  # else it is zero everywhere
-        found[: len(part)] = part
-    return found
-
-
-def _seed(grads: Array, block: slice, width: int) -> Array:
-    """Return the gradients of a block, as many rows as a kernel is to be given.
-
-    What is behind the block fills up, and is not looked at; zeros, if NaNs are looked for.
-    """
-    found = grads[block.start : block.start + width]
-    if config.nan_trap and len(found) > block.stop - block.start:
-        found = found.copy()
-        found[block.stop - block.start :] = 0
-    return found
-
-
 def _add(totals: dict[int, Any], slot: int, g: Any) -> None:
     known = totals.get(slot)
     if known is None:
         totals[slot] = g
     else:
         totals[slot] = known + g
-
-
-def _add_rows(total: Array, where: Any, g: Array, distinct: bool) -> None:
-    """Add gradients to rows, each as often as it is named."""
-    if distinct or where.__class__ is slice:
-        total[where] += g
-        return
-    rows, inverse = np.unique(where, return_inverse=True)
-    if len(rows) == where.size:
-        total[where] += g
-    else:
-        total[rows] += scatter_add_rows((len(rows), *total.shape[1:]), inverse, g, total.dtype)
-
-
-def _of_rows(grads: Array, rows: list[int]) -> Array:
-    """Return the gradient of a tensor that lies in some rows."""
-    found: Array = grads[rows[0]] if len(rows) == 1 else grads[rows].sum(0)
-    return found

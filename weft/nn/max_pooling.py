@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from ..core.errors import ArgumentError
 from ..core.tensor import Tensor
 from .arguments import as_flag, as_sizes
 from .calls import F
@@ -96,6 +97,72 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPool):
     """Take maxima of (N, C, D, H, W) over windows that make the result (N, C, *output_size)."""
 
     _spatial, _function = 3, "adaptive_max_pool3d"
+
+
+class _FractionalMaxPool(Module):
+    _printed = ("kernel_size", "output_size", "output_ratio")
+    _spatial: ClassVar[int]
+    _function: ClassVar[str]
+
+    def __init__(
+        self,
+        kernel_size: Sizes,
+        output_size: Sizes | None = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Any = None,
+    ) -> None:
+        super().__init__()
+        n, name = self._spatial, type(self).__name__
+        if (output_size is None) == (output_ratio is None):
+            raise ArgumentError(
+                f"{name} takes either output_size or output_ratio. Received: "
+                f"output_size={output_size}, output_ratio={output_ratio}"
+            )
+        self.kernel_size = as_sizes(self, "kernel_size", kernel_size, n)
+        sizes = None if output_size is None else as_sizes(self, "output_size", output_size, n)
+        self.output_size, self.output_ratio = sizes, _ratios(name, output_ratio, n)
+        self.return_indices = as_flag(self, "return_indices", return_indices)
+        self.register_buffer("_random_samples", _random_samples, persistent=False)
+
+    def forward(self, x: Tensor) -> Any:
+        """Return the maxima, or the pair (maxima, indices)."""
+        options = (self.output_size, self.output_ratio, self.return_indices)
+        samples = {"random_samples": self._random_samples}
+        return getattr(F, self._function)(x, self.kernel_size, *options, **samples)
+
+
+def _ratios(name: str, given: Any, count: int) -> tuple[float, ...] | None:
+    if given is None:
+        return None
+    ratios = tuple(given) if isinstance(given, (tuple, list)) else (given,) * count
+    if len(ratios) != count or not all(0 < ratio < 1 for ratio in ratios):
+        raise ArgumentError(
+            f"{name}: output_ratio must be a number between 0 and 1, or {count} of them. "
+            f"Received: {given}"
+        )
+    return ratios
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """Take maxima of (N, C, H, W) over windows at random distances (Graham 2015).
+
+    output_size       the size of the result, or
+    output_ratio      its part of the input's, between 0 and 1
+    _random_samples   (N, C, 2): numbers that fix the windows, instead of new ones in each call
+
+    >>> import weft as wf
+    >>> wf.nn.FractionalMaxPool2d(2, output_size=(3, 4))(wf.zeros((1, 2, 6, 8))).shape
+    (1, 2, 3, 4)
+    """
+
+    _spatial, _function = 2, "fractional_max_pool2d"
+
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """Take maxima of (N, C, D, H, W) over windows at random distances; see FractionalMaxPool2d."""
+
+    _spatial, _function = 3, "fractional_max_pool3d"
 
 
 class _MaxUnpool(Module):

@@ -33,7 +33,7 @@ def face_function(
     """
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if aligns:
+        if aligns and (len(args) != 2 or args[1].__class__ not in NUMBERS):
             args = _aligned(args)
         if kwargs:
             out = kwargs.pop("out", None)

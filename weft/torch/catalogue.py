@@ -15,7 +15,7 @@ from ..core.tape import next_order
 from . import linalg, random, special
 from . import view_functions as views
 from .adoption import adopt
-from .calls import in_place
+from .calls import NUMBERS, in_place
 from .deferred import weft_function
 from .functions import adapted, creating, extra, native, reducing, shaping, table
 from .names import names
@@ -228,7 +228,7 @@ def _attach_operators() -> None:
     for name, function in OPERATORS.items():
         bare = name.strip("_")
         setattr(TensorMethods, name, FUNCTIONS[function])
-        setattr(TensorMethods, f"__r{bare}__", _reflected(FUNCTIONS[function]))
+        setattr(TensorMethods, f"__r{bare}__", _reflected(bare, FUNCTIONS[function]))
         setattr(TensorMethods, f"__i{bare}__", in_place(FUNCTIONS[function], f"{function}_"))
     TensorMethods.__rdiv__ = TensorMethods.__rtruediv__  # type: ignore[attr-defined]  # just made
     for name in COMPARISONS:
@@ -237,8 +237,12 @@ def _attach_operators() -> None:
         setattr(TensorMethods, name, method)
 
 
-def _reflected(function: Function) -> Function:
+def _reflected(name: str, function: Function) -> Function:
+    behind = getattr(core.Tensor, f"__r{name}__", None)
+
     def reflected(self: Any, other: Any) -> Any:
+        if behind is not None and other.__class__ in NUMBERS:
+            return adopt(behind(self, other))
         return function(other, self)
 
     return reflected

@@ -21,13 +21,14 @@ class dtype:  # noqa: N801  (PyTorch's name)
     True
     """
 
-    __slots__ = ("dtype",)
+    __slots__ = ("dtype", "itemsize", "kind", "name")
     stands_for_dtype = True
     dtype: dt.DType
     is_complex = False
 
     def __init__(self, behind: dt.DType) -> None:
         self.dtype = behind
+        self.name, self.kind, self.itemsize = behind.name, behind.kind, behind.itemsize
 
     @property
     def is_floating_point(self) -> bool:
@@ -44,7 +45,7 @@ class dtype:  # noqa: N801  (PyTorch's name)
         return self
 
     def __getattr__(self, name: str) -> Any:
-        """Return what NumPy says of the dtype: name, itemsize, kind."""
+        """Return what else NumPy says of the dtype."""
         return getattr(self.dtype, name)
 
     def __eq__(self, other: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.op import F
 from .absent import absent
 from .adoption import adopt
 from .deferred import weft_function
@@ -42,6 +43,14 @@ def logaddexp(
     return adopt(compute(input, other, dtype=dtype, x_mask=input_mask, y_mask=other_mask))
 
 
+def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, **options: Any) -> Any:
+    """Return the logarithm of sums of exponentials, in the dtype of what was given."""
+    compute: Any = weft_function("logsumexp", "masked")
+    found = compute(input, dim, keepdim, **options)
+    wanted = options.get("dtype") or input.dtype
+    return adopt(found if found.dtype == wanted else F.cast(found, wanted))
+
+
 def _all_dims(function: Any) -> Any:
     """Return a reduction for which an empty list of dimensions means all of them."""
 
@@ -56,12 +65,13 @@ def _all_dims(function: Any) -> Any:
 
 
 _SAME = names("""
-    amax amin argmax argmin cumprod cumsum log_softmax logsumexp mean median norm normalize prod
-    softmax softmin sum
+    amax amin argmax argmin cumprod cumsum log_softmax mean median norm normalize prod softmax
+    softmin sum
 """)
 _REDUCTIONS = {
     **functions_named(_SAME, "masked"),
     **{name: _deviation(name) for name in ("var", "std")},
+    "logsumexp": logsumexp,
 }
 FUNCTIONS: dict[str, Any] = {
     **{name: with_one_dim(_all_dims(function)) for name, function in _REDUCTIONS.items()},

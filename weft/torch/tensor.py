@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -60,7 +61,13 @@ def new_tensor_of(data: Any, dtype: Any) -> Any:
     """Return data as a new tensor of a dtype."""
     if isinstance(data, Size):
         return adopt(zeros(tuple(data), dtype=dtype))
-    return adopt(make_tensor(data, dtype=dtype))
+    return adopt(make_tensor(listed(data), dtype=dtype))
+
+
+def listed(data: Any) -> Any:
+    """Return a sequence of another kind, a deque or a range, as a list; all else as it is."""
+    known = isinstance(data, (list, tuple, str, bytes))
+    return list(data) if isinstance(data, Sequence) and not known else data
 
 
 def wrap(value: Array) -> Any:

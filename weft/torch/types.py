@@ -176,7 +176,7 @@ class iinfo:  # noqa: N801  (PyTorch's name)
         self.bits, self.min, self.max, self.dtype = limits.bits, limits.min, limits.max, wanted.name
 
     def __repr__(self) -> str:
-        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
 
 
 def as_floats(x: Any, dtype: Any = None) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..core import tensor as core
 from ..core.modes import (
+    current_recorder,
     current_tracer,
     enable_grad,
     is_grad_enabled,
@@ -26,7 +27,7 @@ from ..core.tape import Leaf
 from .adoption import FACES, adopt
 from .geometry import Geometry, geometry_of
 from .storage import note_part
-from .tensor import Tensor
+from .tensor import Tensor, wrap
 from .tensor_methods import TensorMethods
 from .windows import OVERLAPS, DetachedWindow, Window
 from .writing import LEAF_VIEW, fitting
@@ -39,6 +40,10 @@ SEVERAL = (
     "Output 0 of a function that returns multiple views is a view and is being modified inplace. "
     "Such functions do not allow the output views to be modified inplace. You should replace the "
     "inplace operation by an out-of-place one."
+)
+NOT_COPIED = (
+    "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at "
+    "the moment: copy x.detach(), or use x.clone()"
 )
 SEVERAL_WRITTEN = (
     "Output 0 of a function that returns multiple views is a view and its base or another view of "
@@ -139,11 +144,13 @@ def write_through(view: Any, result: Any, begun: int | None = None) -> Any:
 
 def check_writable(view: Any) -> None:
     """Raise if PyTorch would not write into a view."""
-    if fixed_sizes(view) and view._geometry.overlaps:
+    base: Any = view.is_view_of
+    is_whole = view._window is DETACHED and not hasattr(base, "_window")
+    if not is_whole and fixed_sizes(view) and view._geometry.overlaps:
         raise RuntimeError(OVERLAPS)
     if not is_grad_enabled():
         return
-    base: Any = view
+    base = view
     while getattr(base, "is_view_of", None) is not None and not base._window.detaches:
         base = base.is_view_of
     if base.requires_grad and base.is_leaf:
@@ -187,6 +194,19 @@ class View(Viewing, Tensor):
     @_node.setter
     def _node(self, node: Any) -> None:
         self._own = node
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """Return a tensor of its own with these values; refuse for one with a history."""
+        if self._node is not None:
+            raise RuntimeError(NOT_COPIED)
+        if (recorder := current_recorder()) is not None:
+            recorder.refuse("it copies a view of a tensor from outside")
+        made = memo[id(self)] = wrap(np.array(self._value))
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        reduced: tuple[Any, ...] = wrap(self._value).__reduce__()
+        return reduced
 
     @property
     def is_window(self) -> bool:  # type: ignore[override]  # a constant in the base class

@@ -331,3 +331,21 @@ def check_loaders_agree_on_a_seed():
     (mine,) = loader
     everyone = dist.all_gather(mine).numpy()
     np.testing.assert_array_equal(np.sort(everyone), np.arange(8))
+
+
+def check_gradients_that_travel_in_rows_are_means():
+    wf.manual_seed(0)
+    model = wf.nn.Sequential(wf.nn.Linear(1100, 1000, bias=False))
+    handle = dist.parallel(model)
+    assert [b.rows is not None for b in handle.averager.buckets] == [True] * 4
+    x = wf.tensor(np.full((3, 1100), dist.rank() + 1.0, np.float32))
+
+    def gradient(x):
+        model[0].weight.grad = None
+        (model(x) * wf.arange(1000)).sum().backward()
+        return model[0].weight.grad
+
+    right = 3 * np.arange(1000.0)[:, None] * (dist.size() + 1) / 2 * np.ones(1100)
+    for run in (gradient, wf.jit(gradient)):
+        np.testing.assert_allclose(run(x).numpy(), right, rtol=1e-6)
+    handle.close()

@@ -86,6 +86,14 @@ def test_exchanges_take_their_part_of_the_processor():
     assert replayed(hidden, 2, full).total == pytest.approx(1.1, rel=1e-6)
 
 
+def test_copies_are_named_where_they_take_the_time():
+    copied = (StepEvent(1.0), StepEvent(0.3, 0, "mean", MIB), StepEvent(0.3), StepEvent(0.2, 0))
+    step = MeasuredStep(1.8, 1.0, STEP.gradients, 1, 1, 1, copied)
+    (found,) = simulate(step, 8, network=FAST).predictions
+    assert found.bottleneck == "copies"
+    assert found.efficiency == pytest.approx(1.3 / 1.8, rel=1e-3)
+
+
 def test_exchanges_cost_what_their_kind_does():
     network = Network(latency=1e-3, bandwidth=1e9, addition=1e9)
     assert network.exchange("mean", 1e6, 4) == network.all_reduce(1e6, 4)
@@ -128,6 +136,8 @@ def test_a_parallel_step_is_measured_with_its_exchanges():
     assert sorted(waited) == [e.exchange for e in begun] == list(range(len(begun)))
     ready = {g.name: g.ready for g in found.gradients}
     assert ready["sequential/2/weight"] <= ready["sequential/0/weight"] <= found.computing
+    assert 0 < found.alone < found.seconds
+    assert simulate(found, 1).predictions[0].efficiency == 1.0
     slow = Network(latency=0.1, bandwidth=1e9)
     assert simulate(found, 2, network=slow).predictions[0].seconds > 0.2 * len(begun)
     assert simulate(found, 2, network=slow, zero=1).predictions[0].seconds > 0.1
@@ -198,6 +208,7 @@ def test_a_jitted_step_is_measured_and_unchanged():
     ready = {g.name: g.ready for g in found.gradients}
     assert ready["sequential/2/weight"] <= ready["sequential/0/weight"] <= found.computing
     assert found.computing <= found.seconds * 1.000001
+    assert 0 < measure(step, (x, y), runs=2, undisturbed=True).seconds < 10
 
 
 def test_bad_input():

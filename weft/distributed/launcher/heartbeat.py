@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -35,6 +35,7 @@ class Pulse:
         self.waited = 0.0  # seconds, in all
         self.phase = ""  # what it waits for, if it does
         self.joining = False  # whether Weft connects it with the others just now
+        self.tell: Callable[[], object] = lambda: None  # says at once how it is, to the launcher
         self.began = time.monotonic()
         self._since: float | None = None
 
@@ -91,6 +92,7 @@ class Heartbeat:
             host=platform.node(),
             pid=os.getpid(),
         )
+        pulse.tell = self._tell
         self._thread = threading.Thread(target=self._beat, name="weft-heartbeat", daemon=True)
         self._thread.start()
 
@@ -103,9 +105,12 @@ class Heartbeat:
             return False
         return True
 
+    def _tell(self) -> bool:
+        return self.say(messages.BEAT, **pulse.take())
+
     def _beat(self) -> None:
         while not self._end.wait(PERIOD):
-            if not self.say(messages.BEAT, **pulse.take()):
+            if not self._tell():
                 self._launcher_is_gone()
                 return
 

@@ -70,16 +70,27 @@ class MeasuredStep:
     events: tuple[StepEvent, ...] = ()
 
     @property
+    def alone(self) -> float:
+        """Return the seconds of a step that exchanges nothing."""
+        own = sum(event.seconds for event in self.events if event.exchange is None)
+        return own if self.events else self.seconds
+
+    @property
     def gradient_bytes(self) -> int:
         """Return the bytes of all gradients."""
         return sum(g.size for g in self.gradients)
 
 
-def measure(step: Any, inputs: Sequence[Any], runs: int = 10) -> MeasuredStep:
+def measure(
+    step: Any, inputs: Sequence[Any], runs: int = 10, *, undisturbed: bool = False
+) -> MeasuredStep:
     """Measure the kernels of a training step; nothing is changed by it.
 
     A step whose model is `parallel`, in a group of this process alone, is measured with all that it
     does for exchanges: copies into buckets and out of them, updates that wait for them.
+
+    undisturbed   take the shortest time of each kernel, which is that of a machine without other
+                  work; else kernels share the time of the fastest run, as it was
     """
     if not isinstance(step, Jitted):
         raise ArgumentTypeError(
@@ -90,9 +101,16 @@ def measure(step: Any, inputs: Sequence[Any], runs: int = 10) -> MeasuredStep:
     profile = executable.profile(arrays, runs=runs)
     kernels = executable.ordered_kernels()
     times = [kernel.minimum for kernel in profile.kernels]
+    seconds = _undisturbed(profile, times) if undisturbed else float(profile.seconds)
     # What the host does between kernels, spread over them.
-    scale = profile.seconds / sum(times) if sum(times) else 1.0
-    return _analysed(executable, kernels, [t * scale for t in times], profile.seconds)
+    scale = seconds / sum(times) if sum(times) else 1.0
+    return _analysed(executable, kernels, [t * scale for t in times], seconds)
+
+
+def _undisturbed(profile: Any, times: Sequence[float]) -> float:
+    """Return the seconds of a run whose kernels, and what is between them, are the shortest."""
+    between = [run.end - run.begin - sum(k.seconds for k in run.kernels) for run in profile.runs]
+    return float(sum(times) + max(0.0, min(between)))
 
 
 def _analysed(

@@ -23,7 +23,8 @@ class Prediction:
     seconds      of a step
     efficiency   the time of one rank, divided by it: every rank computes its own batch
     memory       bytes of a rank
-    bottleneck   "computation", "bandwidth", "latency" or "memory"
+    bottleneck   "computation", "bandwidth", "latency", "copies" (into buckets and out of them) or
+                 "memory"
     """
 
     ranks: int
@@ -59,8 +60,10 @@ class Simulation:
     def _predict(self, ranks: int) -> Prediction:
         found = step_time(self.step, ranks, self.network, zero=self.zero, **self._buckets)
         memory = memory_of(self.step, ranks, self.zero)
-        efficiency = self.step.seconds / found.total
-        held_up = _bottleneck(found, efficiency, self.limit is not None and memory > self.limit)
+        efficiency = self.step.alone / found.total
+        lost = found.total - self.step.alone
+        too_large = self.limit is not None and memory > self.limit
+        held_up = _bottleneck(found, efficiency, lost, too_large)
         return Prediction(ranks, found.total, efficiency, found.exposed, memory, held_up)
 
     def advice(self) -> str:
@@ -127,7 +130,8 @@ def simulate(
 ) -> Simulation:
     """Predict the time and memory of a training step on many ranks.
 
-    step      a training step under `wf.jit`; or what `measure` found of one
+    step      a training step under `wf.jit`, best of a model that is `parallel`, so that it does
+              all that it does on many ranks; or what `measure` found of one
     ranks     how many, or several numbers
     inputs    what the step is called with: one rank's batch
     network   "1gbit", "10gbit", "25gbit", "100gbit", "400gbit", or a `Network`
@@ -171,11 +175,13 @@ def memory_of(step: MeasuredStep, ranks: int, zero: int) -> int:
     return kept + used + step.activations
 
 
-def _bottleneck(found: StepTime, efficiency: float, too_large: bool) -> str:
+def _bottleneck(found: StepTime, efficiency: float, lost: float, too_large: bool) -> str:
     if too_large:
         return "memory"
     if efficiency >= _HIDDEN:
         return "computation"
+    if found.exposed < lost / 2:
+        return "copies"
     return "latency" if found.waits > found.travel / 2 else "bandwidth"
 
 

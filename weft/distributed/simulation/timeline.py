@@ -53,7 +53,7 @@ def step_time(
 ) -> StepTime:
     """Return the time of a step on so many ranks, each of which computes what was measured."""
     if ranks == 1:
-        return StepTime(step.seconds, 0.0, 0.0, 0.0)
+        return StepTime(step.alone, 0.0, 0.0, 0.0)
     if step.events and zero == 0:
         return replayed(step.events, ranks, network)
     buckets = bucketed(step.gradients, bucket, first_bucket)

@@ -9,11 +9,13 @@ import numpy as np
 from ...core import dtype as dt
 from ...core import tensor as core
 from ...core.op import F
+from ...ops.creation import full
 from .. import return_types
 from ..adoption import adopt
 from ..calls import write_out
 from ..deferred import weft_function
 from ..names import names
+from .reducing import FUNCTIONS as REDUCING
 from .table import FUNCTIONS as SAME
 from .without_dims import axis_of, with_one_dim
 
@@ -89,6 +91,9 @@ def _quantiles(name: str) -> Any:
 
 def nanmedian(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """Return the lower of the middle elements of those that are not NaN."""
+    if not dt.is_float(input.dtype):  # among which there is no NaN
+        found = REDUCING["median"](input, dim, keepdim)
+        return _given(found if dim is None else return_types.PAIRS["nanmedian"](*found), out)
     axis = axis_of(input, dim)
     values = _weft("nanquantile")(input, 0.5, axis, keepdim, method="lower")
     if dim is None:
@@ -211,8 +216,39 @@ def einsum(*args: Any) -> Any:
     return adopt(F.sum(found, tuple(range(extra)))) if extra else found
 
 
+def scatter(
+    input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None
+) -> Any:
+    """Return the tensor with values written, added or multiplied where indices point."""
+    given = value if src is None else src
+    if reduce is None:
+        return SAME["scatter"](input, dim, index, given)
+    if reduce not in _REDUCTIONS:
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    if not isinstance(given, core.Tensor):
+        given = full(tuple(index.shape), input.dtype.type(given), dtype=input.dtype)
+    return SAME["scatter_reduce"](input, dim, index, given, _REDUCTIONS[reduce])
+
+
+_REDUCTIONS = {"add": "sum", "multiply": "prod"}
+
+
+def _with_whole_factors(name: str) -> Any:
+    """Return a product that is added: of whole numbers, by factors without their fractions."""
+    compute = SAME[name]
+
+    def add(input: Any, *args: Any, beta: Any = 1, alpha: Any = 1, out: Any = None) -> Any:
+        if not dt.is_float(input.dtype):
+            beta, alpha = int(beta), int(alpha)
+        return _given(compute(input, *args, beta=beta, alpha=alpha), out)
+
+    add.__name__ = name
+    add.__doc__ = compute.__doc__
+    return add
+
+
 ONE_DIM = names("""
-    cumsum cumprod logcumsumexp argsort index_copy index_select index_add scatter
+    cumsum cumprod logcumsumexp argsort index_copy index_select index_add
     scatter_add scatter_reduce index_reduce
 """)
 FUNCTIONS: dict[str, Any] = {
@@ -232,6 +268,8 @@ FUNCTIONS: dict[str, Any] = {
     "fill": fill,
     "arange": arange,
     "index_fill": index_fill,
+    "scatter": with_one_dim(scatter),
+    **{name: _with_whole_factors(name) for name in names("addmv addmm addbmm baddbmm")},
     "einsum": einsum,
     **{name: _several(name) for name in names("atleast_1d atleast_2d atleast_3d")},
 }

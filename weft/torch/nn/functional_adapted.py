@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core import dtype as dt
 from ...core.op import F
 from ..adoption import adopt
 from ..deferred import weft_function
@@ -78,7 +79,10 @@ def average_pool(name: str) -> Any:
 
     def pool(input: Any, kernel_size: Any, stride: Any = None, *args: Any, **kwargs: Any) -> Any:
         step = None if isinstance(stride, (tuple, list)) and not stride else stride
-        return adopt(compute(input, kernel_size, step, *args, **kwargs))
+        if dt.is_float(input.dtype):
+            return adopt(compute(input, kernel_size, step, *args, **kwargs))
+        found = compute(F.cast(input, dt.float64), kernel_size, step, *args, **kwargs)
+        return adopt(F.cast(found, input.dtype))  # whole numbers without their fractions
 
     pool.__name__ = name
     pool.__doc__ = compute.__doc__

@@ -67,6 +67,12 @@ class Module(core_nn.Module, metaclass=ModuleClass):
             return capturing.call(self, args, kwargs)
         return super().__call__(*args, **kwargs)
 
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Refuse: a subclass says what a module computes."""
+        raise NotImplementedError(
+            f'Module [{type(self).__name__}] is missing the required "forward" function'
+        )
+
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, core_nn.Parameter):
             adopt(value)

@@ -6,6 +6,7 @@ from typing import Any
 
 from ... import optim as core_optim
 from ...core.recordings import OPTIMIZERS as KEPT
+from ...optim.groups import MULTIPLIERS
 from ..absent import absent
 from ..legacy import UNUSED
 from ..names import description, names
@@ -28,6 +29,21 @@ class _OptimizerClass(type(core_optim.Optimizer)):  # type: ignore[misc]  # the 
         )
 
 
+def _shown(optimizer: Any) -> str:
+    """Return the groups of an optimizer, a setting a line."""
+    lines = [f"{type(optimizer).__name__} ("]
+    for index, group in enumerate(optimizer.param_groups):
+        lines.append(f"Parameter Group {index}")
+        left_out = ("params", "param_names", *MULTIPLIERS)
+        lines += [f"    {n}: {_plain(group[n])}" for n in sorted(group) if n not in left_out]
+    return "\n".join([*lines, ")"])
+
+
+def _plain(value: Any) -> Any:
+    """Return a setting as it is usually written: 0 instead of 0.0."""
+    return 0 if isinstance(value, float) and value == 0 else value
+
+
 def _optimizer_class(name: str) -> Any:
     behind: Any = getattr(core_optim, name)
 
@@ -45,6 +61,7 @@ def _optimizer_class(name: str) -> Any:
 
     attributes = {
         "__init__": __init__,
+        "__repr__": _shown,
         "__doc__": description(behind.__doc__),
         "__module__": __name__,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
+import numpy as np
 import pytest
 
 import weft as wf
@@ -150,3 +151,25 @@ def test_it_helps_with_code_for_one_machine() -> None:
     with compiling_apart(MACHINE):
         assert has_help(MACHINE)
         assert not has_help(MACHINE._replace(cpu="another"))
+
+
+def test_a_large_program_is_compiled_by_two_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = wf.get_num_threads()
+    wf.set_num_threads(2)
+    started = []
+    make = apart.CompilerProcess
+    monkeypatch.setattr(apart, "CompilerProcess", lambda m: started.append(make(m)) or started[-1])
+    monkeypatch.setattr(wf.config, "compiler_process", True)
+    offset = time.time_ns() % 1_000_000 * 1e-7  # a program that is in no cache
+    with wf.Graph() as graph:
+        x = wf.placeholder((7, 5), wf.float64)
+        fetches = [wf.exp(x * n + offset).sum(n % 2) for n in range(LARGE // 2)]
+    feeds = {x: np.eye(7, 5)}
+    try:
+        found = wf.Session(graph, compiled=True).run(fetches, feeds)
+    finally:
+        wf.set_num_threads(threads)
+    assert len(started) == 1
+    expected = wf.Session(graph, compiled=False).run(fetches, feeds)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
